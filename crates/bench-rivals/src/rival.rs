@@ -1,4 +1,4 @@
-//! What a store must be able to do to take part: writes, reads and upkeep, as thin as it can be, so that what is measured
+//! What a store must be able to do to take part: writes, reads and background work, as thin as it can be, so that what is measured
 //! is the store. A store's own file in `rivals/` implements it; the workloads know nothing else.
 
 use std::path::PathBuf;

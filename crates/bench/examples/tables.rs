@@ -13,7 +13,7 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use folddb::{Options, Rules, Store, Table, Upkeep};
+use folddb::{BackgroundWork, Options, Rules, Store, Table};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let counts: Vec<usize> = std::env::args().skip(1).map(|count| count.parse()).collect::<Result<_, _>>()?;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Everything is done by this thread, so that what is counted is what was asked for.
 fn options() -> Options {
-    Options::default().upkeep(Upkeep::Manual)
+    Options::default().background(BackgroundWork::Manual)
 }
 
 fn measure(count: usize) -> Result<(), Box<dyn Error>> {
@@ -97,7 +97,7 @@ fn flush_and_merge(store: &Store, number: usize) -> Result<(Duration, Duration),
         let begun = cpu_time()?;
         store.flush()?;
         let flushed = cpu_time()?;
-        while store.upkeep_step()?.is_some() {}
+        while store.background_step()?.is_some() {}
         flushes += flushed - begun;
         merges += cpu_time()? - flushed;
     }

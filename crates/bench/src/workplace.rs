@@ -111,7 +111,7 @@ impl Workplace {
         self.memory.peaks().resident_bytes
     }
 
-    /// What was written for `user_bytes` of keys and values, and what upkeep cost the writers.
+    /// What was written for `user_bytes` of keys and values, and what background work cost the writers.
     pub(crate) fn put_written(&self, report: &mut Report, user_bytes: u64) {
         let stats = self.store.stats();
         report.put("written", written(&stats, user_bytes));

@@ -137,7 +137,7 @@ fn reclaim_tells_of_damage_and_of_what_merges_have_to_come_first_for() {
     std::fs::create_dir(place.path().join("blobs")).expect("a directory");
     (0..4_u8).for_each(|key| place.write(&format!("blobs/{key}"), vec![b'0' + key; 5000]));
     place.done(&["import-dir", "s", "t", "blobs"]);
-    // Replaced and not deleted: a run of deletes is merged as soon as upkeep comes to it.
+    // Replaced and not deleted: a run of deletes is merged as soon as background work comes to it.
     place.fed(&["shell", "s"], "begin\nput t 0 a\nput t 1 b\nput t 2 c\ncommit\n");
     let told = place.done(&["reclaim", "s"]);
     assert!(told.contains("gave back 0 B") && told.contains("folddb optimize s"), "{told}");

@@ -27,11 +27,11 @@ const VALUE_SEGMENT_BYTES_MAX: u64 = VALUE_ALIGN << UNIT_BITS;
 
 /// Who does the work in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Upkeep {
+pub enum BackgroundWork {
     /// Three threads of the store: one keeps the journal ready, one flushes, one merges.
     #[default]
     Threads,
-    /// The caller, step by step, by `Store::upkeep_step`: for tests that must be repeatable.
+    /// The caller, step by step, by `Store::background_step`: for tests that must be repeatable.
     Manual,
 }
 
@@ -68,7 +68,7 @@ pub struct Options {
     /// The host beneath, of a store that was opened beside a writer.
     #[doc(hidden)]
     pub beside: Option<Host>,
-    pub(crate) upkeep: Upkeep,
+    pub(crate) background: BackgroundWork,
     #[doc(hidden)]
     pub custom: Custom,
     #[doc(hidden)]
@@ -99,7 +99,7 @@ impl Default for Options {
             read_only: false,
             beside_writer: false,
             beside: None,
-            upkeep: Upkeep::Threads,
+            background: BackgroundWork::Threads,
             custom: Custom::default(),
             host: Host::real(),
         }
@@ -204,7 +204,7 @@ impl Options {
         self
     }
 
-    /// How much of the value log may be dead: when its full files take more than so many times what is alive in them, upkeep
+    /// How much of the value log may be dead: when its full files take more than so many times what is alive in them, background work
     /// copies what is alive out of the worst of them. Default 1.4, at least 1.05. Less saves space and copies more: about as much
     /// as is written at 1.4, twice as much at 1.2, where keys are overwritten uniformly.
     pub fn value_space_max(mut self, times: f64) -> Options {
@@ -256,9 +256,9 @@ impl Options {
         self
     }
 
-    /// Who does the work in the background. Default [`Upkeep::Threads`].
-    pub fn upkeep(mut self, upkeep: Upkeep) -> Options {
-        self.upkeep = upkeep;
+    /// Who does the work in the background. Default [`BackgroundWork::Threads`].
+    pub fn background(mut self, background: BackgroundWork) -> Options {
+        self.background = background;
         self
     }
 

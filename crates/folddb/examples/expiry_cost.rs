@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use folddb::{Durability, Expire, Options, Result, Rules, Store, Upkeep};
+use folddb::{BackgroundWork, Durability, Expire, Options, Result, Rules, Store};
 
 const KEYS: u64 = 200_000;
 const WRITES: u64 = 1_000_000;
@@ -23,7 +23,7 @@ fn measure(name: &str, last_ms: Option<u64>) -> Result<()> {
         std::process::id(),
         last_ms.unwrap_or(0)
     ));
-    let store = Store::create(&dir, Options::default().upkeep(Upkeep::Manual))?;
+    let store = Store::create(&dir, Options::default().background(BackgroundWork::Manual))?;
     let rules = Rules::sorted::<u64, u64>();
     let table = store.table("t", last_ms.map_or(rules.clone(), |ms| rules.expire(Expire::After(ms))))?;
     let before = cpu();
@@ -33,7 +33,7 @@ fn measure(name: &str, last_ms: Option<u64>) -> Result<()> {
             batch.put(&table, &((n * 100 + of).wrapping_mul(0x9e37_79b9_7f4a_7c15) % KEYS), &n);
         });
         batch.commit(Durability::Buffered)?;
-        while store.upkeep_step()?.is_some() {}
+        while store.background_step()?.is_some() {}
     }
     store.flush()?;
     let written = cpu();

@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use folddb::{Durability, Options, Result, Rules, Store, Upkeep};
+use folddb::{BackgroundWork, Durability, Options, Result, Rules, Store};
 
 const KEYS: u64 = 20_000;
 const WRITES: u64 = 1_000_000;
@@ -40,7 +40,7 @@ fn main() -> Result<()> {
 fn measure((name, count, files_after_ms, age_max_ms): (&str, u64, u64, u64)) -> Result<()> {
     let dir = std::env::temp_dir().join(format!("folddb-snapshot-cost-{}", std::process::id()));
     let age_max = (age_max_ms < NEVER).then(|| Duration::from_millis(age_max_ms));
-    let options = Options::default().upkeep(Upkeep::Manual).snapshot_age_max(age_max);
+    let options = Options::default().background(BackgroundWork::Manual).snapshot_age_max(age_max);
     let options = options.snapshot_files_after(Duration::from_millis(files_after_ms));
     let store = Store::create(&dir, options)?;
     let table = store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64"))?;
@@ -51,7 +51,7 @@ fn measure((name, count, files_after_ms, age_max_ms): (&str, u64, u64, u64)) -> 
         batch.fold(&table, &(n.wrapping_mul(0x9e37_79b9_7f4a_7c15) % KEYS), &1);
         if n % 100 == 99 {
             std::mem::replace(&mut batch, store.batch()).commit(Durability::Buffered)?;
-            while store.upkeep_step()?.is_some() {}
+            while store.background_step()?.is_some() {}
         }
         if count > 0 && n % (WRITES / count) == WRITES / count / 2 {
             snapshots.push(store.snapshot());

@@ -268,7 +268,7 @@ impl Feed {
             if left.is_zero() {
                 return Ok(None);
             }
-            let most = if pressure::upkeep_runs(&engine) { left } else { left.min(LOOK_EVERY) };
+            let most = if pressure::background_runs(&engine) { left } else { left.min(LOOK_EVERY) };
             engine.feeds.sleep(seen, most);
         }
     }

@@ -59,7 +59,7 @@
 //! write until it is opened anew. A full disk is not poison: writes are refused until there is space.
 //!
 //! The library prints nothing, reads no environment variable, and starts only the threads that
-//! [`Upkeep`] names, and those that [`BytesScan::fold_rows`] is told to use, which end with the call.
+//! [`BackgroundWork`] names, and those that [`BytesScan::fold_rows`] is told to use, which end with the call.
 
 #![forbid(unsafe_code)]
 
@@ -104,8 +104,8 @@ pub use feed_event::{
 pub use find::{BytesFind, Find, Hit, Hits};
 pub use folddb_engine::background::merge_job::Progress;
 pub use folddb_engine::background::reclaim_report::ReclaimReport;
-pub use folddb_engine::background::scheduler::Work;
-pub use folddb_engine::options::{Durability, Options, Upkeep};
+pub use folddb_engine::background::scheduler::BackgroundJob;
+pub use folddb_engine::options::{BackgroundWork, Durability, Options};
 pub use folddb_engine::read::history::HistoryEntry;
 pub use folddb_engine::read::locate::{FilePiece, Locate, Located, LocatedPiece};
 pub use folddb_engine::size::size_text;

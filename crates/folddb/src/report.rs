@@ -61,8 +61,8 @@ pub struct StoreStats {
     pub stalls: u64,
     /// Background work that is owed now, in seconds of it. Writers are slowed from half a second on, smoothly.
     pub debt_s: f64,
-    /// Times upkeep failed and tried again.
-    pub upkeep_retries: u64,
+    /// Times background work failed and tried again.
+    pub background_retries: u64,
     /// Bytes in memtables, sealed ones included.
     pub memtable_bytes: u64,
     /// Bytes of blocks in the cache.
@@ -430,7 +430,7 @@ fn stats(background: &Background) -> StoreStats {
         writer_delay_us: counters.writer_delay_us.get(),
         stalls: counters.stalls.get(),
         debt_s: pressure::debt_now(engine).seconds(),
-        upkeep_retries: counters.upkeep_retries.get(),
+        background_retries: counters.background_retries.get(),
         memtable_bytes: engine.catalog().all().map(memtables).sum(),
         cache_bytes: reads.cache_bytes,
         pieces_read: reads.pieces_read,

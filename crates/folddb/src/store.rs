@@ -25,7 +25,7 @@ use crate::transaction::{Transaction, transact};
 use folddb_engine::background::jobs::Background;
 use folddb_engine::background::merge_job::Progress;
 use folddb_engine::background::reclaim_report::ReclaimReport;
-use folddb_engine::background::scheduler::Work;
+use folddb_engine::background::scheduler::BackgroundJob;
 use folddb_engine::background::workers::Workers;
 use folddb_engine::background::{compact, hash_checkpoint, merge, reclaim, reclaim_now, scheduler};
 use folddb_engine::edit::indexes::{NewIndexes, check_rule};
@@ -420,7 +420,7 @@ impl Store {
     }
 
     /// Gives back the space of dead values, here and now: files of values in which little is alive are copied into fewer, as long
-    /// as that is worth it. Upkeep does the same when [`Options::value_space_max`] is passed. What was overwritten counts as
+    /// as that is worth it. Background work does the same when [`Options::value_space_max`] is passed. What was overwritten counts as
     /// alive until a merge has met it: [`Store::optimize`] makes sure of that. `progress` is told each plan as it begins. Damaged files
     /// of values stay as they are; the report tells them.
     ///
@@ -436,27 +436,27 @@ impl Store {
         reclaim_now::reclaim_plans(self.background())
     }
 
-    /// Takes one step of upkeep: for stores opened with [`crate::Upkeep::Manual`]. Says what it did; none when there is
+    /// Takes one step of background: for stores opened with [`crate::BackgroundWork::Manual`]. Says what it did; none when there is
     /// nothing to do.
     ///
     /// # Errors
     /// A failed write, or a full disk.
-    pub fn upkeep_step(&self) -> Result<Option<String>> {
+    pub fn background_step(&self) -> Result<Option<String>> {
         self.engine().check_not_read_only()?;
-        scheduler::upkeep_step(self.background())
+        scheduler::background_step(self.background())
     }
 
-    /// Takes one step of one kind of upkeep, as [`Store::upkeep_step`] does of the most urgent: with this and a seed a
+    /// Takes one step of one kind of background work, as [`Store::background_step`] does of the most urgent: with this and a seed a
     /// test replays a whole history. Says what it did; none when there is nothing to do.
     ///
     /// # Errors
     /// A failed write, or a full disk.
-    pub fn upkeep_step_of(&self, work: Work) -> Result<Option<String>> {
+    pub fn background_step_of(&self, work: BackgroundJob) -> Result<Option<String>> {
         self.engine().check_not_read_only()?;
-        scheduler::upkeep_step_of(self.background(), work)
+        scheduler::background_step_of(self.background(), work)
     }
 
-    /// Flushes, and waits until upkeep has nothing left to do: for benchmarks and tests.
+    /// Flushes, and waits until background work has nothing left to do: for benchmarks and tests.
     ///
     /// # Errors
     /// A failed write.

@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use folddb::codec::KeyCodec;
 use folddb::table_rules::TableRules;
 use folddb::{
-    Aggregate, BytesScan, BytesTable, ErrorKind, Fold, FoldFailure, Options, Outcome, Store, Upkeep, WriteOp,
+    Aggregate, BackgroundWork, BytesScan, BytesTable, ErrorKind, Fold, FoldFailure, Options, Outcome, Store,
+    WriteOp,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ fn options() -> Options {
         .part_bytes(16 << 10)
         .merge_factor(3)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn rules(fold: &str) -> TableRules {
@@ -198,7 +199,7 @@ fn play(store: &Store, table: &BytesTable, step: &Step) {
         Step::Delete(number) => write(table, WriteOp::Delete, *number, b""),
         Step::DeleteRange(from, to) => drop(table.delete_range(&key(*from), &key(*to)).unwrap()),
         Step::Flush => store.flush().unwrap(),
-        Step::Work => drop(store.upkeep_step().unwrap()),
+        Step::Work => drop(store.background_step().unwrap()),
         Step::Optimize => optimize(store),
         Step::Snapshot => {}
     }

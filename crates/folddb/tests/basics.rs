@@ -1,10 +1,10 @@
 //! The store as a user meets it: write, read, scan, snapshot, reopen.
 #![allow(clippy::unwrap_used)]
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, Upkeep, WriteOp};
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, WriteOp};
 
 fn manual() -> Options {
-    Options::default().upkeep(Upkeep::Manual)
+    Options::default().background(BackgroundWork::Manual)
 }
 
 fn fresh() -> (tempfile::TempDir, Store) {
@@ -14,7 +14,7 @@ fn fresh() -> (tempfile::TempDir, Store) {
 }
 
 fn drain(store: &Store) {
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{Options, Rules, Store, Table, Upkeep};
+use folddb::{BackgroundWork, Options, Rules, Store, Table};
 
 const KEYS: u64 = 1000;
 
@@ -13,7 +13,7 @@ fn rules() -> Rules<u64, Vec<u8>> {
 }
 
 fn options(part_bytes: u64) -> Options {
-    let small = Options::default().upkeep(Upkeep::Manual).memory_bytes(4 << 20);
+    let small = Options::default().background(BackgroundWork::Manual).memory_bytes(4 << 20);
     small.part_bytes(part_bytes).merge_factor(64)
 }
 
@@ -51,7 +51,7 @@ fn what_a_broken_off_merge_leaves_hides_no_newer_records_once_it_is_merged_on() 
 
     let store = Store::open(&path, options(1 << 20)).unwrap();
     let table = store.table("t", rules()).unwrap();
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     assert_eq!(runs(&store), 2, "the deletes are merged with all that is older");
     for row in table.scan() {
         let (key, value) = row.unwrap();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use folddb::codec::KeyCodec;
 use folddb::folds::Stats;
 use folddb::table_rules::TableRules;
-use folddb::{AsOf, Durability, ErrorKind, Expire, Keep, Options, Rules, Store, Upkeep, WriteOp};
+use folddb::{AsOf, BackgroundWork, Durability, ErrorKind, Expire, Keep, Options, Rules, Store, WriteOp};
 
 fn options() -> Options {
     Options::default()
@@ -17,7 +17,7 @@ fn options() -> Options {
         .segment_bytes(1 << 20)
         .part_bytes(64 << 10)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn rules() -> Rules<u64, u64> {

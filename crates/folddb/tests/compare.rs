@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use folddb::{
-    BytesScan, BytesTable, DiffReport, Difference, ErrorKind, Expire, Fold, FoldFailure, Lifetime, Options,
-    Outcome, Rules, Store, SyncOptions, Table, Upkeep,
+    BackgroundWork, BytesScan, BytesTable, DiffReport, Difference, ErrorKind, Expire, Fold, FoldFailure,
+    Lifetime, Options, Outcome, Rules, Store, SyncOptions, Table,
 };
 use folddb_base::pointer::value_hash;
 use occasion::Occasion;
@@ -26,7 +26,8 @@ fn side(separate: u32) -> Side {
 
 fn side_of(rules: Rules<u64, Vec<u8>>) -> Side {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options::default().memory_bytes(4 << 20).part_bytes(64 << 10).upkeep(Upkeep::Manual);
+    let options =
+        Options::default().memory_bytes(4 << 20).part_bytes(64 << 10).background(BackgroundWork::Manual);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     let table = store.table("t", rules).unwrap();
     Side { _dir: dir, store, table }
@@ -160,7 +161,7 @@ fn a_table_is_not_compared_as_a_transaction_has_changed_it() {
 fn a_table_that_cannot_be_written_to_or_read_so_is_not_brought_up() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.folddb");
-    let options = || Options::default().upkeep(Upkeep::Manual);
+    let options = || Options::default().background(BackgroundWork::Manual);
     let store = Store::create(&path, options().custom_fold(Arc::new(Fails))).unwrap();
     store.table("t", Rules::sorted::<u64, Vec<u8>>().custom_fold(&Fails)).unwrap();
     let other = store.table("other", Rules::sorted::<u64, Vec<u8>>()).unwrap();
@@ -291,7 +292,7 @@ fn a_table_is_brought_up_to_one_moment_of_the_other() {
     let occasion = Arc::new(Occasion::default());
     let made = || {
         let dir = tempfile::tempdir().unwrap();
-        let options = Options::default().upkeep(Upkeep::Manual).custom_order(occasion.clone());
+        let options = Options::default().background(BackgroundWork::Manual).custom_order(occasion.clone());
         let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
         let table = store.table("t", Rules::sorted::<u64, Vec<u8>>().order(occasion::NAME)).unwrap();
         Side { _dir: dir, store, table }
@@ -362,7 +363,7 @@ impl Fold for Fails {
 fn a_key_whose_fold_fails_is_told_and_left_alone() {
     let made = || {
         let dir = tempfile::tempdir().unwrap();
-        let options = Options::default().custom_fold(Arc::new(Fails)).upkeep(Upkeep::Manual);
+        let options = Options::default().custom_fold(Arc::new(Fails)).background(BackgroundWork::Manual);
         let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
         let rules = Rules::sorted::<u64, Vec<u8>>().custom_fold(&Fails);
         let table = store.table("t", rules).unwrap();

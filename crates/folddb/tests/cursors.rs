@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb::{
-    AsOf, BytesTable, Cursor, ErrorKind, Fold, FoldFailure, Keep, Options, Outcome, Resume, Rules, Store,
-    Table, Upkeep, ValuesIn,
+    AsOf, BackgroundWork, BytesTable, Cursor, ErrorKind, Fold, FoldFailure, Keep, Options, Outcome, Resume,
+    Rules, Store, Table, ValuesIn,
 };
 
 fn options() -> Options {
-    Options::default().upkeep(Upkeep::Manual)
+    Options::default().background(BackgroundWork::Manual)
 }
 
 fn fresh(dir: &Path) -> (Store, Table<u64, u64>) {

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use folddb::{ErrorKind, Options, Rules, Store, Upkeep, ValuesIn, Work};
+use folddb::{BackgroundJob, BackgroundWork, ErrorKind, Options, Rules, Store, ValuesIn};
 
 fn options() -> Options {
     Options::default()
         .memory_bytes(4 << 20)
         .segment_bytes(1 << 20)
         .value_segment_bytes(256 << 10)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn blob(key: u64, round: u64) -> Vec<u8> {
@@ -74,7 +74,7 @@ fn goes_on(path: &Path, rules: &Rules<u64, Vec<u8>>) -> bool {
     let Ok(table) = store.table("t", rules.clone()) else { return false };
     let mut has_met = false;
     for _ in 0..12 {
-        has_met |= store.upkeep_step_of(Work::Reclaim).is_err();
+        has_met |= store.background_step_of(BackgroundJob::Reclaim).is_err();
     }
     has_met |= store.stats().damage.iter().any(|damage| damage.contains("values"));
     // Damage to an index costs a shard of it: keys there are refused, and no others.

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use folddb::{Options, Rules, Snapshot, Store, Table, Upkeep};
+use folddb::{BackgroundWork, Options, Rules, Snapshot, Store, Table};
 
 const KEYS: u64 = 400;
 
 fn manual() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options::default().upkeep(Upkeep::Manual);
+    let options = Options::default().background(BackgroundWork::Manual);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     (dir, store)
 }
@@ -61,7 +61,7 @@ fn run(seed: u64, rules: Rules<u64, u64>, folds: bool) {
                 model.retain(|at, _| *at < key || *at >= key + 30);
             }
             10 => store.flush().unwrap(),
-            11 => drop(store.upkeep_step().unwrap()),
+            11 => drop(store.background_step().unwrap()),
             12 => past = Some((store.snapshot(), model.clone())),
             13 => past = None,
             14..=16 => check(&table, &model, 0, 1),
@@ -90,7 +90,7 @@ fn scans_of_a_table_that_is_drained_see_what_there_is() {
 fn values_that_a_predicate_makes_absent_are_not_jumped_over() {
     let dir = tempfile::tempdir().unwrap();
     let zero = |_: &[u8], value: &[u8]| value == 0i64.to_le_bytes();
-    let options = Options::default().upkeep(Upkeep::Manual).custom_predicate("zero", zero);
+    let options = Options::default().background(BackgroundWork::Manual).custom_predicate("zero", zero);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     let table = store.table("t", Rules::sorted::<u64, i64>().fold("sum:i64").delete_by("zero")).unwrap();
     let first = || table.scan().limit(1).into_iter().next().transpose().unwrap();

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use folddb::{
-    Durability, ErrorKind, Expire, Feed, FeedChange, FeedEvent, FeedOptions, Fold, FoldFailure, Keep,
-    Lifetime, Options, Outcome, Rules, Store, Table, Upkeep, ValuesIn, WriteOp,
+    BackgroundWork, Durability, ErrorKind, Expire, Feed, FeedChange, FeedEvent, FeedOptions, Fold,
+    FoldFailure, Keep, Lifetime, Options, Outcome, Rules, Store, Table, ValuesIn, WriteOp,
 };
 use folddb_rules::order::CustomOrder;
 
@@ -18,11 +18,11 @@ fn options() -> Options {
         .memory_bytes(4 << 20)
         .segment_bytes(256 << 10)
         .value_segment_bytes(256 << 10)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn drain(store: &Store) {
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
 }
 
 /// What a consumer makes of a feed, of tables that sum numbers and of tables that replace.
@@ -687,7 +687,8 @@ fn a_feed_keeps_its_budget_until_another_one_is_given() {
 #[test]
 fn who_waits_for_news_sleeps_and_is_woken() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path().join("store"), options().upkeep(Upkeep::Threads)).unwrap();
+    let store =
+        Store::create(dir.path().join("store"), options().background(BackgroundWork::Threads)).unwrap();
     let table = sums(&store);
     let mut feed = store
         .feed("f", FeedOptions { from_now: true, table: Some("sums".to_owned()), ..FeedOptions::default() })

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, Upkeep, WriteOp};
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, Table, WriteOp};
 
 fn options() -> Options {
     Options::default()
         .memory_bytes(4 << 20)
         .segment_bytes(1 << 20)
         .value_segment_bytes(256 << 10)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
@@ -22,7 +22,7 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
 }
 
 fn drain(store: &Store) {
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
 }
 
 fn check(table: &Table<u64, Vec<u8>>, expected: &BTreeMap<u64, Vec<u8>>, keys: u64) {
@@ -560,7 +560,7 @@ fn a_walk_is_left_and_gone_on_with_also_after_a_restart() {
 fn writers_and_readers_meet_and_batches_stay_whole() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let options = || options().upkeep(Upkeep::Threads).index_bytes_max(Some(300 << 10));
+    let options = || options().background(BackgroundWork::Threads).index_bytes_max(Some(300 << 10));
     let store = Store::create(&path, options()).unwrap();
     let sums = store.table("sums", Rules::hashed::<u64, u64>().fold("sum:u64")).unwrap();
     let twins = store.table("twins", Rules::hashed::<u64, Vec<u8>>()).unwrap();

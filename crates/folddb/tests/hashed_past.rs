@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb::{
-    AsOf, Durability, ErrorKind, Expire, Host, Keep, Lifetime, Options, Rules, Store, Table, Upkeep,
+    AsOf, BackgroundWork, Durability, ErrorKind, Expire, Host, Keep, Lifetime, Options, Rules, Store, Table,
 };
 use folddb_host::clock::Clock;
 use moved::{Moved, START_MS};
@@ -30,7 +30,7 @@ impl World {
     fn options(&self) -> Options {
         let host = Host { clock: self.clock.clone(), ..Host::real() };
         let options = Options::default().memory_bytes(4 << 20).segment_bytes(1 << 20);
-        options.value_segment_bytes(256 << 10).upkeep(Upkeep::Manual).host(host)
+        options.value_segment_bytes(256 << 10).background(BackgroundWork::Manual).host(host)
     }
 
     fn create(&self) -> Store {
@@ -177,7 +177,7 @@ fn what_an_old_snapshot_sees_of_a_hashed_table_is_not_swept_away() {
         table.put(&key, "here").unwrap();
     }
     let snapshot = store.snapshot();
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     assert_eq!(store.stats().snapshots_in_files, 1);
     world.pass(120_000);
     store.optimize("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
@@ -239,11 +239,11 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
     store.optimize("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert_eq!(keys(&store), 3, "they go, and the checkpoint has none of them");
     world.pass(60_000);
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     assert_eq!(
         (keys(&store), count(&store)),
         (1, 1),
-        "upkeep sweeps after half of the time that values last"
+        "background work sweeps after half of the time that values last"
     );
     drop(store);
     store = world.open();
@@ -301,12 +301,12 @@ fn sweeps_the_rest(world: &World, (index, at): (&std::ffi::OsStr, usize), keys: 
     bytes[at] ^= 0x10;
     std::fs::write(copy.path().join(index), bytes).unwrap();
     let Ok(store) = Store::open(copy.path(), world.options()) else { return false }; // which says why
-    assert_eq!(store.upkeep_step().unwrap(), None);
+    assert_eq!(store.background_step().unwrap(), None);
     world.pass(60_000);
     let mut steps = 0;
-    while !matches!(store.upkeep_step(), Ok(None)) {
+    while !matches!(store.background_step(), Ok(None)) {
         steps += 1;
-        assert!(steps < 2000, "upkeep never ends: {:?}", store.stats());
+        assert!(steps < 2000, "background work never ends: {:?}", store.stats());
     }
     let left = ["a", "b"].map(|name| store.table_stats(name).unwrap().records).iter().sum::<u64>();
     let stats = store.stats();
@@ -396,7 +396,7 @@ fn time_does_not_go_back_where_the_log_that_knew_it_is_gone() {
         table.put(&key, &vec![key as u8; 1000]).unwrap();
     }
     store.flush().unwrap();
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     let before_ms = store.unix_millis();
     let store = dies_with_the_clock_back(&world, store, DAY_MS);
     assert!(store.unix_millis() + 1000 >= before_ms, "{} after {before_ms}", store.unix_millis());
@@ -412,7 +412,7 @@ fn time_does_not_go_back_behind_a_sweep() {
     world.pass(DAY_MS);
     store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
     store.flush().unwrap();
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     let swept_ms = store.unix_millis();
     assert_eq!(store.stats().records_expired, 1);
     let store = dies_with_the_clock_back(&world, store, DAY_MS);

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use folddb::codec::tuple::Element;
 use folddb::{
-    AsOf, Durability, ErrorKind, HeadRule, IndexRule, Keep, Lifetime, Options, Rules, Snapshot, Store, Table,
-    Upkeep, WriteOp,
+    AsOf, BackgroundWork, Durability, ErrorKind, HeadRule, IndexRule, Keep, Lifetime, Options, Rules,
+    Snapshot, Store, Table, WriteOp,
 };
 
 fn manual() -> Options {
-    Options::default().upkeep(Upkeep::Manual)
+    Options::default().background(BackgroundWork::Manual)
 }
 
 struct World {
@@ -29,7 +29,7 @@ fn fresh(options: Options) -> (World, Store) {
 }
 
 fn drain(store: &Store) {
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
 }
 
 fn on(_: impl Sized) -> ControlFlow<()> {
@@ -201,7 +201,7 @@ fn a_snapshot_keeps_the_entries_that_it_needs_from_being_cleaned() {
 }
 
 #[test]
-fn upkeep_cleans_an_index_of_which_finds_have_met_too_much_that_is_stale() {
+fn background_work_cleans_an_index_of_which_finds_have_met_too_much_that_is_stale() {
     let (_world, store) = fresh(manual());
     let people = people(&store);
     for city in ["Berlin", "Rome"] {

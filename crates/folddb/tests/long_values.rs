@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
-use folddb::{ErrorKind, Locate, Options, Rules, Store, Table, Upkeep, ValuesIn, WriteOp};
+use folddb::{BackgroundWork, ErrorKind, Locate, Options, Rules, Store, Table, ValuesIn, WriteOp};
 
 /// Four pieces are held of a value: what is longer than 4 KiB is a long one.
 fn options() -> Options {
@@ -15,7 +15,7 @@ fn options() -> Options {
         .segment_bytes(1 << 20)
         .value_segment_bytes(256 << 10)
         .stream_piece_bytes(1 << 10)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn rules(place: ValuesIn) -> Rules<u64, Vec<u8>> {
@@ -57,7 +57,7 @@ fn check(table: &Table<u64, Vec<u8>>, key: u64, expected: Option<&Vec<u8>>) {
 }
 
 fn drain(store: &Store) {
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
 }
 
 fn whole(path: &Path) {

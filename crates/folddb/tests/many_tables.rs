@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use folddb::{FeedOptions, Options, Rules, Store, Table, Upkeep};
+use folddb::{BackgroundWork, FeedOptions, Options, Rules, Store, Table};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -51,14 +51,14 @@ fn costs(store: &Store, path: &Path, others: usize) -> Vec<(&'static str, usize,
     note("grow old", &mut || {
         let _snapshot = store.snapshot();
         table.put(&2, &3).unwrap();
-        while store.upkeep_step().unwrap().is_some() {} // it gets files of its own
+        while store.background_step().unwrap().is_some() {} // it gets files of its own
     });
     note("delete a range", &mut || _ = table.delete_range(&0, &2).unwrap());
     note("flush again", &mut || store.flush().unwrap());
     note("merge", &mut || {
         store.optimize(&format!("table{others:06}"), |_| std::ops::ControlFlow::Continue(())).unwrap();
     });
-    note("rest again", &mut || while store.upkeep_step().unwrap().is_some() {});
+    note("rest again", &mut || while store.background_step().unwrap().is_some() {});
     note("drop", &mut || store.drop_table(&format!("table{others:06}")).unwrap());
     costs
 }
@@ -68,7 +68,7 @@ fn an_edit_beside_thousands_of_tables_costs_what_it_costs_beside_ten() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.folddb");
     let options = || {
-        let options = Options::default().upkeep(Upkeep::Manual).disk_reserve_bytes(0);
+        let options = Options::default().background(BackgroundWork::Manual).disk_reserve_bytes(0);
         options.snapshot_files_after(Duration::ZERO)
     };
     let store = Store::create(&path, options()).unwrap();

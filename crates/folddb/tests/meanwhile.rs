@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 
-use folddb::{ErrorKind, Options, Rules, Store, Upkeep, Work};
+use folddb::{BackgroundJob, BackgroundWork, ErrorKind, Options, Rules, Store};
 use folddb_host::Host;
 
 type Hook = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
@@ -30,10 +30,10 @@ fn counters() -> Rules<u64, u64> {
     Rules::sorted::<u64, u64>().fold("sum:u64")
 }
 
-/// A store whose upkeep is done by hand, and what is to happen when its next part is created.
+/// A store whose background work is done by hand, and what is to happen when its next part is created.
 fn fresh() -> (tempfile::TempDir, Store, Hook) {
     let (dir, (host, hook)) = (tempfile::tempdir().unwrap(), world());
-    let options = Options::default().upkeep(Upkeep::Manual).merge_factor(2);
+    let options = Options::default().background(BackgroundWork::Manual).merge_factor(2);
     let options = options.host(host);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     (dir, store, hook)
@@ -83,14 +83,14 @@ fn a_table_that_is_dropped_under_a_flush_does_not_fail_it() {
 }
 
 #[test]
-fn a_table_that_is_dropped_under_a_merge_does_not_fail_upkeep() {
+fn a_table_that_is_dropped_under_a_merge_does_not_fail_background_work() {
     let (_dir, store, hook) = fresh();
     write_runs(&store, "gone", 2, 100);
     set(&hook, dropping(&store, "gone"));
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     assert_eq!(parts_of(store.path()), 0);
     write_runs(&store, "stays", 4, 100);
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     assert_eq!(store.table_stats("stays").unwrap().runs.len(), 1);
 }
 
@@ -117,7 +117,7 @@ fn many_may_create_one_table_at_once() {
 fn a_merge_ends_with_the_store() {
     let (dir, store, _hook) = fresh();
     write_runs(&store, "left", 2, 40_000);
-    let step = store.upkeep_step().unwrap().unwrap();
+    let step = store.background_step().unwrap().unwrap();
     assert!(step.starts_with("a step of: merge"), "{step}");
     write_runs(&store, "driven", 2, 40_000);
     let (mut steps, other) = (0, store.clone());
@@ -134,7 +134,7 @@ fn a_merge_ends_with_the_store() {
     assert_eq!(store.table("driven", counters()).unwrap().get(&77).unwrap(), Some(2));
 }
 
-/// Beside a writer upkeep always has some run of the table: whoever optimizes would wait for ever, and nobody could stop it.
+/// Beside a writer background work always has some run of the table: whoever optimizes would wait for ever, and nobody could stop it.
 #[test]
 fn whoever_waits_to_optimize_is_told_and_no_merge_is_begun_before_it() {
     let (_dir, store, hook) = fresh();
@@ -145,15 +145,15 @@ fn whoever_waits_to_optimize_is_told_and_no_merge_is_begun_before_it() {
         // A merge has begun its first part, and its inputs are taken.
         let broken_off = other.optimize("t", |progress| {
             write_runs(&asked, "t", 2, 100);
-            let begun = asked.upkeep_step_of(Work::Merge).unwrap();
+            let begun = asked.background_step_of(BackgroundJob::Merge).unwrap();
             tell.lock().unwrap().push((progress.bytes_done, begun));
             ControlFlow::Break(())
         });
         broken_off.unwrap();
     });
-    store.upkeep_step().unwrap();
+    store.background_step().unwrap();
     assert_eq!(*told.lock().unwrap(), [(0, None)], "two runs are due and stay free");
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     let table = store.table("t", counters()).unwrap();
     assert_eq!((table.get(&99).unwrap(), table.get(&100).unwrap()), (Some(4), Some(2)));
     assert_eq!(store.table_stats("t").unwrap().runs.len(), 1, "merges go on once nobody waits");
@@ -163,7 +163,7 @@ fn whoever_waits_to_optimize_is_told_and_no_merge_is_begun_before_it() {
 fn optimizing_waits_for_no_merge_to_end_and_one_does_it_at_a_time() {
     let (_dir, store, _hook) = fresh();
     write_runs(&store, "t", 2, 40_000);
-    let step = store.upkeep_step().unwrap().unwrap();
+    let step = store.background_step().unwrap().unwrap();
     assert!(step.starts_with("a step of: merge"), "{step}");
     let (mut steps, mut merges_before, mut told) = (0, None, 0);
     let mut second = |_| {
@@ -176,7 +176,7 @@ fn optimizing_waits_for_no_merge_to_end_and_one_does_it_at_a_time() {
         if steps == 1 {
             store.optimize("t", &mut second).unwrap();
             write_runs(&store, "t", 2, 100);
-            while !store.upkeep_step_of(Work::Merge).unwrap().unwrap().starts_with("done: ") {}
+            while !store.background_step_of(BackgroundJob::Merge).unwrap().unwrap().starts_with("done: ") {}
         }
         ControlFlow::Continue(())
     };
@@ -217,7 +217,7 @@ fn a_closed_store_answers_no_call() {
         ("flush", store.flush()),
         ("settle", store.settle()),
         ("optimize", store.optimize("t", |_| ControlFlow::Continue(()))),
-        ("upkeep step", store.upkeep_step().map(drop)),
+        ("background work step", store.background_step().map(drop)),
     ];
     for (call, answer) in answers {
         assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed, "{call}");

@@ -6,21 +6,23 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use folddb::{AsOf, Durability, ErrorKind, Keep, Options, Resume, Rules, Snapshot, Store, Table, Upkeep};
+use folddb::{
+    AsOf, BackgroundWork, Durability, ErrorKind, Keep, Options, Resume, Rules, Snapshot, Store, Table,
+};
 
 fn options(files_after: Duration) -> Options {
     Options::default()
         .memory_bytes(4 << 20)
         .value_segment_bytes(128 << 10)
         .snapshot_files_after(files_after)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 const AT_ONCE: Duration = Duration::ZERO;
 const LATE: Duration = Duration::from_secs(3600);
 
 fn drain(store: &Store) {
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
 }
 
 fn optimize(store: &Store, table: &str) {
@@ -133,7 +135,7 @@ fn a_snapshot_comes_to_files_once_all_that_it_sees_is_in_them() {
     let counts = || tables.each_ref().map(|table| snapshot.scan(table).count().unwrap());
     tables[..2].iter().for_each(|table| assert!(table.fold(&200, &1).is_ok()));
     assert_eq!(counts(), [100, 100, 0]);
-    while store.upkeep_step().unwrap().is_some() {
+    while store.background_step().unwrap().is_some() {
         assert_eq!(counts(), [100, 100, 0], "{} in files", store.stats().snapshots_in_files);
     }
     assert_eq!((counts(), store.stats().snapshots_in_files), ([100, 100, 0], 1));

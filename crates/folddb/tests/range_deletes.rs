@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use folddb::{Keep, Options, Rules, Snapshot, Store, Table, Upkeep};
+use folddb::{BackgroundWork, Keep, Options, Rules, Snapshot, Store, Table};
 
 /// From which key on the n-th range delete deletes, and up to which.
 type Ends = fn(u64) -> (u64, u64);
@@ -20,7 +20,7 @@ const PATTERNS: [(&str, Ends); 5] = [
 const COUNT: u64 = 2_000;
 
 fn options() -> Options {
-    Options::default().upkeep(Upkeep::Manual).memory_bytes(4 << 20)
+    Options::default().background(BackgroundWork::Manual).memory_bytes(4 << 20)
 }
 
 /// What a table of 4 MiB of memory may have of range deletes that hide something, and as many as one memtable has.

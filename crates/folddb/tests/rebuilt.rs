@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use folddb::maintenance::RepairOptions;
-use folddb::{ErrorKind, FeedOptions, Options, Rules, Store, Table, Upkeep};
+use folddb::{BackgroundWork, ErrorKind, FeedOptions, Options, Rules, Store, Table};
 
 const KEYS: u64 = 60;
 
@@ -15,7 +15,7 @@ fn options() -> Options {
         .segment_bytes(1 << 20)
         .value_segment_bytes(256 << 10)
         .part_bytes(64 << 10)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 struct Tables {

@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use folddb::maintenance::{Finding, Loss, RepairOptions};
-use folddb::{BackupOptions, Keep, Locate, Options, RestoreOptions, Rules, Store, Table, Upkeep, Work};
+use folddb::{
+    BackgroundJob, BackgroundWork, BackupOptions, Keep, Locate, Options, RestoreOptions, Rules, Store, Table,
+};
 
 const KEYS: u64 = 300;
 
@@ -14,7 +16,7 @@ fn options() -> Options {
         .segment_bytes(1 << 20)
         .value_segment_bytes(256 << 10)
         .part_bytes(64 << 10)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
@@ -41,7 +43,7 @@ fn fill(store: &Store, rounds: u64) {
         for key in (0..KEYS).step_by(3) {
             table.put(&key, &blob(key, round)).expect("it goes");
         }
-        store.upkeep_step_of(Work::Journal).expect("it goes");
+        store.background_step_of(BackgroundJob::Journal).expect("it goes");
     }
     store.optimize("blobs", |_| ControlFlow::Continue(())).expect("it goes");
 }
@@ -186,7 +188,7 @@ fn a_file_of_relocated_values_stays_as_long_as_one_segment_in_it_lives() {
         table.put(&key, &blob(key, round_of(key, 3))).unwrap(); // all that the first segments had
     }
     store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
-    while store.upkeep_step_of(Work::Flush).unwrap().is_some() {}
+    while store.background_step_of(BackgroundJob::Flush).unwrap().is_some() {}
     let left = store.value_segments().into_iter().find(|left| left.number == file.number).unwrap();
     assert!(left.segments.len() < file.segments.len(), "{left:?} of {file:?}");
     drop((table, store)); // as a process that dies
@@ -208,7 +210,7 @@ fn scans_and_snapshots_of_before_read_what_they_saw() {
         for key in (0..KEYS).step_by(3) {
             table.put(&key, &blob(key, round)).unwrap();
         }
-        store.upkeep_step_of(Work::Journal).unwrap();
+        store.background_step_of(BackgroundJob::Journal).unwrap();
     }
     store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
     assert!(reclaim(&store) > 0);
@@ -230,7 +232,7 @@ fn scans_and_snapshots_of_before_read_what_they_saw() {
 }
 
 #[test]
-fn upkeep_does_it_by_itself_and_keeps_to_the_bound() {
+fn background_work_does_it_by_itself_and_keeps_to_the_bound() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options().merge_factor(2)).unwrap();
     let table = blobs(&store);
@@ -239,7 +241,7 @@ fn upkeep_does_it_by_itself_and_keeps_to_the_bound() {
             table.put(&key, &blob(key, round)).unwrap();
         }
         store.flush().unwrap();
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
     }
     let stats = store.stats();
     assert!(stats.reclaims > 3, "{stats:?}");
@@ -321,7 +323,7 @@ fn relocated_since(path: &Path, backups: &Path) -> (PathBuf, (PathBuf, Vec<u8>))
         others.put(&key, &blob(key, 1)).expect("it goes");
         others.put(&(key + KEYS), &blob(key, 2)).expect("it goes");
         if key % 100 == 99 {
-            store.upkeep_step_of(Work::Journal).expect("it goes");
+            store.background_step_of(BackgroundJob::Journal).expect("it goes");
         }
     }
     ["blobs", "others"].into_iter().for_each(optimize);
@@ -448,7 +450,7 @@ fn repair_leaves_out_what_is_lost_names_each_key_of_it_and_the_rest_is_there() {
 
 // ---- space ----------------------------------------------------------------------------------------------
 
-/// Writes keys as they are drawn, and has upkeep do all that is due now and then.
+/// Writes keys as they are drawn, and has background work do all that is due now and then.
 struct Overwriting {
     store: Store,
     table: Table<u64, Vec<u8>>,
@@ -462,7 +464,7 @@ impl Overwriting {
     fn new(keys: u64, options: Options) -> Overwriting {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Store::create(dir.path().join("store"), options).expect("a store");
-        // Of a range delete upkeep sees the leaves of the runs that it covers, which hold a few dozen keys here.
+        // Of a range delete background work sees the leaves of the runs that it covers, which hold a few dozen keys here.
         let rules = Rules::sorted::<u64, Vec<u8>>().separate(2048).block_bytes(512);
         let table = store.table("values", rules).expect("the table");
         Overwriting { store, table, _dir: dir, keys, most: 0.0 }
@@ -477,9 +479,9 @@ impl Overwriting {
         self.store.stats().value_bytes as f64 / (alive * 4_150) as f64
     }
 
-    fn upkeep(&mut self, alive: u64) {
+    fn background(&mut self, alive: u64) {
         self.store.flush().expect("flushed");
-        while self.store.upkeep_step().expect("a step").is_some() {}
+        while self.store.background_step().expect("a step").is_some() {}
         self.most = self.most.max(self.space(alive));
     }
 
@@ -494,7 +496,7 @@ impl Overwriting {
             };
             self.table.put(&key, &Overwriting::value(at)).expect("written");
             if at % (keys / 8) == keys / 8 - 1 {
-                self.upkeep(keys);
+                self.background(keys);
                 self.most = if at < keys { 0.0 } else { self.most };
             }
         }
@@ -521,7 +523,7 @@ fn small_segments() -> Options {
     options().value_segment_bytes(512 << 10).merge_factor(4)
 }
 
-/// All of the value log, at every moment when upkeep has nothing to do: the segment that is filled, the one that is ready for later, what is
+/// All of the value log, at every moment when background work has nothing to do: the segment that is filled, the one that is ready for later, what is
 /// dead and known to be, and what is dead while no merge has met it.
 #[test]
 fn the_value_log_keeps_to_its_bound_on_the_way_when_keys_are_overwritten_evenly_and_unevenly() {
@@ -547,7 +549,7 @@ fn after_mass_deletes_space_comes_back_by_itself() {
         } else {
             keys.delete(90)
         };
-        keys.upkeep(left);
+        keys.background(left);
         let space = keys.space(left);
         let open = 2.0 * (512 << 10) as f64 / (left * 4_150) as f64;
         println!("by range {by_range}: space {space:.2}, of it {open:.2} open segments");
@@ -562,22 +564,22 @@ fn open_segments_of_a_value_log_that_was_large_are_given_up() {
     let options = options().segment_bytes(8 << 20).value_segment_bytes(256 << 20);
     let store = Store::create(dir.path().join("store"), options).unwrap();
     let table = blobs(&store);
-    let upkeep = || {
+    let background = || {
         store.flush().unwrap();
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
     };
     for key in 0..300 {
         table.put(&key, &vec![key as u8; 1 << 20]).unwrap();
-        store.upkeep_step_of(Work::Journal).unwrap();
+        store.background_step_of(BackgroundJob::Journal).unwrap();
     }
-    upkeep();
+    background();
     let open = || store.value_segments().into_iter().filter(|file| !file.is_sealed).map(|file| file.bytes);
     assert!(open().max().unwrap() >= 16 << 20);
     for key in 4..300 {
         table.delete(&key).unwrap();
     }
-    upkeep();
-    upkeep();
+    background();
+    background();
     assert!(open().sum::<u64>() <= 8 << 20, "{:?}", store.value_segments());
     assert!(store.stats().value_bytes <= 12 << 20, "{:?}", store.value_segments());
     for key in 0..4 {

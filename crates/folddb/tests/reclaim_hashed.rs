@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use folddb::maintenance::RepairOptions;
-use folddb::{BackupOptions, Options, RestoreOptions, Rules, Store, Table, Upkeep, ValuesIn, Work};
+use folddb::{
+    BackgroundJob, BackgroundWork, BackupOptions, Options, RestoreOptions, Rules, Store, Table, ValuesIn,
+};
 
 const KEYS: u64 = 300;
 
@@ -13,7 +15,7 @@ fn options() -> Options {
         .memory_bytes(4 << 20)
         .segment_bytes(1 << 20)
         .value_segment_bytes(256 << 10)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
@@ -35,7 +37,7 @@ fn overwrite(store: &Store, rounds: std::ops::RangeInclusive<u64>) {
         for key in (0..KEYS).filter(|key| round == 0 || key.is_multiple_of(3)) {
             table.put(&key, &blob(key, round)).unwrap();
         }
-        store.upkeep_step_of(Work::Journal).unwrap();
+        store.background_step_of(BackgroundJob::Journal).unwrap();
     }
 }
 
@@ -162,7 +164,7 @@ fn walks_and_snapshots_of_before_read_what_they_saw() {
 }
 
 #[test]
-fn upkeep_does_it_by_itself_and_keeps_to_the_bound() {
+fn background_work_does_it_by_itself_and_keeps_to_the_bound() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let table = blobs(&store);
@@ -174,7 +176,7 @@ fn upkeep_does_it_by_itself_and_keeps_to_the_bound() {
             table.put(&key, &vec![round as u8; 4000 + key as usize]).unwrap();
         }
         store.flush().unwrap();
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
         let alive: u64 = (0..KEYS).map(|key| 4032 + key).sum();
         let sealed: u64 =
             store.value_segments().iter().filter(|file| file.is_sealed).map(|file| file.bytes).sum();
@@ -261,7 +263,7 @@ fn put_since(path: &Path, values_in: ValuesIn, moves: bool) -> PathBuf {
             table.put(&(KEYS + key), &blob(KEYS + key, 1)).unwrap();
         }
     }
-    store.upkeep_step_of(Work::Journal).unwrap();
+    store.background_step_of(BackgroundJob::Journal).unwrap();
     assert!(!moves || reclaim(&store) > 0);
     drop(table);
     store.close().unwrap();

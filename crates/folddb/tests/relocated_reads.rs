@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use folddb::{
-    BytesTable, Locate, Located, Options, Rules, Snapshot, Store, Upkeep, ValueReader, ValuesIn, Work,
-    WriteOp,
+    BackgroundJob, BackgroundWork, BytesTable, Locate, Located, Options, Rules, Snapshot, Store, ValueReader,
+    ValuesIn, WriteOp,
 };
 
 const PIECE: usize = 16 << 10;
@@ -25,7 +25,7 @@ fn options() -> Options {
         .value_segment_bytes(256 << 10)
         .part_bytes(64 << 10)
         .stream_piece_bytes(PIECE)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 /// Tables by name: `long` takes streams, `joined` separated operands.
@@ -77,7 +77,7 @@ fn write(store: &Store, round: u64) {
                 _ => drop(table.write(WriteOp::Put, &key.to_be_bytes(), &value).unwrap()),
             }
         }
-        store.upkeep_step_of(Work::Journal).unwrap();
+        store.background_step_of(BackgroundJob::Journal).unwrap();
     }
 }
 

@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use folddb::{Durability, Options, Rules, Store, Table, Upkeep, Work};
+use folddb::{BackgroundJob, BackgroundWork, Durability, Options, Rules, Store, Table};
 
 fn options() -> Options {
     Options::default()
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
         .memory_bytes(4 << 20)
         .segment_bytes(1 << 20)
         .disk_reserve_bytes(0)
@@ -50,8 +50,8 @@ fn what_is_in_runs_is_not_replayed_again() {
         }
     };
     write(1);
-    store.upkeep_step_of(Work::Seal).unwrap();
-    store.upkeep_step_of(Work::Flush).unwrap().expect("one of the two is flushed");
+    store.background_step_of(BackgroundJob::Seal).unwrap();
+    store.background_step_of(BackgroundJob::Flush).unwrap().expect("one of the two is flushed");
     write(10);
     let store = Store::open(as_if_it_died(&store, "died"), options()).unwrap();
     for name in ["a", "b"] {
@@ -73,7 +73,7 @@ fn a_segment_stays_while_any_table_needs_it() {
         for n in 0..400 {
             loud.put(&(round * 400 + n), &value).unwrap();
         }
-        while store.upkeep_step_of(Work::Flush).unwrap().is_some() {
+        while store.background_step_of(BackgroundJob::Flush).unwrap().is_some() {
             let left = as_if_it_died(&store, &format!("died-{round}-{largest}"));
             largest = largest.max(files(&left, "log"));
             let after = Store::open(&left, options()).unwrap();

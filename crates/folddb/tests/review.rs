@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, Upkeep, Work};
+use folddb::{BackgroundJob, BackgroundWork, Durability, ErrorKind, Options, Rules, Store};
 use folddb_host::Host;
 
 fn manual() -> Options {
-    Options::default().upkeep(Upkeep::Manual)
+    Options::default().background(BackgroundWork::Manual)
 }
 
 fn fresh(options: Options) -> (tempfile::TempDir, Store) {
@@ -40,7 +40,7 @@ fn a_memtable_that_shrinks_is_no_reason_to_stop() {
         }
     }
     hits.get(&1).unwrap(); // meets many chunks, and wishes for fewer
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     hits.fold(&1, &1).unwrap();
     assert_eq!(hits.get(&1).unwrap(), Some(41));
 }
@@ -58,7 +58,7 @@ fn memtables_of_dropped_tables_do_not_count() {
                 table.put(&n, &value).unwrap();
             }
             let mut steps = 0;
-            while store.upkeep_step().unwrap().is_some() {
+            while store.background_step().unwrap().is_some() {
                 steps += 1;
             }
             store.drop_table(&name).unwrap();
@@ -80,7 +80,7 @@ fn a_batch_longer_than_a_segment_is_refused_and_does_not_poison() {
     assert_eq!(table.get(&2).unwrap().as_deref(), Some("two"));
 }
 
-/// Several callers of upkeep must not flush one memtable twice.
+/// Several callers of background work must not flush one memtable twice.
 #[test]
 fn many_may_flush_by_hand_at_once() {
     let (_dir, store) = fresh(manual());
@@ -202,7 +202,7 @@ fn damage_in_one_table_does_not_stop_the_merges_of_another() {
     }
     let mut failures = 0;
     loop {
-        match store.upkeep_step() {
+        match store.background_step() {
             Ok(None) => break,
             Ok(Some(_)) => {}
             Err(error) => {
@@ -242,7 +242,7 @@ fn a_merge_that_is_given_up_hides_nothing_newer() {
     set(7..9, 2);
     set(0..9, 3);
     give_up_after(3);
-    while store.upkeep_step_of(Work::Merge).unwrap().is_some() {}
+    while store.background_step_of(BackgroundJob::Merge).unwrap().is_some() {}
     set(6..9, 4);
     let newest = set(10..11, 5);
     give_up_after(1);
@@ -251,7 +251,7 @@ fn a_merge_that_is_given_up_hides_nothing_newer() {
             let first_byte = table.get(&key).unwrap().map(|value| value[0]);
             assert_eq!(first_byte, Some(newest[key as usize]), "key {key}, step {step}");
         }
-        store.upkeep_step_of(Work::Merge).unwrap();
+        store.background_step_of(BackgroundJob::Merge).unwrap();
     }
 }
 

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 
 use folddb::maintenance::RepairOptions;
 use folddb::{
-    BackupOptions, HeadRule, Locate, LocatedPiece, Options, RestoreOptions, Rules, Store, Table, Upkeep,
+    BackgroundWork, BackupOptions, HeadRule, Locate, LocatedPiece, Options, RestoreOptions, Rules, Store,
+    Table,
 };
 
 fn options() -> Options {
@@ -14,7 +15,7 @@ fn options() -> Options {
         .segment_bytes(1 << 20)
         .part_bytes(64 << 10)
         .merge_factor(2)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn lists(store: &Store) -> Table<u64, Vec<u8>> {
@@ -89,7 +90,7 @@ fn long_operands_are_joined_and_never_written_again() {
             check(&store, &expected);
         }
         store.flush().unwrap();
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
     }
     check(&store, &expected);
     let stats = store.stats();

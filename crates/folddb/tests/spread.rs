@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::{Compression, TableKind, TableRules};
 use folddb::{
-    BytesScan, BytesTable, ErrorKind, Expire, Keep, Lifetime, LoadOptions, Options, Rules, Store,
-    SyncOptions, Table, Transaction, Upkeep, WriteOp,
+    BackgroundWork, BytesScan, BytesTable, ErrorKind, Expire, Keep, Lifetime, LoadOptions, Options, Rules,
+    Store, SyncOptions, Table, Transaction, WriteOp,
 };
 
 fn options() -> Options {
-    Options::default().memory_bytes(4 << 20).part_bytes(64 << 10).upkeep(Upkeep::Manual)
+    Options::default().memory_bytes(4 << 20).part_bytes(64 << 10).background(BackgroundWork::Manual)
 }
 
 fn blob(key: u64, round: u64) -> Vec<u8> {
@@ -42,7 +42,7 @@ fn filled(
             store.flush().unwrap();
         }
     }
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     (dir, store, table)
 }
 

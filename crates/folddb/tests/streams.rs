@@ -10,7 +10,7 @@ use std::time::Duration;
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::maintenance::RepairOptions;
 use folddb::{
-    ErrorKind, Expire, HeadRule, Host, Keep, Lifetime, Options, Rules, Store, Table, Upkeep, WriteOp,
+    BackgroundWork, ErrorKind, Expire, HeadRule, Host, Keep, Lifetime, Options, Rules, Store, Table, WriteOp,
 };
 use moved::Moved;
 
@@ -22,7 +22,7 @@ fn options() -> Options {
         .segment_bytes(1 << 20)
         .part_bytes(64 << 10)
         .stream_piece_bytes(PIECE)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
@@ -128,7 +128,7 @@ fn a_reader_seeks_and_keeps_what_it_reads() {
         table.put(&1, &vec![at as u8; 3000]).unwrap();
         store.flush().unwrap();
         store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
     }
     let reads = store.stats().value_reads;
     assert_eq!(reader.seek(SeekFrom::End(-3)).unwrap(), len - 3);
@@ -184,7 +184,7 @@ fn a_writer_that_is_dropped_or_whose_source_fails_leaves_only_dead_bytes() {
         table.put(&2, &whole(round, 100_000)).unwrap();
         store.flush().unwrap();
         store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
     }
     let stats = store.stats();
     assert!(stats.value_bytes_written > 9_000_000 && stats.value_bytes <= 4 << 20, "{stats:?}");
@@ -203,20 +203,20 @@ fn a_stream_under_way_keeps_its_segments_though_nothing_points_to_them() {
         table.put(&2, &whole(round, 50_000)).unwrap();
         store.flush().unwrap();
         store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
     }
     assert!(table.get(&1).unwrap().is_none(), "nothing is there before it is finished");
     writer.finish().unwrap();
     for round in 15..20 {
         table.put(&2, &whole(round, 50_000)).unwrap();
         store.flush().unwrap();
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
     }
     assert!(is_the_same(table.read(&1).unwrap().unwrap(), bytes(1, 1_500_000)));
     table.delete(&1).unwrap();
     store.flush().unwrap();
     store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     let stats = store.stats();
     assert!(stats.value_bytes < 600_000, "what the stream wrote can go now: {stats:?}");
 }
@@ -347,7 +347,7 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
         for table in ["sorted", "hashed"] {
             store.optimize(table, |_| ControlFlow::Continue(())).unwrap();
         }
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
     };
     let len = 40 * PIECE as u64 + 77;
     let store = Store::create(&path, options()).unwrap();

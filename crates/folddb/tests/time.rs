@@ -10,8 +10,8 @@ use std::time::Duration;
 use folddb::codec::KeyCodec;
 use folddb::table_rules::TableRules;
 use folddb::{
-    AsOf, Cursor, Durability, ErrorKind, Expire, Fold, FoldFailure, Host, Keep, Lifetime, LoadOptions,
-    Options, Outcome, Resume, Rules, Snapshot, Store, Table, Upkeep, WriteOp,
+    AsOf, BackgroundWork, Cursor, Durability, ErrorKind, Expire, Fold, FoldFailure, Host, Keep, Lifetime,
+    LoadOptions, Options, Outcome, Resume, Rules, Snapshot, Store, Table, WriteOp,
 };
 use folddb_host::clock::Clock;
 use moved::{Moved, START_MS};
@@ -35,7 +35,7 @@ impl World {
             .memory_bytes(4 << 20)
             .segment_bytes(1 << 20)
             .part_bytes(64 << 10)
-            .upkeep(Upkeep::Manual)
+            .background(BackgroundWork::Manual)
             .host(host)
     }
 
@@ -659,7 +659,7 @@ fn deletes_that_are_older_than_may_be_take_what_they_delete_from_the_disk() {
         let path = world.path.with_extension(if bound.is_some() { "bounded" } else { "free" });
         let mut store = Store::create(&path, world.options().deletes_age_max(bound)).unwrap();
         let table = |store: &Store| store.table::<u64, u64>("t", Rules::sorted()).unwrap();
-        let settle = |store: &Store| while store.upkeep_step().unwrap().is_some() {};
+        let settle = |store: &Store| while store.background_step().unwrap().is_some() {};
         let records = |store: &Store| store.table_stats("t").unwrap().records;
         for key in 0..1000 {
             table(&store).put(&key, &key).unwrap();
@@ -681,7 +681,7 @@ fn deletes_that_are_older_than_may_be_take_what_they_delete_from_the_disk() {
         drop(snapshot);
         settle(&store);
         assert_eq!(records(&store), if bound.is_some() { 999 } else { 1001 });
-        assert_eq!(store.upkeep_step().unwrap(), None, "and no merge more");
+        assert_eq!(store.background_step().unwrap(), None, "and no merge more");
         assert_eq!((table(&store).get(&7).unwrap(), table(&store).scan().count().unwrap()), (None, 999));
     }
 }
@@ -755,10 +755,10 @@ fn what_somebody_met_alive_who_lives_on_is_not_swept_away() {
             store.flush().unwrap();
         }
         world.pass(6_000);
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
         assert_eq!(table.get(&1).unwrap(), Some(11), "flushed {is_flushed}");
         world.pass(4_000);
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
         assert_eq!(table.get(&1).unwrap(), None);
     }
 }
@@ -913,7 +913,7 @@ fn a_snapshot_of_the_past_that_has_come_to_files_of_its_own_finds_what_was() {
     let past = store.snapshot_at(AsOf::Seq(first)).expect("it works");
     for n in 2..4 {
         world.pass(61_000);
-        while store.upkeep_step().expect("it works").is_some() {}
+        while store.background_step().expect("it works").is_some() {}
         table.put(&n, &5).expect("it works");
     }
     optimize(&store, "counts");
@@ -1240,7 +1240,7 @@ fn a_snapshot_at_the_present_finds_what_was_when_it_has_come_to_files_of_its_own
     let past = store.snapshot_at(AsOf::Seq(store.last_seq())).expect("it works");
     for n in 1..3 {
         world.pass(61_000);
-        while store.upkeep_step().expect("it works").is_some() {}
+        while store.background_step().expect("it works").is_some() {}
         table.put(&n, &200).expect("it works");
     }
     optimize(&store, "plain");

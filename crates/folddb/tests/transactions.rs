@@ -10,16 +10,16 @@ use folddb::codec::KeyCodec;
 use folddb::table_rules::TableKind;
 use folddb::table_rules::TableRules;
 use folddb::{
-    BytesScan, BytesTable, Durability, ErrorKind, Expire, Fold, FoldFailure, Options, Outcome, Rules, Store,
-    Table, Transaction, Upkeep, WriteOp,
+    BackgroundWork, BytesScan, BytesTable, Durability, ErrorKind, Expire, Fold, FoldFailure, Options,
+    Outcome, Rules, Store, Table, Transaction, WriteOp,
 };
 use occasion::Occasion;
 
 const PROCESS: Durability = Durability::Process;
 
-fn fresh(upkeep: Upkeep) -> (tempfile::TempDir, Store) {
+fn fresh(background: BackgroundWork) -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options::default().memory_bytes(4 << 20).part_bytes(64 << 10).upkeep(upkeep);
+    let options = Options::default().memory_bytes(4 << 20).part_bytes(64 << 10).background(background);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     (dir, store)
 }
@@ -38,7 +38,7 @@ fn conflicts(transaction: Transaction) -> bool {
 
 #[test]
 fn a_transaction_sees_one_snapshot_and_what_it_has_written_itself() {
-    let (_dir, store) = fresh(Upkeep::Manual);
+    let (_dir, store) = fresh(BackgroundWork::Manual);
     let table = sums(&store, "t");
     table.put(&1, &10).unwrap();
     let (mut transaction, other) = (store.transaction(), store.transaction());
@@ -59,7 +59,7 @@ fn a_transaction_sees_one_snapshot_and_what_it_has_written_itself() {
 
 #[test]
 fn a_transaction_reads_what_it_has_written_to_a_table_whose_values_expire() {
-    let (_dir, store) = fresh(Upkeep::Manual);
+    let (_dir, store) = fresh(BackgroundWork::Manual);
     let rules = Rules::sorted::<u64, u64>().fold("sum:u64").expire(Expire::After(3_600_000));
     let table = store.table("t", rules).unwrap();
     table.put(&1, &10).unwrap();
@@ -88,7 +88,7 @@ impl Fold for Brittle {
 #[test]
 fn that_a_fold_fails_is_read_too_and_a_value_that_is_set_over_it_is_read_back() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options::default().upkeep(Upkeep::Manual).custom_fold(Arc::new(Brittle));
+    let options = Options::default().background(BackgroundWork::Manual).custom_fold(Arc::new(Brittle));
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     let table = store.create_table("t", TableRules::new(KeyCodec::Bytes).custom_fold("brittle", 1)).unwrap();
     let fold = |value: &[u8]| table.write(WriteOp::Fold, b"k", value).unwrap();
@@ -113,7 +113,7 @@ fn that_a_fold_fails_is_read_too_and_a_value_that_is_set_over_it_is_read_back() 
 
 #[test]
 fn what_was_read_of_a_table_that_is_dropped_holds_no_more() {
-    let (_dir, store) = fresh(Upkeep::Manual);
+    let (_dir, store) = fresh(BackgroundWork::Manual);
     let (table, other) = (sums(&store, "t"), sums(&store, "other"));
     table.put(&1, &10).unwrap();
     let mut transaction = store.transaction();
@@ -151,7 +151,7 @@ fn what_was_read_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then
     ];
     for (what, between) in BETWEENS {
         for (number, write) in writes.iter().enumerate() {
-            let (_dir, store) = fresh(Upkeep::Manual);
+            let (_dir, store) = fresh(BackgroundWork::Manual);
             let (table, log) = (sums(&store, "t"), sums(&store, "log"));
             (0..100).for_each(|key| assert!(table.put(&key, &key).is_ok()));
             let begin = |key: u64| {
@@ -173,7 +173,7 @@ fn what_was_read_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then
 /// An older run has the key, too, as it was read, beside others that were written since.
 #[test]
 fn a_conflict_in_a_run_is_one_whatever_older_runs_have() {
-    let (_dir, store) = fresh(Upkeep::Manual);
+    let (_dir, store) = fresh(BackgroundWork::Manual);
     let table = sums(&store, "t");
     (0..100).for_each(|key| assert!(table.put(&key, &key).is_ok()));
     let begin = |key: u64| {
@@ -206,7 +206,7 @@ impl Looked {
     fn new() -> Looked {
         let dir = tempfile::tempdir().unwrap();
         let occasion = Arc::new(Occasion::default());
-        let options = Options::default().upkeep(Upkeep::Manual).custom_order(occasion.clone());
+        let options = Options::default().background(BackgroundWork::Manual).custom_order(occasion.clone());
         let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
         let rules = || TableRules::new(KeyCodec::Bytes);
         let create = |name, rules| store.create_table(name, rules).unwrap();
@@ -265,7 +265,7 @@ fn a_delete_that_is_merged_while_the_commit_looks_is_found() {
 
 #[test]
 fn folds_that_were_not_read_do_not_conflict() {
-    let (_dir, store) = fresh(Upkeep::Manual);
+    let (_dir, store) = fresh(BackgroundWork::Manual);
     let table = sums(&store, "t");
     let (mut a, mut b) = (store.transaction(), store.transaction());
     a.fold(&table, &1, &10);
@@ -287,7 +287,7 @@ fn folds_that_were_not_read_do_not_conflict() {
 
 #[test]
 fn money_moves_between_accounts_on_several_threads_and_none_is_lost() {
-    let (_dir, store) = fresh(Upkeep::default());
+    let (_dir, store) = fresh(BackgroundWork::default());
     let rules = || Rules::sorted::<u64, u64>();
     let (accounts, moves) = (store.table("accounts", rules()).unwrap(), sums(&store, "moves"));
     (0..8).for_each(|account| assert!(accounts.put(&account, &1000).is_ok()));
@@ -329,7 +329,7 @@ fn money_moves_between_accounts_on_several_threads_and_none_is_lost() {
 
 #[test]
 fn mistakes_are_told_by_the_commit_and_nothing_is_written() {
-    let ((_dir, store), (_other_dir, other)) = (fresh(Upkeep::Manual), fresh(Upkeep::Manual));
+    let ((_dir, store), (_other_dir, other)) = (fresh(BackgroundWork::Manual), fresh(BackgroundWork::Manual));
     let (table, theirs) = (sums(&store, "t"), sums(&other, "t"));
     let mut transaction = store.transaction();
     transaction.put(&table, &1, &1).put(&theirs, &1, &1);
@@ -357,7 +357,7 @@ const WAYS: [Scanned; 2] = [
 fn two_who_scan_and_leave_because_of_what_they_saw_do_not_both_leave() {
     for scanned in WAYS {
         for kind in [TableKind::Sorted, TableKind::Hashed] {
-            let (_dir, store) = fresh(Upkeep::Manual);
+            let (_dir, store) = fresh(BackgroundWork::Manual);
             let shifts = store.create_table("shifts", TableRules::new(KeyCodec::Bytes).kind(kind)).unwrap();
             for name in [b"ann", b"bob"] {
                 shifts.write(WriteOp::Put, name, b"on call").unwrap();
@@ -377,7 +377,7 @@ fn two_who_scan_and_leave_because_of_what_they_saw_do_not_both_leave() {
 
 #[test]
 fn those_on_call_leave_on_several_threads_and_one_always_stays() {
-    let (_dir, store) = fresh(Upkeep::default());
+    let (_dir, store) = fresh(BackgroundWork::default());
     let sorted = store.create_table("sorted", TableRules::new(KeyCodec::U64)).unwrap();
     let hashed = TableRules::new(KeyCodec::U64).kind(TableKind::Hashed);
     let hashed = store.create_table("hashed", hashed).unwrap();
@@ -426,7 +426,7 @@ fn a_range_that_was_scanned_and_written_to_by_others_is_a_conflict_wherever_it_l
     for (what, between) in BETWEENS {
         for (number, write) in writes.iter().enumerate() {
             for (way, scanned) in WAYS.iter().enumerate() {
-                let (_dir, store) = fresh(Upkeep::Manual);
+                let (_dir, store) = fresh(BackgroundWork::Manual);
                 let (table, log) = (sums(&store, "t"), sums(&store, "log"));
                 (0..100).for_each(|key| assert!(table.put(&(2 * key), &key).is_ok()));
                 let begin = |low: u64, high: u64, limit: usize, reverse: bool| {
@@ -469,7 +469,7 @@ fn a_range_that_was_scanned_and_written_to_by_others_is_a_conflict_wherever_it_l
 #[test]
 fn a_scan_in_a_transaction_shows_what_it_has_written_itself() {
     for order in ["bytewise", "reversed", "hashed"] {
-        let (_dir, store) = fresh(Upkeep::Manual);
+        let (_dir, store) = fresh(BackgroundWork::Manual);
         let rules = TableRules::new(KeyCodec::Bytes).fold("append");
         let rules = match order {
             "reversed" => rules.order("reversed"),
@@ -534,7 +534,7 @@ fn a_key_of_a_hashed_table_that_was_read_and_written_to_by_others_is_a_conflict(
         ("left alone", |table| assert!(table.write(WriteOp::Put, b"other", b"new").is_ok()), false),
     ];
     for (what, write, overtakes) in writes {
-        let (_dir, store) = fresh(Upkeep::Manual);
+        let (_dir, store) = fresh(BackgroundWork::Manual);
         let rules = TableRules::new(KeyCodec::Bytes).kind(TableKind::Hashed).fold("append");
         let table = store.create_table("t", rules).unwrap();
         table.write(WriteOp::Put, b"k", b"old").unwrap();
@@ -559,7 +559,7 @@ fn a_find_at_the_snapshot_of_a_transaction_is_checked_as_what_it_asks_for() {
         ("another comes", |table| assert!(table.put(&8, "green").is_ok()), false),
     ];
     for (what, write, overtakes) in writes {
-        let (_dir, store) = fresh(Upkeep::Manual);
+        let (_dir, store) = fresh(BackgroundWork::Manual);
         let table: Table<u64, String> = store.table("t", Rules::sorted().index("colour", "value")).unwrap();
         for (key, colour) in [(1, "red"), (2, "blue"), (3, "red")] {
             table.put(&key, colour).unwrap();

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use folddb::codec::Value;
 use folddb::folds::{Counters, Stats};
 use folddb::{
-    Durability, ErrorKind, Expire, Fold, FoldFailure, Lifetime, Options, Outcome, Rules, Store, Table,
-    Upkeep, WriteOp,
+    BackgroundWork, Durability, ErrorKind, Expire, Fold, FoldFailure, Lifetime, Options, Outcome, Rules,
+    Store, Table, WriteOp,
 };
 
 fn fresh(options: Options) -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path().join("s.folddb"), options.upkeep(Upkeep::Manual)).unwrap();
+    let store =
+        Store::create(dir.path().join("s.folddb"), options.background(BackgroundWork::Manual)).unwrap();
     (dir, store)
 }
 

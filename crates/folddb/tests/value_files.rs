@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use folddb::maintenance::RepairOptions;
-use folddb::{BackupOptions, ErrorKind, Options, RestoreOptions, Rules, Store, Table, Upkeep, ValuesIn};
+use folddb::{
+    BackgroundWork, BackupOptions, ErrorKind, Options, RestoreOptions, Rules, Store, Table, ValuesIn,
+};
 
 const KEYS: u64 = 300;
 
@@ -17,7 +19,7 @@ fn options() -> Options {
         .segment_bytes(1 << 20)
         .value_segment_bytes(256 << 10)
         .part_bytes(64 << 10)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn hashed(store: &Store) -> Table<u64, Vec<u8>> {
@@ -41,7 +43,7 @@ fn settle(store: &Store) {
     for table in store.tables() {
         store.optimize(&table, |_| ControlFlow::Continue(())).unwrap();
     }
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     store.reclaim(|_| {}).unwrap();
 }
 

@@ -7,7 +7,8 @@ use folddb::codec::KeyCodec;
 use folddb::maintenance::{RepairOptions, Severity};
 use folddb::table_rules::TableRules;
 use folddb::{
-    Durability, ErrorKind, HeadRule, Locate, LocatedPiece, Options, Rules, Store, Table, Upkeep, WriteOp,
+    BackgroundWork, Durability, ErrorKind, HeadRule, Locate, LocatedPiece, Options, Rules, Store, Table,
+    WriteOp,
 };
 
 fn options() -> Options {
@@ -15,7 +16,7 @@ fn options() -> Options {
         .memory_bytes(4 << 20)
         .segment_bytes(1 << 20)
         .part_bytes(64 << 10)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
@@ -341,7 +342,7 @@ fn overwrite(store: &Store, table: &Table<u64, Vec<u8>>, rounds: std::ops::Range
         store.flush().expect("it works");
         store.optimize("blobs", |_| std::ops::ControlFlow::Continue(())).expect("it works");
     }
-    while store.upkeep_step().expect("it works").is_some() {}
+    while store.background_step().expect("it works").is_some() {}
 }
 
 #[test]
@@ -401,9 +402,9 @@ fn a_segment_stays_as_long_as_a_memtable_or_the_log_leads_to_it() {
     other.put(&1, &blob(1, 1)).unwrap(); // in memory only, and first in the first segment
     for round in 0..12 {
         fill(&table, 300, round);
-        store.upkeep_step_of(folddb::Work::Journal).unwrap();
+        store.background_step_of(folddb::BackgroundJob::Journal).unwrap();
     }
-    while store.upkeep_step().unwrap().is_some() {}
+    while store.background_step().unwrap().is_some() {}
     let segments = store.stats().value_segments;
     assert!(segments >= 3, "nothing is in runs yet: {segments}");
     assert_eq!(other.get(&1).unwrap(), Some(blob(1, 1)));
@@ -421,7 +422,7 @@ fn memtables_that_keep_many_segments_are_flushed() {
     let table = blobs(&store);
     for round in 0..20 {
         fill(&table, 30, round);
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
     }
     let stats = store.stats();
     assert!(stats.flushes > 3 && stats.value_segments_reclaimed > 5, "{stats:?}");
@@ -440,7 +441,7 @@ fn overwritten_values_are_garbage_that_starts_a_merge() {
             table.put(&key, &value).unwrap();
         }
         store.flush().unwrap();
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
     }
     let stats = store.stats();
     assert!(stats.merges >= 2 && stats.value_segments_reclaimed >= 10, "{stats:?}");
@@ -515,7 +516,7 @@ fn a_look_tells_of_values_that_were_lost_before_they_were_durable() {
 fn a_small_store_takes_little_disk_and_segments_grow_with_what_it_holds() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let store = Store::create(&path, Options::default().upkeep(Upkeep::Manual)).unwrap();
+    let store = Store::create(&path, Options::default().background(BackgroundWork::Manual)).unwrap();
     let table = blobs(&store);
     let lens = || {
         let names = std::fs::read_dir(&path).unwrap().flatten();
@@ -526,7 +527,7 @@ fn a_small_store_takes_little_disk_and_segments_grow_with_what_it_holds() {
     assert_eq!(lens(), [1 << 20]);
     for key in 1..40_u64 {
         table.put(&key, &vec![key as u8; 1 << 20]).unwrap();
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
     }
     let (most, all) = (lens().into_iter().max().unwrap(), lens().iter().sum::<u64>());
     assert!(most == 4 << 20 && all <= 64 << 20, "{:?}", lens());
@@ -580,7 +581,7 @@ fn a_located_value_is_copied_by_the_system_and_stays_while_its_segment_goes() {
         short.write_to(&mut out).unwrap();
         assert_eq!(out, [blob(1, 0), vec![7; 20]].concat());
         drop((located, unread));
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
         assert!(!segment.exists(), "it goes with the last who looks");
         assert_eq!(table.get(&1).unwrap(), Some(blob(1, 11)));
     }

@@ -22,8 +22,8 @@ use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::table_rules::{TableKind, TableRules};
 use folddb::{
-    AsOf, BytesTable, Durability, Error, ErrorKind, Expire, FeedOptions, Host, IndexRule, Keep, Lifetime,
-    LoadOptions, Locate, Options, Result, Resume, Store, Upkeep, ValuesIn, WriteOp,
+    AsOf, BackgroundWork, BytesTable, Durability, Error, ErrorKind, Expire, FeedOptions, Host, IndexRule,
+    Keep, Lifetime, LoadOptions, Locate, Options, Result, Resume, Store, ValuesIn, WriteOp,
 };
 use folddb_host::clock::Clock;
 use moved::Moved;
@@ -286,7 +286,7 @@ fn see(kind: TableKind, dir: &Path, long: &[u8]) -> Seen {
     let all = combinations(&seen.choices);
     for (number, alike) in all.chunk_by(|a, b| a[..2] == b[..2]).enumerate() {
         let clock = Arc::new(Moved::new());
-        let options = Options::default().memory_bytes(64 << 20).upkeep(Upkeep::Manual);
+        let options = Options::default().memory_bytes(64 << 20).background(BackgroundWork::Manual);
         let options = options.host(Host { clock: clock.clone(), ..Host::real() });
         let path = dir.join(format!("{}-{number}", kind.name()));
         let store = Store::create(&path, options.clone()).unwrap();

@@ -12,8 +12,8 @@ use folddb::limits::VALUE_BYTES_MAX;
 use folddb::maintenance::RepairOptions;
 use folddb::table_rules::TableRules;
 use folddb::{
-    BackupOptions, BytesTable, ErrorKind, Expire, FeedChange, FeedEvent, FeedOptions, Keep, Lifetime,
-    LoadOptions, Options, RestoreOptions, Store, SyncOptions, Upkeep, WriteOp,
+    BackgroundWork, BackupOptions, BytesTable, ErrorKind, Expire, FeedChange, FeedEvent, FeedOptions, Keep,
+    Lifetime, LoadOptions, Options, RestoreOptions, Store, SyncOptions, WriteOp,
 };
 
 const MIB: usize = 1 << 20;
@@ -22,7 +22,7 @@ const MIB: usize = 1 << 20;
 const UNTIL_MS: u64 = 4_000_000_000_000;
 
 fn options() -> Options {
-    Options::default().memory_bytes(32 << 20).upkeep(Upkeep::Manual)
+    Options::default().memory_bytes(32 << 20).background(BackgroundWork::Manual)
 }
 
 /// How a value is made.
@@ -193,8 +193,8 @@ fn check(store: &Store, of: &[&str], by: &str) {
     }
 }
 
-fn upkeep(store: &Store) {
-    while store.upkeep_step().unwrap().is_some() {}
+fn background(store: &Store) {
+    while store.background_step().unwrap().is_some() {}
 }
 
 fn settle(store: &Store) {
@@ -202,7 +202,7 @@ fn settle(store: &Store) {
     for shape in shapes() {
         store.optimize(shape.name, |_| ControlFlow::Continue(())).unwrap();
     }
-    upkeep(store);
+    background(store);
 }
 
 #[test]

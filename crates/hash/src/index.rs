@@ -9,7 +9,7 @@
 //!
 //! **Who calls what.** A write looks for the candidates of its key, reads their records to find the one that is it, and says
 //! with [`HashIndex::change`] what becomes of it; changes come in the order of their seqs. A read asks for candidates, of now or
-//! of a snapshot's seq. Recovery opens a checkpoint and says with [`HashIndex::replay`] what came after. Upkeep saves with
+//! of a snapshot's seq. Recovery opens a checkpoint and says with [`HashIndex::replay`] what came after. Background work saves with
 //! [`HashIndex::save_step`], and lets go of what it has no memory for. Reclaim says with [`HashIndex::relocate`] where it has
 //! put a record.
 

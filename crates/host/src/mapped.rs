@@ -36,7 +36,7 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes mapped at a time: a whole number of pages of any size, and what a writer at full speed fills in
-/// some ten milliseconds, so that upkeep comes in time with the next.
+/// some ten milliseconds, so that background work comes in time with the next.
 pub(crate) const WINDOW_BYTES: u64 = 4 << 20;
 
 /// True when no store into a map of a preallocated file can find the disk full: the file system of `file`

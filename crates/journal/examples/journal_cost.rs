@@ -1,6 +1,6 @@
 //! What the journal costs: `cargo run --release -p folddb-journal --example journal_cost [dir]`.
 //!
-//! Batches of one and of a hundred 20-byte records, with upkeep every 5 ms as in a store, then synced commits by one
+//! Batches of one and of a hundred 20-byte records, with background work every 5 ms as in a store, then synced commits by one
 //! and by eight threads, then replay.
 
 use std::path::Path;
@@ -48,7 +48,7 @@ fn with_journal(dir: &Path, mode: AppendMode, work: impl FnOnce(&mut Journal) ->
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                let _ = syncer.upkeep(host.clock.monotonic());
+                let _ = syncer.background(host.clock.monotonic());
                 std::thread::sleep(Duration::from_millis(5));
             }
         });

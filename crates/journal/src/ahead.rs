@@ -1,6 +1,6 @@
 //! The segment after the active one, made before it is needed.
 //!
-//! Upkeep makes it; an append that rolls takes it, waits for upkeep where that is just making it, or makes it
+//! Background work makes it; an append that rolls takes it, waits for background work where that is just making it, or makes it
 //! itself. Creating a file, syncing it and its directory takes milliseconds, which no append should wait for.
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};

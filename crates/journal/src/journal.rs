@@ -5,11 +5,11 @@
 //!   tail      the end of the log                         a frame is composed and copied; a roll takes what is ahead
 //!   ahead     the segment made ahead                     it changes hands
 //!   group     who leads a sync                           a moment; those who wait for the leader sleep on it
-//!   idleness  when upkeep saw the last frame             upkeep
+//!   idleness  when background work saw the last frame             background work
 //! ```
 //!
 //! Taken in the order idleness, tail, ahead; group is taken with no other. The disk is waited for with none held,
-//! except by an append that rolls before upkeep has made the next segment.
+//! except by an append that rolls before background work has made the next segment.
 
 use std::io;
 use std::path::Path;
@@ -31,7 +31,7 @@ use crate::tail::Tail;
 /// How far an append has come when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handover {
-    /// In a buffer of this process; handed on by the next upkeep, sync or `Process` append.
+    /// In a buffer of this process; handed on by the next background work, sync or `Process` append.
     Buffered,
     /// With the kernel: it survives the death of the process.
     Process,
@@ -319,7 +319,7 @@ impl JournalSync {
     ///
     /// # Errors
     /// `NoSpace` when the next segment cannot be made yet, which is tried again; `Poisoned`.
-    pub fn upkeep(&self, now: Duration) -> Result<()> {
+    pub fn background(&self, now: Duration) -> Result<()> {
         let mut idleness = self.idleness.lock();
         let mut tail = self.open_tail()?;
         tail.write_buffer().map_err(|error| self.write_failed(&tail, error))?;

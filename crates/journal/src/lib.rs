@@ -3,7 +3,7 @@
 //! ```text
 //!   LSN     0          c          2c         3c
 //!   log     |segment f3|segment f7|segment f8|...        c = bytes of a segment after its header
-//!           [frames SEAL...]      ^ active   ^ made ahead by upkeep
+//!           [frames SEAL...]      ^ active   ^ made ahead by background work
 //! ```
 //!
 //! A batch is one frame; [`Journal::append`] hands it to the kernel, mostly without a system call, and

@@ -26,7 +26,7 @@ pub(crate) struct Tail {
     pub(crate) next_seq: Seq,
     /// The durable LSN that the last frame says.
     pub(crate) vouched_lsn: Lsn,
-    /// Counts frames, so that upkeep sees idleness without a clock on the path of an append.
+    /// Counts frames, so that background work sees idleness without a clock on the path of an append.
     pub(crate) frames: u64,
     pub(crate) is_closed: bool,
     /// Where the seal of a log that was closed ends.

@@ -16,7 +16,7 @@
 //!   80  (zeros up to 4096)
 //! ```
 //!
-//! All of it is known before the segment is used, so upkeep writes and syncs it ahead: a damaged header of a
+//! All of it is known before the segment is used, so background work writes and syncs it ahead: a damaged header of a
 //! used segment is damage and never a torn write. A segment owns `capacity` LSNs from `first_lsn` on, whether
 //! it is filled or sealed early; so the next one's `first_lsn` is known ahead too. That a segment was not cut
 //! short is told by its SEAL frame, and the chain of frames by a field in each (see `frame.rs`).

@@ -1,7 +1,7 @@
 //! Floor 2 of FoldDB: the memtable, a table's newest records, and the first tiers of its merge sort.
 //!
 //! A write appends to the *tail* and looks for nothing. A full tail (4096 records) is sorted, folded within
-//! stripes and sealed into an immutable *chunk* with a small filter; upkeep merges chunks geometrically. A
+//! stripes and sealed into an immutable *chunk* with a small filter; background work merges chunks geometrically. A
 //! flush sorts the chunks slice by slice of the keys. Nothing is ever changed in place, so what a reader has captured
 //! stays as it was, and snapshots and batches are exact.
 //!
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The engine calls [`Memtable::apply`] under its commit lock; [`Memtable::get`] and [`Memtable::capture`]
-//! from any thread; [`Memtable::merge_step`] and [`Memtable::stream`] from upkeep. The modules stand
+//! from any thread; [`Memtable::merge_step`] and [`Memtable::stream`] from background work. The modules stand
 //! bottom-up.
 
 #![forbid(unsafe_code)]

@@ -27,7 +27,7 @@
 //!
 //! Every record that comes in is accounted for: it goes out, or is folded, shadowed, range-deleted or
 //! dropped. A step that finds the account out of balance fails rather than let the merge be installed.
-//! Upkeep drives a [`FoldStep`] over a [`crate::KWay`] of runs; a flush does the same over chunks.
+//! Background work drives a [`FoldStep`] over a [`crate::KWay`] of runs; a flush does the same over chunks.
 
 use std::collections::BTreeSet;
 

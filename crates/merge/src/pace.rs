@@ -10,7 +10,7 @@
 //!
 //!   delay │                        ______ s · b / rate      b / rate is what the commit costs in background
 //!         │                      ,'                         work: at x = 1 (debt d1) writers are slowed to
-//!  b/rate │. . . . . . . . . _,-'                           what upkeep sustains, at x = 2 to a quarter of it,
+//!  b/rate │. . . . . . . . . _,-'                           what background work sustains, at x = 2 to a quarter of it,
 //!         │           __,,-''.                              so the debt settles near d1 under any load.
 //!       0 │_______,,-'       .
 //!         └──────┬───────────┬─────────── debt
@@ -21,7 +21,7 @@
 //!
 //! - *Runs*. Where memtables are small a second of merging is hundreds of runs, and reads visit each. x stands over the
 //!   runs of the fullest tier as a multiple of the merge factor: x = (runs / factor - r0) / (r1 - r0).
-//! - *Memory*. With a small budget or fast upkeep it fills long before the debt counts: two memtables may be a tenth of a
+//! - *Memory*. With a small budget or fast background work it fills long before the debt counts: two memtables may be a tenth of a
 //!   second of flushing. x = (filled / memory - m0) / (m1 - m0), with the cost of flushing alone.
 //!
 //! And one more for separated values: what the value log takes, as a multiple of its bound, while something is being done about
@@ -30,7 +30,7 @@
 //! It rises smoothly from 0, has no step anywhere, and remembers nothing: a rate that is remembered only
 //! ever ratchets down (RocksDB #1966), an estimate with steps skips the slow part and stalls (RocksDB #9423).
 //!
-//! A long delay is slept in pieces, and the debt looked at anew after each ([`Toll`]): what others or upkeep have changed
+//! A long delay is slept in pieces, and the debt looked at anew after each ([`Toll`]): what others or background work have changed
 //! meanwhile counts. Delays of several writers are slept one after the other, since the rate is theirs together.
 //! No commit waits longer than s times what it and those before it cost. What must never overflow, memory, is not guarded
 //! here but by the engine, which waits for a flush when sealed memtables have used up their budget; the law over the
@@ -44,12 +44,12 @@ use std::time::Duration;
 pub struct PaceOptions {
     /// Debt below which nothing waits, in seconds. Default 0.5.
     pub debt_free_s: f64,
-    /// Debt at which writers are slowed to what upkeep sustains, in seconds. Default 2.
+    /// Debt at which writers are slowed to what background work sustains, in seconds. Default 2.
     pub debt_full_s: f64,
     /// Runs of a tier before anything waits, as a multiple of the merge factor. Default 2: as many as that makes full are
     /// merged, and as many gather meanwhile.
     pub runs_free: f64,
-    /// Runs of a tier, as a multiple of the merge factor, at which writers are slowed to what upkeep sustains. Default 3.
+    /// Runs of a tier, as a multiple of the merge factor, at which writers are slowed to what background work sustains. Default 3.
     pub runs_full: f64,
     /// Share of the memory that may be filled before anything waits. Default 0.55: a memtable that is flushed while
     /// the next one fills, no faster, holds half.
@@ -83,7 +83,7 @@ impl Default for PaceOptions {
     }
 }
 
-/// The background work that is outstanding, as upkeep last saw it.
+/// The background work that is outstanding, as background work last saw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Debt {
     /// Bytes of sealed memtables that wait for their flush.

@@ -24,7 +24,7 @@
 //! A live snapshot keeps versions apart, so nothing is planned that it would make idle: garbage counts only
 //! between runs with no boundary between them, and deletes wait until no boundary lies among their victims.
 //! Every plan but the rewriting of one run leaves fewer runs, and that one leaves no deletes, so planning
-//! comes to rest. Runs that are inputs of a merge under way are left alone; upkeep may carry out several
+//! comes to rest. Runs that are inputs of a merge under way are left alone; background work may carry out several
 //! plans at once.
 
 pub mod hidden;

@@ -11,7 +11,7 @@
 //! takes. Among files that are as dead as each other the older is chosen, since what has lived long will live longer: the young
 //! ones are soon emptier by themselves.
 //!
-//! Called by the engine's upkeep, and for `folddb reclaim`.
+//! Called by the engine's background work, and for `folddb reclaim`.
 
 use std::fmt;
 

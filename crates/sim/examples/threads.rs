@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let (first, writers) = (argument("--seed", 1), argument("--writers", 3));
     for seed in first.. {
         let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory for temporary files");
-        let plan = Plan { seed, rounds: 20, round: Duration::from_millis(700), writers, upkeep: None };
+        let plan = Plan { seed, rounds: 20, round: Duration::from_millis(700), writers, background: None };
         match run(&dir.path().join("store"), &plan) {
             Ok(report) => println!("seed {seed}: {report:?}"),
             Err(what) => {

@@ -9,7 +9,7 @@
 //! Many crashes leave the same disk. Each such world is gone through once, and what another moment had promised is held
 //! against where the store stood there: see [`Judged`].
 
-use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
+use folddb::{AppendMode, BackgroundJob, BackgroundWork, Durability, Expire, Keep};
 use parking_lot::Mutex;
 
 use crate::chance::Seeded;
@@ -176,8 +176,8 @@ fn aftermath(settings: Settings) -> Program {
     let actions = vec![
         Action::Commit(ops(chance, 6, 40), Durability::Sync),
         Action::Commit(ops(chance, 6, 40), Durability::Process),
-        Action::Upkeep(Work::Seal),
-        Action::Upkeep(Work::Flush),
+        Action::Background(BackgroundJob::Seal),
+        Action::Background(BackgroundJob::Flush),
         Action::Crash(crash),
         Action::Commit(ops(chance, 6, 40), Durability::Process),
         Action::Close,
@@ -187,8 +187,12 @@ fn aftermath(settings: Settings) -> Program {
 
 /// A small program that goes through everything.
 pub fn workload(append_mode: AppendMode) -> Program {
-    let settings =
-        Settings { upkeep: Upkeep::Manual, append_mode, merge_factor: 2, feed: FeedShape::default() };
+    let settings = Settings {
+        background: BackgroundWork::Manual,
+        append_mode,
+        merge_factor: 2,
+        feed: FeedShape::default(),
+    };
     let chance = &mut Seeded::new(1);
     let mut all = vec![
         Action::Create(0, Shape::small(Kind::Replace, Order::Bytewise)),
@@ -203,17 +207,17 @@ pub fn workload(append_mode: AppendMode) -> Program {
     for round in 0..4 {
         all.push(Action::Commit(large_ops(chance), Durability::Process));
         all.push(Action::Snapshot);
-        all.extend([batch(chance, Durability::Buffered), Action::Upkeep(Work::Journal)]);
-        all.extend([Action::Write(range_delete(chance, 0)), Action::Upkeep(Work::Seal)]);
+        all.extend([batch(chance, Durability::Buffered), Action::Background(BackgroundJob::Journal)]);
+        all.extend([Action::Write(range_delete(chance, 0)), Action::Background(BackgroundJob::Seal)]);
         for _ in 0..3 {
-            all.push(Action::Upkeep(Work::Flush));
+            all.push(Action::Background(BackgroundJob::Flush));
             all.push(batch(chance, Durability::Process));
             all.push(batch(chance, if round % 2 == 0 { Durability::Sync } else { Durability::Buffered }));
-            all.push(Action::Upkeep(Work::Merge));
+            all.push(Action::Background(BackgroundJob::Merge));
         }
-        all.extend((0..3).map(|_| Action::Upkeep(Work::Merge)));
-        all.extend((0..2).map(|_| Action::Upkeep(Work::Reclaim)));
-        all.extend([Action::Release(0), Action::Clock(50, 0), Action::Upkeep(Work::Journal)]);
+        all.extend((0..3).map(|_| Action::Background(BackgroundJob::Merge)));
+        all.extend((0..2).map(|_| Action::Background(BackgroundJob::Reclaim)));
+        all.extend([Action::Release(0), Action::Clock(50, 0), Action::Background(BackgroundJob::Journal)]);
         all.push(if round == 1 { Action::Abandon } else { Action::Step(4) });
     }
     all.extend([Action::Sync, batch(chance, Durability::Process), Action::Optimize(0, None)]);
@@ -230,8 +234,12 @@ pub fn workload(append_mode: AppendMode) -> Program {
 /// files, values that are joined, and indexes that are built, broken off and gone on with. Checkpoints of the hashed tables, and changes
 /// after them, are saved; values move, dead files go.
 pub fn varied_workload(append_mode: AppendMode) -> Program {
-    let settings =
-        Settings { upkeep: Upkeep::Manual, append_mode, merge_factor: 2, feed: FeedShape::default() };
+    let settings = Settings {
+        background: BackgroundWork::Manual,
+        append_mode,
+        merge_factor: 2,
+        feed: FeedShape::default(),
+    };
     let chance = &mut Seeded::new(4);
     let hashed = |kind| Shape::small(kind, Order::Hashed);
     let in_files = Shape { in_files: true, ..Shape::small(Kind::Replace, Order::Bytewise) };
@@ -243,12 +251,12 @@ pub fn varied_workload(append_mode: AppendMode) -> Program {
     ];
     for round in 0..4 {
         all.extend([varied_batch(chance, Durability::Process), Action::Snapshot]);
-        all.extend([varied_batch(chance, Durability::Buffered), Action::Upkeep(Work::Journal)]);
+        all.extend([varied_batch(chance, Durability::Buffered), Action::Background(BackgroundJob::Journal)]);
         all.push(Action::AddIndex(2, (round == 0).then_some(0)));
-        all.extend([Action::Upkeep(Work::Seal), varied_batch(chance, Durability::Sync)]);
+        all.extend([Action::Background(BackgroundJob::Seal), varied_batch(chance, Durability::Sync)]);
         for _ in 0..4 {
-            all.extend([Action::Upkeep(Work::Flush), varied_batch(chance, Durability::Process)]);
-            all.push(Action::Upkeep(Work::Merge));
+            all.extend([Action::Background(BackgroundJob::Flush), varied_batch(chance, Durability::Process)]);
+            all.push(Action::Background(BackgroundJob::Merge));
         }
         all.extend([Action::Release(0), Action::Clock(50, if round == 1 { HOUR_S } else { 0 })]);
         all.extend([Action::Optimize(1, None), Action::Optimize(2, None), Action::Reclaim]);

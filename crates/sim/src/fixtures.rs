@@ -32,7 +32,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use folddb::{
-    AppendMode, BackupOptions, Durability, Error, Host, Options, RestoreOptions, Result, Store, Upkeep,
+    AppendMode, BackgroundWork, BackupOptions, Durability, Error, Host, Options, RestoreOptions, Result,
+    Store,
 };
 use folddb_host::{Chance, Clock};
 use parking_lot::Mutex;
@@ -59,7 +60,7 @@ fn small() -> Options {
         .part_bytes(64 << 10)
         .append_mode(AppendMode::Written)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 /// The settings that fixtures are read with: it is always the same moment.

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use folddb::maintenance::{Loss, RepairOptions, RepairReport, VerifyReport, Weight};
 use folddb::table_rules::{Compression, TableRules};
 use folddb::{
-    Batch, BytesTable, Durability, ErrorKind, Head, Options, Store, Upkeep, WriteOp, codec::KeyCodec,
+    BackgroundWork, Batch, BytesTable, Durability, ErrorKind, Head, Options, Store, WriteOp, codec::KeyCodec,
 };
 
 use self::values::PieceKind;
@@ -81,7 +81,7 @@ fn options() -> Options {
         .segment_bytes(1 << 20)
         .part_bytes(64 << 10)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn tables(store: &Store) -> folddb::Result<Vec<BytesTable>> {

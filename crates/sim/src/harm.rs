@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use folddb::maintenance::{RepairOptions, RepairReport};
 use folddb::table_rules::TableRules;
-use folddb::{BytesTable, Durability, Options, Store, Upkeep, WriteOp, codec::KeyCodec};
+use folddb::{BackgroundWork, BytesTable, Durability, Options, Store, WriteOp, codec::KeyCodec};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{claimed_head, claimed_len};
 use folddb_layout::segment::SEGMENT_HEADER_BYTES;
@@ -43,7 +43,7 @@ pub enum Left {
     /// The same; but the log had just gone on in another segment, and no edit of the manifest came
     /// after that.
     DiedBehindARoll,
-    /// The same; but it had been idle since the sync, and upkeep had looked.
+    /// The same; but it had been idle since the sync, and background work had looked.
     DiedIdle,
     /// Closed in order.
     Closed,
@@ -108,7 +108,7 @@ fn options() -> Options {
         .value_segment_bytes(16 << 10)
         .part_bytes(64 << 10)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn tables(store: &Store) -> folddb::Result<Vec<BytesTable>> {
@@ -191,7 +191,7 @@ impl Harmed {
             }
             Left::DiedIdle => {
                 for _ in 0..40 {
-                    store.upkeep_step_of(folddb::Work::Journal)?;
+                    store.background_step_of(folddb::BackgroundJob::Journal)?;
                     std::thread::sleep(std::time::Duration::from_millis(50));
                 }
             }

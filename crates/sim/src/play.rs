@@ -36,7 +36,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb::{
-    BytesTable, Durability, Error, ErrorKind, Options, Seq, Snapshot, Store, Upkeep, Work, WriteOp,
+    BackgroundJob, BackgroundWork, BytesTable, Durability, Error, ErrorKind, Options, Seq, Snapshot, Store,
+    WriteOp,
 };
 use folddb_host::Host;
 
@@ -234,7 +235,7 @@ impl Player {
             .stream_piece_bytes(4 << 10)
             .disk_reserve_bytes(0)
             .append_mode(self.settings.append_mode)
-            .upkeep(self.settings.upkeep);
+            .background(self.settings.background);
         let options = match (&self.disk, &self.clock) {
             (Some(disk), _) => options.host(disk.host()),
             (None, Some(clock)) => options.host(Host { clock: clock.clone(), ..Host::real() }),
@@ -313,7 +314,7 @@ impl Player {
             Action::Close => self.close(),
             Action::Abandon => self.abandon(),
             Action::LookOnly => self.look_only(),
-            Action::Upkeep(work) => self.upkeep(*work),
+            Action::Background(work) => self.background(*work),
             Action::Follow(follow) => self.follow(follow),
             Action::FollowBeside(follow) => self.follow_beside(follow),
             Action::Transact(step) => self.transact(step),
@@ -448,32 +449,32 @@ impl Player {
     }
 
     fn steps(&mut self, steps: u8) -> Outcome {
-        // Where threads do the upkeep they are left alone.
-        if self.settings.upkeep == Upkeep::Threads {
+        // Where threads do the background work they are left alone.
+        if self.settings.background == BackgroundWork::Threads {
             return Ok(());
         }
         for _ in 0..steps {
-            match self.store()?.upkeep_step() {
+            match self.store()?.background_step() {
                 Ok(Some(_)) => {}
                 Ok(None) => break,
-                Err(error) => return self.refused("take a step of upkeep", error),
+                Err(error) => return self.refused("take a step of background work", error),
             }
         }
         Ok(())
     }
 
-    fn upkeep(&mut self, work: Work) -> Outcome {
-        if self.settings.upkeep == Upkeep::Threads {
+    fn background(&mut self, work: BackgroundJob) -> Outcome {
+        if self.settings.background == BackgroundWork::Threads {
             return Ok(());
         }
-        match self.store()?.upkeep_step_of(work) {
+        match self.store()?.background_step_of(work) {
             Ok(_) => {
-                if work == Work::Journal && self.store()?.stats().poisoned_by.is_none() {
+                if work == BackgroundJob::Journal && self.store()?.stats().poisoned_by.is_none() {
                     self.known.survives_death();
                 }
                 Ok(())
             }
-            Err(error) => self.refused("take a step of upkeep", error),
+            Err(error) => self.refused("take a step of background work", error),
         }
     }
 

@@ -10,7 +10,7 @@ mod strewn;
 
 use std::fmt;
 
-use folddb::{AppendMode, Durability, Resume, Upkeep, Work};
+use folddb::{AppendMode, BackgroundJob, BackgroundWork, Durability, Resume};
 
 use crate::tables::Shape;
 
@@ -37,8 +37,8 @@ pub struct Program {
 /// How the store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Who does the upkeep.
-    pub upkeep: Upkeep,
+    /// Who does the background work.
+    pub background: BackgroundWork,
     /// How the journal appends.
     pub append_mode: AppendMode,
     /// Runs of a tier.
@@ -79,9 +79,9 @@ pub enum Action {
     Release(u8),
     /// Flushes.
     Flush,
-    /// Takes so many steps of upkeep.
+    /// Takes so many steps of background work.
     Step(u8),
-    /// Waits until upkeep has nothing to do.
+    /// Waits until background work has nothing to do.
     Settle,
     /// Merges a table into one run; or breaks off after so many looks at the progress.
     Optimize(u8, Option<u8>),
@@ -103,8 +103,8 @@ pub enum Action {
     Abandon,
     /// Opens the store for reading only, looks, and opens it for writing again.
     LookOnly,
-    /// Takes one step of one kind of upkeep.
-    Upkeep(Work),
+    /// Takes one step of one kind of background work.
+    Background(BackgroundJob),
     /// A consumer follows the change feed of the store.
     Follow(Follow),
     /// A consumer follows it beside the process that writes.

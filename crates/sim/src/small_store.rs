@@ -3,7 +3,7 @@
 //!
 //! Called by the tests `power_*`, `reclaim_power` and `backup_power`, each with what its moments need besides.
 
-use folddb::{Options, Store, Upkeep};
+use folddb::{BackgroundWork, Options, Store};
 
 use crate::chance::Seeded;
 use crate::world::SimDisk;
@@ -15,7 +15,7 @@ pub fn options(disk: &SimDisk) -> Options {
         .memory_bytes(4 << 20)
         .segment_bytes(1 << 20)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 /// A new store.

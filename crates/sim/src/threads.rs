@@ -14,11 +14,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use folddb::{AppendMode, Options, Store, Upkeep};
+use folddb::{AppendMode, BackgroundWork, Options, Store};
 use parking_lot::{Mutex, RwLock};
 
 use crate::chance::Seeded;
-use actors::{Actor, Builder, Historian, Ledger, Reader, Scanner, Single, Upkeeper, World, Writer};
+use actors::{Actor, BackgroundPlayer, Builder, Historian, Ledger, Reader, Scanner, Single, World, Writer};
 use books::Books;
 use watch::{Desk, Watchman};
 
@@ -33,8 +33,8 @@ pub struct Plan {
     pub round: Duration,
     /// Threads that write batches, and as many that write single values.
     pub writers: u64,
-    /// Who does the upkeep; without it each round chooses.
-    pub upkeep: Option<Upkeep>,
+    /// Who does the background work; without it each round chooses.
+    pub background: Option<BackgroundWork>,
 }
 
 /// What a run has done.
@@ -78,9 +78,9 @@ pub fn run(dir: &Path, plan: &Plan) -> Result<Report, String> {
     drop(Store::create(dir, Options::default()).map_err(|error| failed(format!("{error:?}")))?);
     for round in 0..plan.rounds {
         let ending = *chance.pick(&[Ending::Close, Ending::CloseByTwo, Ending::Drop]);
-        let (options, upkeep) = options(plan, &mut chance);
-        let played = play(dir, options, upkeep, ending, &ledger, plan, &mut chance, &mut report);
-        played.map_err(|what| failed(format!("round {round}, {upkeep:?}, {ending:?}: {what}")))?;
+        let (options, background) = options(plan, &mut chance);
+        let played = play(dir, options, background, ending, &ledger, plan, &mut chance, &mut report);
+        played.map_err(|what| failed(format!("round {round}, {background:?}, {ending:?}: {what}")))?;
     }
     let store = Store::open(dir, Options::default()).map_err(|error| failed(format!("{error:?}")))?;
     let books = Books::open(&store).map_err(|error| failed(format!("{error:?}")))?;
@@ -91,9 +91,10 @@ pub fn run(dir: &Path, plan: &Plan) -> Result<Report, String> {
 }
 
 /// As little memory as there may be, so that flushes and merges are always under way.
-fn options(plan: &Plan, chance: &mut Seeded) -> (Options, Upkeep) {
+fn options(plan: &Plan, chance: &mut Seeded) -> (Options, BackgroundWork) {
     let manual = chance.one_in(3);
-    let upkeep = plan.upkeep.unwrap_or(if manual { Upkeep::Manual } else { Upkeep::Threads });
+    let background =
+        plan.background.unwrap_or(if manual { BackgroundWork::Manual } else { BackgroundWork::Threads });
     let append_mode = *chance.pick(&[AppendMode::Mapped, AppendMode::Mapped, AppendMode::Written]);
     let options = Options::default()
         .memory_bytes(4 << 20)
@@ -105,15 +106,15 @@ fn options(plan: &Plan, chance: &mut Seeded) -> (Options, Upkeep) {
         .open_files_max(8)
         .disk_reserve_bytes(0)
         .append_mode(append_mode)
-        .upkeep(upkeep);
-    (options, upkeep)
+        .background(background);
+    (options, background)
 }
 
 #[allow(clippy::too_many_arguments)]
 fn play(
     dir: &Path,
     options: Options,
-    upkeep: Upkeep,
+    background: BackgroundWork,
     ending: Ending,
     ledger: &Ledger,
     plan: &Plan,
@@ -131,7 +132,7 @@ fn play(
         store: RwLock::new(Some(store)),
         books,
         ledger,
-        upkeep,
+        background,
         closing: AtomicBool::new(false),
         closed: AtomicBool::new(false),
         pool: Mutex::default(),
@@ -186,7 +187,7 @@ fn cast(plan: &Plan, chance: &mut Seeded, store: &Store) -> (Vec<Desk>, Vec<Box<
         add(format!("reader {i}"), Box::new(Reader::new(own(), plan.writers)));
         add(format!("scanner {i}"), Box::new(Scanner::new(own())));
         add(format!("historian {i}"), Box::new(Historian::new(own())));
-        add(format!("upkeeper {i}"), Box::new(Upkeeper::new(own())));
+        add(format!("background_player {i}"), Box::new(BackgroundPlayer::new(own())));
     }
     add("builder".to_owned(), Box::new(Builder::new(own())));
     (desks, cast)

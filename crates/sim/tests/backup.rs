@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use folddb::{
-    BackupOptions, BackupReport, Durability, ErrorKind, Host, Options, RestoreOptions, Rules, Seq, Store,
-    Table, Upkeep, ValuesIn, WriteOp,
+    BackgroundWork, BackupOptions, BackupReport, Durability, ErrorKind, Host, Options, RestoreOptions, Rules,
+    Seq, Store, Table, ValuesIn, WriteOp,
 };
 use folddb_base::FileNumber;
 use folddb_base::checksum::hash64;
@@ -49,7 +49,7 @@ fn options() -> Options {
         .part_bytes(64 << 10)
         .merge_factor(2)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 /// Commits the numbered batches of `range`; batch i ends at seq 2i.
@@ -121,7 +121,8 @@ fn counted(dir: &Path) -> Vec<u64> {
 #[test]
 fn a_backup_made_while_four_threads_write_is_a_prefix_of_whole_batches() {
     let place = Place::new();
-    let store = Store::create(place.path("store"), options().upkeep(Upkeep::Threads)).expect("a store");
+    let store =
+        Store::create(place.path("store"), options().background(BackgroundWork::Threads)).expect("a store");
     pair(&store);
     let stop = AtomicBool::new(false);
     let to = place.path("backups");
@@ -261,7 +262,7 @@ fn restore_at_every_seq(seed: u64) -> u64 {
             ends.push(random_batch(&store, &mut model, &mut chance));
             if chance.one_in(12) {
                 store.flush().expect("it is flushed");
-                while store.upkeep_step().expect("it merges").is_some() {}
+                while store.background_step().expect("it merges").is_some() {}
             }
         }
         if chance.one_in(3) {

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use folddb::{
-    BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Rules, Store, Table, Upkeep, ValuesIn,
+    BackgroundWork, BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Rules, Store, Table,
+    ValuesIn,
 };
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::{Call, Fault};
@@ -31,7 +32,7 @@ fn small() -> Options {
 }
 
 fn manual() -> Options {
-    small().upkeep(Upkeep::Manual)
+    small().background(BackgroundWork::Manual)
 }
 
 type Blobs = Table<u64, Vec<u8>>;
@@ -185,7 +186,7 @@ fn whatever_the_writer_removes_the_reader_has_or_says_that_it_is_gone() {
     let settle = || {
         store.flush().unwrap();
         store.optimize("separated", |_| ControlFlow::Continue(())).unwrap();
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
         store.reclaim(|_| {}).unwrap();
     };
     fill(0);
@@ -308,7 +309,7 @@ impl Renewed {
             self.store.flush().unwrap();
             self.store.optimize("sorted", |_| ControlFlow::Continue(())).unwrap();
         }
-        while self.store.upkeep_step().unwrap().is_some() {}
+        while self.store.background_step().unwrap().is_some() {}
         self.store.reclaim(|_| {}).unwrap();
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use folddb::{Durability, ErrorKind, Host, Options, Result, Rules, Store, Table, Upkeep};
+use folddb::{BackgroundWork, Durability, ErrorKind, Host, Options, Result, Rules, Store, Table};
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::FaultyFiles;
 
@@ -153,7 +153,7 @@ fn dead_values_are_given_back_at_the_bound(rules: Rules<u64, Vec<u8>>, asks: boo
         }
     }
     store.flush().expect("there is room for that");
-    // What is deleted is dead once a merge has met it, which upkeep does by itself, and then what is left moves together.
+    // What is deleted is dead once a merge has met it, which background work does by itself, and then what is left moves together.
     let began = Instant::now();
     let is_half_free = || store.stats().value_bytes < BUDGET_BYTES / 3;
     while !is_half_free() {
@@ -254,13 +254,13 @@ fn a_store_at_its_bound_is_opened_again_after_a_crash_and_deletes_bring_space_ba
 #[test]
 fn writes_go_on_as_soon_as_there_is_space_again() {
     let world = World::new();
-    let by_hand = world.options().upkeep(Upkeep::Manual);
+    let by_hand = world.options().background(BackgroundWork::Manual);
     let (store, table) = with_table(Store::create(world.temp.path().join("store"), by_hand));
     let mut refused = 0;
     while table.put(&refused, &value(refused)).is_ok() {
         refused += 1;
         if refused % 500 == 0 {
-            while store.upkeep_step().expect("there is room for flushes").is_some() {}
+            while store.background_step().expect("there is room for flushes").is_some() {}
         }
     }
     assert_eq!(table.put(&refused, &value(refused)).map_err(|error| error.kind()), Err(ErrorKind::NoSpace));

@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::TableRules;
-use folddb::{Durability, ErrorKind, Expire, LoadOptions, LoadReport, Options, Store, Upkeep, WriteOp};
+use folddb::{
+    BackgroundWork, Durability, ErrorKind, Expire, LoadOptions, LoadReport, Options, Store, WriteOp,
+};
 use folddb_sim::chance::Seeded;
 use folddb_sim::everything::{FOLDS, fill};
 use folddb_sim::tables::{Kind, Order, Shape, with_customs};
@@ -18,7 +20,7 @@ fn options() -> Options {
         .part_bytes(64 << 10)
         .merge_factor(3)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 struct Place(tempfile::TempDir);
@@ -82,7 +84,7 @@ fn every_fold_and_every_codec_comes_back_bit_for_bit() {
         let mut chance = Seeded::new(seed);
         fill(&mut store, &mut chance, 3, &mut |store| {
             store.flush()?;
-            while store.upkeep_step()?.is_some() {}
+            while store.background_step()?.is_some() {}
             Ok(())
         })
         .unwrap_or_else(|error| panic!("seed {seed}: {error}"));

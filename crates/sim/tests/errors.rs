@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use folddb::limits::{KEY_BYTES_MAX, TABLE_NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb::table_rules::TableRules;
-use folddb::{Durability, Error, ErrorKind, Host, Options, Rules, Store, Upkeep, WriteOp};
+use folddb::{BackgroundWork, Durability, Error, ErrorKind, Host, Options, Rules, Store, WriteOp};
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 use folddb_sim::place::Place;
 
@@ -14,7 +14,7 @@ fn options() -> Options {
         .memory_bytes(4 << 20)
         .segment_bytes(1 << 20)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 /// The error, of this kind, whose message says all of this.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb::{Durability, ErrorKind, Host, Options, Rules, Store, SyncOptions, Upkeep};
+use folddb::{BackgroundWork, Durability, ErrorKind, Host, Options, Rules, Store, SyncOptions};
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 use folddb_sim::numbered::Numbered;
 
@@ -20,7 +20,7 @@ fn options(files: &FaultyFiles) -> Options {
         .part_bytes(64 << 10)
         .merge_factor(2)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn faulty() -> FaultyFiles {
@@ -130,11 +130,11 @@ fn workload(path: &Path, files: &FaultyFiles, ended: &mut Ended) -> folddb::Resu
                 store.flush()?;
                 past = Some(store.snapshot());
             }
-            store.upkeep_step()?;
+            store.background_step()?;
         }
         store.optimize("log", |_| ControlFlow::Continue(()))?;
         drop(past);
-        store.upkeep_step()?;
+        store.background_step()?;
         if ended.acknowledged.is_multiple_of(24) {
             store.close()?;
         }

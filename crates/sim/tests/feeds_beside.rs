@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use folddb::{
-    Durability, ErrorKind, FeedBeside, FeedEvent, FeedOptions, FeedPosition, Options, Rules, Store, Table,
-    Upkeep, ValuesIn,
+    BackgroundWork, Durability, ErrorKind, FeedBeside, FeedEvent, FeedOptions, FeedPosition, Options, Rules,
+    Store, Table, ValuesIn,
 };
 use folddb_sim::faulty_files::{Call, Fault};
 use folddb_sim::numbered::Numbered;
@@ -28,7 +28,7 @@ fn small() -> Options {
 }
 
 fn manual() -> Options {
-    small().upkeep(Upkeep::Manual)
+    small().background(BackgroundWork::Manual)
 }
 
 type Blobs = Table<u64, Vec<u8>>;
@@ -103,7 +103,7 @@ fn write(store: &Store, round: u64) {
 
 fn tend(store: &Store, round: u64) {
     if round.is_multiple_of(2) {
-        while store.upkeep_step().expect("upkeep").is_some() {}
+        while store.background_step().expect("upkeep").is_some() {}
     }
     if round.is_multiple_of(3) {
         store.flush().expect("a flush");
@@ -202,7 +202,7 @@ fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
     for round in 1..40 {
         write(&store, 4 * round);
         store.flush().expect("a flush");
-        while store.upkeep_step().expect("upkeep").is_some() {}
+        while store.background_step().expect("upkeep").is_some() {}
     }
     for _ in 0..2 {
         said(lost.poll().map(drop), ErrorKind::FeedLost, ["budget", "--hold-max"]);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use document::Document;
 use folddb::codec::{AsKey, Element, Key};
 use folddb::folds::{Bitmap, ByteSet, Counters, Edit, ExactSum, Hll, Patch, Quantiles, Stats, Timed, TopK};
-use folddb::{Durability, Host, Options, Rules, Store, Upkeep, folds};
+use folddb::{BackgroundWork, Durability, Host, Options, Rules, Store, folds};
 use folddb_base::bytes::{put_slice, put_varint};
 use folddb_base::checksum::{hash64, place_seed};
 use folddb_base::rope::ROPE_BYTES_MAX;
@@ -47,7 +47,7 @@ fn options() -> Options {
         .memory_bytes(4 << 20)
         .segment_bytes(1 << 20)
         .part_bytes(64 << 10)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 // ---- examples -------------------------------------------------------------------------------------------------
@@ -641,9 +641,9 @@ fn check_journal(doc: &Document, reader: &Reader<'_>, path: &Path, store: &Store
     batch.commit(Durability::Sync).expect("written");
     let last = store.last_seq();
     let deadline = std::time::Duration::from_millis(40);
-    while store.upkeep_step().expect("upkeep goes on").is_some() {}
+    while store.background_step().expect("background work goes on").is_some() {}
     std::thread::sleep(deadline);
-    store.upkeep_step().expect("a mark is written when nothing else is");
+    store.background_step().expect("a mark is written when nothing else is");
 
     let id = reader.store_id(path);
     assert_eq!(id, u128::from(ALL_THE_SAME) << 64 | u128::from(ALL_THE_SAME));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use folddb::{AppendMode, Durability, ErrorKind, Host, Options, Rules, Store, Table, Upkeep};
+use folddb::{AppendMode, BackgroundWork, Durability, ErrorKind, Host, Options, Rules, Store, Table};
 use folddb_sim::faulty_files::{Call, EDQUOT, ENOSPC, Fault, FaultyFiles};
 
 const MIB: u64 = 1 << 20;
@@ -113,7 +113,7 @@ fn writes_are_refused_while_reads_and_deletes_go_on_and_resume_without_reopening
     let began = Instant::now();
     while table.put(&0, &value(0)).is_ok() {
         assert!(began.elapsed() < PATIENCE, "nobody looks how much is left");
-        std::thread::sleep(Duration::from_millis(5)); // upkeep looks now and then
+        std::thread::sleep(Duration::from_millis(5)); // background work looks now and then
     }
     assert_eq!(table.put(&0, &value(0)).map_err(|error| error.kind()), Err(ErrorKind::NoSpace));
 
@@ -184,11 +184,11 @@ fn a_budget_on_the_disk_is_kept_as_if_the_disk_were_full() {
 #[test]
 fn closing_on_a_full_disk_that_removes_nothing_either_leaves_a_store_that_opens() {
     let world = World::new();
-    let (store, table) = world.create(world.options().upkeep(Upkeep::Manual));
+    let (store, table) = world.create(world.options().background(BackgroundWork::Manual));
     for key in 0..700 {
         table.put(&key, &value(key)).unwrap();
     }
-    store.upkeep_step().unwrap(); // makes the next segment ahead
+    store.background_step().unwrap(); // makes the next segment ahead
     store.flush().unwrap();
     world.files.break_on(Fault { name: ".log".to_owned(), os_error: 28, ..Fault::on(&[Call::Append]) });
     world.files.break_on(Fault::on(&[Call::Remove]));
@@ -205,7 +205,7 @@ fn openings_that_find_no_space_leave_nothing_behind_however_many_there_are() {
         [Call::Write, Call::WriteSync, Call::CreateAppend, Call::Append, Call::AppendSync, Call::SyncDir]
     {
         let world = World::new();
-        let (store, table) = world.create(world.options().upkeep(Upkeep::Manual));
+        let (store, table) = world.create(world.options().background(BackgroundWork::Manual));
         let other = store.table("other", Rules::sorted::<u64, Vec<u8>>()).unwrap();
         for key in 0..400 {
             table.put(&key, &value(key)).unwrap();
@@ -243,8 +243,8 @@ fn a_flush_that_finds_no_space_leaves_nothing_behind_and_may_be_tried_again() {
     // The space ends in the first part, between two, at the end of the last.
     for free_bytes in [1000, 100_000, 280_000, 300_000, 320_000] {
         let world = World::new();
-        let (store, table) =
-            world.create(world.options().disk_reserve_bytes(0).upkeep(Upkeep::Manual).part_bytes(0));
+        let (store, table) = world
+            .create(world.options().disk_reserve_bytes(0).background(BackgroundWork::Manual).part_bytes(0));
         for key in 0..300 {
             table.put(&key, &value(key)).unwrap();
         }
@@ -256,7 +256,7 @@ fn a_flush_that_finds_no_space_leaves_nothing_behind_and_may_be_tried_again() {
         }
         assert_holds(&table, 0..300);
         world.files.leave_free(None);
-        while store.upkeep_step().unwrap().is_some() {}
+        while store.background_step().unwrap().is_some() {}
         store.flush().unwrap();
         assert_eq!(world.part_files(), listed(&store), "{free_bytes} bytes");
         assert_holds(&table, 0..300);
@@ -266,7 +266,7 @@ fn a_flush_that_finds_no_space_leaves_nothing_behind_and_may_be_tried_again() {
 #[test]
 fn a_part_that_cannot_be_finished_is_removed() {
     let world = World::new();
-    let (store, table) = world.create(world.options().upkeep(Upkeep::Manual));
+    let (store, table) = world.create(world.options().background(BackgroundWork::Manual));
     for key in 0..100 {
         table.put(&key, &value(key)).unwrap();
     }
@@ -276,7 +276,7 @@ fn a_part_that_cannot_be_finished_is_removed() {
         assert_eq!(world.part_files(), 0, "{calls:?}");
         world.files.heal();
     }
-    store.upkeep_step().unwrap();
+    store.background_step().unwrap();
     store.flush().unwrap();
     assert_eq!(world.part_files(), 1);
     assert_holds(&table, 0..100);

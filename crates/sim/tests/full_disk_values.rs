@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use folddb::{ErrorKind, Options, Rules, Store, Table, Upkeep, Work};
+use folddb::{BackgroundJob, BackgroundWork, ErrorKind, Options, Rules, Store, Table};
 use folddb_sim::faulty_files::{Call, Fault};
 use folddb_sim::world::SimDisk;
 
@@ -20,7 +20,7 @@ fn options(disk: &SimDisk) -> Options {
         .segment_bytes(MIB)
         .value_segment_bytes(256 << 10)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn create(options: Options) -> Store {
@@ -54,7 +54,7 @@ fn fill(store: &Store) {
                 table.put(&key, &value(key, round)).expect("it goes");
             }
         }
-        store.upkeep_step_of(Work::Journal).expect("it goes");
+        store.background_step_of(BackgroundJob::Journal).expect("it goes");
     }
     store.optimize("sorted", |_| std::ops::ControlFlow::Continue(())).expect("it goes");
 }
@@ -74,8 +74,8 @@ fn assert_verifies(disk: &SimDisk, what: &str) {
     assert!(report.is_clean(), "{what}: {:?}", report.findings);
 }
 
-fn upkeep(store: &Store) {
-    while store.upkeep_step().expect("there is room").is_some() {}
+fn background(store: &Store) {
+    while store.background_step().expect("there is room").is_some() {}
 }
 
 /// Whether the value log keeps to its bound of 1.4, or nearly: what is alive of hashed tables is known by classes.
@@ -142,7 +142,7 @@ fn whichever_call_of_a_reclaim_finds_no_space_the_store_is_whole_and_comes_down_
                 );
             }
             world.advance(Duration::from_secs(60));
-            upkeep(&store); // by itself
+            background(&store); // by itself
             assert_holds(&store, &what);
             let after = store.stats();
             assert!(is_down(&store), "{what}: {before} bytes, {after:?}");
@@ -194,13 +194,13 @@ fn dead_segments_whose_edit_found_no_space_go_when_there_is_room() {
             drop(store);
             store = open(&world);
         }
-        upkeep(&store);
+        background(&store);
         if failed.is_empty() {
             assert_eq!(dead(&store), no_dead, "{what}: the last merge is the last that anything waits for");
             break;
         }
         store.flush().expect("there is room");
-        upkeep(&store);
+        background(&store);
         assert_eq!(dead(&store), no_dead, "{what}: {failed:?}, {:?}", store.value_segments());
     }
     assert!(refused >= 2, "{refused}");
@@ -218,15 +218,15 @@ fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on()
     let before = store.stats().value_bytes;
     let [sorted, _] = tables(&store);
     let refused = (0..100).find_map(|_| {
-        store.upkeep_step_of(Work::Journal).err();
+        store.background_step_of(BackgroundJob::Journal).err();
         sorted.put(&0, &value(0, ROUNDS)).err()
     });
     assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::NoSpace), "{:?}", store.stats());
     assert_holds(&store, "short");
     let mut steps = 0;
-    while store.upkeep_step().expect("a step").is_some() {
+    while store.background_step().expect("a step").is_some() {
         steps += 1;
-        assert!(steps < 10_000, "upkeep never ends");
+        assert!(steps < 10_000, "background work never ends");
     }
     let after = store.stats();
     assert!(after.reclaims > 0 && after.value_bytes < before, "{after:?}");
@@ -250,7 +250,7 @@ fn without_a_byte_left_reclaim_lets_all_be_and_begins_when_there_is_room() {
     let before = store.stats().value_bytes;
     assert!(!is_down(&store), "{:?}", store.stats());
     for _ in 0..20 {
-        if let Err(error) = store.upkeep_step() {
+        if let Err(error) = store.background_step() {
             assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
         }
     }
@@ -258,7 +258,7 @@ fn without_a_byte_left_reclaim_lets_all_be_and_begins_when_there_is_room() {
     assert!(store.stats().poisoned_by.is_none());
     assert_eq!(relocated_files(&world), listed_relocated(&store));
     world.leave_free(Some(16 * MIB));
-    upkeep(&store);
+    background(&store);
     assert!(is_down(&store), "{before} bytes, {:?}", store.stats());
     assert_holds(&store, "with room");
     store.close().expect("it closes");

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, SyncOptions, Table, Upkeep};
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, SyncOptions, Table};
 use folddb_sim::chance::Seeded;
 use folddb_sim::process::{self, Usage};
 
@@ -339,7 +339,7 @@ fn many_parts(world: &mut World) {
 fn recovery(world: &mut World) {
     let log = std::env::temp_dir().join(format!("folddb-limits-{}", world.setting("store", 0)));
     if world.setting("write_mib", 0) > 0 {
-        let large = world.options().upkeep(Upkeep::Manual).memory_bytes(1 << 30);
+        let large = world.options().background(BackgroundWork::Manual).memory_bytes(1 << 30);
         let store = Store::create(&log, large).unwrap();
         let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
         let mut written_bytes = 0;

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use folddb::{
-    Durability, ErrorKind, Expire, Feed, FeedChange, FeedEvent, FeedOptions, Keep, Options, Rules, Store,
-    Table, Work,
+    BackgroundJob, Durability, ErrorKind, Expire, Feed, FeedChange, FeedEvent, FeedOptions, Keep, Options,
+    Rules, Store, Table,
 };
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::{Call, ENOSPC, Fault};
@@ -140,8 +140,8 @@ fn a_batch_over_two_tables_is_whole_when_one_of_them_is_flushed() {
     let store = create(&disk);
     let (a, b) = (sums(&store, "a"), sums(&store, "b"));
     add_to(&store, &[&a, &b], Durability::Process);
-    store.upkeep_step_of(Work::Seal).unwrap();
-    assert!(store.upkeep_step_of(Work::Flush).unwrap().is_some());
+    store.background_step_of(BackgroundJob::Seal).unwrap();
+    assert!(store.background_step_of(BackgroundJob::Flush).unwrap().is_some());
     after_cuts(&disk, |left| {
         let store = open(left);
         assert_eq!(level(&sums(&store, "a")), level(&sums(&store, "b")), "{}", left.diary(40));
@@ -177,7 +177,7 @@ fn what_a_merge_leaves_out_of_an_index_stays_stale() {
         store.flush().unwrap();
     }
     set_all(b"new");
-    while store.upkeep_step_of(Work::Merge).unwrap().is_some() {}
+    while store.background_step_of(BackgroundJob::Merge).unwrap().is_some() {}
     after_cuts(&disk, |left| {
         let store = open(left);
         let table = store.table::<u64, Vec<u8>>("a", indexed()).unwrap();
@@ -198,7 +198,7 @@ fn what_is_written_after_a_power_cut_has_its_own_time() {
     store.flush().unwrap();
     sums(&store, "b").put(&1, &1).unwrap(); // which may be lost
     disk.jump_wall(3600);
-    while store.upkeep_step_of(Work::Merge).unwrap().is_some() {}
+    while store.background_step_of(BackgroundJob::Merge).unwrap().is_some() {}
     after_cuts(&disk, |left| {
         left.jump_wall(3600);
         let store = open(left);

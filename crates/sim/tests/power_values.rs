@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{Durability, FeedEvent, FeedOptions, Options, Rules, Store, Table, ValuesIn, Work};
+use folddb::{BackgroundJob, Durability, FeedEvent, FeedOptions, Options, Rules, Store, Table, ValuesIn};
 use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 
@@ -24,7 +24,7 @@ fn create(disk: &SimDisk) -> Store {
     small_store::create(disk, options(disk))
 }
 
-/// With segments of values so large that upkeep has no reason of its own to sync what is in them.
+/// With segments of values so large that background work has no reason of its own to sync what is in them.
 fn create_with_large_segments(disk: &SimDisk) -> Store {
     small_store::create(disk, options(disk).value_segment_bytes(4 << 20))
 }
@@ -98,7 +98,7 @@ fn what_has_moved_is_durable_before_what_it_lay_in_goes() {
 }
 
 /// What was replaced without being durable goes from the disk, by itself or with all that lay beside it: what replaced it is durable then.
-fn replaced_values_go(place: ValuesIn, work: Work, changes: impl Fn(u64) -> bool) {
+fn replaced_values_go(place: ValuesIn, work: BackgroundJob, changes: impl Fn(u64) -> bool) {
     let disk = SimDisk::new(2);
     let store = create(&disk);
     let table = hashed(&store, place);
@@ -106,14 +106,14 @@ fn replaced_values_go(place: ValuesIn, work: Work, changes: impl Fn(u64) -> bool
     write(&filler(&store, place), 0, Durability::Sync, |_| true); // the last segment is another
     store.flush().unwrap();
     store.reclaim(|_| {}).unwrap(); // what was written so far is settled
-    // Short: where much has gathered upkeep syncs it, whatever goes.
+    // Short: where much has gathered background work syncs it, whatever goes.
     let brief = |key: u64| vec![key as u8; 8];
     let table = table.with_durability(Durability::Process);
     (0..KEYS).filter(|key| changes(*key)).for_each(|key| assert!(table.put(&key, &brief(key)).is_ok()));
     let before = store.stats();
-    store.upkeep_step_of(Work::Journal).unwrap();
-    sums(&store); // there is another table, so upkeep looks again; a flush would sync what replaces
-    while store.upkeep_step_of(work).unwrap().is_some() {}
+    store.background_step_of(BackgroundJob::Journal).unwrap();
+    sums(&store); // there is another table, so background work looks again; a flush would sync what replaces
+    while store.background_step_of(work).unwrap().is_some() {}
     let after = store.stats();
     assert!(after.value_bytes_given_back > before.value_bytes_given_back, "something goes");
     after_cuts(&disk, |left, store| {
@@ -132,17 +132,17 @@ fn filler(store: &Store, place: ValuesIn) -> Blobs {
 
 #[test]
 fn what_replaced_a_value_is_durable_before_that_is_left_behind() {
-    replaced_values_go(ValuesIn::Segments, Work::Reclaim, |key| !key.is_multiple_of(4));
+    replaced_values_go(ValuesIn::Segments, BackgroundJob::Reclaim, |key| !key.is_multiple_of(4));
 }
 
 #[test]
 fn what_replaced_a_value_is_durable_before_its_segment_goes() {
-    replaced_values_go(ValuesIn::Segments, Work::Flush, |_| true);
+    replaced_values_go(ValuesIn::Segments, BackgroundJob::Flush, |_| true);
 }
 
 #[test]
 fn what_replaced_a_value_is_durable_before_its_file_goes() {
-    replaced_values_go(ValuesIn::Files, Work::Reclaim, |key| !key.is_multiple_of(4));
+    replaced_values_go(ValuesIn::Files, BackgroundJob::Reclaim, |key| !key.is_multiple_of(4));
 }
 
 #[test]
@@ -198,11 +198,11 @@ fn a_batch_over_a_hashed_table_and_a_sorted_one_is_whole_when_the_index_is_saved
         batch.commit(Durability::Process).unwrap();
     };
     (0..KEYS).for_each(|key| put(key, 0));
-    store.upkeep_step_of(Work::Seal).unwrap();
+    store.background_step_of(BackgroundJob::Seal).unwrap();
     for round in 1..8 {
         // Written while the index is being saved, so that some of it is in the checkpoint.
         (0..KEYS).for_each(|key| put(key, round));
-        let step = store.upkeep_step_of(Work::Flush).unwrap();
+        let step = store.background_step_of(BackgroundJob::Flush).unwrap();
         after_cuts(&disk, |left, store| {
             let (table, sums) = (hashed(store, ValuesIn::Segments), self::sums(store));
             for key in 0..KEYS {
@@ -223,11 +223,11 @@ fn the_log_is_kept_while_an_index_that_needs_it_is_being_saved() {
     let (table, sums) = (hashed(&store, ValuesIn::Segments), sums(&store));
     for round in 0..3u64 {
         write(&table, round, Durability::Sync, |_| true);
-        store.upkeep_step_of(Work::Seal).unwrap();
+        store.background_step_of(BackgroundJob::Seal).unwrap();
         loop {
             // Another table is written to and flushed in between, so that the log might begin later.
             sums.clone().with_durability(Durability::Sync).fold(&1, &1).unwrap();
-            let step = store.upkeep_step_of(Work::Flush).unwrap();
+            let step = store.background_step_of(BackgroundJob::Flush).unwrap();
             after_cuts(&disk, |left, store| {
                 let found = rounds(&hashed(store, ValuesIn::Segments), round);
                 assert_eq!(found, [round; KEYS as usize], "after {step:?}\n{}", left.diary(40));
@@ -235,7 +235,7 @@ fn the_log_is_kept_while_an_index_that_needs_it_is_being_saved() {
             if step.is_none() {
                 break;
             }
-            store.upkeep_step_of(Work::Seal).unwrap();
+            store.background_step_of(BackgroundJob::Seal).unwrap();
             if step.is_some_and(|step| step.contains("saved the index")) {
                 break;
             }

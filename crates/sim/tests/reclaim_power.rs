@@ -50,7 +50,7 @@ fn write(store: &Store, rounds: std::ops::RangeInclusive<u64>) {
                 table.put(&key, &value(key, round)).expect("it goes");
             }
         }
-        store.upkeep_step_of(folddb::Work::Journal).expect("it goes");
+        store.background_step_of(folddb::BackgroundJob::Journal).expect("it goes");
     }
     store.optimize("sorted", |_| std::ops::ControlFlow::Continue(())).expect("it goes");
     store.flush().expect("it goes");

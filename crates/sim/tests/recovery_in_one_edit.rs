@@ -8,14 +8,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb::{Durability, Host, Options, Rules, Store, Upkeep};
+use folddb::{BackgroundWork, Durability, Host, Options, Rules, Store};
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 
 const BATCHES: u64 = 10;
 const CALLS_MAX: u64 = 200;
 
 fn options() -> Options {
-    Options::default().upkeep(Upkeep::Manual).segment_bytes(1 << 20).memory_bytes(4 << 20)
+    Options::default().background(BackgroundWork::Manual).segment_bytes(1 << 20).memory_bytes(4 << 20)
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -10,8 +10,8 @@ use folddb::folds::{ByteSet, Edit, Patch, Stats};
 use folddb::order::CustomOrder;
 use folddb::table_rules::{Compression, READY_MADE, TableRules};
 use folddb::{
-    AsOf, Durability, ErrorKind, Expire, Fold, FoldFailure, Keep, Lifetime, Options, Outcome, Rules, Store,
-    Table, Upkeep, WriteOp,
+    AsOf, BackgroundWork, Durability, ErrorKind, Expire, Fold, FoldFailure, Keep, Lifetime, Options, Outcome,
+    Rules, Store, Table, WriteOp,
 };
 use folddb_bench::BenchOptions;
 use folddb_sim::chance::Seeded;
@@ -23,7 +23,7 @@ fn small() -> Options {
 }
 
 fn manual() -> Options {
-    small().upkeep(Upkeep::Manual)
+    small().background(BackgroundWork::Manual)
 }
 
 fn optimize(store: &Store, table: &str) {
@@ -508,7 +508,7 @@ fn hugedb_merge_factor() {
                 table.fold(&(key * 31 + round), &1).unwrap();
             }
             store.flush().unwrap();
-            while store.upkeep_step().unwrap().is_some() {}
+            while store.background_step().unwrap().is_some() {}
             let runs = store.table_stats("t").unwrap().runs;
             let fullest =
                 (0..8).map(|tier| runs.iter().filter(|run| run.tier == tier).count()).max().unwrap_or(0);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use folddb::{Durability, IndexRule, Options, Rules, Store, Table, Upkeep};
+use folddb::{BackgroundWork, Durability, IndexRule, Options, Rules, Store, Table};
 use folddb_sim::chance::Seeded;
 
 struct Place {
@@ -28,7 +28,7 @@ fn options() -> Options {
         .segment_bytes(1 << 20)
         .part_bytes(64 << 10)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 type Objects = Table<u64, Vec<u8>>;
@@ -44,7 +44,7 @@ fn object(owner: u64, days: &[u64]) -> Vec<u8> {
 }
 
 fn drain(store: &Store) {
-    while store.upkeep_step().expect("a step").is_some() {}
+    while store.background_step().expect("a step").is_some() {}
 }
 
 fn keys(found: impl Iterator<Item = folddb::Result<u64>>) -> Vec<u64> {
@@ -67,7 +67,7 @@ fn fill(store: &Store, table: &Objects, writes: u64) -> BTreeMap<u64, (u64, Vec<
         }
         if write % 500 == 499 {
             store.flush().expect("flushed");
-            (0..4).for_each(|_| drop(store.upkeep_step().expect("a step")));
+            (0..4).for_each(|_| drop(store.background_step().expect("a step")));
         }
     }
     expected

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{HeadRule, Options, Rules, Store, Table, Upkeep};
+use folddb::{BackgroundWork, HeadRule, Options, Rules, Store, Table};
 use folddb_sim::place::Place;
 
 fn options() -> Options {
@@ -12,7 +12,7 @@ fn options() -> Options {
         .segment_bytes(1 << 20)
         .part_bytes(64 << 10)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn optimize(store: &Store, table: &str) {

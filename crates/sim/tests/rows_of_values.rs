@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use folddb::{
-    Durability, Expire, HeadRule, Keep, Lifetime, Locate, Options, Rules, Store, Table, Upkeep, ValuesIn,
+    BackgroundWork, Durability, Expire, HeadRule, Keep, Lifetime, Locate, Options, Rules, Store, Table,
+    ValuesIn,
 };
 use folddb_host::resident::Resident;
 use folddb_sim::chance::Seeded;
@@ -23,7 +24,7 @@ fn small() -> Options {
 }
 
 fn manual() -> Options {
-    small().upkeep(Upkeep::Manual)
+    small().background(BackgroundWork::Manual)
 }
 
 type Blobs = Table<u64, Vec<u8>>;
@@ -53,7 +54,7 @@ fn fill(table: &Blobs, keys: u64, round: u64) {
 
 fn settle(store: &Store) {
     store.flush().expect("it flushes");
-    while store.upkeep_step().expect("upkeep goes on").is_some() {}
+    while store.background_step().expect("background work goes on").is_some() {}
 }
 
 fn optimize(store: &Store, table: &str) {

@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, Upkeep};
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, Table};
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, schedules, thread};
 use folddb_sim::chance::Seeded;
@@ -28,13 +28,13 @@ struct Scene {
     synced: AtomicU64,
 }
 
-fn options(disk: &SimDisk, upkeep: Upkeep) -> Options {
+fn options(disk: &SimDisk, background: BackgroundWork) -> Options {
     Options::default()
         .memory_bytes(4 << 20)
         .segment_bytes(1 << 20)
         .merge_factor(2)
         .disk_reserve_bytes(0)
-        .upkeep(upkeep)
+        .background(background)
         .host(disk.host())
 }
 
@@ -46,12 +46,12 @@ fn tables(store: &Store) -> folddb::Result<(Table<u64, i64>, Table<u64, i64>)> {
 impl Scene {
     fn new() -> Arc<Scene> {
         let disk = SimDisk::new(1);
-        let store = Store::create(SimDisk::store_dir(), options(&disk, Upkeep::Manual)).unwrap();
+        let store = Store::create(SimDisk::store_dir(), options(&disk, BackgroundWork::Manual)).unwrap();
         let (left, _) = tables(&store).unwrap();
         left.set(&0, &TOTAL).unwrap();
         store.flush().unwrap();
         store.close().unwrap();
-        let store = Store::open(SimDisk::store_dir(), options(&disk, Upkeep::Threads)).unwrap();
+        let store = Store::open(SimDisk::store_dir(), options(&disk, BackgroundWork::Threads)).unwrap();
         let (left, right) = tables(&store).unwrap();
         let (moved, synced) = (AtomicU64::new(0), AtomicU64::new(0));
         Arc::new(Scene { disk, store, left, right, moved, cuts: Mutex::new(Vec::new()), synced })
@@ -158,7 +158,7 @@ impl Scene {
     fn check(&self) {
         self.close();
         let moved = |disk: &SimDisk| {
-            let store = Store::open(SimDisk::store_dir(), options(disk, Upkeep::Manual)).unwrap();
+            let store = Store::open(SimDisk::store_dir(), options(disk, BackgroundWork::Manual)).unwrap();
             let (left, right) = tables(&store).unwrap();
             let (snapshot, mut total) = (store.snapshot(), 0);
             for table in [&left, &right] {

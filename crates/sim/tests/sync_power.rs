@@ -1,7 +1,7 @@
 //! A sync, wherever the power goes in it: each row is the old one or the new one, those before some key new and those after it old, and a
 //! second sync brings the table up wholly.
 
-use folddb::{BytesScan, Options, Rules, Store, SyncOptions, Table, Upkeep};
+use folddb::{BackgroundWork, BytesScan, Options, Rules, Store, SyncOptions, Table};
 use folddb_sim::chance::Seeded;
 use folddb_sim::world::SimDisk;
 
@@ -21,7 +21,7 @@ fn options(disk: &SimDisk) -> Options {
         .value_segment_bytes(256 << 10)
         .part_bytes(64 << 10)
         .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn table(store: &Store) -> Table<u64, Vec<u8>> {

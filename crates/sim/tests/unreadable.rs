@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb::maintenance::{RepairOptions, RepairReport};
-use folddb::{Host, Options, Rules, Store, Table, Upkeep, ValuesIn};
+use folddb::{BackgroundWork, Host, Options, Rules, Store, Table, ValuesIn};
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 
 const KEYS: u64 = 60;
@@ -18,7 +18,7 @@ fn options(files: &FaultyFiles) -> Options {
         .segment_bytes(1 << 20)
         .value_segment_bytes(128 << 10)
         .part_bytes(64 << 10)
-        .upkeep(Upkeep::Manual)
+        .background(BackgroundWork::Manual)
 }
 
 fn tables(store: &Store) -> [Table<u64, Vec<u8>>; 3] {

@@ -3,7 +3,7 @@
 //! ```text
 //!   000012.shelf/   000001.value  000002.value  000004.value        sealed; the third was dead, and is gone
 //!   000031.shelf/   000001.value  000002.value                      active
-//!   000044.shelf/                                                   next, made ahead by upkeep
+//!   000044.shelf/                                                   next, made ahead by background work
 //! ```
 //!
 //! A directory has its number as any segment has, and a value file its unit in it: so pointers, slots, liveness and reclaiming know

@@ -3,7 +3,7 @@
 //! ```text
 //!   000012.values   | header | record | record | record ......zeros|      sealed: cut to what counts
 //!   000031.values   | header | record | .......................zeros|      active
-//!   000044.values   | header | ....................................|      next, made ahead by upkeep
+//!   000044.values   | header | ....................................|      next, made ahead by background work
 //! ```
 //!
 //! A record goes in before the frame that points to it. [`ValueLog::append`] hands it to the kernel; [`ValueLog::sync`] makes

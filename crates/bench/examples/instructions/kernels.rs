@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use folddb::{Durability, Options, Result, Rules, Store, Table, Upkeep};
+use folddb::{BackgroundWork, Durability, Options, Result, Rules, Store, Table};
 use folddb_base::checksum::key_hash;
 use folddb_base::{Direction, FileNumber, OpKind, Record, RecordSink, RecordStream, Seq, TableId};
 use folddb_layout::block::{Block, BlockBuilder, BlockCursor, BlockOptions, Compression};
@@ -390,7 +390,7 @@ fn resolve(operations: u64) -> Result<()> {
 /// A store without threads, with `rows` random rows in its memtable.
 fn with_store(rows: u64, work: impl FnOnce(&Store, &Table<u64, u64>) -> Result<()>) -> Result<()> {
     let dir = tempfile::tempdir().map_err(malformed)?;
-    let options = Options::default().upkeep(Upkeep::Manual).segment_bytes(4 << 20);
+    let options = Options::default().background(BackgroundWork::Manual).segment_bytes(4 << 20);
     let store = Store::create(dir.path().join("store"), options)?;
     let table = store.table("rows", Rules::sorted::<u64, u64>())?;
     let mut batch = store.batch();

@@ -75,7 +75,7 @@ fn figures(stats: &StoreStats) -> Vec<(&'static str, Datum)> {
         ("fold_failures", number(stats.fold_failures)),
         ("writer_delay_us", number(stats.writer_delay_us)),
         ("stalls", number(stats.stalls)),
-        ("upkeep_retries", number(stats.upkeep_retries)),
+        ("background_retries", number(stats.background_retries)),
         ("pieces_read", number(stats.pieces_read)),
         ("bytes_read", number(stats.bytes_read)),
         ("snapshots", number(stats.snapshots)),

@@ -1,7 +1,7 @@
 //! Optimizing: everything that a table has becomes one run, here and now, in the thread of whoever asks.
 //!
-//! It takes all runs of the table, so at some moment no merge may have any of them. Beside a writer upkeep would always
-//! have some: so whoever waits says so, upkeep begins no merge of the table meanwhile and gives up those that are begun,
+//! It takes all runs of the table, so at some moment no merge may have any of them. Beside a writer background work would always
+//! have some: so whoever waits says so, background work begins no merge of the table meanwhile and gives up those that are begun,
 //! between two of their steps. Nobody waits for longer than a step of a merge, or for who optimizes the table already;
 //! `progress` is told all the time, and may break off.
 
@@ -55,7 +55,7 @@ impl<'a> Claim<'a> {
             .for_each(|table| merge::note_overdue_of(self.background, table));
     }
 
-    /// The inputs are taken: upkeep may have what is written from now on.
+    /// The inputs are taken: background work may have what is written from now on.
     fn has_inputs(&self, plan: &Plan) {
         let mut merges = self.background.merges.lock();
         merges.optimized.insert(self.table, Turn::Merges(plan.inputs.clone()));
@@ -89,7 +89,7 @@ pub fn optimize(background: &Background, table: &Arc<TableCore>, progress: Told<
     claim.has_inputs(&plan);
     let job = merge::job(background, table, plan)?;
     drive(background, job, progress)?;
-    dead_segments::drop_dead_values(engine).map(drop) // now, rather than when upkeep comes to it: the store may be closed next
+    dead_segments::drop_dead_values(engine).map(drop) // now, rather than when background work comes to it: the store may be closed next
 }
 
 /// Waits until `ready` gives something, none when `progress` breaks off before.

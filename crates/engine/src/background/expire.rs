@@ -1,6 +1,6 @@
 //! Expiring: the space of what has expired, and of a past that is not kept any more, is given back.
 //!
-//! Readers miss what has expired at once, whatever lies on the disk. What upkeep does about it:
+//! Readers miss what has expired at once, whatever lies on the disk. What background work does about it:
 //!
 //! 1. A part goes unread when all that it holds has expired, and all that lies under it in older parts too: nothing could come to
 //!    light. Nor may anybody have met a value of it alive who wrote later (`times.rs`).

@@ -7,7 +7,7 @@
 //! | hidden | dead: what runs point to and newer runs have replaced, where no merge has met both; what a range delete covers | the sketches of runs, their leaves |
 //!
 //! While the value log is over its bound and something is being done about it, that slows writers down: [`note_value_log`], and the
-//! law in `folddb_merge::pace`. Used by `reclaim`; `upkeep` has merges planned that uncover what is hidden.
+//! law in `folddb_merge::pace`. Used by `reclaim`; `background` has merges planned that uncover what is hidden.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

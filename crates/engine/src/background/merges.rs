@@ -84,7 +84,7 @@ impl Merges {
 }
 
 impl Merges {
-    /// The tiers of a table, the lowest first. What somebody optimizes does not count: it is no work of upkeep.
+    /// The tiers of a table, the lowest first. What somebody optimizes does not count: it is no work of background work.
     pub(crate) fn tiers_to_merge(&self, table: &TableCore) -> Vec<Tier> {
         let mut tiers = Vec::new();
         let optimized = match self.optimized.get(&table.id) {

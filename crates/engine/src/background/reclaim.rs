@@ -18,7 +18,7 @@
 //! (`value_files.rs`), and files go with the last reader of an older one. A crash before the edit changes nothing, or leaves a
 //! new file that the next opening removes; one after it leaves old files that the next opening removes.
 //!
-//! Called by `upkeep`: dead segments with the flushes, copying in slices between those of merges. What is copied is planned in
+//! Called by `background`: dead segments with the flushes, copying in slices between those of merges. What is copied is planned in
 //! `folddb_merge::reclaim`.
 
 use std::collections::BTreeMap;
@@ -249,7 +249,7 @@ pub(crate) fn reclaim_small(background: &Background) -> Result<()> {
     }
     let mut reclaiming = background.reclaiming.lock();
     while reclaim_step_as(background, &mut reclaiming, ReclaimWant::Small)?.is_some() {}
-    reclaiming.looked_at = None; // upkeep looks for more than this
+    reclaiming.looked_at = None; // background work looks for more than this
     Ok(())
 }
 

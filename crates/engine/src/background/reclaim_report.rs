@@ -3,7 +3,7 @@
 /// How far living values are moved together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReclaimWant {
-    /// As upkeep does it: when the bound is passed.
+    /// As background work does it: when the bound is passed.
     WhenDue,
     /// As somebody wants it who asks: whatever is worth it.
     Asked,

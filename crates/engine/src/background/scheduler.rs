@@ -18,15 +18,15 @@ use crate::state::{log_sync, pressure};
 use crate::values::settle;
 use crate::write::commit;
 
-/// So many failures of upkeep in a row, and the store refuses to write.
+/// So many failures of background work in a row, and the store refuses to write.
 pub(crate) const FAILURES_MAX: usize = 5;
 
 /// So many bytes of values may memory keep in full segments whatever the value log holds.
 pub(crate) const PINNED_BYTES_MIN: u64 = 16 << 20;
 
-/// A kind of upkeep, for whoever decides himself what happens when; see `Store::upkeep_step_of`.
+/// A kind of background work, for whoever decides himself what happens when; see `Store::background_step_of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum BackgroundJob {
     /// What the journal needs: buffered batches are handed on, the next segment is made, an idle log is marked. And a
     /// look at the space that is left.
     Journal,
@@ -77,16 +77,16 @@ pub(crate) fn contained(background: &Background, work: Worker) -> Result<Option<
         Worker::Reclaim => sweep_and_reclaim(background),
     }));
     let result = outcome.unwrap_or_else(|_| {
-        Err(Error::new(ErrorKind::Io, "upkeep panicked; what it was doing has not taken effect"))
+        Err(Error::new(ErrorKind::Io, "background work panicked; what it was doing has not taken effect"))
     });
     match &result {
         Ok(_) => engine.debt.failures_in_a_row[work as usize].store(0, Ordering::Relaxed),
-        Err(error) => note_upkeep_failure(engine, work, error),
+        Err(error) => note_background_failure(engine, work, error),
     }
     result
 }
 
-pub(crate) fn note_upkeep_failure(engine: &Engine, work: Worker, error: &Error) {
+pub(crate) fn note_background_failure(engine: &Engine, work: Worker, error: &Error) {
     match error.kind() {
         ErrorKind::NoSpace if work == Worker::Reclaim => {} // others may still have room
         ErrorKind::NoSpace => engine.health.set_short(Some(error.message().to_owned())),
@@ -102,8 +102,8 @@ pub(crate) fn note_upkeep_failure(engine: &Engine, work: Worker, error: &Error) 
     }
 }
 
-/// One step of upkeep, the most urgent; says what it did, or nothing when there is nothing to do.
-pub fn upkeep_step(background: &Background) -> Result<Option<String>> {
+/// One step of background work, the most urgent; says what it did, or nothing when there is nothing to do.
+pub fn background_step(background: &Background) -> Result<Option<String>> {
     let engine = &background.engine;
     journal_step(engine)?;
     match contained(background, Worker::Flush)? {
@@ -116,24 +116,24 @@ pub fn upkeep_step(background: &Background) -> Result<Option<String>> {
 }
 
 /// One step of one kind of work; says what it did, or nothing when there is nothing to do.
-pub fn upkeep_step_of(background: &Background, work: Work) -> Result<Option<String>> {
+pub fn background_step_of(background: &Background, work: BackgroundJob) -> Result<Option<String>> {
     let engine = &background.engine;
     match work {
-        Work::Journal => journal_step(engine).map(|()| None),
-        Work::Seal => {
+        BackgroundJob::Journal => journal_step(engine).map(|()| None),
+        BackgroundJob::Seal => {
             engine.health.check_writable(true)?;
             Ok(flush::seal_all(engine).then(|| "sealed the memtables".to_owned()))
         }
-        Work::Flush => contained(background, Worker::Flush),
-        Work::Merge => contained(background, Worker::Merge),
-        Work::Reclaim => contained(background, Worker::Reclaim),
+        BackgroundJob::Flush => contained(background, Worker::Flush),
+        BackgroundJob::Merge => contained(background, Worker::Merge),
+        BackgroundJob::Reclaim => contained(background, Worker::Reclaim),
     }
 }
 
 pub(crate) fn journal_step(engine: &Engine) -> Result<()> {
     if let Some(journal) = &engine.journal {
         let now = engine.host.clock.monotonic();
-        journal.upkeep(now).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+        journal.background(now).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
         settle::keep_values_ready(engine)?;
         vouch_when_idle(engine, now).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     }
@@ -163,8 +163,8 @@ pub fn settle(background: &Background) -> Result<()> {
         if engine.health.is_closed() {
             return Err(Error::new(ErrorKind::Closed, "the store is closed"));
         }
-        if !pressure::upkeep_runs(engine) {
-            if upkeep_step(background)?.is_none() {
+        if !pressure::background_runs(engine) {
+            if background_step(background)?.is_none() {
                 return Ok(());
             }
         } else if merge::is_settled(background) && reclaim::is_reclaimed(background) {
@@ -324,11 +324,11 @@ pub(crate) fn wait_until_flushed(background: &Background) -> Result<()> {
         if all_flushed {
             return Ok(());
         }
-        // Writers may be refused while there is still enough for upkeep: only a flush that fails counts.
+        // Writers may be refused while there is still enough for background: only a flush that fails counts.
         if engine.debt.is_refused_since(begun) {
             return Err(pressure::no_space(engine));
         }
-        if pressure::upkeep_runs(engine) {
+        if pressure::background_runs(engine) {
             engine.bell.wait(seen, std::time::Duration::from_millis(50));
         } else {
             flush_step(background)?;

@@ -1,11 +1,11 @@
 //! What an opening puts in order before it returns: many small runs, and many small files of values.
 //!
-//! A process that opens a store, writes one row and ends leaves a run, and gives upkeep no time to merge it. So merges
+//! A process that opens a store, writes one row and ends leaves a run, and gives background work no time to merge it. So merges
 //! that are due and small are made while the store is opened, here and now. What is left is bounded however short the
 //! processes live: fewer runs than one merge factor in each tier of small runs. Merges of more than an opening may have to
-//! replay are left to upkeep, which does them in the background.
+//! replay are left to background work, which does them in the background.
 //!
-//! Called by `recover::open`, for stores that are opened for writing, whoever does their upkeep.
+//! Called by `recover::open`, for stores that are opened for writing, whoever does their background work.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::background::jobs::Background;
 use crate::background::{dead_segments, merge, reclaim};
 use crate::state::catalog::TableCore;
 
-/// Merges what is due and small. A failure is one of upkeep, which will meet it again; a store that it poisons does
+/// Merges what is due and small. A failure is one of background work, which will meet it again; a store that it poisons does
 /// not open.
 pub(crate) fn tidy(background: &Background) -> Result<()> {
     let engine = &background.engine;

@@ -1,5 +1,5 @@
 //! The threads of a store: one keeps the log ready, so that no commit waits for a file; one flushes; one merges, and moves
-//! values between the steps of merges. With [`Upkeep::Manual`] there are none, and the caller takes single steps.
+//! values between the steps of merges. With [`BackgroundWork::Manual`] there are none, and the caller takes single steps.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use folddb_host::sync::thread;
 use crate::background::jobs::Background;
 use crate::background::scheduler;
 use crate::background::scheduler::{JOURNAL_TICK, Worker};
-use crate::options::Upkeep;
+use crate::options::BackgroundWork;
 use crate::state::engine::Engine;
 use crate::state::health::PoisonOnPanic;
 use crate::state::{log_sync, pressure};
@@ -46,7 +46,7 @@ impl Workers {
     fn start_by(background: &Arc<Background>, spawn: &mut Spawn<'_>) -> Result<Workers> {
         let engine = &background.engine;
         let mut workers = Workers::default();
-        if engine.options.upkeep == Upkeep::Manual || engine.options.read_only {
+        if engine.options.background == BackgroundWork::Manual || engine.options.read_only {
             return Ok(workers);
         }
         let loops: [(&str, Loop); 3] = [
@@ -94,7 +94,7 @@ pub(crate) fn journal_loop(engine: &Engine) {
         let now = engine.host.clock.monotonic();
         if engine.health.cause().is_none() {
             let _guard = PoisonOnPanic::new(&engine.health);
-            let kept = journal.upkeep(now).and_then(|()| settle::keep_values_ready(engine));
+            let kept = journal.background(now).and_then(|()| settle::keep_values_ready(engine));
             let kept = kept.and_then(|()| scheduler::vouch_when_idle(engine, now));
             let _ = kept.inspect_err(|error| log_sync::note_write_failure(engine, error));
         }
@@ -127,7 +127,7 @@ pub(crate) fn work_loop(background: &Background, work: Worker) {
             Ok(Some(_)) => {}
             Ok(None) => engine.bell.wait(seen, IDLE_TICK),
             Err(_) => {
-                engine.counters.upkeep_retries.add(1);
+                engine.counters.background_retries.add(1);
                 let seen = engine.bell.count(); // the failure itself may have rung
                 if !engine.health.is_closed() {
                     engine.bell.wait(seen, RETRY_AFTER);

@@ -2,7 +2,7 @@
 
 use folddb_host::sync::{Condvar, Mutex};
 
-/// Wakes upkeep when there is work, and writers when there is room.
+/// Wakes background work when there is work, and writers when there is room.
 #[derive(Debug, Default)]
 pub struct Bell {
     rung: Mutex<u64>,

@@ -8,7 +8,7 @@
 //! - **A map from seqs to times**, about an entry a second in which such tables are written to: see `folddb_manifest::times`.
 //! - **Who reads the past** reads at a seq and at a time ([`At`]): what had expired then is absent then.
 //!
-//! Called by `commit`, `read`, `upkeep`, `snapshot` and `recover`.
+//! Called by `commit`, `read`, `background`, `snapshot` and `recover`.
 
 use std::sync::Arc;
 

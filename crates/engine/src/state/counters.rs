@@ -43,7 +43,7 @@ pub struct Counters {
     pub fold_failures: Counter,
     pub writer_delay_us: Counter,
     pub stalls: Counter,
-    pub upkeep_retries: Counter,
+    pub background_retries: Counter,
     pub value_reads: Counter,
     pub value_head_reads: Counter,
     pub indexes_saved: Counter,

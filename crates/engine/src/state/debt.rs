@@ -4,7 +4,7 @@ use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use folddb_merge::pace::OwedDelay;
 
-/// Work that is owed: raised by writers, paid by upkeep, watched by both.
+/// Work that is owed: raised by writers, paid by background work, watched by both.
 #[derive(Debug, Default)]
 pub struct Debt {
     /// Bytes of sealed memtables that are not flushed.

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A store that holds more than its budget when it is opened, because that was made smaller, may go as far beyond what it holds
-//! as upkeep and deletes need; ordinary writes wait until it has come down.
+//! as background work and deletes need; ordinary writes wait until it has come down.
 //!
 //! A file counts with its length; a segment with its whole length from the beginning. Without a budget nothing is counted.
 //! Called by `recover`, which puts the quota between the store and its files.

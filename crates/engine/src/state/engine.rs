@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Taken in this order: points, manifest, commit, view. Nothing waits for the disk under `commit`, but an append that rolls
-//! before upkeep has made the next segment; a full tail is sorted and folded under it, so folds must not use the store.
+//! before background work has made the next segment; a full tail is sorted and folded under it, so folds must not use the store.
 
 use std::path::PathBuf;
 use std::sync::Arc;

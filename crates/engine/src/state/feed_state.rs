@@ -15,7 +15,7 @@
 //!   end of the log anew, which nobody has been handed (`folddb_journal::kept`).
 //!
 //! Where feeds stand is in the manifest, and changes under its lock; here is what follows from it. Called by `feed`, `recover`,
-//! `upkeep`, `store`, `install` and `reclaim`. Without feeds all of it is one load of a number.
+//! `background`, `store`, `install` and `reclaim`. Without feeds all of it is one load of a number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

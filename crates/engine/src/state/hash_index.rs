@@ -56,7 +56,7 @@ pub struct Hashed {
     /// How far what sweeps away expired values has come, held by it alone; and what it has taken out.
     pub sweep: Mutex<Sweep>,
     pub taken: Mutex<Taken>,
-    /// The first damage to its checkpoint that upkeep has met.
+    /// The first damage to its checkpoint that background work has met.
     damage: Mutex<Option<Error>>,
     /// While a store is opened for writing: what was replayed so far.
     pub replayed: Mutex<Option<Replayed>>,

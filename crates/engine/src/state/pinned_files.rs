@@ -10,7 +10,7 @@
 //! **Who reads at a moment looks first, and then asks whether it has aged** (`read::pinned::pinned_files_at`). In the other order merges
 //! could come between that pass over the boundary already.
 //!
-//! Called by `upkeep`, with the flushes, and by `read`, `scan`, `aggregate` and `reads` for who reads at a snapshot.
+//! Called by `background`, with the flushes, and by `read`, `scan`, `aggregate` and `reads` for who reads at a snapshot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -4,13 +4,13 @@ use folddb_base::{Error, ErrorKind};
 use folddb_host::sync::atomic::Ordering;
 use folddb_merge::pace;
 
-use crate::options::Upkeep;
+use crate::options::BackgroundWork;
 use crate::state::engine::Engine;
 use crate::state::health::Space;
 
 /// True when someone will flush without being asked.
-pub fn upkeep_runs(engine: &Engine) -> bool {
-    engine.options.upkeep == Upkeep::Threads
+pub fn background_runs(engine: &Engine) -> bool {
+    engine.options.background == BackgroundWork::Threads
 }
 
 /// Looks at the space that is left, and lets writers know.

@@ -6,7 +6,7 @@ use folddb_base::TableId;
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::AtomicU64;
 
-/// The tables that upkeep has to look at, so that it need not look at all. Each lock is held for a moment, and no other is taken
+/// The tables that background work has to look at, so that it need not look at all. Each lock is held for a moment, and no other is taken
 /// under it but that of a table's view.
 #[derive(Debug, Default)]
 pub struct TablesAtWork {

@@ -16,7 +16,7 @@ use crate::state::engine::Engine;
 use crate::state::log_sync;
 use crate::values::{directories, put, segments};
 
-// ---- upkeep ------------------------------------------------------------------------------------------
+// ---- background work ------------------------------------------------------------------------------------------
 
 /// What no write should wait for: the next window, the next segment.
 pub(crate) fn keep_values_ready(engine: &Engine) -> Result<()> {

@@ -9,7 +9,7 @@
 //!   append  one frame                        commit lock
 //!   apply   each record to its memtable      commit lock; replay calls the same function
 //!   publish the last seq                     commit lock
-//!   seal    a full memtable                  commit lock; upkeep flushes it
+//!   seal    a full memtable                  commit lock; background work flushes it
 //!   sync    when the commit asks for it      no lock; one sync serves all who wait
 //! ```
 

@@ -16,7 +16,7 @@ use crate::write::encoded_batch::Encoded;
 
 /// Slows a writer down as the debt asks: see [`pace`] for the law.
 pub(crate) fn pay_delay(engine: &Engine, bytes: usize, value_bytes: usize) {
-    if !pressure::upkeep_runs(engine) {
+    if !pressure::background_runs(engine) {
         return;
     }
     let mut toll = pace::Toll::of(bytes as u64, value_bytes as u64);
@@ -54,7 +54,7 @@ pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
     pay_delay(engine, batch.payload.len(), batch.values.len());
     let begun = debt.flushes_begun.load(Ordering::Acquire);
     let mut waited = false;
-    while memory_is_full_for(engine, batch) && pressure::upkeep_runs(engine) {
+    while memory_is_full_for(engine, batch) && pressure::background_runs(engine) {
         let seen = engine.bell.count();
         engine.health.check_writable(batch.frees_only)?;
         if debt.is_refused_since(begun) {
@@ -76,7 +76,7 @@ pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
 pub(crate) fn wait_for_ranges(engine: &Engine, batch: &Encoded) {
     let seen = engine.bell.count();
     let is_over = |table: &Arc<TableCore>| table.has_many_ranges.load(Ordering::Relaxed);
-    if pressure::upkeep_runs(engine) && batch.tables.iter().any(is_over) {
+    if pressure::background_runs(engine) && batch.tables.iter().any(is_over) {
         engine.counters.stalls.add(1);
         engine.bell.wait(seen, Duration::from_millis(10));
     }

@@ -259,17 +259,17 @@ fn of_debt(facts: &Facts, advice: &mut Vec<Advice>) {
     let behind = facts.overdue_bytes + facts.sealed_bytes;
     if facts.is_live && behind > (64 << 20) {
         let what = format!(
-            "upkeep is behind: {} bytes wait to be merged and {} to be flushed",
+            "background work is behind: {} bytes wait to be merged and {} to be flushed",
             facts.overdue_bytes, facts.sealed_bytes
         );
         let costs = format!("writers have been slowed down by {} us so far", facts.stats.writer_delay_us);
         let todo = "write in larger batches, give the store more memory, or a faster disk; it catches up when writing pauses";
         advice.push(one(Weight::Costly, what, costs, todo));
     }
-    if facts.stats.upkeep_retries > 0 {
+    if facts.stats.background_retries > 0 {
         let what = format!(
             "flushes or merges have failed and were tried again, {} times",
-            facts.stats.upkeep_retries
+            facts.stats.background_retries
         );
         let todo = "see whether the disk is full or failing";
         advice.push(one(Weight::Minor, what, "five failures in a row refuse all writes", todo));
@@ -374,7 +374,7 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
             Weight::Costly,
             what,
             costs,
-            format!("leave the store open, so that upkeep can merge, or {optimize}"),
+            format!("leave the store open, so that background work can merge, or {optimize}"),
         ));
     }
     if is_small {

@@ -11,7 +11,7 @@ use folddb_rules::terms::{pack_term, put_entry};
 use folddb_rules::{Extractor, Fold, FoldFailure, Outcome};
 
 use crate::snapshot::Snapshot;
-use crate::{BytesTable, Options, Rules, Store, Table, Upkeep};
+use crate::{BackgroundWork, BytesTable, Options, Rules, Store, Table};
 
 /// Keeps the later value; fails on one of one byte.
 struct Fails;
@@ -33,7 +33,7 @@ impl Fold for Fails {
 
 fn table_of(keys: std::ops::Range<u64>) -> (tempfile::TempDir, Store, Table<u64, Vec<u8>>) {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options::default().custom_fold(Arc::new(Fails)).upkeep(Upkeep::Manual);
+    let options = Options::default().custom_fold(Arc::new(Fails)).background(BackgroundWork::Manual);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     let rules = Rules::sorted::<u64, Vec<u8>>().custom_fold(&Fails).index("i", "value");
     let table = store.table("t", rules).unwrap();
@@ -141,7 +141,8 @@ fn an_entry_that_is_newer_than_the_look_stays() {
 fn few_keys_of_a_large_table_and_values_are_separated_are_looked_at_by_themselves() {
     let dir = tempfile::tempdir().unwrap();
     let store =
-        Store::create(dir.path().join("s.folddb"), Options::default().upkeep(Upkeep::Manual)).unwrap();
+        Store::create(dir.path().join("s.folddb"), Options::default().background(BackgroundWork::Manual))
+            .unwrap();
     let inline = store.table("inline", Rules::sorted::<u64, Vec<u8>>().index("i", "value")).unwrap();
     let separated = Rules::sorted::<u64, Vec<u8>>().separate(64).index("i", "value").index("k", "key:0");
     let separated = store.table("separated", separated).unwrap();

@@ -38,14 +38,14 @@ fn a_closed_journal_ends_with_its_segment() {
     let world = World::default();
     let mut journal = start(&world.host());
     append(&mut journal, 1..20, 150);
-    journal.syncer().upkeep(Duration::ZERO).unwrap();
+    journal.syncer().background(Duration::ZERO).unwrap();
     let syncer = journal.syncer();
     let files = world.paths().len();
     let end = journal.close().unwrap();
     assert_eq!(world.paths().len(), files - 1, "the segment made ahead goes");
     assert_eq!(end % 4096, 0);
     assert_eq!(syncer.durable_lsn(), end);
-    assert_eq!(syncer.upkeep(Duration::ZERO).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(syncer.background(Duration::ZERO).unwrap_err().kind(), ErrorKind::Closed);
     let after = world.after_power_cut(&mut || false);
     let (batches, outcome) = replay_from(&after.host(), dir(), 0, end);
     assert_eq!(seqs(&batches), (1..20).collect::<Vec<_>>());
@@ -91,13 +91,13 @@ fn segments_fill_to_the_last_byte_that_a_seal_leaves() {
 }
 
 #[test]
-fn buffered_batches_are_handed_on_by_upkeep_sync_and_the_next_append() {
+fn buffered_batches_are_handed_on_by_background_work_sync_and_the_next_append() {
     let world = World::default();
     let mut journal = start(&world.host());
     let there = |world: &World| replay_from(&world.after_kill().host(), dir(), 0, 0).0.len();
     journal.append(1, 1, b"a", Handover::Buffered).unwrap();
     assert_eq!(there(&world), 0);
-    journal.syncer().upkeep(Duration::ZERO).unwrap();
+    journal.syncer().background(Duration::ZERO).unwrap();
     assert_eq!(there(&world), 1);
     journal.append(2, 1, b"b", Handover::Buffered).unwrap();
     journal.append(3, 1, b"c", Handover::Process).unwrap();
@@ -132,7 +132,7 @@ fn many_committers_share_syncs() {
         }
         scope.spawn(|| {
             for _ in 0..200 {
-                syncer.upkeep(Duration::from_secs(1)).unwrap();
+                syncer.background(Duration::from_secs(1)).unwrap();
                 std::thread::yield_now();
             }
         });
@@ -167,7 +167,7 @@ fn a_failed_sync_poisons_for_good() {
     for error in [
         journal.syncer().sync_to(end).unwrap_err(),
         journal.append(4, 1, b"x", Handover::Process).unwrap_err(),
-        journal.syncer().upkeep(Duration::ZERO).unwrap_err(),
+        journal.syncer().background(Duration::ZERO).unwrap_err(),
     ] {
         assert_eq!((error.kind(), error.message()), (ErrorKind::Poisoned, first.message()));
     }
@@ -235,9 +235,9 @@ fn a_full_disk_is_no_poison() {
         let again = journal.append(seq, 1, &payload(seq, 100), Handover::Process).unwrap_err();
         assert_eq!(again.kind(), ErrorKind::NoSpace);
         // A mapped segment has all its space from the beginning, so only the next one is wanting.
-        let upkeep = journal.syncer().upkeep(Duration::ZERO).map_err(|error| error.kind());
+        let background = journal.syncer().background(Duration::ZERO).map_err(|error| error.kind());
         let is_making = mode == AppendMode::Mapped;
-        assert_eq!(upkeep, if is_making { Err(ErrorKind::NoSpace) } else { Ok(()) });
+        assert_eq!(background, if is_making { Err(ErrorKind::NoSpace) } else { Ok(()) });
         journal.syncer().sync_to(journal.end_lsn()).unwrap();
         world.set_space(None);
         append(&mut journal, seq..seq + 50, 90);
@@ -277,14 +277,14 @@ fn a_journal_that_cannot_start_leaves_nothing() {
 }
 
 #[test]
-fn upkeep_makes_the_next_segment_before_it_is_needed() {
+fn background_work_makes_the_next_segment_before_it_is_needed() {
     let world = World::default();
     let mut journal = start(&world.host());
-    journal.syncer().upkeep(Duration::ZERO).unwrap();
+    journal.syncer().background(Duration::ZERO).unwrap();
     assert_eq!(world.paths().len(), 1, "not while the first is nearly empty");
     append(&mut journal, 1..20, 130);
-    journal.syncer().upkeep(Duration::ZERO).unwrap();
-    journal.syncer().upkeep(Duration::ZERO).unwrap();
+    journal.syncer().background(Duration::ZERO).unwrap();
+    journal.syncer().background(Duration::ZERO).unwrap();
     assert_eq!(world.paths().len(), 2);
     let syncs = world.syncs();
     append(&mut journal, 20..40, 130);
@@ -318,20 +318,20 @@ fn a_mark_vouches_for_the_last_sync_once() {
     let end = append(&mut journal, 1..4, 10)[2];
     let syncer = journal.syncer();
     let at = |ms| Duration::from_millis(ms);
-    syncer.upkeep(at(0)).unwrap();
-    syncer.upkeep(at(100)).unwrap();
+    syncer.background(at(0)).unwrap();
+    syncer.background(at(100)).unwrap();
     assert_eq!(journal.end_lsn(), end, "nothing was synced");
     syncer.sync_to(end).unwrap();
     append(&mut journal, 4..5, 10);
-    syncer.upkeep(at(200)).unwrap();
+    syncer.background(at(200)).unwrap();
     let vouched = journal.end_lsn();
-    syncer.upkeep(at(300)).unwrap();
+    syncer.background(at(300)).unwrap();
     assert_eq!(journal.end_lsn(), vouched, "the batch after the sync vouches for it");
     syncer.sync_to(vouched).unwrap();
-    syncer.upkeep(at(310)).unwrap();
+    syncer.background(at(310)).unwrap();
     assert!(journal.end_lsn() > vouched, "a mark");
     let marked = journal.end_lsn();
-    syncer.upkeep(at(400)).unwrap();
+    syncer.background(at(400)).unwrap();
     assert_eq!(journal.end_lsn(), marked, "one is enough");
     append(&mut journal, 5..6, 10);
 

@@ -107,8 +107,8 @@ fn marks_are_passed_over_and_a_place_without_a_frame_is_damage() {
     let mut journal = start(&host);
     let ends = append(&mut journal, 1..4, 50);
     journal.syncer().sync_to(ends[2]).unwrap();
-    journal.syncer().upkeep(Duration::ZERO).unwrap();
-    journal.syncer().upkeep(Duration::from_secs(9)).unwrap();
+    journal.syncer().background(Duration::ZERO).unwrap();
+    journal.syncer().background(Duration::from_secs(9)).unwrap();
     append(&mut journal, 4..5, 50);
     let files = segments_in(&host, dir(), STORE).unwrap();
     let end = journal.end_lsn();

@@ -332,7 +332,7 @@ proptest! {
                 acknowledged = appended.len();
             }
             if action % 4 == 0 {
-                syncer.upkeep(std::time::Duration::from_millis(15 * seq)).unwrap();
+                syncer.background(std::time::Duration::from_millis(15 * seq)).unwrap();
             }
         }
         let mut pick = || {

@@ -1,4 +1,4 @@
-//! Appends, syncs, upkeep and closing, under many schedules: what a sync has promised survives a power cut that loses
+//! Appends, syncs, background work and closing, under many schedules: what a sync has promised survives a power cut that loses
 //! everything that was not synced, whoever led it and however many segments it went over; and nobody waits for ever.
 
 use std::time::Duration;
@@ -52,9 +52,9 @@ impl Scene {
         assert!(seqs(&batches).starts_with(&(1..=seq).collect::<Vec<_>>()), "{seq}: {:?}", seqs(&batches));
     }
 
-    fn upkeep(&self) {
+    fn background(&self) {
         for second in 1..3 {
-            if let Err(error) = self.syncer.upkeep(Duration::from_secs(second)) {
+            if let Err(error) = self.syncer.background(Duration::from_secs(second)) {
                 assert_eq!(error.kind(), ErrorKind::Closed);
             }
         }
@@ -91,10 +91,10 @@ fn buffered(scene: &Scene) {
 
 #[test]
 fn what_a_sync_has_promised_is_on_the_disk() {
-    schedules(1000, || together(&[processed, processed, buffered, Scene::upkeep]));
+    schedules(1000, || together(&[processed, processed, buffered, Scene::background]));
 }
 
 #[test]
 fn closing_in_the_middle_loses_nothing_and_lets_nobody_wait() {
-    schedules(1000, || together(&[processed, buffered, Scene::upkeep, Scene::close]));
+    schedules(1000, || together(&[processed, buffered, Scene::background, Scene::close]));
 }

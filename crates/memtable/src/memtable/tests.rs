@@ -449,7 +449,7 @@ fn a_tail_is_seen_while_it_is_sealed() {
 }
 
 #[test]
-fn readers_and_upkeep_run_beside_the_applier() {
+fn readers_and_background_work_run_beside_the_applier() {
     let memtable = memtable(MemtableLimits {
         tail: TailLimits { records_max: 64, ..TailLimits::default() },
         merge_factor: 3,

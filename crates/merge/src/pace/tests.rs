@@ -94,8 +94,8 @@ fn unknown_rates_never_slow_a_writer() {
 }
 
 #[test]
-fn writers_settle_at_what_upkeep_sustains() {
-    // Writers offer ten times what upkeep can flush, in commits of 64 KB; time in steps of a commit.
+fn writers_settle_at_what_background_work_sustains() {
+    // Writers offer ten times what background work can flush, in commits of 64 KB; time in steps of a commit.
     let options = PaceOptions::default();
     let (rate, bytes) = (100e6, 65_536u64);
     let (mut sealed, mut elapsed_s, mut longest_s) = (0.0f64, 0.0f64, 0.0f64);
@@ -110,7 +110,7 @@ fn writers_settle_at_what_upkeep_sustains() {
     assert!(sealed / rate <= 2.0, "the debt stays below the full one: {} s", sealed / rate);
     assert!(longest_s < 0.002, "no commit waits longer than it costs");
     let reached = 100_000.0 * bytes as f64 / elapsed_s;
-    assert!(reached >= rate, "upkeep is never idle: {reached}");
+    assert!(reached >= rate, "background work is never idle: {reached}");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn memory_that_fills_slows_writers_to_what_flushes_sustain() {
 
 const MERGE_FACTOR: usize = 8;
 
-/// A store whose writers offer more than its upkeep takes: one thread flushes, one merges, writers commit one at a time
+/// A store whose writers offer more than its background work takes: one thread flushes, one merges, writers commit one at a time
 /// and sleep one after the other. Times in seconds, sizes in bytes.
 struct World {
     memtable: f64,
@@ -160,7 +160,7 @@ impl World {
         }
     }
 
-    /// Upkeep works until `then`.
+    /// Background work works until `then`.
     fn go_on_to(&mut self, then: f64) {
         while self.now < then {
             let flush_left = self.sealed.first().map(|bytes| (bytes - self.flushed) / self.flush_rate);

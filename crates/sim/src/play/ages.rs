@@ -3,14 +3,14 @@
 //! ```text
 //!   merge factor even, mapped     files of their own as soon as they can
 //!   merge factor even, written    in a simulated world after 2 ms of it, and an end after 20 ms; else as above
-//!   merge factor odd, written     an end: in a simulated world after 5 ms of it, else at the next step of upkeep
+//!   merge factor odd, written     an end: in a simulated world after 5 ms of it, else at the next step of background work
 //!   merge factor odd, mapped      boundaries as long as they live
 //!   merge factor odd              deletes of 3 ms in a simulated world, else of 1, are merged with what they delete
 //! ```
 
 use std::time::Duration;
 
-use folddb::{AppendMode, Options, Snapshot, Upkeep};
+use folddb::{AppendMode, BackgroundWork, Options, Snapshot};
 
 use super::{Outcome, Player};
 
@@ -28,8 +28,8 @@ impl Player {
         });
         let options = options.deletes_age_max((!is_even).then(|| ms(3, 1)));
         options.snapshot_age_max(match (is_even, is_written) {
-            // In threads of its own upkeep might end one while it is compared.
-            _ if self.settings.upkeep == Upkeep::Threads => None,
+            // In threads of its own background work might end one while it is compared.
+            _ if self.settings.background == BackgroundWork::Threads => None,
             (true, true) if is_sim => Some(ms(20, 0)),
             (false, true) => Some(ms(5, 0)),
             _ => None,

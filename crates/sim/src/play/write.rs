@@ -37,7 +37,7 @@ impl Player {
         self.committed(self.op_of(op, &shape)?.into_iter().collect(), Durability::Process, written)
     }
 
-    /// Writes an op as a stream, with upkeep halfway; or drops the writer there.
+    /// Writes an op as a stream, with background work halfway; or drops the writer there.
     fn stream(
         &mut self,
         op: &TableOp,

@@ -1,6 +1,6 @@
 //! The programs of seeds.
 
-use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
+use folddb::{AppendMode, BackgroundJob, BackgroundWork, Durability, Expire, Keep};
 
 use super::strewn::strewn;
 use super::{
@@ -15,7 +15,7 @@ impl Program {
     pub fn random(seed: u64, actions: usize) -> Program {
         let chance = &mut Seeded::new(seed);
         let settings = Settings {
-            upkeep: if chance.one_in(4) { Upkeep::Threads } else { Upkeep::Manual },
+            background: if chance.one_in(4) { BackgroundWork::Threads } else { BackgroundWork::Manual },
             append_mode: if chance.one_in(3) { AppendMode::Written } else { AppendMode::Mapped },
             merge_factor: 2 + chance.below(3) as usize,
             feed: FeedShape::default(),
@@ -69,9 +69,9 @@ impl Program {
         Program { actions, settings: Settings { feed: feed(seed), ..self.settings } }
     }
 
-    /// The same program on a store whose threads do the upkeep.
+    /// The same program on a store whose threads do the background work.
     pub fn in_threads(self) -> Program {
-        Program { settings: Settings { upkeep: Upkeep::Threads, ..self.settings }, ..self }
+        Program { settings: Settings { background: BackgroundWork::Threads, ..self.settings }, ..self }
     }
 
     /// The same program; in one of three there is such a consumer.
@@ -104,7 +104,7 @@ impl Program {
     pub fn disastrous(seed: u64, actions: usize) -> Program {
         let chance = &mut Seeded::new(seed);
         let settings = Settings {
-            upkeep: Upkeep::Manual,
+            background: BackgroundWork::Manual,
             append_mode: if chance.one_in(3) { AppendMode::Written } else { AppendMode::Mapped },
             merge_factor: 2 + chance.below(2) as usize,
             feed: FeedShape::default(),
@@ -114,15 +114,15 @@ impl Program {
         let mut all: Vec<Action> = (0..TABLES).map(|slot| Action::Create(slot, any_shape(chance))).collect();
         all.extend((0..actions).map(|_| match chance.below(100) {
             drawn if drawn < DISASTERS => disaster(chance),
-            drawn if drawn < 2 * DISASTERS => Action::Upkeep(*chance.pick(&[
-                Work::Journal,
-                Work::Seal,
-                Work::Flush,
-                Work::Flush,
-                Work::Merge,
-                Work::Merge,
-                Work::Reclaim,
-                Work::Reclaim,
+            drawn if drawn < 2 * DISASTERS => Action::Background(*chance.pick(&[
+                BackgroundJob::Journal,
+                BackgroundJob::Seal,
+                BackgroundJob::Flush,
+                BackgroundJob::Flush,
+                BackgroundJob::Merge,
+                BackgroundJob::Merge,
+                BackgroundJob::Reclaim,
+                BackgroundJob::Reclaim,
             ])),
             _ => action(chance, &temper),
         }));
@@ -241,7 +241,7 @@ fn action(chance: &mut Seeded, temper: &Temper) -> Action {
             let len = chance.below(longest);
             let mut ops: Vec<TableOp> = (0..len).map(|_| op(chance, temper)).collect();
             if temper.ranges > 0 && len % 8 == 7 {
-                ops.iter_mut().for_each(|op| op.what = What::DeleteRange); // so many that upkeep plans by their number
+                ops.iter_mut().for_each(|op| op.what = What::DeleteRange); // so many that background work plans by their number
             }
             Action::Commit(ops, durability)
         }

@@ -7,14 +7,14 @@
 //! | reader | gets | no number goes back; nothing acknowledged is missing, nothing unwritten is there |
 //! | scanner | scans, both ways, some slow | a batch is there whole; keys in order, none twice |
 //! | historian | snapshots, held, handed on, read again | the whole cut; that it reads the same for ever |
-//! | upkeeper | flushes, merges, syncs, looks at figures | that they succeed |
+//! | background_player | flushes, merges, syncs, looks at figures | that they succeed |
 //! | builder | creates, fills and drops a table that others use | an empty table after each creation |
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use folddb::{Batch, Durability, Error, ErrorKind, Seq, Snapshot, Store, Table, Upkeep};
+use folddb::{BackgroundWork, Batch, Durability, Error, ErrorKind, Seq, Snapshot, Store, Table};
 use parking_lot::{Mutex, RwLock};
 
 use super::books::{Books, Clear, Cut, SLOTS, key_bytes, number};
@@ -77,7 +77,7 @@ pub(super) struct World<'l> {
     pub(super) store: RwLock<Option<Store>>,
     pub(super) books: Books,
     pub(super) ledger: &'l Ledger,
-    pub(super) upkeep: Upkeep,
+    pub(super) background: BackgroundWork,
     /// Somebody is about to close the store: from now on any call may fail.
     pub(super) closing: AtomicBool,
     /// It is closed: from now on every call must fail.
@@ -520,14 +520,14 @@ impl Actor for Historian {
     }
 }
 
-/// Does by hand what upkeep does, and more.
-pub(super) struct Upkeeper {
+/// Does by hand what background work does, and more.
+pub(super) struct BackgroundPlayer {
     chance: Seeded,
 }
 
-impl Upkeeper {
-    pub(super) fn new(chance: Seeded) -> Upkeeper {
-        Upkeeper { chance }
+impl BackgroundPlayer {
+    pub(super) fn new(chance: Seeded) -> BackgroundPlayer {
+        BackgroundPlayer { chance }
     }
 
     fn optimize(&mut self, world: &World<'_>) -> Step {
@@ -551,11 +551,11 @@ impl Upkeeper {
     }
 }
 
-impl Actor for Upkeeper {
+impl Actor for BackgroundPlayer {
     fn act(&mut self, world: &World<'_>, desk: &Desk) -> Step {
-        if world.upkeep == Upkeep::Manual {
-            desk.begin("a step of upkeep");
-            world.store()?.upkeep_step()?;
+        if world.background == BackgroundWork::Manual {
+            desk.begin("a step of background work");
+            world.store()?.background_step()?;
         }
         match self.chance.below(40) {
             0..4 => {
@@ -574,7 +574,7 @@ impl Actor for Upkeeper {
                 desk.begin("a look at the figures");
                 self.look(world)?;
             }
-            _ if world.upkeep == Upkeep::Threads => std::thread::sleep(Duration::from_millis(2)),
+            _ if world.background == BackgroundWork::Threads => std::thread::sleep(Duration::from_millis(2)),
             _ => {}
         }
         Ok(())

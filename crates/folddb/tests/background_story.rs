@@ -1,16 +1,16 @@
-//! A story of upkeep, step by step, as a script: what the store does in the background after each burst of
-//! writes. `UPDATE=1 cargo test -p folddb --test upkeep_story` rewrites the expected text.
+//! A story of background work, step by step, as a script: what the store does in the background after each burst of
+//! writes. `UPDATE=1 cargo test -p folddb --test background_story` rewrites the expected text.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use folddb::{Options, Rules, Store, Upkeep};
+use folddb::{BackgroundWork, Options, Rules, Store};
 
 /// Takes steps until nothing is due; tells each, and then what the table looks like.
 fn drain(store: &Store, story: &mut String) {
-    while let Some(done) = store.upkeep_step().unwrap() {
+    while let Some(done) = store.background_step().unwrap() {
         writeln!(story, "  {done}").unwrap();
     }
     let stats = store.table_stats("hits").unwrap();
@@ -22,7 +22,7 @@ fn drain(store: &Store, story: &mut String) {
 #[test]
 fn eight_flushes_make_a_full_tier_and_one_run_of_the_next() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options::default().upkeep(Upkeep::Manual);
+    let options = Options::default().background(BackgroundWork::Manual);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     let hits = store.table("hits", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
     let mut story = String::new();
@@ -50,7 +50,7 @@ fn eight_flushes_make_a_full_tier_and_one_run_of_the_next() {
         hits.scan().count().unwrap()
     )
     .unwrap();
-    compare(&story, Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upkeep_story.txt")));
+    compare(&story, Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/background_story.txt")));
 }
 
 fn compare(story: &str, expected: &Path) {
