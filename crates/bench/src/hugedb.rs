@@ -55,14 +55,14 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     reads["while_writing"] = beside;
 
     work.store.settle()?;
-    report.put("optimize", optimize(&work.store, reading.rows, progress)?);
-    report.put("optimized", work.disk(TABLE)?);
-    let (work, optimized, optimized_right) = read_all(work, &reading, progress)?;
-    reads["optimized"] = optimized;
+    report.put("compact", compact(&work.store, reading.rows, progress)?);
+    report.put("compacted", work.disk(TABLE)?);
+    let (work, compacted, compacted_right) = read_all(work, &reading, progress)?;
+    reads["compacted"] = compacted;
     report.put("reads", reads);
     report.put("checksum_expected", format!("{:016x}", reading.expected.sum));
     report.put("peak_resident_bytes_with_reads", work.peak_resident_bytes());
-    report.verify(settled_right && beside_right && optimized_right);
+    report.verify(settled_right && beside_right && compacted_right);
     work.close(&mut report)?;
     Ok(report)
 }
@@ -137,13 +137,13 @@ impl Load<'_> {
     }
 }
 
-fn optimize(store: &Store, rows: u64, progress: &mut dyn FnMut(Progress)) -> Result<Value> {
+fn compact(store: &Store, rows: u64, progress: &mut dyn FnMut(Progress)) -> Result<Value> {
     let phase = Phase::start(rows);
     let mut next_at = 0;
-    store.optimize(TABLE, |at| {
+    store.compact(TABLE, |at| {
         if at.bytes_done >= next_at {
             next_at = at.bytes_done + at.bytes_total / 20;
-            progress(Progress { phase: "optimizing", done: at.bytes_done, total: at.bytes_total });
+            progress(Progress { phase: "compacting", done: at.bytes_done, total: at.bytes_total });
         }
         ControlFlow::Continue(())
     })?;

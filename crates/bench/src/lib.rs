@@ -6,7 +6,7 @@
 //!
 //! | name | what it does at scale 1 |
 //! |---|---|
-//! | `hugedb` | 100 M random u64 → u64 in batches of 1,000; settle; reads warm, cold and while writing; optimize; the reads again |
+//! | `hugedb` | 100 M random u64 → u64 in batches of 1,000; settle; reads warm, cold and while writing; compact; the reads again |
 //! | `osmos` | 50 M sums on 10 M keys by Zipf's law, in single writes, beside a reader |
 //! | `append-one` | 50,000 appends of 72 bytes to one key, then gets of it |
 //! | `drain` | 100,000 puts, as many deletes, then seeks |

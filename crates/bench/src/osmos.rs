@@ -66,8 +66,8 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     work.put_written(&mut report, writes * WRITE_BYTES);
     report.put("settled", work.disk(TABLE)?);
     report.put("reads", settled_reads(&table, options.seed, writes, keys)?);
-    work.store.optimize(TABLE, |_| std::ops::ControlFlow::Continue(()))?;
-    report.put("optimized", work.disk(TABLE)?);
+    work.store.compact(TABLE, |_| std::ops::ControlFlow::Continue(()))?;
+    report.put("compacted", work.disk(TABLE)?);
     work.put_process(&mut report);
 
     progress(Progress { phase: "checking", done: 0, total: writes });

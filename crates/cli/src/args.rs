@@ -113,7 +113,7 @@ pub(crate) enum Verb {
     Runs(StoreTableArgs),
     /// Draw the value log: its segments, and how much of each is alive
     ///
-    /// A value that was overwritten or deleted counts as alive until a merge has met both; `optimize` merges a table now.
+    /// A value that was overwritten or deleted counts as alive until a merge has met both; `compact` merges a table now.
     Values(ValuesArgs),
     /// Print what a change feed has to give: the rows the first time, then every batch since
     ///
@@ -136,7 +136,8 @@ pub(crate) enum Verb {
     /// Give back the space of dead values
     Reclaim(ReclaimArgs),
     /// Merge all runs of a table into one
-    Optimize(OptimizeArgs),
+    #[command(alias = "optimize")]
+    Compact(CompactArgs),
     /// Show every record of a key: where it lies and why it is still there
     Explain(KeyArgs),
     /// Look for a counter-example to the laws of a fold
@@ -881,9 +882,9 @@ pub(crate) struct SyncArgs {
     pub(crate) keep: bool,
 }
 
-/// `optimize`.
+/// `compact`.
 #[derive(Args, Debug)]
-pub(crate) struct OptimizeArgs {
+pub(crate) struct CompactArgs {
     /// The directory of the store
     pub(crate) store: PathBuf,
     /// Only these tables

@@ -26,7 +26,7 @@ mod import;
 mod import_dir;
 mod index;
 mod load;
-mod optimize;
+mod compact;
 mod put;
 mod reclaim;
 mod repair;
@@ -71,7 +71,7 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Watch(args) => watch::run(&args, session),
         Verb::Feeds(args) => feeds::run(&args, session),
         Verb::Reclaim(args) => reclaim::run(&args, session),
-        Verb::Optimize(args) => optimize::run(&args, session),
+        Verb::Compact(args) => compact::run(&args, session),
         Verb::Explain(args) => explain::run(&args, session),
         Verb::CheckFold(args) => check_fold::run(&args, session),
         Verb::Verify(args) => verify::run(&args, session),

@@ -18,7 +18,7 @@ const VERBS: [&str; 28] = [
     "count",
     "stats",
     "runs",
-    "optimize",
+    "compact",
     "explain",
     "verify",
     "repair",

@@ -106,7 +106,7 @@ fn an_interrupt_stops_an_aggregate_that_prints_nothing_before_its_end() {
     let words =
         ["import", "s", "t", "rows.csv", "--create", "--no-header", "--key", "c1", "--fold", "set = c2"];
     place.done(&words);
-    place.done(&["optimize", "s"]); // background work has nothing to do
+    place.done(&["compact", "s"]); // background work has nothing to do
     let mut shell = start(&place, &["shell", "s"]);
     let mut lines = shell.stdin.take().expect("a pipe");
     let mut answers = BufReader::new(shell.stdout.take().expect("a pipe"));

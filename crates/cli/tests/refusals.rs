@@ -140,10 +140,10 @@ fn reclaim_tells_of_damage_and_of_what_merges_have_to_come_first_for() {
     // Replaced and not deleted: a run of deletes is merged as soon as background work comes to it.
     place.fed(&["shell", "s"], "begin\nput t 0 a\nput t 1 b\nput t 2 c\ncommit\n");
     let told = place.done(&["reclaim", "s"]);
-    assert!(told.contains("gave back 0 B") && told.contains("folddb optimize s"), "{told}");
+    assert!(told.contains("gave back 0 B") && told.contains("folddb compact s"), "{told}");
     assert!(place.json(&["reclaim", "s"])["hidden_bytes"].as_u64() > Some(10_000));
 
-    place.done(&["optimize", "s"]);
+    place.done(&["compact", "s"]);
     let store = place.path().join("s");
     let values =
         files_in(&store).into_iter().filter(|name| name.ends_with(".values")).map(|name| store.join(name));
@@ -159,7 +159,7 @@ fn reclaim_tells_of_damage_and_of_what_merges_have_to_come_first_for() {
     let ran = place.run(&["reclaim", "s"]);
     assert_eq!(ran.code, 4, "{} {}", ran.out, ran.err);
     assert!(ran.out.contains("left alone: values: s/") && ran.out.contains("offset"), "{}", ran.out);
-    assert!(!ran.out.contains("folddb optimize"), "{}", ran.out);
+    assert!(!ran.out.contains("folddb compact"), "{}", ran.out);
     let ran = place.run(&["--json", "reclaim", "s"]);
     assert!(ran.code == 4 && ran.out.contains("\"left_alone\":[\"values: "), "{}", ran.out);
 }

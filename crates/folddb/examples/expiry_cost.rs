@@ -42,7 +42,7 @@ fn measure(name: &str, last_ms: Option<u64>) -> Result<()> {
     }
     let got = cpu();
     std::thread::sleep(Duration::from_secs(3));
-    store.optimize("t", |_| ControlFlow::Continue(()))?;
+    store.compact("t", |_| ControlFlow::Continue(()))?;
     let merged = cpu();
     let of_table = store.table_stats("t")?;
     println!(

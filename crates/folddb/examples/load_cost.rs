@@ -48,7 +48,7 @@ fn load(way: Way) -> Result<()> {
                 }
             }
             batch.commit(Durability::Process)?;
-            store.optimize("t", |_| ControlFlow::Continue(()))?;
+            store.compact("t", |_| ControlFlow::Continue(()))?;
             table
         }
         Way::Bulk | Way::BulkWithSummaries => {

@@ -1,6 +1,6 @@
 //! What reading costs: gets that find, gets that do not, short scans and a whole one, of a store that is kept.
 //!
-//! `cargo run --release -p folddb --example read_cost -- DIRECTORY ROWS MEMORY_BYTES [settled|optimized] [ROUNDS] [PHASES] [BLOCK_BYTES]`
+//! `cargo run --release -p folddb --example read_cost -- DIRECTORY ROWS MEMORY_BYTES [settled|compacted] [ROUNDS] [PHASES] [BLOCK_BYTES]`
 //!
 //! The first call writes the store; later ones only read, so that two builds can be compared on the same files, also
 //! with other memory. Each phase prints the median and the 99th percentile of a call, and the pieces and bytes that it
@@ -19,7 +19,7 @@ fn main() -> Result<()> {
     let dir = PathBuf::from(args.next().unwrap_or_else(|| "read_cost.folddb".to_owned()));
     let rows: u64 = args.next().and_then(|rows| rows.parse().ok()).unwrap_or(1_000_000);
     let memory: usize = args.next().and_then(|bytes| bytes.parse().ok()).unwrap_or(64 << 20);
-    let optimized = args.next().is_some_and(|shape| shape == "optimized");
+    let compacted = args.next().is_some_and(|shape| shape == "compacted");
     let rounds: u64 = args.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(2);
     let phases = args.next().unwrap_or_else(|| "hmsa".to_owned());
 
@@ -27,7 +27,7 @@ fn main() -> Result<()> {
     let rules = Rules::sorted::<u64, u64>().block_bytes(block_bytes);
 
     if !dir.exists() {
-        write(&dir, rows, memory, optimized, rules.clone())?;
+        write(&dir, rows, memory, compacted, rules.clone())?;
     }
     let before = Instant::now();
     let store = Store::open(&dir, Options::default().memory_bytes(memory))?;
@@ -46,7 +46,7 @@ fn main() -> Result<()> {
     store.close()
 }
 
-fn write(dir: &PathBuf, rows: u64, memory: usize, optimized: bool, rules: Rules<u64, u64>) -> Result<()> {
+fn write(dir: &PathBuf, rows: u64, memory: usize, compacted: bool, rules: Rules<u64, u64>) -> Result<()> {
     let store = Store::create(dir, Options::default().memory_bytes(memory))?;
     let table = store.table("numbers", rules)?;
     let mut batch = store.batch();
@@ -58,8 +58,8 @@ fn write(dir: &PathBuf, rows: u64, memory: usize, optimized: bool, rules: Rules<
     }
     batch.commit(folddb::Durability::Process)?;
     store.settle()?;
-    if optimized {
-        store.optimize("numbers", |_| ControlFlow::Continue(()))?;
+    if compacted {
+        store.compact("numbers", |_| ControlFlow::Continue(()))?;
     }
     store.close()
 }

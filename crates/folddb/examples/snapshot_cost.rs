@@ -63,7 +63,7 @@ fn measure((name, count, files_after_ms, age_max_ms): (&str, u64, u64, u64)) -> 
         table.get(&key)?;
     }
     let got = cpu();
-    store.optimize("sums", |_| ControlFlow::Continue(()))?;
+    store.compact("sums", |_| ControlFlow::Continue(()))?;
     let merged = cpu();
     let (stats, of_table) = (store.stats(), store.table_stats("sums")?);
     println!(

@@ -52,7 +52,7 @@ const SAMPLES: usize = 48;
 pub struct IndexInfo {
     /// Its name and how it takes its terms.
     pub rule: IndexRule,
-    /// The table of its entries, which [`crate::Store::bytes_table`], `optimize` and figures know it by.
+    /// The table of its entries, which [`crate::Store::bytes_table`], `compact` and figures know it by.
     pub table: String,
     /// Whether all that was in the table before is in it.
     pub is_built: bool,

@@ -401,7 +401,7 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::TableNotFound`]; [`ErrorKind::NoSpace`]; a failed read or write.
-    pub fn optimize(&self, table: &str, mut progress: impl FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
+    pub fn compact(&self, table: &str, mut progress: impl FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
         self.engine().check_not_read_only()?;
         let table = self.bytes_table(table)?;
         let is_broken_off = std::cell::Cell::new(false);
@@ -410,10 +410,10 @@ impl Store {
             is_broken_off.set(is_broken_off.get() | flow.is_break());
             flow
         };
-        compact::optimize(self.background(), table.core(), &mut told)?;
+        compact::compact(self.background(), table.core(), &mut told)?;
         for index in table.core().indexes().iter() {
             if !is_broken_off.get() {
-                compact::optimize(self.background(), &index.table, &mut told)?;
+                compact::compact(self.background(), &index.table, &mut told)?;
             }
         }
         Ok(())
@@ -421,7 +421,7 @@ impl Store {
 
     /// Gives back the space of dead values, here and now: files of values in which little is alive are copied into fewer, as long
     /// as that is worth it. Background work does the same when [`Options::value_space_max`] is passed. What was overwritten counts as
-    /// alive until a merge has met it: [`Store::optimize`] makes sure of that. `progress` is told each plan as it begins. Damaged files
+    /// alive until a merge has met it: [`Store::compact`] makes sure of that. `progress` is told each plan as it begins. Damaged files
     /// of values stay as they are; the report tells them.
     ///
     /// # Errors

@@ -53,8 +53,8 @@ fn assert_same(scan: &BytesScan) -> Aggregate {
     told
 }
 
-fn optimize(store: &Store) {
-    store.optimize("t", |_| ControlFlow::Continue(())).unwrap();
+fn compact(store: &Store) {
+    store.compact("t", |_| ControlFlow::Continue(())).unwrap();
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_merged_table_is_told_without_reading_a_row() {
     (0..20_000).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
     let before = assert_same(&table.scan());
     assert_eq!(before.cost.rows_scanned, 20_000, "what is in memory is read");
-    optimize(&store);
+    compact(&store);
     let after = assert_same(&table.scan());
     assert_eq!((after.cost.rows_scanned, after.cost.blocks_told), (0, 0));
     assert!(after.cost.parts_told > 1, "{:?}", after.cost);
@@ -87,7 +87,7 @@ fn keys_on_both_sides_of_the_bottom_run_are_counted() {
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let table = store.create_table("t", rules("sum:u64")).unwrap();
     (100..200).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
-    optimize(&store);
+    compact(&store);
     [5, 205].into_iter().for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
     for (from, to, rows) in [(0, 50, 1), (0, 6, 1), (150, 300, 51), (201, 300, 1), (0, 300, 102), (6, 100, 0)]
     {
@@ -111,7 +111,7 @@ fn what_is_newer_than_a_snapshot_or_deleted_in_a_range_is_not_counted() {
     (250..1500).for_each(set);
     let less = store.snapshot();
     (1500..2000).for_each(set);
-    for how in [|_: &Store| {}, |store: &Store| store.flush().unwrap(), optimize] {
+    for how in [|_: &Store| {}, |store: &Store| store.flush().unwrap(), compact] {
         how(&store);
         assert_eq!(assert_same(&all.scan_bytes(&table)).rows, 1000);
         assert_eq!(assert_same(&less.scan_bytes(&table)).rows, 1350);
@@ -130,7 +130,7 @@ fn keys_in_memory_are_counted_wherever_they_wait() {
     let table = store.create_table("t", rules("sum:u64")).unwrap();
     let fold = |number: u64| write(&table, WriteOp::Fold, number, &1u64.to_le_bytes());
     (0..100_000).filter(|number| number % 10 == 0).for_each(fold);
-    optimize(&store);
+    compact(&store);
     (0..30_000).for_each(fold);
     assert_eq!(store.table_stats("t").unwrap().runs.len(), 1);
     assert_eq!(assert_same(&table.scan()).rows, 37_000);
@@ -143,7 +143,7 @@ fn tables_without_summaries_are_read() {
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let table = store.create_table("t", rules("sum:u64").summaries(false)).unwrap();
     (0..100).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
-    optimize(&store);
+    compact(&store);
     assert_eq!(assert_same(&table.scan()).cost.rows_scanned, 100);
 }
 
@@ -153,7 +153,7 @@ fn what_no_aggregate_tells_is_refused() {
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let table = store.create_table("t", rules("replace")).unwrap();
     (0..1000).for_each(|number| write(&table, WriteOp::Put, number, b"value"));
-    optimize(&store);
+    compact(&store);
     assert_eq!(table.scan().count().unwrap(), 1000);
     let refused = table.scan().aggregate().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
@@ -173,7 +173,7 @@ enum Step {
     DeleteRange(u64, u64),
     Flush,
     Work,
-    Optimize,
+    Compact,
     Snapshot,
 }
 
@@ -186,7 +186,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (number(), 1..30u64).prop_map(|(from, len)| Step::DeleteRange(from, from + len)),
         2 => Just(Step::Flush),
         4 => Just(Step::Work),
-        1 => Just(Step::Optimize),
+        1 => Just(Step::Compact),
         1 => Just(Step::Snapshot),
     ];
     proptest::collection::vec(step, 1..120)
@@ -200,7 +200,7 @@ fn play(store: &Store, table: &BytesTable, step: &Step) {
         Step::DeleteRange(from, to) => drop(table.delete_range(&key(*from), &key(*to)).unwrap()),
         Step::Flush => store.flush().unwrap(),
         Step::Work => drop(store.background_step().unwrap()),
-        Step::Optimize => optimize(store),
+        Step::Compact => compact(store),
         Step::Snapshot => {}
     }
 }
@@ -218,7 +218,7 @@ proptest! {
         let store = Store::create(dir.path().join("store"), options().part_bytes(4096)).unwrap();
         let table = store.create_table("t", rules("sum:u64")).unwrap();
         (filled.0..filled.1).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
-        optimize(&store);
+        compact(&store);
         let mut snapshots = Vec::new();
         for step in &steps {
             play(&store, &table, step);
@@ -262,7 +262,7 @@ fn what_does_not_fold_is_named_a_key_or_a_block() {
     (0..4000).for_each(|number| write(&table, WriteOp::Fold, number, &value(number)));
     let failed = || table.scan().aggregate().unwrap_err().message().to_owned();
     assert!(failed().contains("do not fold up to key 1000: it is full"), "{}", failed());
-    optimize(&store);
+    compact(&store);
     let told = table.scan().before(&key(900)).aggregate().unwrap();
     assert!(told.rows == 900 && told.cost.blocks_told > 0, "{told:?}");
     assert!(

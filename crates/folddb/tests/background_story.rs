@@ -40,8 +40,8 @@ fn eight_flushes_make_a_full_tier_and_one_run_of_the_next() {
     store.flush().unwrap();
     writeln!(story, "a range delete, flushed").unwrap();
     drain(&store, &mut story);
-    writeln!(story, "optimize").unwrap();
-    store.optimize("hits", |_| ControlFlow::Continue(())).unwrap();
+    writeln!(story, "compact").unwrap();
+    store.compact("hits", |_| ControlFlow::Continue(())).unwrap();
     drain(&store, &mut story);
     writeln!(
         story,

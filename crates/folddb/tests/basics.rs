@@ -57,7 +57,7 @@ fn the_four_ops_mean_what_they_say_across_flushes() {
     table.put("a", &1).unwrap();
     flush();
     drain(&store);
-    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert_eq!(table.get("a").unwrap(), Some(1));
 }
 
@@ -144,7 +144,7 @@ fn a_snapshot_sees_the_store_as_it_was() {
         }
     }
     drain(&store);
-    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
     for (n, snapshot) in &snapshots {
         assert_eq!(snapshot.get(&table, &1).unwrap(), Some(n * (n + 1) / 2), "at {n}");
         assert_eq!(snapshot.get(&other, &1).unwrap(), Some(*n));
@@ -152,7 +152,7 @@ fn a_snapshot_sees_the_store_as_it_was() {
         assert_eq!(rows, [(1, n * (n + 1) / 2)]);
     }
     snapshots.clear();
-    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert_eq!(table.get(&1).unwrap(), Some(210));
 }
 
@@ -182,8 +182,8 @@ fn a_range_delete_hides_what_was_and_not_what_comes() {
     store.flush().unwrap();
     check("flushed");
     drain(&store);
-    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
-    check("optimized");
+    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    check("compacted");
 }
 
 #[test]
@@ -246,13 +246,13 @@ fn range_deletes_go_when_nothing_older_is_left() {
     let snapshot = store.snapshot();
     table.delete_range(&0, &50).unwrap();
     table.put(&200, &1).unwrap();
-    let optimize = || store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
-    optimize();
+    let compact = || store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    compact();
     assert_eq!(store.table_stats("t").unwrap().range_deletes, 1, "a snapshot still needs what it hides");
     assert_eq!(snapshot.scan(&table).count().unwrap(), 100);
     drop(snapshot);
     table.put(&201, &1).unwrap();
-    optimize();
+    compact();
     assert_eq!(store.table_stats("t").unwrap().range_deletes, 0);
     assert_eq!(table.scan().count().unwrap(), 52);
 }

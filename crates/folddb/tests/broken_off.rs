@@ -45,7 +45,7 @@ fn what_a_broken_off_merge_leaves_hides_no_newer_records_once_it_is_merged_on() 
     write(&store, &table, (KEYS / 2..KEYS).chain(0..KEYS / 2), 2);
     let stop_once_begun =
         |_| if runs(&store) > 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    store.optimize("t", stop_once_begun).unwrap();
+    store.compact("t", stop_once_begun).unwrap();
     assert_eq!(runs(&store), 4, "what is left of the inputs, and what was written");
     drop((store, table));
 
@@ -58,6 +58,6 @@ fn what_a_broken_off_merge_leaves_hides_no_newer_records_once_it_is_merged_on() 
         assert_eq!(value[0], 2, "key {key} is as it was written last");
         assert_eq!(table.get(&key).unwrap(), Some(value));
     }
-    store.optimize("t", |_| ControlFlow::Continue(())).unwrap();
+    store.compact("t", |_| ControlFlow::Continue(())).unwrap();
     assert!(table.scan().into_iter().all(|row| row.unwrap().1[0] == 2), "and stays so");
 }

@@ -69,7 +69,7 @@ fn rows_are_there_all_at_once_and_after_reopening() {
     check(&store);
     store.flush().unwrap();
     check(&store);
-    store.optimize("sums", |_| ControlFlow::Continue(())).unwrap();
+    store.compact("sums", |_| ControlFlow::Continue(())).unwrap();
     check(&store);
     store.close().unwrap();
     let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
@@ -225,7 +225,7 @@ fn rows_that_were_loaded_before_anything_was_written_are_a_version_of_their_own(
             || -> Vec<_> { table.history(&1, 9).unwrap().into_iter().map(|version| version.value).collect() };
         assert_eq!(history(), [Some(10)]);
         table.fold(&1, &5).unwrap();
-        store.optimize(name, |_| ControlFlow::Continue(())).unwrap();
+        store.compact(name, |_| ControlFlow::Continue(())).unwrap();
         assert_eq!(history(), [Some(15), Some(10)], "{name}");
     }
 }

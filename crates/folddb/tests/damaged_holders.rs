@@ -26,7 +26,7 @@ fn make(path: &Path, rules: &Rules<u64, Vec<u8>>) {
         });
         store.flush().expect("it flushes");
     }
-    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).expect("it merges");
+    store.compact("t", |_| std::ops::ControlFlow::Continue(())).expect("it merges");
     store.close().expect("it closes");
 }
 

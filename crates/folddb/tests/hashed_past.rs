@@ -180,12 +180,12 @@ fn what_an_old_snapshot_sees_of_a_hashed_table_is_not_swept_away() {
     while store.background_step().unwrap().is_some() {}
     assert_eq!(store.stats().snapshots_in_files, 1);
     world.pass(120_000);
-    store.optimize("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.compact("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert_eq!(table.scan().count().unwrap(), 0);
     assert_eq!(snapshot.scan(&table).count().unwrap(), 20);
     assert_eq!(snapshot.get(&table, &7).unwrap().as_deref(), Some("here"));
     drop(snapshot);
-    store.optimize("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.compact("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert_eq!(store.table_stats("texts").unwrap().records, 0, "and then it is");
 }
 
@@ -236,7 +236,7 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
     assert_eq!(count(&store), 3, "100, 101 and 102");
     let keys = |store: &Store| store.table_stats("texts").unwrap().keys_estimate;
     assert_eq!(keys(&store), 43, "what has expired has its slots");
-    store.optimize("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.compact("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert_eq!(keys(&store), 3, "they go, and the checkpoint has none of them");
     world.pass(60_000);
     while store.background_step().unwrap().is_some() {}
@@ -410,7 +410,7 @@ fn time_does_not_go_back_behind_a_sweep() {
     let table = store.table("t", Rules::hashed::<u64, String>().expire(Expire::After(60_000))).unwrap();
     table.put(&1, "one").unwrap();
     world.pass(DAY_MS);
-    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
     store.flush().unwrap();
     while store.background_step().unwrap().is_some() {}
     let swept_ms = store.unix_millis();

@@ -75,7 +75,7 @@ fn records_are_found_by_their_terms_wherever_they_lie() {
     check();
     store.flush().unwrap();
     check();
-    store.optimize("people", on).unwrap();
+    store.compact("people", on).unwrap();
     check();
     assert_eq!(store.tables(), ["people"], "an index is no table of its own");
 }
@@ -151,15 +151,15 @@ fn a_snapshot_finds_what_was() {
         }
     };
     check(&snapshots);
-    store.optimize("people", on).unwrap();
+    store.compact("people", on).unwrap();
     check(&snapshots);
     snapshots.drain(..3);
-    store.optimize("people", on).unwrap();
+    store.compact("people", on).unwrap();
     check(&snapshots);
 }
 
 #[test]
-fn optimizing_leaves_no_stale_entry_and_gives_its_space_back() {
+fn compacting_leaves_no_stale_entry_and_gives_its_space_back() {
     let (_world, store) = fresh(manual().part_bytes(64 << 10));
     let people = people(&store);
     for round in 0..8u32 {
@@ -171,7 +171,7 @@ fn optimizing_leaves_no_stale_entry_and_gives_its_space_back() {
     drain(&store);
     let before = store.table_stats("people/by_city").unwrap();
     assert!(before.records >= 8 * 1500, "every entry is still there: {}", before.records);
-    store.optimize("people", on).unwrap();
+    store.compact("people", on).unwrap();
     let after = store.table_stats("people/by_city").unwrap();
     assert_eq!(after.records, 1500, "one entry for each record");
     assert!(after.disk_bytes < before.disk_bytes / 4, "{} of {}", after.disk_bytes, before.disk_bytes);
@@ -192,10 +192,10 @@ fn a_snapshot_keeps_the_entries_that_it_needs_from_being_cleaned() {
     for name in 0..50 {
         people.put(&format!("p{name}"), &person("Rome", 1)).unwrap();
     }
-    store.optimize("people", on).unwrap();
+    store.compact("people", on).unwrap();
     assert_eq!((in_city_at(&people, "Berlin", &past).len(), in_city(&people, "Berlin").len()), (50, 0));
     drop(past);
-    store.optimize("people", on).unwrap();
+    store.compact("people", on).unwrap();
     assert_eq!(store.table_stats("people/by_city").unwrap().records, 50);
     assert_eq!(in_city(&people, "Rome").len(), 50);
 }
@@ -464,7 +464,7 @@ fn expired_values_are_not_found_and_the_past_is_found_where_it_is_kept() {
     table.put("stays", &person("Berlin", 1)).unwrap();
     table.put_expiring("goes", &person("Berlin", 1), Lifetime::Until(1)).unwrap();
     assert_eq!(in_city(&table, "Berlin"), ["stays"]);
-    store.optimize("brief", on).unwrap();
+    store.compact("brief", on).unwrap();
     assert_eq!(in_city(&table, "Berlin"), ["stays"]);
     assert_eq!(store.table_stats("brief/by_city").unwrap().records, 1);
 
@@ -474,7 +474,7 @@ fn expired_values_are_not_found_and_the_past_is_found_where_it_is_kept() {
     let second = kept.put("ann", &person("Rome", 1)).unwrap();
     kept.put("ann", &person("Berlin", 1)).unwrap();
     let fourth = kept.delete("ann").unwrap();
-    store.optimize("kept", on).unwrap();
+    store.compact("kept", on).unwrap();
     let at = |seq, city: &str| in_city_at(&kept, city, &store.snapshot_at(AsOf::Seq(seq)).unwrap()).len();
     assert_eq!((at(first, "Berlin"), at(first, "Rome")), (1, 0));
     assert_eq!((at(second, "Berlin"), at(second, "Rome")), (0, 1));

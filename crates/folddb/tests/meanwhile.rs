@@ -121,7 +121,7 @@ fn a_merge_ends_with_the_store() {
     assert!(step.starts_with("a step of: merge"), "{step}");
     write_runs(&store, "driven", 2, 40_000);
     let (mut steps, other) = (0, store.clone());
-    let ended = store.optimize("driven", |_| {
+    let ended = store.compact("driven", |_| {
         steps += 1;
         if steps == 1 {
             other.clone().close().unwrap();
@@ -134,16 +134,16 @@ fn a_merge_ends_with_the_store() {
     assert_eq!(store.table("driven", counters()).unwrap().get(&77).unwrap(), Some(2));
 }
 
-/// Beside a writer background work always has some run of the table: whoever optimizes would wait for ever, and nobody could stop it.
+/// Beside a writer background work always has some run of the table: whoever compacts would wait for ever, and nobody could stop it.
 #[test]
-fn whoever_waits_to_optimize_is_told_and_no_merge_is_begun_before_it() {
+fn whoever_waits_to_compact_is_told_and_no_merge_is_begun_before_it() {
     let (_dir, store, hook) = fresh();
     write_runs(&store, "t", 2, 40_000);
     let (other, told) = (store.clone(), Arc::new(Mutex::new(Vec::new())));
     let (asked, tell) = (other.clone(), Arc::clone(&told));
     set(&hook, move || {
         // A merge has begun its first part, and its inputs are taken.
-        let broken_off = other.optimize("t", |progress| {
+        let broken_off = other.compact("t", |progress| {
             write_runs(&asked, "t", 2, 100);
             let begun = asked.background_step_of(BackgroundJob::Merge).unwrap();
             tell.lock().unwrap().push((progress.bytes_done, begun));
@@ -160,7 +160,7 @@ fn whoever_waits_to_optimize_is_told_and_no_merge_is_begun_before_it() {
 }
 
 #[test]
-fn optimizing_waits_for_no_merge_to_end_and_one_does_it_at_a_time() {
+fn compacting_waits_for_no_merge_to_end_and_one_does_it_at_a_time() {
     let (_dir, store, _hook) = fresh();
     write_runs(&store, "t", 2, 40_000);
     let step = store.background_step().unwrap().unwrap();
@@ -174,13 +174,13 @@ fn optimizing_waits_for_no_merge_to_end_and_one_does_it_at_a_time() {
         merges_before.get_or_insert(store.stats().merges);
         steps += 1;
         if steps == 1 {
-            store.optimize("t", &mut second).unwrap();
+            store.compact("t", &mut second).unwrap();
             write_runs(&store, "t", 2, 100);
             while !store.background_step_of(BackgroundJob::Merge).unwrap().unwrap().starts_with("done: ") {}
         }
         ControlFlow::Continue(())
     };
-    store.optimize("t", &mut first).unwrap();
+    store.compact("t", &mut first).unwrap();
     assert_eq!((merges_before, told), (Some(0), 1), "what was begun is given up, who comes second is told");
     assert_eq!(store.stats().merges, 2, "newer runs are merged beside it");
     assert_eq!(store.table("t", counters()).unwrap().get(&99).unwrap(), Some(4));
@@ -216,7 +216,7 @@ fn a_closed_store_answers_no_call() {
         ("sync", store.sync()),
         ("flush", store.flush()),
         ("settle", store.settle()),
-        ("optimize", store.optimize("t", |_| ControlFlow::Continue(()))),
+        ("compact", store.compact("t", |_| ControlFlow::Continue(()))),
         ("background work step", store.background_step().map(drop)),
     ];
     for (call, answer) in answers {

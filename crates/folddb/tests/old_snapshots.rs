@@ -25,8 +25,8 @@ fn drain(store: &Store) {
     while store.background_step().unwrap().is_some() {}
 }
 
-fn optimize(store: &Store, table: &str) {
-    store.optimize(table, |_| ControlFlow::Continue(())).unwrap();
+fn compact(store: &Store, table: &str) {
+    store.compact(table, |_| ControlFlow::Continue(())).unwrap();
 }
 
 fn create(options: Options) -> (tempfile::TempDir, Store) {
@@ -101,8 +101,8 @@ fn old_snapshots_go_on_reading_while_merges_keep_nothing_for_them() {
             drain(&store);
             snapshots.iter().zip(0..).for_each(|(snapshot, round)| tables.check(snapshot, round));
         }
-        optimize(&store, "sums");
-        optimize(&store, "texts");
+        compact(&store, "sums");
+        compact(&store, "texts");
         store.reclaim(|_| {}).unwrap();
         snapshots.iter().zip(0..).for_each(|(snapshot, round)| tables.check(snapshot, round));
         let (stats, records) = (store.stats(), store.table_stats("sums").unwrap().records);
@@ -116,8 +116,8 @@ fn old_snapshots_go_on_reading_while_merges_keep_nothing_for_them() {
         }
         drop(snapshots);
         assert_eq!(store.stats().snapshot_file_bytes, 0);
-        optimize(&store, "sums");
-        optimize(&store, "texts");
+        compact(&store, "sums");
+        compact(&store, "texts");
         assert_eq!(part_files(&path), 2, "what was kept for them goes with them");
     }
 }
@@ -179,7 +179,7 @@ fn a_snapshot_that_is_too_old_says_so_and_holds_nothing() {
     tables.check(&store.snapshot(), 0); // another one, of the same moment
     tables.write(1);
     store.flush().unwrap();
-    optimize(&store, "sums");
+    compact(&store, "sums");
     assert_eq!(store.table_stats("sums").unwrap().records, 500);
 }
 
@@ -200,7 +200,7 @@ fn leveled_clones_and_snapshots_never_block() {
             tables.write(round);
             store.flush().unwrap();
             drain(&store);
-            optimize(&store, "texts");
+            compact(&store, "texts");
             store.reclaim(|_| {}).unwrap();
         }
         snapshots.iter().zip(0..).for_each(|(snapshot, round)| tables.check(snapshot, round));
@@ -219,7 +219,7 @@ fn what_a_range_comes_to_is_told_by_what_an_old_snapshot_sees() {
     for key in 0..20_000 {
         table.put(&key, &1).unwrap();
     }
-    optimize(&store, "told");
+    compact(&store, "told");
     let snapshot = store.snapshot();
     drain(&store);
     assert_eq!(store.stats().snapshots_in_files, 1);
@@ -227,7 +227,7 @@ fn what_a_range_comes_to_is_told_by_what_an_old_snapshot_sees() {
     for key in 5000..30_000 {
         table.put(&key, &7).unwrap();
     }
-    optimize(&store, "told");
+    compact(&store, "told");
     let found = snapshot.scan(&table).aggregate().unwrap();
     assert_eq!((found.rows, found.value), (20_000, Some(20_000)));
     assert!(found.cost.parts_told > 0, "{:?}", found.cost);
@@ -251,7 +251,7 @@ fn a_transaction_that_has_grown_old_meets_what_was_deleted_since() {
         drain(&store);
         store.flush().unwrap();
         drain(&store);
-        optimize(&store, "sums"); // a delete at the bottom leaves nothing to be found, unless somebody reads below it
+        compact(&store, "sums"); // a delete at the bottom leaves nothing to be found, unless somebody reads below it
         let kind = transaction.commit(Durability::Process).unwrap_err().kind();
         let expected = if age_max.is_some() { ErrorKind::SnapshotTooOld } else { ErrorKind::Conflict };
         assert_eq!((kind, tables.sums.get(&8).unwrap()), (expected, Some(1)));
@@ -338,7 +338,7 @@ fn an_old_snapshot_keeps_what_it_sees_and_nothing_that_came_later() {
     for round in 1..5 {
         tables.write(round);
         store.settle().unwrap();
-        optimize(&store, "texts");
+        compact(&store, "texts");
         store.reclaim(|_| {}).unwrap();
     }
     tables.check(&snapshot, 0);
@@ -406,7 +406,7 @@ fn a_loaded_table_is_seen_by_each_snapshot_that_is_not_older_than_its_rows() {
             drain(&store);
             check();
         }
-        optimize(&store, "loaded");
+        compact(&store, "loaded");
         check();
         let kept = store.stats().snapshot_file_bytes;
         store.drop_table("loaded").unwrap();
@@ -456,7 +456,7 @@ fn a_snapshot_of_before_the_first_write_keeps_what_was_loaded_by_then() {
             loaded.delete(&7).unwrap();
             store.flush().unwrap();
         }
-        optimize(&store, "loaded");
+        compact(&store, "loaded");
         let rows: Vec<_> = snapshot.scan(&loaded).into_iter().map(Result::unwrap).collect();
         assert_eq!(rows, (0..100).map(|number| (number, number)).collect::<Vec<_>>(), "{files_after:?}");
         drain(&store);

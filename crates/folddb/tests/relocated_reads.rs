@@ -83,7 +83,7 @@ fn write(store: &Store, round: u64) {
 
 fn merge_and_reclaim(store: &Store) -> u64 {
     for table in ["long", "joined", "objects"] {
-        store.optimize(table, |_| ControlFlow::Continue(())).unwrap();
+        store.compact(table, |_| ControlFlow::Continue(())).unwrap();
     }
     store.reclaim(|_| {}).unwrap().plans
 }

@@ -112,7 +112,7 @@ fn a_key_is_in_one_place_at_every_step_of_a_merge() {
     };
     let mut steps = 0;
     store
-        .optimize("a", |_| {
+        .compact("a", |_| {
             all_are(&store, 3);
             if steps % 7 == 0 {
                 let left = as_if_it_died(&store, &format!("died-{steps}"));
@@ -179,7 +179,7 @@ fn what_a_merge_has_read_goes_from_the_disk() {
         store.flush().unwrap();
     }
     assert_eq!(files(store.path(), "part"), 3);
-    store.optimize("a", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.compact("a", |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert_eq!(files(store.path(), "part"), 1);
     store.drop_table("a").unwrap();
     drop(table);

@@ -111,8 +111,8 @@ fn a_closed_store_refuses_what_writes() {
     store.close().unwrap();
     assert_eq!(other.drop_table("hits").unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(other.flush().unwrap_err().kind(), ErrorKind::Closed);
-    let optimized = other.optimize("hits", |_| ControlFlow::Continue(()));
-    assert_eq!(optimized.unwrap_err().kind(), ErrorKind::Closed);
+    let compacted = other.compact("hits", |_| ControlFlow::Continue(()));
+    assert_eq!(compacted.unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(other.settle().unwrap_err().kind(), ErrorKind::Closed);
 }
 
@@ -236,7 +236,7 @@ fn a_merge_that_is_given_up_hides_nothing_newer() {
             steps -= 1;
             if steps == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        store.optimize("t", progress).unwrap();
+        store.compact("t", progress).unwrap();
     };
     set(0..11, 1);
     set(7..9, 2);

@@ -95,7 +95,7 @@ fn long_operands_are_joined_and_never_written_again() {
     check(&store, &expected);
     let stats = store.stats();
     assert!(stats.merges > 3 && stats.part_bytes_written < stats.value_bytes_written / 4, "{stats:?}");
-    store.optimize("lists", |_| ControlFlow::Continue(())).unwrap();
+    store.compact("lists", |_| ControlFlow::Continue(())).unwrap();
     // Each key is one record now, and its head reads no value.
     let records = store.table_stats("lists").unwrap().records;
     assert_eq!(records, expected.len() as u64);
@@ -163,7 +163,7 @@ fn a_snapshot_keeps_the_pieces_that_it_sees() {
         let now = [before, long(b'c'), b"end".to_vec()].join(&b',');
         assert_eq!(table.get(&1).unwrap(), Some(now));
         store.flush().unwrap();
-        store.optimize("lists", |_| ControlFlow::Continue(())).unwrap();
+        store.compact("lists", |_| ControlFlow::Continue(())).unwrap();
     }
     let located = table.locate(&1, Locate::default()).unwrap().unwrap();
     let lens: Vec<u64> = located.pieces().iter().map(LocatedPiece::len_bytes).collect();

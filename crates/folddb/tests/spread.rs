@@ -291,7 +291,7 @@ fn equal_stores_have_one_digest_after_merges_dump_and_load_and_sync() {
     }
     let before = digest(&store);
     assert_eq!(before.keys(), 500);
-    store.optimize("t", |_| ControlFlow::Continue(())).unwrap();
+    store.compact("t", |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(digest(&store), before, "merged");
 
     let (mut dump, loaded) = (Vec::new(), create("loaded"));

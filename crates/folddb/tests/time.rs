@@ -62,8 +62,8 @@ fn counts(store: &Store, keep: Keep, expire: Expire) -> Table<u64, u64> {
         .expect("it works")
 }
 
-fn optimize(store: &Store, table: &str) {
-    store.optimize(table, |_| ControlFlow::Continue(())).expect("it works");
+fn compact(store: &Store, table: &str) {
+    store.compact(table, |_| ControlFlow::Continue(())).expect("it works");
 }
 
 fn values<V: Clone>(versions: &[folddb::HistoryEntry<Option<V>>]) -> Vec<Option<V>> {
@@ -81,9 +81,9 @@ fn shakes() -> [(&'static str, Shake); 4] {
             store.flush().expect("it works");
             store
         }),
-        ("optimize", |_, store| {
+        ("compact", |_, store| {
             for table in store.tables() {
-                optimize(&store, &table);
+                compact(&store, &table);
             }
             store
         }),
@@ -188,18 +188,18 @@ fn a_window_moves_and_what_is_beyond_it_is_folded_and_refused() {
     let refused = table.get_at(&1, AsOf::Seq(seqs[20])).unwrap_err();
     assert!(refused.to_string().contains("window:1m"), "{refused}");
     let held = store.snapshot_at(AsOf::Seq(seqs[70])).unwrap();
-    optimize(&store, "counts");
+    compact(&store, "counts");
     let records = store.table_stats("counts").unwrap().records;
     assert!((60..=63).contains(&records), "{records} records");
     assert_eq!(table.history(&1, usize::MAX).unwrap().len() as u64, records);
     world.pass(600_000);
     table.fold(&2, &1).unwrap();
-    optimize(&store, "counts");
+    compact(&store, "counts");
     assert_eq!(held.get(&table, &1).unwrap(), Some((1..=71).sum::<u64>()), "a snapshot holds its moment");
     drop(held);
     table.fold(&2, &1).unwrap();
     store.flush().unwrap();
-    optimize(&store, "counts");
+    compact(&store, "counts");
     assert_eq!(table.history(&1, usize::MAX).unwrap().len(), 1);
     assert_eq!(table.get(&1).unwrap(), Some((1..=120).sum::<u64>()));
     assert_eq!(store.table_stats("counts").unwrap().records, 1 + 2);
@@ -322,7 +322,7 @@ fn folds_let_a_value_live_on_and_begin_anew_when_it_has_expired() {
     assert_eq!(table.get(&1).unwrap(), None);
     table.fold(&1, &1000).unwrap();
     assert_eq!(table.get(&1).unwrap(), Some(1000), "what had expired is not folded onto");
-    optimize(&store, "counts");
+    compact(&store, "counts");
     assert_eq!(table.get(&1).unwrap(), Some(1000));
 }
 
@@ -337,14 +337,14 @@ fn a_snapshot_reads_at_its_own_time_and_holds_what_it_sees() {
     let past = store.snapshot();
     world.pass(60_000);
     table.fold(&500, &1).unwrap();
-    optimize(&store, "counts");
+    compact(&store, "counts");
     assert_eq!(table.scan().count().unwrap(), 1);
     assert_eq!(past.scan(&table).count().unwrap(), 100);
     assert_eq!(past.get(&table, &7).unwrap(), Some(7));
     assert_eq!(past.unix_millis(), START_MS);
     drop(past);
     table.fold(&501, &1).unwrap();
-    optimize(&store, "counts");
+    compact(&store, "counts");
     assert_eq!(store.table_stats("counts").unwrap().records, 2);
     assert_eq!(store.stats().records_expired, 100);
 }
@@ -520,7 +520,7 @@ fn strict_cursors_lose_no_row_that_has_expired_since() {
     let of_now = begun(None);
     for (how, passed) in [("nothing has expired", 0), ("all has expired", 1), ("and long since", 100_000)] {
         world.pass(passed);
-        optimize(&store, "counts");
+        compact(&store, "counts");
         for cursor in [&of_snapshot, &of_now] {
             assert_eq!(left(cursor, Resume::Strict), Ok((4..10).collect()), "{how}");
         }
@@ -565,7 +565,7 @@ fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
             let to_come = store.snapshot_at(AsOf::Seq(store.last_seq() + 1)).map(drop).unwrap_err();
             assert!(to_come.message().contains("yet"), "{to_come}");
         }
-        store.tables().iter().for_each(|table| optimize(&store, table));
+        store.tables().iter().for_each(|table| compact(&store, table));
     }
 }
 
@@ -583,7 +583,7 @@ fn a_moment_before_the_window_is_refused_where_values_expired_though_nothing_was
         let refused = table.get_at(&1, alive).unwrap_err();
         assert!(refused.message().contains("keeps no values that have expired by 20s ago"), "{refused}");
         store.flush().unwrap();
-        optimize(&store, "counts");
+        compact(&store, "counts");
     }
     assert_eq!(table.get_at(&2, AsOf::UnixMillis(START_MS + 45_000)).unwrap(), None);
 }
@@ -637,7 +637,7 @@ fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
         (0..keeps.len()).map(|at| store.table_stats(&format!("t{at}/by_value")).unwrap().records).collect()
     };
     check();
-    (0..keeps.len()).for_each(|at| optimize(&store, &format!("t{at}")));
+    (0..keeps.len()).for_each(|at| compact(&store, &format!("t{at}")));
     check();
     let now = entries();
     assert_eq!((now[0], now[1], now[3]), (4, 4, 120));
@@ -646,7 +646,7 @@ fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
     for table in &tables {
         table.put(&9, &9).unwrap();
     }
-    (0..keeps.len()).for_each(|at| optimize(&store, &format!("t{at}")));
+    (0..keeps.len()).for_each(|at| compact(&store, &format!("t{at}")));
     assert_eq!(entries(), [5, 5, 5, 121]);
     assert_eq!(tables[2].find("by_value").unwrap().count().unwrap(), 5);
 }
@@ -716,7 +716,7 @@ fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
     for _ in 0..2 {
         assert_eq!(rest(), Err(ErrorKind::SnapshotTooOld));
         assert!(table.get_at(&1, alive).unwrap_err().message().contains("keeps no values that have expired"));
-        optimize(&store, "t");
+        compact(&store, "t");
     }
 }
 
@@ -775,11 +775,11 @@ fn what_has_expired_is_kept_as_long_as_its_window_shows_it_alive() {
     for _ in 0..2 {
         assert_eq!((table.get(&7).unwrap(), table.get_at(&7, alive).unwrap()), (None, Some(7)));
         store.settle().unwrap();
-        optimize(&store, "t");
+        compact(&store, "t");
     }
     world.pass(60_000);
     table.put(&200, &1).unwrap();
-    optimize(&store, "t");
+    compact(&store, "t");
     assert_eq!(store.table_stats("t").unwrap().records, 1);
 }
 
@@ -891,7 +891,7 @@ fn what_had_expired_when_an_index_was_cleaned_does_not_come_to_life_behind_its_b
     table.put(&1, b"ann").expect("it works");
     store.flush().expect("it works");
     world.pass(2 * HOUR_MS);
-    optimize(&store, "sessions/by_user");
+    compact(&store, "sessions/by_user");
     assert_eq!(store.table_stats("sessions/by_user").expect("it works").records, 0);
     drop((table, store)); // the process dies, and the wall clock is set back
     world.set(START_MS);
@@ -916,7 +916,7 @@ fn a_snapshot_of_the_past_that_has_come_to_files_of_its_own_finds_what_was() {
         while store.background_step().expect("it works").is_some() {}
         table.put(&n, &5).expect("it works");
     }
-    optimize(&store, "counts");
+    compact(&store, "counts");
     assert_eq!(past.get(&table, &1).expect("it works"), Some(100));
     let found = table.find("by_value").expect("an index").term(100u64).at(&past).count().expect("it works");
     assert_eq!(found, 1);
@@ -1223,7 +1223,7 @@ fn explain_tells_what_the_table_keeps_and_when() {
                 (Some(START_MS), Some(START_MS + 900_000)),
                 "{name}"
             );
-            optimize(&store, name);
+            compact(&store, name);
             let after = table.as_bytes().explain(&1u64.to_be_bytes()).unwrap();
             assert_eq!(after.len(), kept + 1, "{name}: {after:?}");
         }
@@ -1243,7 +1243,7 @@ fn a_snapshot_at_the_present_finds_what_was_when_it_has_come_to_files_of_its_own
         while store.background_step().expect("it works").is_some() {}
         table.put(&n, &200).expect("it works");
     }
-    optimize(&store, "plain");
+    compact(&store, "plain");
     assert_eq!(past.get(&table, &1).expect("it works"), Some(100));
     let found = table.find("by_value").expect("an index").term(100u64).at(&past).count().expect("it works");
     assert_eq!(found, 1);
@@ -1259,7 +1259,7 @@ fn where_versions_are_kept_what_has_expired_is_found_at_a_time_when_it_lived() {
     let alive_ms = store.unix_millis();
     store.flush().expect("it works");
     world.pass(2 * HOUR_MS);
-    optimize(&store, "sessions/by_user");
+    compact(&store, "sessions/by_user");
     let past = store.snapshot_at(AsOf::UnixMillis(alive_ms)).expect("it works");
     let rows = past.scan(&table).into_iter().count() as u64;
     assert_eq!((rows, found(&table, Some(&past)).expect("it works")), (1, 1));

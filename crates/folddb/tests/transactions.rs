@@ -136,7 +136,7 @@ const BETWEENS: [(&str, Between); 4] = [
     ("it is in a run", |store, _| store.flush().unwrap()),
     ("it is merged", |store, table| {
         store.flush().unwrap();
-        store.optimize(table.name(), |_| ControlFlow::Continue(())).unwrap();
+        store.compact(table.name(), |_| ControlFlow::Continue(())).unwrap();
     }),
 ];
 
@@ -258,7 +258,7 @@ fn what_is_written_while_the_commit_looks_is_a_conflict_wherever_it_lies_by_then
 fn a_delete_that_is_merged_while_the_commit_looks_is_found() {
     let deleted = |looked: &Looked| assert!(looked.last.write(WriteOp::Delete, b"k", b"").is_ok());
     let merged = |store: &Store, _: &BytesTable| {
-        store.optimize("last", |_| ControlFlow::Continue(())).unwrap();
+        store.compact("last", |_| ControlFlow::Continue(())).unwrap();
     };
     assert_eq!(Looked::new().commit(deleted, merged), Some(ErrorKind::Conflict));
 }
@@ -544,7 +544,7 @@ fn a_key_of_a_hashed_table_that_was_read_and_written_to_by_others_is_a_conflict(
         assert_eq!(transaction.get_bytes(&table, b"k").unwrap().as_deref(), Some(&b"old+"[..]));
         write(&table);
         store.flush().unwrap();
-        store.optimize("t", |_| ControlFlow::Continue(())).unwrap();
+        store.compact("t", |_| ControlFlow::Continue(())).unwrap();
         assert_eq!(conflicts(transaction), overtakes, "{what}");
     }
 }

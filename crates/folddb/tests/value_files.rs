@@ -41,7 +41,7 @@ fn fill(table: &Table<u64, Vec<u8>>, round: u64) {
 fn settle(store: &Store) {
     store.flush().unwrap();
     for table in store.tables() {
-        store.optimize(&table, |_| ControlFlow::Continue(())).unwrap();
+        store.compact(&table, |_| ControlFlow::Continue(())).unwrap();
     }
     while store.background_step().unwrap().is_some() {}
     store.reclaim(|_| {}).unwrap();

@@ -246,7 +246,7 @@ fn operations() -> Vec<Operation> {
             drop(feed);
             tried.store.drop_feed("changes")
         }),
-        light("`optimize`", |tried| tried.store.optimize(tried.table.name(), |_| ControlFlow::Continue(()))),
+        light("`compact`", |tried| tried.store.compact(tried.table.name(), |_| ControlFlow::Continue(()))),
     ]
 }
 

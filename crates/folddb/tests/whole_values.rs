@@ -200,7 +200,7 @@ fn background(store: &Store) {
 fn settle(store: &Store) {
     store.flush().unwrap();
     for shape in shapes() {
-        store.optimize(shape.name, |_| ControlFlow::Continue(())).unwrap();
+        store.compact(shape.name, |_| ControlFlow::Continue(())).unwrap();
     }
     background(store);
 }

@@ -169,7 +169,7 @@ pub enum Reason {
     /// So many range deletes hide what runs hold.
     RangeDeletes(usize),
     /// Somebody asked for one run.
-    Optimize,
+    Compact,
 }
 
 /// Runs that are to become one run.
@@ -211,7 +211,7 @@ pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &Me
 }
 
 /// The plan that makes one run of all; none when that is so already, or while a merge is under way.
-pub fn optimize_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
+pub fn compact_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
     let settled = match runs {
         [] => true,
         // A tenth more records than keys: versions that a snapshot kept. The sketch is good to 3 %.
@@ -222,7 +222,7 @@ pub fn optimize_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
         return None;
     }
     let target_tier = runs.iter().map(|run| run.tier).max().unwrap_or(0).max(1);
-    Some(make(order, runs, 0..runs.len(), target_tier, Reason::Optimize))
+    Some(make(order, runs, 0..runs.len(), target_tier, Reason::Compact))
 }
 
 struct Planner<'a> {
@@ -500,7 +500,7 @@ impl fmt::Display for Reason {
             Reason::OldDeletes => f.write_str("deletes are older than they may be"),
             Reason::Outdated(share) => write!(f, "{:.0} % of the records are outdated", 100.0 * share),
             Reason::RangeDeletes(count) => write!(f, "{count} range deletes hide what it holds"),
-            Reason::Optimize => f.write_str("asked for one run"),
+            Reason::Compact => f.write_str("asked for one run"),
         }
     }
 }

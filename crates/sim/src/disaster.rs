@@ -220,7 +220,7 @@ pub fn workload(append_mode: AppendMode) -> Program {
         all.extend([Action::Release(0), Action::Clock(50, 0), Action::Background(BackgroundJob::Journal)]);
         all.push(if round == 1 { Action::Abandon } else { Action::Step(4) });
     }
-    all.extend([Action::Sync, batch(chance, Durability::Process), Action::Optimize(0, None)]);
+    all.extend([Action::Sync, batch(chance, Durability::Process), Action::Compact(0, None)]);
     all.extend([Action::Reclaim, batch(chance, Durability::Process)]);
     all.extend([Action::Drop(2), batch(chance, Durability::Process)]);
     all.push(Action::Create(2, Shape::small(Kind::Tomb, Order::Bytewise)));
@@ -259,7 +259,7 @@ pub fn varied_workload(append_mode: AppendMode) -> Program {
             all.push(Action::Background(BackgroundJob::Merge));
         }
         all.extend([Action::Release(0), Action::Clock(50, if round == 1 { HOUR_S } else { 0 })]);
-        all.extend([Action::Optimize(1, None), Action::Optimize(2, None), Action::Reclaim]);
+        all.extend([Action::Compact(1, None), Action::Compact(2, None), Action::Reclaim]);
         all.extend(match round {
             // An end of the log that nobody has synced is kept for the consumer, unless it followed in between.
             0 => (0..4).flat_map(|_| [varied_batch(chance, Durability::Process), Action::Abandon]).collect(),

@@ -145,7 +145,7 @@ impl Fixture {
                 store.flush()?;
             }
         }
-        store.optimize("sums", |_| std::ops::ControlFlow::Continue(()))?;
+        store.compact("sums", |_| std::ops::ControlFlow::Continue(()))?;
         drop(snapshot);
         let mut vouched_dumps = Vec::new();
         if closed {

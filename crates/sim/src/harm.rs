@@ -166,7 +166,7 @@ impl Harmed {
         go_on(20)?;
         earlier.extend(read_all(&written));
         store.flush()?;
-        store.optimize("sums", |_| std::ops::ControlFlow::Continue(()))?;
+        store.compact("sums", |_| std::ops::ControlFlow::Continue(()))?;
         // The log that is needed: three segments.
         go_on(38)?;
         store.sync()?;

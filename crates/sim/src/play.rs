@@ -302,7 +302,7 @@ impl Player {
                 let reclaimed = self.store()?.reclaim(|_| {}).map(drop);
                 self.makes_durable("reclaim", reclaimed)
             }
-            Action::Optimize(slot, stop_after) => self.optimize(*slot, *stop_after),
+            Action::Compact(slot, stop_after) => self.compact(*slot, *stop_after),
             Action::AddIndex(slot, stop_after) => self.add_index(*slot, *stop_after),
             Action::DropIndex(slot) => self.drop_index(*slot),
             Action::Past(slot, back) => self.take_past(*slot, *back),
@@ -478,7 +478,7 @@ impl Player {
         }
     }
 
-    fn optimize(&mut self, slot: u8, stop_after: Option<u8>) -> Outcome {
+    fn compact(&mut self, slot: u8, stop_after: Option<u8>) -> Outcome {
         let Some((table, _)) = self.table(slot)? else { return Ok(()) };
         let store = self.store()?;
         let (mut looks, mut broke_off) = (0, false);
@@ -492,14 +492,14 @@ impl Player {
                 _ => ControlFlow::Continue(()),
             }
         };
-        if let Err(error) = store.optimize(table.name(), &mut progress) {
-            return self.refused("optimize", error);
+        if let Err(error) = store.compact(table.name(), &mut progress) {
+            return self.refused("compact", error);
         }
         if broke_off {
             return Ok(());
         }
         let runs = store.table_stats(table.name()).map_err(said("look at the runs"))?.runs.len();
-        if runs > 1 { Err(format!("{runs} runs are left by optimize")) } else { Ok(()) }
+        if runs > 1 { Err(format!("{runs} runs are left by compact")) } else { Ok(()) }
     }
 
     fn look_only(&mut self) -> Outcome {

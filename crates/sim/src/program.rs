@@ -84,7 +84,7 @@ pub enum Action {
     /// Waits until background work has nothing to do.
     Settle,
     /// Merges a table into one run; or breaks off after so many looks at the progress.
-    Optimize(u8, Option<u8>),
+    Compact(u8, Option<u8>),
     /// Gives back the space of dead values.
     Reclaim,
     /// Adds an index to a table, or goes on with that, or breaks it off after so many looks at the progress.

@@ -100,7 +100,7 @@ fn besides(store: &Store, chance: &mut Seeded) -> Result<()> {
                 store.drop_table("scratch")?;
             }
         }
-        8 => store.optimize("log", |_| ControlFlow::Continue(()))?,
+        8 => store.compact("log", |_| ControlFlow::Continue(()))?,
         9 => store.flush()?,
         _ => {}
     }

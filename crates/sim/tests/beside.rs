@@ -74,7 +74,7 @@ fn child_that_writes() {
         out.write_all(format!("ack {i}\n").as_bytes()).unwrap();
         out.flush().unwrap();
         if i.is_multiple_of(300) {
-            store.optimize("separated", |_| ControlFlow::Continue(())).unwrap(); // files come and go
+            store.compact("separated", |_| ControlFlow::Continue(())).unwrap(); // files come and go
         }
     }
 }
@@ -185,7 +185,7 @@ fn whatever_the_writer_removes_the_reader_has_or_says_that_it_is_gone() {
     };
     let settle = || {
         store.flush().unwrap();
-        store.optimize("separated", |_| ControlFlow::Continue(())).unwrap();
+        store.compact("separated", |_| ControlFlow::Continue(())).unwrap();
         while store.background_step().unwrap().is_some() {}
         store.reclaim(|_| {}).unwrap();
     };
@@ -240,7 +240,7 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     reader.backup(&backups, &BackupOptions::default()).unwrap();
     restored(2);
     store.flush().unwrap();
-    store.optimize("separated", |_| ControlFlow::Continue(())).unwrap(); // what the reader reads has no name any more
+    store.compact("separated", |_| ControlFlow::Continue(())).unwrap(); // what the reader reads has no name any more
     reader.backup(&backups, &BackupOptions::default().check_all(true)).unwrap();
     restored(3);
     // The log that the reader read goes on: to values in segments that are made and removed after its
@@ -254,7 +254,7 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
         (1000..1700).for_each(|key| assert!(separated(&store).put(&key, &blob(key, round.into())).is_ok()));
     }
     store.flush().unwrap();
-    store.optimize("separated", |_| ControlFlow::Continue(())).unwrap();
+    store.compact("separated", |_| ControlFlow::Continue(())).unwrap();
     store.settle().unwrap();
     assert!(names(&dir, ".log").is_disjoint(&held), "the log that the reader holds has no name any more");
     let left = names(&dir, ".values");
@@ -307,7 +307,7 @@ impl Renewed {
         long.finish().unwrap();
         if round % 2 == 1 {
             self.store.flush().unwrap();
-            self.store.optimize("sorted", |_| ControlFlow::Continue(())).unwrap();
+            self.store.compact("sorted", |_| ControlFlow::Continue(())).unwrap();
         }
         while self.store.background_step().unwrap().is_some() {}
         self.store.reclaim(|_| {}).unwrap();

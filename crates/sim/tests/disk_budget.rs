@@ -84,8 +84,8 @@ fn assert_holds(table: &Table<u64, Vec<u8>>, keys: std::ops::Range<u64>) {
     assert!(rows.next().is_none(), "there is nothing more");
 }
 
-fn optimize(store: &Store) -> Result<()> {
-    store.optimize("t", |_| ControlFlow::Continue(()))
+fn compact(store: &Store) -> Result<()> {
+    store.compact("t", |_| ControlFlow::Continue(()))
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn the_budget_is_never_passed_whatever_goes_on() {
     let refused = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                if let Err(error) = optimize(&store) {
+                if let Err(error) = compact(&store) {
                     assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
                 }
             }
@@ -127,7 +127,7 @@ fn values_are_separated_keep_to_the_budget() {
     for key in 0..100 {
         table.delete(&key).expect("deletes go through");
     }
-    optimize(&store).expect("merges go on");
+    compact(&store).expect("merges go on");
     assert_holds(&table, 100..refused);
     drop((store, table));
     let (store, table) = world.open();
@@ -206,7 +206,7 @@ fn files_that_readers_hold_count_and_merges_stop_before_they_pass_the_budget() {
         assert!(rows.next().is_some());
         readers.push(rows);
         table.delete(&round).expect("deletes go through");
-        match optimize(&store) {
+        match compact(&store) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::NoSpace => stopped += 1,
             Err(error) => panic!("{error}"),
@@ -215,7 +215,7 @@ fn files_that_readers_hold_count_and_merges_stop_before_they_pass_the_budget() {
     assert!(stopped > 0, "no merge came to the bound");
     world.assert_kept();
     drop(readers);
-    optimize(&store).expect("there is space again");
+    compact(&store).expect("there is space again");
     assert_holds(&table, 8..refused);
     world.assert_kept();
 }
@@ -238,7 +238,7 @@ fn a_store_at_its_bound_is_opened_again_after_a_crash_and_deletes_bring_space_ba
         }
     }
     store.settle().expect("it flushes and merges");
-    optimize(&store).expect("it merges");
+    compact(&store).expect("it merges");
     assert_holds(&table, refused - 1000..refused);
     let last = write_until_refused(&store, &table, refused);
     assert!(last - refused > refused / 2, "only {} writes went through again", last - refused);
@@ -267,7 +267,7 @@ fn writes_go_on_as_soon_as_there_is_space_again() {
     let mut batch = store.batch();
     batch.delete_range(table.as_bytes(), &0u64.to_be_bytes(), &(refused - 100).to_be_bytes());
     batch.commit(Durability::Process).expect("deletes go on");
-    optimize(&store).expect("there is room for that");
+    compact(&store).expect("there is room for that");
     table.put(&refused, &value(refused)).expect("there is space again");
     assert_holds(&table, refused - 100..refused + 1);
 }
@@ -303,7 +303,7 @@ fn a_store_that_holds_more_than_a_smaller_budget_opens_and_comes_down_to_it() {
     let mut batch = store.batch();
     batch.delete_range(table.as_bytes(), &0u64.to_be_bytes(), &39_000u64.to_be_bytes());
     batch.commit(Durability::Sync).expect("deletes go on");
-    store.optimize("t", |_| ControlFlow::Continue(())).expect("there is room for that");
+    store.compact("t", |_| ControlFlow::Continue(())).expect("there is room for that");
     let began = Instant::now();
     while let Err(error) = table.put(&1, &value(1)) {
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");

@@ -93,7 +93,7 @@ fn every_fold_and_every_codec_comes_back_bit_for_bit() {
         let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
         assert!(count("\"value\":") > 10 * count("\"value_hex\":"), "seed {seed}");
         assert!(text.contains(r#"{"key":["UA",7],"#) || text.contains(r#"{"key":["",-300],"#), "seed {seed}");
-        store.optimize("columnar", |_| ControlFlow::Continue(())).expect("it merges");
+        store.compact("columnar", |_| ControlFlow::Continue(())).expect("it merges");
         assert_eq!(dump(&store), text, "merging changes nothing, seed {seed}");
     }
 }

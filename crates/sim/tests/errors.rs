@@ -64,7 +64,7 @@ fn an_unknown_table_is_answered_with_those_that_there_are() {
     assert_refused(store.bytes_table("flight"), ErrorKind::TableNotFound, &["`flight`", "delays, flights"]);
     assert_refused(store.drop_table("flight"), ErrorKind::TableNotFound, &["`flight`"]);
     assert_refused(
-        store.optimize("x", |_| std::ops::ControlFlow::Continue(())),
+        store.compact("x", |_| std::ops::ControlFlow::Continue(())),
         ErrorKind::TableNotFound,
         &["`x`"],
     );
@@ -279,7 +279,7 @@ fn a_store_opened_for_reading_writes_nothing() {
     assert_refused(store.drop_table("t"), ErrorKind::ReadOnly, &[]);
     assert_refused(store.create_table("u", TableRules::counter()), ErrorKind::ReadOnly, &[]);
     assert_refused(store.flush(), ErrorKind::ReadOnly, &[]);
-    assert_refused(store.optimize("t", |_| std::ops::ControlFlow::Continue(())), ErrorKind::ReadOnly, &[]);
+    assert_refused(store.compact("t", |_| std::ops::ControlFlow::Continue(())), ErrorKind::ReadOnly, &[]);
     assert_refused(store.table("u", Rules::sorted::<u64, u64>()), ErrorKind::TableNotFound, &["`u`"]);
     store.close().unwrap();
     assert_eq!(files(), before);

@@ -132,7 +132,7 @@ fn workload(path: &Path, files: &FaultyFiles, ended: &mut Ended) -> folddb::Resu
             }
             store.background_step()?;
         }
-        store.optimize("log", |_| ControlFlow::Continue(()))?;
+        store.compact("log", |_| ControlFlow::Continue(()))?;
         drop(past);
         store.background_step()?;
         if ended.acknowledged.is_multiple_of(24) {

@@ -109,7 +109,7 @@ fn tend(store: &Store, round: u64) {
         store.flush().expect("a flush");
     }
     if round.is_multiple_of(5) {
-        store.optimize("separated", |_| ControlFlow::Continue(())).expect("a merge");
+        store.compact("separated", |_| ControlFlow::Continue(())).expect("a merge");
         store.reclaim(|_| {}).expect("a reclaim");
     }
 }
@@ -380,7 +380,7 @@ fn child_that_writes() {
         batch.put(&separated, &(i % 50), &blob(i % 50, i)).put(&hashed, &(i % 50), &blob(i % 50, i));
         batch.commit(Durability::Process).expect("a commit");
         if i.is_multiple_of(300) {
-            store.optimize("separated", |_| ControlFlow::Continue(())).expect("a merge"); // files come and go
+            store.compact("separated", |_| ControlFlow::Continue(())).expect("a merge"); // files come and go
         }
     }
 }

@@ -144,7 +144,7 @@ impl Fixtures {
         self.check_content(&store, name);
         self.check_told(&store, name);
         for table in store.tables() {
-            store.optimize(&table, |_| ControlFlow::Continue(())).expect("it merges");
+            store.compact(&table, |_| ControlFlow::Continue(())).expect("it merges");
         }
         store.reclaim(|_| {}).expect("values move");
         self.check_content(&store, name);

@@ -176,7 +176,7 @@ fn a_budget_on_the_disk_is_kept_as_if_the_disk_were_full() {
     let mut batch = store.batch();
     batch.delete_range(table.as_bytes(), &0u64.to_be_bytes(), &(refused - 10).to_be_bytes());
     batch.commit(Durability::Process).unwrap();
-    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
     write_when_there_is_space(&table, refused);
     assert_holds(&table, refused - 10..refused + 1);
 }

@@ -212,12 +212,12 @@ fn count_parts(stats: &folddb::TableStats) -> u64 {
     stats.runs.iter().map(|run| run.parts.len() as u64).sum()
 }
 
-fn optimize(store: &Store, table: &str) {
-    store.optimize(table, |_| ControlFlow::Continue(())).unwrap();
+fn compact(store: &Store, table: &str) {
+    store.compact(table, |_| ControlFlow::Continue(())).unwrap();
 }
 
 /// Ten times its memory is written, by batches of sets, folds, deletes and range deletes, while others get, scan, hold
-/// snapshots and optimize, without a pause.
+/// snapshots and compact, without a pause.
 fn all_at_once(world: &mut World) {
     let total_bytes = world.setting("times", 10) * world.setting("mib", 4) * MIB;
     let keys = total_bytes / 100;
@@ -250,7 +250,7 @@ fn all_at_once(world: &mut World) {
         });
         scope.spawn(|| {
             while goes_on() {
-                optimize(&store, "values");
+                compact(&store, "values");
                 parts_max.fetch_max(parts(&store), Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(50));
             }
@@ -287,7 +287,7 @@ fn large_values(world: &mut World) {
         }
     }
     store.settle().unwrap();
-    optimize(&store, "t");
+    compact(&store, "t");
     assert_eq!(table.scan().count().unwrap(), 40);
     world.note("parts", parts(&store));
 }
@@ -409,7 +409,7 @@ fn streams(world: &mut World) {
         store.settle().unwrap();
     }
     if !is_hashed {
-        optimize(&store, "t");
+        compact(&store, "t");
     }
     all(&table);
     world.note("parts", parts(&store));
@@ -447,7 +447,7 @@ fn huge_key(world: &mut World) {
     }
     drop(snapshot);
     store.settle().unwrap();
-    optimize(&store, "t");
+    compact(&store, "t");
     world.note("value_bytes", table.get("k").unwrap().unwrap().len() as u64);
     world.note("parts", parts(&store));
 }

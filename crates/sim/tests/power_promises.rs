@@ -65,8 +65,8 @@ fn assert_level(disk: &SimDisk, expected: u64) {
     after_cuts(disk, |left| assert_eq!(level(&sums(&open(left), "a")), expected, "{}", left.diary(40)));
 }
 
-fn optimize(store: &Store) {
-    store.optimize("a", |_| ControlFlow::Continue(())).unwrap();
+fn compact(store: &Store) {
+    store.compact("a", |_| ControlFlow::Continue(())).unwrap();
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_merge_is_durable_before_its_inputs_go() {
         add_to(&store, &[&table], Durability::Sync);
         store.flush().unwrap();
     }
-    optimize(&store);
+    compact(&store);
     assert_eq!(store.table_stats("a").unwrap().runs.len(), 1);
     assert_level(&disk, 3);
 }
@@ -280,7 +280,7 @@ fn after_an_edit_that_failed_every_file_of_either_state_is_there() {
         }
         let fault = Fault { name: "MANIFEST".to_owned(), skip: nth, ..Fault::on(&[call]) };
         disk.break_on(fault);
-        let refused = store.optimize("a", |_| ControlFlow::Continue(()));
+        let refused = store.compact("a", |_| ControlFlow::Continue(()));
         if nth == 0 {
             assert_eq!(refused.unwrap_err().kind(), ErrorKind::Poisoned, "{call:?}");
         }

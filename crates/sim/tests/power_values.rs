@@ -67,8 +67,8 @@ fn rounds(table: &Blobs, rounds: u64) -> Vec<u64> {
     (0..KEYS).map(round_of).collect()
 }
 
-fn optimize(store: &Store, table: &str) {
-    store.optimize(table, |_| ControlFlow::Continue(())).unwrap();
+fn compact(store: &Store, table: &str) {
+    store.compact(table, |_| ControlFlow::Continue(())).unwrap();
 }
 
 /// Takes the power away here, again and again, and shows each store that is left.
@@ -87,7 +87,7 @@ fn what_has_moved_is_durable_before_what_it_lay_in_goes() {
         write(table, 1, Durability::Sync, changes);
     }
     store.flush().unwrap();
-    optimize(&store, "sorted");
+    compact(&store, "sorted");
     assert!(store.reclaim(|_| {}).unwrap().plans > 0, "something moves");
     let expected: Vec<u64> = (0..KEYS).map(|key| u64::from(changes(key))).collect();
     after_cuts(&disk, |left, store| {

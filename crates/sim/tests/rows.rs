@@ -26,8 +26,8 @@ fn manual() -> Options {
     small().background(BackgroundWork::Manual)
 }
 
-fn optimize(store: &Store, table: &str) {
-    store.optimize(table, |_| ControlFlow::Continue(())).expect("it merges");
+fn compact(store: &Store, table: &str) {
+    store.compact(table, |_| ControlFlow::Continue(())).expect("it merges");
 }
 
 /// Folds operands onto one key, each into a run of its own, and looks before and after merging, and reopened.
@@ -40,7 +40,7 @@ fn assert_folds<V: Value + Clone>(rules: Rules<String, V>, operands: &[V], check
         store.flush().expect("it flushes");
     }
     check(table.get("key").expect("it reads").expect("there is a value"));
-    optimize(&store, "t");
+    compact(&store, "t");
     check(table.get("key").expect("it reads").expect("there is a value"));
     store.close().expect("it closes");
     let store = place.open(manual());
@@ -150,7 +150,7 @@ fn osmos_user_defined_associative_merge() {
         store.flush().unwrap();
     }
     assert_eq!(table.get("numbers").unwrap().unwrap(), b"\x04seven");
-    optimize(&store, "t");
+    compact(&store, "t");
     assert_eq!(table.get("numbers").unwrap().unwrap(), b"\x04seven");
     store.close().unwrap();
 
@@ -246,7 +246,7 @@ fn osmos_short_circuit() {
     assert_eq!(store.stats().pieces_read, before, "no run is looked at");
     table.fold(&1, &3).unwrap();
     assert_eq!(table.get(&1).unwrap(), Some(100));
-    optimize(&store, "t");
+    compact(&store, "t");
     assert_eq!(table.get(&1).unwrap(), Some(100));
 }
 
@@ -261,7 +261,7 @@ fn osmos_delete_predicate() {
     table.fold(&1, &-5).unwrap();
     assert_eq!(table.get(&1).unwrap(), None);
     assert_eq!(table.scan().count().unwrap(), 1);
-    optimize(&store, "t");
+    compact(&store, "t");
     let stats = store.table_stats("t").unwrap();
     assert_eq!(stats.records, 1, "a deleted key takes no space: {stats:?}");
     table.fold(&1, &-5).unwrap();
@@ -296,7 +296,7 @@ fn osmos_select_over_a_range_in_chunks_with_a_consistent_snapshot_highest_key_in
         }
         table.put(&5000, &1).unwrap();
         store.flush().unwrap();
-        optimize(&store, "t");
+        compact(&store, "t");
     }
     assert_eq!(seen, (100..=900).collect::<Vec<u64>>());
     assert_eq!(past.scan(&table).through(&u64::MAX).count().unwrap(), 1000);
@@ -436,7 +436,7 @@ fn hugedb_value(ops: &[(WriteOp, u64)]) -> Option<u64> {
         store.flush().expect("it flushes");
     }
     let before = table.get(&1).expect("it reads");
-    optimize(&store, "t");
+    compact(&store, "t");
     assert_eq!(table.get(&1).expect("it reads"), before, "{ops:?}");
     before
 }
@@ -537,7 +537,7 @@ fn hugedb_optimize() {
     assert_eq!(store.table_stats("t").unwrap().runs.len(), 10);
     let mut looks = Vec::new();
     store
-        .optimize("t", |progress| {
+        .compact("t", |progress| {
             looks.push(progress.bytes_done);
             ControlFlow::Continue(())
         })
@@ -621,7 +621,7 @@ fn leveled_auto_expiry() {
     assert_eq!(table.get("is over").unwrap(), None, "hidden at once, wherever it lies");
     let keys: Vec<_> = table.scan().into_iter().map(|row| row.unwrap().0).collect();
     assert_eq!(keys, ["lasts", "lasts an hour"]);
-    optimize(&store, "sessions");
+    compact(&store, "sessions");
     assert_eq!(store.table_stats("sessions").unwrap().records, 2, "and given back by merges");
     assert!(table.head("lasts an hour").unwrap().unwrap().deadline_ms.is_some());
 }
@@ -637,7 +637,7 @@ fn leveled_tags_with_retention_rules() {
         for _ in 0..5 {
             table.fold("k", &1).unwrap();
         }
-        optimize(&store, &name);
+        compact(&store, &name);
         let history: Vec<_> = table.history("k", 9).unwrap().into_iter().map(|one| one.value).collect();
         assert_eq!(history, (0..kept).map(|back| Some(5 - back)).collect::<Vec<_>>(), "{name}");
     }
@@ -672,7 +672,7 @@ fn elliptics_version_history_on_and_off() {
         table.put(&b"id"[..], &blob(6)).unwrap();
         table.delete(&b"id"[..]).unwrap();
         table.put(&b"id"[..], &blob(6)).unwrap();
-        optimize(&store, name);
+        compact(&store, name);
         assert_eq!(table.get(&b"id"[..]).unwrap(), Some(blob(6)));
     }
 }

@@ -100,7 +100,7 @@ fn leveled_secondary_indexes_an_index_is_asked_for_a_term_and_for_a_range_of_ter
     check();
     drain(&store);
     check();
-    store.optimize("objects", |_| ControlFlow::Continue(())).expect("optimized");
+    store.compact("objects", |_| ControlFlow::Continue(())).expect("compacted");
     check();
 }
 
@@ -158,7 +158,7 @@ fn leveled_secondary_indexes_a_query_goes_on_at_its_snapshot_while_objects_chang
     for key in 0..600u64 {
         table.put(&key, &object(9, &[])).expect("written");
     }
-    store.optimize("objects", |_| ControlFlow::Continue(())).expect("optimized");
+    store.compact("objects", |_| ControlFlow::Continue(())).expect("compacted");
     seen.extend(found.map(|key| key.expect("a key")));
     assert_eq!(seen, (0..600).filter(|key| key % 3 == 1).collect::<Vec<_>>());
 }

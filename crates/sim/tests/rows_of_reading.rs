@@ -15,8 +15,8 @@ fn options() -> Options {
         .background(BackgroundWork::Manual)
 }
 
-fn optimize(store: &Store, table: &str) {
-    store.optimize(table, |_| ControlFlow::Continue(())).expect("it merges");
+fn compact(store: &Store, table: &str) {
+    store.compact(table, |_| ControlFlow::Continue(())).expect("it merges");
 }
 
 fn blobs(store: &Store) -> Table<(String, u64), Vec<u8>> {
@@ -96,7 +96,7 @@ fn leveled_hash_trees_are_rebuilt_and_compared() {
     let (place, other_place) = (Place::new(), Place::new());
     let (store, other) = (place.create(options()), other_place.create(options()));
     let (table, also) = (fill(&store), fill(&other));
-    optimize(&store, "blobs");
+    compact(&store, "blobs");
     let digest =
         |table: &Table<(String, u64), Vec<u8>>| table.as_bytes().scan().digest(3, 2).expect("it reads");
     assert_eq!(digest(&table).root(), digest(&also).root(), "whatever was merged");
@@ -173,7 +173,7 @@ fn hugedb_insert_all_then_find_all_with_optimize_between() {
             store.flush().unwrap();
         }
     }
-    optimize(&store, "numbers");
+    compact(&store, "numbers");
     assert_eq!(store.table_stats("numbers").unwrap().runs.len(), 1);
     for number in 0..KEYS {
         assert_eq!(table.get(&key(number)).unwrap(), Some(number));

@@ -57,8 +57,8 @@ fn settle(store: &Store) {
     while store.background_step().expect("background work goes on").is_some() {}
 }
 
-fn optimize(store: &Store, table: &str) {
-    store.optimize(table, |_| ControlFlow::Continue(())).expect("it merges");
+fn compact(store: &Store, table: &str) {
+    store.compact(table, |_| ControlFlow::Continue(())).expect("it merges");
 }
 
 // ---- leveled --------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ fn leveled_keys_and_metadata_apart_from_values() {
         store.flush().unwrap();
     }
     let before = store.stats();
-    optimize(&store, "blobs");
+    compact(&store, "blobs");
     let after = store.stats();
     assert_eq!(after.value_bytes_written, before.value_bytes_written, "merging keys writes no value");
     assert_eq!(after.value_reads, before.value_reads, "and reads none");
@@ -136,8 +136,8 @@ fn leveled_each_table_has_its_rules_for_metadata_and_retention() {
         expiring.put_expiring(&round, &blob(1, round), Lifetime::Until(round * LONG_MS)).unwrap();
         settle(&store);
     }
-    optimize(&store, "expiring");
-    ["one", "two", "all"].into_iter().for_each(|name| optimize(&store, name));
+    compact(&store, "expiring");
+    ["one", "two", "all"].into_iter().for_each(|name| compact(&store, name));
     let states: Vec<usize> = kept.iter().map(|table| table.history(&1, 10).unwrap().len()).collect();
     assert_eq!(states, [1, 2, 4]);
     assert_eq!(kept[2].history(&1, 10).unwrap()[3].value, Some(blob(1, 0)));
@@ -159,7 +159,7 @@ fn leveled_scans_on_clones_without_locks() {
     }
     table.delete_range(&100, &300).unwrap();
     store.flush().unwrap();
-    optimize(&store, "blobs");
+    compact(&store, "blobs");
     for rows in [&mut by_clone as &mut dyn Iterator<Item = _>, &mut live] {
         let rest: Vec<(u64, Vec<u8>)> = rows.map(|row| row.unwrap()).collect();
         assert_eq!(rest.len(), 399);
@@ -502,7 +502,7 @@ fn elliptics_versions_on_and_off() {
     for table in [&on, &off, &hashed, &hashed_on] {
         assert_eq!(table.get(&7).unwrap(), Some(blob(7, 4)), "the newest is what a get gives");
     }
-    optimize(&store, "off");
+    compact(&store, "off");
     assert_eq!(store.table_stats("off").unwrap().records, 20, "without versions one record of a key stays");
 }
 
@@ -542,7 +542,7 @@ fn elliptics_removal_and_compaction_started_from_outside() {
         fill(&table, 300, 0);
         (0..300).filter(|key| key % 10 != 0).for_each(|key| assert!(table.delete(&key).is_ok()));
         store.flush().unwrap();
-        optimize(&store, "blobs");
+        compact(&store, "blobs");
         let report = store.reclaim(|_| {}).unwrap();
         let live: u64 = (0..300).step_by(10).map(|key| blob(key, 0).len() as u64 + 48).sum();
         let open_bytes = 256 << 10; // the segment that values are put into counts with its length

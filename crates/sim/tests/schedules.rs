@@ -130,8 +130,8 @@ impl Scene {
         answered(self.store.flush());
     }
 
-    fn optimize(&self) {
-        answered(self.store.optimize("right", |_| ControlFlow::Continue(())));
+    fn compact(&self) {
+        answered(self.store.compact("right", |_| ControlFlow::Continue(())));
     }
 
     fn close(&self) {
@@ -210,7 +210,7 @@ fn schedules_of_writers_and_a_reader() {
 
 #[test]
 fn schedules_of_flushes_and_merges_under_a_reader() {
-    schedules(300, || together(&[Scene::write_process, Scene::flush, Scene::optimize, Scene::read]));
+    schedules(300, || together(&[Scene::write_process, Scene::flush, Scene::compact, Scene::read]));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn schedules_of_syncs_that_a_power_cut_may_follow() {
 #[test]
 fn schedules_of_closing_in_the_middle() {
     schedules(300, || together(&[Scene::write_process, Scene::read, Scene::flush, Scene::close]));
-    schedules(300, || together(&[Scene::write_sync, Scene::close, Scene::close, Scene::optimize]));
+    schedules(300, || together(&[Scene::write_sync, Scene::close, Scene::close, Scene::compact]));
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn a_store(path: &Path, files: &FaultyFiles) {
         store.flush().expect("it flushes");
     }
     for name in ["sorted", "objects"] {
-        store.optimize(name, |_| ControlFlow::Continue(())).expect("it merges");
+        store.compact(name, |_| ControlFlow::Continue(())).expect("it merges");
     }
     store.reclaim(|_| {}).expect("it reclaims");
     for key in 0..KEYS / 10 {

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failu
             let (hidden, store) = (human::bytes(done.hidden_bytes), args.store.display());
             writeln!(
                 out,
-                "about {hidden} more are dead, but no merge has met them yet: folddb optimize {store}"
+                "about {hidden} more are dead, but no merge has met them yet: folddb compact {store}"
             )?;
         }
         Ok(())

@@ -45,7 +45,7 @@ const HELP: &str =
   import-dir | export-dir TABLE DIR         files as values, and back
   explain TABLE KEY...          every record of a key, and why it is there
   stats [TABLE]   runs [TABLE]  figures; a picture of the tiers;   values   one of the value log
-  optimize [TABLE]   reclaim    merge all runs into one; give back the space of dead values
+  compact [TABLE]   reclaim    merge all runs into one; give back the space of dead values
   digest TABLE   diff STORE   sync STORE     what a table holds; what differs; bring STORE up
   doctor   watch FEED   feeds   what is wrong; what has changed since the last watch of this name
   check-fold --table TABLE      look for a counter-example to the laws of its fold

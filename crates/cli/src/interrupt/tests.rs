@@ -68,7 +68,7 @@ fn a_signal_stops_what_goes_over_a_table_in_one_call_and_not_the_next_line() {
         &["digest", at, "plain"],
         &["diff", at, other, "plain"],
         &["sync", at, other, "plain"],
-        &["optimize", at],
+        &["compact", at],
         &["load", at, dump, "--over"],
     ];
     for line in lines {

@@ -12,7 +12,7 @@
 //! have expired: there expiry makes nothing stale.
 //!
 //! **What it costs.** A look at each record, see `stale`. So only merges to the bottom clean, and of these only every eighth step looks,
-//! until it finds a tenth of the entries stale; then the next does, too. `optimize` looks at all. Where finds have met too many
+//! until it finds a tenth of the entries stale; then the next does, too. `compact` looks at all. Where finds have met too many
 //! stale entries, a merge is planned for that alone. A step is large where the table is so small that one walk along it is
 //! cheaper than a look for each entry, and small where each look may cost a read.
 //!
@@ -20,13 +20,13 @@
 //! that: then the record has its old term again. So before an edit takes the inputs of a part that lacks entries, the log is
 //! synced. And a look sees that a value has expired: the edit makes durable what time it was.
 //!
-//! What cannot be looked at, for damage or since its fold fails, stays. Called by `merge` and `optimize`.
+//! What cannot be looked at, for damage or since its fold fails, stays. Called by `merge` and `compact`.
 
 use std::sync::Arc;
 
 use folddb_base::{RecordSink, Result, Seq};
 use folddb_host::sync::atomic::Ordering;
-use folddb_merge::plan::{Reason, optimize_plan};
+use folddb_merge::plan::{Reason, compact_plan};
 use folddb_merge::{Budget, Plan, RunSummary};
 use folddb_rules::{Extractor, Keep};
 
@@ -97,7 +97,7 @@ pub(crate) fn clean_plan(index: &TableCore, runs: &[RunSummary]) -> Option<Plan>
     let mut runs = runs.to_vec();
     // A stale entry is as good as deleted.
     runs.iter_mut().for_each(|run| run.deletes = run.deletes.max(1));
-    optimize_plan(&index.rules.order, &runs)
+    compact_plan(&index.rules.order, &runs)
 }
 
 /// What a merge of an index knows to clean it.
@@ -129,7 +129,7 @@ impl Cleaner {
             table,
             index,
             extractor,
-            is_thorough: plan.reason == Reason::Optimize,
+            is_thorough: plan.reason == Reason::Compact,
             is_eager: false,
             steps: 0,
             looked_at: Seq::MAX,

@@ -1,8 +1,8 @@
-//! Optimizing: everything that a table has becomes one run, here and now, in the thread of whoever asks.
+//! Compacting: everything that a table has becomes one run, here and now, in the thread of whoever asks.
 //!
 //! It takes all runs of the table, so at some moment no merge may have any of them. Beside a writer background work would always
 //! have some: so whoever waits says so, background work begins no merge of the table meanwhile and gives up those that are begun,
-//! between two of their steps. Nobody waits for longer than a step of a merge, or for who optimizes the table already;
+//! between two of their steps. Nobody waits for longer than a step of a merge, or for who compacts the table already;
 //! `progress` is told all the time, and may break off.
 
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use folddb_base::{Result, TableId};
 use folddb_merge::Plan;
-use folddb_merge::plan::optimize_plan;
+use folddb_merge::plan::compact_plan;
 
 use super::clean::clean_plan;
 use super::merge_job::{MergeJob, Progress, contain, taken_in_bytes};
@@ -27,7 +27,7 @@ const WAIT: Duration = Duration::from_millis(20);
 /// Whoever is told how far it has come, and may break off.
 type Told<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
-/// The right to optimize a table, which one has at a time.
+/// The right to compact a table, which one has at a time.
 struct Claim<'a> {
     background: &'a Background,
     table: TableId,
@@ -37,10 +37,10 @@ impl<'a> Claim<'a> {
     /// None while somebody else has it.
     fn take(background: &'a Background, table: TableId) -> Option<Claim<'a>> {
         let mut merges = background.merges.lock();
-        if merges.optimized.contains_key(&table) {
+        if merges.compacted.contains_key(&table) {
             return None;
         }
-        merges.optimized.insert(table, Turn::Waits);
+        merges.compacted.insert(table, Turn::Waits);
         Some(Claim { background, table })
     }
 
@@ -58,7 +58,7 @@ impl<'a> Claim<'a> {
     /// The inputs are taken: background work may have what is written from now on.
     fn has_inputs(&self, plan: &Plan) {
         let mut merges = self.background.merges.lock();
-        merges.optimized.insert(self.table, Turn::Merges(plan.inputs.clone()));
+        merges.compacted.insert(self.table, Turn::Merges(plan.inputs.clone()));
         drop(merges);
         self.has_changed();
     }
@@ -67,7 +67,7 @@ impl<'a> Claim<'a> {
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         let mut merges = self.background.merges.lock();
-        merges.optimized.remove(&self.table);
+        merges.compacted.remove(&self.table);
         drop(merges);
         self.has_changed();
         self.background.engine.bell.ring();
@@ -76,14 +76,14 @@ impl Drop for Claim<'_> {
 
 /// Merges everything that a table has into one run, here and now, telling `progress` after every step and while it
 /// waits; it may break off, and what is done by then stays done.
-pub fn optimize(background: &Background, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
+pub fn compact(background: &Background, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
     let engine = &background.engine;
     hash_sweep::sweep_all(engine, table)?;
     scheduler::flush_all(background)?;
     let Some(claim) = wait_for(engine, table, progress, || Ok(Claim::take(background, table.id)))? else {
         return Ok(());
     };
-    let Some(Some(plan)) = wait_for(engine, table, progress, || try_optimize_plan(background, table))? else {
+    let Some(Some(plan)) = wait_for(engine, table, progress, || try_compact_plan(background, table))? else {
         return Ok(());
     };
     claim.has_inputs(&plan);
@@ -112,7 +112,7 @@ fn wait_for<T>(
 }
 
 /// What makes one run of a table, or nothing to do, as soon as no other merge has any of its runs.
-fn try_optimize_plan(background: &Background, table: &TableCore) -> Result<Option<Option<Plan>>> {
+fn try_compact_plan(background: &Background, table: &TableCore) -> Result<Option<Option<Plan>>> {
     let engine = &background.engine;
     if let Some(damage) = background.merges.lock().given_up.get(&table.id) {
         return Err(damage.clone());
@@ -125,7 +125,7 @@ fn try_optimize_plan(background: &Background, table: &TableCore) -> Result<Optio
         is_free = !runs.iter().any(|run| run.busy);
         match (is_free, table.may_be_stale(engine)) {
             (false, _) => None,
-            (true, false) => optimize_plan(&table.rules.order, runs),
+            (true, false) => compact_plan(&table.rules.order, runs),
             (true, true) => clean_plan(table, runs),
         }
     });

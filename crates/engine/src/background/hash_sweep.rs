@@ -12,7 +12,7 @@
 //!
 //! A pass reads the fronts of all records, so it is made seldom: when half of the time has passed that values of the table last by
 //! themselves, or an hour where each write says how long. Tables that keep versions are left alone: what has expired is their past.
-//! Called by background work, beside what moves values, and by `optimize`.
+//! Called by background work, beside what moves values, and by `compact`.
 
 use folddb_base::{ErrorKind, Result};
 use folddb_hash::{Change, IndexCursor, Past, Point, Slot};

@@ -76,7 +76,7 @@ pub(crate) fn merge_step(background: &Background) -> Result<Option<String>> {
 fn keep(background: &Background, job: MergeJob) {
     {
         let mut merges = background.merges.lock();
-        if merges.optimized.get(&job.table.id) != Some(&Turn::Waits) {
+        if merges.compacted.get(&job.table.id) != Some(&Turn::Waits) {
             merges.waiting.push(job);
             return;
         }
@@ -184,10 +184,10 @@ fn plan_all_for(background: &Background, table: &Arc<TableCore>) -> Result<()> {
 }
 
 /// The next merge of a table, whose inputs are taken for it in the same moment. None of one that somebody waits to
-/// optimize: its runs would never all be free at once.
+/// compact: its runs would never all be free at once.
 fn plan_for(background: &Background, table: &TableCore) -> Option<Plan> {
     let engine = &background.engine;
-    if background.merges.lock().optimized.get(&table.id) == Some(&Turn::Waits) {
+    if background.merges.lock().compacted.get(&table.id) == Some(&Turn::Waits) {
         return None;
     }
     reserve(background, table, |runs| due(engine, table, runs))

@@ -20,8 +20,8 @@ pub struct Merges {
     /// Planned, with their inputs taken, and not begun.
     pub planned: Vec<(Arc<TableCore>, Plan)>,
     pub busy: HashSet<(TableId, RunId)>,
-    /// Tables that somebody optimizes, or waits to optimize.
-    pub optimized: HashMap<TableId, Turn>,
+    /// Tables that somebody compacts, or waits to compact.
+    pub compacted: HashMap<TableId, Turn>,
     /// Tables whose merges failed for a reason that trying again does not mend.
     pub given_up: HashMap<TableId, Error>,
     /// Tables that have been looked at, for which more may be due when snapshots come and go.
@@ -84,14 +84,14 @@ impl Merges {
 }
 
 impl Merges {
-    /// The tiers of a table, the lowest first. What somebody optimizes does not count: it is no work of background work.
+    /// The tiers of a table, the lowest first. What somebody compacts does not count: it is no work of background work.
     pub(crate) fn tiers_to_merge(&self, table: &TableCore) -> Vec<Tier> {
         let mut tiers = Vec::new();
-        let optimized = match self.optimized.get(&table.id) {
+        let compacted = match self.compacted.get(&table.id) {
             Some(Turn::Merges(inputs)) => inputs.as_slice(),
             _ => &[],
         };
-        for run in table.view().runs.iter().filter(|run| !optimized.contains(&run.id)) {
+        for run in table.view().runs.iter().filter(|run| !compacted.contains(&run.id)) {
             let at = usize::from(run.tier);
             if tiers.len() <= at {
                 tiers.resize(at + 1, Tier::default());
@@ -148,7 +148,7 @@ pub enum Next {
     Planned(Arc<TableCore>, Plan),
 }
 
-/// How far the one has come who optimizes a table.
+/// How far the one has come who compacts a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Merges have runs of the table: they are given up, and no more are begun.

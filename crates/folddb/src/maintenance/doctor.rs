@@ -218,7 +218,7 @@ fn of_space(facts: &Facts, advice: &mut Vec<Advice>) {
     if let Some(bytes_max) = facts.bytes_max.filter(|max| used > max / 10 * 9 && used <= *max) {
         let what = format!("the store uses {used} bytes of its budget of {bytes_max}");
         let todo =
-            format!("raise disk_bytes_max, or let go of what is not needed: folddb optimize {}", facts.store);
+            format!("raise disk_bytes_max, or let go of what is not needed: folddb compact {}", facts.store);
         advice.push(one(Weight::Costly, what, "soon writes are refused", todo));
     }
 }
@@ -296,7 +296,7 @@ fn of_log(facts: &Facts, advice: &mut Vec<Advice>) {
     if !facts.is_live && facts.batches_to_replay > 0 {
         let what = format!("the store was not closed: its log holds {} batches", facts.batches_to_replay);
         let todo =
-            format!("call Store::close at the end; folddb optimize {} opens and closes it now", facts.store);
+            format!("call Store::close at the end; folddb compact {} opens and closes it now", facts.store);
         advice.push(one(Weight::Minor, what, "each opening replays them first; nothing is lost", todo));
     }
 }
@@ -359,11 +359,11 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
         let todo = "open it with a program that brings it along (Options::custom_fold, custom_predicate)";
         advice.push(one(Weight::Costly, what, "the table can be read unfolded, and not written", todo));
     }
-    let optimize = format!("folddb optimize {store} {name}");
+    let compact = format!("folddb compact {store} {name}");
     if stats.range_deletes >= RANGE_DELETES_MANY {
         let what = format!("table `{name}` has {} range deletes in force", stats.range_deletes);
         let costs = "they take some 200 bytes of memory each; a snapshot that is held, or a past that is kept, keeps them";
-        advice.push(one(Weight::Costly, what, costs, &optimize));
+        advice.push(one(Weight::Costly, what, costs, &compact));
     }
     let is_small = stats.disk_bytes < TABLE_BYTES_MIN;
     let runs_max = if is_small { RUNS_MANY - 1 } else { 2 * facts.merge_factor.max(6) };
@@ -374,7 +374,7 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
             Weight::Costly,
             what,
             costs,
-            format!("leave the store open, so that background work can merge, or {optimize}"),
+            format!("leave the store open, so that background work can merge, or {compact}"),
         ));
     }
     if is_small {
@@ -390,7 +390,7 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
             stats.records
         );
         let costs = format!("about {} of {} bytes", stats.disk_bytes / 100 * share, stats.disk_bytes);
-        advice.push(one(Weight::Minor, what, costs, &optimize));
+        advice.push(one(Weight::Minor, what, costs, &compact));
     }
 }
 

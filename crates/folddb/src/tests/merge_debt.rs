@@ -31,7 +31,7 @@ fn debt_is_counted_in_what_merges_take_in() {
     let file_bytes: u64 = stats.runs.iter().map(|run| run.bytes()).sum();
     let taken_in = std::cell::Cell::new(0);
     store
-        .optimize("t", |progress| {
+        .compact("t", |progress| {
             taken_in.set(progress.bytes_done);
             std::ops::ControlFlow::Continue(())
         })
@@ -41,7 +41,7 @@ fn debt_is_counted_in_what_merges_take_in() {
 }
 
 #[test]
-fn runs_beyond_the_merge_factor_and_tiers_count_and_what_is_optimized_does_not() {
+fn runs_beyond_the_merge_factor_and_tiers_count_and_what_is_compacted_does_not() {
     let dir = tempfile::tempdir().unwrap();
     let store = store_with_runs(dir.path(), 7);
     let debt = || pressure::debt_now(store.engine());
@@ -52,7 +52,7 @@ fn runs_beyond_the_merge_factor_and_tiers_count_and_what_is_optimized_does_not()
         seen.get_or_insert(debt().crowding);
         std::ops::ControlFlow::Continue(())
     };
-    store.optimize("t", &mut step).unwrap();
+    store.compact("t", &mut step).unwrap();
     assert_eq!(seen, Some(0.0));
     assert_eq!((debt().crowding, debt().merge_amplification), (0.5, 1.0));
 }

@@ -138,8 +138,8 @@ fn play(script: &str) -> String {
                 }
             }
             "settle" => table.settle_aloud(&options, &mut text),
-            "optimize" => {
-                let plan = optimize_plan(&KeyOrder::Bytewise, &table.summaries());
+            "compact" => {
+                let plan = compact_plan(&KeyOrder::Bytewise, &table.summaries());
                 match &plan {
                     Some(plan) => writeln!(text, "{plan}").unwrap(),
                     None => writeln!(text, "nothing to do").unwrap(),
@@ -341,8 +341,8 @@ proptest! {
             check(&plan, &runs);
             prop_assert!(plan.reason != Reason::TierFull || plan.inputs.len() <= options.inputs_max);
         }
-        if let Some(plan) = optimize_plan(&KeyOrder::Bytewise, &runs) {
-            check_optimize(&plan, &runs);
+        if let Some(plan) = compact_plan(&KeyOrder::Bytewise, &runs) {
+            check_compact(&plan, &runs);
         }
     }
 
@@ -379,7 +379,7 @@ fn runs_that_share_a_single_key_are_merged_and_not_joined() {
     }
 }
 
-fn check_optimize(plan: &Plan, runs: &[RunSummary]) {
+fn check_compact(plan: &Plan, runs: &[RunSummary]) {
     assert!(plan.is_bottom);
     assert_eq!(plan.inputs.len(), runs.len());
     assert!(runs.iter().all(|run| !run.busy));

@@ -94,7 +94,7 @@ pub(super) fn fill(store: Store, reopen: &dyn Fn() -> folddb::Result<Store>) -> 
         write(&store, session)?;
         if session == 1 || session == 3 {
             for table in ["blobs", "joined", "objects"] {
-                store.optimize(table, |_| ControlFlow::Continue(()))?;
+                store.compact(table, |_| ControlFlow::Continue(()))?;
             }
             store.reclaim(|_| {})?;
         }

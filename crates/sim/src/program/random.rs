@@ -251,7 +251,7 @@ fn action(chance: &mut Seeded, temper: &Temper) -> Action {
         70..=77 => Action::Step(1 + chance.below(4) as u8),
         78 => Action::Settle,
         79 => Action::Reclaim,
-        80..=83 => Action::Optimize(slot(chance), (!chance.one_in(3)).then(|| chance.below(6) as u8)),
+        80..=83 => Action::Compact(slot(chance), (!chance.one_in(3)).then(|| chance.below(6) as u8)),
         84..=91 => {
             let at = chance.one_in(2).then(|| chance.below(8) as u8);
             Action::Scan(slot(chance), at, scan(chance))

@@ -530,10 +530,10 @@ impl BackgroundPlayer {
         BackgroundPlayer { chance }
     }
 
-    fn optimize(&mut self, world: &World<'_>) -> Step {
+    fn compact(&mut self, world: &World<'_>) -> Step {
         let table = *self.chance.pick(&["history", "marks", "windows", "windows", "left", "firsts"]);
         let mut left = self.chance.below(20);
-        world.store()?.optimize(table, |_| {
+        world.store()?.compact(table, |_| {
             left = left.saturating_sub(1);
             if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
@@ -564,7 +564,7 @@ impl Actor for BackgroundPlayer {
             }
             4 | 5 => {
                 desk.begin("a merge of all");
-                self.optimize(world)?;
+                self.compact(world)?;
             }
             6 => {
                 desk.begin("a sync");

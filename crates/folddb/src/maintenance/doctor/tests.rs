@@ -106,9 +106,9 @@ fn each_trouble_has_its_advice_and_names_what_to_do() {
 #[test]
 fn tables_are_looked_at_each() {
     let many = on(|facts| facts.tables[0].stats.range_deletes = 40_000);
-    assert_eq!((many.weight, many.todo.as_str()), (Weight::Costly, "folddb optimize s t"));
+    assert_eq!((many.weight, many.todo.as_str()), (Weight::Costly, "folddb compact s t"));
     let garbage = on(|facts| facts.tables[0].stats.keys_estimate = 20_000);
-    assert!(garbage.what.contains("80 %") && garbage.todo == "folddb optimize s t", "{garbage}");
+    assert!(garbage.what.contains("80 %") && garbage.todo == "folddb compact s t", "{garbage}");
     let small = |facts: &mut Facts| {
         (facts.tables[0].stats.keys_estimate, facts.tables[0].stats.disk_bytes) = (20_000, 4096);
     };

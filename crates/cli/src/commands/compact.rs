@@ -1,17 +1,17 @@
-//! `folddb optimize STORE [TABLE...]`: merges all runs of a table into one. May be broken off at any moment; what
+//! `folddb compact STORE [TABLE...]`: merges all runs of a table into one. May be broken off at any moment; what
 //! is merged by then stays merged.
 
 use folddb::TableStats;
 use serde_json::{Value, json};
 
-use crate::args::OptimizeArgs;
+use crate::args::CompactArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
 use crate::progress;
 use crate::session::{Opened, Session};
 
-pub(crate) fn run(args: &OptimizeArgs, session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn run(args: &CompactArgs, session: &mut Session) -> Result<(), Failure> {
     let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
     let store = session.write(&args.store)?;
     let tables = if args.tables.is_empty() { store.tables() } else { args.tables.clone() };
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &OptimizeArgs, session: &mut Session) -> Result<(), Fail
     }
     let mut done = Vec::new();
     for name in &tables {
-        done.push(optimize(&store, name)?);
+        done.push(compact(&store, name)?);
     }
     store.close()?;
     let figures = |stats: &TableStats| json!({ "runs": stats.runs.len(), "records": stats.records, "disk_bytes": stats.disk_bytes });
@@ -36,11 +36,11 @@ pub(crate) fn run(args: &OptimizeArgs, session: &mut Session) -> Result<(), Fail
 }
 
 /// Merges a table; its figures before and after.
-fn optimize(store: &Opened, name: &str) -> Result<(TableStats, TableStats), Failure> {
+fn compact(store: &Opened, name: &str) -> Result<(TableStats, TableStats), Failure> {
     store.flush()?;
     let before = store.table_stats(name)?;
     let bar = progress::share_bar(name);
-    store.optimize(name, |progress| {
+    store.compact(name, |progress| {
         let share = progress.bytes_done.saturating_mul(1000) / progress.bytes_total.max(1);
         bar.set_position(share.min(1000));
         interrupt::flow()
