@@ -108,7 +108,7 @@ impl Session {
     pub(crate) fn open_to_read(&self, path: &Path) -> Result<Store, Failure> {
         match Store::open(path, self.options().read_only(true)) {
             Err(error) if error.kind() == ErrorKind::Locked => {
-                Ok(Store::open(path, self.options().beside_writer(true))?)
+                Ok(Store::open(path, self.options().secondary(true))?)
             }
             opened => Ok(opened?),
         }

@@ -64,7 +64,7 @@ pub struct Options {
     pub(crate) deletes_age_max: Option<Duration>,
     #[doc(hidden)]
     pub read_only: bool,
-    pub(crate) beside_writer: bool,
+    pub(crate) secondary: bool,
     /// The host beneath, of a store that was opened beside a writer.
     #[doc(hidden)]
     pub beside: Option<Host>,
@@ -97,7 +97,7 @@ impl Default for Options {
             snapshot_age_max: None,
             deletes_age_max: None,
             read_only: false,
-            beside_writer: false,
+            secondary: false,
             beside: None,
             background: BackgroundWork::Threads,
             custom: Custom::default(),
@@ -250,9 +250,9 @@ impl Options {
     /// Opens for reading a store that may be open for writing elsewhere, without a lock: it is what there was when it was opened,
     /// all that was acknowledged before in any mode but `Buffered`, and stays that; `Store::refresh` opens it anew. Every file of the store
     /// is held open, so it takes a descriptor for each. Default false. A store that nobody writes to needs it not.
-    pub fn beside_writer(mut self, beside_writer: bool) -> Options {
-        self.beside_writer = beside_writer;
-        self.read_only |= beside_writer;
+    pub fn secondary(mut self, secondary: bool) -> Options {
+        self.secondary = secondary;
+        self.read_only |= secondary;
         self
     }
 
@@ -396,7 +396,7 @@ impl std::fmt::Debug for Options {
             .field("durability", &self.durability)
             .field("merge_factor", &self.merge_factor)
             .field("read_only", &self.read_only)
-            .field("beside_writer", &self.beside_writer)
+            .field("secondary", &self.secondary)
             .finish_non_exhaustive()
     }
 }

@@ -469,7 +469,7 @@ impl Feed {
     // ---- acknowledging -----------------------------------------------------------------------------------
 
     /// Goes past all up to this place without handing it out: what a
-    /// [`FeedBeside`](crate::FeedBeside) of this name has given already, while another process had
+    /// [`SecondaryFeed`](crate::SecondaryFeed) of this name has given already, while another process had
     /// the store open. [`Feed::acknowledge`] makes it durable.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Frames of the log as batches of a feed: which ops are told, of which tables, with the separated values.
 //!
 //! What tables there are and where values lie is told by who reads the log: the open store (`feed.rs`), or the manifest that
-//! another process writes (`feed_beside.rs`).
+//! another process writes (`secondary_feed.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

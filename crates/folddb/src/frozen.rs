@@ -72,7 +72,7 @@ impl Store {
         format::is_frozen(&*options.host.files, path.as_ref())
     }
 
-    /// The store as it is now, where this one was opened beside a writer ([`Options::beside_writer`]): opened anew. This one stays
+    /// The store as it is now, where this one was opened beside a writer ([`Options::secondary`]): opened anew. This one stays
     /// what it is.
     ///
     /// # Errors

@@ -86,7 +86,7 @@ mod bulk;
 mod feed_event;
 mod feed_batch;
 mod feed;
-mod feed_beside;
+mod secondary_feed;
 mod report;
 mod value_times;
 pub mod maintenance;
@@ -97,7 +97,6 @@ pub use bulk::{BulkLoad, BytesBulkLoad};
 pub use cursor::{Cursor, Resume};
 pub use digest::{DIGEST_VERSION, Digest};
 pub use feed::Feed;
-pub use feed_beside::FeedBeside;
 pub use feed_event::{
     FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
 };
@@ -123,6 +122,7 @@ pub use maintenance::{
 pub use report::{Explained, Place, StoreStats, ValueSegment};
 pub use rules::Rules;
 pub use scans::{BytesRows, BytesScan, Heads, LentRows, Scan, TypedRows};
+pub use secondary_feed::SecondaryFeed;
 pub use snapshot::Snapshot;
 pub use store::Store;
 pub use table::{BytesTable, Table};

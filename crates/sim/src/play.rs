@@ -316,7 +316,7 @@ impl Player {
             Action::LookOnly => self.look_only(),
             Action::Background(work) => self.background(*work),
             Action::Follow(follow) => self.follow(follow),
-            Action::FollowBeside(follow) => self.follow_beside(follow),
+            Action::FollowSecondary(follow) => self.follow_secondary(follow),
             Action::Transact(step) => self.transact(step),
             Action::Load(step) => self.load(step),
             Action::Cursor(step) => match self.disk.clone() {

@@ -108,7 +108,7 @@ pub enum Action {
     /// A consumer follows the change feed of the store.
     Follow(Follow),
     /// A consumer follows it beside the process that writes.
-    FollowBeside(FollowBeside),
+    FollowSecondary(FollowSecondary),
     /// A step of a transaction.
     Transact(Transact),
     /// A step of a bulk load.
@@ -141,7 +141,7 @@ pub struct Follow {
 
 /// How far a consumer follows that reads the feed beside the process that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FollowBeside {
+pub struct FollowSecondary {
     /// It takes at most so many events; all that there are where it does not say.
     pub events: Option<u8>,
     /// The writer syncs before: then all that was written is there to be read.
@@ -325,7 +325,7 @@ impl Action {
             Action::Transact(step) => !matches!(step, Transact::Commit(..)),
             Action::Load(step) => *step != Load::Finish,
             Action::Cursor(_) | Action::Other(Other::Compare(..) | Other::Beside) => true,
-            Action::Scan(..) | Action::Past(..) | Action::FollowBeside(_) => true,
+            Action::Scan(..) | Action::Past(..) | Action::FollowSecondary(_) => true,
             _ => false,
         }
     }

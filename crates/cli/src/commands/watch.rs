@@ -13,8 +13,8 @@
 
 use folddb::table_rules::{BoundRules, Custom, TableRules};
 use folddb::{
-    Datum, ErrorKind, Feed, FeedBatch, FeedBeside, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition,
-    FeedRow, FeedTable, Store, datum,
+    Datum, ErrorKind, Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow,
+    FeedTable, SecondaryFeed, Store, datum,
 };
 
 use std::collections::BTreeMap;
@@ -139,7 +139,7 @@ impl Watch<'_> {
         if is_over || self.args.peek || reached.printed == reached.acknowledged {
             return watched;
         }
-        match (watched, self.acknowledge_beside(&feed, reached.printed, PATIENCE, session)) {
+        match (watched, self.acknowledge_secondary(&feed, reached.printed, PATIENCE, session)) {
             (watched, Ok(true)) => watched,
             (Ok(()), Err(error)) => Err(error),
             (watched, Err(error)) => {
@@ -159,7 +159,7 @@ impl Watch<'_> {
     /// Prints what comes, each event as it comes.
     fn follow(
         &mut self,
-        feed: &mut FeedBeside,
+        feed: &mut SecondaryFeed,
         reached: &mut Reached,
         session: &mut Session,
     ) -> Result<(), Failure> {
@@ -175,7 +175,7 @@ impl Watch<'_> {
             }
             // To ask for the lock takes its time, and a writer may keep it: not after each event.
             asks_at_bytes = held_bytes + HELD_BYTES_MAX;
-            if self.acknowledge_beside(feed, reached.printed, Duration::ZERO, session)? {
+            if self.acknowledge_secondary(feed, reached.printed, Duration::ZERO, session)? {
                 (reached.acknowledged, asks_at_bytes) = (reached.printed, HELD_BYTES_MAX);
             }
         }
@@ -184,7 +184,7 @@ impl Watch<'_> {
 
     /// The feed, for reading beside a writer. Where nobody writes it is made, and what it has is
     /// printed; where somebody does it is there. None where enough has been printed already.
-    fn begin(&mut self, session: &mut Session) -> Result<Option<FeedBeside>, Failure> {
+    fn begin(&mut self, session: &mut Session) -> Result<Option<SecondaryFeed>, Failure> {
         let (args, options) = (self.args, session.options());
         let since = Instant::now();
         loop {
@@ -195,7 +195,7 @@ impl Watch<'_> {
                     if self.left == 0 {
                         return Ok(None);
                     }
-                    return Ok(Some(Store::feed_beside(
+                    return Ok(Some(Store::secondary_feed(
                         &args.store,
                         &args.name,
                         told,
@@ -209,7 +209,7 @@ impl Watch<'_> {
                         true => self.options(&session.read(&args.store)?)?,
                         false => FeedOptions::default(),
                     };
-                    match Store::feed_beside(&args.store, &args.name, told, None, &options) {
+                    match Store::secondary_feed(&args.store, &args.name, told, None, &options) {
                         Ok(feed) if !is_asked_of_writer => return Ok(Some(feed)),
                         _ if since.elapsed() < PATIENCE => std::thread::sleep(SLICE),
                         Ok(_) => return Err(error.into()),
@@ -224,9 +224,9 @@ impl Watch<'_> {
 
     /// Acknowledges what was printed, in a store that is open for that moment; false where another
     /// process has it.
-    fn acknowledge_beside(
+    fn acknowledge_secondary(
         &self,
-        feed: &FeedBeside,
+        feed: &SecondaryFeed,
         printed: FeedPosition,
         patience: Duration,
         session: &Session,

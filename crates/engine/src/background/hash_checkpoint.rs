@@ -198,7 +198,7 @@ fn list_saved(engine: &Engine, hashed: &Hashed, saved: &SavedIndex) -> Result<()
     // Its shards have what was written while it was: that must be durable before they are.
     let end = engine.journal.as_ref().map_or(0, |journal| journal.end_lsn());
     log_sync::sync_to(engine, end).inspect_err(|_| saved.discard())?;
-    let log_start = install::log_start_beside(engine, None, Some(&saved.table));
+    let log_start = install::secondary_log_start(engine, None, Some(&saved.table));
     feeds::sync_history(engine, log_start.unwrap_or(0)).inspect_err(|_| saved.discard())?;
     let mut changes = saved.changes().to_vec();
     changes.extend(log_start.map(|lsn| install::horizon(engine, lsn)));

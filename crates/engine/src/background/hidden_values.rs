@@ -63,8 +63,8 @@ pub(crate) fn beside_settled(engine: &Engine, state: &State) -> Beside {
         engine.values.log.ends().iter().map(|segment| (segment.number, segment.end)).collect();
     let settled = engine.values.settled.lock();
     let mut beside = Beside::default();
-    let is_beside = |number: FileNumber| !settled.contains(&number) && !state.is_directory(number);
-    for (&number, &end) in state.values.iter().filter(|(number, _)| is_beside(**number)) {
+    let is_secondary = |number: FileNumber| !settled.contains(&number) && !state.is_directory(number);
+    for (&number, &end) in state.values.iter().filter(|(number, _)| is_secondary(**number)) {
         let len = segments::segment_bytes(engine, state, number);
         let fresh = end.or_else(|| filled.get(&number).copied()).unwrap_or(len).min(len);
         beside.fresh_bytes += fresh;

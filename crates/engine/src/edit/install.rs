@@ -169,11 +169,11 @@ pub fn sync_dir(engine: &Engine) -> Result<()> {
 
 /// Where replay must begin if `flushed` needs none: the first LSN of all memtables besides it.
 pub(crate) fn log_start_without(engine: &Engine, flushed: Option<&Sealed>) -> Option<Lsn> {
-    log_start_beside(engine, flushed, None)
+    secondary_log_start(engine, flushed, None)
 }
 
 /// As [`log_start_without`], where this table's index has been saved, too.
-pub(crate) fn log_start_beside(
+pub(crate) fn secondary_log_start(
     engine: &Engine,
     flushed: Option<&Sealed>,
     saved: Option<&Arc<TableCore>>,

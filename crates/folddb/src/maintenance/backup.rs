@@ -137,7 +137,7 @@ impl Store {
     /// Parts are linked where the file system permits, else they are linked from the backup before where it has them already,
     /// else copied.
     ///
-    /// Of a store that was opened beside a writer ([`Options::beside_writer`](crate::Options::beside_writer)) it is what that saw when
+    /// Of a store that was opened beside a writer ([`Options::secondary`](crate::Options::secondary)) it is what that saw when
     /// it was opened; where the writer has removed values since that lie in files of their own, what is there now.
     ///
     /// # Errors
@@ -506,7 +506,7 @@ impl<'a> Making<'a> {
             matches!(name, FileName::ValueFile(..)) && kinds.contains(&error.kind())
         };
         self.files().open(path).map_err(|error| match is_gone(&error) {
-            true if self.engine.options.beside.is_some() => gone_beside(path),
+            true if self.engine.options.beside.is_some() => gone_secondary(path),
             true => Error::missing(path, "a value is in it"),
             false => Error::io("open", path, error),
         })
@@ -668,7 +668,7 @@ impl<'a> Making<'a> {
     }
 }
 
-fn gone_beside(path: &Path) -> Error {
+fn gone_secondary(path: &Path) -> Error {
     let message = format!(
         "the backup needs {}, and the writer has removed it since the store was opened beside it",
         path.display()

@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use folddb::{ErrorKind, Feed, FeedBeside, FeedOptions, FeedPosition, Store};
+use folddb::{ErrorKind, Feed, FeedOptions, FeedPosition, SecondaryFeed, Store};
 
 use super::{Player, name_of, said};
 use crate::compare::{Outcome, same};
-use crate::program::{Follow, FollowBeside};
+use crate::program::{Follow, FollowSecondary};
 use crate::replica::{Replica, Told};
 use crate::tables::Shape;
 
@@ -31,7 +31,7 @@ pub(super) struct Consumer {
     pub(super) feed: Option<Feed>,
     replica: Replica,
     /// Who reads the feed beside the store, in this world, and what that has made of it.
-    pub(super) beside: Option<(FeedBeside, Replica)>,
+    pub(super) beside: Option<(SecondaryFeed, Replica)>,
     /// What it was at the places that may be acknowledged, oldest first: one, and another where nobody knows what came of it.
     kept: Vec<(FeedPosition, Replica)>,
     /// The store was asked for a feed, which there may be from then on.
@@ -172,7 +172,7 @@ impl Player {
 
     /// Takes what the feed gives beside the store, as far as that is asked for. Where all that was
     /// written is with the kernel, the consumer has what the store has then.
-    pub(super) fn follow_beside(&mut self, follow: &FollowBeside) -> Outcome {
+    pub(super) fn follow_secondary(&mut self, follow: &FollowSecondary) -> Outcome {
         if follow.synced {
             let synced = self.store()?.sync();
             let is_synced = synced.is_ok();
@@ -181,16 +181,16 @@ impl Player {
                 return Ok(());
             }
         }
-        let Some(disk) = self.disk.clone() else { return self.read_beside(follow) };
+        let Some(disk) = self.disk.clone() else { return self.read_secondary(follow) };
         if disk.is_dead() || disk.has_lost() {
             self.consumer.beside = None;
             return Ok(()); // nobody knows what it would read
         }
-        disk.aside(|| self.read_beside(follow))
+        disk.aside(|| self.read_secondary(follow))
     }
 
-    fn read_beside(&mut self, follow: &FollowBeside) -> Outcome {
-        if !self.open_beside()? {
+    fn read_secondary(&mut self, follow: &FollowSecondary) -> Outcome {
+        if !self.open_secondary()? {
             return Ok(());
         }
         let may_be_lost = self.feed_may_be_lost();
@@ -220,13 +220,13 @@ impl Player {
 
     /// False where the feed cannot be read beside: nobody has acknowledged its rows yet, or it is
     /// lost.
-    fn open_beside(&mut self) -> Result<bool, String> {
+    fn open_secondary(&mut self) -> Result<bool, String> {
         if self.consumer.beside.is_some() {
             return Ok(true);
         }
         let Told { table, prefix } = self.told();
         let told = FeedOptions { table, prefix, ..FeedOptions::default() };
-        match Store::feed_beside(&self.dir, NAME, told, None, &self.options()) {
+        match Store::secondary_feed(&self.dir, NAME, told, None, &self.options()) {
             Ok(feed) => {
                 let place = feed.position();
                 let kept = self.consumer.kept.iter().rev().find(|(kept, _)| *kept <= place);

@@ -181,14 +181,14 @@ impl Player {
     /// Another process reads the store while this one has it open: it sees all that was acknowledged, and each batch whole. The one
     /// that was opened so the last time is still what it was.
     fn beside(&mut self) -> Outcome {
-        let Some(disk) = self.disk.clone() else { return self.look_beside() };
+        let Some(disk) = self.disk.clone() else { return self.look_secondary() };
         if disk.has_lost() {
             return Ok(()); // nobody knows what it would read
         }
-        disk.aside(|| self.look_beside())
+        disk.aside(|| self.look_secondary())
     }
 
-    fn look_beside(&mut self) -> Outcome {
+    fn look_secondary(&mut self) -> Outcome {
         if let Some((store, before)) = self.beside.take() {
             // Values in files of their own are opened when they are read.
             let now = match contents(&store) {
@@ -205,7 +205,7 @@ impl Player {
                 &true,
             )?;
         }
-        let opened = Store::open(&self.dir, self.options().beside_writer(true));
+        let opened = Store::open(&self.dir, self.options().secondary(true));
         let store = opened.map_err(said("open beside a writer"))?;
         let contents = contents(&store).map_err(said("read beside a writer"))?;
         let mut known = self.known.clone();

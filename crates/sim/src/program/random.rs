@@ -4,7 +4,7 @@ use folddb::{AppendMode, BackgroundJob, BackgroundWork, Durability, Expire, Keep
 
 use super::strewn::strewn;
 use super::{
-    Action, Breakage, Broken, Crash, Edge, FeedShape, Follow, FollowBeside, Program, SEPARATE_FROM,
+    Action, Breakage, Broken, Crash, Edge, FeedShape, Follow, FollowSecondary, Program, SEPARATE_FROM,
     ScanShape, Settings, TABLES, TableOp, What,
 };
 use crate::chance::Seeded;
@@ -62,7 +62,7 @@ impl Program {
             }
             if beside.one_in(every) {
                 let events = beside.one_in(3).then(|| beside.below(20) as u8);
-                actions.push(Action::FollowBeside(FollowBeside { events, synced: beside.one_in(2) }));
+                actions.push(Action::FollowSecondary(FollowSecondary { events, synced: beside.one_in(2) }));
             }
         }
         actions.push(Action::Follow(Follow { events: None, acknowledges: true }));

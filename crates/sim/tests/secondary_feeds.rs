@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use folddb::{
-    BackgroundWork, Durability, ErrorKind, FeedBeside, FeedEvent, FeedOptions, FeedPosition, Options, Rules,
-    Store, Table, ValuesIn,
+    BackgroundWork, Durability, ErrorKind, FeedEvent, FeedOptions, FeedPosition, Options, Rules,
+    SecondaryFeed, Store, Table, ValuesIn,
 };
 use folddb_sim::faulty_files::{Call, Fault};
 use folddb_sim::numbered::Numbered;
@@ -57,11 +57,11 @@ fn make_feed(store: &Store, bytes_max: Option<u64>) {
     feed.acknowledge(feed.position()).expect("an edit");
 }
 
-fn beside(dir: &Path) -> FeedBeside {
-    Store::feed_beside(dir, NAME, FeedOptions::default(), None, &small()).expect("the feed is there")
+fn beside(dir: &Path) -> SecondaryFeed {
+    Store::secondary_feed(dir, NAME, FeedOptions::default(), None, &small()).expect("the feed is there")
 }
 
-fn take_all(feed: &mut FeedBeside, met: &mut Vec<FeedEvent>) {
+fn take_all(feed: &mut SecondaryFeed, met: &mut Vec<FeedEvent>) {
     while let Some(event) = feed.poll().unwrap_or_else(|error| panic!("after {} events: {error}", met.len()))
     {
         met.push(event);
@@ -173,7 +173,7 @@ fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
     let dir = temp.path().join("store");
     let store = Store::create(&dir, manual()).expect("a store");
     tables(&store);
-    let open = |told: FeedOptions| Store::feed_beside(&dir, NAME, told, None, &small()).map(drop);
+    let open = |told: FeedOptions| Store::secondary_feed(&dir, NAME, told, None, &small()).map(drop);
     let said = |opened: folddb::Result<()>, kind: ErrorKind, words: [&str; 2]| {
         let error = opened.expect_err("it is refused");
         assert_eq!(error.kind(), kind, "{error}");
@@ -222,9 +222,9 @@ fn in_world(disk: &SimDisk) -> (Store, Blobs) {
     (store, table)
 }
 
-fn beside_in(disk: &SimDisk, from: Option<FeedPosition>) -> folddb::Result<FeedBeside> {
+fn beside_in(disk: &SimDisk, from: Option<FeedPosition>) -> folddb::Result<SecondaryFeed> {
     let options = small().host(disk.host());
-    Store::feed_beside(SimDisk::store_dir(), NAME, FeedOptions::default(), from, &options)
+    Store::secondary_feed(SimDisk::store_dir(), NAME, FeedOptions::default(), from, &options)
 }
 
 fn set(store: &Store, table: &Blobs, (key, value): (u64, &[u8]), durability: Durability) {
@@ -234,7 +234,7 @@ fn set(store: &Store, table: &Blobs, (key, value): (u64, &[u8]), durability: Dur
 }
 
 /// All events that come within so many looks; and the error that ended it.
-fn polled(feed: &mut FeedBeside) -> (Vec<FeedEvent>, Option<folddb::Error>) {
+fn polled(feed: &mut SecondaryFeed) -> (Vec<FeedEvent>, Option<folddb::Error>) {
     let (mut met, mut idle) = (Vec::new(), 0);
     while idle < 40 {
         match feed.poll() {
@@ -267,7 +267,7 @@ fn damage_of_the_log_is_told_wherever_an_opening_tells_it_and_never_waited_for()
         for offset in [40].into_iter().chain(within).filter(|offset| offset < len) {
             let world = disk.after_death();
             assert!(world.rot(&dir.join(name), offset, 0x10));
-            let options = manual().host(world.host()).beside_writer(true);
+            let options = manual().host(world.host()).secondary(true);
             let refused = Store::open(&dir, options).err().map(|error| error.to_string());
             let (met, error) = match beside_in(&world, None) {
                 Ok(mut feed) => polled(&mut feed),

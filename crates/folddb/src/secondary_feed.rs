@@ -75,7 +75,7 @@ const SEARCH_AFTER: u32 = 16;
 /// Memory for pages of files of relocated values.
 const CACHE_BYTES: u64 = 1 << 20;
 
-/// A feed that is read beside the process that writes: see [`Store::feed_beside`].
+/// A feed that is read beside the process that writes: see [`Store::secondary_feed`].
 ///
 /// It gives each batch once that process has handed it to the kernel, which is what durability
 /// `Process` promises, whole and in the order of commits; nothing is left out, and nothing given
@@ -84,7 +84,7 @@ const CACHE_BYTES: u64 = 1 << 20;
 /// [`Feed::skip_to`](crate::Feed::skip_to) and [`Feed::acknowledge`](crate::Feed::acknowledge). A
 /// batch that is not synced yet may be given and then lost to a power cut: a consumer elsewhere
 /// that must never see such a one reads the feed in the process that writes, by [`Store::feed`].
-pub struct FeedBeside {
+pub struct SecondaryFeed {
     host: Host,
     dir: PathBuf,
     name: String,
@@ -140,7 +140,7 @@ impl Store {
     /// without its lock, without opening the store, and while batches come. The feed is there
     /// already, with all its rows acknowledged, so that the writer keeps the log for it: make it by
     /// [`Store::feed`], in the writer or while nobody writes. What it gives, and when, see the top
-    /// of [`FeedBeside`].
+    /// of [`SecondaryFeed`].
     ///
     /// It gives changes from where the feed stands, or from `from` on: what a reader in this
     /// process has given before it.
@@ -148,13 +148,13 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where there is no such feed, or it tells of something else or
     /// has not given all its rows; [`ErrorKind::FeedLost`]; damage; a failed read.
-    pub fn feed_beside(
+    pub fn secondary_feed(
         dir: impl AsRef<Path>,
         name: &str,
         told: FeedOptions,
         from: Option<FeedPosition>,
         options: &Options,
-    ) -> Result<FeedBeside> {
+    ) -> Result<SecondaryFeed> {
         check_feed_is_no_log(name)?;
         let dir = dir.as_ref();
         check_format(dir, options)?;
@@ -169,7 +169,7 @@ impl Store {
             return Err(Error::invalid(why).advise(MAKE_IT));
         }
         let place = FeedPosition { is_settled: true, ..from.unwrap_or(place_of(&state)) };
-        let mut feed = FeedBeside {
+        let mut feed = SecondaryFeed {
             follower: Follower::at(&options.host, dir, state.lsn),
             host: options.host.clone(),
             dir: dir.to_owned(),
@@ -199,7 +199,7 @@ impl Store {
 const MAKE_IT: &str = "make it where the store is open for writing, and acknowledge its rows: by Store::feed, by \
                        folddb watch while nobody writes, or by watch in the shell that writes";
 
-impl FeedBeside {
+impl SecondaryFeed {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -225,7 +225,7 @@ impl FeedBeside {
     /// The next event; waits for one at most so long.
     ///
     /// # Errors
-    /// As [`FeedBeside::poll`].
+    /// As [`SecondaryFeed::poll`].
     pub fn next(&mut self, timeout: Duration) -> Result<Option<FeedEvent>> {
         let clock = Arc::clone(&self.host.clock);
         let (since, (mut pause, longest)) = (clock.monotonic(), LOOK_AFTER);
