@@ -4,6 +4,9 @@
 //! other crates beside the house state none and may use any, but no crate of the house uses them, save the
 //! command line, which offers the benches.
 
+#[path = "house/columns.rs"]
+mod columns;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

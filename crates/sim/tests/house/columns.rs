@@ -1,0 +1,84 @@
+//! Prose is at most 100 columns wide, on all pages.
+//!
+//! Tables, fenced blocks, pictures and what a program writes (between `<!-- begin` and `<!-- end`) are
+//! no prose, and one long word, a link say, may stand alone on its line.
+
+use std::path::{Path, PathBuf};
+
+const COLUMNS_MAX: usize = 100;
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The files of the project whose names end so, without what was built and what git keeps.
+fn files_ending(ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![project()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() && !name.starts_with('.') && name != "target" && name != "results" {
+                folders.push(path);
+            } else if name.ends_with(ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The numbers of the lines of a page that are too long, from 1 on.
+fn long_lines(page: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    let (mut is_fenced, mut is_written) = (false, false);
+    for (index, line) in page.lines().enumerate() {
+        let text = line.trim_start();
+        let is_fence = text.starts_with("```");
+        is_fenced ^= is_fence;
+        is_written = text.starts_with("<!-- begin") || (is_written && !text.starts_with("<!-- end"));
+        let is_block = is_fenced || is_fence || is_written;
+        let is_prose = !is_block && !text.starts_with('|') && !text.starts_with("![");
+        let has_blank = text.trim_start_matches(['-', '*', ' ']).trim_end().contains(' ');
+        if is_prose && has_blank && line.chars().count() > COLUMNS_MAX {
+            found.push(index + 1);
+        }
+    }
+    found
+}
+
+#[test]
+fn prose_of_all_pages_is_within_100_columns() {
+    let pages = files_ending(".md");
+    assert!(pages.len() > 40, "all pages are seen");
+    let mut wrong = Vec::new();
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("a page");
+        let lines = long_lines(&text);
+        wrong.extend(lines.iter().map(|number| format!("{}:{number}", page.display())));
+    }
+    assert!(wrong.is_empty(), "prose beyond {COLUMNS_MAX} columns:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_long_line_of_prose_is_found_and_tables_blocks_and_links_are_not() {
+    let words = "word ".repeat(21);
+    let link = format!("[here](https://example.com/{})", "a".repeat(100));
+    let page = [
+        &words,
+        &format!("| {words}|"),
+        "```",
+        &words,
+        "```",
+        &format!("- {link}"),
+        &format!("  ![{words}](picture.svg)"),
+        &format!("- {words}"),
+        "<!-- begin: a program -->",
+        &words,
+        "<!-- end -->",
+        &words,
+    ];
+    assert_eq!(long_lines(&page.join("\n")), [1, 8, 12]);
+}
