@@ -1,4 +1,5 @@
 //! Beside the floors of FoldDB: the benchmark programs of the systems that it unites, run in process.
+//! Internal, no promises: `folddb` is the public API.
 //!
 //! `folddb bench NAME` is the door. Every bench works on a fresh store, prints speed by the tenth of the run,
 //! latencies, memory, bytes written and disk space, and *verifies* the state that it leaves against a

@@ -1,4 +1,5 @@
 //! Floor 2 of FoldDB: the index of a hashed table.
+//! Internal, no promises: `folddb` is the public API.
 //!
 //! It says for each key where its value lies, in about fourteen bytes of memory and none for the bytes of the key. It is saved
 //! beside, shard by shard while writers go on, and loaded shard by shard when it is first used, so that opening reads a

@@ -1,4 +1,5 @@
 //! Floor 2 of FoldDB: the append-only history, the log.
+//! Internal, no promises: `folddb` is the public API.
 //!
 //! ```text
 //!   LSN     0          c          2c         3c

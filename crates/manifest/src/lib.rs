@@ -1,4 +1,5 @@
 //! Floor 2 of FoldDB: the list of what lives.
+//! Internal, no promises: `folddb` is the public API.
 //!
 //! ```text
 //!   MANIFEST-000012   | snapshot | edit | edit | edit |          begins from nothing, then changes

@@ -1,4 +1,5 @@
 //! Floor 2 of FoldDB: the memtable, a table's newest records, and the first tiers of its merge sort.
+//! Internal, no promises: `folddb` is the public API.
 //!
 //! A write appends to the *tail* and looks for nothing. A full tail (4096 records) is sorted, folded within
 //! stripes and sealed into an immutable *chunk* with a small filter; background work merges chunks geometrically. A

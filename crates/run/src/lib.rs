@@ -1,4 +1,5 @@
 //! Floor 2 of FoldDB: immutable sorted runs.
+//! Internal, no promises: `folddb` is the public API.
 //!
 //! A run is a sequence of parts, files of records in the total order with disjoint key ranges. [`PartWriter`]
 //! makes one from a stream; [`Part::get`] finds the records of a key, [`PartCursor`] and [`RunCursor`] walk

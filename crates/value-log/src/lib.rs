@@ -1,4 +1,5 @@
 //! Floor 2 of FoldDB: values outside the tree, in files of their own kinds.
+//! Internal, no promises: `folddb` is the public API.
 //!
 //! ```text
 //!   000012.values                 a segment: records one after the other            segment.rs, value_log.rs
