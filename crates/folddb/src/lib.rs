@@ -53,7 +53,7 @@
 //! None of them reads, in a sorted table; one that is hashed ([`Rules::hashed`]) looks the key up. What `·` is, the table's rules say: see [`folds`] for those that come with the store, and
 //! [`Fold`] to bring your own.
 //!
-//! # What survives what
+//! # Durability
 //! Each commit chooses its [`Durability`]; by default it survives the death of the process, and with
 //! [`Durability::Sync`] a power cut. After a failed write the store is *poisoned*: it reads, and refuses to
 //! write until it is opened anew. A full disk is not poison: writes are refused until there is space.

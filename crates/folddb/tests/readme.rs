@@ -1,7 +1,10 @@
-//! The Rust listings of README.md: each stands here between two lines that say so, is compiled and
-//! run in order, in one directory, and is compared with what is printed, to the letter.
+//! The Rust listings of README.md and docs/GUIDE.md: each stands here between two lines that say so,
+//! is compiled and run in order, in one directory, and is compared with the page, to the letter.
 
 use std::path::Path;
+
+/// The pages, in the order in which their listings stand below.
+const PAGES: [&str; 2] = ["README.md", "docs/GUIDE.md"];
 
 /// What stands between the lines `// listing` and `// end` of this file, without the indentation.
 fn listings_here() -> Vec<String> {
@@ -51,33 +54,49 @@ fn library() -> folddb::Result<()> {
     // listing
     use folddb::{Durability, Options, Rules, Store, folds::Stats};
 
-    // A store is a directory. Only `create` makes one.
+    // A store is a directory. A table folds by the rules that it was created with.
     let store = Store::create("library.folddb", Options::default())?;
-
-    // A table folds by the rules that it was created with: here, statistics of delays.
     let delays = store.table("delays", Rules::sorted::<(String, String), Stats>().fold("stats:f64"))?;
     delays.fold(&("UA", "EWR"), &Stats::of(12.5))?; // blind: reads nothing
     delays.fold(&("UA", "EWR"), &Stats::of(-3.0))?;
+    assert_eq!(delays.get(&("UA", "EWR"))?.map(|stats| stats.mean()), Some(4.75));
 
-    let one: Option<Stats> = delays.get(&("UA", "EWR"))?;
-    assert_eq!(one.map(|stats| stats.mean()), Some(4.75));
-
-    // A batch is atomic, over any tables of the store.
-    let names = store.table("names", Rules::sorted::<String, String>())?;
-    let mut batch = store.batch();
-    batch.fold(&delays, &("UA", "LGA"), &Stats::of(1.0)).put(&names, "UA", "United");
+    let mut batch = store.batch(); // atomic, over any tables of the store
+    batch.fold(&delays, &("UA", "LGA"), &Stats::of(1.0)).delete(&delays, &("UA", "EWR"));
     batch.commit(Durability::Sync)?;
-
-    // A snapshot sees the store as it was.
-    let past = store.snapshot();
-    delays.delete(&("UA", "EWR"))?;
-    for row in past.scan(&delays).prefix(&("UA",)).reverse() {
+    for row in delays.scan().prefix(&("UA",)) {
         let ((carrier, origin), stats) = row?;
         println!("{carrier} {origin} {}", stats.mean());
     }
     // end
-    assert_eq!(past.scan(&delays).prefix(&("UA",)).count()?, 2);
-    assert_eq!(delays.scan().prefix(&("UA",)).count()?, 1);
+    assert_eq!(delays.scan().count()?, 1);
+    Ok(())
+}
+
+fn transactions() -> folddb::Result<()> {
+    // listing
+    use folddb::{Durability, Error, Options, Rules, Store};
+
+    let store = Store::create("accounts.folddb", Options::default())?;
+    let accounts = store.table("accounts", Rules::sorted::<String, i64>().fold("sum:i64"))?;
+    let notes = store.table("notes", Rules::sorted::<String, String>())?;
+
+    let mut batch = store.batch();
+    batch.fold(&accounts, "ann", &100).put(&notes, "ann", "opened");
+    batch.commit(Durability::Sync)?;
+
+    let past = store.snapshot();
+    store.transact(Durability::Process, |transaction| {
+        if transaction.get(&accounts, "ann")?.unwrap_or(0) < 30 {
+            return Err(Error::invalid("ann has less than 30"));
+        }
+        transaction.fold(&accounts, "ann", &-30).fold(&accounts, "bob", &30);
+        Ok(())
+    })?;
+    assert_eq!(accounts.get("ann")?, Some(70));
+    assert_eq!(past.get(&accounts, "ann")?, Some(100));
+    // end
+    assert_eq!(accounts.get("bob")?, Some(30));
     Ok(())
 }
 
@@ -86,7 +105,7 @@ fn indexes() -> folddb::Result<()> {
     use folddb::{IndexRule, Options, Rules, Store};
     use std::ops::ControlFlow;
 
-    let store = Store::open("library.folddb", Options::default())?;
+    let store = Store::create("people.folddb", Options::default())?;
     let rules = Rules::sorted::<String, Vec<u8>>().index("by_city", "json:/city");
     let people = store.table("people", rules)?;
     people.put("ann", br#"{"city":"Berlin","age":30}"#.as_slice())?;
@@ -94,7 +113,7 @@ fn indexes() -> folddb::Result<()> {
         println!("{} lives in Berlin", key?);
     }
 
-    // Added later, while writes go on; the function is told how far it is, and may break it off.
+    // Added later, while writes go on; the callback gets the progress, and may stop it.
     let by_age = IndexRule::parse("by_age:json:/age").expect("a rule");
     store.add_index("people", &by_age, |_| ControlFlow::Continue(()))?;
     for row in people.find("by_age")?.range(18..65).reverse().limit(10).values() {
@@ -110,33 +129,38 @@ fn indexes() -> folddb::Result<()> {
     Ok(())
 }
 
+fn read(page: &Path) -> String {
+    std::fs::read_to_string(page).expect("the page is there")
+}
+
 #[test]
-fn the_rust_listings_of_the_readme_run_as_printed() {
+fn the_rust_listings_of_the_pages_run_as_printed() {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = std::fs::read_to_string(project.join("README.md")).expect("the page is there");
-    let (printed, here) = (listings_of(&page), listings_here());
-    assert_eq!(printed.len(), here.len(), "each Rust listing of README.md has its twin in this test");
-    for (printed, here) in printed.iter().zip(&here) {
-        assert!(printed == here, "--- README.md\n{printed}--- crates/folddb/tests/readme.rs\n{here}");
+    let printed: Vec<(&str, String)> = PAGES
+        .iter()
+        .flat_map(|page| listings_of(&read(&project.join(page))).into_iter().map(|listing| (*page, listing)))
+        .collect();
+    let here = listings_here();
+    assert_eq!(printed.len(), here.len(), "each Rust listing of {PAGES:?} has its twin in this test");
+    for ((page, printed), here) in printed.iter().zip(&here) {
+        assert!(printed == here, "--- {page}\n{printed}--- crates/folddb/tests/readme.rs\n{here}");
     }
     let dir = tempfile::tempdir().expect("a directory");
     std::env::set_current_dir(dir.path()).expect("it is there");
     library().expect("it runs");
+    transactions().expect("it runs");
     indexes().expect("it runs");
 }
 
 #[test]
 fn no_other_page_has_rust_that_nothing_runs() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    for page in std::fs::read_dir(docs).expect("the pages").map(|entry| entry.expect("an entry").path()) {
-        if page.extension().is_some_and(|ending| ending == "md") {
-            let text = std::fs::read_to_string(&page).expect("a page");
-            assert_eq!(
-                listings_of(&text),
-                [""; 0],
-                "{}: run it in this test, as README's are",
-                page.display()
-            );
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let run = PAGES.map(|page| project.join(page));
+    for page in std::fs::read_dir(project.join("docs")).expect("the pages") {
+        let page = page.expect("an entry").path();
+        if page.extension().is_some_and(|ending| ending == "md") && !run.contains(&page) {
+            let listings = listings_of(&read(&page));
+            assert_eq!(listings, [""; 0], "{}: run it in this test, as README's are", page.display());
         }
     }
 }
