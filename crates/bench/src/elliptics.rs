@@ -34,10 +34,10 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     let mut report = Report::new("elliptics");
     report.put("rows", rows);
     report.put("kind", options.kind.name());
-    report.put("place", options.values_in.name());
+    report.put("value_placement", options.value_placement.name());
     Workplace::put_setting(&mut report, options, MEMORY_BYTES, options.batch.unwrap_or(1));
     let work = Workplace::create("elliptics", options, MEMORY_BYTES)?;
-    let rules = TableRules::new(KeyCodec::Bytes).kind(options.kind).values_in(options.values_in);
+    let rules = TableRules::new(KeyCodec::Bytes).kind(options.kind).value_placement(options.value_placement);
     let separate = (options.kind == TableKind::Sorted).then_some(SEPARATE_BYTES);
     let table = work.store.create_table(TABLE, rules.separate(separate))?;
 

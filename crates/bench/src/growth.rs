@@ -60,7 +60,7 @@ fn line(report: &Report, rows: u64, reads: &[&str]) -> Value {
     let number = |path: &[&str]| figure(path).as_f64().unwrap_or(0.0);
     let per_row = |seconds: f64| round(seconds * 1e9 / rows as f64, 1);
     let read = |path: &[&str]| figure(&[reads, path].concat());
-    let flushes = number(&["upkeep", "flushes"]) as u64;
+    let flushes = number(&["background", "flushes"]) as u64;
     json!({
         "rows": rows,
         "wall_ns_per_row": per_row(number(&["load", "seconds"]) + number(&["settle", "seconds"])),
@@ -68,7 +68,7 @@ fn line(report: &Report, rows: u64, reads: &[&str]) -> Value {
         "parts_written_per_byte": figure(&["written", "amplification_of_parts"]),
         "written_per_byte": figure(&["written", "amplification"]),
         "flushes": flushes,
-        "merges": figure(&["upkeep", "merges"]),
+        "merges": figure(&["background", "merges"]),
         "runs": figure(&["settled", "runs"]),
         "model": model(flushes, MERGE_FACTOR),
         "get_p50_us": read(&["hits", "p50_us"]),

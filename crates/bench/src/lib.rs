@@ -52,7 +52,7 @@ mod indexes;
 use std::path::PathBuf;
 
 use folddb::table_rules::TableKind;
-use folddb::{Durability, Result, ValuesIn};
+use folddb::{Durability, Result, ValuePlacement};
 
 pub use report::Report;
 
@@ -74,7 +74,7 @@ pub struct BenchOptions {
     /// How the table of `elliptics` keeps its records. Default sorted.
     pub kind: TableKind,
     /// Where the values of `elliptics` lie. Default segments.
-    pub values_in: ValuesIn,
+    pub value_placement: ValuePlacement,
     /// Bytes of each value of `elliptics`. Default 4,000 to 4,800.
     pub value_bytes: Option<usize>,
     /// Seconds, whatever the scale, in benches that go on for a time: `steady`.
@@ -95,7 +95,7 @@ impl Default for BenchOptions {
             batch: None,
             rows: None,
             kind: TableKind::Sorted,
-            values_in: ValuesIn::Segments,
+            value_placement: ValuePlacement::Segments,
             value_bytes: None,
             seconds: None,
             dir: None,

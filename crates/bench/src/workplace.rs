@@ -116,7 +116,7 @@ impl Workplace {
         let stats = self.store.stats();
         report.put("written", written(&stats, user_bytes));
         report.put(
-            "upkeep",
+            "background",
             json!({
                 "flushes": stats.flushes,
                 "merges": stats.merges,

@@ -35,7 +35,10 @@ fn hugedb_says_what_it_did() {
     assert!(compacted > 200_000, "some came meanwhile");
     assert_eq!(number(&report, &["commits", "count"]), 200);
     assert_eq!(number(&report, &["compacted", "runs"]), 1);
-    assert!(number(&report, &["upkeep", "flushes"]) > 1, "the budget is small enough to flush while writing");
+    assert!(
+        number(&report, &["background", "flushes"]) > 1,
+        "the budget is small enough to flush while writing"
+    );
     assert!(number(&report, &["written", "part_bytes"]) > 0);
     let tenths = report.figure(&["load", "rows_per_s_by_tenth"]).and_then(Value::as_array).map(Vec::len);
     assert_eq!(tenths, Some(10));

@@ -132,7 +132,7 @@ pub(crate) enum Verb {
     /// writes.
     Watch(WatchArgs),
     /// List the change feeds of a store and what is held for them, or drop one
-    Feeds(FeedsArgs),
+    Feed(FeedArgs),
     /// Give back the space of dead values
     Reclaim(ReclaimArgs),
     /// Merge all runs of a table into one
@@ -158,10 +158,10 @@ pub(crate) enum Verb {
     Find(Box<FindArgs>),
     /// Add an index to a table, drop one, or list what there are
     Index(IndexArgs),
-    /// Add a backup of a store to a directory of them; what is there already is not copied again
+    /// Add a backup of a store to a directory of them, or list those that are there
+    ///
+    /// What the directory has already is not copied again.
     Backup(BackupArgs),
-    /// List the backups in a directory, and the seqs that each can be restored at
-    Backups(BackupsArgs),
     /// Make a new store from a backup, which is checked first
     Restore(RestoreArgs),
     /// Write the content of a store as text, which `load` reads
@@ -180,8 +180,8 @@ pub(crate) enum Verb {
     Shell(ShellArgs),
     /// Print the completions for a shell
     Completions(CompletionsArgs),
-    /// Print the man page
-    Man,
+    /// Print the man pages, or write them to files, one for each verb
+    Man(ManArgs),
 }
 
 /// A store.
@@ -268,7 +268,7 @@ pub(crate) struct CreateArgs {
     pub(crate) separate: Option<usize>,
     /// Where values separated lie: segments, or files: each in a file of its own [default: segments]
     #[arg(long, value_name = "PLACE", requires = "table")]
-    pub(crate) place: Option<String>,
+    pub(crate) value_placement: Option<String>,
     /// What of a value is its head, which lies with its key: none, first:N bytes, json:POINTER
     #[arg(long, value_name = "RULE", requires = "table")]
     pub(crate) head: Option<String>,
@@ -928,14 +928,30 @@ pub(crate) struct WatchArgs {
     pub(crate) hold_max: Option<usize>,
 }
 
-/// `feeds`.
+/// `feed`.
 #[derive(Args, Debug)]
-pub(crate) struct FeedsArgs {
+pub(crate) struct FeedArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) verb: FeedVerb,
+}
+
+/// What `feed` does.
+#[derive(Subcommand, Debug)]
+pub(crate) enum FeedVerb {
+    /// List the change feeds of a store: how far their consumers are, and what is held for them
+    List(StoreArgs),
+    /// Drop a feed; what is held for it is given back
+    Drop(FeedDropArgs),
+}
+
+/// `feed drop`.
+#[derive(Args, Debug)]
+pub(crate) struct FeedDropArgs {
     /// The directory of the store
     pub(crate) store: PathBuf,
-    /// Drop this one
-    #[arg(long, value_name = "NAME")]
-    pub(crate) drop: Option<String>,
+    /// The name of the feed
+    pub(crate) name: String,
 }
 
 /// `reclaim`.
@@ -1010,11 +1026,17 @@ pub(crate) struct DropArgs {
 
 /// `backup`.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct BackupArgs {
+    /// What to do, if not to add one
+    #[command(subcommand)]
+    pub(crate) verb: Option<BackupVerb>,
     /// The directory of the store
-    pub(crate) store: PathBuf,
+    #[arg(required = true)]
+    pub(crate) store: Option<PathBuf>,
     /// The directory of its backups, outside of the store; made when it is not there
-    pub(crate) place: PathBuf,
+    #[arg(required = true)]
+    pub(crate) place: Option<PathBuf>,
     /// Copy files that could be linked, so that the backup shares nothing with the store
     #[arg(long)]
     pub(crate) copy: bool,
@@ -1033,11 +1055,26 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// `backups`.
+/// What else `backup` does.
+#[derive(Subcommand, Debug)]
+pub(crate) enum BackupVerb {
+    /// List the backups in a directory, and the seqs that each can be restored at
+    List(BackupListArgs),
+}
+
+/// `backup list`.
 #[derive(Args, Debug)]
-pub(crate) struct BackupsArgs {
+pub(crate) struct BackupListArgs {
     /// The directory of the backups
     pub(crate) place: PathBuf,
+}
+
+/// `man`.
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    /// Write a page for the program and one for each verb into this directory [default: print all]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
 }
 
 /// `restore`.
@@ -1114,7 +1151,7 @@ pub(crate) struct BenchArgs {
     pub(crate) kind: String,
     /// Where the values of elliptics lie: segments, files
     #[arg(long, value_name = "PLACE", default_value = "segments")]
-    pub(crate) place: String,
+    pub(crate) value_placement: String,
     /// Size of each value of elliptics [default: 4,000 to 4,800]
     #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
     pub(crate) value_bytes: Option<usize>,

@@ -1,8 +1,8 @@
 //! The verbs, one file each, and the way from the command line to them.
 
 mod aggregate;
+mod backup_list;
 mod backup;
-mod backups;
 mod bench;
 mod check_fold;
 mod count;
@@ -16,7 +16,7 @@ mod dump;
 mod explain;
 mod export;
 mod export_dir;
-mod feeds;
+mod feed;
 mod find;
 mod generate;
 mod get;
@@ -69,7 +69,7 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Runs(args) => runs::run(&args, session),
         Verb::Values(args) => values::run(&args, session),
         Verb::Watch(args) => watch::run(&args, session),
-        Verb::Feeds(args) => feeds::run(&args, session),
+        Verb::Feed(args) => feed::run(&args, session),
         Verb::Reclaim(args) => reclaim::run(&args, session),
         Verb::Compact(args) => compact::run(&args, session),
         Verb::Explain(args) => explain::run(&args, session),
@@ -83,7 +83,6 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Find(args) => find::run(&args, session),
         Verb::Index(args) => index::run(&args, session),
         Verb::Backup(args) => backup::run(&args, session),
-        Verb::Backups(args) => backups::run(&args, session),
         Verb::Restore(args) => restore::run(&args, session),
         Verb::Dump(args) => dump::run(&args, session),
         Verb::Load(args) => load::run(&args, session),
@@ -93,6 +92,6 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Bench(args) => bench::run(&args, session),
         Verb::Shell(args) => shell::run(&args, session),
         Verb::Completions(args) => generate::completions(&args, session),
-        Verb::Man => generate::man(session),
+        Verb::Man(args) => generate::man(&args, session),
     }
 }

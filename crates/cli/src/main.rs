@@ -11,6 +11,7 @@ mod failure;
 mod interrupt;
 mod human;
 mod args;
+mod help;
 mod session;
 mod progress;
 mod keys;
@@ -20,9 +21,6 @@ mod render;
 mod import;
 mod commands;
 
-use clap::Parser;
-
-use args::Cli;
 use exit_code::ExitCode;
 use session::Session;
 
@@ -31,7 +29,7 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(words: std::env::ArgsOs) -> ExitCode {
-    let cli = match Cli::try_parse_from(words) {
+    let cli = match help::parse(words) {
         Ok(cli) => cli,
         Err(error) => return exit_code::of_usage(error),
     };

@@ -136,7 +136,7 @@ pub use folddb_base::{Damage, Error, ErrorKind, Op, OpKind, Piece, Pointer, Resu
 pub use folddb_host::{AppendMode, Host};
 pub use folddb_merge::{ReclaimPlan, ReclaimReason};
 pub use folddb_rules::head::HeadRule;
-pub use folddb_rules::place::ValuesIn;
+pub use folddb_rules::value_placement::ValuePlacement;
 pub use folddb_rules::{
     Datum, Expire, Fold, FoldFailure, IndexRule, Keep, KeyOrder, Outcome, TermRule, Terms, codec, datum,
     folds, law, order, table_rules, terms, time,

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::head::HeadRule;
-use folddb_rules::place::ValuesIn;
 use folddb_rules::table_rules::{Compression, TableRules};
+use folddb_rules::value_placement::ValuePlacement;
 use folddb_rules::{Expire, Fold, IndexRule, Keep};
 
 /// What a table of keys `K` and values `V` means. Begin with [`Rules::sorted`] or [`Rules::hashed`].
@@ -108,9 +108,9 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// Where values separated lie: many in one file, or each in a file of its own. [`ValuesIn::Segments`] by default.
-    pub fn values_in(mut self, place: ValuesIn) -> Self {
-        self.rules = self.rules.values_in(place);
+    /// Where values separated lie: many in one file, or each in a file of its own. [`ValuePlacement::Segments`] by default.
+    pub fn value_placement(mut self, place: ValuePlacement) -> Self {
+        self.rules = self.rules.value_placement(place);
         self
     }
 

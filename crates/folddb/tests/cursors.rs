@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use folddb::{
     AsOf, BackgroundWork, BytesTable, Cursor, ErrorKind, Fold, FoldFailure, Keep, Options, Outcome, Resume,
-    Rules, Store, Table, ValuesIn,
+    Rules, Store, Table, ValuePlacement,
 };
 
 fn options() -> Options {
@@ -199,7 +199,7 @@ fn a_row_that_could_not_be_read_is_the_first_of_what_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.folddb");
     let store = Store::create(&path, options()).unwrap();
-    let rules = || Rules::sorted::<u64, Vec<u8>>().separate(100).values_in(ValuesIn::Files);
+    let rules = || Rules::sorted::<u64, Vec<u8>>().separate(100).value_placement(ValuePlacement::Files);
     let table = store.table("t", rules()).unwrap();
     for key in 0..6u64 {
         table.put(&key, &vec![key as u8; 5000]).unwrap();

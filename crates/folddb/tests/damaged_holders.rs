@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use folddb::{BackgroundJob, BackgroundWork, ErrorKind, Options, Rules, Store, ValuesIn};
+use folddb::{BackgroundJob, BackgroundWork, ErrorKind, Options, Rules, Store, ValuePlacement};
 
 fn options() -> Options {
     Options::default()
@@ -107,7 +107,13 @@ fn reclaim_that_meets_a_damaged_part_leaves_values_alone_and_writes_go_on() {
 
 #[test]
 fn so_it_is_with_values_in_files_of_their_own() {
-    assert!(flip(Rules::sorted::<u64, Vec<u8>>().separate(512).values_in(ValuesIn::Files), "part", 32) > 0);
+    assert!(
+        flip(
+            Rules::sorted::<u64, Vec<u8>>().separate(512).value_placement(ValuePlacement::Files),
+            "part",
+            32
+        ) > 0
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use folddb::{
     BackgroundWork, Durability, ErrorKind, Expire, Feed, FeedChange, FeedEvent, FeedOptions, Fold,
-    FoldFailure, Keep, Lifetime, Options, Outcome, Rules, Store, Table, ValuesIn, WriteOp,
+    FoldFailure, Keep, Lifetime, Options, Outcome, Rules, Store, Table, ValuePlacement, WriteOp,
 };
 use folddb_rules::order::CustomOrder;
 
@@ -437,7 +437,7 @@ fn a_batch_that_could_not_be_read_is_the_next_one() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
-    let rules = Rules::sorted::<u64, Vec<u8>>().separate(100).values_in(ValuesIn::Files);
+    let rules = Rules::sorted::<u64, Vec<u8>>().separate(100).value_placement(ValuePlacement::Files);
     let table = store.table("texts", rules).unwrap();
     let mut feed = store.feed("f", FeedOptions::default()).unwrap();
     let mut replica = Replica::default();

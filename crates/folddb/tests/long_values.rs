@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
-use folddb::{BackgroundWork, ErrorKind, Locate, Options, Rules, Store, Table, ValuesIn, WriteOp};
+use folddb::{BackgroundWork, ErrorKind, Locate, Options, Rules, Store, Table, ValuePlacement, WriteOp};
 
 /// Four pieces are held of a value: what is longer than 4 KiB is a long one.
 fn options() -> Options {
@@ -18,11 +18,11 @@ fn options() -> Options {
         .background(BackgroundWork::Manual)
 }
 
-fn rules(place: ValuesIn) -> Rules<u64, Vec<u8>> {
-    Rules::hashed().values_in(place)
+fn rules(place: ValuePlacement) -> Rules<u64, Vec<u8>> {
+    Rules::hashed().value_placement(place)
 }
 
-fn blobs(store: &Store, place: ValuesIn) -> Table<u64, Vec<u8>> {
+fn blobs(store: &Store, place: ValuePlacement) -> Table<u64, Vec<u8>> {
     store.table("blobs", rules(place)).unwrap()
 }
 
@@ -75,7 +75,7 @@ fn entries(path: &Path, ending: &str) -> Vec<PathBuf> {
 
 #[test]
 fn a_long_value_is_one_record_in_a_file_of_its_own_and_goes_when_it_is_dead() {
-    for place in [ValuesIn::Segments, ValuesIn::Files] {
+    for place in [ValuePlacement::Segments, ValuePlacement::Files] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");
         let mut store = Store::create(&path, options()).unwrap();
@@ -143,7 +143,7 @@ fn who_seeks_and_who_locates_finds_it_in_one_file_and_a_snapshot_keeps_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
-    let table = blobs(&store, ValuesIn::Segments);
+    let table = blobs(&store, ValuePlacement::Segments);
     let value = blob(1, 1, 17 << 20);
     stream(&store, WriteOp::Put, 1, &value);
     let past = store.snapshot();
@@ -179,7 +179,7 @@ fn what_is_not_finished_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
-    let table = blobs(&store, ValuesIn::Segments);
+    let table = blobs(&store, ValuePlacement::Segments);
     let mut writer = table.writer(&1).unwrap();
     writer.write_all(&[1; 50_000]).unwrap();
     assert_eq!(entries(&path, "values").len(), 1);
@@ -190,7 +190,7 @@ fn what_is_not_finished_leaves_nothing() {
 /// A store in which the last value of a key is long, or short after a long one, by the parity of the key.
 fn mixed(path: &Path, long_bytes: usize) -> Vec<Vec<u8>> {
     let store = Store::create(path, options()).unwrap();
-    let table = blobs(&store, ValuesIn::Segments);
+    let table = blobs(&store, ValuePlacement::Segments);
     let last = |key: u64| {
         let (long, short) = (blob(key, 1, long_bytes), blob(key, 2, 300));
         table.put(&key, &short).unwrap();
@@ -216,7 +216,7 @@ fn backups_dumps_and_repair_have_it_also_where_the_index_is_lost() {
         let has_all = |path: &Path| {
             whole(path);
             let store = Store::open(path, options()).unwrap();
-            let table = blobs(&store, ValuesIn::Segments);
+            let table = blobs(&store, ValuePlacement::Segments);
             (0..).zip(&values).for_each(|(key, value)| check(&table, key, Some(value)));
         };
         let (backups, again) = (dir.path().join("backups"), dir.path().join("again"));
@@ -252,7 +252,7 @@ fn the_later_of_two_values_is_found_without_the_index_though_the_earlier_is_ther
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
-    let table = blobs(&store, ValuesIn::Segments);
+    let table = blobs(&store, ValuePlacement::Segments);
     table.put(&1, &blob(1, 1, 300)).unwrap();
     stream(&store, WriteOp::Put, 1, &blob(1, 2, 9_000));
     let past = store.snapshot(); // so the long one stays
@@ -265,7 +265,7 @@ fn the_later_of_two_values_is_found_without_the_index_though_the_earlier_is_ther
     let mended = dir.path().join("mended");
     Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
     let store = Store::open(&mended, options()).unwrap();
-    check(&blobs(&store, ValuesIn::Segments), 1, Some(&blob(1, 3, 300)));
+    check(&blobs(&store, ValuePlacement::Segments), 1, Some(&blob(1, 3, 300)));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn damage_of_it_is_told_before_any_byte_is_handed_out() {
     bytes[at] ^= 1;
     std::fs::write(&value_file, bytes).unwrap();
     let store = Store::open(&path, options()).unwrap();
-    let table = blobs(&store, ValuesIn::Segments);
+    let table = blobs(&store, ValuePlacement::Segments);
     let name = value_file.file_name().unwrap().to_str().unwrap().to_owned();
     let told = |error: folddb::Error| {
         assert!(error.kind() == ErrorKind::Corruption && error.message().contains(&name), "{error}")
@@ -300,7 +300,7 @@ fn damage_of_it_is_told_before_any_byte_is_handed_out() {
 fn short_and_long_values_in_turn_take_no_more_of_the_disk_than_they_are() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options().value_segment_bytes(2 << 20)).unwrap();
-    let table = blobs(&store, ValuesIn::Segments);
+    let table = blobs(&store, ValuePlacement::Segments);
     let rounds = 24;
     for round in 0..rounds {
         table.put(&(1000 + round), &blob(round, 0, 200)).unwrap();

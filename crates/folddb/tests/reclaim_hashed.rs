@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use folddb::maintenance::RepairOptions;
 use folddb::{
-    BackgroundJob, BackgroundWork, BackupOptions, Options, RestoreOptions, Rules, Store, Table, ValuesIn,
+    BackgroundJob, BackgroundWork, BackupOptions, Options, RestoreOptions, Rules, Store, Table,
+    ValuePlacement,
 };
 
 const KEYS: u64 = 300;
@@ -243,9 +244,9 @@ fn relocated_values_whose_footer_is_lost_are_salvaged_also_by_an_older_list_and_
 }
 
 /// A store whose manifest is lost, and a backup of it from before every third key was put anew, and `KEYS` more.
-fn put_since(path: &Path, values_in: ValuesIn, moves: bool) -> PathBuf {
+fn put_since(path: &Path, value_placement: ValuePlacement, moves: bool) -> PathBuf {
     let store = Store::create(path, options()).unwrap();
-    let rules = || Rules::hashed::<u64, Vec<u8>>().values_in(values_in);
+    let rules = || Rules::hashed::<u64, Vec<u8>>().value_placement(value_placement);
     let table = store.table("blobs", rules()).unwrap();
     (0..KEYS).for_each(|key| assert!(table.put(&key, &blob(key, 0)).is_ok()));
     let place = path.with_file_name("backups");
@@ -276,19 +277,20 @@ fn put_since(path: &Path, values_in: ValuesIn, moves: bool) -> PathBuf {
 
 #[test]
 fn values_that_were_put_since_an_older_list_are_found_by_repair() {
-    for (values_in, moves) in
-        [(ValuesIn::Segments, false), (ValuesIn::Segments, true), (ValuesIn::Files, false)]
+    for (value_placement, moves) in
+        [(ValuePlacement::Segments, false), (ValuePlacement::Segments, true), (ValuePlacement::Files, false)]
     {
         let dir = tempfile::tempdir().unwrap();
         let (path, to) = (dir.path().join("store"), dir.path().join("mended"));
-        let backup = put_since(&path, values_in, moves);
+        let backup = put_since(&path, value_placement, moves);
         let how = RepairOptions::default().list_from(Some(backup));
         let report = Store::repair(&path, &to, &how, &options(), |_, _| {}).unwrap();
         assert!(report.verified.is_clean(), "{report:?}");
         let is_told = |one: &folddb::maintenance::Finding| one.what.contains("the list does not have it");
         assert!(report.findings.iter().any(is_told), "{:?}", report.findings);
         let store = Store::open(&to, options()).unwrap();
-        let table = store.table("blobs", Rules::hashed::<u64, Vec<u8>>().values_in(values_in)).unwrap();
+        let table =
+            store.table("blobs", Rules::hashed::<u64, Vec<u8>>().value_placement(value_placement)).unwrap();
         for key in 0..2 * KEYS {
             let round = match (key < KEYS, key.is_multiple_of(3)) {
                 (true, is_third) => u64::from(is_third),
@@ -300,7 +302,10 @@ fn values_that_were_put_since_an_older_list_are_found_by_repair() {
                     }
                 }
             };
-            assert!(table.get(&key).unwrap() == Some(blob(key, round)), "key {key}: {values_in:?}, {moves}");
+            assert!(
+                table.get(&key).unwrap() == Some(blob(key, round)),
+                "key {key}: {value_placement:?}, {moves}"
+            );
         }
         drop(table);
         store.close().unwrap();
@@ -312,7 +317,7 @@ fn values_that_were_put_since_an_older_list_are_found_by_repair() {
 fn a_segment_that_no_list_has_and_whose_header_is_damaged_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let (path, to) = (dir.path().join("store"), dir.path().join("mended"));
-    let backup = put_since(&path, ValuesIn::Segments, false);
+    let backup = put_since(&path, ValuePlacement::Segments, false);
     let newest = files(&path, ".values").pop().unwrap();
     let mut bytes = std::fs::read(&newest).unwrap();
     bytes[20] ^= 1;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use folddb::{
-    BackgroundJob, BackgroundWork, BytesTable, Locate, Located, Options, Rules, Snapshot, Store, ValueReader,
-    ValuesIn, WriteOp,
+    BackgroundJob, BackgroundWork, BytesTable, Locate, Located, Options, Rules, Snapshot, Store,
+    ValuePlacement, ValueReader, WriteOp,
 };
 
 const PIECE: usize = 16 << 10;
@@ -36,7 +36,7 @@ fn tables(store: &Store) -> [BytesTable; 4] {
     [
         table("long", sorted()),
         table("joined", joined),
-        table("objects", sorted().values_in(ValuesIn::Files)),
+        table("objects", sorted().value_placement(ValuePlacement::Files)),
         table("hashed", Rules::hashed::<u64, Vec<u8>>()),
     ]
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use folddb::maintenance::RepairOptions;
 use folddb::{
-    BackgroundWork, BackupOptions, ErrorKind, Options, RestoreOptions, Rules, Store, Table, ValuesIn,
+    BackgroundWork, BackupOptions, ErrorKind, Options, RestoreOptions, Rules, Store, Table, ValuePlacement,
 };
 
 const KEYS: u64 = 300;
@@ -23,11 +23,16 @@ fn options() -> Options {
 }
 
 fn hashed(store: &Store) -> Table<u64, Vec<u8>> {
-    store.table("hashed", Rules::hashed::<u64, Vec<u8>>().values_in(ValuesIn::Files)).unwrap()
+    store.table("hashed", Rules::hashed::<u64, Vec<u8>>().value_placement(ValuePlacement::Files)).unwrap()
 }
 
 fn sorted(store: &Store) -> Table<u64, Vec<u8>> {
-    store.table("sorted", Rules::sorted::<u64, Vec<u8>>().separate(1024).values_in(ValuesIn::Files)).unwrap()
+    store
+        .table(
+            "sorted",
+            Rules::sorted::<u64, Vec<u8>>().separate(1024).value_placement(ValuePlacement::Files),
+        )
+        .unwrap()
 }
 
 fn blob(key: u64, round: u64) -> Vec<u8> {
@@ -228,11 +233,11 @@ fn the_rule_is_refused_where_no_value_is_separated_and_comes_back_with_the_table
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
-    let inline = Rules::sorted::<u64, Vec<u8>>().values_in(ValuesIn::Files);
+    let inline = Rules::sorted::<u64, Vec<u8>>().value_placement(ValuePlacement::Files);
     assert_eq!(store.table("inline", inline).err().unwrap().kind(), ErrorKind::InvalidInput);
     fill(&hashed(&store), 0);
     store.close().unwrap();
     let store = Store::open(&path, options()).unwrap();
     let table = store.bytes_table("hashed").unwrap();
-    assert_eq!(table.rules().rules.values_in, ValuesIn::Files);
+    assert_eq!(table.rules().rules.value_placement, ValuePlacement::Files);
 }

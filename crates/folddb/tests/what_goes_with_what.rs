@@ -23,7 +23,7 @@ use folddb::limits::VALUE_BYTES_MAX;
 use folddb::table_rules::{TableKind, TableRules};
 use folddb::{
     AsOf, BackgroundWork, BytesTable, Durability, Error, ErrorKind, Expire, FeedOptions, Host, IndexRule,
-    Keep, Lifetime, LoadOptions, Locate, Options, Result, Resume, Store, ValuesIn, WriteOp,
+    Keep, Lifetime, LoadOptions, Locate, Options, Result, Resume, Store, ValuePlacement, WriteOp,
 };
 use folddb_host::clock::Clock;
 use moved::Moved;
@@ -45,8 +45,8 @@ fn choices(kind: TableKind) -> Vec<Choice> {
         _ => default("place", "values in the value log", |rules| rules),
     };
     let in_files: fn(TableRules) -> TableRules = match kind {
-        TableKind::Sorted => |rules| rules.separate(Some(4096)).values_in(ValuesIn::Files),
-        _ => |rules| rules.values_in(ValuesIn::Files),
+        TableKind::Sorted => |rules| rules.separate(Some(4096)).value_placement(ValuePlacement::Files),
+        _ => |rules| rules.value_placement(ValuePlacement::Files),
     };
     vec![
         default("value", "bytes", |rules| rules.value(ValueCodec::Bytes)),
@@ -55,7 +55,7 @@ fn choices(kind: TableKind) -> Vec<Choice> {
         choice("value", "any other fold", |rules| rules.fold("min:bytes")),
         place,
         choice("place", "`separate`", |rules| rules.separate(Some(4096))),
-        choice("place", "`place=files`", in_files),
+        choice("place", "`value_placement=files`", in_files),
         default("keep", "`keep=latest`", |rules| rules),
         choice("keep", "`keep=versions:N`", |rules| rules.keep(Keep::Versions(3))),
         choice("keep", "`keep=window:TIME`", |rules| rules.keep(Keep::Window(3_600_000))),

@@ -19,7 +19,7 @@ pub mod folds;
 pub mod codec;
 pub mod law;
 pub mod head;
-pub mod place;
+pub mod value_placement;
 pub mod terms;
 pub mod table_rules;
 mod fit;

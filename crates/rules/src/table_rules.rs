@@ -23,7 +23,7 @@
 //!   kind=sorted                  sorted hashed
 //!   log=forever                  its log is kept, so that its runs can be made anew; only when given
 //!   order=bytewise
-//!   place=files                  where separated values lie: segments files; only when given
+//!   value_placement=files        where separated values lie: segments files; only when given
 //!   separate=2048                values from so many bytes on are separated; only when given
 //!   short_circuit=never          as delete
 //!   summaries=on                 blocks of the bottom run say what they come to; only when given
@@ -45,9 +45,9 @@ use crate::fold::Fold;
 use crate::folds;
 use crate::head::{HeadFunction, HeadRule, Heads};
 use crate::order::{CustomOrder, KeyOrder};
-use crate::place::ValuesIn;
 use crate::terms::{IndexRule, TermFunction};
 use crate::time::{Expire, Keep};
+use crate::value_placement::ValuePlacement;
 
 const FIRST_LINE: &str = "rules 1";
 
@@ -96,7 +96,7 @@ pub struct TableRules {
     /// Values of so many bytes and more are separated, in the value log; without it none does.
     pub separate: Option<u32>,
     /// Where values separated lie.
-    pub values_in: ValuesIn,
+    pub value_placement: ValuePlacement,
     /// What of a value is its head, which the index keeps of separated values.
     pub head: HeadRule,
     /// How much of the past is kept.
@@ -187,7 +187,7 @@ impl TableRules {
             compression: Compression::None,
             filter_bits: 10,
             separate: None,
-            values_in: ValuesIn::Segments,
+            value_placement: ValuePlacement::Segments,
             head: HeadRule::None,
             keep: Keep::Latest,
             expire: Expire::Never,
@@ -290,8 +290,8 @@ impl TableRules {
     }
 
     /// Separated values lie here.
-    pub fn values_in(mut self, place: ValuesIn) -> TableRules {
-        self.values_in = place;
+    pub fn value_placement(mut self, place: ValuePlacement) -> TableRules {
+        self.value_placement = place;
         self
     }
 
@@ -468,8 +468,8 @@ impl TableRules {
             put("log", "forever");
         }
         put("order", &self.order);
-        if self.values_in != ValuesIn::Segments {
-            put("place", self.values_in.name());
+        if self.value_placement != ValuePlacement::Segments {
+            put("value_placement", self.value_placement.name());
         }
         if let Some(bytes) = self.separate {
             put("separate", &bytes.to_string());
@@ -513,7 +513,10 @@ impl TableRules {
         fields.take("compression", Compression::parse, &mut rules.compression)?;
         fields.take("filter_bits", |number| number.parse().ok(), &mut rules.filter_bits)?;
         fields.take("separate", |number| number.parse().ok().map(Some), &mut rules.separate)?;
-        fields.take("place", ValuesIn::parse, &mut rules.values_in)?;
+        fields.take("place", ValuePlacement::parse, &mut rules.value_placement)?; // the word of older versions
+        fields.take("value_placement", ValuePlacement::parse, &mut rules.value_placement)?; // the word of older versions
+        fields.take("value_placement", ValuePlacement::parse, &mut rules.value_placement)?; // the word of older versions
+        fields.take("value_placement", ValuePlacement::parse, &mut rules.value_placement)?;
         fields.take("head", HeadRule::parse, &mut rules.head)?;
         fields.take("keep", Keep::parse, &mut rules.keep)?;
         fields.take("expire", Expire::parse, &mut rules.expire)?;
@@ -752,9 +755,9 @@ impl TableRules {
 
     fn check_separation(&self, bound: &BoundRules) -> Result<(), Error> {
         let keeps_all_inline = self.kind == TableKind::Sorted && self.separate.is_none();
-        if keeps_all_inline && self.values_in == ValuesIn::Files {
+        if keeps_all_inline && self.value_placement == ValuePlacement::Files {
             return Err(Error::invalid(
-                "place=files is given, but no value of the table is separated: give `separate` too, or make it hashed",
+                "value_placement=files is given, but no value of the table is separated: give `separate` too, or make it hashed",
             ));
         }
         let Some(bytes) = self.separate else { return Ok(()) };

@@ -12,7 +12,7 @@ use folddb::codec::KeyCodec;
 use folddb::codec::tuple::Element;
 use folddb::order::CustomOrder;
 use folddb::table_rules::{Compression, TableKind, TableRules};
-use folddb::{Expire, Fold, FoldFailure, IndexRule, Keep, Lifetime, Options, Outcome, Terms, ValuesIn};
+use folddb::{Expire, Fold, FoldFailure, IndexRule, Keep, Lifetime, Options, Outcome, Terms, ValuePlacement};
 
 /// How the values of a table fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,8 @@ impl Shape {
             _ => rules,
         };
         let has_separated = rules.separate.is_some() || self.order == Order::Hashed;
-        let rules = if self.in_files && has_separated { rules.values_in(ValuesIn::Files) } else { rules };
+        let rules =
+            if self.in_files && has_separated { rules.value_placement(ValuePlacement::Files) } else { rules };
         match self.kind {
             Kind::Replace => rules,
             Kind::First => rules.fold("first"),

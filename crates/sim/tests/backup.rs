@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use folddb::{
     BackgroundWork, BackupOptions, BackupReport, Durability, ErrorKind, Host, Options, RestoreOptions, Rules,
-    Seq, Store, Table, ValuesIn, WriteOp,
+    Seq, Store, Table, ValuePlacement, WriteOp,
 };
 use folddb_base::FileNumber;
 use folddb_base::checksum::hash64;
@@ -561,7 +561,8 @@ fn a_backup_that_lacks_a_value_is_refused_though_its_list_does_not_miss_it() {
     let store = Store::create(place.path("store"), options()).expect("a store");
     let rules = [Rules::hashed(), Rules::sorted().separate(512)];
     let names = ["hashed", "sorted"].into_iter();
-    let tables = names.zip(rules).map(|(name, rules)| store.table(name, rules.values_in(ValuesIn::Files)));
+    let tables =
+        names.zip(rules).map(|(name, rules)| store.table(name, rules.value_placement(ValuePlacement::Files)));
     let tables: Vec<Table<u64, Vec<u8>>> = tables.map(|table| table.expect("a table")).collect();
     for (key, is_flushed) in [(1, true), (2, false)] {
         for table in &tables {

@@ -8,7 +8,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, ValuesIn};
+use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, ValuePlacement};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, put_head};
 use folddb_sim::numbered::Numbered;
 
@@ -287,7 +287,7 @@ fn a_damaged_length_of_a_value_is_named_before_anything_is_made_of_it() {
     let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let dir = temp.path().join("store");
     let store = Store::create(&dir, options()).expect("a store");
-    let rules = || Rules::hashed().values_in(ValuesIn::Files);
+    let rules = || Rules::hashed().value_placement(ValuePlacement::Files);
     let table: Table<u64, Vec<u8>> = store.table("files", rules()).expect("a table");
     table.put(&1, &vec![1; 2000]).expect("it is written");
     let mut writer = table.writer(&2).expect("a stream");

@@ -6,7 +6,9 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{BackgroundJob, Durability, FeedEvent, FeedOptions, Options, Rules, Store, Table, ValuesIn};
+use folddb::{
+    BackgroundJob, Durability, FeedEvent, FeedOptions, Options, Rules, Store, Table, ValuePlacement,
+};
 use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 
@@ -33,12 +35,12 @@ fn open(disk: &SimDisk) -> Store {
     small_store::open(disk, options(disk))
 }
 
-fn sorted(store: &Store, place: ValuesIn) -> Blobs {
-    store.table("sorted", Rules::sorted::<u64, Vec<u8>>().separate(256).values_in(place)).unwrap()
+fn sorted(store: &Store, place: ValuePlacement) -> Blobs {
+    store.table("sorted", Rules::sorted::<u64, Vec<u8>>().separate(256).value_placement(place)).unwrap()
 }
 
-fn hashed(store: &Store, place: ValuesIn) -> Blobs {
-    store.table("hashed", Rules::hashed::<u64, Vec<u8>>().values_in(place)).unwrap()
+fn hashed(store: &Store, place: ValuePlacement) -> Blobs {
+    store.table("hashed", Rules::hashed::<u64, Vec<u8>>().value_placement(place)).unwrap()
 }
 
 fn sums(store: &Store) -> Table<u64, u64> {
@@ -80,7 +82,7 @@ fn after_cuts(disk: &SimDisk, mut judge: impl FnMut(&SimDisk, &Store)) {
 fn what_has_moved_is_durable_before_what_it_lay_in_goes() {
     let disk = SimDisk::new(1);
     let store = create(&disk);
-    let tables = [sorted(&store, ValuesIn::Segments), hashed(&store, ValuesIn::Segments)];
+    let tables = [sorted(&store, ValuePlacement::Segments), hashed(&store, ValuePlacement::Segments)];
     let changes = |key: u64| !key.is_multiple_of(4);
     for table in &tables {
         write(table, 0, Durability::Sync, |_| true);
@@ -91,14 +93,14 @@ fn what_has_moved_is_durable_before_what_it_lay_in_goes() {
     assert!(store.reclaim(|_| {}).unwrap().plans > 0, "something moves");
     let expected: Vec<u64> = (0..KEYS).map(|key| u64::from(changes(key))).collect();
     after_cuts(&disk, |left, store| {
-        for table in [sorted(store, ValuesIn::Segments), hashed(store, ValuesIn::Segments)] {
+        for table in [sorted(store, ValuePlacement::Segments), hashed(store, ValuePlacement::Segments)] {
             assert_eq!(rounds(&table, 1), expected, "{}", left.diary(40));
         }
     });
 }
 
 /// What was replaced without being durable goes from the disk, by itself or with all that lay beside it: what replaced it is durable then.
-fn replaced_values_go(place: ValuesIn, work: BackgroundJob, changes: impl Fn(u64) -> bool) {
+fn replaced_values_go(place: ValuePlacement, work: BackgroundJob, changes: impl Fn(u64) -> bool) {
     let disk = SimDisk::new(2);
     let store = create(&disk);
     let table = hashed(&store, place);
@@ -126,37 +128,37 @@ fn replaced_values_go(place: ValuesIn, work: BackgroundJob, changes: impl Fn(u64
     });
 }
 
-fn filler(store: &Store, place: ValuesIn) -> Blobs {
-    store.table("filler", Rules::hashed::<u64, Vec<u8>>().values_in(place)).unwrap()
+fn filler(store: &Store, place: ValuePlacement) -> Blobs {
+    store.table("filler", Rules::hashed::<u64, Vec<u8>>().value_placement(place)).unwrap()
 }
 
 #[test]
 fn what_replaced_a_value_is_durable_before_that_is_left_behind() {
-    replaced_values_go(ValuesIn::Segments, BackgroundJob::Reclaim, |key| !key.is_multiple_of(4));
+    replaced_values_go(ValuePlacement::Segments, BackgroundJob::Reclaim, |key| !key.is_multiple_of(4));
 }
 
 #[test]
 fn what_replaced_a_value_is_durable_before_its_segment_goes() {
-    replaced_values_go(ValuesIn::Segments, BackgroundJob::Flush, |_| true);
+    replaced_values_go(ValuePlacement::Segments, BackgroundJob::Flush, |_| true);
 }
 
 #[test]
 fn what_replaced_a_value_is_durable_before_its_file_goes() {
-    replaced_values_go(ValuesIn::Files, BackgroundJob::Reclaim, |key| !key.is_multiple_of(4));
+    replaced_values_go(ValuePlacement::Files, BackgroundJob::Reclaim, |key| !key.is_multiple_of(4));
 }
 
 #[test]
 fn a_synced_value_in_a_file_of_its_own_is_there() {
     let disk = SimDisk::new(3);
     let store = create(&disk);
-    let tables = [sorted(&store, ValuesIn::Files), hashed(&store, ValuesIn::Files)];
+    let tables = [sorted(&store, ValuePlacement::Files), hashed(&store, ValuePlacement::Files)];
     for round in 0..3 {
         tables.iter().for_each(|table| write(table, round, Durability::Sync, |_| true));
         if round == 1 {
             store.flush().unwrap();
         }
         after_cuts(&disk, |left, store| {
-            for table in [sorted(store, ValuesIn::Files), hashed(store, ValuesIn::Files)] {
+            for table in [sorted(store, ValuePlacement::Files), hashed(store, ValuePlacement::Files)] {
                 assert_eq!(rounds(&table, round), [round; KEYS as usize], "{}", left.diary(40));
             }
         });
@@ -166,7 +168,7 @@ fn a_synced_value_in_a_file_of_its_own_is_there() {
 /// Streamed, longer than what is held of a stream; the last one is not synced, and so there or not, but never in part.
 #[test]
 fn a_long_value_of_a_hashed_table_is_there() {
-    for place in [ValuesIn::Segments, ValuesIn::Files] {
+    for place in [ValuePlacement::Segments, ValuePlacement::Files] {
         let disk = SimDisk::new(7);
         let store = Store::create(SimDisk::store_dir(), options(&disk).stream_piece_bytes(1 << 10)).unwrap();
         let table = hashed(&store, place);
@@ -191,7 +193,7 @@ fn a_long_value_of_a_hashed_table_is_there() {
 fn a_batch_over_a_hashed_table_and_a_sorted_one_is_whole_when_the_index_is_saved() {
     let disk = SimDisk::new(4);
     let store = create_with_large_segments(&disk);
-    let (table, sums) = (hashed(&store, ValuesIn::Segments), sums(&store));
+    let (table, sums) = (hashed(&store, ValuePlacement::Segments), sums(&store));
     let put = |key: u64, round: u64| {
         let mut batch = store.batch();
         batch.put(&table, &key, &blob(key, round)).fold(&sums, &key, &1);
@@ -204,7 +206,7 @@ fn a_batch_over_a_hashed_table_and_a_sorted_one_is_whole_when_the_index_is_saved
         (0..KEYS).for_each(|key| put(key, round));
         let step = store.background_step_of(BackgroundJob::Flush).unwrap();
         after_cuts(&disk, |left, store| {
-            let (table, sums) = (hashed(store, ValuesIn::Segments), self::sums(store));
+            let (table, sums) = (hashed(store, ValuePlacement::Segments), self::sums(store));
             for key in 0..KEYS {
                 let value = table.get(&key).unwrap();
                 let written = (0..=round).find(|round| value.as_ref() == Some(&blob(key, *round)));
@@ -220,7 +222,7 @@ fn a_batch_over_a_hashed_table_and_a_sorted_one_is_whole_when_the_index_is_saved
 fn the_log_is_kept_while_an_index_that_needs_it_is_being_saved() {
     let disk = SimDisk::new(5);
     let store = create(&disk);
-    let (table, sums) = (hashed(&store, ValuesIn::Segments), sums(&store));
+    let (table, sums) = (hashed(&store, ValuePlacement::Segments), sums(&store));
     for round in 0..3u64 {
         write(&table, round, Durability::Sync, |_| true);
         store.background_step_of(BackgroundJob::Seal).unwrap();
@@ -229,7 +231,7 @@ fn the_log_is_kept_while_an_index_that_needs_it_is_being_saved() {
             sums.clone().with_durability(Durability::Sync).fold(&1, &1).unwrap();
             let step = store.background_step_of(BackgroundJob::Flush).unwrap();
             after_cuts(&disk, |left, store| {
-                let found = rounds(&hashed(store, ValuesIn::Segments), round);
+                let found = rounds(&hashed(store, ValuePlacement::Segments), round);
                 assert_eq!(found, [round; KEYS as usize], "after {step:?}\n{}", left.diary(40));
             });
             if step.is_none() {
@@ -261,7 +263,7 @@ fn ops_of(store: &Store) -> usize {
 fn what_a_feed_has_still_to_give_is_durable_before_it_is_in_runs_only() {
     let disk = SimDisk::new(6);
     let store = create_with_large_segments(&disk);
-    let table = sorted(&store, ValuesIn::Segments);
+    let table = sorted(&store, ValuePlacement::Segments);
     drop(store.feed("all", FeedOptions { from_now: true, ..FeedOptions::default() }).unwrap());
     for round in 0..2 {
         write(&table, round, Durability::Process, |_| true);

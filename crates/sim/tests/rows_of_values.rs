@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use folddb::{
     BackgroundWork, Durability, Expire, HeadRule, Keep, Lifetime, Locate, Options, Rules, Store, Table,
-    ValuesIn,
+    ValuePlacement,
 };
 use folddb_host::resident::Resident;
 use folddb_sim::chance::Seeded;
@@ -512,9 +512,9 @@ fn elliptics_backend_by_option() {
     let store = place.create(manual());
     let kinds: [(&str, Rules<u64, Vec<u8>>); 4] = [
         ("blobs", Rules::hashed()),
-        ("files", Rules::hashed().values_in(ValuesIn::Files)),
+        ("files", Rules::hashed().value_placement(ValuePlacement::Files)),
         ("sorted", rules()),
-        ("sorted-files", rules().values_in(ValuesIn::Files)),
+        ("sorted-files", rules().value_placement(ValuePlacement::Files)),
     ];
     let tables: Vec<Blobs> =
         kinds.into_iter().map(|(name, rules)| store.table(name, rules).expect("a table")).collect();
@@ -534,7 +534,7 @@ fn elliptics_backend_by_option() {
 #[test]
 fn elliptics_removal_and_compaction_started_from_outside() {
     let (sorted, hashed) = (rules, Rules::hashed::<u64, Vec<u8>>);
-    let in_files = [sorted(), hashed()].map(|rules| rules.values_in(ValuesIn::Files));
+    let in_files = [sorted(), hashed()].map(|rules| rules.value_placement(ValuePlacement::Files));
     for rules in [sorted(), hashed()].into_iter().chain(in_files) {
         let place = Place::new();
         let store = place.create(manual().value_segment_bytes(256 << 10));

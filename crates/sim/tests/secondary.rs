@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use folddb::{
     BackgroundWork, BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Rules, Store, Table,
-    ValuesIn,
+    ValuePlacement,
 };
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::{Call, Fault};
@@ -46,7 +46,7 @@ fn separated(store: &Store) -> Blobs {
 }
 
 fn in_files(store: &Store) -> Blobs {
-    store.table("files", Rules::hashed().values_in(ValuesIn::Files)).unwrap()
+    store.table("files", Rules::hashed().value_placement(ValuePlacement::Files)).unwrap()
 }
 
 fn blob(key: u64, round: u64) -> Vec<u8> {
@@ -334,7 +334,7 @@ impl Renewed {
 const DISTURBED_MAX: u64 = 40;
 
 fn sorted_in_files() -> Rules<u64, Vec<u8>> {
-    Rules::sorted().separate(512).values_in(ValuesIn::Files)
+    Rules::sorted().separate(512).value_placement(ValuePlacement::Files)
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use folddb::{
     BackgroundWork, Durability, ErrorKind, FeedEvent, FeedOptions, FeedPosition, Options, Rules,
-    SecondaryFeed, Store, Table, ValuesIn,
+    SecondaryFeed, Store, Table, ValuePlacement,
 };
 use folddb_sim::faulty_files::{Call, Fault};
 use folddb_sim::numbered::Numbered;
@@ -38,7 +38,7 @@ fn tables(store: &Store) -> [Blobs; 4] {
         ("inline", Rules::sorted()),
         ("separated", Rules::sorted().separate(1024)),
         ("hashed", Rules::hashed()),
-        ("files", Rules::hashed().values_in(ValuesIn::Files)),
+        ("files", Rules::hashed().value_placement(ValuePlacement::Files)),
     ];
     rules.map(|(name, rules)| store.table(name, rules).expect("a table"))
 }
@@ -103,7 +103,7 @@ fn write(store: &Store, round: u64) {
 
 fn tend(store: &Store, round: u64) {
     if round.is_multiple_of(2) {
-        while store.background_step().expect("upkeep").is_some() {}
+        while store.background_step().expect("background work").is_some() {}
     }
     if round.is_multiple_of(3) {
         store.flush().expect("a flush");
@@ -202,7 +202,7 @@ fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
     for round in 1..40 {
         write(&store, 4 * round);
         store.flush().expect("a flush");
-        while store.background_step().expect("upkeep").is_some() {}
+        while store.background_step().expect("background work").is_some() {}
     }
     for _ in 0..2 {
         said(lost.poll().map(drop), ErrorKind::FeedLost, ["budget", "--hold-max"]);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb::maintenance::{RepairOptions, RepairReport};
-use folddb::{BackgroundWork, Host, Options, Rules, Store, Table, ValuesIn};
+use folddb::{BackgroundWork, Host, Options, Rules, Store, Table, ValuePlacement};
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 
 const KEYS: u64 = 60;
@@ -25,7 +25,7 @@ fn tables(store: &Store) -> [Table<u64, Vec<u8>>; 3] {
     let sorted = || Rules::sorted::<u64, Vec<u8>>().separate(1024);
     [
         ("sorted", sorted()),
-        ("objects", sorted().values_in(ValuesIn::Files)),
+        ("objects", sorted().value_placement(ValuePlacement::Files)),
         ("hashed", Rules::hashed::<u64, Vec<u8>>()),
     ]
     .map(|(name, rules)| store.table(name, rules).expect("a table"))

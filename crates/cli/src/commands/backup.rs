@@ -1,16 +1,24 @@
-//! `folddb backup STORE PLACE`: adds a backup to a directory of them. The store is opened for reading: nothing in it changes.
+//! `folddb backup STORE PLACE`: adds a backup to a directory of them. The store is opened for reading: nothing in
+//! it changes. `folddb backup list PLACE` is in `backup_list.rs`.
 
 use folddb::{BackupOptions, BackupReport, Moved};
 use serde_json::{Value, json};
 
-use crate::args::BackupArgs;
+use crate::args::{BackupArgs, BackupVerb};
+use crate::commands::backup_list;
 use crate::failure::Failure;
 use crate::human;
 use crate::progress;
 use crate::session::Session;
 
 pub(crate) fn run(args: &BackupArgs, session: &mut Session) -> Result<(), Failure> {
-    let store = session.read(&args.store)?;
+    if let Some(BackupVerb::List(of)) = &args.verb {
+        return backup_list::run(of, session);
+    }
+    let (Some(store), Some(place)) = (&args.store, &args.place) else {
+        return Err(Failure::Usage("name a store and the directory of its backups".to_owned()));
+    };
+    let store = session.read(store)?;
     let bar = progress::bytes_bar(Some(0), "backing up");
     let told = {
         let bar = bar.clone();
@@ -20,7 +28,7 @@ pub(crate) fn run(args: &BackupArgs, session: &mut Session) -> Result<(), Failur
         }
     };
     let options = BackupOptions::default().copy(args.copy).keep(args.keep).check_all(args.check_all);
-    let made = store.backup(&args.place, &options.progress(told));
+    let made = store.backup(place, &options.progress(told));
     bar.finish_and_clear();
     let made = made?;
     session.report(&report(&made), |out| {

@@ -2,7 +2,7 @@
 //!
 //! A benchmark whose final state is wrong ends with the exit code of damage, whatever its speed.
 
-use folddb::ValuesIn;
+use folddb::ValuePlacement;
 use folddb::table_rules::TableKind;
 use folddb_bench::{BenchOptions, Progress};
 use indicatif::ProgressBar;
@@ -30,10 +30,10 @@ pub(crate) fn run(args: &BenchArgs, session: &mut Session) -> Result<(), Failure
         kind: TableKind::parse(&args.kind).ok_or_else(|| {
             Failure::Usage(format!("in --kind: there is no kind `{}`; there are sorted, hashed", args.kind))
         })?,
-        values_in: ValuesIn::parse(&args.place).ok_or_else(|| {
+        value_placement: ValuePlacement::parse(&args.value_placement).ok_or_else(|| {
             Failure::Usage(format!(
-                "in --place: there is no place `{}`; there are segments, files",
-                args.place
+                "in --value-placement: there is no placement `{}`; there are segments, files",
+                args.value_placement
             ))
         })?,
         value_bytes: args.value_bytes,

@@ -2,7 +2,7 @@
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::{Compression, TableKind, TableRules};
-use folddb::{Datum, ErrorKind, Expire, HeadRule, Keep, Store, ValuesIn, folds};
+use folddb::{Datum, ErrorKind, Expire, HeadRule, Keep, Store, ValuePlacement, folds};
 use serde_json::json;
 
 use crate::args::CreateArgs;
@@ -66,10 +66,13 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     if let Some(bytes) = args.separate {
         rules = rules.separate(Some(u32::try_from(bytes).unwrap_or(u32::MAX)));
     }
-    if let Some(name) = &args.place {
-        let wrong =
-            || Failure::Usage(format!("in --place: there is no place `{name}`; there are segments, files"));
-        rules = rules.values_in(ValuesIn::parse(name).ok_or_else(wrong)?);
+    if let Some(name) = &args.value_placement {
+        let wrong = || {
+            Failure::Usage(format!(
+                "in --value-placement: there is no placement `{name}`; there are segments, files"
+            ))
+        };
+        rules = rules.value_placement(ValuePlacement::parse(name).ok_or_else(wrong)?);
     }
     if let Some(rule) = &args.keep {
         let wrong = || {

@@ -2,7 +2,7 @@
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, CompletionsArgs};
+use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::failure::Failure;
 use crate::session::Session;
 
@@ -13,8 +13,12 @@ pub(crate) fn completions(args: &CompletionsArgs, session: &mut Session) -> Resu
     Ok(session.out.write_all(&text)?)
 }
 
-/// The man page: the program, then every verb.
-pub(crate) fn man(session: &mut Session) -> Result<(), Failure> {
+/// The man pages: of the program, then of every verb; printed, or each in a file of its own.
+pub(crate) fn man(args: &ManArgs, session: &mut Session) -> Result<(), Failure> {
+    if let Some(dir) = &args.to {
+        std::fs::create_dir_all(dir)?;
+        return Ok(clap_mangen::generate_to(Cli::command(), dir)?);
+    }
     let mut command = Cli::command();
     command.build();
     clap_mangen::Man::new(command.clone()).render(&mut session.out)?;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use folddb::{Durability, Store};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -27,6 +27,7 @@ use rustyline::{Context, Editor, Helper};
 use crate::args::{Cli, ShellArgs};
 use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
+use crate::help;
 use crate::interrupt;
 use crate::session::{Begun, Session};
 
@@ -47,9 +48,9 @@ const HELP: &str =
   stats [TABLE]   runs [TABLE]  figures; a picture of the tiers;   values   one of the value log
   compact [TABLE]   reclaim    merge all runs into one; give back the space of dead values
   digest TABLE   diff STORE   sync STORE     what a table holds; what differs; bring STORE up
-  doctor   watch FEED   feeds   what is wrong; what has changed since the last watch of this name
+  doctor   watch FEED   feed list           what is wrong; what has changed since the last watch
   check-fold --table TABLE      look for a counter-example to the laws of its fold
-  backup DIR   backups DIR      copies to go back to, while writing goes on; restore DIR NEW_STORE
+  backup DIR   backup list DIR  copies to go back to, while writing goes on; restore DIR NEW_STORE
   dump --to FILE   load FILE    the content as text, and back
   VERB --help                   all about a verb; Ctrl-C stops what a line does, and no more
   exit
@@ -216,7 +217,7 @@ impl Shell {
     }
 
     fn command(&self, words: &[String], session: &mut Session) -> Result<(), Failure> {
-        let cli = match Cli::try_parse_from(with_store(words, &self.path)) {
+        let cli = match help::parse(with_store(words, &self.path)) {
             Ok(cli) => cli,
             Err(error) => return Err(Failure::Told(exit_code::of_usage(error))),
         };
@@ -287,14 +288,20 @@ fn transact(verb: &str, session: &mut Session) -> Result<(), Failure> {
 /// The line as a command line of the program: the store comes after the verb.
 fn with_store(words: &[String], path: &Path) -> Vec<OsString> {
     let verb_at = words.iter().position(|word| !word.starts_with('-')).unwrap_or(0);
-    let of_two = words.get(verb_at).is_some_and(|verb| verb == "index"); // `index add`
+    let is_list = |at: usize| words.get(at).is_some_and(|word| word == "list");
+    let of_two = match words.get(verb_at).map(String::as_str) {
+        Some("index" | "feed") => true, // `index add`
+        Some("backup") => is_list(verb_at + 1),
+        _ => false,
+    };
     let (before, rest) = words.split_at((verb_at + 1 + usize::from(of_two)).min(words.len()));
     let verb = before.last().map(String::as_str).unwrap_or_default();
     let mut line: Vec<OsString> = vec!["folddb".into()];
     line.extend(before.iter().map(Into::into));
     let names_table = rest.iter().any(|word| word == "--table" || word.starts_with("--table="));
     match verb {
-        "bench" | "backups" | "restore" => {}
+        "bench" | "restore" => {}
+        "list" if words[verb_at] == "backup" => {}
         "check-fold" if !names_table => {}
         "check-fold" => line.extend(["--store".into(), path.into()]),
         _ => line.push(path.into()),

@@ -16,7 +16,7 @@ use folddb_base::FileNumber;
 use folddb_host::sync::atomic::Ordering;
 use folddb_manifest::State;
 use folddb_merge::{MergeOptions, Moment, ReclaimOptions, ValueFile};
-use folddb_rules::place::ValuesIn;
+use folddb_rules::value_placement::ValuePlacement;
 
 use crate::background::expire;
 use crate::background::summaries::summaries;
@@ -46,7 +46,8 @@ pub(crate) fn with_hidden_values(engine: &Engine, table: &TableCore, options: Me
 pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
     let moment = Moment { boundaries: engine.boundaries.all(), ..Moment::default() };
     let leading = engine.tables_leading(); // others have none that runs hide
-    let in_value_log = |table: &&Arc<TableCore>| table.rules.rules.values_in == ValuesIn::Segments;
+    let in_value_log =
+        |table: &&Arc<TableCore>| table.rules.rules.value_placement == ValuePlacement::Segments;
     let hiding = leading.iter().filter(|table| table.hides_values).filter(in_value_log);
     let of = |table: &Arc<TableCore>| {
         let mut runs = summaries(table, &HashSet::new());

@@ -11,7 +11,7 @@ use folddb_base::{ErrorKind, Result, ValuePlace};
 use folddb_host::sync::atomic::{AtomicBool, Ordering};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{Change, FEATURE_LASTING_PIECES, FEATURE_ROPES};
-use folddb_rules::place::ValuesIn;
+use folddb_rules::value_placement::ValuePlacement;
 
 use crate::state::engine::Engine;
 use crate::state::log_sync;
@@ -42,8 +42,8 @@ pub(crate) fn require(engine: &Engine, feature: u64, is_said: &AtomicBool) -> Re
 }
 
 /// Puts one record of a value into the value log.
-pub fn put_value(engine: &Engine, values_in: ValuesIn, record: &[u8]) -> Result<ValuePlace> {
-    if values_in == ValuesIn::Files {
+pub fn put_value(engine: &Engine, value_placement: ValuePlacement, record: &[u8]) -> Result<ValuePlace> {
+    if value_placement == ValuePlacement::Files {
         return directories::put_value_file(engine, record);
     }
     loop {

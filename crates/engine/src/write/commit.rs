@@ -412,7 +412,7 @@ pub(crate) fn put_values(engine: &Engine, batch: &mut Encoded) -> Result<()> {
     let Encoded { separated, values, payload, .. } = batch;
     let mut put_bytes = 0;
     for one in separated {
-        let place = put::put_value(engine, one.values_in, &values[one.record.clone()])?;
+        let place = put::put_value(engine, one.value_placement, &values[one.record.clone()])?;
         put_bytes += one.record.len() as u64;
         match one.is_timed {
             true => Pointer::patch(&mut payload[one.pointer_at..], place, time_ms),

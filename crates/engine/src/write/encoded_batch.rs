@@ -226,8 +226,9 @@ impl Encoded {
         frame::put_record(&mut self.payload, table.id, kind.separated(), key, &pointer);
         self.has_ropes |= kind == OpKind::Fold;
         let record = record_at..self.values.len();
-        let (pointer_at, values_in) = (self.payload.len() - pointer.len(), table.rules.rules.values_in);
-        self.separated.push(Separated { pointer_at, record, is_timed: true, values_in });
+        let (pointer_at, value_placement) =
+            (self.payload.len() - pointer.len(), table.rules.rules.value_placement);
+        self.separated.push(Separated { pointer_at, record, is_timed: true, value_placement });
     }
 
     /// Appends an op whose value lies in the value log, where its payload says.
@@ -290,7 +291,7 @@ impl Encoded {
             pointer_at: payload_at + at,
             record,
             is_timed: false,
-            values_in: table.rules.rules.values_in,
+            value_placement: table.rules.rules.value_placement,
         }));
         self.has_ropes |= again.as_pointer().is_none() || kind == OpKind::FoldSeparated;
         self.has_lasting_ropes |= again.as_pointer().is_none() && again.deadline_ms.is_some();
@@ -415,12 +416,12 @@ impl Encoded {
         let key = &self.values[key_at..key_at + key_len];
         frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
         let pointer_at = self.payload.len() - payload.len() + SLOT_BYTES;
-        let values_in = table.rules.rules.values_in;
+        let value_placement = table.rules.rules.value_placement;
         self.separated.push(Separated {
             pointer_at,
             record: record.range.clone(),
             is_timed: true,
-            values_in,
+            value_placement,
         });
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use folddb_base::OpKind;
 use folddb_base::stamp::NEVER;
-use folddb_rules::place::ValuesIn;
+use folddb_rules::value_placement::ValuePlacement;
 use folddb_rules::{Expire, Terms};
 
 /// What was derived of a batch.
@@ -106,5 +106,5 @@ pub struct Separated {
     /// Whether its time is that of the commit.
     pub is_timed: bool,
     /// Where the rules of its table want it.
-    pub values_in: ValuesIn,
+    pub value_placement: ValuePlacement,
 }

@@ -193,7 +193,7 @@ impl ValueWriter {
         self.record.clear();
         let hash = put_record(&mut self.record, core.id, &self.key, &self.piece);
         let placing = engine.values.placing.read();
-        let place = put::put_value(engine, core.rules.rules.values_in, &self.record)?;
+        let place = put::put_value(engine, core.rules.rules.value_placement, &self.record)?;
         if self.pinned.insert(place.segment) {
             engine.values.pin(place.segment);
         }

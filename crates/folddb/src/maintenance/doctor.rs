@@ -318,7 +318,7 @@ fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
     if name.starts_with(log_archive::PREFIX) {
         return; // a lost one is told of its table, and the others hold what they are to
     }
-    let drop = format!("drop it, if nobody reads it any more: folddb feeds {store} --drop {name}");
+    let drop = format!("drop it, if nobody reads it any more: folddb feed drop {store} {name}");
     if let Some(why) = &feed.lost {
         let what = format!("feed `{name}` has lost its place: {why}");
         let todo = format!(

@@ -7,7 +7,9 @@ use std::io::Read;
 use std::ops::{ControlFlow, Range};
 
 use folddb::table_rules::TableRules;
-use folddb::{BytesTable, ErrorKind, Head, HeadRule, Locate, Store, ValuesIn, WriteOp, codec::KeyCodec};
+use folddb::{
+    BytesTable, ErrorKind, Head, HeadRule, Locate, Store, ValuePlacement, WriteOp, codec::KeyCodec,
+};
 use folddb_base::FileNumber;
 use folddb_layout::relocated::{Footer, MAP_PAGE_BYTES, RELOCATED_FOOTER_BYTES, RELOCATED_HEADER_BYTES};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES};
@@ -55,7 +57,7 @@ fn rules() -> [(&'static str, TableRules); 4] {
         ("blobs", separated(TableRules::new(KeyCodec::U64)).head(HeadRule::First(8))),
         ("joined", separated(TableRules::new(KeyCodec::U64).fold("append:\",\""))),
         ("hashed", TableRules::hashed(KeyCodec::U64)),
-        ("objects", separated(TableRules::new(KeyCodec::U64)).values_in(ValuesIn::Files)),
+        ("objects", separated(TableRules::new(KeyCodec::U64)).value_placement(ValuePlacement::Files)),
     ]
 }
 

@@ -69,7 +69,7 @@ fn each_trouble_has_its_advice_and_names_what_to_do() {
         lost: None,
     };
     let slow = on(|facts| facts.feeds.push(feed.clone()));
-    assert!(slow.what.contains("slow") && slow.todo.contains("folddb feeds s --drop slow"), "{slow}");
+    assert!(slow.what.contains("slow") && slow.todo.contains("folddb feed drop s slow"), "{slow}");
     let lost = on(|facts| {
         facts.feeds.push(crate::FeedStats { lost: Some("why".to_owned()), held_bytes: 0, ..feed })
     });

@@ -1,15 +1,15 @@
-//! `folddb backups PLACE`: the backups in a directory of them, and the seqs that each can be restored at.
+//! `folddb backup list PLACE`: the backups in a directory of them, and the seqs that each can be restored at.
 
 use folddb::{Datum, Generation, Store};
 use serde_json::{Value, json};
 
-use crate::args::BackupsArgs;
+use crate::args::BackupListArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::render::table;
 use crate::session::Session;
 
-pub(crate) fn run(args: &BackupsArgs, session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn run(args: &BackupListArgs, session: &mut Session) -> Result<(), Failure> {
     let backups = Store::backups(&args.place, &session.options())?;
     let report: Value = backups.iter().map(report).collect();
     session.report(&report, |out| {

@@ -3,7 +3,7 @@
 /// Where values separated lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ValuesIn {
+pub enum ValuePlacement {
     /// Many in one file, one after the other: what suits nearly everybody.
     #[default]
     Segments,
@@ -12,17 +12,17 @@ pub enum ValuesIn {
     Files,
 }
 
-impl ValuesIn {
+impl ValuePlacement {
     /// The name that the store keeps.
     pub fn name(self) -> &'static str {
         match self {
-            ValuesIn::Segments => "segments",
-            ValuesIn::Files => "files",
+            ValuePlacement::Segments => "segments",
+            ValuePlacement::Files => "files",
         }
     }
 
     /// The place with this name.
-    pub fn parse(name: &str) -> Option<ValuesIn> {
-        [ValuesIn::Segments, ValuesIn::Files].into_iter().find(|place| place.name() == name)
+    pub fn parse(name: &str) -> Option<ValuePlacement> {
+        [ValuePlacement::Segments, ValuePlacement::Files].into_iter().find(|place| place.name() == name)
     }
 }

@@ -1,23 +1,33 @@
-//! `folddb feeds STORE [--drop NAME]`: the change feeds of a store, how far their consumers are, and what is held for them.
+//! `folddb feed list STORE`: the change feeds of a store, how far their consumers are, and what is held for
+//! them; `folddb feed drop STORE NAME`.
 
 use folddb::{Datum, FeedStats, datum};
 use serde_json::{Value, json};
 
-use crate::args::FeedsArgs;
+use crate::args::{FeedArgs, FeedDropArgs, FeedVerb, StoreArgs};
 use crate::failure::Failure;
 use crate::human;
 use crate::render::table;
 use crate::session::Session;
 
-pub(crate) fn run(args: &FeedsArgs, session: &mut Session) -> Result<(), Failure> {
-    if let Some(name) = &args.drop {
-        let store = session.write(&args.store)?;
-        if store.feeds().iter().all(|feed| feed.name != *name) {
-            return Err(Failure::NotFound(format!("the store has no feed `{name}`")));
-        }
-        store.drop_feed(name)?;
-        return store.close();
+pub(crate) fn run(args: &FeedArgs, session: &mut Session) -> Result<(), Failure> {
+    match &args.verb {
+        FeedVerb::List(args) => list(args, session),
+        FeedVerb::Drop(args) => drop(args, session),
     }
+}
+
+fn drop(args: &FeedDropArgs, session: &mut Session) -> Result<(), Failure> {
+    let name = &args.name;
+    let store = session.write(&args.store)?;
+    if store.feeds().iter().all(|feed| feed.name != *name) {
+        return Err(Failure::NotFound(format!("the store has no feed `{name}`")));
+    }
+    store.drop_feed(name)?;
+    Ok(store.close()?)
+}
+
+fn list(args: &StoreArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let feeds = store.feeds();
     let report = json!({ "feeds": feeds.iter().map(as_json).collect::<Value>() });

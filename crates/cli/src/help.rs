@@ -1,0 +1,73 @@
+//! The help of the whole program: its verbs in groups, as someone looks for them. Each verb is in one group, by a
+//! test; the arguments and texts are those of `args.rs`.
+
+use std::ffi::OsString;
+
+use clap::{Command, CommandFactory, FromArgMatches};
+
+use crate::args::Cli;
+
+/// The groups, and the verbs of each in the order in which they are listed.
+const GROUPS: [(&str, &[&str]); 6] = [
+    (
+        "Data",
+        &[
+            "put",
+            "fold",
+            "delete",
+            "get",
+            "scan",
+            "find",
+            "count",
+            "aggregate",
+            "import",
+            "export",
+            "import-dir",
+            "export-dir",
+        ],
+    ),
+    ("A closer look", &["head", "history", "explain", "stats", "runs", "values"]),
+    ("Stores, tables and indexes", &["create", "tables", "drop", "index"]),
+    ("Change feeds", &["watch", "feed"]),
+    (
+        "Maintenance",
+        &[
+            "compact", "reclaim", "doctor", "verify", "repair", "backup", "restore", "dump", "load",
+            "digest", "diff", "sync", "freeze", "thaw",
+        ],
+    ),
+    ("Tools", &["shell", "check-fold", "bench", "completions", "man", "help"]),
+];
+
+/// The program as clap knows it, with its verbs in groups.
+pub(crate) fn command() -> Command {
+    let mut command = Cli::command();
+    command.build();
+    let verbs = listing(&command);
+    Cli::command().help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}\nOptions:\n{{options}}{{after-help}}"
+    ))
+}
+
+/// Reads a command line.
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+fn listing(command: &Command) -> String {
+    let group = |(name, verbs): &(&str, &[&str])| {
+        let lines: String = verbs.iter().map(|verb| line(command, verb)).collect();
+        format!("{name}:\n{lines}")
+    };
+    GROUPS.iter().map(group).collect::<Vec<_>>().join("\n")
+}
+
+fn line(command: &Command, verb: &str) -> String {
+    let about = command.find_subcommand(verb).and_then(Command::get_about);
+    format!("  {verb:11}  {}\n", about.map(ToString::to_string).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;
