@@ -515,7 +515,6 @@ impl TableRules {
         fields.take("separate", |number| number.parse().ok().map(Some), &mut rules.separate)?;
         fields.take("place", ValuePlacement::parse, &mut rules.value_placement)?; // the word of older versions
         fields.take("value_placement", ValuePlacement::parse, &mut rules.value_placement)?;
-        fields.take("value_placement", ValuePlacement::parse, &mut rules.value_placement)?;
         fields.take("head", HeadRule::parse, &mut rules.head)?;
         fields.take("keep", Keep::parse, &mut rules.keep)?;
         fields.take("expire", Expire::parse, &mut rules.expire)?;
