@@ -6,6 +6,8 @@
 
 #[path = "house/columns.rs"]
 mod columns;
+#[path = "house/links.rs"]
+mod links;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

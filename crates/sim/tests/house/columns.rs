@@ -12,7 +12,7 @@ fn project() -> PathBuf {
 }
 
 /// The files of the project whose names end so, without what was built and what git keeps.
-fn files_ending(ending: &str) -> Vec<PathBuf> {
+pub(crate) fn files_ending(ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![project()];
     while let Some(folder) = folders.pop() {
