@@ -39,7 +39,7 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     let work = Workplace::create("elliptics", options, MEMORY_BYTES)?;
     let rules = TableRules::new(KeyCodec::Bytes).kind(options.kind).value_placement(options.value_placement);
     let separate = (options.kind == TableKind::Sorted).then_some(SEPARATE_BYTES);
-    let table = work.store.create_table(TABLE, rules.separate(separate))?;
+    let table = work.store.create_bytes_table(TABLE, rules.separate(separate))?;
 
     let user_bytes = load(&work, &table, &objects, rows, options, &mut report, progress)?;
     let stats = work.store.stats();

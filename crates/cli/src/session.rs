@@ -106,9 +106,9 @@ impl Session {
     /// A store opened for reading. Nothing on disk changes, and others may read it at the same time. Where one writes to it,
     /// it is read as it is at this moment.
     pub(crate) fn open_to_read(&self, path: &Path) -> Result<Store, Failure> {
-        match Store::open(path, self.options().read_only(true)) {
+        match Store::open_read_only(path, self.options()) {
             Err(error) if error.kind() == ErrorKind::Locked => {
-                Ok(Store::open(path, self.options().secondary(true))?)
+                Ok(Store::open_secondary(path, self.options())?)
             }
             opened => Ok(opened?),
         }

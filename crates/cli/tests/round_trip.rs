@@ -113,7 +113,7 @@ fn cases() -> Vec<(&'static str, BoxedStrategy<Datum>, bool)> {
 }
 
 fn dump(store: &std::path::Path) -> String {
-    let store = Store::open(store, Options::default().read_only(true)).expect("it opens");
+    let store = Store::open_read_only(store, Options::default()).expect("it opens");
     let mut text = Vec::new();
     store.dump(&[], &mut text).expect("it is dumped");
     String::from_utf8(text).expect("text")
@@ -122,7 +122,7 @@ fn dump(store: &std::path::Path) -> String {
 fn fill(store: &Store, name: &str, (spec, operand): (&str, &BoxedStrategy<Datum>), runner: &mut TestRunner) {
     let fold = folds::parse(spec).expect("a spec");
     let rules = TableRules::new(KeyCodec::Bytes).key_names(["key"]).fold(spec).value(ValueCodec::Bytes);
-    let table = store.create_table(name, rules).expect("a table");
+    let table = store.create_bytes_table(name, rules).expect("a table");
     for _ in 0..80 {
         let (key, operand) = (bytes(), operand).new_tree(runner).expect("a sample").current();
         let mut value = Vec::new();

@@ -35,6 +35,17 @@ pub enum BackgroundWork {
     Manual,
 }
 
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// For writing, by one process at a time.
+    Primary,
+    /// For reading, under a lock that readers share: nothing on disk changes.
+    ReadOnly,
+    /// For reading, without a lock, while another process may write.
+    Secondary,
+}
+
 /// The settings of a store. They are not stored: each opening chooses anew.
 #[derive(Clone)]
 pub struct Options {
@@ -65,7 +76,7 @@ pub struct Options {
     #[doc(hidden)]
     pub read_only: bool,
     pub(crate) secondary: bool,
-    /// The host beneath, of a store that was opened beside a writer.
+    /// The host beneath, of a store that was opened as a secondary.
     #[doc(hidden)]
     pub beside: Option<Host>,
     pub(crate) background: BackgroundWork,
@@ -240,19 +251,11 @@ impl Options {
         self
     }
 
-    /// Opens for reading: nothing on disk changes. Default false. What the log holds beyond the runs must fit the
-    /// memory then; opening refuses a longer log and says what it needs.
-    pub fn read_only(mut self, read_only: bool) -> Options {
-        self.read_only = read_only;
-        self
-    }
-
-    /// Opens for reading a store that may be open for writing elsewhere, without a lock: it is what there was when it was opened,
-    /// all that was acknowledged before in any mode but `Buffered`, and stays that; `Store::refresh` opens it anew. Every file of the store
-    /// is held open, so it takes a descriptor for each. Default false. A store that nobody writes to needs it not.
-    pub fn secondary(mut self, secondary: bool) -> Options {
-        self.secondary = secondary;
-        self.read_only |= secondary;
+    /// Whether the store is opened for writing, for reading, or for reading beside its writer.
+    #[doc(hidden)]
+    pub fn opened_as(mut self, mode: OpenMode) -> Options {
+        self.read_only = mode != OpenMode::Primary;
+        self.secondary = mode == OpenMode::Secondary;
         self
     }
 

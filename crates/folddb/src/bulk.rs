@@ -67,7 +67,7 @@ impl Store {
     /// [`ErrorKind::AlreadyExists`] when there is such a table; [`ErrorKind::InvalidInput`] for rules that a load cannot serve: hashed
     /// tables, separated values or expire; or where a feed tells of the table.
     pub fn bulk_load<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<BulkLoad<K, V>> {
-        let bytes = self.bulk_load_bytes(name, rules.as_table_rules().clone())?;
+        let bytes = self.bulk_load_bytes(name, rules.checked(name)?.clone())?;
         fit::<V>(name, bytes.rules())?;
         Ok(BulkLoad { bytes, key: Vec::new(), value: Vec::new(), types: PhantomData })
     }

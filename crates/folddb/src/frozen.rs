@@ -19,7 +19,7 @@ use folddb_host::Files;
 use folddb_layout::file_name::FileName;
 
 use crate::store::Store;
-use folddb_engine::options::Options;
+use folddb_engine::options::{OpenMode, Options};
 use folddb_engine::recovery::format;
 
 /// What stands in the file, for people.
@@ -32,7 +32,7 @@ impl Store {
     /// # Errors
     /// As for [`Store::open`]; a failed write, after which the store is frozen or not, and whole.
     pub fn freeze(path: impl AsRef<Path>, options: Options) -> Result<()> {
-        let (path, options) = (path.as_ref(), options.read_only(false));
+        let (path, options) = (path.as_ref(), options.opened_as(OpenMode::Primary));
         let files = &*options.host.files;
         let to = path.join(FileName::Frozen.to_string());
         if format::is_frozen(files, path) {
@@ -55,7 +55,7 @@ impl Store {
     /// # Errors
     /// [`crate::ErrorKind::Locked`] while somebody reads; [`crate::ErrorKind::StoreNotFound`]; a failed write.
     pub fn thaw(path: impl AsRef<Path>, options: Options) -> Result<()> {
-        let (path, options) = (path.as_ref(), options.read_only(false));
+        let (path, options) = (path.as_ref(), options.opened_as(OpenMode::Primary));
         format::read_version(path, &options)?; // there is a store
         let _lock = format::lock(path, &options)?;
         let (files, freeze) = (&*options.host.files, path.join(FileName::Frozen.to_string()));
@@ -72,19 +72,16 @@ impl Store {
         format::is_frozen(&*options.host.files, path.as_ref())
     }
 
-    /// The store as it is now, where this one was opened beside a writer ([`Options::secondary`]): opened anew. This one stays
-    /// what it is.
+    /// The store as it is now, where this one is a secondary ([`Store::open_secondary`]): opened anew. This one stays what it is.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] where it was opened otherwise; as for [`Store::open`].
     pub fn refresh(&self) -> Result<Store> {
         let options = &self.engine().options;
         if options.beside.is_none() {
-            return Err(Error::invalid(
-                "only a store that was opened beside a writer is opened anew by refreshing it",
-            ));
+            return Err(Error::invalid("only a store that was opened by `open_secondary` is refreshed"));
         }
-        Store::open(self.path(), options.clone())
+        Store::open_as(self.path(), options.clone(), OpenMode::Secondary)
     }
 }
 

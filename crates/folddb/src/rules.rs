@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use folddb_base::{Error, Result};
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::head::HeadRule;
 use folddb_rules::table_rules::{Compression, TableRules};
@@ -15,12 +16,18 @@ use folddb_rules::{Expire, Fold, IndexRule, Keep};
 /// let visits = Rules::sorted::<String, u64>().fold("sum:u64");
 /// assert!(visits.as_table_rules().to_text().contains("sum:u64"));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Rules<K, V> {
     rules: TableRules,
     /// What of it is none, in words.
-    pub(crate) mistake: Option<String>,
+    mistake: Option<String>,
     types: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K, V> Clone for Rules<K, V> {
+    fn clone(&self) -> Self {
+        Rules { rules: self.rules.clone(), mistake: self.mistake.clone(), types: PhantomData }
+    }
 }
 
 impl Rules<(), ()> {
@@ -161,6 +168,14 @@ impl<K: Key, V: Value> Rules<K, V> {
     pub fn filter_bits(mut self, bits: u8) -> Self {
         self.rules = self.rules.filter_bits(bits);
         self
+    }
+
+    /// The stored form, of rules that are some.
+    pub(crate) fn checked(&self, table: &str) -> Result<&TableRules> {
+        match &self.mistake {
+            Some(mistake) => Err(Error::invalid(format!("table `{table}`: {mistake}"))),
+            None => Ok(&self.rules),
+        }
     }
 
     /// The stored form.

@@ -32,7 +32,7 @@ use folddb_engine::edit::indexes::{NewIndexes, check_rule};
 use folddb_engine::edit::install::{Installed, part_state};
 use folddb_engine::edit::log_archive::log_feed;
 use folddb_engine::edit::{feeds, install, log_archive, old_snapshots};
-use folddb_engine::options::{Durability, Options};
+use folddb_engine::options::{Durability, OpenMode, Options};
 use folddb_engine::recovery::{open, primary};
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock::AsOf;
@@ -94,13 +94,99 @@ impl Store {
         Store::open(path, options)
     }
 
-    /// Opens a store that exists. Everything that was acknowledged before is there.
+    /// Opens a store that exists, to read it and to write to it. Everything that was acknowledged before is there.
     ///
     /// # Errors
     /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`], [`ErrorKind::NewerFormat`], [`ErrorKind::Permission`];
-    /// [`ErrorKind::Corruption`], naming file and offset, when acknowledged data is damaged.
+    /// [`ErrorKind::ReadOnly`] where it is frozen; [`ErrorKind::Corruption`], naming file and offset, when acknowledged
+    /// data is damaged.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Store> {
-        let background = Arc::new(open::open(path.as_ref(), options)?);
+        Store::open_as(path.as_ref(), options, OpenMode::Primary)
+    }
+
+    /// Opens the store in a directory, creating it where the directory does not exist yet or is empty.
+    ///
+    /// ```
+    /// # use folddb::{Options, Store};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("s.folddb");
+    /// Store::open_or_create(&path, Options::default())?.close()?; // there was none
+    /// let store = Store::open_or_create(&path, Options::default())?;
+    /// assert!(store.tables().is_empty());
+    /// # Ok::<(), folddb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Store::open`]; [`ErrorKind::StoreNotFound`] where the directory holds something else; any failure of the
+    /// operating system.
+    pub fn open_or_create(path: impl AsRef<Path>, options: Options) -> Result<Store> {
+        let path = path.as_ref();
+        let not_found = match Store::open(path, options.clone()) {
+            Err(error) if error.kind() == ErrorKind::StoreNotFound => error,
+            opened => return opened,
+        };
+        match open::create(path, &options) {
+            // Either another process was faster, or there is something that is no store.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => match Store::open(path, options) {
+                Err(error) if error.kind() == ErrorKind::StoreNotFound => Err(not_found),
+                opened => opened,
+            },
+            created => created.and_then(|()| Store::open(path, options)),
+        }
+    }
+
+    /// Opens a store to read it: nothing on disk changes, and any number of processes may do so at once while none
+    /// writes. What the log holds beyond the runs must fit the memory; a longer log is refused, with what it needs.
+    ///
+    /// ```
+    /// # use folddb::{ErrorKind, Options, Rules, Store};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("s.folddb");
+    /// let store = Store::create(&path, Options::default())?;
+    /// store.table("names", Rules::sorted::<String, String>())?.put("UA", "United")?;
+    /// store.close()?;
+    ///
+    /// let store = Store::open_read_only(&path, Options::default())?;
+    /// let names = store.open_table::<String, String>("names")?;
+    /// assert_eq!(names.get("UA")?.as_deref(), Some("United"));
+    /// assert_eq!(names.put("DL", "Delta").unwrap_err().kind(), ErrorKind::ReadOnly);
+    /// # Ok::<(), folddb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Store::open`]; [`ErrorKind::Locked`] while a process has it open for writing, see [`Store::open_secondary`].
+    pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<Store> {
+        Store::open_as(path.as_ref(), options, OpenMode::ReadOnly)
+    }
+
+    /// Opens a store to read it while another process may write to it. It takes no lock: the store is what was there when
+    /// it was opened, with all that was acknowledged before in any mode but [`Durability::Buffered`], and stays that;
+    /// [`Store::refresh`] opens it anew. Every file of the store is held open, so it takes a descriptor for each. A store
+    /// that nobody writes to is better read by [`Store::open_read_only`].
+    ///
+    /// ```
+    /// # use folddb::{Options, Rules, Store};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("s.folddb");
+    /// let writer = Store::create(&path, Options::default())?; // in another process, usually
+    /// let names = writer.table("names", Rules::sorted::<String, String>())?;
+    /// names.put("UA", "United")?;
+    ///
+    /// let reader = Store::open_secondary(&path, Options::default())?;
+    /// names.put("DL", "Delta")?;
+    /// assert_eq!(reader.open_table::<String, String>("names")?.scan().count()?, 1);
+    /// assert_eq!(reader.refresh()?.open_table::<String, String>("names")?.scan().count()?, 2);
+    /// # Ok::<(), folddb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Store::open`], but for [`ErrorKind::Locked`].
+    pub fn open_secondary(path: impl AsRef<Path>, options: Options) -> Result<Store> {
+        Store::open_as(path.as_ref(), options, OpenMode::Secondary)
+    }
+
+    pub(crate) fn open_as(path: &Path, options: Options, mode: OpenMode) -> Result<Store> {
+        let background = Arc::new(open::open(path, options.opened_as(mode))?);
         let workers = Mutex::new(Workers::start(&background)?);
         Ok(Store { open: Arc::new(Open { background, workers }) })
     }
@@ -118,15 +204,13 @@ impl Store {
         &self.engine().dir
     }
 
-    /// Opens a table, creating it under these rules if the store has none of this name.
+    /// Opens a table, creating it under these rules if the store has none of this name. [`Store::open_table`] never
+    /// creates one, [`Store::create_table`] always does.
     ///
     /// # Errors
     /// [`ErrorKind::RulesMismatch`] when the table exists under other rules; the message names both.
     pub fn table<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<Table<K, V>> {
-        if let Some(mistake) = &rules.mistake {
-            return Err(Error::invalid(format!("table `{name}`: {mistake}")));
-        }
-        let wanted = rules.as_table_rules();
+        let wanted = rules.checked(name)?;
         loop {
             match self.bytes_table(name) {
                 Ok(table) => {
@@ -140,22 +224,60 @@ impl Store {
                     if error.kind() == ErrorKind::TableNotFound && !self.engine().options.read_only => {}
                 Err(error) => return Err(error),
             }
-            // A table that no value of the type fits is not made. Rules that name what is not there are told of by who makes it.
-            if let Ok(bound) = wanted.bind(&self.engine().options.custom) {
-                fit::<V>(name, &bound)?;
-            }
-            match self.create_table(name, wanted.clone()) {
+            match self.create_table(name, rules.clone()) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {} // another thread was faster
-                created => return created.and_then(Table::new),
+                created => return created,
             }
         }
+    }
+
+    /// Opens a table that exists, whatever its rules are otherwise, by the types of its keys and values. A mistyped name
+    /// creates nothing.
+    ///
+    /// ```
+    /// # use folddb::{ErrorKind, Options, Rules, Store};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let store = Store::create(dir.path().join("s.folddb"), Options::default())?;
+    /// store.create_table("visits", Rules::sorted::<String, u64>().fold("sum:u64"))?;
+    ///
+    /// let visits = store.open_table::<String, u64>("visits")?;
+    /// visits.fold("/index", &1)?;
+    /// assert_eq!(store.open_table::<String, u64>("visit").unwrap_err().kind(), ErrorKind::TableNotFound);
+    /// assert_eq!(store.open_table::<u64, u64>("visits").unwrap_err().kind(), ErrorKind::RulesMismatch);
+    /// # Ok::<(), folddb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::TableNotFound`], with the names that there are; [`ErrorKind::RulesMismatch`] where keys of the table
+    /// are not of type `K`, or values that lie there are of another type than `V`; [`ErrorKind::InvalidInput`] where the
+    /// fold of the table takes no values of type `V`.
+    pub fn open_table<K: Key, V: Value>(&self, name: &str) -> Result<Table<K, V>> {
+        let table = self.bytes_table(name)?;
+        if let Some(difference) = table.rules().types_differ(&K::codec(), &V::codec()) {
+            let message = format!("table `{name}` is of other types: {difference}");
+            return Err(Error::new(ErrorKind::RulesMismatch, message));
+        }
+        Table::new(table)
+    }
+
+    /// Creates a table under these rules.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidInput`] for a bad name, or rules that cannot be.
+    pub fn create_table<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<Table<K, V>> {
+        let wanted = rules.checked(name)?;
+        // A table that no value of the type fits is not made. Rules that name what is not there are refused where it is made.
+        if let Ok(bound) = wanted.bind(&self.engine().options.custom) {
+            fit::<V>(name, &bound)?;
+        }
+        Table::new(self.create_bytes_table(name, wanted.clone())?)
     }
 
     /// Creates a table under rules that are known at run time only.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidInput`] for a bad name or fold.
-    pub fn create_table(&self, name: &str, rules: TableRules) -> Result<BytesTable> {
+    /// As [`Store::create_table`].
+    pub fn create_bytes_table(&self, name: &str, rules: TableRules) -> Result<BytesTable> {
         self.make_table(name, rules, Content::default())
     }
 
@@ -236,7 +358,7 @@ impl Store {
         Ok(self.handle(core))
     }
 
-    /// Opens a table without naming its types.
+    /// Opens a table that exists without naming its types: keys and values are bytes as they are stored.
     ///
     /// # Errors
     /// [`ErrorKind::TableNotFound`], with the names that there are; [`ErrorKind::Closed`].

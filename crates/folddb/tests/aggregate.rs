@@ -61,7 +61,7 @@ fn compact(store: &Store) {
 fn a_merged_table_is_told_without_reading_a_row() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
-    let table = store.create_table("t", rules("sum:u64")).unwrap();
+    let table = store.create_bytes_table("t", rules("sum:u64")).unwrap();
     (0..20_000).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
     let before = assert_same(&table.scan());
     assert_eq!(before.cost.rows_scanned, 20_000, "what is in memory is read");
@@ -85,7 +85,7 @@ fn a_merged_table_is_told_without_reading_a_row() {
 fn keys_on_both_sides_of_the_bottom_run_are_counted() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
-    let table = store.create_table("t", rules("sum:u64")).unwrap();
+    let table = store.create_bytes_table("t", rules("sum:u64")).unwrap();
     (100..200).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
     compact(&store);
     [5, 205].into_iter().for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
@@ -102,7 +102,7 @@ fn keys_on_both_sides_of_the_bottom_run_are_counted() {
 fn what_is_newer_than_a_snapshot_or_deleted_in_a_range_is_not_counted() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
-    let table = store.create_table("t", rules("sum:u64")).unwrap();
+    let table = store.create_bytes_table("t", rules("sum:u64")).unwrap();
     // What is set in one piece a block tells of, whoever looks back.
     let set = |number: u64| write(&table, WriteOp::Put, number, &1u64.to_le_bytes());
     (0..1000).for_each(set);
@@ -127,7 +127,7 @@ fn what_is_newer_than_a_snapshot_or_deleted_in_a_range_is_not_counted() {
 fn keys_in_memory_are_counted_wherever_they_wait() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
-    let table = store.create_table("t", rules("sum:u64")).unwrap();
+    let table = store.create_bytes_table("t", rules("sum:u64")).unwrap();
     let fold = |number: u64| write(&table, WriteOp::Fold, number, &1u64.to_le_bytes());
     (0..100_000).filter(|number| number % 10 == 0).for_each(fold);
     compact(&store);
@@ -141,7 +141,7 @@ fn keys_in_memory_are_counted_wherever_they_wait() {
 fn tables_without_summaries_are_read() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
-    let table = store.create_table("t", rules("sum:u64").summaries(false)).unwrap();
+    let table = store.create_bytes_table("t", rules("sum:u64").summaries(false)).unwrap();
     (0..100).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
     compact(&store);
     assert_eq!(assert_same(&table.scan()).cost.rows_scanned, 100);
@@ -151,18 +151,18 @@ fn tables_without_summaries_are_read() {
 fn what_no_aggregate_tells_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
-    let table = store.create_table("t", rules("replace")).unwrap();
+    let table = store.create_bytes_table("t", rules("replace")).unwrap();
     (0..1000).for_each(|number| write(&table, WriteOp::Put, number, b"value"));
     compact(&store);
     assert_eq!(table.scan().count().unwrap(), 1000);
     let refused = table.scan().aggregate().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
-    let sums = store.create_table("sums", rules("sum:u64")).unwrap();
+    let sums = store.create_bytes_table("sums", rules("sum:u64")).unwrap();
     assert_eq!(sums.scan().limit(3).aggregate().unwrap_err().kind(), ErrorKind::InvalidInput);
     let none = sums.scan().aggregate().unwrap();
     assert_eq!((none.rows, none.value), (0, None));
     let expiring = rules("sum:u64").expire(folddb::Expire::ByWrite);
-    assert_eq!(store.create_table("no", expiring).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(store.create_bytes_table("no", expiring).unwrap_err().kind(), ErrorKind::InvalidInput);
 }
 
 #[derive(Clone, Debug)]
@@ -216,7 +216,7 @@ proptest! {
     ) {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::create(dir.path().join("store"), options().part_bytes(4096)).unwrap();
-        let table = store.create_table("t", rules("sum:u64")).unwrap();
+        let table = store.create_bytes_table("t", rules("sum:u64")).unwrap();
         (filled.0..filled.1).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
         compact(&store);
         let mut snapshots = Vec::new();
@@ -257,7 +257,7 @@ fn what_does_not_fold_is_named_a_key_or_a_block() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options().custom_fold(Arc::new(Full))).unwrap();
     let rules = TableRules::new(KeyCodec::U64).custom_fold("full", 1).block_bytes(512).summaries(true);
-    let table = store.create_table("t", rules).unwrap();
+    let table = store.create_bytes_table("t", rules).unwrap();
     let value = |number: u64| [if number.is_multiple_of(100) { 25 } else { 0 }];
     (0..4000).for_each(|number| write(&table, WriteOp::Fold, number, &value(number)));
     let failed = || table.scan().aggregate().unwrap_err().message().to_owned();

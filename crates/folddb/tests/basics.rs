@@ -298,8 +298,86 @@ fn a_store_opened_for_reading_heeds_range_deletes_that_only_the_log_has() {
     sums.delete_range("a", "z").unwrap();
     sums.fold("k", &2).unwrap();
     drop(store); // without closing: all of it is in the log
-    let store = Store::open(&path, options().read_only(true)).unwrap();
+    let store = Store::open_read_only(&path, options()).unwrap();
     let sums = store.table("sums", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
     assert_eq!(sums.get("k").unwrap(), Some(2));
     assert_eq!(sums.scan().into_iter().map(Result::unwrap).collect::<Vec<_>>(), [("k".to_owned(), 2)]);
+}
+
+#[test]
+fn a_store_is_opened_or_created_and_only_where_there_is_none() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("store");
+    for round in 0..3u64 {
+        let store = Store::open_or_create(&path, manual()).unwrap();
+        let numbers = store.table("numbers", Rules::sorted::<u64, u64>()).unwrap();
+        assert_eq!(numbers.scan().count().unwrap(), round);
+        numbers.put(&round, &round).unwrap();
+        assert_eq!(Store::open_or_create(&path, manual()).unwrap_err().kind(), ErrorKind::Locked);
+        store.close().unwrap();
+    }
+    let other = temp.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("letter.txt"), "dear").unwrap();
+    assert_eq!(Store::open_or_create(&other, manual()).unwrap_err().kind(), ErrorKind::StoreNotFound);
+    assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1, "nothing was made in it");
+    Store::freeze(&path, manual()).unwrap();
+    assert_eq!(Store::open_or_create(&path, manual()).unwrap_err().kind(), ErrorKind::ReadOnly);
+}
+
+#[test]
+fn what_a_store_is_opened_for_is_said_by_the_call() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("store");
+    let missing = temp.path().join("missing");
+    assert_eq!(Store::open_read_only(&missing, manual()).unwrap_err().kind(), ErrorKind::StoreNotFound);
+    assert_eq!(Store::open_secondary(&missing, manual()).unwrap_err().kind(), ErrorKind::StoreNotFound);
+    let store = Store::create(&path, manual()).unwrap();
+    let numbers = store.table("numbers", Rules::sorted::<u64, u64>()).unwrap();
+    numbers.put(&1, &1).unwrap();
+    assert_eq!(Store::open_read_only(&path, manual()).unwrap_err().kind(), ErrorKind::Locked);
+    let secondary = Store::open_secondary(&path, manual()).unwrap();
+    numbers.put(&2, &2).unwrap();
+    let count = |store: &Store| store.open_table::<u64, u64>("numbers").unwrap().scan().count().unwrap();
+    assert_eq!((count(&secondary), count(&secondary.refresh().unwrap())), (1, 2));
+    assert_eq!(store.refresh().unwrap_err().kind(), ErrorKind::InvalidInput);
+    store.close().unwrap();
+    let readers = [(); 2].map(|()| Store::open_read_only(&path, manual()).unwrap());
+    for reader in readers.iter().chain([&secondary]) {
+        let numbers = reader.open_table::<u64, u64>("numbers").unwrap();
+        assert_eq!(numbers.put(&3, &3).unwrap_err().kind(), ErrorKind::ReadOnly);
+    }
+}
+
+#[test]
+fn a_mistyped_table_is_not_created_and_a_table_is_not_created_twice() {
+    let (_dir, store) = fresh();
+    let created = store.create_table("visits", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
+    created.fold("/", &2).unwrap();
+    let opened = store.open_table::<String, u64>("visits").unwrap();
+    opened.fold("/", &3).unwrap();
+    assert_eq!(created.get("/").unwrap(), Some(5));
+
+    let missing = store.open_table::<String, u64>("visit").unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::TableNotFound);
+    assert!(missing.to_string().contains("visits"), "{missing}");
+    let again = store.create_table("visits", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+    let keys = store.open_table::<u64, u64>("visits").unwrap_err();
+    assert_eq!(keys.kind(), ErrorKind::RulesMismatch);
+    let values = store.open_table::<String, i64>("visits").unwrap_err();
+    assert_eq!(values.kind(), ErrorKind::InvalidInput, "the fold takes none: {values}");
+    store.create_table("names", Rules::sorted::<String, String>()).unwrap();
+    let values = store.open_table::<String, u64>("names").unwrap_err();
+    assert_eq!(values.kind(), ErrorKind::RulesMismatch);
+    assert!(values.message().contains("`names`"), "{values}");
+    store.open_table::<String, Vec<u8>>("names").unwrap(); // their bytes
+
+    // What cannot be is not made.
+    let unfit = store.create_table("odd", Rules::sorted::<String, String>().fold("sum:u64")).unwrap_err();
+    assert_eq!(unfit.kind(), ErrorKind::InvalidInput);
+    let rules = || Rules::sorted::<String, String>().index("by city", "no such rule");
+    assert_eq!(store.create_table("odd", rules()).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(store.bulk_load("odd", rules()).map(drop).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(store.tables(), ["names", "visits"]);
 }

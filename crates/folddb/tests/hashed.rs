@@ -77,7 +77,7 @@ fn what_was_set_inserted_and_deleted_is_there_after_a_close_a_death_and_a_checkp
         check(&blobs(&store), &expected, 310);
     }
     store.close().unwrap();
-    let looking = Store::open(&path, options().read_only(true)).unwrap();
+    let looking = Store::open_read_only(&path, options()).unwrap();
     check(&blobs(&looking), &expected, 310);
 }
 
@@ -192,7 +192,7 @@ fn what_a_hashed_table_cannot_do_is_refused_with_what_to_use_instead() {
         table.as_bytes().scan().compare(table.as_bytes().scan(), |_| std::ops::ControlFlow::Continue(()));
     refused(same.map(drop), "compare");
     refused(table.delete_range(&0, &5).map(drop), "delete_range");
-    let made = |rules: folddb::table_rules::TableRules| store.create_table("other", rules).map(drop);
+    let made = |rules: folddb::table_rules::TableRules| store.create_bytes_table("other", rules).map(drop);
     let hashed = || Rules::hashed::<u64, Vec<u8>>();
     refused(made(hashed().reversed().as_table_rules().clone()), "reversed");
     refused(made(hashed().head(folddb::HeadRule::First(8)).as_table_rules().clone()), "heads");
@@ -240,7 +240,7 @@ fn segments_of_dead_values_go_and_what_is_read_meanwhile_stays() {
     let store = Store::open(&path, options()).unwrap();
     (0..100).for_each(|key| assert_eq!(blobs(&store).get(&key).unwrap(), Some(blob(key, 59))));
     store.drop_table("blobs").unwrap();
-    store.create_table("other", folddb::table_rules::TableRules::replace()).unwrap();
+    store.create_bytes_table("other", folddb::table_rules::TableRules::replace()).unwrap();
     drain(&store);
     store.close().unwrap();
     let store = Store::open(&path, options()).unwrap();
@@ -277,7 +277,7 @@ fn bytes_tables_write_and_read_them_too() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let rules = folddb::table_rules::TableRules::ready_made("blobs").unwrap();
-    let table = store.create_table("blobs", rules).unwrap();
+    let table = store.create_bytes_table("blobs", rules).unwrap();
     table.write(WriteOp::Put, b"k", b"v").unwrap();
     table.write(WriteOp::Put, b"", &vec![7; 5 << 20]).unwrap();
     assert_eq!(table.get(b"k").unwrap().unwrap(), b"v");
@@ -385,7 +385,7 @@ fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
         let looked = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
         assert!(looked.findings.is_empty(), "round {round}: {:?}", looked.findings);
     }
-    let looking = Store::open(&path, options().read_only(true)).unwrap();
+    let looking = Store::open_read_only(&path, options()).unwrap();
     check(&blobs(&looking), &expected, keys + 50);
     drop(looking);
     // A backup has both files.

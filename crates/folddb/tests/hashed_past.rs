@@ -161,7 +161,7 @@ fn what_a_key_was_is_asked_for_by_time_and_a_snapshot_sees_its_own() {
     assert_eq!(table.get_at(&2, AsOf::UnixMillis(START_MS)).unwrap(), None, "it never was");
     let rules = |keep| Rules::hashed::<u64, String>().keep(keep).as_table_rules().clone();
     for keep in [Keep::Versions(17), Keep::Window(60_000), Keep::Forever] {
-        let error = store.create_table("other", rules(keep)).map(drop).unwrap_err();
+        let error = store.create_bytes_table("other", rules(keep)).map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.message().contains("sorted table"), "{error}");
     }

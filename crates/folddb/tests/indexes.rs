@@ -382,7 +382,7 @@ fn an_index_that_folding_would_deceive_is_refused_with_a_counter_example() {
 fn sets_are_found_by_their_members_and_documents_by_what_is_merged_into_them() {
     let (_world, store) = fresh(manual());
     let words = store
-        .create_table("words", folddb::table_rules::TableRules::postings().index(rule("by_doc:value")))
+        .create_bytes_table("words", folddb::table_rules::TableRules::postings().index(rule("by_doc:value")))
         .unwrap();
     let write = |word: &str, doc: &str| {
         let mut operand = Vec::new();
@@ -546,7 +546,7 @@ fn a_store_opened_for_reading_finds_and_closed_ones_open_with_their_indexes() {
     let table = people(&store);
     table.put("ann", &person("Berlin", 1)).unwrap();
     store.close().unwrap();
-    let store = Store::open(&world.path, manual().read_only(true)).unwrap();
+    let store = Store::open_read_only(&world.path, manual()).unwrap();
     let table: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
     assert_eq!(in_city(&table, "Berlin"), ["ann"]);
     assert_eq!(store.drop_index("people", "by_city").unwrap_err().kind(), ErrorKind::ReadOnly);

@@ -105,7 +105,7 @@ fn what_is_alive_moves_together_and_reads_as_before() {
     check(&store, 6);
     store.close().unwrap();
     verified(&path);
-    check(&Store::open(&path, options().read_only(true)).unwrap(), 6);
+    check(&Store::open_read_only(&path, options()).unwrap(), 6);
 }
 
 /// What was put and is not flushed is not dead: what people are shown of the value log is the same before the

@@ -100,7 +100,7 @@ fn what_is_alive_moves_together_and_is_found_as_before() {
     check(&store, 7);
     store.close().unwrap();
     verified(&path);
-    check(&Store::open(&path, options().read_only(true)).unwrap(), 7);
+    check(&Store::open_read_only(&path, options()).unwrap(), 7);
     drop(Store::open(&path, options()).unwrap());
     check(&Store::open(&path, options()).unwrap(), 7);
 }

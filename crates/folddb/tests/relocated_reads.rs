@@ -199,7 +199,7 @@ fn streams_and_located_values_of_before_a_move_go_on_and_those_after_it_are_the_
     store.close().unwrap();
     let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
     assert_eq!(report.findings, []);
-    check(&Store::open(&path, options().read_only(true)).unwrap(), 7, None);
+    check(&Store::open_read_only(&path, options()).unwrap(), 7, None);
 }
 
 #[test]

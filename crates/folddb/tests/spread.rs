@@ -203,7 +203,7 @@ fn the_same_bytes_under_other_rules_are_not_the_same_digest() {
     let sum = || plain().fold("sum:u64");
     let value = 7u64.to_le_bytes();
     let digest = |name: &str, rules: TableRules| {
-        let table = store.create_table(name, rules).unwrap();
+        let table = store.create_bytes_table(name, rules).unwrap();
         table.write(WriteOp::Put, &1u64.to_be_bytes(), &value).unwrap();
         table.scan().digest(1, 1).unwrap()
     };
@@ -319,7 +319,7 @@ fn a_digest_minds_bytes_and_not_how_they_are_cut() {
     let rules = || TableRules::new(KeyCodec::Bytes).fold("append").separate(Some(32));
     let value: Vec<u8> = (0..300_000u32).map(|at| (at % 251) as u8).collect();
     let fill = |store: &Store, put: &dyn Fn(&BytesTable)| {
-        let table = store.create_table("t", rules()).unwrap();
+        let table = store.create_bytes_table("t", rules()).unwrap();
         put(&table);
         store.flush().unwrap();
         table

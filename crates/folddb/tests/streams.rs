@@ -315,7 +315,7 @@ fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_a
     writer.write_all(&[1; 100_000]).unwrap();
     store.close().unwrap();
     assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Closed);
-    let store = Store::open(&path, options().read_only(true)).unwrap();
+    let store = Store::open_read_only(&path, options()).unwrap();
     let table = store.bytes_table("blobs").unwrap();
     assert_eq!(table.writer(WriteOp::Put, &key).unwrap_err().kind(), ErrorKind::ReadOnly);
 }

@@ -1050,7 +1050,7 @@ fn ops_that_do_not_fold_are_dumped_with_their_deadline() {
     };
     let (store, loaded) = (create("store"), create("loaded"));
     let rules = TableRules::new(KeyCodec::Bytes).custom_fold("brittle", 1).expire(Expire::ByWrite);
-    let table = store.create_table("t", rules).unwrap();
+    let table = store.create_bytes_table("t", rules).unwrap();
     let fold = |operand: u8, seconds| {
         let lifetime = Lifetime::For(Duration::from_secs(seconds));
         table.write_expiring(WriteOp::Fold, b"k", &[operand], lifetime).unwrap()

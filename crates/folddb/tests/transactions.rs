@@ -90,7 +90,8 @@ fn that_a_fold_fails_is_read_too_and_a_value_that_is_set_over_it_is_read_back() 
     let dir = tempfile::tempdir().unwrap();
     let options = Options::default().background(BackgroundWork::Manual).custom_fold(Arc::new(Brittle));
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
-    let table = store.create_table("t", TableRules::new(KeyCodec::Bytes).custom_fold("brittle", 1)).unwrap();
+    let table =
+        store.create_bytes_table("t", TableRules::new(KeyCodec::Bytes).custom_fold("brittle", 1)).unwrap();
     let fold = |value: &[u8]| table.write(WriteOp::Fold, b"k", value).unwrap();
     for operand in [b"a", b"!"] {
         fold(operand);
@@ -209,7 +210,7 @@ impl Looked {
         let options = Options::default().background(BackgroundWork::Manual).custom_order(occasion.clone());
         let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
         let rules = || TableRules::new(KeyCodec::Bytes);
-        let create = |name, rules| store.create_table(name, rules).unwrap();
+        let create = |name, rules| store.create_bytes_table(name, rules).unwrap();
         let (first, slow) = (create("first", rules()), create("slow", rules().order(occasion::NAME)));
         let last = create("last", rules());
         for table in [&first, &slow, &last] {
@@ -358,7 +359,8 @@ fn two_who_scan_and_leave_because_of_what_they_saw_do_not_both_leave() {
     for scanned in WAYS {
         for kind in [TableKind::Sorted, TableKind::Hashed] {
             let (_dir, store) = fresh(BackgroundWork::Manual);
-            let shifts = store.create_table("shifts", TableRules::new(KeyCodec::Bytes).kind(kind)).unwrap();
+            let shifts =
+                store.create_bytes_table("shifts", TableRules::new(KeyCodec::Bytes).kind(kind)).unwrap();
             for name in [b"ann", b"bob"] {
                 shifts.write(WriteOp::Put, name, b"on call").unwrap();
             }
@@ -378,9 +380,9 @@ fn two_who_scan_and_leave_because_of_what_they_saw_do_not_both_leave() {
 #[test]
 fn those_on_call_leave_on_several_threads_and_one_always_stays() {
     let (_dir, store) = fresh(BackgroundWork::default());
-    let sorted = store.create_table("sorted", TableRules::new(KeyCodec::U64)).unwrap();
+    let sorted = store.create_bytes_table("sorted", TableRules::new(KeyCodec::U64)).unwrap();
     let hashed = TableRules::new(KeyCodec::U64).kind(TableKind::Hashed);
-    let hashed = store.create_table("hashed", hashed).unwrap();
+    let hashed = store.create_bytes_table("hashed", hashed).unwrap();
     for table in [&sorted, &hashed] {
         std::thread::scope(|scope| {
             for thread in 0..4u64 {
@@ -476,7 +478,7 @@ fn a_scan_in_a_transaction_shows_what_it_has_written_itself() {
             "hashed" => rules.kind(TableKind::Hashed),
             _ => rules,
         };
-        let table = store.create_table("t", rules).unwrap();
+        let table = store.create_bytes_table("t", rules).unwrap();
         for key in [b"b", b"d", b"f"] {
             table.write(WriteOp::Put, key, b"old").unwrap();
         }
@@ -536,7 +538,7 @@ fn a_key_of_a_hashed_table_that_was_read_and_written_to_by_others_is_a_conflict(
     for (what, write, overtakes) in writes {
         let (_dir, store) = fresh(BackgroundWork::Manual);
         let rules = TableRules::new(KeyCodec::Bytes).kind(TableKind::Hashed).fold("append");
-        let table = store.create_table("t", rules).unwrap();
+        let table = store.create_bytes_table("t", rules).unwrap();
         table.write(WriteOp::Put, b"k", b"old").unwrap();
         let mut transaction = store.transaction();
         assert_eq!(transaction.get_bytes(&table, b"k").unwrap().as_deref(), Some(&b"old"[..]));

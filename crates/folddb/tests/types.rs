@@ -34,7 +34,9 @@ fn a_table_whose_values_cannot_be_those_of_its_fold_is_refused_by_name_and_not_m
     assert!(refused::<u64>(&store, "d", "json-merge").contains("values of type json"));
     assert_eq!(store.tables(), [""; 0]);
     // One that is there, made by hand, is no better.
-    store.create_table("e", Rules::sorted::<String, i64>().fold("sum:u64").as_table_rules().clone()).unwrap();
+    store
+        .create_bytes_table("e", Rules::sorted::<String, i64>().fold("sum:u64").as_table_rules().clone())
+        .unwrap();
     refused::<i64>(&store, "e", "sum:u64");
 }
 

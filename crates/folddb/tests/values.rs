@@ -246,7 +246,7 @@ fn a_batch_over_several_tables_is_synced_with_its_values() {
     }
     batch.commit(Durability::Sync).unwrap();
     drop((table, plain, store));
-    let looking = Store::open(&path, options().read_only(true)).unwrap();
+    let looking = Store::open_read_only(&path, options()).unwrap();
     assert_eq!(blobs(&looking).get(&19).unwrap(), Some(blob(19, 3)));
     drop(looking);
     let store = Store::open(&path, options()).unwrap();
@@ -596,7 +596,7 @@ fn heads_read_a_value_only_where_an_operand_waits_that_folding_does_not_join() {
     let merged = TableRules::new(KeyCodec::U64).fold("json-merge").separate(Some(256));
     let joined = TableRules::new(KeyCodec::U64).fold("append:,").separate(Some(256));
     let tables = [("merged", merged), ("joined", joined)]
-        .map(|(name, rules)| store.create_table(name, rules).unwrap());
+        .map(|(name, rules)| store.create_bytes_table(name, rules).unwrap());
     let key = |n: u64| n.to_be_bytes();
     let text = |n: usize| format!("{{\"text\":\"{}\"}}", "x".repeat(n)).into_bytes();
     let reads = |of: &dyn Fn()| {

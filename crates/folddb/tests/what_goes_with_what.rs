@@ -293,7 +293,7 @@ fn see(kind: TableKind, dir: &Path, long: &[u8]) -> Seen {
         for (number, combination) in alike.iter().enumerate() {
             let start = TableRules::new(KeyCodec::U64).kind(kind);
             let rules = combination.iter().fold(start, |rules, &one| (seen.choices[one].set)(rules));
-            let created = store.create_table(&format!("t{number}"), rules.clone());
+            let created = store.create_bytes_table(&format!("t{number}"), rules.clone());
             seen.made.insert(combination.clone(), created.as_ref().err().cloned());
             let Ok(table) = created else { continue };
             let write = |value: &[u8]| KEYS.map(|key| table.write(WriteOp::Put, &key, value).unwrap());

@@ -168,7 +168,7 @@ fn make(shape: &Shape, table: &BytesTable, key: u64, (len, way): (usize, Way)) {
 
 fn fill(store: &Store) {
     for shape in shapes() {
-        let table = store.create_table(shape.name, shape.rules.clone()).unwrap();
+        let table = store.create_bytes_table(shape.name, shape.rules.clone()).unwrap();
         for (key, &made) in (0..).zip(shape.lens) {
             make(&shape, &table, key, made);
         }
@@ -269,7 +269,7 @@ fn dumped_and_loaded(source: &Store, dir: &Path) {
 fn synced(source: &Store, dir: &Path) {
     let store = Store::create(dir.join("synced"), options()).unwrap();
     for shape in shapes().iter().filter(|shape| !shape.name.contains("hashed")) {
-        let table = store.create_table(shape.name, shape.rules.clone()).unwrap();
+        let table = store.create_bytes_table(shape.name, shape.rules.clone()).unwrap();
         let from = || source.bytes_table(shape.name).unwrap().scan();
         // What is there before is replaced, and not folded onto.
         make(shape, &table, 1, (30, if shape.name == "members" { Way::Members } else { Way::Put }));
@@ -291,7 +291,9 @@ fn fed(source: &Store, feed: &mut folddb::Feed, dir: &Path) {
     while let Some(event) = feed.poll().unwrap() {
         match event {
             FeedEvent::TableCreated(table) => {
-                store.create_table(&table.name, TableRules::from_text(&table.rules_text).unwrap()).unwrap();
+                store
+                    .create_bytes_table(&table.name, TableRules::from_text(&table.rules_text).unwrap())
+                    .unwrap();
             }
             FeedEvent::Row(row) => {
                 let table = store.bytes_table(&row.table.name).unwrap();
@@ -345,14 +347,14 @@ fn what_a_table_cannot_take_is_an_error_that_names_the_key_and_nothing_is_lost_w
     let store = |name: &str| Store::create(dir.path().join(name), options()).unwrap();
     let (from, to) = (store("from"), store("to"));
     let separated = TableRules::new(KeyCodec::U64).separate(Some(4096));
-    let blobs = from.create_table("blobs", separated).unwrap();
+    let blobs = from.create_bytes_table("blobs", separated).unwrap();
     let mut writer = blobs.writer(WriteOp::Put, &7_u64.to_be_bytes()).unwrap();
     writer.write_from(&mut &bytes(7, VALUE_BYTES_MAX + 1)[..]).unwrap();
     writer.finish().unwrap();
     let mut text = Vec::new();
     from.dump(&[], &mut text).unwrap();
     // The same table, but that its values stand beside their keys.
-    let inline = to.create_table("blobs", TableRules::new(KeyCodec::U64)).unwrap();
+    let inline = to.create_bytes_table("blobs", TableRules::new(KeyCodec::U64)).unwrap();
     let named = |error: folddb::Error| {
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(error.to_string().contains("key 7"), "{error}");

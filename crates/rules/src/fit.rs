@@ -8,7 +8,7 @@
 //!
 //! Used by whoever opens a table for a type.
 
-use crate::codec::{CodecError, Value, ValueCodec};
+use crate::codec::{CodecError, KeyCodec, Value, ValueCodec};
 use crate::table_rules::{BoundRules, FoldName};
 
 /// How the values of a Rust type fit a table.
@@ -48,6 +48,18 @@ impl BoundRules {
             _ if taken == 0 => Err(unfit::<V>(spec, "the operands of the fold, which `folds` has")),
             _ => Ok(Fit::Sometimes),
         }
+    }
+
+    /// How types of keys and values differ from those of the table, where they do. Values that are folded are compared by
+    /// [`BoundRules::fit`].
+    pub fn types_differ(&self, key: &KeyCodec, value: &ValueCodec) -> Option<String> {
+        let rules = &self.rules;
+        if rules.key != *key {
+            return Some(format!("its keys are {}, not {}", rules.key.name(), key.name()));
+        }
+        let has =
+            self.opaque_codec().filter(|has| *has != ValueCodec::Bytes && *value != ValueCodec::Bytes)?;
+        (has != *value).then(|| format!("its values are {has}, not {value}"))
     }
 }
 

@@ -115,24 +115,27 @@ pub fn fill(
 fn create(store: &Store) -> Result<()> {
     for (at, (spec, _)) in FOLDS.iter().enumerate() {
         let fold = folds::parse(spec).map_err(|error| folddb::Error::invalid(error.to_string()))?;
-        store.create_table(&format!("fold {spec}"), TableRules::new(key_codec(at)?).fold(&fold.spec()))?;
+        store.create_bytes_table(
+            &format!("fold {spec}"),
+            TableRules::new(key_codec(at)?).fold(&fold.spec()),
+        )?;
     }
     for (name, _) in KEYS {
         let rules = TableRules::new(KeyCodec::parse(name)?).fold("sum:i64");
-        store.create_table(&format!("key {name}"), rules)?;
+        store.create_bytes_table(&format!("key {name}"), rules)?;
     }
     for (name, _) in VALUES {
         let rules = TableRules::new(KeyCodec::U32).value(ValueCodec::parse(name)?);
-        store.create_table(&format!("value {name}"), rules)?;
+        store.create_bytes_table(&format!("value {name}"), rules)?;
     }
     let generic = TableRules::new(KeyCodec::Utf8).block_bytes(1024);
-    store.create_table("generic", generic.clone())?;
-    store.create_table("generic lz4", generic.clone().compression(Compression::Lz4))?;
-    store.create_table("reversed", generic.order("reversed").filter_bits(0))?;
-    store.create_table("columnar", TableRules::new(KeyCodec::U64).fold("sum:u64").block_bytes(1024))?;
+    store.create_bytes_table("generic", generic.clone())?;
+    store.create_bytes_table("generic lz4", generic.clone().compression(Compression::Lz4))?;
+    store.create_bytes_table("reversed", generic.order("reversed").filter_bits(0))?;
+    store.create_bytes_table("columnar", TableRules::new(KeyCodec::U64).fold("sum:u64").block_bytes(1024))?;
     let balance = TableRules::new(KeyCodec::Utf8).fold("sum:i64").delete_equal(&0i64.to_le_bytes());
-    store.create_table("absent when zero", balance.key_names(["account"]))?;
-    store.create_table("empty", TableRules::new(KeyCodec::Tuple))?;
+    store.create_bytes_table("absent when zero", balance.key_names(["account"]))?;
+    store.create_bytes_table("empty", TableRules::new(KeyCodec::Tuple))?;
     Ok(())
 }
 

@@ -98,7 +98,7 @@ fn tables_of<const N: usize>(
     store: &Store,
     rules: [(&str, TableRules); N],
 ) -> folddb::Result<Vec<BytesTable>> {
-    let table = |(name, rules)| store.bytes_table(name).or_else(|_| store.create_table(name, rules));
+    let table = |(name, rules)| store.bytes_table(name).or_else(|_| store.create_bytes_table(name, rules));
     rules.into_iter().map(table).collect()
 }
 
@@ -194,11 +194,11 @@ impl Fixture {
             needed_offset: 0,
             heads: None,
         };
-        let store = Store::open(&fixture.dir, options().read_only(true))?;
+        let store = Store::open_read_only(&fixture.dir, options())?;
         fixture.dump = dump(&store)?;
         drop(store);
         fixture.vouched_offset = fixture.find_vouched_offset();
-        let report = Store::verify(&fixture.dir, &options().read_only(true), true, |_, _| {})?;
+        let report = Store::verify(&fixture.dir, &options(), true, |_, _| {})?;
         if let Some(damage) = report.damage().next() {
             return Err(folddb::Error::new(ErrorKind::Corruption, damage.to_string()));
         }
@@ -268,7 +268,7 @@ impl Fixture {
         if let Some(finding) = report.verified.damage().next() {
             return Err(format!("the new store does not verify: {finding}"));
         }
-        let found = Store::open(to, options().read_only(true)).and_then(|store| dump(&store));
+        let found = Store::open_read_only(to, options()).and_then(|store| dump(&store));
         let found = found.map_err(|error| format!("the new store does not open: {error:?}"))?;
         let is_end = at as u64 >= self.vouched_offset && file.name.ends_with(".log");
         if is_end && self.vouched_dumps.contains(&found) {
@@ -296,8 +296,8 @@ impl Fixture {
         if let Some(heads) = &self.heads {
             return self.judge_values(heads, file, at);
         }
-        let read = Store::open(&self.dir, options().read_only(true)).and_then(|store| self.look(&store));
-        let verified = Store::verify(&self.dir, &options().read_only(true), true, |_, _| {});
+        let read = Store::open_read_only(&self.dir, options()).and_then(|store| self.look(&store));
+        let verified = Store::verify(&self.dir, &options(), true, |_, _| {});
         let report = match verified {
             Ok(report) => report,
             Err(error) => return Outcome::Wrong(format!("verifying fails: {error:?}")),
@@ -319,7 +319,7 @@ impl Fixture {
 
     /// The same where values are separated: what the damage does not reach is read on.
     fn judge_values(&self, heads: &[Option<Head>], file: &Whole, at: usize) -> Outcome {
-        let verified = Store::verify(&self.dir, &options().read_only(true), true, |_, _| {});
+        let verified = Store::verify(&self.dir, &options(), true, |_, _| {});
         let is_named = verified.as_ref().is_ok_and(|report| names(report, &file.name));
         let advice = match Store::diagnose(&self.dir, &options()) {
             Ok(advice) => advice,
@@ -327,7 +327,7 @@ impl Fixture {
         };
         let kind =
             values::pieces(file).into_iter().find(|piece| piece.range.contains(&at)).map(|piece| piece.kind);
-        let store = match Store::open(&self.dir, options().read_only(true)) {
+        let store = match Store::open_read_only(&self.dir, options()) {
             Ok(store) => store,
             Err(error) => {
                 let is_advised = advice.iter().any(|one| one.weight == Weight::Broken);
@@ -395,7 +395,7 @@ impl Fixture {
 
     /// The data is not right, and no error said so.
     fn limit(&self, file: &Whole, at: usize) -> Outcome {
-        let store = Store::open(&self.dir, options().read_only(true));
+        let store = Store::open_read_only(&self.dir, options());
         let found = store.and_then(|store| dump(&store));
         let is_prefix = found.is_ok_and(|found| self.vouched_dumps.contains(&found));
         match file.name.ends_with(".log") && is_prefix && at as u64 >= self.vouched_offset {

@@ -118,7 +118,7 @@ fn tables(store: &Store) -> folddb::Result<Vec<BytesTable>> {
         ("blobs", TableRules::new(KeyCodec::U64).separate(Some(64)).block_bytes(512)),
         ("hashed", TableRules::hashed(KeyCodec::U64)),
     ];
-    let table = |(name, rules)| store.bytes_table(name).or_else(|_| store.create_table(name, rules));
+    let table = |(name, rules)| store.bytes_table(name).or_else(|_| store.create_bytes_table(name, rules));
     rules.into_iter().map(table).collect()
 }
 
@@ -170,7 +170,7 @@ impl Harmed {
         // The log that is needed: three segments.
         go_on(38)?;
         store.sync()?;
-        let late = store.create_table("late", TableRules::new(KeyCodec::U64))?;
+        let late = store.create_bytes_table("late", TableRules::new(KeyCodec::U64))?;
         late.write(WriteOp::Put, &1_u64.to_be_bytes(), b"late")?;
         go_on(2)?;
         store.sync()?;
@@ -182,7 +182,9 @@ impl Harmed {
                     synced.push(dump(&store)?);
                 }
             }
-            Left::DiedBehindAnEdit => drop(store.create_table("later", TableRules::new(KeyCodec::U64))?),
+            Left::DiedBehindAnEdit => {
+                drop(store.create_bytes_table("later", TableRules::new(KeyCodec::U64))?)
+            }
             Left::DiedBehindARoll => {
                 for _ in 0..17 {
                     go_on(1)?;
@@ -282,12 +284,12 @@ impl Harmed {
     }
 
     fn judge(&self, harm: &Harm) -> Result<Came, String> {
-        let reading = options().read_only(true);
-        let opened = Store::open(&self.dir, reading.clone()).and_then(|store| dump(&store));
+        let reading = options();
+        let opened = Store::open_read_only(&self.dir, reading.clone()).and_then(|store| dump(&store));
         let verified = Store::verify(&self.dir, &reading, true, |_, _| {});
         let to = self.temp.join("new");
         let repaired = Store::repair(&self.dir, &to, &RepairOptions::default(), &options(), |_, _| {});
-        let saved = Store::open(&to, reading).and_then(|store| dump(&store));
+        let saved = Store::open_read_only(&to, reading).and_then(|store| dump(&store));
         fs::remove_dir_all(&to).ok();
         if let Err(error) = &opened {
             let is_found = verified.as_ref().map_or(true, |report| !report.is_clean());

@@ -165,7 +165,7 @@ fn look(disk: &SimDisk, turn: u64, seen: &mut Seen) -> Result<()> {
     seen.number = names.iter().filter_map(|(name, _)| number(name)).fold(seen.number, u64::max);
     if turn.is_multiple_of(25) {
         let left = disk.after_death();
-        let store = Store::open(SimDisk::store_dir(), options(&left).read_only(true))?;
+        let store = Store::open_read_only(SimDisk::store_dir(), options(&left))?;
         for table in store.tables() {
             seen.runs = seen.runs.max(store.table_stats(&table)?.runs.len());
         }

@@ -385,7 +385,7 @@ impl Player {
     fn create(&mut self, slot: u8, shape: &Shape) -> Outcome {
         let name = name_of(slot);
         self.consumer.know(shape);
-        let created = self.store()?.create_table(&name, shape.rules());
+        let created = self.store()?.create_bytes_table(&name, shape.rules());
         match (created, self.known.model.shape(&name)) {
             (Ok(_), None) => {
                 self.known.model.create_table(&name, *shape);
@@ -508,8 +508,8 @@ impl Player {
         }
         self.let_go();
         self.store = None;
-        let options = self.options().read_only(true);
-        self.store = Some(Store::open(&self.dir, options).map_err(said("open for reading only"))?);
+        let options = self.options();
+        self.store = Some(Store::open_read_only(&self.dir, options).map_err(said("open for reading only"))?);
         self.tell_time(); // the clock may have gone back over what nothing was written with
         self.compare()?;
         if let Some((table, shape)) = self.table(0)? {

@@ -229,7 +229,12 @@ impl Soak<'_> {
     /// Opens the store, checks what is in it, and closes it, after which nothing may lie about. Returns the last batch.
     fn look(&self, read_only: bool, summary: &mut Summary) -> Result<u64, String> {
         let failed = |error: folddb::Error| format!("{error:?}");
-        let store = Store::open(&self.dir, options().read_only(read_only)).map_err(failed)?;
+        let store = (if read_only {
+            Store::open_read_only(&self.dir, options())
+        } else {
+            Store::open(&self.dir, options())
+        })
+        .map_err(failed)?;
         let found = Numbered::open(&store).map_err(failed)?.last()?;
         if read_only {
             return Ok(found);

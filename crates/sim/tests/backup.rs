@@ -64,7 +64,7 @@ fn write(store: &Store, range: std::ops::RangeInclusive<u64>) {
 
 /// The last numbered batch of a store that is opened for reading.
 fn last_of(dir: &Path) -> u64 {
-    let store = Store::open(dir, options().read_only(true)).expect("it opens");
+    let store = Store::open_read_only(dir, options()).expect("it opens");
     let numbered = Numbered::open(&store).expect("the tables are there");
     numbered.last().expect("whole batches, and a prefix")
 }
@@ -102,7 +102,7 @@ fn write_until(store: &Store, writer: u64, stop: &AtomicBool) -> Vec<Seq> {
 
 /// The last batch of each writer that a store holds: by its count, which the other table must agree with.
 fn counted(dir: &Path) -> Vec<u64> {
-    let store = Store::open(dir, options().read_only(true)).expect("a backup opens");
+    let store = Store::open_read_only(dir, options()).expect("a backup opens");
     let (counts, bodies) = pair(&store);
     let one = |writer: u64| {
         let count = counts.get(&writer).expect("it reads").unwrap_or(0);
@@ -252,7 +252,7 @@ fn restore_at_every_seq(seed: u64) -> u64 {
     let mut model = Model::new();
     let mut store = Store::create(place.path("store"), options()).expect("a store");
     for (name, shape) in SHAPES {
-        store.create_table(name, shape.rules()).expect("a table");
+        store.create_bytes_table(name, shape.rules()).expect("a table");
         model.create_table(name, shape);
     }
     let to = place.path("backups");
@@ -357,7 +357,7 @@ fn old_generations_are_removed_when_asked() {
         store.backup(&to, &BackupOptions::default()).expect("a backup");
     }
     // One that somebody reads stays until the next time.
-    let reader = Store::open(to.join("000002"), options().read_only(true)).expect("it opens");
+    let reader = Store::open_read_only(to.join("000002"), options()).expect("it opens");
     let report = store.backup(&to, &BackupOptions::default().keep(Some(2))).expect("a backup");
     assert_eq!((report.generation, report.removed), (5, vec![1, 3]));
     drop(reader);
@@ -381,14 +381,14 @@ fn a_store_that_is_opened_for_reading_is_backed_up_as_it_lies() {
     store.flush().expect("it is flushed");
     write(&store, 51..=80);
     drop(store); // as a process that dies leaves it: the rest is in the log
-    let reader = Store::open(place.path("store"), options().read_only(true)).expect("it opens");
+    let reader = Store::open_read_only(place.path("store"), options()).expect("it opens");
     let crashed = reader.backup(&to, &BackupOptions::default()).expect("a backup");
     assert_eq!((crashed.first_seq, crashed.last_seq), (100, 160));
     // The segment was left in order: what it would still have held are zeros, which are not copied.
     assert!(crashed.log.files == 1 && crashed.log.bytes < MIB / 4, "{crashed:?}");
     drop(reader);
     Store::open(place.path("store"), options()).expect("it opens").close().expect("it closes");
-    let reader = Store::open(place.path("store"), options().read_only(true)).expect("it opens");
+    let reader = Store::open_read_only(place.path("store"), options()).expect("it opens");
     let closed = reader.backup(&to, &BackupOptions::default()).expect("a backup");
     assert_eq!((closed.first_seq, closed.last_seq, closed.log.files), (160, 160, 0));
     for report in [&crashed, &closed] {

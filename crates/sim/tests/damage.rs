@@ -82,10 +82,11 @@ fn text_of(i: u64) -> Vec<(String, String)> {
 
 /// What a store says: the last of its numbered batches, or its first error. Wrong data is an `Err` that is none.
 fn look(dir: &Path, read_only: bool) -> Result<Result<u64, folddb::Error>, String> {
-    let store = match Store::open(dir, options().read_only(read_only)) {
-        Ok(store) => store,
-        Err(error) => return Ok(Err(error)),
-    };
+    let store =
+        match if read_only { Store::open_read_only(dir, options()) } else { Store::open(dir, options()) } {
+            Ok(store) => store,
+            Err(error) => return Ok(Err(error)),
+        };
     let numbered = match Numbered::open(&store) {
         Ok(numbered) => numbered,
         Err(error) => return Ok(Err(error)),
@@ -306,7 +307,7 @@ fn a_damaged_length_of_a_value_is_named_before_anything_is_made_of_it() {
             put_head(&mut bytes, (head.table, key), len, head.hash, false);
             bytes.extend_from_slice(&whole[RECORD_HEAD_BYTES..]);
             fs::write(&path, &bytes).expect("it is written");
-            let store = Store::open(&dir, options().read_only(true)).expect("it opens");
+            let store = Store::open_read_only(&dir, options()).expect("it opens");
             let table: Table<u64, Vec<u8>> = store.table("files", rules()).expect("a table");
             let key = if head.len > 2000 { 2 } else { 1 };
             let name = path.file_name().expect("a name").to_str().expect("text");

@@ -130,7 +130,7 @@ fn random_stores_come_back() {
                 separate: chance.one_in(2).then_some(32),
                 ..Shape::small(*chance.pick(&kinds), *chance.pick(&orders))
             };
-            let table = store.create_table(&format!("t{at}"), shape.rules()).expect("a table");
+            let table = store.create_bytes_table(&format!("t{at}"), shape.rules()).expect("a table");
             for _ in 0..chance.below(60) {
                 let (key, value) = (
                     shape.key(chance.below(28) as u8),
@@ -162,7 +162,7 @@ fn a_dump_is_of_one_moment_and_of_the_tables_that_are_named() {
     let rules = folddb::table_rules::TableRules::default();
     for name in ["a", "b"] {
         store
-            .create_table(name, rules.clone())
+            .create_bytes_table(name, rules.clone())
             .expect("a table")
             .write(WriteOp::Put, b"k", b"1")
             .expect("written");
@@ -202,7 +202,7 @@ fn a_dump_is_of_one_moment_and_of_the_tables_that_are_named() {
 fn a_dump_that_was_cut_or_changed_is_refused() {
     let place = Place::new();
     let store = place.create("store");
-    let table = store.create_table("t", folddb::table_rules::TableRules::default()).expect("a table");
+    let table = store.create_bytes_table("t", folddb::table_rules::TableRules::default()).expect("a table");
     for key in 0..20u8 {
         table.write(WriteOp::Put, &[b'a' + key], b"value").expect("written");
     }
@@ -256,13 +256,13 @@ fn what_is_there_is_not_loaded_over_unless_asked() {
     let store = place.create("store");
     let rules = folddb::table_rules::TableRules::default();
     store
-        .create_table("t", rules.clone())
+        .create_bytes_table("t", rules.clone())
         .expect("a table")
         .write(WriteOp::Put, b"k", b"new")
         .expect("written");
     let text = dump(&store);
     let other = place.create("other");
-    let table = other.create_table("t", rules.clone()).expect("a table");
+    let table = other.create_bytes_table("t", rules.clone()).expect("a table");
     table.write(WriteOp::Put, b"k", b"old").expect("written");
     table.write(WriteOp::Put, b"more", b"old").expect("written");
     let refused = other.load(&mut text.as_bytes(), &LoadOptions::default()).expect_err("it is not empty");
@@ -274,7 +274,7 @@ fn what_is_there_is_not_loaded_over_unless_asked() {
     assert_eq!(table.get(b"k").expect("reads").as_deref(), Some(&b"new"[..]));
     assert_eq!(table.get(b"more").expect("reads").as_deref(), Some(&b"old"[..]));
     let differs = place.create("differs");
-    differs.create_table("t", rules.fold("first")).expect("a table");
+    differs.create_bytes_table("t", rules.fold("first")).expect("a table");
     let refused = differs.load(&mut text.as_bytes(), &LoadOptions::default()).expect_err("other rules");
     assert!(refused.kind() == ErrorKind::RulesMismatch && refused.message().contains("line 2"), "{refused}");
 }
@@ -285,7 +285,7 @@ fn what_becomes_of_each_record_is_told() {
     let place = Place::new();
     let rules = TableRules::new(KeyCodec::Utf8).value(ValueCodec::Utf8).expire(Expire::ByWrite);
     let store = place.create("store");
-    store.create_table("t", rules).expect("a table");
+    store.create_bytes_table("t", rules).expect("a table");
     let start: String = dump(&store).lines().take(2).map(|line| format!("{line}\n")).collect();
     let rows = "{\"key\":\"a\",\"value\":\"1\"}\n{\"key\":\"b\",\"value\":\"2\",\"until\":1}\n";
     let long = "{\"key\":\"c\",\"long\":4}\n{\"piece\":\"0x3334\"}\n";
@@ -327,7 +327,7 @@ fn a_dump_that_was_cut_anywhere_is_taken_as_far_as_it_goes_or_leaves_nothing() {
     let store = place.create("store");
     let rules = TableRules::new(KeyCodec::Utf8).value(ValueCodec::Utf8);
     for table in ["t", "u"] {
-        let table = store.create_table(table, rules.clone()).expect("a table");
+        let table = store.create_bytes_table(table, rules.clone()).expect("a table");
         table.write(WriteOp::Put, b"a", b"1").expect("written");
         table.write(WriteOp::Put, b"b", b"2").expect("written");
     }
@@ -370,7 +370,7 @@ fn a_dump_that_was_cut_anywhere_is_taken_as_far_as_it_goes_or_leaves_nothing() {
 fn rules_that_cannot_be_are_found_by_the_check_of_a_dump() {
     let place = Place::new();
     let store = place.create("store");
-    store.create_table("t", TableRules::default()).expect("a table");
+    store.create_bytes_table("t", TableRules::default()).expect("a table");
     let text = dump(&store);
     let end = text.rfind("{\"end\"").expect("an end");
     for (what, other) in [

@@ -59,8 +59,8 @@ fn an_unknown_table_is_answered_with_those_that_there_are() {
     let place = Place::new();
     let store = place.create(options());
     assert_refused(store.bytes_table("routes"), ErrorKind::TableNotFound, &["`routes`", "no tables yet"]);
-    store.create_table("flights", TableRules::counter()).unwrap();
-    store.create_table("delays", TableRules::stats()).unwrap();
+    store.create_bytes_table("flights", TableRules::counter()).unwrap();
+    store.create_bytes_table("delays", TableRules::stats()).unwrap();
     assert_refused(store.bytes_table("flight"), ErrorKind::TableNotFound, &["`flight`", "delays, flights"]);
     assert_refused(store.drop_table("flight"), ErrorKind::TableNotFound, &["`flight`"]);
     assert_refused(
@@ -77,10 +77,14 @@ fn bad_table_names_and_a_name_twice_are_refused() {
     let store = place.create(options());
     let long = "n".repeat(TABLE_NAME_BYTES_MAX + 1);
     for name in ["", "a\nb", long.as_str()] {
-        assert_refused(store.create_table(name, TableRules::counter()), ErrorKind::InvalidInput, &["name"]);
+        assert_refused(
+            store.create_bytes_table(name, TableRules::counter()),
+            ErrorKind::InvalidInput,
+            &["name"],
+        );
     }
-    store.create_table("t", TableRules::counter()).unwrap();
-    assert_refused(store.create_table("t", TableRules::counter()), ErrorKind::AlreadyExists, &["`t`"]);
+    store.create_bytes_table("t", TableRules::counter()).unwrap();
+    assert_refused(store.create_bytes_table("t", TableRules::counter()), ErrorKind::AlreadyExists, &["`t`"]);
     assert_eq!(store.tables(), ["t"]);
 }
 
@@ -116,7 +120,7 @@ fn a_wrong_key_type_or_order_is_refused_with_both_named() {
 fn bytes_that_are_no_key_or_value_of_the_table_are_refused() {
     let place = Place::new();
     let store = place.create(options());
-    let table = store.create_table("t", TableRules::counter()).unwrap();
+    let table = store.create_bytes_table("t", TableRules::counter()).unwrap();
     assert_refused(table.write(WriteOp::Fold, b"\xff", &[0; 8]), ErrorKind::InvalidInput, &["`t`", "key"]);
     assert_refused(table.write(WriteOp::Fold, b"k", &[0; 7]), ErrorKind::InvalidInput, &["`t`", "value"]);
     for (key, value) in [(&b"\xff"[..], &[0; 8][..]), (b"k", &[0; 7])] {
@@ -210,10 +214,10 @@ fn a_store_that_is_open_is_not_opened_again() {
     let store = place.create(options());
     let path = place.path().display().to_string();
     assert_refused(Store::open(place.path(), options()), ErrorKind::Locked, &[&path, "close"]);
-    assert_refused(Store::open(place.path(), options().read_only(true)), ErrorKind::Locked, &[&path]);
+    assert_refused(Store::open_read_only(place.path(), options()), ErrorKind::Locked, &[&path]);
     drop(store);
-    let reader = Store::open(place.path(), options().read_only(true)).unwrap();
-    let second = Store::open(place.path(), options().read_only(true)).unwrap();
+    let reader = Store::open_read_only(place.path(), options()).unwrap();
+    let second = Store::open_read_only(place.path(), options()).unwrap();
     assert_refused(Store::open(place.path(), options()), ErrorKind::Locked, &[&path]);
     drop((reader, second));
     Store::open(place.path(), options()).unwrap();
@@ -227,7 +231,7 @@ fn a_store_of_a_newer_format_is_refused_and_left_as_it_is() {
     let version = b"folddb format 1000 and all after it has changed\n";
     std::fs::write(&format, version).unwrap();
     assert_refused(Store::open(place.path(), options()), ErrorKind::NewerFormat, &["1000", "version"]);
-    assert_refused(Store::open(place.path(), options().read_only(true)), ErrorKind::NewerFormat, &["1000"]);
+    assert_refused(Store::open_read_only(place.path(), options()), ErrorKind::NewerFormat, &["1000"]);
     assert_eq!(std::fs::read(&format).unwrap(), version);
 }
 
@@ -271,13 +275,13 @@ fn a_store_opened_for_reading_writes_nothing() {
         names
     };
     let before = files();
-    let store = Store::open(place.path(), options().read_only(true)).unwrap();
+    let store = Store::open_read_only(place.path(), options()).unwrap();
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     assert_eq!(table.get(&1).unwrap(), Some(1));
     assert_refused(table.put(&1, &2), ErrorKind::ReadOnly, &["reading"]);
     assert_refused(table.delete(&1), ErrorKind::ReadOnly, &[]);
     assert_refused(store.drop_table("t"), ErrorKind::ReadOnly, &[]);
-    assert_refused(store.create_table("u", TableRules::counter()), ErrorKind::ReadOnly, &[]);
+    assert_refused(store.create_bytes_table("u", TableRules::counter()), ErrorKind::ReadOnly, &[]);
     assert_refused(store.flush(), ErrorKind::ReadOnly, &[]);
     assert_refused(store.compact("t", |_| std::ops::ControlFlow::Continue(())), ErrorKind::ReadOnly, &[]);
     assert_refused(store.table("u", Rules::sorted::<u64, u64>()), ErrorKind::TableNotFound, &["`u`"]);
@@ -302,6 +306,6 @@ fn handles_of_a_closed_store_and_of_a_dropped_table_say_so() {
     store.close().unwrap();
     assert_refused(table.put(&1, &1), ErrorKind::Closed, &["closed"]);
     assert_refused(table.get(&1), ErrorKind::Closed, &["closed"]);
-    assert_refused(clone.create_table("u", TableRules::counter()), ErrorKind::Closed, &["closed"]);
+    assert_refused(clone.create_bytes_table("u", TableRules::counter()), ErrorKind::Closed, &["closed"]);
     assert_refused(clone.flush(), ErrorKind::Closed, &["closed"]);
 }

@@ -135,7 +135,7 @@ impl Fixtures {
     fn check_store(&self, name: &str) {
         let dir = self.copied(name);
         assert_verifies(&dir);
-        self.check_content(&Store::open(&dir, options().read_only(true)).expect("it opens"), name);
+        self.check_content(&Store::open_read_only(&dir, options()).expect("it opens"), name);
         if Store::is_frozen(&dir, &options()) {
             assert!(Store::open(&dir, options()).is_err(), "a sealed store is only read");
             Store::thaw(&dir, options()).expect("the store is thawed");
@@ -158,8 +158,9 @@ impl Fixtures {
     }
 
     fn check_takes_more(store: Store, dir: &Path) {
-        let table =
-            store.create_table("one more", folddb::table_rules::TableRules::default()).expect("a table");
+        let table = store
+            .create_bytes_table("one more", folddb::table_rules::TableRules::default())
+            .expect("a table");
         table.write(folddb::WriteOp::Put, b"k", b"v").expect("it is written");
         drop(table);
         assert!(take_more(&store).expect("what is written is there") > 1);

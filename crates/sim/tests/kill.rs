@@ -126,7 +126,9 @@ fn killed_writers_lose_nothing_that_was_acknowledged() {
             0 => continue,
             other => other == 1,
         };
-        let store = Store::open(&dir, options().read_only(read_only)).unwrap();
+        let store =
+            (if read_only { Store::open_read_only(&dir, options()) } else { Store::open(&dir, options()) })
+                .unwrap();
         let found =
             Numbered::open(&store).unwrap().last().unwrap_or_else(|why| panic!("round {round}: {why}"));
         assert!(

@@ -357,7 +357,11 @@ fn recovery(world: &mut World) {
         }
     }
     let read_only = world.setting("read_only", 0) == 1;
-    match Store::open(&log, world.options().read_only(read_only)) {
+    match if read_only {
+        Store::open_read_only(&log, world.options())
+    } else {
+        Store::open(&log, world.options())
+    } {
         Ok(store) => {
             let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
             world.note("rows", table.scan().count().unwrap());

@@ -99,7 +99,9 @@ fn place() -> PathBuf {
 
 /// The last batch of a store, or of a backup, which must hold whole batches.
 fn last_of(disk: &SimDisk, dir: &Path, read_only: bool) -> Result<u64, String> {
-    let opened = Store::open(dir, options(disk).read_only(read_only)).map_err(|error| error.to_string())?;
+    let opened =
+        (if read_only { Store::open_read_only(dir, options(disk)) } else { Store::open(dir, options(disk)) })
+            .map_err(|error| error.to_string())?;
     Numbered::open(&opened).map_err(|error| error.to_string())?.last()
 }
 

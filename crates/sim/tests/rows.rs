@@ -333,7 +333,7 @@ fn osmos_table_formats_with_block_size_key_and_value_codecs_and_key_order() {
         }
     }
     for (index, (rules, _)) in formats.iter().enumerate() {
-        let table = store.create_table(&index.to_string(), rules.clone()).unwrap();
+        let table = store.create_bytes_table(&index.to_string(), rules.clone()).unwrap();
         for (value, key) in ["b", "a", "cc", "aaa"].iter().enumerate() {
             table.write(WriteOp::Put, key.as_bytes(), &(value as i64).to_le_bytes()).unwrap();
         }
@@ -357,7 +357,7 @@ fn osmos_ready_made_formats() {
     let store = place.create(manual());
     for (name, what) in READY_MADE {
         let rules = TableRules::ready_made(name).unwrap();
-        let table = store.create_table(name, rules.clone()).unwrap();
+        let table = store.create_bytes_table(name, rules.clone()).unwrap();
         let bound = table.rules().clone();
         let key = bound.rules.key_codec().parse_text(&["7"]).unwrap();
         let mut value = Vec::new();

@@ -152,7 +152,7 @@ fn a_process_reads_what_another_writes() {
     writer.wait_for(1);
     assert_eq!(Store::open(&dir, small()).err().unwrap().kind(), ErrorKind::Locked);
     let before = writer.acknowledged();
-    let first = Store::open(&dir, small().secondary(true)).unwrap();
+    let first = Store::open_secondary(&dir, small()).unwrap();
     let seen = last(&first);
     assert!(seen >= before, "{before} were acknowledged, {seen} are seen");
     let (mut store, mut newest) = (first.clone(), seen);
@@ -191,7 +191,7 @@ fn whatever_the_writer_removes_the_reader_has_or_says_that_it_is_gone() {
     };
     fill(0);
     settle();
-    let reader = Store::open(&dir, manual().secondary(true)).unwrap();
+    let reader = Store::open_secondary(&dir, manual()).unwrap();
     assert_eq!(in_files(&reader).get(&1).unwrap(), Some(blob(1, 0)));
     fill(1);
     settle();
@@ -223,7 +223,7 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     fill(0);
     store.flush().unwrap();
     fill(1);
-    let reader = Store::open(&dir, manual().secondary(true)).unwrap();
+    let reader = Store::open_secondary(&dir, manual()).unwrap();
     let backups = temp.path().join("backups");
     let restored = |number: u64| {
         let again = temp.path().join(format!("again{number}"));
@@ -351,7 +351,7 @@ fn a_backup_is_whole_or_refused_however_values_in_files_of_their_own_go() {
             let round = renewed.round.load(Ordering::Relaxed) - 1;
             let store = match of {
                 "the writer" => renewed.store.clone(),
-                _ => Store::open(SimDisk::store_dir(), options().secondary(true)).unwrap(),
+                _ => Store::open_secondary(SimDisk::store_dir(), options()).unwrap(),
             };
             if of == "a reader of before" {
                 (0..3).for_each(|_| renewed.renew());
@@ -416,7 +416,7 @@ fn a_frozen_store_is_read_by_many_and_written_by_nobody() {
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
     assert!(error.to_string().contains("frozen"), "{error}");
     assert!(Store::diagnose(&dir, &manual()).unwrap().iter().any(|advice| advice.what.contains("frozen")));
-    let readers: Vec<Store> = (0..3).map(|_| Store::open(&dir, manual().read_only(true)).unwrap()).collect();
+    let readers: Vec<Store> = (0..3).map(|_| Store::open_read_only(&dir, manual()).unwrap()).collect();
     for reader in &readers {
         assert!(reader.stats().is_frozen);
         assert_eq!(separated(reader).get(&7).unwrap(), Some(blob(7, 0)));
@@ -483,8 +483,9 @@ fn a_crash_while_a_store_is_frozen_leaves_it_frozen_or_not_and_whole() {
             let options = || manual().host(disk.host());
             let is_frozen = Store::is_frozen(SimDisk::store_dir(), &options());
             let changes = disk.changes();
-            for options in [options().read_only(true), options().secondary(true)] {
-                let store = Store::open(SimDisk::store_dir(), options).unwrap();
+            let dir = SimDisk::store_dir();
+            for opened in [Store::open_read_only(&dir, options()), Store::open_secondary(&dir, options())] {
+                let store = opened.unwrap();
                 assert_eq!(Numbered::open(&store).unwrap().last().unwrap(), 5, "moment {moment}");
             }
             assert!(disk.changes() <= changes + 1, "readers change nothing but the lock");

@@ -267,8 +267,8 @@ fn damage_of_the_log_is_told_wherever_an_opening_tells_it_and_never_waited_for()
         for offset in [40].into_iter().chain(within).filter(|offset| offset < len) {
             let world = disk.after_death();
             assert!(world.rot(&dir.join(name), offset, 0x10));
-            let options = manual().host(world.host()).secondary(true);
-            let refused = Store::open(&dir, options).err().map(|error| error.to_string());
+            let options = manual().host(world.host());
+            let refused = Store::open_secondary(&dir, options).err().map(|error| error.to_string());
             let (met, error) = match beside_in(&world, None) {
                 Ok(mut feed) => polled(&mut feed),
                 Err(error) => (Vec::new(), Some(error)),

@@ -18,7 +18,7 @@ fn options() -> Options {
 
 /// Every record of every key, as far as it reads, with its fold or without.
 fn content(dir: &Path) -> Vec<(String, Vec<String>)> {
-    let store = Store::open(dir, options().read_only(true)).expect("it opens");
+    let store = Store::open_read_only(dir, options()).expect("it opens");
     let rows = |name: &String| {
         let table = store.bytes_table(name).expect("it is there");
         table.scan().into_iter().map(|row| format!("{:?}", row.map_err(|error| error.kind()))).collect()

@@ -16,7 +16,7 @@ pub(crate) fn run(args: &CreateArgs, session: &mut Session) -> Result<(), Failur
     }
     let store = open(args, session)?;
     if let (Some(table), Some(rules)) = (&args.table, rules) {
-        store.create_table(table, rules)?;
+        store.create_bytes_table(table, rules)?;
     }
     let path = args.store.display().to_string();
     let report = json!({ "store": path, "table": args.table });

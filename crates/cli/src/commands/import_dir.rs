@@ -129,7 +129,7 @@ fn open(args: &ImportDirArgs, session: &Session) -> Result<Opened, Failure> {
     };
     if args.create && !store.tables().contains(&args.table) {
         let Some(rules) = TableRules::ready_made("blob") else { return Ok(store) };
-        store.create_table(&args.table, rules.key(KeyCodec::Utf8))?;
+        store.create_bytes_table(&args.table, rules.key(KeyCodec::Utf8))?;
     }
     Ok(store)
 }

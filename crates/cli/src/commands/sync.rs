@@ -122,7 +122,7 @@ fn bring_up(
             let rules = theirs.rules().rules.clone();
             let rules =
                 from.indexes(theirs.name())?.into_iter().fold(rules, |rules, index| rules.index(index.rule));
-            to.create_table(theirs.name(), rules)?
+            to.create_bytes_table(theirs.name(), rules)?
         }
         Err(error) => return Err(error.into()),
     };

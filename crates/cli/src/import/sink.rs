@@ -127,7 +127,7 @@ impl<'a> Sink<'a> {
         self.table = Some(match self.into.is_sorted {
             true => Made::Load(Box::new(store.bulk_load_bytes(self.into.table, rules)?)),
             false => {
-                let table = Box::new(store.create_table(self.into.table, rules)?);
+                let table = Box::new(store.create_bytes_table(self.into.table, rules)?);
                 Made::Batches { table, batch: Box::new(store.batch()), separated: 0 }
             }
         });

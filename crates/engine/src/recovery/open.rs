@@ -29,11 +29,7 @@ pub fn create(dir: &Path, options: &Options) -> Result<()> {
 
 /// Opens a store: afterwards everything that was acknowledged is there, and it can be written to.
 pub fn open(dir: &Path, options: Options) -> Result<Background> {
-    if options.secondary && options.read_only {
-        open_secondary(dir, &options)
-    } else {
-        primary::open_once(dir, options)
-    }
+    if options.secondary { open_secondary(dir, &options) } else { primary::open_once(dir, options) }
 }
 
 /// Opens a store that may be open for writing elsewhere.

@@ -137,7 +137,7 @@ impl Store {
     /// Parts are linked where the file system permits, else they are linked from the backup before where it has them already,
     /// else copied.
     ///
-    /// Of a store that was opened beside a writer ([`Options::secondary`](crate::Options::secondary)) it is what that saw when
+    /// Of a store that was opened beside a writer ([`Store::open_secondary`]) it is what that saw when
     /// it was opened; where the writer has removed values since that lie in files of their own, what is there now.
     ///
     /// # Errors

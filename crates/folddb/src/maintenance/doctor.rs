@@ -429,7 +429,7 @@ impl Store {
             let survey = Survey::take(path, options)?;
             verify(&survey, options, false, &mut |_, _| {})?
         };
-        let mut facts = match Store::open(path, options.clone().read_only(true)) {
+        let mut facts = match Store::open_read_only(path, options.clone()) {
             Ok(store) => live_facts(&store, false)?,
             Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
             Err(error) => Facts { refused: Some(error.message().to_owned()), ..Facts::default() },

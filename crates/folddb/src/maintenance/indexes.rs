@@ -103,7 +103,7 @@ fn check(store: &Store, table: &Arc<TableCore>, index: &IndexCore) -> Result<Ind
 
 /// What is wrong with the indexes of a store that is whole otherwise.
 pub(crate) fn findings(dir: &std::path::Path, options: &Options, manifest: &str) -> Vec<Finding> {
-    let store = match Store::open(dir, options.clone().read_only(true)) {
+    let store = match Store::open_read_only(dir, options.clone()) {
         Ok(store) => store,
         Err(error) => {
             let what = format!("the indexes are not compared with their tables: {}", in_words(&error));

@@ -297,10 +297,10 @@ impl Load<'_> {
 
     /// Makes a table. With which indexes it can be is known of some only by its records.
     fn create(&mut self, name: &str, mut rules: TableRules) -> Result<BytesTable> {
-        let created = match self.store.create_table(name, rules.clone()) {
+        let created = match self.store.create_bytes_table(name, rules.clone()) {
             Err(error) if error.kind() == ErrorKind::InvalidInput && !rules.indexes.is_empty() => {
                 let indexes = std::mem::take(&mut rules.indexes);
-                let table = self.store.create_table(name, rules)?;
+                let table = self.store.create_bytes_table(name, rules)?;
                 self.indexes.extend(indexes.into_iter().map(|rule| (name.to_owned(), rule)));
                 table
             }

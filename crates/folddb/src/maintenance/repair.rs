@@ -355,7 +355,7 @@ impl Mender<'_> {
         let version = Version::current(next.store_id);
         write_manifest(host, self.draft, next)?;
         format::write_format(&*host.files, self.draft, &version)?;
-        let store = Store::open(self.draft, self.options.clone().read_only(false))?;
+        let store = Store::open(self.draft, self.options.clone())?;
         self.rebuild(&store, state, rebuilt)?;
         self.log(&store, state, past_holes)?;
         self.build_indexes(&store)?;

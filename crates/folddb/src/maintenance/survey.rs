@@ -16,7 +16,7 @@ use folddb_rules::table_rules::{BoundRules, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::maintenance::finding::{Finding, Loss};
-use folddb_engine::options::Options;
+use folddb_engine::options::{OpenMode, Options};
 use folddb_engine::recovery::{format, primary};
 
 /// What there is.
@@ -67,7 +67,7 @@ impl Survey {
         if !files.iter().any(|file| *file != FileName::Lock) {
             return Err(format::store_not_found(dir, options));
         }
-        let lock = format::lock(dir, &options.clone().read_only(true))?;
+        let lock = format::lock(dir, &options.clone().opened_as(OpenMode::ReadOnly))?;
         let manifests = folddb_manifest::examine(&options.host, dir)?;
         let told = choose(&manifests);
         let version = format::read_version(dir, options);

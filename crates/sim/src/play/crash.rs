@@ -458,7 +458,7 @@ impl Player {
         let next = Player { disk: Some(disk.after_death()), ..Player::new(self.settings, &self.dir, None) };
         let Some(disk) = &next.disk else { return Ok(()) };
         let before = disk.names(&self.dir);
-        let opened = Store::open(&self.dir, next.options().read_only(true));
+        let opened = Store::open_read_only(&self.dir, next.options());
         let store = opened.map_err(said("open for reading only"))?;
         let contents = contents(&store).map_err(said("read a store that is open for reading"))?;
         let mut known = self.known.clone();

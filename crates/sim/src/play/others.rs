@@ -59,7 +59,8 @@ impl Player {
         let dir =
             if self.disk.is_some() { self.dir.with_extension("other") } else { temp.path().join("other") };
         let other = Store::create(dir, options).map_err(said("create another store"))?;
-        let theirs = other.create_table(table.name(), shape.rules()).map_err(said("create another table"))?;
+        let theirs =
+            other.create_bytes_table(table.name(), shape.rules()).map_err(said("create another table"))?;
         let seq = self.known.model.last_seq() * u64::from(of) / 255;
         for (key, present) in self.known.model.rows_at(table.name(), seq) {
             if let Present::Value(value) = present {
@@ -162,7 +163,7 @@ impl Player {
     ) -> Outcome {
         let ours = ours.digest(DEPTH, 1).map_err(said("make a digest"))?;
         let other_rules = shape.rules().key(KeyCodec::Utf8);
-        let other = store.create_table("means other things", other_rules);
+        let other = store.create_bytes_table("means other things", other_rules);
         let other = other.map_err(said("create a table with other rules"))?;
         let other = other.scan().digest(DEPTH, 1).map_err(said("make a digest of other rules"))?;
         same("whether digests of other rules compare", &ours.differing(&other).is_ok(), &false)?;
@@ -205,7 +206,7 @@ impl Player {
                 &true,
             )?;
         }
-        let opened = Store::open(&self.dir, self.options().secondary(true));
+        let opened = Store::open_secondary(&self.dir, self.options());
         let store = opened.map_err(said("open beside a writer"))?;
         let contents = contents(&store).map_err(said("read beside a writer"))?;
         let mut known = self.known.clone();
@@ -249,8 +250,7 @@ impl Player {
     fn read_sealed(&self) -> Outcome {
         let refused = Store::open(&self.dir, self.options()).map(drop).map_err(|error| error.kind());
         same("opening a frozen store for writing", &refused, &Err(ErrorKind::ReadOnly))?;
-        let open =
-            || Store::open(&self.dir, self.options().read_only(true)).map_err(said("open a frozen store"));
+        let open = || Store::open_read_only(&self.dir, self.options()).map_err(said("open a frozen store"));
         let stores = [open()?, open()?];
         for store in &stores {
             self.is_all_there(store, "a frozen store")?;
