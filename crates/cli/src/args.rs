@@ -322,7 +322,7 @@ pub(crate) struct ImportArgs {
     /// The fold, and the columns that feed it: 'flights: sum:u64 = 1, delay: stats:f64 = dep_delay'; `create --help` lists folds
     #[arg(long, value_name = "FIELDS", conflicts_with_all = ["value_json"])]
     pub(crate) fold: Option<String>,
-    /// The column that holds the value
+    /// The column that holds the value; a list or an object in it is its JSON text, but with --value-type json
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value: Option<String>,
     /// The type of the values, where a later one replaces the earlier: bytes, utf8, u64, i64, f64, json
@@ -549,7 +549,7 @@ pub(crate) struct FindArgs {
     /// The index
     pub(crate) index: String,
     /// The term: numbers (inf and nan where all terms are numbers) and true as they are, in quotes as text, bytes as 0x...;
-    /// without it all terms, or a range
+    /// without it all terms, or a range. Numbers by json: are doubles: those beyond 2^53 with the same double are found together
     #[arg(allow_negative_numbers = true, conflicts_with_all = ["prefix", "from", "after", "before", "through"])]
     pub(crate) term: Option<String>,
     /// Only terms that begin with this text, or with these bytes, as 0x...

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use folddb::codec::tuple::Element;
+use folddb::codec::{KeyCodec, ValueCodec};
+use folddb::table_rules::TableRules;
 use folddb::{
     AsOf, BackgroundWork, Durability, ErrorKind, HeadRule, IndexRule, Keep, Lifetime, Options, Rules,
     Snapshot, Store, Table, WriteOp,
@@ -795,4 +797,50 @@ fn a_dump_with_indexes_that_are_refused_today_is_loaded_without_these() {
     assert_eq!((store.indexes("ok").unwrap().len(), store.indexes("st").unwrap().len()), (1, 0));
     assert_eq!(store.bytes_table("ok").unwrap().find("by").unwrap().term(1).count().unwrap(), 1);
     assert!(store.bytes_table("st").unwrap().get(b"k").unwrap().is_some());
+}
+
+/// By `json:` they are doubles; a field tells those of 64 bits apart. Either way what is asked for is among
+/// what is found, and `find` with one end of a range takes in what has the same double.
+#[test]
+fn numbers_beyond_a_double_are_found_together_and_none_is_missed() {
+    let (_world, store) = fresh(manual());
+    let rules = TableRules::new(KeyCodec::Utf8).value(ValueCodec::Json);
+    let rules = rules.index(rule("exact:field:n")).index(rule("double:json:/n"));
+    let table = store.create_table("t", rules).unwrap();
+    const NUMBERS: [&str; 8] = [
+        "9007199254740992",
+        "9007199254740993",
+        "-9223372036854775809",
+        "18446744073709551615",
+        "18446744073709551616",
+        "18446744073709551617",
+        "1180591620717411303425",
+        "170141183460469231731687303715884105729",
+    ];
+    for number in NUMBERS {
+        table.write(WriteOp::Put, number.as_bytes(), format!("{{\"n\":{number}}}").as_bytes()).unwrap();
+    }
+    let found = |index: &str, low: &str, high: &str| -> BTreeSet<String> {
+        let range = table.find(index).unwrap().typed(low.to_owned()..=high.to_owned());
+        range.keys().map(|key| String::from_utf8(key.unwrap()).unwrap()).collect()
+    };
+    let is_of_64_bits = |number: &str| number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok();
+    let as_double = |number: &str| number.parse::<f64>().unwrap();
+    for asked in NUMBERS {
+        let alike: BTreeSet<String> = NUMBERS
+            .iter()
+            .filter(|number| as_double(number) == as_double(asked))
+            .map(|number| (*number).to_owned())
+            .collect();
+        assert_eq!(found("double", asked, asked), alike, "{asked}");
+        let exact = match is_of_64_bits(asked) {
+            true => BTreeSet::from([asked.to_owned()]),
+            false => alike.into_iter().filter(|number| !is_of_64_bits(number)).collect(),
+        };
+        assert_eq!(found("exact", asked, asked), exact, "{asked}");
+        for index in ["double", "exact"] {
+            assert!(found(index, asked, "1e300").contains(asked), "{index} from {asked}");
+            assert!(found(index, "-1e300", asked).contains(asked), "{index} to {asked}");
+        }
+    }
 }

@@ -3,7 +3,8 @@
 //! ```text
 //!   Int                 bounds between two whole numbers go to the next one inside: from 2.5 is from 3
 //!   Float, Double       whole numbers as these; -0 and 0 are one, and so are all that are no number (NaN)
-//!   Any                 numbers by what they are, whatever their type: three ranges, of whole numbers, floats and doubles
+//!   Any                 numbers by what they are, whatever their type: three ranges, of whole numbers, floats and doubles; of
+//!                       fields of JSON those of more than 64 bits as the doubles that they are kept as
 //!   Text, Bytes         text is its bytes where terms are bytes
 //! ```
 //!
@@ -107,6 +108,7 @@ impl Extractor {
     /// A term of the kind that the index has; numbers as they are.
     fn fitting<'t>(&self, term: Element<'t>) -> Result<Element<'t>, String> {
         Ok(match (self.kind(), term) {
+            (TermKind::Any, Element::Int(value)) if self.is_widened(value) => Element::Double(value as f64),
             (TermKind::Any, term) => term,
             (TermKind::Json, term) => self.nearest(term),
             (TermKind::Int | TermKind::Float | TermKind::Double, term) if Number::of(&term).is_some() => {

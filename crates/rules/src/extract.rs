@@ -29,6 +29,8 @@ pub struct Extractor {
     heads_are_json: bool,
     /// The field is a JSON document, of which a text is shown in its quotes.
     field_is_document: bool,
+    /// The field is of a value that is JSON: whole numbers of more than 64 bits are doubles.
+    field_is_json: bool,
 }
 
 impl std::fmt::Debug for Extractor {
@@ -49,6 +51,8 @@ impl Extractor {
         let kind = kind_of(rule, table);
         let field_is_document =
             matches!(rule, TermRule::Field(name) if is_document(table.rules.fold.spec(), name));
+        let field_is_json =
+            matches!(rule, TermRule::Field(_)) && table.opaque_codec() == Some(ValueCodec::Json);
         Extractor {
             rule: rule.clone(),
             kind,
@@ -57,6 +61,7 @@ impl Extractor {
             sees_through_set,
             heads_are_json,
             field_is_document,
+            field_is_json,
         }
     }
 
@@ -73,6 +78,11 @@ impl Extractor {
     /// Whether terms are JSON as heads have it: texts in quotes, as bytes.
     pub(crate) fn heads_are_json(&self) -> bool {
         self.heads_are_json
+    }
+
+    /// Whether a whole number stands among the terms as the nearest double.
+    pub(crate) fn is_widened(&self, value: i128) -> bool {
+        self.field_is_json && !is_narrow(value)
     }
 
     /// Whether keys alone give the terms.
@@ -231,9 +241,12 @@ fn unquoted(shown: &Datum) -> Datum {
     json::parse(text).unwrap_or_else(|_| shown.clone())
 }
 
+fn is_narrow(value: i128) -> bool {
+    i64::try_from(value).is_ok() || u64::try_from(value).is_ok()
+}
+
 /// A field of JSON as its terms are kept: numbers of more than 64 bits, and -0, are doubles.
 fn narrow(datum: &Datum) -> Datum {
-    let is_narrow = |value: i128| i64::try_from(value).is_ok() || u64::try_from(value).is_ok();
     match datum {
         Datum::Int(value) if !is_narrow(*value) => Datum::Float(*value as f64),
         Datum::Number(text) => text.parse().map_or(Datum::Null, Datum::Float),

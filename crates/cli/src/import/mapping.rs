@@ -333,7 +333,10 @@ fn put_field(
                 return Err(BadRow::column(rows.column(slot), wrong));
             }
         },
-        (Takes::Fold(spec), Some(nested)) if keys::is_structured(spec) => Some(nested.clone()),
+        // Of `patch` any text is an object; lists and objects of JSON are edits, as exports have them.
+        (Takes::Fold(spec), Some(nested)) if keys::is_structured(spec) || spec == "patch" => {
+            Some(nested.clone())
+        }
         (Takes::Fold(spec), None) if rows.is_delimited() => keys::csv_datum(spec, text),
         (Takes::Fold(_) | Takes::Codec, _) => None,
     };

@@ -22,6 +22,7 @@ use crate::datum::{Datum, unwrapped};
 use crate::fold::{Fold, FoldFailure, Outcome};
 
 use super::wire::{BuiltIn, integer, malformed, plain_bytes, rows_of_entries, unexpected};
+use super::words::nearest;
 
 const WHAT: &str = "an object or a list of edits";
 
@@ -256,6 +257,7 @@ fn read_edit(datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         None => Ok(0),
     };
     let bytes = datum.field("bytes").map(plain_bytes).transpose()?.unwrap_or_default();
+    check_names(datum)?;
     if let Some(bytes) = datum.field("append") {
         Edit::Append(&plain_bytes(bytes)?).put(out);
     } else if datum.field("splice").is_some() {
@@ -266,6 +268,26 @@ fn read_edit(datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         return unexpected("an edit: a map with `append`, `splice` or `write`", datum);
     }
     Ok(())
+}
+
+/// The names of each edit, the first of which says what it is.
+const NAMES: [&[&str]; 3] = [&["append"], &["splice", "remove", "bytes"], &["write", "bytes"]];
+
+/// Refuses a name that an edit does not have: what it says would be left out. Names the ones that there are.
+fn check_names(edit: &Datum) -> Result<(), FoldFailure> {
+    let is_there = |name: &str| edit.field(name).is_some();
+    let (Datum::Map(fields), Some(names)) = (edit, NAMES.iter().find(|names| is_there(names[0]))) else {
+        return Ok(());
+    };
+    let Some((name, _)) = fields.iter().find(|(name, _)| !names.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let what = names[0];
+    Err(FoldFailure::new(match (nearest(name, names.iter().copied()), names) {
+        (Some(near), _) => format!("an edit `{what}` has no `{name}`; did you mean `{near}`?"),
+        (None, [only]) => format!("an edit `{what}` has no `{name}`; it has `{only}` only"),
+        (None, names) => format!("an edit `{what}` has no `{name}`; it has {}", names.join(", ")),
+    }))
 }
 
 /// An object, or edits on one: the value type of `patch`.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::algebra::FoldRules;
-use crate::datum::Datum;
+use crate::datum::{Datum, json};
 use crate::fold::Outcome;
 use crate::law;
 use proptest::prelude::*;
@@ -531,6 +531,25 @@ fn patches_apply_in_order() {
     let far = Patch::edits([Edit::Write { at: u64::MAX, bytes: b"x" }]);
     assert!(patch().fold(b"", &value, far.as_bytes(), &mut Vec::new()).is_err());
     assert!(patch().check(far.as_bytes()).is_err());
+}
+
+/// What an edit says under a name that it does not have would be left out.
+#[test]
+fn an_edit_with_a_name_that_it_does_not_have_is_refused() {
+    let read = |text: &str| {
+        let mut value = Vec::new();
+        patch().read(&json::parse(text).unwrap(), &mut value).map(|()| value).map_err(|why| why.to_string())
+    };
+    let splice = Patch::edits([Edit::Splice { at: 1, removed: 2, bytes: b"x" }]);
+    assert_eq!(read(r#"{"splice":1,"remove":2,"bytes":"x"}"#).unwrap(), splice.as_bytes());
+    for (text, why) in [
+        (r#"{"splice":1,"removed":2}"#, "an edit `splice` has no `removed`; did you mean `remove`?"),
+        (r#"[{"append":"a"},{"write":0,"text":"x"}]"#, "an edit `write` has no `text`; it has write, bytes"),
+        (r#"{"append":"a","bytes":"b"}"#, "an edit `append` has no `bytes`; it has `append` only"),
+        (r#"{"append":"a","write":0}"#, "an edit `append` has no `write`; it has `append` only"),
+    ] {
+        assert_eq!(read(text).unwrap_err(), why);
+    }
 }
 
 #[test]
