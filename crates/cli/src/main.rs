@@ -35,7 +35,7 @@ fn run(words: std::env::ArgsOs) -> ExitCode {
     };
     let mut session = Session::on_stdout(cli.globals);
     let done = commands::run(cli.verb, &mut session);
-    let closed = session.close();
+    let ended = session.end(done);
     let flushed = session.flush();
-    exit_code::report(done.and(closed).and(flushed))
+    exit_code::report(ended.and(flushed))
 }

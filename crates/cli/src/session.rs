@@ -24,6 +24,8 @@ pub(crate) struct Session {
     pub(crate) shared: Option<Store>,
     /// The stores that the command has opened for writing: they are closed in order when it has ended, however it ends.
     own: RefCell<Vec<Store>>,
+    /// The store that the command has created to fill it: nothing of it is left where that fails before there is a table.
+    created: RefCell<Option<Created>>,
     /// The transaction that the shell has begun: what is read and written of single keys is its own.
     pub(crate) transaction: Option<Begun>,
 }
@@ -53,6 +55,13 @@ impl Begun {
     }
 }
 
+/// A store that was created on the way to something else.
+struct Created {
+    store: Store,
+    /// Its directory was there already.
+    had_dir: bool,
+}
+
 /// An open store, and whether it is this command's own.
 #[derive(Clone)]
 pub(crate) struct Opened {
@@ -64,7 +73,14 @@ impl Session {
     /// A session that prints to the standard output.
     pub(crate) fn on_stdout(globals: Globals) -> Session {
         let out = Box::new(BufWriter::with_capacity(1 << 16, io::stdout()));
-        Session { globals, out, shared: None, own: RefCell::default(), transaction: None }
+        Session {
+            globals,
+            out,
+            shared: None,
+            own: RefCell::default(),
+            created: RefCell::default(),
+            transaction: None,
+        }
     }
 
     /// Hands on what is still in the buffer of the output.
@@ -158,8 +174,16 @@ impl Session {
         Opened { store, shared: false }
     }
 
-    /// Closes what the command has opened for writing: what is in memory goes to runs, and the log takes no space.
-    pub(crate) fn close(&self) -> Result<(), Failure> {
+    /// Ends a command, however that went: closes what it has opened for writing, so that what is in memory goes to runs and the log
+    /// takes no space, and removes the store that it has created and failed to make a table in.
+    pub(crate) fn end(&self, done: Result<(), Failure>) -> Result<(), Failure> {
+        let unused = self.created.take().filter(|made| done.is_err() && made.store.tables().is_empty());
+        let removed = unused.map_or(Ok(()), Created::remove);
+        let closed = self.close();
+        done.and(removed).and(closed)
+    }
+
+    fn close(&self) -> Result<(), Failure> {
         let closed: Vec<_> = self.own.take().into_iter().map(Store::close).collect();
         Ok(closed.into_iter().collect::<Result<(), _>>()?)
     }
@@ -167,6 +191,28 @@ impl Session {
     /// Creates a store.
     pub(crate) fn create(&self, path: &Path) -> Result<Opened, Failure> {
         Ok(self.keep(Store::create(path, self.options())?))
+    }
+
+    /// Creates a store that is there to be filled: where the command then fails without a table in it, it goes again.
+    pub(crate) fn create_to_fill(&self, path: &Path) -> Result<Opened, Failure> {
+        let had_dir = path.exists();
+        let opened = self.create(path)?;
+        *self.created.borrow_mut() = Some(Created { store: opened.store.clone(), had_dir });
+        Ok(opened)
+    }
+}
+
+impl Created {
+    fn remove(self) -> Result<(), Failure> {
+        let path = self.store.path().to_owned();
+        self.store.remove_unused()?;
+        if self.had_dir {
+            return Ok(());
+        }
+        match std::fs::remove_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()), // somebody put something there
+            removed => removed.map_err(|error| Failure::file("remove", &path.display().to_string(), &error)),
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Ctrl-C, and pipes that stay open: a shell goes on, an import says how far it came, and rows that have come are in.
+//! Ctrl-C, and pipes that stay open: a shell that somebody types in goes on, a script and an import say how far they came, and
+//! rows that have come are in.
 
 mod support;
 
@@ -45,9 +46,17 @@ fn import_rows(place: &Place, store: &str) {
     place.done(&[&words[..], &["--fold", "sum:u64 = c2"]].concat());
 }
 
-/// Types a line in a transaction, and interrupts it while it waits for somebody to read more of what it
-/// prints: so it has begun and not ended, however quick the machine is.
-fn interrupts_in_a_transaction(place: &Place, line: &str) {
+/// What a script says that Ctrl-C stopped.
+fn stopped(at: &str) -> String {
+    format!("folddb: Ctrl-C stopped the script {at}; what comes behind it was not run\n")
+}
+
+/// What a shell says of a transaction that it ends with.
+const NOT_COMMITTED: &str = "folddb: the transaction was not committed: nothing of it is written\n";
+
+/// Runs a script with a line in a transaction, and interrupts it while the line waits for somebody to read
+/// more of what it prints: so it has begun and not ended, however quick the machine is.
+fn stops_a_script(place: &Place, line: &str) {
     let mut shell = start(place, &["shell", "s"]);
     let mut lines = shell.stdin.take().expect("a pipe");
     let mut answers = BufReader::new(shell.stdout.take().expect("a pipe"));
@@ -58,32 +67,53 @@ fn interrupts_in_a_transaction(place: &Place, line: &str) {
         answers.read_line(&mut answer).expect("the line prints");
     }
     interrupt(&shell);
-    writeln!(lines, "get t mine\ncommit\nget t mine\ndelete t mine\nexit").expect("the shell reads");
+    writeln!(lines, "commit\nget t mine\nexit").expect("the shell reads");
     drop(lines);
     let mut rest = String::new();
     answers.read_to_string(&mut rest).expect("text");
     let mut errors = String::new();
     shell.stderr.take().expect("a pipe").read_to_string(&mut errors).expect("text");
     assert_eq!(shell.wait().expect("the shell ends").code(), Some(130), "{line}: {errors}");
-    assert_eq!(errors, "folddb: stopped by Ctrl-C\n", "{line}");
-    let ended: Vec<&str> = rest.lines().rev().take(2).collect();
-    assert_eq!(ended, ["5", "5"], "{line}: what was folded is seen in the transaction, and behind it");
+    let said = format!("folddb: stopped by Ctrl-C\n{}{NOT_COMMITTED}", stopped("in line 3"));
+    assert_eq!(errors, said, "{line}");
     assert!(rest.lines().count() < ROWS, "{line} was stopped");
+    assert_eq!(place.run(&["get", "s", "t", "mine"]).code, 1, "{line}: the transaction was committed");
 }
 
 #[test]
-fn an_interrupt_stops_a_scan_and_leaves_the_shell_and_its_transaction() {
+fn an_interrupt_in_a_scan_stops_the_script_and_its_transaction() {
     let place = Place::new();
     import_rows(&place, "s");
-    interrupts_in_a_transaction(&place, "scan t --format csv");
+    stops_a_script(&place, "scan t --format csv");
 }
 
 #[test]
-fn an_interrupt_stops_a_diff_and_leaves_the_shell_and_its_transaction() {
+fn an_interrupt_in_a_diff_stops_the_script_and_its_transaction() {
     let place = Place::new();
     import_rows(&place, "s");
     place.done(&["create", "other", "t", "--fold", "sum:u64"]);
-    interrupts_in_a_transaction(&place, "diff other t");
+    stops_a_script(&place, "diff other t");
+}
+
+/// Also between two lines, where nothing runs that could be stopped.
+#[test]
+fn an_interrupt_while_a_script_waits_for_its_next_line_stops_it() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--fold", "sum:u64"]);
+    let mut shell = start(&place, &["shell", "s"]);
+    let mut lines = shell.stdin.take().expect("a pipe");
+    let mut answers = BufReader::new(shell.stdout.take().expect("a pipe"));
+    writeln!(lines, "fold t kept 7\nbegin\nfold t mine 5\nget t mine").expect("the shell reads");
+    let mut answer = String::new();
+    answers.read_line(&mut answer).expect("the shell answers");
+    assert_eq!(answer, "5\n");
+    interrupt(&shell);
+    let mut errors = String::new();
+    shell.stderr.take().expect("a pipe").read_to_string(&mut errors).expect("text");
+    assert_eq!(shell.wait().expect("the shell ends").code(), Some(130), "{errors}");
+    assert_eq!(errors, format!("{}{NOT_COMMITTED}", stopped("after line 4")));
+    drop(lines);
+    assert_eq!(place.done(&["count", "s", "t"]), "1\n", "what came before the transaction stays");
 }
 
 /// Processor time that a process has used, in ticks: mostly a hundredth of a second each.
@@ -124,8 +154,9 @@ fn an_interrupt_stops_an_aggregate_that_prints_nothing_before_its_end() {
     answers.read_to_string(&mut rest).expect("text");
     shell.stderr.take().expect("a pipe").read_to_string(&mut errors).expect("text");
     assert_eq!(shell.wait().expect("the shell ends").code(), Some(130), "{errors}");
-    assert_eq!((rest, errors.as_str()), (answer, "folddb: stopped by Ctrl-C\n"));
-    assert_eq!(place.done(&["count", "s", "t"]), format!("{}\n", ROWS + 1));
+    assert_eq!(rest, "", "what comes behind is not run");
+    assert_eq!(errors, format!("folddb: stopped by Ctrl-C\n{}{NOT_COMMITTED}", stopped("in line 4")));
+    assert_eq!(place.done(&["count", "s", "t"]), format!("{ROWS}\n"));
 }
 
 #[test]
@@ -218,9 +249,13 @@ impl Screen {
         }
     }
 
-    fn ends_well(mut self) {
-        let code = self.script.wait().expect("it ends").code();
-        assert_eq!(code, Some(0), "{}", self.shown.lock().expect("nobody panicked"));
+    fn ends_well(self) {
+        self.ends_with(0);
+    }
+
+    fn ends_with(mut self, code: i32) {
+        let ended = self.script.wait().expect("it ends").code();
+        assert_eq!(ended, Some(code), "{}", self.shown.lock().expect("nobody panicked"));
     }
 }
 
@@ -250,10 +285,43 @@ fn an_interrupt_at_a_dumb_terminal_drops_the_line_that_is_typed_and_no_more() {
     assert_eq!(place.done(&["get", "s", "t", "mine"]), "5\n");
 }
 
-/// The same where lines come from elsewhere, and somebody at a terminal looks on.
+/// What a line does there is stopped, and the shell and its transaction stay.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_interrupt_while_lines_come_from_elsewhere_to_a_terminal_leaves_the_shell() {
+fn an_interrupt_at_a_terminal_stops_what_a_line_does_and_no_more() {
+    let place = Place::new();
+    import_rows(&place, "s");
+    let fifo = place.path().join("answers");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts").success());
+    let line = format!("exec {} shell s > answers", support::FOLDDB);
+    let Some(mut screen) = Screen::of(&place, &line) else { return };
+    // It waits for somebody to read more of what it prints: so it has begun and not ended.
+    let mut answers = BufReader::new(std::fs::File::open(&fifo).expect("the shell writes"));
+    screen.press("begin\nfold t mine 5\nscan t --format csv\n");
+    let mut answer = String::new();
+    while !answer.starts_with("a key of some length") {
+        answer.clear();
+        assert!(answers.read_line(&mut answer).expect("the line prints") > 0);
+    }
+    screen.press("\u{3}");
+    screen.shows("^C", 1);
+    let rest = std::thread::spawn(move || {
+        let mut rest = String::new();
+        answers.read_to_string(&mut rest).map(|_| rest)
+    });
+    screen.shows("folddb: stopped by Ctrl-C", 1);
+    screen.press("get t mine\ncommit\nget t mine\nexit\n");
+    screen.ends_well();
+    let rest = rest.join().expect("nobody panicked").expect("text");
+    assert!(rest.lines().count() < ROWS, "the scan was stopped");
+    assert_eq!(rest.matches("folddb> 5\n").count(), 2, "{rest}");
+    assert_eq!(place.done(&["get", "s", "t", "mine"]), "5\n");
+}
+
+/// A script that somebody at a terminal looks on at is stopped, and says where.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_while_lines_come_from_elsewhere_to_a_terminal_stops_the_script() {
     let place = Place::new();
     place.done(&["create", "s", "t", "--fold", "sum:u64"]);
     let fifo = place.path().join("lines");
@@ -264,9 +332,28 @@ fn an_interrupt_while_lines_come_from_elsewhere_to_a_terminal_leaves_the_shell()
     writeln!(lines, "begin\nfold t mine 5\nget t mine").expect("the shell reads");
     screen.shows("5\r", 1);
     screen.press("\u{3}");
-    screen.shows("^C", 1);
-    writeln!(lines, "commit\nget t mine\nexit").expect("the shell reads");
-    screen.shows("5\r", 2);
-    screen.ends_well();
-    assert_eq!(place.done(&["get", "s", "t", "mine"]), "5\n");
+    screen.shows("stopped the script after line 3", 1);
+    screen.shows("the transaction was not committed", 1);
+    screen.ends_with(130);
+    drop(lines);
+    assert_eq!(place.run(&["get", "s", "t", "mine"]).code, 1);
+}
+
+/// A dump that is pasted at a terminal ends with one Ctrl-D, as everything does there.
+#[cfg(target_os = "linux")]
+#[test]
+fn one_end_of_file_at_a_terminal_ends_a_load() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--fold", "sum:u64"]);
+    place.done(&["fold", "s", "t", "a", "1"]);
+    place.done(&["dump", "s", "--to", "dump"]);
+    for from in ["-", "/dev/tty"] {
+        let line = format!("exec {} load 'from{}' {from} --create", support::FOLDDB, from.replace('/', "-"));
+        let Some(mut screen) = Screen::of(&place, &line) else { return };
+        screen.press(&place.read("dump"));
+        screen.shows("\"end\":\"dump\"", 1);
+        screen.press("\u{4}");
+        screen.shows("loaded 1 record", 1);
+        screen.ends_well();
+    }
 }

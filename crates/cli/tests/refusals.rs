@@ -190,3 +190,62 @@ fn an_export_leaves_every_file_alone_that_it_was_not_asked_for() {
         assert_eq!(files_in(&place.path().join("out/sub")).len(), 2);
     }
 }
+
+/// One file that the system refuses is named, and those behind it are written.
+#[test]
+fn an_export_goes_on_behind_what_cannot_be_written_or_read() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--like", "blob"]);
+    let (long, deep) = ("k".repeat(300), format!("{}/x", "d".repeat(300)));
+    for key in ["a", &deep, &long, "damaged", "z"] {
+        place.write("value", key.repeat(5000 / key.len()));
+        place.done(&["put", "s", "t", key, "value"]);
+    }
+    let store = place.path().join("s");
+    let values = files_in(&store).into_iter().filter(|name| name.ends_with(".values"));
+    let damaged = values.map(|name| store.join(name)).filter(|file| {
+        let mut bytes = std::fs::read(file).expect("it reads");
+        let at = bytes.windows(14).position(|window| window == b"damageddamaged");
+        at.is_some_and(|at| {
+            bytes[at + 100] ^= 1;
+            std::fs::write(file, bytes).is_ok()
+        })
+    });
+    assert_eq!(damaged.count(), 1);
+    let ran = place.run(&["export-dir", "s", "t", "out"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 3, "{}", ran.err);
+    for what in ["kkk: File name too long", "ddd: File name too long", "out/damaged"] {
+        assert!(ran.err.contains(what), "{what}: {}", ran.err);
+    }
+    assert_eq!(files_in(&place.path().join("out")), ["a", "z"]);
+    assert!(ran.out.ends_with("; 3 refused\n") && ran.out.starts_with("2 files written"), "{}", ran.out);
+    let ran = place.run(&["--json", "export-dir", "s", "t", "out"]);
+    assert!(ran.code == 3 && ran.out.contains("\"refused\":3,\"whole\":true"), "{}", ran.out);
+}
+
+/// Whether the failure comes before the first batch of rows is committed or long after.
+#[test]
+fn a_sorted_import_that_fails_leaves_nothing_behind() {
+    for rows in [10, 20_000] {
+        let place = Place::new();
+        let sorted: String = (0..rows).map(|n| format!("{n:06},1\n")).collect();
+        place.write("rows.csv", format!("{sorted}000000,1\n"));
+        std::fs::create_dir(place.path().join("empty")).expect("a directory");
+        for store in ["new", "empty"] {
+            let words = ["import", store, "t", "rows.csv", "--create", "--sorted", "--no-header"];
+            let ran = place.run(&[&words[..], &["--key", "c1", "--fold", "sum:u64 = c2"]].concat());
+            assert_eq!(ran.code, 2, "{}", ran.err);
+            assert!(ran.err.contains("comes before key"), "{}", ran.err);
+        }
+        assert!(!place.path().join("new").exists(), "{rows}: {:?}", files_in(&place.path().join("new")));
+        let left = files_in(&place.path().join("empty"));
+        assert!(left.is_empty(), "{rows}: {left:?}");
+        // In a store that was there before, only the table is none.
+        place.done(&["create", "s", "other"]);
+        let words = ["import", "s", "t", "rows.csv", "--create", "--sorted", "--no-header"];
+        let ran = place.run(&[&words[..], &["--key", "c1", "--fold", "sum:u64 = c2"]].concat());
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(place.done(&["tables", "s"]).contains("other"));
+    }
+}

@@ -82,6 +82,7 @@ mod whole;
 mod transaction;
 mod store;
 mod frozen;
+mod unused;
 mod bulk;
 mod feed_event;
 mod feed_batch;

@@ -32,7 +32,9 @@ fn open(args: &CreateArgs, session: &Session) -> Result<Opened, Failure> {
         return session.create(&args.store);
     }
     match session.write(&args.store) {
-        Err(Failure::Store(error)) if error.kind() == ErrorKind::StoreNotFound => session.create(&args.store),
+        Err(Failure::Store(error)) if error.kind() == ErrorKind::StoreNotFound => {
+            session.create_to_fill(&args.store)
+        }
         opened => opened,
     }
 }

@@ -3,6 +3,9 @@
 //! Keys come from anywhere: one that is no plain path below the directory (`..`, an absolute path, an empty name, a way through a link or
 //! a file) is passed over and told, and nothing goes into a store or a place for backups. A file is written under another name first, so that what has its name is whole.
 //! One that is there stays: with the bytes of the value it is done, with others it is told.
+//!
+//! A file that cannot be read or written, and a value that is damaged, is refused by its name, and the others are written, as `tar`
+//! and `rsync` do. What ends the whole says how many are written.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader, ErrorKind, Read, Write};
@@ -28,6 +31,8 @@ enum Exported {
     Differs(String),
     /// Nothing, and why it cannot be a file here.
     PassedOver(String),
+    /// Nothing, since its file or its value refuses.
+    Refused(String),
 }
 
 /// The name of a file that is being written, or the beginning of its name. One that is there already may be the value of a key, or be
@@ -42,49 +47,112 @@ pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Fai
     fs::create_dir_all(&args.dir).map_err(|error| cannot("create", &args.dir, &error))?;
     refuse_inside_store(&args.dir, &options)?; // its path may have led through what was not there
     let bar = progress::bytes_bar(None, "writing");
-    let (mut written, mut bytes, mut there, mut differing, mut passed_over) = (0, 0, 0, 0, 0);
-    let mut rows = table.scan().keys_only().rows()?;
-    let done = (|| -> Result<(), Failure> {
-        while let Some((key, _)) = rows.next_row()? {
-            interrupt::check()?;
-            match export(args, &options, &table, key, &bar)? {
-                Exported::Written(len) => (written, bytes) = (written + 1, bytes + len),
-                Exported::Left => there += 1,
-                Exported::Differs(why) => {
-                    differing += 1;
-                    bar.suspend(|| exit_code::tell(&format!("folddb: {why}")));
-                }
-                Exported::PassedOver(why) => {
-                    passed_over += 1;
-                    bar.suspend(|| exit_code::tell(&format!("folddb: {why}")));
-                }
-            }
-        }
-        Ok(())
-    })();
+    let hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
+    let mut tally = Tally::default();
+    let ended = export_all(args, &options, &table, &bar, &mut tally);
     bar.finish_and_clear();
-    done?;
-    let report = json!({
-        "written": written,
-        "bytes": bytes,
-        "there": there,
-        "differing": differing,
-        "passed_over": passed_over,
-    });
-    session.report(&report, |out| {
-        write!(out, "{} written, {}", human::plural(written, "file"), human::bytes(bytes))?;
-        if there > 0 {
-            write!(out, "; {} there already", human::count(there))?;
-        }
-        if differing > 0 {
-            write!(out, "; {} there with other contents", human::count(differing))?;
-        }
-        if passed_over > 0 {
-            write!(out, "; {} passed over", human::plural(passed_over, "key"))?;
-        }
-        writeln!(out)
-    })?;
-    if differing + passed_over > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
+    drop(hearing);
+    tally.report(ended.is_ok(), session)?;
+    ended?;
+    let Tally { differing, passed_over, refused, .. } = tally;
+    if differing + passed_over + refused > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
+}
+
+/// What became of the keys.
+#[derive(Default)]
+struct Tally {
+    written: u64,
+    bytes: u64,
+    there: u64,
+    differing: u64,
+    passed_over: u64,
+    refused: u64,
+}
+
+impl Tally {
+    /// Takes note of what became of a key, and names what did not become a file.
+    fn note(&mut self, exported: Exported, bar: &ProgressBar) {
+        let why = match exported {
+            Exported::Written(len) => {
+                (self.written, self.bytes) = (self.written + 1, self.bytes + len);
+                return;
+            }
+            Exported::Left => {
+                self.there += 1;
+                return;
+            }
+            Exported::Differs(why) => {
+                self.differing += 1;
+                why
+            }
+            Exported::PassedOver(why) => {
+                self.passed_over += 1;
+                why
+            }
+            Exported::Refused(why) => {
+                self.refused += 1;
+                why
+            }
+        };
+        bar.suspend(|| exit_code::tell(&format!("folddb: {why}")));
+    }
+
+    fn report(&self, is_whole: bool, session: &mut Session) -> Result<(), Failure> {
+        let &Tally { written, bytes, there, differing, passed_over, refused } = self;
+        let report = json!({
+            "written": written,
+            "bytes": bytes,
+            "there": there,
+            "differing": differing,
+            "passed_over": passed_over,
+            "refused": refused,
+            "whole": is_whole,
+        });
+        session.report(&report, |out| {
+            let stopped = if is_whole { "" } else { ", then stopped" };
+            write!(out, "{} written, {}{stopped}", human::plural(written, "file"), human::bytes(bytes))?;
+            if there > 0 {
+                write!(out, "; {} there already", human::count(there))?;
+            }
+            if differing > 0 {
+                write!(out, "; {} there with other contents", human::count(differing))?;
+            }
+            if passed_over > 0 {
+                write!(out, "; {} passed over", human::plural(passed_over, "key"))?;
+            }
+            if refused > 0 {
+                write!(out, "; {} refused", human::count(refused))?;
+            }
+            writeln!(out)
+        })
+    }
+}
+
+/// Writes the value of each key to its file. Fails where no other key would fare better.
+fn export_all(
+    args: &ExportDirArgs,
+    options: &Options,
+    table: &BytesTable,
+    bar: &ProgressBar,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let mut rows = table.scan().keys_only().rows()?;
+    while let Some((key, _)) = rows.next_row()? {
+        interrupt::check()?;
+        let exported = export(args, options, table, key, bar).or_else(refused)?;
+        tally.note(exported, bar);
+    }
+    Ok(())
+}
+
+/// Takes a failure that concerns one file, or the value of one key, for its outcome.
+fn refused(failure: Failure) -> Result<Exported, Failure> {
+    let is_of_key = match &failure {
+        Failure::Usage(_) | Failure::NotFound(_) | Failure::Refused(_) => true,
+        Failure::Store(error) => error.kind() == folddb::ErrorKind::Corruption,
+        _ => false,
+    };
+    if is_of_key { Ok(Exported::Refused(failure.to_string())) } else { Err(failure) }
 }
 
 /// Writes the value of a key to its file.

@@ -123,7 +123,7 @@ fn report(tally: &Tally, is_whole: bool, session: &mut Session) -> Result<(), Fa
 fn open(args: &ImportDirArgs, session: &Session) -> Result<Opened, Failure> {
     let store = match session.write(&args.store) {
         Err(Failure::Store(error)) if args.create && error.kind() == ErrorKind::StoreNotFound => {
-            session.create(&args.store)?
+            session.create_to_fill(&args.store)?
         }
         opened => opened?,
     };

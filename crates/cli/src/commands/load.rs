@@ -39,13 +39,11 @@ pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure>
     let (store, is_new) = open(args, session)?;
     let before = store.last_seq();
     let loaded = over(source, "loading", |dump| store.load(dump, &options));
-    let is_changed = is_new || store.last_seq() != before;
-    let has_tables = !store.tables().is_empty();
-    store.close()?;
+    let is_changed = store.last_seq() != before || (is_new && !store.tables().is_empty());
     match loaded {
-        Ok(loaded) => report(args, session, &loaded, is_new),
-        Err(Failure::Store(error)) if is_new && !has_tables => {
-            Err(Failure::Refused(format!("{error}; {} is made, and has no tables", args.store.display())))
+        Ok(loaded) => {
+            store.close()?;
+            report(args, session, &loaded, is_new)
         }
         Err(Failure::Store(error)) if is_changed => Err(Failure::Refused(error.to_string())),
         Err(failure) => Err(failure),
@@ -56,7 +54,7 @@ fn open(args: &LoadArgs, session: &Session) -> Result<(Opened, bool), Failure> {
     match session.write(&args.store) {
         Ok(store) => Ok((store, false)),
         Err(Failure::Store(error)) if error.kind() == ErrorKind::StoreNotFound && args.create => {
-            Ok((session.create(&args.store)?, true))
+            Ok((session.create_to_fill(&args.store)?, true))
         }
         Err(failure) => Err(failure),
     }

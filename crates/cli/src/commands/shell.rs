@@ -1,10 +1,12 @@
 //! `folddb shell STORE`: the verbs at a prompt, without the name of the store.
 //!
-//! On a terminal there are history and completion; from a pipe the lines are commands, an error does not end the
+//! On a terminal there are history and completion; from elsewhere the lines are a script, an error does not end the
 //! rest, and the exit code is that of the first command that failed. `#` begins a comment.
 //!
-//! Wherever somebody sits before it, Ctrl-C ends what a line does, or drops a line that is half typed, and no more: also at a
-//! terminal that moves no cursor (`TERM=dumb`), and where lines come from a pipe and answers go to a terminal.
+//! Where lines are typed, Ctrl-C ends what a line does, or drops a line that is half typed, and no more: also at a
+//! terminal that moves no cursor (`TERM=dumb`). A script it stops, as `psql` does: nobody could say which of
+//! its lines was meant, and what comes behind may build on the one that was stopped. One that is over says so
+//! with exit code 130. It is heard from the first line to the last, so that none ends the process unheard.
 //!
 //! `begin` begins a transaction: until `commit` or `abort` what `get`, `put`, `fold` and `delete` do with keys is done in it.
 
@@ -28,7 +30,7 @@ use crate::args::{Cli, ShellArgs};
 use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
 use crate::help;
-use crate::interrupt;
+use crate::interrupt::{self, Hearing};
 use crate::session::{Begun, Session};
 
 /// What the shell says on `help`: one screen.
@@ -69,10 +71,12 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure
         false => Store::open(&args.store, session.options())?,
     };
     session.shared = Some(store.clone());
-    let mut shell = Shell { path: args.store.clone(), first_failure: None };
+    let hearing = interrupt::hear();
+    let mut shell = Shell { path: args.store.clone(), first_failure: None, hearing: &hearing };
     let ended = match Input::of_process() {
         Input::Editor => shell.at_prompt(&store, session),
-        input => shell.over_lines(input, session),
+        Input::Typed => shell.over_typed(session),
+        Input::Script => shell.over_script(session),
     };
     session.shared = None;
     if session.transaction.take().is_some() {
@@ -88,33 +92,31 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure
     }
 }
 
-struct Shell {
+struct Shell<'a> {
     path: PathBuf,
     first_failure: Option<ExitCode>,
+    hearing: &'a Hearing,
 }
 
-/// Where lines come from, and who sees what becomes of them.
+/// Where lines come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Input {
     /// From a terminal, with history and completion.
     Editor,
     /// From one that moves no cursor.
     Typed,
-    /// From elsewhere, and somebody looks on.
-    Watched,
-    /// From elsewhere, and nobody does.
-    Unwatched,
+    /// From elsewhere.
+    Script,
 }
 
 impl Input {
     fn of_process() -> Input {
         // Those that the editor of lines leaves to the system, too.
         let is_dumb = std::env::var("TERM").is_ok_and(|term| ["dumb", "cons25", "emacs"].contains(&&*term));
-        match (io::stdin().is_terminal(), io::stdout().is_terminal()) {
-            (true, _) if is_dumb => Input::Typed,
-            (true, _) => Input::Editor,
-            (false, true) => Input::Watched,
-            (false, false) => Input::Unwatched,
+        match io::stdin().is_terminal() {
+            true if is_dumb => Input::Typed,
+            true => Input::Editor,
+            false => Input::Script,
         }
     }
 }
@@ -135,22 +137,54 @@ fn lines() -> Receiver<io::Result<String>> {
 /// What a line was.
 enum Line {
     Done,
+    /// Ctrl-C stopped it.
+    Stopped,
     Exit,
 }
 
-impl Shell {
-    fn over_lines(&mut self, input: Input, session: &mut Session) -> Result<(), Failure> {
+impl Shell<'_> {
+    fn over_typed(&mut self, session: &mut Session) -> Result<(), Failure> {
         let lines = lines();
-        while let Some(line) = next_line(&lines, input, session)? {
-            let line = line.map_err(|error| Failure::file("read", "stdin", &error))?;
-            if let Line::Exit = self.line(&line, session)? {
-                break;
+        loop {
+            session.out.write_all(PROMPT.as_bytes())?;
+            session.flush()?;
+            match next_line(&lines)? {
+                Next::Line(line) => match self.line(&line, session)? {
+                    Line::Exit => break,
+                    Line::Stopped => self.hearing.heed(),
+                    Line::Done => {}
+                },
+                // The terminal has forgotten what was typed of this line.
+                Next::Stopped => {
+                    self.hearing.heed();
+                    writeln!(session.out)?;
+                }
+                Next::End => break,
             }
         }
-        if input == Input::Typed {
-            self.first_failure = None; // people have seen it
-        }
+        self.first_failure = None; // people have seen it
         Ok(())
+    }
+
+    fn over_script(&mut self, session: &mut Session) -> Result<(), Failure> {
+        let lines = lines();
+        let mut number = 0_u64;
+        loop {
+            session.flush()?;
+            match next_line(&lines)? {
+                Next::Line(line) => {
+                    number += 1;
+                    let ended = self.line(&line, session)?;
+                    match ended {
+                        Line::Exit => return Ok(()),
+                        Line::Stopped => return Err(stopped(&format!("in line {number}"))),
+                        Line::Done => {}
+                    }
+                }
+                Next::Stopped => return Err(stopped(&format!("after line {number}"))),
+                Next::End => return Ok(()),
+            }
+        }
     }
 
     fn at_prompt(&mut self, store: &Store, session: &mut Session) -> Result<(), Failure> {
@@ -167,7 +201,10 @@ impl Shell {
             match editor.readline(PROMPT) {
                 Ok(line) => {
                     let _ = editor.add_history_entry(&line);
-                    if let Line::Exit = self.line(&line, session)? {
+                    self.hearing.heed(); // a signal that came before is none for this line
+                    let ended = self.line(&line, session)?;
+                    self.hearing.heed();
+                    if let Line::Exit = ended {
                         break;
                     }
                 }
@@ -202,18 +239,17 @@ impl Shell {
             }
             Some(_) => {}
         }
-        let hearing = interrupt::hear(); // Ctrl-C stops what the line does, and nothing else
         let ended = match words[0].as_str() {
             "begin" | "commit" | "abort" if words.len() == 1 => transact(&words[0], session),
             _ => self.command(&words, session),
         };
-        drop(hearing);
         let flushed = session.flush();
-        match ended.and(flushed) {
+        let code = match ended.and(flushed) {
             Err(Failure::OutputClosed) => return Err(Failure::OutputClosed),
-            done => self.note(exit_code::report(done)),
-        }
-        Ok(Line::Done)
+            done => exit_code::report(done),
+        };
+        self.note(code);
+        Ok(if code == ExitCode::Interrupted { Line::Stopped } else { Line::Done })
     }
 
     fn command(&self, words: &[String], session: &mut Session) -> Result<(), Failure> {
@@ -227,7 +263,7 @@ impl Shell {
         session.globals.deletes_age_max = session.globals.deletes_age_max.or(outer.deletes_age_max);
         let done = super::run(cli.verb, session);
         session.globals = outer;
-        done.and(session.close())
+        session.end(done)
     }
 
     fn note(&mut self, code: ExitCode) {
@@ -237,28 +273,34 @@ impl Shell {
     }
 }
 
-/// Waits for the next line; none at the end. Where somebody sees it, Ctrl-C only asks for another one: the terminal has forgotten what
-/// was typed of this.
-fn next_line(
-    lines: &Receiver<io::Result<String>>,
-    input: Input,
-    session: &mut Session,
-) -> Result<Option<io::Result<String>>, Failure> {
-    let hearing = (input != Input::Unwatched).then(interrupt::hear);
-    let mut prompt = if input == Input::Typed { PROMPT } else { "" };
+/// What came of waiting for a line.
+enum Next {
+    Line(String),
+    /// Ctrl-C came first.
+    Stopped,
+    End,
+}
+
+/// Waits for the next line, or for Ctrl-C.
+fn next_line(lines: &Receiver<io::Result<String>>) -> Result<Next, Failure> {
     loop {
-        session.out.write_all(std::mem::take(&mut prompt).as_bytes())?;
-        session.flush()?;
+        if interrupt::check().is_err() {
+            return Ok(Next::Stopped);
+        }
         match lines.recv_timeout(LOOKS_EVERY) {
-            Ok(line) => return Ok(Some(line)),
-            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            Ok(line) => {
+                return line.map(Next::Line).map_err(|error| Failure::file("read", "stdin", &error));
+            }
+            Err(RecvTimeoutError::Disconnected) => return Ok(Next::End),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if let (Some(hearing), true) = (&hearing, interrupt::check().is_err()) {
-            hearing.heed();
-            prompt = if input == Input::Typed { "\nfolddb> " } else { "" };
-        }
     }
+}
+
+/// Says where Ctrl-C stopped a script.
+fn stopped(at: &str) -> Failure {
+    exit_code::tell(&format!("folddb: Ctrl-C stopped the script {at}; what comes behind it was not run"));
+    Failure::Told(ExitCode::Interrupted)
 }
 
 /// Begins or ends a transaction.

@@ -121,7 +121,7 @@ impl<'a> Sink<'a> {
         }
         let store = match self.store.take() {
             Some(store) => store,
-            None => self.session.create(self.into.path)?,
+            None => self.session.create_to_fill(self.into.path)?,
         };
         let (store, rules) = (self.store.insert(store), self.rules.rules.clone());
         self.table = Some(match self.into.is_sorted {

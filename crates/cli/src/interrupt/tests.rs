@@ -24,7 +24,7 @@ fn session() -> Session {
 fn run(words: &[&str], session: &mut Session) -> Result<(), Failure> {
     let cli = Cli::try_parse_from(std::iter::once(&"folddb").chain(words)).expect("a line");
     let done = commands::run(cli.verb, session);
-    done.and(session.close())
+    session.end(done)
 }
 
 /// A store with tables of every kind that is counted in a way of its own.
