@@ -211,6 +211,10 @@ pub enum Other {
     Freeze,
     /// Makes the tables that archive their logs anew, in another store.
     Rebuild,
+    /// Dumps the store as text, and loads that into another store.
+    Dump,
+    /// Backs the store up as the reader sees it that was opened beside last, and restores that.
+    BackUp,
 }
 
 /// How a process ends, and what happens while the next one opens the store.
@@ -324,7 +328,8 @@ impl Action {
         match self {
             Action::Transact(step) => !matches!(step, Transact::Commit(..)),
             Action::Load(step) => *step != Load::Finish,
-            Action::Cursor(_) | Action::Other(Other::Compare(..) | Other::Beside) => true,
+            Action::Cursor(_) => true,
+            Action::Other(Other::Compare(..) | Other::Beside | Other::Dump | Other::BackUp) => true,
             Action::Scan(..) | Action::Past(..) | Action::FollowSecondary(_) => true,
             _ => false,
         }

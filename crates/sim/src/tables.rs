@@ -2,7 +2,7 @@
 //! time, naively, for the model. Nothing here asks the store's own algebra.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ pub enum Kind {
     Brittle,
     /// A custom fold: the later value wins, and an empty one is a tombstone, by the fold's own outcome.
     Tomb,
+    /// JSON documents that merge: leaves, objects that merge and objects that replace.
+    Json,
 }
 
 /// In which order the keys of a table run.
@@ -149,6 +151,7 @@ impl Shape {
             Kind::Append => rules.fold("append:\",\""),
             Kind::Brittle => rules.custom_fold(&Brittle.spec(), Brittle.version()),
             Kind::Tomb => rules.custom_fold(&Tomb.spec(), Tomb.version()).delete_equal(b""),
+            Kind::Json => rules.fold("json-merge"),
         }
     }
 
@@ -180,7 +183,12 @@ impl Shape {
     /// Whether a store that was opened beside a writer shows the same rows of the table however long it is open: values in files of
     /// their own are opened when they are read, and may be gone.
     pub fn lasts_beside(&self) -> bool {
-        !self.in_files && self.expire == Expire::Never
+        !self.in_files && self.lasts()
+    }
+
+    /// Whether its rows stay what they are as time passes.
+    pub fn lasts(&self) -> bool {
+        self.expire == Expire::Never
     }
 
     fn has_number_keys(&self) -> bool {
@@ -213,6 +221,7 @@ impl Shape {
                 other => vec![b'a' + other; usize::from(len_bytes % 5)],
             },
             Kind::Tomb if number.is_multiple_of(3) => Vec::new(),
+            Kind::Json => document(number),
             Kind::Replace | Kind::First | Kind::MinBytes | Kind::Append | Kind::Tomb => {
                 let mut bytes = vec![0; usize::from(len_bytes)];
                 let mut chance = crate::chance::Seeded::new(u64::from(number));
@@ -226,7 +235,7 @@ impl Shape {
     pub fn index(&self) -> Option<IndexRule> {
         let rule = match self.kind {
             _ if self.order == Order::Hashed => return None,
-            Kind::SumU64 | Kind::Balance => "key:0",
+            Kind::SumU64 | Kind::Balance | Kind::Json => "key:0",
             _ => "custom:marks@1",
         };
         IndexRule::parse(&format!("{INDEX}:{rule}"))
@@ -239,7 +248,7 @@ impl Shape {
                 let number = key.iter().fold(0, |number, &byte| number << 8 | i128::from(byte));
                 BTreeSet::from([Mark::Number(number)])
             }
-            Kind::Balance => BTreeSet::from([Mark::Bytes(key.to_vec())]),
+            Kind::Balance | Kind::Json => BTreeSet::from([Mark::Bytes(key.to_vec())]),
             _ => marks(value).into_iter().map(|mark| Mark::Number(i128::from(mark))).collect(),
         }
     }
@@ -271,6 +280,7 @@ impl Shape {
                 }
                 [earlier, later].concat()
             }
+            Kind::Json => merged(earlier, later),
         })
     }
 
@@ -282,6 +292,67 @@ impl Shape {
             _ => false,
         }
     }
+}
+
+// ---- JSON -----------------------------------------------------------------------------------------------
+
+/// Values of names, and documents: each as it is kept, digit for digit. None has a comma or a colon.
+const LEAVES: [&str; 8] = ["17", "1.10", "-0.0", "18446744073709551617", "1e400", "\"text\"", "true", "\"\""];
+
+/// The document with this number: a leaf, an object that replaces, or, mostly, one that merges.
+fn document(number: u8) -> Vec<u8> {
+    let (form, rest) = (number % 8, usize::from(number / 8));
+    match form {
+        0 if rest % 4 == 0 => b"[1,{\"b\":1.0},null]".to_vec(),
+        0 if rest % 4 == 1 => b"null".to_vec(),
+        0 => LEAVES[rest % LEAVES.len()].as_bytes().to_vec(),
+        form => {
+            let leaf = |at: usize| match (rest + 3 * at) % (LEAVES.len() + 2) {
+                at if at < LEAVES.len() => LEAVES[at],
+                _ if form == 1 => "0",
+                _ => "null",
+            };
+            let names = (0..3).filter(|at| rest >> at & 1 == 1 || *at == rest % 3);
+            let fields: Fields =
+                names.map(|at| (vec![b'a' + at as u8], leaf(at).as_bytes().to_vec())).collect();
+            text_of(form == 1, &fields)
+        }
+    }
+}
+
+/// Names and values of an object, as their text.
+type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// An object as it is kept: one that replaces says so.
+fn text_of(replaces: bool, fields: &Fields) -> Vec<u8> {
+    let fields: Vec<Vec<u8>> =
+        fields.iter().map(|(name, value)| [b"\"", &name[..], b"\":", value].concat()).collect();
+    let object = [b"{", &fields.join(&b',')[..], b"}"].concat();
+    if replaces { [b"{\"$set\":", &object[..], b"}"].concat() } else { object }
+}
+
+/// An object that is kept so, and whether it replaces; none where it is a leaf.
+fn object_of(text: &[u8]) -> Option<(bool, Fields)> {
+    let inner = |text: &[u8]| {
+        let fields = text.split(|byte| *byte == b',').filter(|field| !field.is_empty());
+        let pair = |field: &[u8]| Some((field.get(1..2)?.to_vec(), field.get(4..)?.to_vec()));
+        fields.filter_map(pair).collect()
+    };
+    match text.strip_prefix(b"{\"$set\":{") {
+        Some(rest) => Some((true, inner(rest.strip_suffix(b"}}")?))),
+        None => Some((false, inner(text.strip_prefix(b"{")?.strip_suffix(b"}")?))),
+    }
+}
+
+/// A document behind which another one comes: leaves and objects that replace win, others merge name by name.
+fn merged(earlier: &[u8], later: &[u8]) -> Vec<u8> {
+    let Some((false, changes)) = object_of(later) else { return later.to_vec() };
+    let (replaces, mut fields) = object_of(earlier).unwrap_or((true, Fields::new()));
+    fields.extend(changes);
+    if replaces {
+        fields.retain(|_, value| value != b"null"); // a merge keeps what it takes out, for what comes before it
+    }
+    text_of(replaces, &fields)
 }
 
 /// What letters a value has, roughly: whatever joins or chooses of two values has no others than they.

@@ -2,7 +2,7 @@
 //! read beside its writer; it is sealed and read by several; and tables that archive their logs are made anew from it.
 
 use folddb::codec::KeyCodec;
-use folddb::maintenance::RepairOptions;
+use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
 use folddb::{
     BytesScan, BytesTable, DiffReport, Digest, Durability, ErrorKind, Lifetime, Options, Seq, Store,
     SyncOptions, WriteOp,
@@ -44,6 +44,11 @@ impl Player {
             Other::Beside => self.beside(),
             Other::Freeze => self.freeze(),
             Other::Rebuild => self.rebuild(),
+            Other::Dump => match self.disk.clone() {
+                Some(disk) => disk.aside(|| self.dump_and_load()),
+                None => self.dump_and_load(),
+            },
+            Other::BackUp => self.back_up_beside(),
         }
     }
 
@@ -270,6 +275,67 @@ impl Player {
             let asked = format!("whether {name} ({:?}) in {what} is as it was", model.shape(name));
             same(&asked, &is_whole, &true)
         })
+    }
+
+    // ---- copies ------------------------------------------------------------------------------------------
+
+    /// The store as text, loaded by another one, is what it was: whatever form its values have in JSON.
+    fn dump_and_load(&self) -> Outcome {
+        let store = self.store()?;
+        let mut text = Vec::new();
+        store.dump(&[], &mut text).map_err(said("dump the store"))?;
+        let temp = tempfile::tempdir_in(crate::memory_dir()).map_err(|error| error.to_string())?;
+        let (dir, options) = match &self.disk {
+            Some(disk) => (self.dir.with_extension("loaded"), self.options().host(disk.after_death().host())),
+            None => (temp.path().join("loaded"), self.options()),
+        };
+        let other = Store::create(dir, options).map_err(said("create a store to load into"))?;
+        other.load(&mut &text[..], &LoadOptions::default()).map_err(said("load a dump"))?;
+        let found = contents(&other).map_err(said("read what was loaded"))?;
+        let expected = contents(store).map_err(said("read what was dumped"))?;
+        // Deadlines pass while the two are read, where time does.
+        let lasts = |name: &str| self.known.model.shape(name).is_some_and(|shape| shape.lasts());
+        for ((name, rows), (_, wanted)) in found.iter().zip(&expected).filter(|((name, _), _)| lasts(name)) {
+            let what = format!("whether {name} ({:?}) is the same, loaded", self.known.model.shape(name));
+            same(&what, &(rows == wanted), &true)?;
+        }
+        same("the number of tables, loaded", &found.len(), &expected.len())
+    }
+
+    /// A backup that is made beside the writer, of a reader that was opened some time ago: it is what that saw, or,
+    /// where the writer has removed values since that it would have needed, what is there now. On real files, where
+    /// it may link and the writer may go on meanwhile.
+    fn back_up_beside(&mut self) -> Outcome {
+        if self.disk.is_some() {
+            return Ok(());
+        }
+        let (store, before) = match self.beside.take() {
+            Some(beside) => beside,
+            None => {
+                self.look_secondary()?;
+                self.beside.take().ok_or("no reader was opened beside")?
+            }
+        };
+        let temp = tempfile::tempdir_in(crate::memory_dir()).map_err(|error| error.to_string())?;
+        let (place, to) = (temp.path().join("backups"), temp.path().join("restored"));
+        store.backup(&place, &BackupOptions::default()).map_err(said("back up beside a writer"))?;
+        let restored = Store::restore(&place, &to, &RestoreOptions::default(), &self.options());
+        restored.map_err(said("restore a backup that was made beside a writer"))?;
+        let copy = Store::open(&to, self.options()).map_err(said("open what was restored"))?;
+        let found = contents(&copy).map_err(said("read what was restored"))?;
+        let lasts = |name: &str| self.known.model.shape(name).is_none_or(|shape| shape.lasts());
+        let of = |contents: &Contents| -> Contents {
+            contents.iter().filter(|(name, _)| lasts(name)).cloned().collect()
+        };
+        if of(&found) != of(&before) {
+            let mut known = self.known.clone();
+            known.model.set_time(copy.unix_millis());
+            known.settle(&found, copy.last_seq()).map_err(|why| {
+                format!("a backup beside a writer is neither what its reader saw nor what is there: {why}")
+            })?;
+        }
+        self.beside = Some((store, before));
+        Ok(())
     }
 
     // ---- archived logs ---------------------------------------------------------------------------------------

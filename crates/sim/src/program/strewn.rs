@@ -5,7 +5,7 @@ use folddb::{Durability, Expire, Resume};
 use super::random::{Temper, key, op, scan, shape, slot};
 use super::{Action, CursorStep, Load, Other, TableOp, Transact};
 use crate::chance::Seeded;
-use crate::tables::{Order, Shape};
+use crate::tables::{Kind, Order, Shape};
 
 /// The same actions, with others among them.
 pub(super) fn strewn(actions: Vec<Action>, seed: u64, temper: &Temper) -> Vec<Action> {
@@ -14,7 +14,9 @@ pub(super) fn strewn(actions: Vec<Action>, seed: u64, temper: &Temper) -> Vec<Ac
     let actions = with_loads(actions, seed, temper);
     let actions = with_cursors(actions, seed);
     let actions = with_others(actions, seed);
-    with_pasts(actions, seed)
+    let actions = with_pasts(actions, seed);
+    let actions = with_copies(actions, seed);
+    with_documents(actions, seed)
 }
 
 fn with_indexes(actions: Vec<Action>, seed: u64) -> Vec<Action> {
@@ -175,4 +177,40 @@ fn with_pasts(actions: Vec<Action>, seed: u64) -> Vec<Action> {
         }
     }
     all
+}
+
+/// In every second program, and seldom there: each makes two stores. Backups are made of what a reader has
+/// seen some time ago, so readers come to be more often.
+fn with_copies(actions: Vec<Action>, seed: u64) -> Vec<Action> {
+    let chance = &mut Seeded::new(seed ^ 0xc0b7);
+    if chance.one_in(2) {
+        return actions;
+    }
+    let mut all = Vec::with_capacity(actions.len() + 4);
+    for action in actions {
+        all.push(action);
+        match chance.below(120) {
+            0 => all.push(Action::Other(Other::Dump)),
+            1..=2 => all.push(Action::Other(Other::BackUp)),
+            3..=4 => all.push(Action::Other(Other::Beside)),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// In one program of three, documents take the place of values that replace, or are joined.
+fn with_documents(mut actions: Vec<Action>, seed: u64) -> Vec<Action> {
+    let chance = &mut Seeded::new(seed ^ 0x150d);
+    if !chance.one_in(3) {
+        return actions;
+    }
+    for action in &mut actions {
+        if let Action::Create(_, shape) | Action::Load(Load::Begin(_, shape)) = action
+            && matches!(shape.kind, Kind::Replace | Kind::First | Kind::Append | Kind::MaxU64)
+        {
+            shape.kind = Kind::Json;
+        }
+    }
+    actions
 }
