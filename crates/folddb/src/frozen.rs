@@ -36,7 +36,7 @@ impl Store {
         let files = &*options.host.files;
         let to = path.join(FileName::Frozen.to_string());
         if format::is_frozen(files, path) {
-            return sync_name(files, path); // whoever frozen it may have failed to
+            return sync_name(files, path); // whoever froze it may have failed to
         }
         let store = Store::open(path, options.clone())?;
         // Held from the opening until the freeze is durable: nobody writes between, so all that there is has gone to runs. Who

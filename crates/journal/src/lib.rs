@@ -20,7 +20,7 @@
 //! - Segments are synced in the order of their LSNs, so all before `durable_lsn` is durable.
 //! - After a failed write or sync nothing more is written: every later append and sync gives the first cause.
 //!   A disk that is full is no failure: the append did not happen, and the next may.
-//! - Nothing slow happens under the lock of an append as long as [`JournalSync::upkeep`] is called every few
+//! - Nothing slow happens under the lock of an append as long as [`JournalSync::background`] is called every few
 //!   milliseconds. Where it comes too late an append makes the next segment itself.
 
 #![forbid(unsafe_code)]

@@ -121,6 +121,5 @@ fn next_piece(file: &dyn ReadFile, search: &Search<'_>, offset: u64) -> std::io:
 
 /// Encoding and compression of a trailer.
 fn may_end_a_block(tags: &[u8]) -> bool {
-    let is_block = tags[0] == Encoding::Generic as u8 || tags[0] == Encoding::Columnar as u8;
-    is_block && tags[1] <= 1
+    Encoding::from_u8(tags[0]).is_ok_and(Encoding::is_block) && tags[1] <= 1
 }

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! A directory has its number as any segment has, and a value file its unit in it: so pointers, slots, liveness and reclaiming know
-//! nothing of all this. An value file is one record of the value log and nothing else. Its name is made of those two numbers,
+//! nothing of all this. A value file is one record of the value log and nothing else. Its name is made of those two numbers,
 //! never of its key.
 //!
-//! An value file is written before the frame that points to it, as any value is. [`ValueDirectories::sync`] syncs the files that were made
+//! A value file is written before the frame that points to it, as any value is. [`ValueDirectories::sync`] syncs the files that were made
 //! since, and the directories that name them; [`ValueLog`](crate::ValueLog) calls it with its own sync, and hands its directories out to
 //! the engine, which makes them, lists them and takes dead value files away.
 //!

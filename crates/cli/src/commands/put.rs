@@ -1,4 +1,4 @@
-//! `folddb put STORE TABLE KEY... --file VALUE`, or with `--file FILE`: the value of a key, whatever it was, or with
+//! `folddb put STORE TABLE KEY... VALUE`, or with `--file FILE`: the value of a key, whatever it was, or with
 //! `--if-absent` only where it has none. Nothing is read from the store.
 
 use folddb::WriteOp;

@@ -81,7 +81,7 @@ pub fn holders(engine: &Engine, segments: &BTreeSet<u32>) -> Vec<Holder> {
         holders.extend(parts.values().filter(points_there).cloned().map(Holder::Part));
     }
     for (table, hashed) in engine.catalog().hashed() {
-        // It has an quota of every segment that it ever had a value in, also of those to which only snapshots lead.
+        // It has an account of every segment that it ever had a value in, also of those to which only snapshots lead.
         if hashed.segments().keys().any(|low| wanted_lows.contains(low)) {
             holders.push(Holder::Hashed(Arc::clone(table), IndexCursor::default()));
         }

@@ -5,7 +5,7 @@
 //! processes live: fewer runs than one merge factor in each tier of small runs. Merges of more than an opening may have to
 //! replay are left to background work, which does them in the background.
 //!
-//! Called by `recover::open`, for stores that are opened for writing, whoever does their background work.
+//! Called by `recovery::open`, for stores that are opened for writing, whoever does their background work.
 
 use std::sync::Arc;
 

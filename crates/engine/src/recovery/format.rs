@@ -124,7 +124,7 @@ pub fn lock_to_open(dir: &Path, options: &Options) -> Result<Option<Box<dyn File
         (true, false) => Err(refuse(dir)),
         (false, _) => {
             let lock = lock(dir, options)?;
-            // It may have been sealed meanwhile, by who had the lock.
+            // It may have been frozen meanwhile, by who had the lock.
             match !options.read_only && is_frozen(&*options.host.files, dir) {
                 true => Err(refuse(dir)),
                 false => Ok(Some(lock)),

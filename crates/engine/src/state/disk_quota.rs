@@ -1,4 +1,4 @@
-//! The budget of the disk: an quota of every file of a store, asked before any of them grows.
+//! The budget of the disk: an account of every file of a store, asked before any of them grows.
 //!
 //! Who writes keeps some of the budget free for whom it depends on, so that a store at its bound can always write out what is
 //! in memory, and deletes and merges find a way back:

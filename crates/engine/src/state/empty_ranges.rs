@@ -1,4 +1,4 @@
-//! EmptyRanges of keys that a scan has found empty, so that later scans need not pass over what hides in them.
+//! Ranges of keys that a scan has found empty, so that later scans need not pass over what hides in them.
 //!
 //! A queue is written at one end and deleted at the other: its first row lies behind all deletes that were not yet
 //! merged away. Who has passed over them notes here that no key of the empty range had a value at its seq. Later scans that

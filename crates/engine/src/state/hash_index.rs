@@ -6,7 +6,7 @@
 //!   a log record   slot that it replaces, or none | pointer to the new value        so replay reads nothing
 //! ```
 //!
-//! Besides the index there is an quota: how many keys lead to each value segment. It is exact, for it is changed with the
+//! Besides the index there is an account: how many keys lead to each value segment. It is exact, for it is changed with the
 //! index and saved with its checkpoint, and it says when a segment is dead (`reclaim.rs`).
 //!
 //! **Batches and snapshots.** The index has the state of now. A change is noted, with its seq, until no reader can want to know

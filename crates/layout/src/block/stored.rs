@@ -39,7 +39,24 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    fn from_u8(number: u8) -> Result<Encoding, Malformed> {
+    /// Whether the piece is a block of records. What salvages a part without its index looks for these: a
+    /// new encoding of blocks has to be named here.
+    pub fn is_block(self) -> bool {
+        match self {
+            Encoding::Generic | Encoding::Columnar => true,
+            Encoding::Filter
+            | Encoding::TopIndex
+            | Encoding::Meta
+            | Encoding::Liveness
+            | Encoding::Summaries => false,
+        }
+    }
+
+    /// The encoding with this number.
+    ///
+    /// # Errors
+    /// `Malformed` where none has it.
+    pub fn from_u8(number: u8) -> Result<Encoding, Malformed> {
         Ok(match number {
             1 => Encoding::Generic,
             2 => Encoding::Columnar,
