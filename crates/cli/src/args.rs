@@ -154,7 +154,7 @@ pub(crate) enum Verb {
     Freeze(StoreArgs),
     /// Thaw a store, so that it can be written to again
     Thaw(StoreArgs),
-    /// Print the rows that an index finds by a term, or by a range of terms, in the order of the terms
+    /// Print the rows that an index finds by a term, or by a range of terms
     Find(Box<FindArgs>),
     /// Add an index to a table, drop one, or list what there are
     Index(IndexArgs),
@@ -1074,7 +1074,7 @@ pub(crate) struct BackupListArgs {
 pub(crate) struct ManArgs {
     /// Write a page for the program and one for each verb into this directory [default: print all]
     #[arg(long, value_name = "DIR")]
-    pub(crate) to: Option<PathBuf>,
+    pub(crate) dir: Option<PathBuf>,
 }
 
 /// `restore`.

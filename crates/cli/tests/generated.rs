@@ -70,14 +70,14 @@ fn completions_and_the_man_page_know_every_verb() {
 #[test]
 fn each_verb_has_a_man_page_of_its_own() {
     let place = Place::new();
-    place.done(&["man", "--to", "man/man1"]);
+    place.done(&["man", "--dir", "man/man1"]);
     assert!(place.read("man/man1/folddb.1").contains("folddb"));
     for verb in VERBS {
         let page = place.read(&format!("man/man1/folddb-{verb}.1"));
         assert!(page.contains(".SH SYNOPSIS"), "{verb}: {page}");
     }
     place.write("file", "");
-    let refused = place.run(&["man", "--to", "file"]);
+    let refused = place.run(&["man", "--dir", "file"]);
     assert_eq!(refused.code, 3);
     assert!(refused.err.contains("file"), "{}", refused.err);
 }

@@ -15,7 +15,7 @@ pub(crate) fn completions(args: &CompletionsArgs, session: &mut Session) -> Resu
 
 /// The man pages: of the program, then of every verb; printed, or each in a file of its own.
 pub(crate) fn man(args: &ManArgs, session: &mut Session) -> Result<(), Failure> {
-    if let Some(dir) = &args.to {
+    if let Some(dir) = &args.dir {
         let failed = |error| Failure::file("write", &dir.to_string_lossy(), &error);
         std::fs::create_dir_all(dir).map_err(failed)?;
         return clap_mangen::generate_to(Cli::command(), dir).map_err(failed);
