@@ -166,7 +166,7 @@ impl<'a> Rope<'a> {
         }
     }
 
-    /// What tells the value from any other that its key has ever had: of where its pieces separated lie, of the bytes of the
+    /// What tells the value from any other that its key has ever had: of where its separated pieces are, of the bytes of the
     /// others, and of when it was written. Neither a merge nor a move of its pieces changes it.
     pub fn version(&self) -> u64 {
         let mut told = self.time_ms.to_le_bytes().to_vec();

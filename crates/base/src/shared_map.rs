@@ -215,7 +215,7 @@ fn remove_first<K: Ord + Clone, V: Clone>(link: &mut Link<K, V>) -> Option<(K, V
     removed
 }
 
-/// Counts a node anew and turns it, after one entry has come or gone below it.
+/// Counts a node again and turns it, after one entry has come or gone below it.
 fn balance<K: Ord + Clone, V: Clone>(link: &mut Link<K, V>) {
     let Some(node) = link.as_mut() else { return };
     let node = Arc::make_mut(node);

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Clock ticks a second in `/proc/self/stat`: 100 on every Linux.
 const TICKS_PER_S: f64 = 100.0;
 
-/// How often memory is looked at.
+/// How often memory is examined.
 const SAMPLE_EVERY: Duration = Duration::from_millis(10);
 
 /// CPU seconds that the process has used, in user and system mode together.

@@ -45,7 +45,7 @@ pub(crate) fn main() -> Result<()> {
 }
 
 /// Moves an amount, if it is there, and gives the number of the transfer. Where another transfer comes between the reading and the
-/// writing, `transact` runs the closure anew.
+/// writing, `transact` runs the closure again.
 fn transfer(
     store: &Store,
     (accounts, transfers, numbers): (&Accounts, &Transfers, &Table<String, u64>),

@@ -54,7 +54,7 @@ fn of_visits() -> FeedOptions {
     FeedOptions { table: Some("visits".to_owned()), ..FeedOptions::default() }
 }
 
-/// Takes all that there is by now; a program that goes on for ever would wait with `Feed::next`.
+/// Takes all that there is by now; a program that goes on forever would wait with `Feed::next`.
 fn catch_up(feed: &mut Feed, copy: &mut Copy) -> Result<usize> {
     let mut events = 0;
     while let Some(event) = feed.poll()? {

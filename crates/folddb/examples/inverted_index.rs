@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p folddb --example inverted_index -- CORPUS STORE [WORD...]`
 //!
-//! `CORPUS` is a directory; the sources that cargo has fetched (`~/.cargo/registry/src`) are a good one. `STORE` is made anew.
+//! `CORPUS` is a directory; the sources that cargo has fetched (`~/.cargo/registry/src`) are a good one. `STORE` is rebuilt.
 //!
 //! A word is a key, its value the set of numbers of files, and indexing a file folds `{number}` into each of its words: nothing is
 //! read for it, and the same word in a million files costs a million appends. The same index is then built twice more by

@@ -135,7 +135,7 @@ impl AnyRows {
         }
     }
 
-    /// Until when the value of the last row lasts; none where it does for ever, or was written by
+    /// Until when the value of the last row lasts; none where it does forever, or was written by
     /// the transaction itself.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         match self {

@@ -1,7 +1,7 @@
-//! Cursors: where a scan stands, as bytes that can be kept, and gone on with later or by another process.
+//! Cursors: where a scan stands, as bytes that can be kept, and resumed later or by another process.
 //!
 //! A cursor holds nothing: no snapshot, no file. Whoever goes on with one says whether the scan must see what it saw
-//! ([`Resume::Strict`]) or may see what is there now ([`Resume::Relaxed`]), and anew whether values are wanted, or keys only.
+//! ([`Resume::Strict`]) or may see what is there now ([`Resume::Relaxed`]), and again whether values are wanted, or keys only.
 
 use std::fmt;
 use std::ops::Bound;
@@ -24,7 +24,7 @@ pub struct Cursor {
     token: CursorToken,
 }
 
-/// What a scan that is gone on with sees.
+/// What a scan that is resumed sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resume {
     /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written to the store since, or

@@ -44,7 +44,7 @@ const SLICE_BYTES: usize = 1 << 20;
 /// After so many rows an edit says how far it has come. Few in builds for tests, whose tables are small.
 const TOLD_ROWS: u64 = if cfg!(debug_assertions) { 64 } else { 1 << 17 };
 
-/// So many rows are looked at for counter-examples to the law.
+/// So many rows are examined for counter-examples to the law.
 const SAMPLES: usize = 48;
 
 /// An index of a table, as it stands.
@@ -299,7 +299,7 @@ impl Building<'_> {
             match rows.next_row() {
                 Ok(None) => break true,
                 Ok(Some(_)) => self.row(&mut rows)?,
-                // What is on it may fold once it is set anew, or by another version of the fold.
+                // What is on it may fold once it is set again, or by another version of the fold.
                 Err(error) if error.kind() == ErrorKind::FoldFailed => self.operands(&rows)?,
                 Err(error) => return Err(error),
             }

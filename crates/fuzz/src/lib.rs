@@ -9,7 +9,7 @@
 //!   cargo test -p folddb-fuzz                                      seconds: the kept inputs, and a short search
 //!   cargo run -p folddb-fuzz --release -- --minutes 10             a long search; --target NAME for one of them
 //!   cargo run -p folddb-fuzz --release -- --replay FILE            one input again
-//!   cargo run -p folddb-fuzz --release --example seeds             writes the seeds among the kept inputs anew
+//!   cargo run -p folddb-fuzz --release --example seeds             writes the seeds among the kept inputs again
 //! ```
 
 #![forbid(unsafe_code)]

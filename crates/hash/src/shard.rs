@@ -9,7 +9,7 @@
 //! Homes ascend with points, for any number of lines. So a shard can grow by a fifth instead of by twice, which keeps between
 //! seven tenths and 84 hundredths of its slots taken; and it is copied front to back, from and to memory that lies in order.
 //! A point whose home is full goes to the next line that is not, and the home knows how far the furthest has gone: mostly none
-//! has, and the home alone is looked at. Nothing is moved when a slot is freed.
+//! has, and the home alone is examined. Nothing is moved when a slot is freed.
 //!
 //! A shard that has come to [`SHARD_KEYS_MAX`] keys is split by its owner (`sector.rs`), so no growth takes longer than a copy of
 //! so many keys, however many there are in all. Pure: no lock, no file.
@@ -218,7 +218,7 @@ impl Shard {
         false
     }
 
-    /// Says anew how far from a home its furthest slot lies, after one of them has gone.
+    /// Says again how far from a home its furthest slot lies, after one of them has gone.
     fn draw_near(&mut self, home: usize) {
         let far = (1..=self.far(home)).rev().find(|&step| self.has_guest(self.beyond(home, step), home));
         self.line_mut(home).set_far(far.unwrap_or(0));

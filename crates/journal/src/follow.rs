@@ -137,7 +137,7 @@ struct Open {
     header: SegmentHeader,
     /// The history goes on in another file from here on.
     next_lsn: Lsn,
-    /// Up to here it is looked at.
+    /// Up to here it is examined.
     end_lsn: Lsn,
 }
 

@@ -1,4 +1,4 @@
-//! The end of a log that a crash left, written anew for those who follow the log.
+//! The end of a log that a crash left, rewritten for those who follow the log.
 //!
 //! ```text
 //!   before   | seg |  seg  durable|not known to be ...torn|  ahead  |          the next chain begins at n

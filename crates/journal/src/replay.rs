@@ -141,7 +141,7 @@ pub fn replay_checked(
     visit: &mut dyn FnMut(ReplayFrame<'_>) -> Result<()>,
 ) -> Result<Replayed> {
     let found = take_stock(host, dir, from)?;
-    // Later frames vouch for earlier ones: look at all of them before any value is looked at.
+    // Later frames vouch for earlier ones: look at all of them before any value is examined.
     let mut ahead = Walk { vouched_lsn: from.durable_lsn, lsn: from.log_start_lsn, ..Walk::default() };
     for segment in &found.live {
         let mut reader = SegmentReader::open(host, dir, segment.number)?;

@@ -41,7 +41,7 @@ pub(crate) struct SegmentReader {
 pub(crate) struct Beyond {
     /// The highest LSN that a frame there vouches for.
     pub(crate) durable_lsn: Lsn,
-    /// Bytes up to the last that is not zero, of those that were looked at.
+    /// Bytes up to the last that is not zero, of those that were examined.
     pub(crate) bytes: u64,
     /// Too much there looks like frames and is none for all of it to be read: more may be vouched for.
     pub(crate) gave_up: bool,
@@ -302,7 +302,7 @@ struct Written {
 }
 
 impl Written {
-    /// Takes what stands at `offset`; each byte is looked at once.
+    /// Takes what stands at `offset`; each byte is examined once.
     fn note(&mut self, offset: u64, look: &[u8]) {
         let known = self.seen_to.saturating_sub(offset).min(look.len() as u64) as usize;
         let filled = filled_len(&look[known..]);

@@ -29,7 +29,7 @@ pub const PLACE_FILE: &str = "BACKUPS";
 /// The name of the list of a generation.
 pub const LIST_FILE: &str = "BACKUP";
 
-/// Longest list that is looked at, in bytes: enough for a million files.
+/// Longest list that is examined, in bytes: enough for a million files.
 pub const LIST_FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// So many bytes at the end of a file are hashed to tell it from another.

@@ -6,7 +6,7 @@
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint};
 use folddb_base::{FileNumber, Lsn, Seq, TableId};
 
-/// Why a feed is over until it begins anew.
+/// Why a feed is over until it starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossCause {
     /// It would have held more than its budget.

@@ -6,7 +6,7 @@
 //!   SEALED            there while the store is only to be read
 //!   MANIFEST-000012   the list of what lives (manifest_edit.rs)
 //!   000007.log        a segment of the log (segment.rs)
-//!   000008.kept       the end of a log that a crash left, written anew for who follows it (segment.rs)
+//!   000008.kept       the end of a log that a crash left, rewritten for who follows it (segment.rs)
 //!   000012.values     a segment of the value log (values.rs)
 //!   000044.moved      values of such segments that were moved together (relocated.rs)
 //!   000031.shelf      a segment of the value log that is a directory, in which each record is a file:

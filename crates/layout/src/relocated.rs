@@ -32,7 +32,7 @@
 //!   56  hash      u64    xxh3-64 of bytes 0..56, seeded with file and offset
 //! ```
 //!
-//! A unit is 16 bytes, as in a pointer. A pointer names the segment in which a value was first put, for ever; the manifest says
+//! A unit is 16 bytes, as in a pointer. A pointer names the segment in which a value was first put, forever; the manifest says
 //! in which file the values of that segment lie now. The file says itself which segments it carries, and of two files that carry
 //! the same segment the one with the higher number is the younger, so that this can be told without a manifest too.
 //!

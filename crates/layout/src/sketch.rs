@@ -12,7 +12,7 @@ pub const SKETCH_HASHES: usize = 256;
 pub struct SketchBuilder {
     /// Up to twice as many as are kept; sorted and cut when full.
     hashes: Vec<u64>,
-    /// Hashes from here on need not be looked at; zero stands for all.
+    /// Hashes from here on need not be examined; zero stands for all.
     limit: u64,
 }
 

@@ -23,7 +23,7 @@ pub const FORMAT_MAJOR: u32 = 1;
 /// The required features that this version knows.
 pub const FEATURES_KNOWN: u64 = 0;
 
-/// Longest `FORMAT` file that is looked at, in bytes.
+/// Longest `FORMAT` file that is examined, in bytes.
 pub const FORMAT_FILE_BYTES_MAX: usize = 4096;
 
 /// What `FORMAT` says.
@@ -61,7 +61,7 @@ impl Version {
         line.into_bytes()
     }
 
-    /// Reads the bytes of the file. Only the major number is looked at in a line that a newer format wrote,
+    /// Reads the bytes of the file. Only the major number is examined in a line that a newer format wrote,
     /// since all after it may have changed.
     ///
     /// # Errors

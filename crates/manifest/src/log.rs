@@ -21,7 +21,7 @@ use folddb_layout::manifest_edit::{Change, EditKind, decode_edit, put_edit};
 
 use crate::state::State;
 
-/// A manifest larger than this is begun anew, unless its snapshot alone is that large. In bytes.
+/// A manifest larger than this is started again, unless its snapshot alone is that large. In bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// File numbers that a new manifest sets aside beyond its own: what an opening that writes little uses.

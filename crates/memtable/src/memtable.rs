@@ -442,7 +442,7 @@ impl ReadAt<'_> {
 }
 
 impl State {
-    /// What never changes, to be looked at without the lock.
+    /// What never changes, to be examined without the lock.
     #[inline]
     fn sealed(&self) -> (Option<Arc<Tail>>, Arc<Vec<Arc<Chunk>>>) {
         (self.sealing.clone(), Arc::clone(&self.chunks))

@@ -30,7 +30,7 @@
 //! It rises smoothly from 0, has no step anywhere, and remembers nothing: a rate that is remembered only
 //! ever ratchets down (RocksDB #1966), an estimate with steps skips the slow part and stalls (RocksDB #9423).
 //!
-//! A long delay is slept in pieces, and the debt looked at anew after each ([`Toll`]): what others or background work have changed
+//! A long delay is slept in pieces, and the debt looked at again after each ([`Toll`]): what others or background work have changed
 //! meanwhile counts. Delays of several writers are slept one after the other, since the rate is theirs together.
 //! No commit waits longer than s times what it and those before it cost. What must never overflow, memory, is not guarded
 //! here but by the engine, which waits for a flush when sealed memtables have used up their budget; the law over the
@@ -62,7 +62,7 @@ pub struct PaceOptions {
     pub value_log_full: f64,
     /// The most that a commit waits, as a multiple of what it costs in background work. Default 8.
     pub slowdown_max: f64,
-    /// The longest that one sleeps before the debt is looked at anew. Default 2 ms.
+    /// The longest that one sleeps before the debt is examined again. Default 2 ms.
     pub sleep_max: Duration,
 }
 

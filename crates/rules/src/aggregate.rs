@@ -52,7 +52,7 @@ impl Aggregate {
         self.value.as_deref()
     }
 
-    /// The same, taken out: the next value begins anew.
+    /// The same, taken out: the next value starts again.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         self.value.take()
     }

@@ -68,7 +68,7 @@ pub trait Fold: Send + Sync {
     /// The spec string of a built-in fold (`sum:i64`), or the name of a custom one. Kept by the store.
     fn spec(&self) -> String;
 
-    /// The version of a custom fold. Built-in folds are version 1 for ever.
+    /// The version of a custom fold. Built-in folds are version 1 forever.
     fn version(&self) -> u32 {
         1
     }

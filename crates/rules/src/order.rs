@@ -16,7 +16,7 @@ pub trait CustomOrder: Send + Sync {
     /// The name that the store keeps; opening the table with an order of another name is refused.
     fn name(&self) -> &str;
 
-    /// Compares two keys. Must be a total preorder, the same in every process and for ever.
+    /// Compares two keys. Must be a total preorder, the same in every process and forever.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 }
 

@@ -66,7 +66,7 @@ impl Resolver {
         self.now_ms = now_ms;
     }
 
-    /// Until when the value lasts that [`Resolver::state`] has told, where it does not for ever.
+    /// Until when the value lasts that [`Resolver::state`] has told, where it does not forever.
     pub fn deadline_ms(&self) -> Option<u64> {
         self.deadline_ms
     }

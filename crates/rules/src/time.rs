@@ -7,7 +7,7 @@
 //!   keep=forever        all that ever was
 //!
 //!   expire=never        values last; records have no stamps
-//!   expire=by-write     a value lasts as long as the write that brought it says, or for ever
+//!   expire=by-write     a value lasts as long as the write that brought it says, or forever
 //!   expire=TIME         and where the write says nothing, so long
 //!
 //!   a TIME is a number and a unit: 50ms 90s 15m 36h 30d 2w
@@ -43,10 +43,10 @@ pub enum Keep {
 /// How long values last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expire {
-    /// For ever; records have no stamps.
+    /// Forever; records have no stamps.
     #[default]
     Never,
-    /// As long as the write says, or for ever.
+    /// As long as the write says, or forever.
     ByWrite,
     /// As long as the write says, or so many milliseconds.
     After(u64),
@@ -100,7 +100,7 @@ impl Expire {
         self != Expire::Never
     }
 
-    /// How long a value lasts where its write says nothing; none is for ever.
+    /// How long a value lasts where its write says nothing; none is forever.
     pub fn default_ms(self) -> Option<u64> {
         match self {
             Expire::After(time_ms) => Some(time_ms),

@@ -1,6 +1,6 @@
-//! Where the values of a table separated lie.
+//! Where the separated values of a table are.
 
-/// Where values separated lie.
+/// Where separated values are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValuePlacement {

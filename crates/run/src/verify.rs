@@ -126,7 +126,7 @@ struct Check<'a> {
     separator: Vec<u8>,
     key: Vec<u8>,
     seq: u64,
-    /// No record of the block has been looked at.
+    /// No record of the block has been examined.
     begins_block: bool,
     some_seqs_dropped: bool,
     /// Something was passed over, so that the facts cannot be compared.
@@ -138,7 +138,7 @@ struct Check<'a> {
     records_of_blocks: Vec<Vec<u64>>,
 }
 
-/// What is found of a part before a record is looked at: what its records do not tell stands as it says.
+/// What is found of a part before a record is examined: what its records do not tell stands as it says.
 fn found_before(says: &PartFacts) -> PartFacts {
     let stamps = says.stamps.map(|says| StampFacts { swept_ms: says.swept_ms, ..StampFacts::default() });
     PartFacts { min_seq: u64::MAX, stamps, kept_since: says.kept_since, ..PartFacts::default() }

@@ -450,7 +450,7 @@ fn is_about(shape: &Shape, op: &ModelOp, key: &[u8]) -> bool {
     }
 }
 
-/// One op on a table. Whether what it meets has expired is looked at when it is written.
+/// One op on a table. Whether what it meets has expired is examined when it is written.
 fn apply(shape: &Shape, state: &mut TableState, op: &ModelOp, stamp: Stamp) {
     if let ModelOp::Insert(key, _) | ModelOp::Fold(key, _) = op
         && state

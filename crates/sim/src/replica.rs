@@ -15,7 +15,7 @@ use crate::tables::Shape;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replica {
     model: Model,
-    /// Keys on which the fold had failed when the feed began: what they become is not known before they are set anew.
+    /// Keys on which the fold had failed when the feed began: what they become is not known before they are set again.
     failed: BTreeSet<(String, Vec<u8>)>,
     /// It has begun, and has all rows.
     pub(crate) is_complete: bool,

@@ -231,7 +231,7 @@ impl SimDisk {
         self.machine.lock().has_met_fault
     }
 
-    /// Forgets what faults have hit so far, as a process does that begins anew.
+    /// Forgets what faults have hit so far, as a process does that starts again.
     pub fn forget_failures(&self) {
         self.machine.lock().faults.failed.clear();
     }

@@ -19,7 +19,7 @@ fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Files of a store in use may go while they are looked at.
+/// Files of a store in use may go while they are examined.
 fn open(path: &Path) -> Result<Option<File>> {
     match File::open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),

@@ -7,7 +7,7 @@
 //! in any merge, and S may be another one at each step; while a step looks, S is held.
 //!
 //! Of a table that keeps a window of its past S is no later than where that begins, and its time no later than that: whoever asks
-//! for a moment gets one of the window. The index of a table that keeps its past for ever is not cleaned: somebody may yet read it as
+//! for a moment gets one of the window. The index of a table that keeps its past forever is not cleaned: somebody may yet read it as
 //! it was. Who keeps versions of each key shows none of the whole table, but for the present at a time when values lived that
 //! have expired: there expiry makes nothing stale.
 //!
@@ -20,7 +20,7 @@
 //! that: then the record has its old term again. So before an edit takes the inputs of a part that lacks entries, the log is
 //! synced. And a look sees that a value has expired: the edit makes durable what time it was.
 //!
-//! What cannot be looked at, for damage or since its fold fails, stays. Called by `merge` and `compact`.
+//! What cannot be examined, for damage or since its fold fails, stays. Called by `merge` and `compact`.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl IndexCore {
         met >= MET_MIN && stale as f64 > met as f64 * STALE_SHARE_MAX
     }
 
-    /// Counts anew.
+    /// Counts again.
     pub(crate) fn forget_met(&self) {
         self.met.store(0, Ordering::Relaxed);
         self.stale.store(0, Ordering::Relaxed);

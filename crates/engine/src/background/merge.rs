@@ -126,7 +126,7 @@ fn plan_merges(background: &Background) -> Result<()> {
     wake_tables(background);
     let catalog = engine.catalog();
     loop {
-        // Taken off before it is looked at: what changes meanwhile puts it on again.
+        // Taken off before it is examined: what changes meanwhile puts it on again.
         let Some(id) = engine.work.changed.lock().pop_first() else { return Ok(()) };
         let Some(table) = catalog.by_id(id).cloned().or_else(|| engine.catalog().by_id(id).cloned()) else {
             continue;
@@ -154,7 +154,7 @@ fn wake_tables(background: &Background) {
     engine.work.changed.lock().extend(woken);
 }
 
-/// Whether more may be due for a table that has been looked at, without a change of its runs; and whether time alone may do that.
+/// Whether more may be due for a table that has been examined, without a change of its runs; and whether time alone may do that.
 fn may_rest_for(engine: &Engine, table: &TableCore) -> Option<bool> {
     let view = table.view();
     let is_timed = table.is_timed || engine.options.deletes_age_max.is_some();

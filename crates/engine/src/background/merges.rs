@@ -15,7 +15,7 @@ use crate::state::catalog::TableCore;
 /// The merges that are under way.
 #[derive(Default)]
 pub struct Merges {
-    /// Begun, and to be gone on with: at most one for each tier, since each holds memory for every input.
+    /// Begun, and to be resumed: at most one for each tier, since each holds memory for every input.
     pub waiting: Vec<MergeJob>,
     /// Planned, with their inputs taken, and not begun.
     pub planned: Vec<(Arc<TableCore>, Plan)>,
@@ -24,7 +24,7 @@ pub struct Merges {
     pub compacted: HashMap<TableId, Turn>,
     /// Tables whose merges failed for a reason that trying again does not mend.
     pub given_up: HashMap<TableId, Error>,
-    /// Tables that have been looked at, for which more may be due when snapshots come and go.
+    /// Tables that have been examined, for which more may be due when snapshots come and go.
     pub resting: BTreeSet<TableId>,
     /// The same, where time alone may make more due, too.
     pub timed: BTreeSet<TableId>,
@@ -56,7 +56,7 @@ impl Merges {
         }
     }
 
-    /// Notes whether more may be due for a table that has been looked at, and whether time alone may do that.
+    /// Notes whether more may be due for a table that has been examined, and whether time alone may do that.
     pub fn rest(&mut self, table: TableId, may_be_due: Option<bool>) {
         match may_be_due {
             Some(_) => self.resting.insert(table),

@@ -310,7 +310,7 @@ pub fn flush_all(background: &Background) -> Result<()> {
 pub(crate) fn wait_until_flushed(background: &Background) -> Result<()> {
     let engine = &background.engine;
     let begun = engine.debt.flushes_begun.load(Ordering::Acquire);
-    // What is sealed from now on is for others to wait for, or a busy writer could keep this waiting for ever.
+    // What is sealed from now on is for others to wait for, or a busy writer could keep this waiting forever.
     let through = engine.published();
     let is_flushed = |table: &Arc<TableCore>| table.view().sealed.iter().all(|s| s.last_seq > through);
     loop {

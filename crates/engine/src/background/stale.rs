@@ -1,12 +1,12 @@
 //! Which entries of an index are stale: those of keys whose record has not their term.
 //!
 //! ```text
-//!   order   the entries by their keys        so that each key is looked at once
+//!   order   the entries by their keys        so that each key is examined once
 //!   walk    along the table, beside them     where that has few records for each key: blocks are read once, in their order
 //!   look    at each key by itself            else, and where a walk would read separated values
 //! ```
 //!
-//! An entry is called stale only where its record could be looked at. Called by `clean`.
+//! An entry is called stale only where its record could be examined. Called by `clean`.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -133,7 +133,7 @@ impl Looks<'_> {
         stale
     }
 
-    /// Tells the terms of each key that can be looked at.
+    /// Tells the terms of each key that can be examined.
     pub fn look_at_each(&self, entries: &Entries, of_keys: &[&[usize]], tell: Tell<'_>) {
         for same_key in of_keys {
             if self.engine.health.is_closed() {
@@ -148,7 +148,7 @@ impl Looks<'_> {
         }
     }
 
-    /// The same along the table. Where that cannot be gone on with, nothing is told of the keys that are left.
+    /// The same along the table. Where that cannot be resumed, nothing is told of the keys that are left.
     pub fn walk(&self, entries: &Entries, of_keys: &[&[usize]], tell: Tell<'_>) {
         let key_of = |same_key: &[usize]| entries.key(same_key[0]);
         let Some(mut rows) = self.rows(of_keys.first().map(|first| key_of(first))) else { return };

@@ -59,7 +59,7 @@ impl Workers {
             match spawn(name, Box::new(move || run(&shared))) {
                 Ok(thread) => workers.threads.push(thread),
                 Err(error) => {
-                    // Those that run already would hold the store, and its lock, for ever.
+                    // Those that run already would hold the store, and its lock, forever.
                     engine.health.close();
                     engine.bell.ring();
                     workers.join();

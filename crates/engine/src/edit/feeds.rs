@@ -265,7 +265,7 @@ pub(crate) fn is_held_for_feeds(state: &State, segment: FileNumber) -> bool {
     state.values.contains_key(&segment) && state.feeds.values_from().is_some_and(|from| segment >= from)
 }
 
-/// The error of a feed that gives no more: why, and how it begins anew. `state` is what the
+/// The error of a feed that gives no more: why, and how it starts again. `state` is what the
 /// manifest has of it.
 pub fn lost_error(name: &str, state: Option<&FeedState>) -> Error {
     let why = match state.map(|state| (state, state.phase)) {

@@ -1,4 +1,4 @@
-//! Tables that archive their logs for ever (`log=forever`), so that their runs can be made anew from it: what leveled's reload strategies
+//! Tables that archive their logs forever (`log=forever`), so that their runs can be rebuilt from it: what leveled's reload strategies
 //! are for.
 //!
 //! Such a table has a change feed of its own that nobody reads: it stands where the log was when the table was made, and never moves.
@@ -32,7 +32,7 @@ pub fn check_feed_is_no_log(name: &str) -> Result<()> {
     }
 }
 
-/// Where the log of a table begins that is kept for ever; none where it is not.
+/// Where the log of a table begins that is kept forever; none where it is not.
 pub fn archived_log<'s>(state: &'s State, table: &str) -> Option<&'s FeedState> {
     log_feed(state, table).filter(|feed| feed.holds())
 }

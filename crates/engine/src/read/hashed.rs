@@ -7,7 +7,7 @@
 //!   contains
 //! ```
 //!
-//! Where the table keeps versions, candidates are looked at from the newest on: of one key what was written later lies later. Where values
+//! Where the table keeps versions, candidates are examined from the newest on: of one key what was written later lies later. Where values
 //! have fronts (`hash_front.rs`), what was deleted or has expired is none for readers.
 //!
 //! A record that is longer than all size classes (some 3.7 MB) takes a second read. A reader of now reads at the published seq,

@@ -142,7 +142,7 @@ impl HashedRows {
             }
             self.last.clear();
             self.last.extend_from_slice(found.key(&self.record));
-            // Where a walk is gone on with, the key that it had last comes first.
+            // Where a walk is resumed, the key that it had last comes first.
             if !matches!(&self.plan.low, Bound::Excluded(had) if *had == self.last) {
                 return Ok(Some(found));
             }
@@ -186,7 +186,7 @@ impl HashedRows {
         self.found.as_ref().map(|found| self.head_of(found))
     }
 
-    /// Until when the value of the last row lasts; none where it does for ever.
+    /// Until when the value of the last row lasts; none where it does forever.
     pub fn deadline_ms(&self) -> Option<u64> {
         self.found.and_then(|found| found.deadline_ms())
     }
@@ -232,7 +232,7 @@ impl HashedRows {
     }
 }
 
-/// Where a walk is gone on with that stood at a key: at its point.
+/// Where a walk is resumed that stood at a key: at its point.
 fn place_of(table: &TableCore, low: &Bound<Vec<u8>>) -> IndexCursor {
     let (Bound::Included(key) | Bound::Excluded(key)) = low else { return IndexCursor::default() };
     if matches!(low, Bound::Included(_)) && key.is_empty() {

@@ -38,7 +38,7 @@ pub struct HistoryEntry<V> {
     pub seq: Option<Seq>,
     /// When that was written, in milliseconds since 1970, to about a second; none where it is not known.
     pub time_ms: Option<u64>,
-    /// Until when the value was to last, in milliseconds since 1970; none where it does for ever.
+    /// Until when the value was to last, in milliseconds since 1970; none where it does forever.
     pub deadline_ms: Option<u64>,
     /// The value; none where the key was absent.
     pub value: V,

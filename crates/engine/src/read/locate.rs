@@ -142,7 +142,7 @@ impl FilePiece {
         self.file.fd()
     }
 
-    /// The file, opened anew and standing at the piece.
+    /// The file, reopened and standing at the piece.
     ///
     /// # Errors
     /// It cannot be opened.

@@ -233,7 +233,7 @@ impl Rows {
     /// The next key that has a value, and its value.
     pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         while !self.done {
-            // A key that was read in part must not be gone on with: its rest would pass for another value.
+            // A key that was read in part must not be resumed: its rest would pass for another value.
             match self.collect_key() {
                 Ok(true) => {}
                 Ok(false) => {
@@ -362,7 +362,7 @@ impl Rows {
         (&self.key, &self.value)
     }
 
-    /// Until when the value of the last row lasts, or the failure of its fold; none where it does for ever.
+    /// Until when the value of the last row lasts, or the failure of its fold; none where it does forever.
     pub fn deadline_ms(&self) -> Option<u64> {
         if self.is_plain { None } else { self.resolver.deadline_ms() } // which is of tables without deadlines
     }

@@ -9,7 +9,7 @@ use folddb_manifest::{ArchivedLog, State};
 use crate::edit::{feeds, install};
 use crate::state::engine::Engine;
 
-/// The end of a log that a crash left, while it is replayed: where feeds hold something, it is written anew for them.
+/// The end of a log that a crash left, while it is replayed: where feeds hold something, it is rewritten for them.
 #[derive(Default)]
 pub struct Tail {
     /// Where the next chain of segments will begin; none where nothing is kept.

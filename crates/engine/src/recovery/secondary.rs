@@ -11,7 +11,7 @@
 //! ```
 //!
 //! So it holds all that was acknowledged before the opening began, in any mode but `Buffered`, and of each batch all or nothing. What
-//! the writer does between two of these steps may make them not fit: then all of it is done anew, and only what is wrong
+//! the writer does between two of these steps may make them not fit: then all of it is done again, and only what is wrong
 //! each time is told.
 //!
 //! Called by `primary::open`. `Store::refresh` opens such a store again.
@@ -33,7 +33,7 @@ use folddb_manifest::State;
 
 use crate::values::load::rope_of;
 
-/// So often an opening that met a writer at work begins anew.
+/// So often an opening that met a writer at work starts again.
 pub const ATTEMPTS_MAX: u64 = 20;
 
 /// What is waited before that, at first.

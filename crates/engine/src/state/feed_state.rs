@@ -9,10 +9,10 @@
 //! - **Held** are the files with history from where the slowest feed stands, and the value segments that batches from there on may
 //!   point to: those stay unsettled (`reclaim.rs`), so that they neither go nor move.
 //! - **Bounded**: what a feed alone keeps from going is counted, and where that is more than its budget, or the store is short of
-//!   space, the feed is *lost*: it says so when it is read, and begins anew. No writer ever waits for a feed, but for one without a
+//!   space, the feed is *lost*: it says so when it is read, and starts again. No writer ever waits for a feed, but for one without a
 //!   bound (`bytes_max` of `u64::MAX`), which is never lost for space.
 //! - **Only what is durable** is handed out, so no consumer learns of what a power cut takes back. After a crash recovery writes the
-//!   end of the log anew, which nobody has been handed (`folddb_journal::kept`).
+//!   end of the log again, which nobody has been handed (`folddb_journal::kept`).
 //!
 //! Where feeds stand is in the manifest, and changes under its lock; here is what follows from it. Called by `feed`, `recover`,
 //! `background`, `store`, `install` and `reclaim`. Without feeds all of it is one load of a number.

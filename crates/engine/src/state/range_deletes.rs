@@ -18,7 +18,7 @@ use folddb_base::Seq;
 use folddb_manifest::RangeDelete;
 use folddb_rules::KeyOrder;
 
-/// So many range deletes are looked at one by one.
+/// So many range deletes are examined one by one.
 const FEW: usize = 16;
 /// So many nodes of a size become one.
 const FANOUT: usize = 4;

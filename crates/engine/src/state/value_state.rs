@@ -34,7 +34,7 @@ pub struct Values {
     pub pins: Mutex<BTreeMap<u32, usize>>,
     /// Full segments that were pinned when they were sealed, and have no fence yet.
     pub unfenced: Mutex<Vec<FileNumber>>,
-    /// How often the parts of some table have changed, and as of when that was looked at for segments that are dead.
+    /// How often the parts of some table have changed, and as of when that was examined for segments that are dead.
     pub installs: AtomicU64,
     pub looked: AtomicU64,
     /// How long the files are of the segments that this opening has made.

@@ -94,7 +94,7 @@ impl Found {
         hash64(u64::from(self.head.hash), &[place.to_le_bytes(), written_ms.to_le_bytes()].concat())
     }
 
-    /// Until when its value lasts; none where it does for ever.
+    /// Until when its value lasts; none where it does forever.
     pub fn deadline_ms(&self) -> Option<u64> {
         self.front.map(|front| front.stamp.deadline_ms).filter(|&deadline| deadline < NEVER)
     }

@@ -9,7 +9,7 @@ use folddb_rules::State;
 use crate::state::catalog::TableCore;
 
 /// What is known of a value without reading it. Where an operand waits to be folded onto a separated value, and folding is not
-/// joining, nobody can know: that value is read for its head, until its key is set anew.
+/// joining, nobody can know: that value is read for its head, until its key is set again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Head {
@@ -25,7 +25,7 @@ pub struct Head {
     pub version: Option<u64>,
     /// When the value was written, in milliseconds since 1970; known only of one that is separated.
     pub written_ms: Option<u64>,
-    /// Until when it lasts, in milliseconds since 1970; none where it does for ever.
+    /// Until when it lasts, in milliseconds since 1970; none where it does forever.
     pub deadline_ms: Option<u64>,
     /// Whether the value, or some of it, is separated.
     pub is_separated: bool,

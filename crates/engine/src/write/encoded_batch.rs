@@ -462,7 +462,7 @@ impl Encoded {
     }
 }
 
-/// Fails where values last for ever.
+/// Fails where values last forever.
 pub(crate) fn check_expires(table: &TableCore) -> Result<()> {
     if table.expires {
         return Ok(());

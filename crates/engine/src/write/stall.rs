@@ -71,7 +71,7 @@ pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
     Ok(())
 }
 
-/// Slows down who deletes ranges faster than merges let them go: a while for each batch, and never for ever.
+/// Slows down who deletes ranges faster than merges let them go: a while for each batch, and never forever.
 #[cold]
 pub(crate) fn wait_for_ranges(engine: &Engine, batch: &Encoded) {
     let seen = engine.bell.count();

@@ -238,7 +238,7 @@ impl AtRest {
         AtRest { table: state.id, of: records_of(state), hashed, flushed_seq: state.flushed_seq, faults }
     }
 
-    /// An index of nothing, for one that is built anew.
+    /// An index of nothing, for one that is rebuilt.
     pub(crate) fn empty(store_id: u128, state: &TableState) -> AtRest {
         let hashed = Hashed::new(new_salt(store_id, state.id), IndexOptions::default());
         let of = records_of(state);

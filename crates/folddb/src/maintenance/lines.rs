@@ -114,7 +114,7 @@ impl<'a> RowWriter<'a> {
         RowWriter { rules, scratch: Vec::new() }
     }
 
-    /// Writes a key, its value, and until when that lasts, where it does not for ever.
+    /// Writes a key, its value, and until when that lasts, where it does not forever.
     pub(crate) fn put_value(&mut self, key: &[u8], value: &[u8], until_ms: Option<u64>, out: &mut String) {
         self.put_key(key, out);
         let shown = self.rules.show_value(value).ok();

@@ -1,4 +1,4 @@
-//! Tables whose runs a repair makes anew from the log that they keep for ever: which, what their logs hold, and whether that is whole.
+//! Tables whose runs a repair makes again from the log that they keep forever: which, what their logs hold, and whether that is whole.
 //!
 //! Called by `repair`, and by `verify` where it reads all.
 
@@ -22,7 +22,7 @@ use folddb_engine::state::engine::Engine;
 use folddb_engine::values::at_rest::ValuesAtRest;
 use folddb_engine::values::load::rope_of;
 
-/// The tables that are made anew.
+/// The tables that are rebuilt.
 #[derive(Default)]
 pub(crate) struct Rebuilt {
     pub(crate) logs: Vec<RebuiltLog>,
@@ -114,7 +114,7 @@ impl RebuiltLog {
 }
 
 /// What is not whole of the logs that tables keep, up to where the log of all begins, which is read anyway. All runs may be whole all the
-/// same: what it costs shows when they are to be made anew.
+/// same: what it costs shows when they are to be rebuilt.
 ///
 /// # Errors
 /// A directory that cannot be listed.
@@ -146,7 +146,7 @@ pub(crate) fn damage_of_archived_logs(
             Err(error) => {
                 let at = follower.lsn();
                 findings.push(walk.hole(&error));
-                // What comes after it is looked at, too.
+                // What comes after it is examined, too.
                 let Some(next) = next_file(&files, at) else { break };
                 follower = Follower::at(host, dir, next);
             }

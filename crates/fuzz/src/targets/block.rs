@@ -14,7 +14,7 @@ use crate::chance::Chance;
 use crate::target::Target;
 
 pub(super) const TARGETS: &[Target] = &[
-    // Payloads that do not vary stand once in a columnar block, and are copied for each record when it is built anew.
+    // Payloads that do not vary stand once in a columnar block, and are copied for each record when it is rebuilt.
     Target::new("block-generic", generic, generic_seeds).heap(256, 128 << 10),
     Target::new("block-columnar", columnar, columnar_seeds).heap(1024, 128 << 10),
     // LZ4 makes up to 255 bytes of one.
@@ -65,7 +65,7 @@ fn hash_of(record: Record<'_>) -> u64 {
     hash64(hash64(seed, record.key), record.payload)
 }
 
-/// Walks over the block every way there is, and builds it anew of what it held.
+/// Walks over the block every way there is, and builds it again of what it held.
 fn check(block: &Block, body_bytes: usize) {
     assert!((1..=body_bytes).contains(&block.count()), "{} records in {body_bytes} bytes", block.count());
     let mut cursor = BlockCursor::new(IMPLIED_SEQ);

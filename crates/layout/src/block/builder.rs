@@ -12,7 +12,7 @@ use super::columns::{KIND_COLUMN, byte_width, put_column};
 use super::generic::{self, NO_SEQS, RESTART_EVERY, WIDE_RESTARTS_FROM};
 use super::{Compression, Encoding, seal};
 
-/// The size of a columnar block is estimated anew every so many records.
+/// The size of a columnar block is estimated again every so many records.
 const ESTIMATE_EVERY: usize = 16;
 
 /// Builds one block after the other.
@@ -87,7 +87,7 @@ impl BlockBuilder {
         }
     }
 
-    /// Appends the block with its trailer to `out` and starts anew. There must be a record.
+    /// Appends the block with its trailer to `out` and starts again. There must be a record.
     pub fn finish(&mut self, out: &mut Vec<u8>, options: BlockOptions) {
         debug_assert!(self.count > 0, "a block holds at least one record");
         let start = out.len();

@@ -84,7 +84,7 @@ enum Act {
     Release(usize),
     Seal,
     Merge,
-    /// Keeps a capture, to be looked at later.
+    /// Keeps a capture, to be examined later.
     Capture,
     Check,
 }

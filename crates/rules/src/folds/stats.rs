@@ -105,7 +105,7 @@ fn number_at(value: &[u8], at: &mut usize, len: u8) -> Result<f64, FoldFailure> 
     Ok(f64::from_bits(bits))
 }
 
-/// A number from its high bytes; at most eight are looked at.
+/// A number from its high bytes; at most eight are examined.
 fn cut_number(bytes: &[u8]) -> f64 {
     let mut word = [0u8; 8];
     for (place, byte) in word.iter_mut().zip(bytes) {

@@ -6,7 +6,7 @@
 //! | single | single writes | the same |
 //! | reader | gets | no number goes back; nothing acknowledged is missing, nothing unwritten is there |
 //! | scanner | scans, both ways, some slow | a batch is there whole; keys in order, none twice |
-//! | historian | snapshots, held, handed on, read again | the whole cut; that it reads the same for ever |
+//! | historian | snapshots, held, handed on, read again | the whole cut; that it reads the same forever |
 //! | background_player | flushes, merges, syncs, looks at figures | that they succeed |
 //! | builder | creates, fills and drops a table that others use | an empty table after each creation |
 

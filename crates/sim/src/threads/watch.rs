@@ -1,4 +1,4 @@
-//! Who waits for ever: each thread says at its [`Desk`] what it begins, and a watchman looks whether it goes on.
+//! Who waits forever: each thread says at its [`Desk`] what it begins, and a watchman looks whether it goes on.
 //!
 //! A deadlock cannot be joined, so the watchman prints what every thread was about and ends the process.
 

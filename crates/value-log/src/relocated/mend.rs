@@ -1,4 +1,4 @@
-//! A file of relocated values of which what leads to its records is damaged: read as far as its pages are whole, and written anew.
+//! A file of relocated values of which what leads to its records is damaged: read as far as its pages are whole, and rewritten.
 //!
 //! Each page of the map says which segment it is of and is hashed with its place, so pages are found without the top. What a page told
 //! of that is lost is not led to any more; its records stay where they are, as dead bytes.

@@ -162,7 +162,7 @@ fn what_is_copied_is_checked() {
 /// What is done to the bytes of a file.
 type Damage<'a> = dyn Fn(&mut Vec<u8>) + 'a;
 
-/// What a damaged file leads to when it has been written anew: each value, or an error.
+/// What a damaged file leads to when it has been rewritten: each value, or an error.
 fn mended(files: &dyn Files, dir: &Path, damage: &Damage<'_>) -> Result<(RelocatedFile, u64)> {
     let (path, to) = (relocated_path(dir, FileNumber(9)), tempfile::tempdir().unwrap());
     let whole = std::fs::read(&path).unwrap();

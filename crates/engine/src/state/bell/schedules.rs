@@ -1,4 +1,4 @@
-//! The bell under many schedules. A wait never times out there, so a wake that is lost leaves somebody waiting for ever,
+//! The bell under many schedules. A wait never times out there, so a wake that is lost leaves somebody waiting forever,
 //! which the scheduler reports.
 
 use std::sync::Arc;

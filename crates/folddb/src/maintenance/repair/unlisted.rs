@@ -1,6 +1,6 @@
 //! Values that were put since the list was written that a repair goes by: their files are not on it, and are entered.
 //!
-//! A record says its table and its key, so what it is worth shows: the index of a hashed table is made anew from all segments, or the
+//! A record says its table and its key, so what it is worth shows: the index of a hashed table is rebuilt from all segments, or the
 //! log leads to them. What no key comes to lead to is dead weight, which a reclaim takes away.
 //!
 //! Called by `repair`.
