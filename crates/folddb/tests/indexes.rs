@@ -806,7 +806,7 @@ fn numbers_beyond_a_double_are_found_together_and_none_is_missed() {
     let (_world, store) = fresh(manual());
     let rules = TableRules::new(KeyCodec::Utf8).value(ValueCodec::Json);
     let rules = rules.index(rule("exact:field:n")).index(rule("double:json:/n"));
-    let table = store.create_table("t", rules).unwrap();
+    let table = store.create_bytes_table("t", rules).unwrap();
     const NUMBERS: [&str; 8] = [
         "9007199254740992",
         "9007199254740993",
