@@ -264,9 +264,9 @@ fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
     assert_eq!(table.head("kept").unwrap().unwrap().deadline_ms, None);
     drop(table);
     for (elapsed, left) in [
-        (1_999, vec!["separated", "dated", "default", "kept", "short"]),
-        (2_000, vec!["separated", "dated", "default", "kept"]),
-        (5_000, vec!["separated", "default", "kept"]),
+        (1_999, vec!["dated", "default", "kept", "separated", "short"]),
+        (2_000, vec!["dated", "default", "kept", "separated"]),
+        (5_000, vec!["default", "kept", "separated"]),
         (10_000, vec!["kept"]),
     ] {
         world.set(START_MS + elapsed);

@@ -24,7 +24,7 @@ fn drop(args: &FeedDropArgs, session: &mut Session) -> Result<(), Failure> {
         return Err(Failure::NotFound(format!("the store has no feed `{name}`")));
     }
     store.drop_feed(name)?;
-    Ok(store.close()?)
+    store.close()
 }
 
 fn list(args: &StoreArgs, session: &mut Session) -> Result<(), Failure> {
