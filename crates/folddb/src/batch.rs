@@ -45,7 +45,7 @@ impl Batch {
         self.typed(table, OpKind::Set, key, Some(value), None)
     }
 
-    /// Makes the value of `key` this one, for so long. As in [`Table::set_expiring`], the values of the table may expire.
+    /// Makes the value of `key` this one, for so long. As in [`Table::put_expiring`], the values of the table may expire.
     pub fn put_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &mut self,
         table: &Table<K, V>,
@@ -66,7 +66,7 @@ impl Batch {
         self.typed(table, OpKind::Insert, key, Some(value), None)
     }
 
-    /// Gives `key` this value unless it has one, for so long: see [`Table::insert_expiring`].
+    /// Gives `key` this value unless it has one, for so long: see [`Table::put_if_absent_expiring`].
     pub fn put_if_absent_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &mut self,
         table: &Table<K, V>,

@@ -85,7 +85,7 @@ impl<K: Key> Table<K, Vec<u8>> {
     /// fails before it is finished, saying why and what to do.
     ///
     /// # Errors
-    /// As [`Table::set`].
+    /// As [`Table::put`].
     pub fn writer<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<ValueWriter> {
         self.bytes.writer(WriteOp::Put, &encoded_key(key))
     }
@@ -103,7 +103,7 @@ impl<K: Key> Table<K, Vec<u8>> {
     /// As [`Table::writer`], of a value that lasts so long, counted from when it is finished.
     ///
     /// # Errors
-    /// As [`Table::set_expiring`].
+    /// As [`Table::put_expiring`].
     pub fn writer_expiring<Q: AsKey<K> + ?Sized>(&self, key: &Q, lifetime: Lifetime) -> Result<ValueWriter> {
         self.bytes.writer_expiring(WriteOp::Put, &encoded_key(key), lifetime)
     }
@@ -169,7 +169,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// Gives `key` this value unless it has one. Reads nothing: the first one wins when it is read.
     ///
     /// # Errors
-    /// As [`Table::set`].
+    /// As [`Table::put`].
     pub fn put_if_absent<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &self,
         key: &Q,
@@ -181,7 +181,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// Folds `operand` onto the value of `key`, or makes it the value of an absent key. Reads nothing.
     ///
     /// # Errors
-    /// As [`Table::set`].
+    /// As [`Table::put`].
     pub fn fold<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&self, key: &Q, operand: &W) -> Result<Seq> {
         self.write(OpKind::Fold, key, Some(operand))
     }
@@ -189,7 +189,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// Makes `key` absent.
     ///
     /// # Errors
-    /// As [`Table::set`].
+    /// As [`Table::put`].
     pub fn delete<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Seq> {
         self.write(OpKind::Delete, key, None::<&V>)
     }
@@ -219,7 +219,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// Makes all keys from `from` on and below `to`, in the order of the table, absent; as dear as one write.
     ///
     /// # Errors
-    /// When `from` is not before `to`; otherwise as [`Table::set`].
+    /// When `from` is not before `to`; otherwise as [`Table::put`].
     pub fn delete_range<Q: AsKey<K> + ?Sized>(&self, from: &Q, to: &Q) -> Result<Seq> {
         self.bytes.delete_range(&encoded_key(from), &encoded_key(to))
     }
@@ -261,7 +261,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// Makes the value of `key` this one, for so long.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] in a table whose values last for ever; otherwise as [`Table::set`].
+    /// [`crate::ErrorKind::InvalidInput`] in a table whose values last for ever; otherwise as [`Table::put`].
     pub fn put_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &self,
         key: &Q,
@@ -274,7 +274,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// Gives `key` this value unless it has one, for so long. A value that is there stays, and lasts as long as it did.
     ///
     /// # Errors
-    /// As [`Table::set_expiring`].
+    /// As [`Table::put_expiring`].
     pub fn put_if_absent_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &self,
         key: &Q,
@@ -288,7 +288,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// in a table of [`crate::Expire::ByWrite`] the value lasts for ever then, also one that had a deadline.
     ///
     /// # Errors
-    /// As [`Table::set_expiring`].
+    /// As [`Table::put_expiring`].
     pub fn fold_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &self,
         key: &Q,
@@ -401,7 +401,7 @@ impl BytesTable {
     /// Writes one op. The value of a `Delete` is ignored.
     ///
     /// # Errors
-    /// As [`Table::set`]; and [`crate::ErrorKind::InvalidInput`] when key or value are not of the table's types.
+    /// As [`Table::put`]; and [`crate::ErrorKind::InvalidInput`] when key or value are not of the table's types.
     pub fn write(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Seq> {
         let value = if op == WriteOp::Delete { &[][..] } else { value };
         self.check(op, key, value)?;
@@ -411,7 +411,7 @@ impl BytesTable {
     /// Writes one op whose value lasts so long. The value and the lifetime of a `Delete` are ignored.
     ///
     /// # Errors
-    /// As [`Table::set_expiring`] and [`BytesTable::write`].
+    /// As [`Table::put_expiring`] and [`BytesTable::write`].
     pub fn write_expiring(&self, op: WriteOp, key: &[u8], value: &[u8], lifetime: Lifetime) -> Result<Seq> {
         self.check(op, key, value)?;
         self.push_expiring(op.kind(), key, value, lifetime)

@@ -147,7 +147,7 @@ impl Transaction {
         self.typed(table, WriteOp::Fold, key, Some(operand), None)
     }
 
-    /// Makes the value of `key` this one, for so long: see [`Table::set_expiring`].
+    /// Makes the value of `key` this one, for so long: see [`Table::put_expiring`].
     pub fn put_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &mut self,
         table: &Table<K, V>,
@@ -158,7 +158,7 @@ impl Transaction {
         self.typed(table, WriteOp::Put, key, Some(value), Some(lifetime))
     }
 
-    /// Gives `key` this value unless it has one, for so long: see [`Table::insert_expiring`].
+    /// Gives `key` this value unless it has one, for so long: see [`Table::put_if_absent_expiring`].
     pub fn put_if_absent_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &mut self,
         table: &Table<K, V>,
