@@ -50,7 +50,7 @@ pub(crate) enum Verb {
     Create(CreateArgs),
     /// List the tables of a store
     Tables(StoreArgs),
-    /// Read rows from a file (CSV, TSV, NDJSON; gzip; `-` is stdin) and fold them into a table
+    /// Fold rows of a file (CSV, TSV, NDJSON; gzip; `-` is stdin) into a table
     ///
     /// Each row is folded into the value of its key. Rows have no identity: a file that is imported twice counts twice. An
     /// import that is broken off keeps the rows that were in, and folds them a second time when it is run again; so import

@@ -199,7 +199,7 @@ fn an_export_goes_on_behind_what_cannot_be_written_or_read() {
     let (long, deep) = ("k".repeat(300), format!("{}/x", "d".repeat(300)));
     for key in ["a", &deep, &long, "damaged", "z"] {
         place.write("value", key.repeat(5000 / key.len()));
-        place.done(&["put", "s", "t", key, "value"]);
+        place.done(&["put", "s", "t", key, "--file", "value"]);
     }
     let store = place.path().join("s");
     let values = files_in(&store).into_iter().filter(|name| name.ends_with(".values"));
