@@ -286,7 +286,7 @@ impl BuiltIn for HllFold {}
 /// use folddb_rules::folds::Hll;
 /// let mut seen = Hll::new(12);
 /// for day in 0..3 {
-///     for visitor in 0..1000u32 { seen.put_if_absent(&(visitor + day).to_le_bytes()); }
+///     for visitor in 0..1000u32 { seen.insert(&(visitor + day).to_le_bytes()); }
 /// }
 /// assert!((980..1020).contains(&seen.estimate()));
 /// ```
