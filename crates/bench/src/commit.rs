@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::check::RowSum;
 use crate::generate::mix;
 use crate::measure::{Latencies, per_second, round};
+use crate::options::{BenchOptions, Progress};
 use crate::report::Report;
 use crate::workplace::Workplace;
-use crate::{BenchOptions, Progress};
 
 /// Commits of all threads together, at scale 1.
 const COMMITS: f64 = 100e3;

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::generate::{Chance, Objects, mix};
 use crate::measure::{Latencies, Phase, per_second, round};
+use crate::options::{BenchOptions, Progress};
 use crate::process::read_bytes;
 use crate::report::Report;
 use crate::workplace::Workplace;
-use crate::{BenchOptions, Progress};
 
 /// Blobs at scale 1.
 const ROWS: f64 = 3e6;

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::generate::RandomRows;
 use crate::measure::{Latencies, Phase};
+use crate::options::{BenchOptions, Progress};
 use crate::reading::Reading;
 use crate::report::Report;
 use crate::workplace::Workplace;
-use crate::{BenchOptions, Progress};
 
 /// Rows at scale 1.
 const ROWS: f64 = 100e6;

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use crate::generate::Chance;
 use crate::measure::{Latencies, Phase, cpu_since, round};
+use crate::options::{BenchOptions, Progress};
 use crate::process::cpu_seconds;
 use crate::report::Report;
 use crate::workplace::Workplace;
-use crate::{BenchOptions, Progress};
 
 const MEMORY_BYTES: usize = 64 << 20;
 const WRITES: f64 = 1_000_000.0;

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use crate::check::{Ascending, RowSum};
 use crate::generate::{USER_KEY_BYTES, UserKey, ZipfWrites};
 use crate::measure::{Latencies, Phase};
+use crate::options::{BenchOptions, Progress};
 use crate::report::Report;
 use crate::workplace::Workplace;
-use crate::{BenchOptions, Progress};
 
 /// Writes at scale 1.
 const WRITES: f64 = 50e6;

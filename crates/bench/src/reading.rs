@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use folddb::{Durability, Error, Result, Store, Table};
 use serde_json::{Value, json};
 
-use crate::Progress;
 use crate::check::{Ascending, RowSum};
 use crate::generate::{Chance, RandomRows};
 use crate::measure::{Latencies, Phase, per_second};
+use crate::options::Progress;
 
 /// Gets of a phase; a tenth of the rows where they are few.
 const GETS: u64 = 100_000;

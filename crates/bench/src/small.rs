@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::generate::{Chance, mix};
 use crate::measure::{Latencies, Phase, round};
+use crate::options::{BenchOptions, Progress};
 use crate::report::Report;
 use crate::workplace::Workplace;
-use crate::{BenchOptions, Progress};
 
 const MEMORY_BYTES: usize = 64 << 20;
 const APPENDS: f64 = 50_000.0;

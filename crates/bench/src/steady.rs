@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use crate::check::RowSum;
 use crate::generate::mix;
 use crate::measure::{Latencies, Phase, per_second, round};
+use crate::options::{BenchOptions, Progress};
 use crate::report::Report;
 use crate::workplace::Workplace;
-use crate::{BenchOptions, Progress};
 
 /// Keys at scale 1.
 const KEYS: f64 = 100e6;

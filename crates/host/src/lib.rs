@@ -8,9 +8,9 @@
 #![deny(unsafe_code)] // `mapped.rs` alone is allowed some: the shared memory map, and locking memory
 
 pub mod files;
-pub mod clock;
 pub mod chance;
 pub mod sync;
+pub mod clock;
 mod mapped;
 mod direct;
 pub mod resident;

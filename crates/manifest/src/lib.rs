@@ -16,8 +16,9 @@
 
 pub mod times;
 pub mod feeds;
-pub mod state;
+mod table;
 mod tables;
+pub mod state;
 pub mod log;
 mod examine;
 
@@ -28,6 +29,7 @@ pub use folddb_layout::manifest_edit::{
     IndexStand, IndexState, LossCause, PartState, TableNote,
 };
 pub use log::{Loaded, ManifestLog, NUMBERS_RESERVED, load};
-pub use state::{RangeDelete, RunState, State, TableState};
+pub use state::State;
+pub use table::{RangeDelete, RunState, TableState};
 pub use tables::Tables;
 pub use times::Times;

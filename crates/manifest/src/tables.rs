@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use folddb_base::{SharedMap, TableId};
 
-use crate::state::TableState;
+use crate::table::TableState;
 
 /// See the top of this file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,6 @@ pub mod fold;
 pub mod rope;
 pub mod time;
 pub mod algebra;
-mod expiry;
 mod aggregate;
 pub mod resolve;
 pub mod folds;

@@ -1,6 +1,7 @@
 //! Frames of the journal, and the records in them.
 
-use folddb_base::{OpKind, TableId};
+use folddb_base::checksum::{hash64, place_seed};
+use folddb_base::{Lsn, OpKind, TableId};
 use folddb_layout::frame::{
     FRAME_OVERHEAD_BYTES_MAX, FrameHead, FrameKind, LogOp, claimed_len, decode_frame, frame_len, put_frame,
     put_record, record_len, records,
@@ -32,7 +33,17 @@ fn frame(input: &[u8]) {
 }
 
 fn seal_frame(input: &mut [u8]) {
-    super::segment::seal_frame_at(input, 0, SALT, LSN);
+    seal_frame_at(input, 0, SALT, LSN);
+}
+
+/// Makes the hash of the frame at `at` right; its length where there is one.
+pub(super) fn seal_frame_at(bytes: &mut [u8], at: usize, salt: u64, lsn: Lsn) -> Option<(usize, u32)> {
+    let frame = bytes.get_mut(at..)?;
+    let len = claimed_len(frame)?;
+    let frame = frame.get_mut(..len)?;
+    let hash = hash64(place_seed(salt, lsn), &frame[8..]);
+    frame[..8].copy_from_slice(&hash.to_le_bytes());
+    Some((len, hash as u32))
 }
 
 fn frame_seeds() -> Vec<Vec<u8>> {

@@ -10,7 +10,7 @@ use folddb_base::{FileNumber, Lsn, Result};
 use folddb_host::Host;
 use folddb_journal::{LogEnd, ReplayFrom, Replayed, examine, replay};
 use folddb_layout::file_name::FileName;
-use folddb_layout::frame::{FrameHead, FrameKind, claimed_len, decode_frame, put_frame, records};
+use folddb_layout::frame::{FrameHead, FrameKind, decode_frame, put_frame, records};
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 
 use crate::carve::{Carver, put_piece};
@@ -155,16 +155,6 @@ fn seal_header(segment: &mut [u8], number: u64) {
     header[72..80].copy_from_slice(&hash.to_le_bytes());
 }
 
-/// Makes the hash of the frame at `at` right; its length where there is one.
-pub(super) fn seal_frame_at(bytes: &mut [u8], at: usize, salt: u64, lsn: Lsn) -> Option<(usize, u32)> {
-    let frame = bytes.get_mut(at..)?;
-    let len = claimed_len(frame)?;
-    let frame = frame.get_mut(..len)?;
-    let hash = hash64(place_seed(salt, lsn), &frame[8..]);
-    frame[..8].copy_from_slice(&hash.to_le_bytes());
-    Some((len, hash as u32))
-}
-
 /// Makes headers and frames right: numbers, hashes, and the hash of the frame before each.
 fn seal_journal(input: &mut [u8]) {
     let Some(len) = input.get(2..4).map(|len| usize::from(u16::from_le_bytes([len[0], len[1]]))) else {
@@ -186,7 +176,7 @@ fn seal_journal(input: &mut [u8]) {
         while let Some(place) = segment.get_mut(at + 12..at + 16) {
             place.copy_from_slice(&u32::to_le_bytes(prev_hash));
             let lsn = first_lsn.wrapping_add((at - HEADER_BYTES) as u64);
-            let Some((len, hash)) = seal_frame_at(segment, at, salt, lsn) else { break };
+            let Some((len, hash)) = super::frame::seal_frame_at(segment, at, salt, lsn) else { break };
             (at, prev_hash) = (at + len, hash);
         }
     }

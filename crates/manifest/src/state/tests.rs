@@ -1,5 +1,8 @@
 use proptest::prelude::*;
 
+use folddb_base::ids::RunId;
+use folddb_layout::manifest_edit::PartState;
+
 use super::*;
 
 pub(crate) fn part(file: u64, low: u8) -> PartState {

@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 
-use super::{MergeOptions, Moment, Plan, Planner, Reason, RunSummary, make};
+use super::shape::{Moment, Plan, Planner, Reason, RunSummary, make};
 
 /// What is copied more for each byte put, where the bound on space is lower by one time what is alive: 0.94 times what is put at
 /// 1.4, 1.3 times at 1.3, with keys overwritten evenly.
@@ -42,63 +42,57 @@ pub fn hidden_value_bytes(runs: &[RunSummary], moment: &Moment) -> u64 {
     (hidden + outdated.sum::<f64>()) as u64
 }
 
-impl Planner<'_> {
-    /// The merge that uncovers dead values, where too many are hidden.
-    pub(super) fn hidden(&self) -> Option<Plan> {
-        let value_bytes: u64 = self.runs.iter().map(|run| run.value_bytes).sum();
-        if value_bytes < self.options.hidden_bytes_min {
-            return None;
-        }
-        let is_separated = |at: usize| {
-            let (newer, older) = (&self.runs[at - 1], &self.runs[at]);
-            newer.busy || older.busy || is_boundary_between(self.moment, newer, older)
-        };
-        let found: Vec<(Range<usize>, Hidden)> = stretches(self.runs.len(), is_separated)
-            .into_iter()
-            .map(|range| (range.clone(), Hidden::of(&self.runs[range])))
-            .collect();
-        let hidden: f64 = found.iter().map(|(_, hidden)| hidden.all()).sum();
-        let alive = (value_bytes as f64 - hidden).max(1.0);
-        if hidden < self.options.hidden_bytes_min as f64 || hidden <= self.hidden_max(alive) {
-            return None;
-        }
-        let best = found.iter().flat_map(|(stretch, of)| self.ranges_worth_it(stretch, of, hidden));
-        let (_, range) = best.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let target_tier = self.runs[range.end - 1].tier;
-        Some(make(self.order, self.runs, range, target_tier, Reason::HiddenValues(hidden / alive)))
+/// The merge that uncovers dead values, where too many are hidden.
+pub(super) fn hidden(planner: &Planner<'_>) -> Option<Plan> {
+    let value_bytes: u64 = planner.runs.iter().map(|run| run.value_bytes).sum();
+    if value_bytes < planner.options.hidden_bytes_min {
+        return None;
     }
-
-    /// So much may be hidden where so much is alive.
-    fn hidden_max(&self, alive: f64) -> f64 {
-        let moved: u64 = self.runs.iter().map(|run| run.bytes).sum();
-        (moved as f64 / (COPY_SLOPE * alive)).sqrt().clamp(HIDDEN_MIN, HIDDEN_MAX) * alive
+    let is_separated = |at: usize| {
+        let (newer, older) = (&planner.runs[at - 1], &planner.runs[at]);
+        newer.busy || older.busy || is_boundary_between(planner.moment, newer, older)
+    };
+    let found: Vec<(Range<usize>, Hidden)> = stretches(planner.runs.len(), is_separated)
+        .into_iter()
+        .map(|range| (range.clone(), Hidden::of(&planner.runs[range])))
+        .collect();
+    let hidden: f64 = found.iter().map(|(_, hidden)| hidden.all()).sum();
+    let alive = (value_bytes as f64 - hidden).max(1.0);
+    if hidden < planner.options.hidden_bytes_min as f64 || hidden <= hidden_max(planner, alive) {
+        return None;
     }
-
-    /// Neighbours in a stretch whose merge would uncover enough, each with what it uncovers for each byte that it moves.
-    fn ranges_worth_it(&self, stretch: &Range<usize>, of: &Hidden, hidden: f64) -> Vec<(f64, Range<usize>)> {
-        let mut worthy = Vec::new();
-        for from in 0..stretch.len() {
-            for to in from + 2..=stretch.len() {
-                let range = stretch.start + from..stretch.start + to;
-                let moved: u64 = self.runs[range.clone()].iter().map(|run| run.bytes).sum();
-                let uncovered = of.uncovered(from..to);
-                let worth = uncovered / moved.max(1) as f64;
-                if uncovered >= UNCOVERED_SHARE * hidden && worth >= UNCOVERED_PER_MOVED {
-                    worthy.push((worth, range));
-                }
-            }
-        }
-        worthy
-    }
+    let best = found.iter().flat_map(|(stretch, of)| ranges_worth_it(planner, stretch, of, hidden));
+    let (_, range) = best.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let target_tier = planner.runs[range.end - 1].tier;
+    Some(make(planner.order, planner.runs, range, target_tier, Reason::HiddenValues(hidden / alive)))
 }
 
-impl MergeOptions {
-    /// With an eye on separated values, where those of older runs are dead as soon as newer ones have the key: so many bytes of
-    /// dead values are put up with in any case.
-    pub fn hiding_values(mut self, bytes_min: u64) -> MergeOptions {
-        self.hidden_bytes_min = bytes_min.max(1);
-        self
+/// So much may be hidden where so much is alive.
+fn hidden_max(planner: &Planner<'_>, alive: f64) -> f64 {
+    let moved: u64 = planner.runs.iter().map(|run| run.bytes).sum();
+    (moved as f64 / (COPY_SLOPE * alive)).sqrt().clamp(HIDDEN_MIN, HIDDEN_MAX) * alive
+}
+
+/// Neighbours in a stretch whose merge would uncover enough, each with what it uncovers for each byte that it moves.
+fn ranges_worth_it(
+    planner: &Planner<'_>,
+    stretch: &Range<usize>,
+    of: &Hidden,
+    hidden: f64,
+) -> Vec<(f64, Range<usize>)> {
+    let mut worthy = Vec::new();
+    for from in 0..stretch.len() {
+        for to in from + 2..=stretch.len() {
+            let range = stretch.start + from..stretch.start + to;
+            let moved: u64 = planner.runs[range.clone()].iter().map(|run| run.bytes).sum();
+            let uncovered = of.uncovered(from..to);
+            let worth = uncovered / moved.max(1) as f64;
+            if uncovered >= UNCOVERED_SHARE * hidden && worth >= UNCOVERED_PER_MOVED {
+                worthy.push((worth, range));
+            }
+        }
     }
+    worthy
 }
 
 fn is_boundary_between(moment: &Moment, newer: &RunSummary, older: &RunSummary) -> bool {

@@ -1,12 +1,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use folddb_base::Seq;
 use folddb_base::checksum::key_hash;
+use folddb_base::ids::RunId;
 use proptest::prelude::*;
 
 use super::*;
+use crate::pace::Bytes;
 use crate::plan::hidden::hidden_value_bytes;
 use crate::sketch::PART_HASHES_MAX;
+use crate::sketch::Sketch;
 
 /// A table that only knows which keys its runs hold, and which of them are deletes.
 #[derive(Default)]

@@ -1,6 +1,11 @@
 //! The algebra against ops applied one at a time: exhaustive over small semigroups, and every bracketing.
 
+use std::sync::Arc;
+
+use folddb_base::OpKind;
+
 use super::*;
+use crate::fold::{Fold, FoldFailure, Outcome};
 use proptest::prelude::*;
 
 /// A semigroup on {0, .., n-1} given by its multiplication table; values are one byte.

@@ -14,12 +14,11 @@
 //! ```
 //!
 //! So there is never an `InsertFold`. Composing looks at no clock: a state whose deadline has passed stays one until somebody
-//! writes or reads. Called by `algebra.rs` and `resolve.rs` where the rules say that records have stamps.
+//! writes or reads. Called where the rules say that records have stamps.
 
-use folddb_base::stamp::STAMP_BYTES;
 use folddb_base::{Op, OpBuf, OpKind, Stamp};
 
-use crate::algebra::{Composed, Decline, FoldRules};
+use super::fold_rules::{Composed, Decline, FoldRules};
 
 impl FoldRules {
     /// As [`FoldRules::compose`], of ops with stamps.
@@ -107,12 +106,6 @@ impl FoldRules {
         let stamp = Stamp { write_ms, ..stamp };
         *state = value.map(|value| [&stamp.bytes()[..], &value].concat());
         Ok(())
-    }
-
-    /// The value in the payload of an op: without the stamp, where there is one.
-    #[inline]
-    pub fn value_in<'p>(&self, payload: &'p [u8]) -> &'p [u8] {
-        if self.has_stamps() { payload.get(STAMP_BYTES..).unwrap_or(payload) } else { payload }
     }
 }
 

@@ -1,0 +1,72 @@
+//! How a bench is run, and how far it has come.
+
+use std::path::PathBuf;
+
+use folddb::table_rules::TableKind;
+use folddb::{Durability, ValuePlacement};
+
+/// How to run a bench.
+#[derive(Clone, Debug)]
+pub struct BenchOptions {
+    /// Size of the work, as a factor of its full size. Default 1.
+    pub scale: f64,
+    /// Where the data comes from: the same seed gives the same data. Default 1.
+    pub seed: u64,
+    /// Memory of the store, in bytes. Default: what the bench is about (160 MB for `hugedb`, 64 MiB otherwise).
+    pub memory_bytes: Option<usize>,
+    /// The durability of every commit. Default [`Durability::Process`].
+    pub durability: Durability,
+    /// Ops of a commit. Default: 1,000 for `hugedb`, 1 otherwise.
+    pub batch: Option<usize>,
+    /// Rows, whatever the scale, in benches whose work is so many rows: `hugedb`, `osmos`, `growth`, `open`, `elliptics`; keys of `steady`.
+    pub rows: Option<u64>,
+    /// How the table of `elliptics` keeps its records. Default sorted.
+    pub kind: TableKind,
+    /// Where the values of `elliptics` lie. Default segments.
+    pub value_placement: ValuePlacement,
+    /// Bytes of each value of `elliptics`. Default 4,000 to 4,800.
+    pub value_bytes: Option<usize>,
+    /// Seconds, whatever the scale, in benches that go on for a time: `steady`.
+    pub seconds: Option<f64>,
+    /// The directory to put the store in. Default: a fresh one under the system's directory for temporary files.
+    pub dir: Option<PathBuf>,
+    /// Leaves the store behind. Default false.
+    pub keep: bool,
+}
+
+impl Default for BenchOptions {
+    fn default() -> BenchOptions {
+        BenchOptions {
+            scale: 1.0,
+            seed: 1,
+            memory_bytes: None,
+            durability: Durability::Process,
+            batch: None,
+            rows: None,
+            kind: TableKind::Sorted,
+            value_placement: ValuePlacement::Segments,
+            value_bytes: None,
+            seconds: None,
+            dir: None,
+            keep: false,
+        }
+    }
+}
+
+impl BenchOptions {
+    /// A count at this scale, at least 100.
+    pub(crate) fn scaled(&self, full: f64) -> u64 {
+        ((full * self.scale).round() as u64).max(100)
+    }
+}
+
+/// How far a bench has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What it is doing.
+    pub phase: &'static str,
+    /// How much of it is done.
+    pub done: u64,
+    /// How much there is to do; 0 where nobody knows.
+    pub total: u64,
+}

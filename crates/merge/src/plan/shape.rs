@@ -1,0 +1,254 @@
+//! What plans are made from, and what a plan is.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::Range;
+
+use folddb_base::Seq;
+use folddb_base::ids::RunId;
+use folddb_rules::KeyOrder;
+
+use crate::pace::Bytes;
+use crate::sketch::Sketch;
+
+/// What a planner knows of a run.
+#[derive(Clone, Debug)]
+pub struct RunSummary {
+    /// Its number.
+    pub id: RunId,
+    /// The tier it is in.
+    pub tier: u8,
+    /// Its place among the runs of the table: higher is newer.
+    pub age: Seq,
+    /// Bytes of its files: what merging it moves.
+    pub bytes: u64,
+    /// Bytes of the separated values and that it points to: what merging may free, and does not move.
+    pub value_bytes: u64,
+    /// Its records.
+    pub records: u64,
+    /// How many of them are deletes.
+    pub deletes: u64,
+    /// About how many of them a merge would leave out for what time has made of them.
+    pub outdated: u64,
+    /// The lowest seq in it.
+    pub min_seq: Seq,
+    /// The highest seq in it.
+    pub max_seq: Seq,
+    /// Its lowest key.
+    pub low: Vec<u8>,
+    /// Its highest key.
+    pub high: Vec<u8>,
+    /// A sample of its keys.
+    pub sketch: Sketch,
+    /// The number of its parts.
+    pub parts: usize,
+    /// True while it is an input of a merge under way.
+    pub busy: bool,
+}
+
+/// The constants of the shape.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeOptions {
+    /// Runs that make a tier full: fewer for reads, more for writes. Default 8; 2 at least.
+    pub merge_factor: usize,
+    /// Runs of a table that reads put up with. Default twice the merge factor, 12 at least.
+    pub read_runs_max: usize,
+    /// Inputs of one merge, for its memory. Default twice the merge factor.
+    pub inputs_max: usize,
+    /// Obsolete per live data that is put up with (σ). Default 0.20.
+    pub garbage_ratio: f64,
+    /// Obsolete bytes that are put up with whatever the ratio, so that small tables rest. Default 32 MiB.
+    pub garbage_bytes_min: u64,
+    /// Dead values that runs hide from each other and that are put up with in any case; see [`super::hidden`]. Default: all of them.
+    pub hidden_bytes_min: u64,
+    /// Whether runs that repeat one another's keys are garbage: not where the past is kept. Default true.
+    pub repeats_are_garbage: bool,
+    /// Share of deletes from which a run is mostly deletes. Default 0.5.
+    pub delete_share: f64,
+}
+
+impl MergeOptions {
+    /// The defaults for a merge factor.
+    pub fn with_factor(merge_factor: usize) -> MergeOptions {
+        let merge_factor = merge_factor.max(2);
+        MergeOptions {
+            merge_factor,
+            read_runs_max: (2 * merge_factor).max(12),
+            inputs_max: 2 * merge_factor,
+            garbage_ratio: 0.20,
+            garbage_bytes_min: 32 << 20,
+            hidden_bytes_min: u64::MAX,
+            repeats_are_garbage: true,
+            delete_share: 0.5,
+        }
+    }
+
+    /// With an eye on separated values, where those of older runs are dead as soon as newer ones have the key: so many bytes of
+    /// dead values are put up with in any case.
+    pub fn hiding_values(mut self, bytes_min: u64) -> MergeOptions {
+        self.hidden_bytes_min = bytes_min.max(1);
+        self
+    }
+}
+
+impl Default for MergeOptions {
+    fn default() -> MergeOptions {
+        MergeOptions::with_factor(8)
+    }
+}
+
+/// The tier of a run that no merge made: that of a run of its size which merges of flushes of `flush_bytes` would have made.
+pub fn tier_of(bytes: u64, flush_bytes: u64, merge_factor: u64) -> u8 {
+    let (mut tier, mut reach) = (0, flush_bytes.max(1));
+    while bytes > reach {
+        reach = reach.saturating_mul(merge_factor.max(2));
+        tier += 1;
+    }
+    tier
+}
+
+/// What else a plan depends on.
+#[derive(Clone, Debug, Default)]
+pub struct Moment {
+    /// The seqs of the live snapshots.
+    pub boundaries: Vec<Seq>,
+    /// Deletes of this seq or before it are older than may be; 0 where they may be of any age.
+    pub deletes_before: Seq,
+    /// Range deletes that a merge of all runs would let go, where they are more than are put up with; else 0.
+    pub ranges_due: usize,
+}
+
+/// How the inputs become one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// They are read and written.
+    Merge,
+    /// They share no keys: their parts become one run as they are.
+    Join,
+}
+
+/// Why a plan was made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reason {
+    /// The tier has as many runs as the merge factor.
+    TierFull,
+    /// So many runs are more than reads put up with.
+    TooManyRuns(usize),
+    /// So many dead values, as a share of the living ones, are hidden.
+    HiddenValues(f64),
+    /// So much of the live data is repeated by obsolete data.
+    Garbage(f64),
+    /// So many of the records of the newest input are deletes.
+    ManyDeletes(f64),
+    /// There are deletes in the newest input, and something in it is older than deletes may be.
+    OldDeletes,
+    /// So many of the records of the newest input are outdated.
+    Outdated(f64),
+    /// So many range deletes hide what runs hold.
+    RangeDeletes(usize),
+    /// Somebody asked for one run.
+    Compact,
+}
+
+/// Runs that are to become one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// How.
+    pub way: Way,
+    /// Why.
+    pub reason: Reason,
+    /// The inputs, newest first; neighbours in age.
+    pub inputs: Vec<RunId>,
+    /// The lowest and the highest tier among them.
+    pub tiers: (u8, u8),
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their records.
+    pub records: u64,
+    /// The tier of the output.
+    pub target_tier: u8,
+    /// The age of the output of a join: that of the newest input. A merge gives its parts that of the oldest.
+    pub target_age: Seq,
+    /// True when no older run has keys in the range of the inputs: what is absent then needs no record.
+    pub is_bottom: bool,
+}
+
+/// What plans are made from.
+pub(super) struct Planner<'a> {
+    pub(super) order: &'a KeyOrder,
+    pub(super) runs: &'a [RunSummary],
+    pub(super) moment: &'a Moment,
+    pub(super) options: &'a MergeOptions,
+}
+
+/// The plan that makes one run of those in `range`.
+pub(super) fn make(
+    order: &KeyOrder,
+    runs: &[RunSummary],
+    range: Range<usize>,
+    target_tier: u8,
+    reason: Reason,
+) -> Plan {
+    let (inputs, older) = (&runs[range.clone()], &runs[range.end..]);
+    let tiers = inputs.iter().map(|run| run.tier);
+    Plan {
+        way: Way::Merge,
+        reason,
+        inputs: inputs.iter().map(|run| run.id).collect(),
+        tiers: (tiers.clone().min().unwrap_or(0), tiers.max().unwrap_or(0)),
+        bytes: inputs.iter().map(|run| run.bytes).sum(),
+        records: inputs.iter().map(|run| run.records).sum(),
+        target_tier,
+        target_age: inputs.iter().map(|run| run.age).max().unwrap_or(0),
+        is_bottom: !inputs.iter().any(|input| older.iter().any(|run| overlaps(order, input, run))),
+    }
+}
+
+/// Whether the two have a common range of keys.
+pub(super) fn overlaps(order: &KeyOrder, a: &RunSummary, b: &RunSummary) -> bool {
+    order.compare(&a.low, &b.high) != Ordering::Greater && order.compare(&b.low, &a.high) != Ordering::Greater
+}
+
+/// True when no two of the runs have a common range of keys.
+pub fn are_disjoint(order: &KeyOrder, runs: &[RunSummary]) -> bool {
+    let mut runs: Vec<&RunSummary> = runs.iter().collect();
+    runs.sort_by(|a, b| order.compare(&a.low, &b.low));
+    runs.windows(2).all(|pair| order.compare(&pair[0].high, &pair[1].low) == Ordering::Less)
+}
+
+/// `merge 8 runs of tier 0 (1.2 GB) into tier 1: the tier is full`
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = match self.way {
+            Way::Join => "join",
+            Way::Merge if self.inputs.len() == 1 => "rewrite",
+            Way::Merge => "merge",
+        };
+        let plural = if self.inputs.len() == 1 { "" } else { "s" };
+        write!(f, "{verb} {} run{plural} of tier", self.inputs.len())?;
+        match self.tiers {
+            (low, high) if low == high => write!(f, " {low}")?,
+            (low, high) => write!(f, "s {low}-{high}")?,
+        }
+        let bottom = if self.is_bottom { ", nothing below" } else { "" };
+        write!(f, " ({}) into tier {}{bottom}: {}", Bytes(self.bytes), self.target_tier, self.reason)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::TierFull => f.write_str("the tier is full"),
+            Reason::TooManyRuns(runs) => write!(f, "{runs} runs are too many for reads"),
+            Reason::HiddenValues(ratio) => {
+                write!(f, "dead values are {:.0} % of the living ones", 100.0 * ratio)
+            }
+            Reason::Garbage(ratio) => write!(f, "garbage is {:.0} % of the live data", 100.0 * ratio),
+            Reason::ManyDeletes(share) => write!(f, "{:.0} % of the records are deletes", 100.0 * share),
+            Reason::OldDeletes => f.write_str("deletes are older than they may be"),
+            Reason::Outdated(share) => write!(f, "{:.0} % of the records are outdated", 100.0 * share),
+            Reason::RangeDeletes(count) => write!(f, "{count} range deletes hide what it holds"),
+            Reason::Compact => f.write_str("asked for one run"),
+        }
+    }
+}
