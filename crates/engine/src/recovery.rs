@@ -2,7 +2,13 @@
 
 pub mod format;
 pub mod archived_tail;
-
 pub mod secondary;
+pub mod torn;
+pub mod listed;
+pub mod tables;
+pub mod rewrites;
+pub mod replay;
+pub mod log;
+pub mod install;
 pub mod primary;
 pub mod open;

@@ -58,7 +58,7 @@ use folddb_engine::edit::feeds::{history_in, lost_error};
 use folddb_engine::edit::log_archive::check_feed_is_no_log;
 use folddb_engine::options::Options;
 use folddb_engine::recovery::format::check_format;
-use folddb_engine::recovery::primary::replay_from;
+use folddb_engine::recovery::replay::replay_from;
 use folddb_engine::recovery::secondary::{ATTEMPTS_MAX, PAUSE, is_known, may_pass};
 use folddb_engine::state::counters::Counter;
 use folddb_engine::state::value_state::value_files;

@@ -33,7 +33,7 @@ use folddb_engine::edit::install::{Installed, part_state};
 use folddb_engine::edit::log_archive::log_feed;
 use folddb_engine::edit::{feeds, install, log_archive, old_snapshots};
 use folddb_engine::options::{Durability, OpenMode, Options};
-use folddb_engine::recovery::{open, primary};
+use folddb_engine::recovery::{log, open};
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock::AsOf;
 use folddb_engine::state::committer::Active;
@@ -618,7 +618,7 @@ impl Open {
         // Handles that others hold may still write a file, though none that is ever listed.
         let is_last = is_only && Arc::strong_count(engine) == 1;
         let sealed = match engine.health.cause() {
-            None => primary::close_journal(engine, is_last),
+            None => log::close_journal(engine, is_last),
             Some(_) => Ok(()),
         };
         {

@@ -24,6 +24,24 @@ pub struct Committer {
 }
 
 impl Committer {
+    /// That of a store that is being opened.
+    pub(crate) fn empty() -> Committer {
+        Committer {
+            journal: None,
+            next_seq: 1,
+            active: Vec::new(),
+            written: BTreeSet::new(),
+            stripes: Vec::new(),
+            stripes_version: u64::MAX,
+            active_bytes: 0,
+        }
+    }
+
+    /// Bytes of all active memtables, counted anew.
+    pub(crate) fn active_memtable_bytes(&self) -> usize {
+        self.written().map(|active| active.bytes).sum()
+    }
+
     pub(crate) fn active_mut(&mut self, id: TableId) -> Option<&mut Active> {
         self.active.get_mut(id.0 as usize)?.as_mut()
     }

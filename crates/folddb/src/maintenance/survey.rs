@@ -17,7 +17,7 @@ use folddb_run::{Part, Shared};
 
 use crate::maintenance::finding::{Finding, Loss};
 use folddb_engine::options::{OpenMode, Options};
-use folddb_engine::recovery::{format, primary};
+use folddb_engine::recovery::{format, replay};
 
 /// What there is.
 pub(crate) struct Survey {
@@ -194,7 +194,7 @@ impl Survey {
 
     /// Where the log begins, by what a manifest tells.
     pub(crate) fn log_start(&self, state: &State) -> ReplayFrom {
-        primary::replay_from(state, self.told.as_ref().map_or(0, |told| told.edits))
+        replay::replay_from(state, self.told.as_ref().map_or(0, |told| told.edits))
     }
 
     /// Where the log begins, and all that is known to be durable of it: later frames vouch for earlier ones, so all are met first.

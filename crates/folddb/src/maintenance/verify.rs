@@ -34,7 +34,7 @@ use crate::maintenance::refolded::Refolded;
 use crate::maintenance::survey::{Few, Survey, bind, in_words, log_findings};
 use crate::store::Store;
 use folddb_engine::options::Options;
-use folddb_engine::recovery::primary::check_relocated;
+use folddb_engine::recovery::listed::check_relocated;
 use folddb_engine::values::at_rest::ValuesAtRest;
 use folddb_engine::values::hashed_record::is_long;
 use folddb_engine::values::load::rope_of;

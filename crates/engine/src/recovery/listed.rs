@@ -1,0 +1,83 @@
+//! What the manifest lists is there, and what it does not list is a leftover.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use folddb_base::{Error, FileNumber, Result};
+use folddb_host::Files;
+use folddb_layout::file_name::FileName;
+use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
+use folddb_manifest::State;
+use folddb_value_log::directories::directory_path;
+use folddb_value_log::relocated::RelocatedFile;
+use folddb_value_log::segment::values_path;
+
+use crate::options::Options;
+
+/// Parts and files of values that the manifest does not list: of merges, flushes, reclaims and bulk loads that a crash cut
+/// short.
+pub(crate) fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<FileName>> {
+    let names = options.host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
+    let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();
+    let is_leftover = |name: &FileName| match name {
+        FileName::Part(number) | FileName::Index(number) => !listed.contains(number),
+        FileName::Values(number) => !state.values.contains_key(number) || state.is_directory(*number),
+        FileName::ValueDirectory(number) => !state.is_directory(*number),
+        FileName::Relocated(number) => !state.relocated_files.contains_key(number),
+        FileName::Kept(number) => state.feeds.kept().iter().all(|kept| kept.file != *number),
+        _ => false,
+    };
+    let names = names.iter().filter_map(|name| FileName::parse(name));
+    Ok(names.filter(is_leftover).collect())
+}
+
+/// Every value segment that the manifest lists is there, and is one.
+pub(crate) fn check_values(dir: &Path, files: &dyn Files, state: &State) -> Result<()> {
+    for &number in state.directories.keys() {
+        let path = directory_path(dir, number);
+        if files.len_bytes(&path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+            return Err(Error::corrupt(&path, 0, "the manifest lists it, and it is not there"));
+        }
+    }
+    for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_directory(**number)) {
+        let path = values_path(dir, number);
+        let file = files.open(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::corrupt(&path, 0, "the manifest lists it, and it is not there")
+            }
+            _ => Error::io("open", &path, error),
+        })?;
+        let failed = |error| Error::io("read", &path, error);
+        let len = file.len_bytes().map_err(failed)?;
+        if len < end.unwrap_or(VALUES_HEADER_BYTES as u64).max(VALUES_HEADER_BYTES as u64) {
+            return Err(Error::corrupt(&path, len, "the segment ends before its values do"));
+        }
+        let mut header = vec![0; VALUES_HEADER_BYTES];
+        file.read_exact_at(0, &mut header).map_err(failed)?;
+        check_header(&header, number).map_err(|cause| Error::corrupt(&path, 0, cause))?;
+    }
+    for (&number, &file_bytes) in &state.relocated_files {
+        check_relocated(&RelocatedFile::open(files, dir, number)?, file_bytes, state.moved_in(number))?;
+    }
+    Ok(())
+}
+
+/// A file of relocated values is the one that the manifest lists, and carries what is said to lie in it.
+pub fn check_relocated(
+    file: &RelocatedFile,
+    file_bytes: u64,
+    mut segments: impl Iterator<Item = FileNumber>,
+) -> Result<()> {
+    if file.file_bytes() != file_bytes {
+        let what = format!("it has {} bytes and not {file_bytes}", file.file_bytes());
+        return Err(Error::corrupt(file.path(), file_bytes.min(file.file_bytes()), what));
+    }
+    let carries = |segment: FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);
+    match segments.find(|&segment| !carries(segment)) {
+        None => Ok(()),
+        Some(segment) => {
+            let what = format!("the manifest says that it carries segment {segment}, and it does not");
+            Err(Error::corrupt(file.path(), 0, what))
+        }
+    }
+}
