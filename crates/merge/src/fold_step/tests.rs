@@ -1,12 +1,14 @@
 use std::sync::Arc;
 
 use folddb_base::stream::OwnedRecord;
-use folddb_base::{Direction, VecStream};
-use folddb_rules::{Fold, FoldFailure, Outcome};
+use folddb_base::{Direction, ErrorKind, OpBuf, OpKind, Stamp, VecStream};
+use folddb_rules::{Fold, FoldFailure, FoldRules, KeyOrder, Outcome};
 use proptest::prelude::*;
 
+use super::key_folder::{KEPT_MAX, same_key};
 use super::*;
 use crate::KWay;
+use crate::range_sweep::RangeDelete;
 
 /// Concatenates; a value that begins with `!` makes what is earlier irrelevant; one with a `?` fails.
 struct Concat;

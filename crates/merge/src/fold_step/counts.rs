@@ -1,0 +1,65 @@
+//! What became of the records of a merge: the account that must balance.
+
+/// What became of the records. Each that came in is in exactly one of the other counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Records that came in.
+    pub records_in: u64,
+    /// Records that went out.
+    pub records_out: u64,
+    /// Composed into a neighbour.
+    pub folded: u64,
+    /// Older than a `Set` or `Delete` of their stripe.
+    pub shadowed: u64,
+    /// Under a range delete.
+    pub range_deleted: u64,
+    /// Stood for an absent key, where nothing older exists.
+    pub dropped: u64,
+    /// States that had expired: they were dropped, or went out as `Delete`s.
+    pub expired: u64,
+    /// Distinct keys that came in.
+    pub keys_in: u64,
+    /// Distinct keys that went out.
+    pub keys_out: u64,
+    /// Bytes of keys and payloads that came in.
+    pub bytes_in: u64,
+    /// Bytes of keys and payloads that went out.
+    pub bytes_out: u64,
+    /// `Delete`s that went out.
+    pub deletes_out: u64,
+    /// Times that two ops had no single form.
+    pub declined_by_form: u64,
+    /// Times that two ops stayed apart because the fold is not at hand.
+    pub declined_fold_missing: u64,
+    /// Times that the user's function failed or panicked.
+    pub declined_failed: u64,
+}
+
+impl Counts {
+    /// Whether in = out + folded + shadowed + range-deleted + dropped. Holds between keys.
+    pub fn balance(&self) -> bool {
+        let gone = self.folded + self.shadowed + self.range_deleted + self.dropped;
+        self.records_in == self.records_out + gone
+    }
+}
+
+/// One line, for people.
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Counts { records_in, records_out, folded, shadowed, range_deleted, dropped, .. } = self;
+        write!(
+            f,
+            "{records_in} records in, {records_out} out, {folded} folded, {shadowed} shadowed, \
+             {range_deleted} range-deleted, {dropped} dropped"
+        )
+    }
+}
+
+/// The first failure of the user's function in this merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepFailure {
+    /// The key that it failed on.
+    pub key: Vec<u8>,
+    /// What it said.
+    pub message: String,
+}
