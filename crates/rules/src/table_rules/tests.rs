@@ -1,9 +1,14 @@
 use std::cmp::Ordering;
+use std::sync::Arc;
 
+use folddb_base::ErrorKind;
 use proptest::prelude::*;
 
 use super::*;
-use crate::fold::{FoldFailure, Outcome};
+use crate::codec::{KeyCodec, ValueCodec};
+use crate::datum::Datum;
+use crate::fold::{Fold, FoldFailure, Outcome};
+use crate::order::CustomOrder;
 
 struct Last(u32);
 

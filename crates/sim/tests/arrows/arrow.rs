@@ -13,7 +13,7 @@ use crate::resolve::Target;
 
 /// Methods of collections and iterators, and of types of other crates: whose they are is known only where the receiver is
 /// called like the type.
-const OF_ANYBODY: [&str; 52] = [
+const OF_ANYBODY: [&str; 53] = [
     "all",
     "any",
     "append",
@@ -53,6 +53,7 @@ const OF_ANYBODY: [&str; 52] = [
     "read",
     "recv",
     "remove",
+    "replace",
     "rev",
     "send",
     "set",

@@ -1,0 +1,227 @@
+//! Rules with the functions that they name: what the engine uses.
+
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind};
+
+use super::choices::{FoldName, PredicateRule, TableKind};
+use super::custom::Custom;
+use super::data::TableRules;
+use crate::algebra::{FoldRules, Predicate};
+use crate::codec::{CodecError, ValueCodec};
+use crate::datum::Datum;
+use crate::fold::Fold;
+use crate::folds;
+use crate::head::{HeadRule, Heads};
+use crate::order::KeyOrder;
+
+/// Rules with the functions that they name: what the engine uses.
+#[derive(Clone)]
+pub struct BoundRules {
+    /// The rules as they are stored.
+    pub rules: TableRules,
+    /// The order of keys.
+    pub order: KeyOrder,
+    /// How values fold. Its fold is missing when anything that folding needs is not at hand.
+    pub fold: FoldRules,
+    /// What is not at hand, in words. The table is then for reading only, and reading does not fold.
+    pub missing: Option<String>,
+    /// How heads are taken; none where the function is not at hand.
+    pub heads: Heads,
+    /// The codec of values, where the fold leaves it to say what they are.
+    opaque: Option<ValueCodec>,
+}
+
+impl TableRules {
+    /// Gives the names in the rules their functions.
+    ///
+    /// A missing fold or predicate leaves rules that do not fold, see [`BoundRules::missing`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::RulesMismatch`] when the order is not at hand: without it nothing can be found.
+    pub fn bind(&self, custom: &Custom) -> Result<BoundRules, Error> {
+        let order = self.bind_order(custom)?;
+        let (fold, missing) = match self.bind_fold(custom) {
+            Ok(fold) => (fold, None),
+            Err(missing) => (FoldRules::missing(self.fold.spec(), self.fold.version()), Some(missing)),
+        };
+        // Records of a hashed table have their times in front of the value, where folds do not see them.
+        let fold = fold.with_stamps(self.expire.has_stamps() && self.kind == TableKind::Sorted);
+        let opaque = self.fold.is_opaque().then_some(self.value);
+        let (heads, missing) = match self.bind_heads(custom) {
+            Ok(heads) => (heads, missing),
+            Err(no_head) => (Heads::None, missing.or(Some(no_head))),
+        };
+        let head_bytes = match &heads {
+            Heads::None => Some(0),
+            Heads::First(bytes) => Some(*bytes),
+            Heads::Json(_) | Heads::Function(_) => None,
+        };
+        let fold = fold.with_head_bytes(head_bytes);
+        Ok(BoundRules { rules: self.clone(), order, fold, missing, heads, opaque })
+    }
+
+    fn bind_order(&self, custom: &Custom) -> Result<KeyOrder, Error> {
+        for known in [KeyOrder::Bytewise, KeyOrder::Reversed] {
+            if known.name() == self.order {
+                return Ok(known);
+            }
+        }
+        let found = custom.orders.get(&self.order).cloned().map(KeyOrder::Custom);
+        found.ok_or_else(|| {
+            let message = format!("the keys are in the custom order `{}`, which is not at hand", self.order);
+            Error::new(ErrorKind::RulesMismatch, message)
+        })
+    }
+
+    fn bind_heads(&self, custom: &Custom) -> Result<Heads, String> {
+        Ok(match &self.head {
+            HeadRule::None => Heads::None,
+            HeadRule::First(bytes) => Heads::First(*bytes as usize),
+            HeadRule::Json(pointer) => Heads::Json(pointer.clone()),
+            HeadRule::Named(name) => {
+                Heads::Function(
+                    custom.heads.get(name).cloned().ok_or_else(|| {
+                        format!("heads are taken by the custom `{name}`, which is not at hand")
+                    })?,
+                )
+            }
+        })
+    }
+
+    /// The fold with its predicates, or what is missing.
+    fn bind_fold(&self, custom: &Custom) -> Result<FoldRules, String> {
+        let mut bound = FoldRules::new(self.find_fold(custom)?);
+        if let Some(delete) = self.delete.bind(custom)? {
+            bound = bound.with_delete(delete);
+        }
+        if let Some(short_circuit) = self.short_circuit.bind(custom)? {
+            bound = bound.with_short_circuit(short_circuit);
+        }
+        Ok(bound)
+    }
+
+    fn find_fold(&self, custom: &Custom) -> Result<Arc<dyn Fold>, String> {
+        match &self.fold {
+            FoldName::BuiltIn(spec) => folds::parse(spec).map_err(|error| {
+                format!("the table folds by `{spec}`, which this version does not know: {error}")
+            }),
+            FoldName::Custom { name, version } => match custom.folds.get(name) {
+                Some(fold) if fold.version() == *version => Ok(Arc::clone(fold)),
+                Some(fold) => Err(format!(
+                    "the table folds by {}; at hand is `{name}` version {}",
+                    self.fold,
+                    fold.version()
+                )),
+                None => Err(format!("the table folds by {}, which is not at hand", self.fold)),
+            },
+        }
+    }
+}
+
+impl PredicateRule {
+    fn bind(&self, custom: &Custom) -> Result<Option<Predicate>, String> {
+        match self {
+            PredicateRule::Never => Ok(None),
+            PredicateRule::Equal(expected) => {
+                let expected = expected.clone();
+                Ok(Some(Arc::new(move |_key: &[u8], value: &[u8]| value == expected)))
+            }
+            PredicateRule::Named(name) => match custom.predicates.get(name) {
+                Some(predicate) => Ok(Some(Arc::clone(predicate))),
+                None => Err(format!("the table asks the custom predicate `{name}`, which is not at hand")),
+            },
+        }
+    }
+}
+
+impl BoundRules {
+    /// What of the rules the bytes of keys and values depend on, in words: two tables of which this
+    /// is the same mean the same by theirs. Digests keep it. Of the codec of values it speaks only
+    /// where the fold leaves it to say what they are.
+    pub fn meaning(&self) -> String {
+        let TableRules { delete, short_circuit, .. } = &self.rules;
+        let mut meaning = format!("key {}, order {}", self.rules.key_codec().name(), self.order.name());
+        if let Some(codec) = self.opaque {
+            meaning.push_str(&format!(", value {}", codec.name()));
+        }
+        match self.rules.fold.canonical() {
+            FoldName::BuiltIn(spec) => meaning.push_str(&format!(", fold {spec}")),
+            FoldName::Custom { name, version } => {
+                meaning.push_str(&format!(", custom fold {name} of version {version}"));
+            }
+        }
+        for (what, rule) in [("delete when", delete), ("final", short_circuit)] {
+            if *rule != PredicateRule::Never {
+                meaning.push_str(&format!(", {what} {rule}"));
+            }
+        }
+        meaning
+    }
+
+    /// Checks that the table may be written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RulesMismatch`], naming what is not at hand.
+    pub fn check_writable(&self) -> Result<(), Error> {
+        match &self.missing {
+            Some(missing) => Err(Error::new(ErrorKind::RulesMismatch, missing.as_str())),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the bytes are a value, or an operand, of the table.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn check_value(&self, value: &[u8]) -> Result<(), CodecError> {
+        match (self.opaque, self.fold.fold()) {
+            (Some(codec), _) => codec.check(value),
+            (None, Some(fold)) => fold.check(value).map_err(|failure| CodecError(failure.0)),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// The codec of values, where the fold leaves it to say what they are.
+    pub(crate) fn opaque_codec(&self) -> Option<ValueCodec> {
+        self.opaque
+    }
+
+    /// True when any bytes are a value, so that nobody need look at all of one at once.
+    pub fn takes_any_bytes(&self) -> bool {
+        let has_head_of_bytes = matches!(self.heads, Heads::None | Heads::First(_));
+        let joins = || self.fold.fold().is_some_and(|fold| fold.joins_with().is_some());
+        self.opaque == Some(ValueCodec::Bytes) || (has_head_of_bytes && joins())
+    }
+
+    /// A value as people read it. Without the fold of the table, its bytes.
+    ///
+    /// # Errors
+    /// When the bytes are not a value of the table.
+    pub fn show_value(&self, value: &[u8]) -> Result<Datum, CodecError> {
+        match (self.opaque, self.fold.fold()) {
+            (Some(codec), _) => codec.show(value),
+            (None, Some(fold)) => fold.show(value).map_err(|failure| CodecError(failure.0)),
+            (None, None) => Ok(Datum::Bytes(value.to_vec())),
+        }
+    }
+
+    /// Encodes what a person typed, or what stood in a file, as a value or operand of the table. Appends the
+    /// bytes to `out`.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn read_value(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        match (self.opaque, self.fold.fold()) {
+            (Some(codec), _) => codec.encode(datum, out),
+            (None, Some(fold)) => fold.read(datum, out).map_err(|failure| CodecError(failure.0)),
+            (None, None) => Err(CodecError::new("the fold of the table is not at hand")),
+        }
+    }
+}
+
+impl std::fmt::Debug for BoundRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BoundRules").field("rules", &self.rules).field("missing", &self.missing).finish()
+    }
+}

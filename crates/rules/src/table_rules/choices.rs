@@ -1,0 +1,154 @@
+//! What rules choose among: how a table keeps its records, how blocks are compressed, which fold, which states are special.
+
+use crate::folds;
+
+/// How a table keeps its records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TableKind {
+    /// In order, in runs.
+    #[default]
+    Sorted,
+    /// In no order: all values in the value log, and an index in memory that says where. A get is one read.
+    Hashed,
+}
+
+/// How the blocks of runs are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None,
+    /// By LZ4.
+    Lz4,
+}
+
+/// A fold by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FoldName {
+    /// One that comes with FoldDB, by its spec string.
+    BuiltIn(String),
+    /// One that the user brings along.
+    Custom {
+        /// Its name.
+        name: String,
+        /// Its version; a fold of another version is another fold.
+        version: u32,
+    },
+}
+
+/// Whether a value has a certain meaning.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PredicateRule {
+    /// No value has, unless the fold itself says so.
+    #[default]
+    Never,
+    /// The value with these bytes has.
+    Equal(Vec<u8>),
+    /// A predicate that the user brings along decides.
+    Named(String),
+}
+
+impl TableKind {
+    /// The name that the store keeps.
+    pub fn name(self) -> &'static str {
+        match self {
+            TableKind::Sorted => "sorted",
+            TableKind::Hashed => "hashed",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<TableKind> {
+        [TableKind::Sorted, TableKind::Hashed].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+impl Compression {
+    /// The name that the store keeps.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compression::None => "none",
+            Compression::Lz4 => "lz4",
+        }
+    }
+
+    /// The compression with this name.
+    pub fn parse(name: &str) -> Option<Compression> {
+        [Compression::None, Compression::Lz4].into_iter().find(|compression| compression.name() == name)
+    }
+}
+
+impl PredicateRule {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            PredicateRule::Never => b"never".to_vec(),
+            PredicateRule::Equal(value) => [b"equal:".as_slice(), value].concat(),
+            PredicateRule::Named(name) => format!("named:{name}").into_bytes(),
+        }
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<PredicateRule> {
+        if let Some(value) = bytes.strip_prefix(b"equal:") {
+            return Some(PredicateRule::Equal(value.to_vec()));
+        }
+        if let Some(name) = bytes.strip_prefix(b"named:") {
+            return Some(PredicateRule::Named(std::str::from_utf8(name).ok()?.to_owned()));
+        }
+        (bytes == b"never").then_some(PredicateRule::Never)
+    }
+}
+
+impl std::fmt::Display for PredicateRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PredicateRule::Never => f.write_str("never"),
+            PredicateRule::Equal(value) => write!(f, "when equal to {}", crate::datum::hex(value)),
+            PredicateRule::Named(name) => write!(f, "by `{name}`"),
+        }
+    }
+}
+
+impl std::fmt::Display for FoldName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FoldName::BuiltIn(spec) => write!(f, "`{spec}`"),
+            FoldName::Custom { name, version } => write!(f, "the custom `{name}` version {version}"),
+        }
+    }
+}
+
+impl FoldName {
+    /// The same fold, spelled as it spells itself.
+    pub(super) fn canonical(&self) -> FoldName {
+        match self {
+            FoldName::BuiltIn(spec) => match folds::parse(spec) {
+                Ok(fold) => FoldName::BuiltIn(fold.spec()),
+                Err(_) => self.clone(),
+            },
+            FoldName::Custom { .. } => self.clone(),
+        }
+    }
+
+    /// True when the fold takes any bytes, so that the value codec says what they are.
+    pub(super) fn is_opaque(&self) -> bool {
+        matches!(self.canonical(), FoldName::BuiltIn(spec) if spec == "replace" || spec == "first")
+    }
+
+    /// The spec string, or the name of a custom fold.
+    pub fn spec(&self) -> &str {
+        match self {
+            FoldName::BuiltIn(spec) => spec,
+            FoldName::Custom { name, .. } => name,
+        }
+    }
+
+    /// The version; folds that come with FoldDB are version 1 for ever.
+    pub fn version(&self) -> u32 {
+        match self {
+            FoldName::BuiltIn(_) => 1,
+            FoldName::Custom { version, .. } => *version,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What differs in meaning between two rules.
+
+use super::data::TableRules;
+use crate::codec::ValueCodec;
+
+impl TableRules {
+    /// What differs in meaning between the rules that a table has and those it is asked for by, in words;
+    /// `None` when it may be opened. How it is stored (blocks, compression, filters) is no difference, and
+    /// values of the codec `bytes` are at home anywhere. Who says nothing about time takes what the table says.
+    pub fn diff(&self, asked: &TableRules) -> Option<String> {
+        let mut differences = Vec::new();
+        let mut compare = |what: &str, has: String, wants: String| {
+            if has != wants {
+                differences.push(format!("{what} {has}, not {wants}"));
+            }
+        };
+        compare("it is", self.kind.name().to_owned(), asked.kind.name().to_owned());
+        compare("its keys are", self.key.name(), asked.key.name());
+        compare("its order is", self.order.clone(), asked.order.clone());
+        compare("it folds by", self.fold.canonical().to_string(), asked.fold.canonical().to_string());
+        compare("it deletes", self.delete.to_string(), asked.delete.to_string());
+        compare("it short-circuits", self.short_circuit.to_string(), asked.short_circuit.to_string());
+        compare("its heads are", self.head.to_string(), asked.head.to_string());
+        if asked.keep.keeps_past() {
+            compare("it keeps", self.keep.to_string(), asked.keep.to_string());
+        }
+        if asked.expire.has_stamps() {
+            compare("its values last", self.expire.to_string(), asked.expire.to_string());
+        }
+        if asked.archives_log {
+            let says = |archives_log: bool| if archives_log { "for ever" } else { "as long as it is needed" };
+            compare("it archives its log", says(self.archives_log).to_owned(), says(true).to_owned());
+        }
+        for index in &asked.indexes {
+            let has = self.indexes.iter().find(|has| has.name == index.name);
+            let has = has.map_or("none".to_owned(), |has| has.terms.to_string());
+            compare(&format!("its index `{}` is", index.name), has, index.terms.to_string());
+        }
+        if self.fold.is_opaque() && self.value != ValueCodec::Bytes && asked.value != ValueCodec::Bytes {
+            compare("its values are", self.value.to_string(), asked.value.to_string());
+        }
+        (!differences.is_empty()).then(|| differences.join("; "))
+    }
+}
