@@ -263,6 +263,28 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     restored(4);
 }
 
+/// A writer that is opened again cuts the tail of the log that it archives and writes it anew.
+#[test]
+fn a_reader_beside_a_writer_that_is_opened_again_backs_up_what_is_there_now() {
+    let temp = tempfile::tempdir().unwrap();
+    let (dir, backups, again) =
+        (temp.path().join("store"), temp.path().join("backups"), temp.path().join("again"));
+    let rules = || Rules::sorted::<u64, u64>().archive_log(true);
+    let store = Store::create(&dir, manual()).unwrap();
+    store.table("archived", rules()).unwrap().put(&1, &1).unwrap();
+    store.flush().unwrap();
+    store.table("archived", rules()).unwrap().put(&2, &2).unwrap();
+    let reader = Store::open_secondary(&dir, manual()).unwrap();
+    drop(store); // it is not closed
+    let store = Store::open(&dir, manual()).unwrap();
+    reader.backup(&backups, &BackupOptions::default()).unwrap();
+    Store::restore(&backups, &again, &RestoreOptions::default(), &manual()).unwrap();
+    let restored = Store::open(&again, manual()).unwrap();
+    let rows: Vec<_> = restored.table("archived", rules()).unwrap().scan().into_iter().flatten().collect();
+    assert_eq!(rows, [(1, 1), (2, 2)]);
+    drop(store);
+}
+
 /// A store whose values have files of their own, which are written anew again and again.
 struct Renewed {
     disk: SimDisk,

@@ -138,7 +138,8 @@ impl Store {
     /// else copied.
     ///
     /// Of a store that was opened beside a writer ([`Store::open_secondary`]) it is what that saw when
-    /// it was opened; where the writer has removed values since that lie in files of their own, what is there now.
+    /// it was opened; where the writer has removed values since that lie in files of their own, or was opened again
+    /// and has written its archived log anew, what is there now.
     ///
     /// # Errors
     /// [`ErrorKind::SnapshotTooOld`] when a writer beside has removed such values each time that this began anew;
@@ -147,9 +148,10 @@ impl Store {
     /// [`ErrorKind::Poisoned`]; any other failure of the operating system. What was made by then is removed.
     pub fn backup(&self, to: impl AsRef<Path>, options: &BackupOptions) -> Result<BackupReport> {
         let mut made = backup(self.engine(), to.as_ref(), options);
+        let is_secondary = self.engine().options.beside.is_some();
         for _ in 1..ATTEMPTS_BESIDE {
             match made {
-                Err(error) if error.kind() == ErrorKind::SnapshotTooOld => {
+                Err(error) if is_secondary && may_be_disturbed(error.kind()) => {
                     made = backup(self.refresh()?.engine(), to.as_ref(), options);
                 }
                 made => return made,
@@ -161,6 +163,12 @@ impl Store {
 
 /// So often a backup that a writer beside has disturbed is tried.
 const ATTEMPTS_BESIDE: u32 = 5;
+
+/// Whether a writer beside may be the cause. One that is opened again cuts the tail of its archived log and writes it
+/// anew: what is read of it here looks damaged then, and only another look tells it from damage.
+fn may_be_disturbed(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::SnapshotTooOld | ErrorKind::Corruption)
+}
 
 fn backup(engine: &Engine, to: &Path, options: &BackupOptions) -> Result<BackupReport> {
     if engine.options.read_only {
