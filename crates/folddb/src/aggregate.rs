@@ -16,7 +16,8 @@ use folddb_rules::{Aggregate as Sum, KeyOrder};
 use folddb_run::{ReadMode, RunCursor};
 
 use crate::any_rows::AnyRows;
-use crate::scans::{BytesScan, Scan, wrong_row};
+use crate::scans::BytesScan;
+use crate::typed_scan::{Scan, wrong_row};
 use folddb_engine::read::pinned;
 use folddb_engine::read::scan::{ScanPlan, Wanted, run_cursor};
 use folddb_engine::state::catalog::TableCore;

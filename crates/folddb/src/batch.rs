@@ -6,9 +6,10 @@ use folddb_base::limits::BATCH_BYTES_MAX;
 use folddb_base::{Error, OpKind, Result, Seq};
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 
-use crate::table::{BytesTable, Table};
+use crate::bytes_table::BytesTable;
+use crate::gathered::{Gather, Written, gather, gather_bytes, gathering_verbs};
+use crate::table::Table;
 use folddb_engine::options::Durability;
-use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::write::commit;
 use folddb_engine::write::encoded_batch::{Encoded, WriteOp};
@@ -23,8 +24,7 @@ use folddb_engine::write::read_set::ReadSet;
 pub struct Batch {
     engine: Arc<Engine>,
     encoded: Encoded,
-    key: Vec<u8>,
-    value: Vec<u8>,
+    buffers: (Vec<u8>, Vec<u8>),
     mistake: Option<Error>,
 }
 
@@ -32,137 +32,7 @@ impl Batch {
     pub(crate) fn new(engine: Arc<Engine>) -> Batch {
         let mut encoded = Encoded::default();
         encoded.clear();
-        Batch { engine, encoded, key: Vec::new(), value: Vec::new(), mistake: None }
-    }
-
-    /// Makes the value of `key` this one, whatever it was.
-    pub fn put<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-        value: &W,
-    ) -> &mut Batch {
-        self.typed(table, OpKind::Set, key, Some(value), None)
-    }
-
-    /// Makes the value of `key` this one, for so long. As in [`Table::put_expiring`], the values of the table may expire.
-    pub fn put_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-        value: &W,
-        lifetime: Lifetime,
-    ) -> &mut Batch {
-        self.typed(table, OpKind::Set, key, Some(value), Some(lifetime))
-    }
-
-    /// Gives `key` this value unless it has one.
-    pub fn put_if_absent<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-        value: &W,
-    ) -> &mut Batch {
-        self.typed(table, OpKind::Insert, key, Some(value), None)
-    }
-
-    /// Gives `key` this value unless it has one, for so long: see [`Table::put_if_absent_expiring`].
-    pub fn put_if_absent_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-        value: &W,
-        lifetime: Lifetime,
-    ) -> &mut Batch {
-        self.typed(table, OpKind::Insert, key, Some(value), Some(lifetime))
-    }
-
-    /// Folds `operand` onto the value of `key`. Reads nothing.
-    pub fn fold<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-        operand: &W,
-    ) -> &mut Batch {
-        self.typed(table, OpKind::Fold, key, Some(operand), None)
-    }
-
-    /// Folds `operand` onto the value of `key`, which from now on lasts so long: see [`Table::fold_expiring`].
-    pub fn fold_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-        operand: &W,
-        lifetime: Lifetime,
-    ) -> &mut Batch {
-        self.typed(table, OpKind::Fold, key, Some(operand), Some(lifetime))
-    }
-
-    /// Makes `key` absent.
-    pub fn delete<K: Key, V: Value, Q: AsKey<K> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-    ) -> &mut Batch {
-        self.typed(table, OpKind::Delete, key, None::<&V>, None)
-    }
-
-    fn typed<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        kind: OpKind,
-        key: &Q,
-        value: Option<&W>,
-        lifetime: Option<Lifetime>,
-    ) -> &mut Batch {
-        let (mut key_bytes, mut value_bytes) =
-            (std::mem::take(&mut self.key), std::mem::take(&mut self.value));
-        key_bytes.clear();
-        value_bytes.clear();
-        key.encode_key(&mut key_bytes);
-        if let Some(value) = value {
-            value.encode(&mut value_bytes);
-        }
-        match table.check_written(kind, &value_bytes) {
-            Ok(()) => self.push((table.core(), table.engine()), kind, &key_bytes, &value_bytes, lifetime),
-            Err(mistake) => self.remember(Err(mistake)),
-        }
-        (self.key, self.value) = (key_bytes, value_bytes);
-        self
-    }
-
-    /// Any op on a table of bytes. `value` is ignored by a delete. A key or value that is not of the table's types is a
-    /// mistake, as in [`BytesTable::write`].
-    pub fn write(&mut self, table: &BytesTable, op: WriteOp, key: &[u8], value: &[u8]) -> &mut Batch {
-        self.checked(table, op, key, value, None)
-    }
-
-    /// Any op on a table of bytes, whose value lasts so long.
-    pub fn write_expiring(
-        &mut self,
-        table: &BytesTable,
-        op: WriteOp,
-        key: &[u8],
-        value: &[u8],
-        lifetime: Lifetime,
-    ) -> &mut Batch {
-        self.checked(table, op, key, value, Some(lifetime))
-    }
-
-    fn checked(
-        &mut self,
-        table: &BytesTable,
-        op: WriteOp,
-        key: &[u8],
-        value: &[u8],
-        lifetime: Option<Lifetime>,
-    ) -> &mut Batch {
-        let value = if op == WriteOp::Delete { &[][..] } else { value };
-        match table.check(op, key, value) {
-            Ok(()) => self.push((table.core(), table.engine()), op.kind(), key, value, lifetime),
-            Err(mistake) => self.remember(Err(mistake)),
-        }
-        self
+        Batch { engine, encoded, buffers: Default::default(), mistake: None }
     }
 
     /// Makes all keys from `from` on and below `to`, in the order of the table, absent. Costs as much as one write.
@@ -172,24 +42,6 @@ impl Batch {
             self.remember(pushed);
         }
         self
-    }
-
-    #[inline]
-    fn push(
-        &mut self,
-        (table, engine): (&Arc<TableCore>, &Arc<Engine>),
-        kind: OpKind,
-        key: &[u8],
-        value: &[u8],
-        lifetime: Option<Lifetime>,
-    ) {
-        if self.accepts(engine) {
-            let pushed = match lifetime {
-                None => self.encoded.push(table, kind, key, value),
-                Some(lifetime) => self.encoded.push_lasting(table, kind, key, value, lifetime),
-            };
-            self.remember(pushed);
-        }
     }
 
     fn accepts(&mut self, engine: &Arc<Engine>) -> bool {
@@ -247,6 +99,30 @@ impl Batch {
         result
     }
 }
+
+impl Gather for Batch {
+    #[inline]
+    fn buffers(&mut self) -> &mut (Vec<u8>, Vec<u8>) {
+        &mut self.buffers
+    }
+
+    #[inline]
+    fn take(&mut self, table: &BytesTable, op: Written<'_>, checked: Result<()>) {
+        if checked.is_err() {
+            return self.remember(checked);
+        }
+        if self.accepts(table.engine()) {
+            let core = table.core();
+            let pushed = match op.lifetime {
+                None => self.encoded.push(core, op.kind, op.key, op.value),
+                Some(lifetime) => self.encoded.push_lasting(core, op.kind, op.key, op.value, lifetime),
+            };
+            self.remember(pushed);
+        }
+    }
+}
+
+gathering_verbs!(Batch);
 
 impl std::fmt::Debug for Batch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

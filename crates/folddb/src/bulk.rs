@@ -19,9 +19,11 @@ use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
 use folddb_rules::{Composed, State};
 use folddb_run::PartFacts;
 
+use crate::bytes_table::BytesTable;
 use crate::rules::Rules;
-use crate::store::{Content, Store};
-use crate::table::{BytesTable, Table, fit};
+use crate::store::Store;
+use crate::table::{Table, fit};
+use crate::table_edits::Content;
 use folddb_engine::background::output::Output;
 use folddb_engine::edit::feeds;
 use folddb_engine::read::get;

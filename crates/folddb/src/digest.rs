@@ -16,8 +16,8 @@ use folddb_base::{Error, Result};
 use folddb_layout::cursor_token::put_bound;
 pub use folddb_layout::digest::{DIGEST_VERSION, Digest};
 
+use crate::parallel::{END, GO_ON, Step};
 use crate::scans::{BytesScan, LentRows};
-use crate::spread::{END, GO_ON, Step};
 use folddb_engine::write::stream;
 use folddb_engine::write::stream::cause_of;
 
@@ -45,8 +45,8 @@ impl BytesScan {
             sum
         };
         match self.table.hashed.is_some() && self.table.is_timed {
-            true => self.spread(threads, &empty, &take_value, joined),
-            false => self.with_heads().spread(threads, &empty, &take_head, joined),
+            true => self.fold_parallel(threads, &empty, &take_value, joined),
+            false => self.with_heads().fold_parallel(threads, &empty, &take_head, joined),
         }
     }
 

@@ -1,20 +1,20 @@
-//! Folds over what an index finds, spread over threads: the range of its entries is cut, and each thread takes the next piece.
+//! Folds over what an index finds on several threads (`parallel.rs`): the range of its entries is cut.
 //!
-//! All pieces see the same snapshot, and what is gathered of each is joined in the order of the terms, as folds over scans are
-//! (`spread.rs`).
+//! All pieces see the same snapshot, and are joined in the order of the terms.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use folddb_base::Result;
 use folddb_base::stream::Direction;
-use folddb_base::{Error, Result};
 use folddb_rules::codec::{Key, Value};
 
-use crate::find::{BytesFind, Find, Hit, Hits, decoded_key};
+use crate::find::BytesFind;
+use crate::hits::{Hit, Hits};
+use crate::parallel::{END, fold_pieces, pieces_for, told};
 use crate::scans::BytesScan;
 use crate::snapshot::Snapshot;
-use crate::spread::{fold_pieces, pieces_for};
+use crate::typed_find::{Find, decoded_key};
 use folddb_engine::read::scan::{ScanPlan, Wanted};
 use folddb_engine::state::snapshots::HeldFor;
 
@@ -73,7 +73,13 @@ impl BytesFind {
         step: impl Fn(&mut A, Hit) -> ControlFlow<()> + Sync,
         join: impl FnMut(A, A) -> A,
     ) -> Result<A> {
-        self.spread(threads, &start, &|find| find.hits(with_values), &|sum, hit| Ok(step(sum, hit)), join)
+        self.fold_parallel(
+            threads,
+            &start,
+            &|find| find.hits(with_values),
+            &|sum, hit| Ok(step(sum, hit)),
+            join,
+        )
     }
 
     /// The same with the heads of the values ([`Hit::head`]) instead of these: no separated value is read where heads or keys tell
@@ -91,10 +97,11 @@ impl BytesFind {
         step: impl Fn(&mut A, Hit) -> ControlFlow<()> + Sync,
         join: impl FnMut(A, A) -> A,
     ) -> Result<A> {
-        self.spread(threads, &start, &BytesFind::hits_with_heads, &|sum, hit| Ok(step(sum, hit)), join)
+        self.fold_parallel(threads, &start, &BytesFind::hits_with_heads, &|sum, hit| Ok(step(sum, hit)), join)
     }
 
-    fn spread<A: Send>(
+    /// Folds the find in pieces.
+    fn fold_parallel<A: Send>(
         self,
         threads: usize,
         start: &(impl Fn() -> A + Sync),
@@ -102,23 +109,13 @@ impl BytesFind {
         step: &(impl Fn(&mut A, Hit) -> Result<ControlFlow<()>> + Sync),
         join: impl FnMut(A, A) -> A,
     ) -> Result<A> {
-        if self.limit != usize::MAX {
-            return Err(Error::invalid("a find with a limit cannot be folded in pieces"));
-        }
-        let pieces = self.split(pieces_for(threads))?;
-        let fold = |piece: &BytesFind, mut sum: A, is_over: &AtomicBool| {
-            for hit in hits(piece.clone()) {
-                if is_over.load(Relaxed) {
-                    break;
-                }
-                if step(&mut sum, hit?)?.is_break() {
-                    is_over.store(true, Relaxed);
-                    break;
-                }
-            }
-            Ok(sum)
+        let count = pieces_for(threads, "find", self.limit)?;
+        let step = |hits: &mut Hits, sum: &mut A| match hits.next() {
+            Some(hit) => Ok(told(step(sum, hit?)?)),
+            None => Ok(END),
         };
-        fold_pieces(&pieces, threads, start, &fold, join)
+        let open = |piece: &BytesFind| Ok(hits(piece.clone()));
+        fold_pieces(&self.split(count)?, threads, start, &open, &step, join)
     }
 }
 
@@ -142,7 +139,7 @@ impl<K: Key, V: Value> Find<K, V> {
             let value = V::decode(&hit.value).map_err(|cause| table.undecodable(&hit.key, &cause))?;
             Ok(step(sum, decoded_key(&table, &hit.key)?, value))
         };
-        self.bytes.spread(threads, &start, &|find| find.hits(true), &typed, join)
+        self.bytes.fold_parallel(threads, &start, &|find| find.hits(true), &typed, join)
     }
 
     /// The same of the keys alone.
@@ -161,6 +158,6 @@ impl<K: Key, V: Value> Find<K, V> {
     ) -> Result<A> {
         let table = self.bytes.table.clone();
         let typed = |sum: &mut A, hit: Hit| Ok(step(sum, decoded_key(&table, &hit.key)?));
-        self.bytes.spread(threads, &start, &|find| find.hits(false), &typed, join)
+        self.bytes.fold_parallel(threads, &start, &|find| find.hits(false), &typed, join)
     }
 }

@@ -68,40 +68,47 @@ mod any_rows;
 mod rules;
 mod cursor;
 mod scans;
+mod typed_scan;
+mod bytes_table;
 mod table;
+mod gathered;
 mod batch;
 mod snapshot;
-mod spread;
+mod parallel;
+mod scan_fold;
 mod aggregate;
 mod table_stats;
 mod indexing;
 mod find;
+mod hits;
+mod typed_find;
 mod find_fold;
 mod digest;
 mod whole;
 mod transaction;
+mod table_edits;
 mod store;
 mod frozen;
 mod unused;
 mod bulk;
-mod feed_event;
-mod feed_batch;
 mod feed;
-mod secondary_feed;
-mod report;
+mod explain;
+mod stats;
 mod value_times;
 pub mod maintenance;
 
 pub use aggregate::{Aggregate, AggregateCost};
 pub use batch::Batch;
 pub use bulk::{BulkLoad, BytesBulkLoad};
+pub use bytes_table::BytesTable;
 pub use cursor::{Cursor, Resume};
 pub use digest::{DIGEST_VERSION, Digest};
-pub use feed::Feed;
-pub use feed_event::{
-    FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
+pub use explain::{Explained, Place};
+pub use feed::{
+    Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
+    SecondaryFeed,
 };
-pub use find::{BytesFind, Find, Hit, Hits};
+pub use find::BytesFind;
 pub use folddb_engine::background::merge_job::Progress;
 pub use folddb_engine::background::reclaim_report::ReclaimReport;
 pub use folddb_engine::background::scheduler::BackgroundJob;
@@ -115,22 +122,24 @@ pub use folddb_engine::values::head::Head;
 pub use folddb_engine::write::encoded_batch::WriteOp;
 pub use folddb_engine::write::ops::Lifetime;
 pub use folddb_engine::write::stream::{ValueReader, ValueWriter};
+pub use hits::{Hit, Hits};
 pub use indexing::{IndexInfo, IndexProgress};
 pub use maintenance::{
     BackupOptions, BackupReport, DiffReport, Difference, DumpReport, Generation, IndexCheck, LoadOptions,
     LoadReport, Moved, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
 };
-pub use report::{Explained, Place, StoreStats, ValueSegment};
 pub use rules::Rules;
-pub use scans::{BytesRows, BytesScan, Heads, LentRows, Scan, TypedRows};
-pub use secondary_feed::SecondaryFeed;
+pub use scans::{BytesRows, BytesScan, Heads, LentRows};
 pub use snapshot::Snapshot;
+pub use stats::{StoreStats, ValueSegment};
 pub use store::Store;
-pub use table::{BytesTable, Table};
+pub use table::Table;
 pub use table_stats::PartInfo;
 pub use table_stats::RunInfo;
 pub use table_stats::TableStats;
 pub use transaction::Transaction;
+pub use typed_find::Find;
+pub use typed_scan::{Scan, TypedRows};
 pub use value_times::ValueTimes;
 
 pub use folddb_base::{Damage, Error, ErrorKind, Op, OpKind, Piece, Pointer, Result, Rope, Seq, limits};

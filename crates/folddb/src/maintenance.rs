@@ -11,6 +11,7 @@ mod indexes;
 mod rebuilt;
 mod verify;
 mod copying;
+mod manifest_file;
 mod keep_out;
 mod place;
 mod needed;

@@ -1,7 +1,6 @@
 //! Scans as users narrow and iterate them.
 
 use std::cmp::Ordering;
-use std::marker::PhantomData;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
 use folddb_rules::KeyOrder;
-use folddb_rules::codec::{CodecError, Key, KeyBound, KeyPrefix, KeyRange, Value};
+use folddb_rules::codec::KeyRange;
 
 use crate::any_rows::{AnyRows, Short};
 use crate::cursor::{Cursor, Resume, Stand};
@@ -133,19 +132,19 @@ impl BytesScan {
     }
 
     /// A range of bytes as it stands in the order of this table.
-    fn in_order(&self, range: KeyRange) -> KeyRange {
+    pub(crate) fn in_order(&self, range: KeyRange) -> KeyRange {
         match self.table.rules.order {
             KeyOrder::Reversed => range.mirrored(),
             _ => range,
         }
     }
 
-    fn low(mut self, bound: Bound<Vec<u8>>) -> Self {
+    pub(crate) fn low(mut self, bound: Bound<Vec<u8>>) -> Self {
         self.plan.low = bound;
         self
     }
 
-    fn high(mut self, bound: Bound<Vec<u8>>) -> Self {
+    pub(crate) fn high(mut self, bound: Bound<Vec<u8>>) -> Self {
         self.plan.high = bound;
         self
     }
@@ -291,27 +290,27 @@ pub struct BytesRows {
     state: RowsState,
 }
 
-enum RowsState {
+pub(crate) enum RowsState {
     Failed(Option<Error>),
     Going(Box<LentRows>),
 }
 
 impl RowsState {
-    fn start(scan: BytesScan) -> RowsState {
+    pub(crate) fn start(scan: BytesScan) -> RowsState {
         match scan.rows() {
             Ok(rows) => RowsState::Going(Box::new(rows)),
             Err(error) => RowsState::Failed(Some(error)),
         }
     }
 
-    fn cursor(&self) -> Option<Cursor> {
+    pub(crate) fn cursor(&self) -> Option<Cursor> {
         match self {
             RowsState::Going(rows) => Some(rows.cursor()),
             RowsState::Failed(_) => None,
         }
     }
 
-    fn next<T>(&mut self, make: impl FnOnce(&[u8], &[u8]) -> Result<T>) -> Option<Result<T>> {
+    pub(crate) fn next<T>(&mut self, make: impl FnOnce(&[u8], &[u8]) -> Result<T>) -> Option<Result<T>> {
         self.step(|rows| Ok(rows.next_row()?.map(|(key, value)| make(key, value))))
     }
 
@@ -347,13 +346,6 @@ impl Iterator for BytesRows {
     }
 }
 
-impl<K: Key, V: Value> TypedRows<K, V> {
-    /// Where the scan stands, to be gone on with later: [`Table::resume`](crate::Table::resume); none after a failure.
-    pub fn cursor(&self) -> Option<Cursor> {
-        self.state.cursor()
-    }
-}
-
 /// Keys of a scan, each with the head of its value.
 pub struct Heads {
     state: RowsState,
@@ -364,118 +356,4 @@ impl Iterator for Heads {
     fn next(&mut self) -> Option<Self::Item> {
         self.state.step(|rows| Ok(rows.next_head()?.map(|(key, head)| Ok((key.to_vec(), head)))))
     }
-}
-
-/// A scan of typed keys and values. Narrow it, then iterate.
-#[must_use = "a scan does nothing until it is iterated"]
-pub struct Scan<K, V> {
-    pub(crate) bytes: BytesScan,
-    types: PhantomData<fn() -> (K, V)>,
-}
-
-impl<K: Key, V: Value> Scan<K, V> {
-    pub(crate) fn new(bytes: BytesScan) -> Scan<K, V> {
-        Scan { bytes, types: PhantomData }
-    }
-
-    fn change(self, change: impl FnOnce(BytesScan) -> BytesScan) -> Self {
-        Scan::new(change(self.bytes))
-    }
-
-    /// Begins at `bound`, included: a key, or the first elements of a tuple (`&("UA",)`: all keys that begin so).
-    pub fn from<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
-        let span = self.span(bound);
-        self.change(|scan| scan.low(span.from()))
-    }
-
-    /// Begins after `bound`.
-    pub fn after<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
-        let span = self.span(bound);
-        self.change(|scan| scan.low(span.after()))
-    }
-
-    /// Ends before `bound`.
-    pub fn before<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
-        let span = self.span(bound);
-        self.change(|scan| scan.high(span.before()))
-    }
-
-    /// Ends with `bound`, included.
-    pub fn through<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
-        let span = self.span(bound);
-        self.change(|scan| scan.high(span.through()))
-    }
-
-    /// The keys that count as equal to a bound, as they stand in this table.
-    fn span<B: KeyBound<K> + ?Sized>(&self, bound: &B) -> KeyRange {
-        self.bytes.in_order(bound.span())
-    }
-
-    /// Only keys that begin with `prefix`: the first elements of a tuple (`&("UA",)`), the first letters of a string.
-    pub fn prefix<P: KeyPrefix<K> + ?Sized>(self, prefix: &P) -> Self {
-        self.change(|scan| scan.within(prefix.key_range()))
-    }
-
-    /// Goes from the highest key down.
-    pub fn reverse(self) -> Self {
-        self.change(BytesScan::reverse)
-    }
-
-    /// Stops after so many rows.
-    pub fn limit(self, rows: usize) -> Self {
-        self.change(|scan| scan.limit(rows))
-    }
-
-    /// The number of keys in the range. Reads all of it.
-    ///
-    /// # Errors
-    /// As [`BytesScan::rows`].
-    pub fn count(self) -> Result<u64> {
-        self.bytes.count()
-    }
-}
-
-impl<K: Key, V: Value> Scan<K, V> {
-    /// Keys with the heads of their values instead of these: no separated value is read, but for what [`Head`] says.
-    pub fn heads(self) -> impl Iterator<Item = Result<(K, Head)>> {
-        let table = self.bytes.table.name.clone();
-        self.bytes.heads().map(move |row| {
-            let (key, head) = row?;
-            Ok((K::decode(&key).map_err(|cause| wrong_row(&table, &cause))?, head))
-        })
-    }
-}
-
-impl<K: Key, V: Value> IntoIterator for Scan<K, V> {
-    type Item = Result<(K, V)>;
-    type IntoIter = TypedRows<K, V>;
-    fn into_iter(self) -> TypedRows<K, V> {
-        TypedRows {
-            name: self.bytes.table.name.clone(),
-            state: RowsState::start(self.bytes),
-            types: PhantomData,
-        }
-    }
-}
-
-/// Rows of a scan as typed keys and values.
-pub struct TypedRows<K, V> {
-    name: String,
-    state: RowsState,
-    types: PhantomData<fn() -> (K, V)>,
-}
-
-impl<K: Key, V: Value> Iterator for TypedRows<K, V> {
-    type Item = Result<(K, V)>;
-    fn next(&mut self) -> Option<Self::Item> {
-        let name = &self.name;
-        let wrong = |cause| wrong_row(name, &cause);
-        self.state.next(|key, value| Ok((K::decode(key).map_err(wrong)?, V::decode(value).map_err(wrong)?)))
-    }
-}
-
-/// The error of a row that is not of the type of its table.
-pub(crate) fn wrong_row(table: &str, cause: &CodecError) -> Error {
-    let message = format!("a row of table `{table}` is not of its type: {cause}");
-    Error::new(crate::ErrorKind::RulesMismatch, message)
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
 use folddb_rules::codec::{AsKey, Key, Value};
 
+use crate::bytes_table::BytesTable;
 use crate::own_writes::Inside;
-use crate::scans::{BytesScan, Scan};
-use crate::table::{BytesTable, Table};
+use crate::scans::BytesScan;
+use crate::table::Table;
+use crate::typed_scan::Scan;
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::read::scan::ScanPlan;
 use folddb_engine::read::{get, head, locate, pinned};

@@ -4,23 +4,21 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::ids::RunId;
-use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
+use folddb_base::{Error, ErrorKind, Result, Seq};
 use folddb_host::sync::Mutex;
-use folddb_host::sync::atomic::Ordering;
-use folddb_layout::manifest_edit::{Change, IndexStand};
-use folddb_merge::{ReclaimPlan, tier_of};
+use folddb_merge::ReclaimPlan;
 use folddb_rules::IndexRule;
 use folddb_rules::codec::{Key, Value};
-use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
-use folddb_run::PartFacts;
+use folddb_rules::table_rules::{BoundRules, TableRules};
 
 use crate::batch::Batch;
+use crate::bytes_table::BytesTable;
 use crate::indexing;
 use crate::indexing::{IndexInfo, IndexProgress};
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
-use crate::table::{BytesTable, Table, fit};
+use crate::table::{Table, fit};
+use crate::table_edits::{self, Content};
 use crate::transaction::{Transaction, transact};
 use folddb_engine::background::jobs::Background;
 use folddb_engine::background::merge_job::Progress;
@@ -28,49 +26,13 @@ use folddb_engine::background::reclaim_report::ReclaimReport;
 use folddb_engine::background::scheduler::BackgroundJob;
 use folddb_engine::background::workers::Workers;
 use folddb_engine::background::{compact, hash_checkpoint, merge, reclaim, reclaim_now, scheduler};
-use folddb_engine::edit::indexes::{NewIndexes, check_rule};
-use folddb_engine::edit::install::{Installed, part_state};
-use folddb_engine::edit::log_archive::log_feed;
-use folddb_engine::edit::{feeds, install, log_archive, old_snapshots};
 use folddb_engine::options::{Durability, OpenMode, Options};
 use folddb_engine::recovery::{log, open};
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock::AsOf;
-use folddb_engine::state::committer::Active;
 use folddb_engine::state::engine::Engine;
-use folddb_engine::state::hash_index::{Hashed, new_salt};
 use folddb_engine::state::snapshots::HeldFor;
-use folddb_engine::state::view::{PartFile, TableView};
 use folddb_engine::state::{catalog, clock, log_sync};
-
-/// What a table holds when it comes into being: a run, with the seq that all of it has.
-#[derive(Default)]
-pub(crate) struct Content {
-    pub(crate) parts: Vec<(Arc<PartFile>, PartFacts)>,
-    pub(crate) seq: Seq,
-}
-
-impl Content {
-    fn changes(&self, engine: &Engine, table: TableId) -> Vec<Change> {
-        if self.parts.is_empty() {
-            return Vec::new();
-        }
-        let run = RunId(engine.numbers.take().0);
-        let bytes = self.parts.iter().map(|(_, facts)| facts.file_bytes).sum();
-        let options = &engine.options;
-        let tier = tier_of(bytes, options.memtable_bytes() as u64, options.merge_factor as u64);
-        let add_part = |(part, facts): &(Arc<PartFile>, PartFacts)| Change::AddPart {
-            table,
-            run,
-            tier,
-            age: self.seq,
-            part: part_state(part.number, facts),
-        };
-        let mut changes: Vec<Change> = self.parts.iter().map(add_part).collect();
-        changes.push(Change::Flushed { table, seq: self.seq });
-        changes
-    }
-}
 
 /// An open store: a directory of tables. Cheap to clone; any number of threads may use it. It is closed by
 /// [`Store::close`], or when the last clone is dropped.
@@ -306,56 +268,8 @@ impl Store {
 
     /// Makes a table with this content, by one edit. One with indexes has none.
     pub(crate) fn make_table(&self, name: &str, rules: TableRules, content: Content) -> Result<BytesTable> {
-        let engine = self.engine();
-        let discard = || content.parts.iter().for_each(|(part, _)| part.retire());
-        let mut bound = self.check_new_table(name, &rules).inspect_err(|_| discard())?;
-        let indexes = std::mem::take(&mut bound.rules.indexes);
-        let check = |rule| check_rule((name, &bound, &[]), rule, &engine.options.custom);
-        indexes.iter().try_for_each(check).inspect_err(|_| discard())?;
-        let mut manifest = engine.manifest.lock();
-        if engine.catalog().by_name(name).is_some() {
-            discard();
-            let message = format!("the store has a table `{name}` already");
-            return Err(Error::new(ErrorKind::AlreadyExists, message));
-        }
-        engine.check_open().and_then(|()| engine.health.check_writable(false)).inspect_err(|_| discard())?;
-        let id = TableId(manifest.state().next_table_id);
-        let catalog = engine.catalog();
-        let with = (&*catalog, &engine.options.custom);
-        let new = NewIndexes::prepare(name, &indexes, IndexStand::default(), id.0 + 1, with)?;
-        let rules_text = bound.rules.to_text();
-        let mut changes = vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text }];
-        changes.extend(content.changes(engine, id));
-        if bound.rules.archives_log {
-            changes
-                .push(log_archive::archive_log(engine, manifest.state(), name).inspect_err(|_| discard())?);
-        }
-        if !content.parts.is_empty() {
-            feeds::check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
-        }
-        let told = feeds::note_of_table(engine, manifest.state(), (id, name, bound.rules.to_text()), false);
-        changes.extend(told.inspect_err(|_| discard())?);
-        changes.extend(new.changes.iter().cloned());
-        feeds::edit_tables(engine, &mut manifest, &changes).inspect_err(|error| {
-            if error.kind() == ErrorKind::NoSpace {
-                discard(); // the edit surely did not take place
-            }
-        })?;
-        let hashed = (bound.rules.kind == TableKind::Hashed)
-            .then(|| Hashed::new(new_salt(manifest.state().store_id, id), engine.options.index()));
-        let core = Arc::new(TableCore::new(id, name, bound, hashed, TableView::of));
-        core.active_since_ms.store(if core.is_timed { clock::now_ms(engine) } else { 0 }, Ordering::Release);
-        if let Some(state) = manifest.state().tables.get(&id) {
-            let parts = content.parts.iter().map(|(part, _)| Arc::clone(part)).collect();
-            install::show(engine, &core, state, &Installed { parts, flushed: None });
-            old_snapshots::show_to_old_snapshots(engine, &core, content.seq);
-        }
-        engine.commit.lock().install_active(Active::new(Arc::clone(&core), content.seq));
-        new.link(engine, &core);
-        engine.change_catalog(|catalog| catalog.insert(Arc::clone(&core)));
-        engine.work.changed.lock().insert(id);
-        drop(manifest);
-        Ok(self.handle(core))
+        let bound = self.check_new_table(name, &rules).inspect_err(|_| content.discard())?;
+        Ok(self.handle(table_edits::make(self.engine(), name, bound, content)?))
     }
 
     /// Opens a table that exists without naming its types: keys and values are bytes as they are stored.
@@ -393,28 +307,7 @@ impl Store {
         if let Some(of) = &core.rules.rules.index_of {
             return Err(Error::invalid(format!("`{name}` is an index of table `{of}`: drop the index")));
         }
-        let mut manifest = engine.manifest.lock();
-        core.check_alive()?;
-        engine.health.check_writable(true)?;
-        let rules_text = core.rules.rules.to_text();
-        let told = feeds::note_of_table(engine, manifest.state(), (core.id, name, rules_text), true)?;
-        let indexes = core.indexes();
-        let gone: Vec<&Arc<TableCore>> =
-            std::iter::once(&core).chain(indexes.iter().map(|index| &index.table)).collect();
-        let dropped = gone.iter().map(|table| Change::DropTable { table: table.id });
-        let kept = log_feed(manifest.state(), name).map(|log| Change::DropFeed { name: log.name.clone() });
-        let edit: Vec<Change> = dropped.chain(told).chain(kept).collect();
-        feeds::edit_tables(engine, &mut manifest, &edit)?;
-        {
-            let mut committer = engine.commit.lock();
-            gone.iter().for_each(|table| engine.retire_active(&mut committer, table));
-        }
-        engine.change_catalog(|catalog| gone.iter().for_each(|table| catalog.remove(table)));
-        drop(manifest);
-        gone.iter().for_each(|table| merge::forget_table(self.background(), table));
-        feeds::let_go_of_history(engine);
-        gone.iter().for_each(|table| merge::note_overdue_of(self.background(), table));
-        Ok(())
+        table_edits::remove(self.background(), &core)
     }
 
     /// The indexes of a table, by name.

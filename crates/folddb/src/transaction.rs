@@ -6,15 +6,18 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, OpBuf, Result, Seq};
+use folddb_base::{Error, ErrorKind, OpBuf, OpKind, Result, Seq};
 use folddb_host::sync::Mutex;
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 
 use crate::batch::Batch;
+use crate::bytes_table::BytesTable;
+use crate::gathered::{Gather, Written, gather, gather_bytes, gathering_verbs};
 use crate::own_writes::{Inside, OwnWrites, applied};
-use crate::scans::{BytesScan, Scan};
+use crate::scans::BytesScan;
 use crate::snapshot::Snapshot;
-use crate::table::{BytesTable, Table};
+use crate::table::Table;
+use crate::typed_scan::Scan;
 use folddb_engine::options::Durability;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::write::encoded_batch::WriteOp;
@@ -23,11 +26,12 @@ use folddb_engine::write::read_set::Reads;
 
 /// Reads at one snapshot, and writes that are committed together, if nobody has written to what was read since, and no value
 /// that was read has expired. What a transaction writes it reads back; nobody else sees it before the commit. One that is
-/// dropped does nothing. One that only reads needs no commit, and its commit never fails.
+/// dropped does nothing. One that only reads needs no commit, and its commit never fails. Of its own writes it does not know
+/// when they expire.
 ///
 /// What was read is every key that was got, whether it was there or not, and every range that was scanned, as far as the scan came:
 /// a key that came into it is a conflict as well. So transactions are serialisable: what was committed is what they would have done
-/// one after the other, in the order of their commits.
+/// one after the other, in the order of their commits. Writes read nothing, and so never conflict with one another.
 pub struct Transaction {
     engine: Arc<Engine>,
     past: Snapshot,
@@ -117,78 +121,6 @@ impl Transaction {
         self.past.scan_bytes(table).inside(Inside { reads: Arc::clone(&self.reads), own })
     }
 
-    /// Makes the value of `key` this one, whatever it was.
-    pub fn put<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-        value: &W,
-    ) -> &mut Transaction {
-        self.typed(table, WriteOp::Put, key, Some(value), None)
-    }
-
-    /// Gives `key` this value unless it has one. Reads nothing.
-    pub fn put_if_absent<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-        value: &W,
-    ) -> &mut Transaction {
-        self.typed(table, WriteOp::PutIfAbsent, key, Some(value), None)
-    }
-
-    /// Folds `operand` onto the value of `key`. Reads nothing, and so never conflicts.
-    pub fn fold<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-        operand: &W,
-    ) -> &mut Transaction {
-        self.typed(table, WriteOp::Fold, key, Some(operand), None)
-    }
-
-    /// Makes the value of `key` this one, for so long: see [`Table::put_expiring`].
-    pub fn put_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-        value: &W,
-        lifetime: Lifetime,
-    ) -> &mut Transaction {
-        self.typed(table, WriteOp::Put, key, Some(value), Some(lifetime))
-    }
-
-    /// Gives `key` this value unless it has one, for so long: see [`Table::put_if_absent_expiring`].
-    pub fn put_if_absent_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-        value: &W,
-        lifetime: Lifetime,
-    ) -> &mut Transaction {
-        self.typed(table, WriteOp::PutIfAbsent, key, Some(value), Some(lifetime))
-    }
-
-    /// Folds `operand` onto the value of `key`, which from now on lasts so long: see [`Table::fold_expiring`].
-    pub fn fold_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-        operand: &W,
-        lifetime: Lifetime,
-    ) -> &mut Transaction {
-        self.typed(table, WriteOp::Fold, key, Some(operand), Some(lifetime))
-    }
-
-    /// Makes `key` absent.
-    pub fn delete<K: Key, V: Value, Q: AsKey<K> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-    ) -> &mut Transaction {
-        self.typed(table, WriteOp::Delete, key, None::<&V>, None)
-    }
-
     /// Folds `operand` onto the value of `key` and returns what that comes to: a counter that hands out numbers, say.
     ///
     /// # Errors
@@ -200,47 +132,6 @@ impl Transaction {
         operand: &W,
     ) -> Result<Option<V>> {
         self.fold(table, key, operand).get(table, key)
-    }
-
-    fn typed<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        op: WriteOp,
-        key: &Q,
-        value: Option<&W>,
-        lifetime: Option<Lifetime>,
-    ) -> &mut Transaction {
-        let (mut key_bytes, mut value_bytes) = (Vec::new(), Vec::new());
-        key.encode_key(&mut key_bytes);
-        if let Some(value) = value {
-            value.encode(&mut value_bytes);
-        }
-        match lifetime {
-            None => self.write(table.as_bytes(), op, &key_bytes, &value_bytes),
-            Some(lifetime) => self.write_expiring(table.as_bytes(), op, &key_bytes, &value_bytes, lifetime),
-        }
-    }
-
-    /// Any op on a table of bytes. Mistakes are remembered and returned by the commit, as in a [`Batch`].
-    pub fn write(&mut self, table: &BytesTable, op: WriteOp, key: &[u8], value: &[u8]) -> &mut Transaction {
-        self.batch.write(table, op, key, value);
-        self.own.lock().note(table.core(), key, OpBuf { kind: op.kind(), payload: value.to_vec() });
-        self
-    }
-
-    /// Any op on a table of bytes, whose value lasts so long. What the transaction reads of its own writes does not know when
-    /// they expire.
-    pub fn write_expiring(
-        &mut self,
-        table: &BytesTable,
-        op: WriteOp,
-        key: &[u8],
-        value: &[u8],
-        lifetime: Lifetime,
-    ) -> &mut Transaction {
-        self.batch.write_expiring(table, op, key, value, lifetime);
-        self.own.lock().note(table.core(), key, OpBuf { kind: op.kind(), payload: value.to_vec() });
-        self
     }
 
     /// Commits what was written, if what was read still holds. Returns the seq of the last record.
@@ -272,6 +163,19 @@ pub(crate) fn transact<R>(
     }
     Err(Error::new(ErrorKind::Conflict, format!("a transaction was overtaken {TRIES_MAX} times in a row")))
 }
+
+impl Gather for Transaction {
+    fn buffers(&mut self) -> &mut (Vec<u8>, Vec<u8>) {
+        self.batch.buffers()
+    }
+
+    fn take(&mut self, table: &BytesTable, op: Written<'_>, checked: Result<()>) {
+        self.batch.take(table, op, checked);
+        self.own.lock().note(table.core(), op.key, OpBuf { kind: op.kind, payload: op.value.to_vec() });
+    }
+}
+
+gathering_verbs!(Transaction);
 
 impl std::fmt::Debug for Transaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,25 +1,21 @@
 //! Counting and aggregating ranges from summaries: as exact as a scan, and cheaper where the bottom run is all there is.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::ops::ControlFlow;
 
+use common::small;
 use folddb::codec::KeyCodec;
 use folddb::table_rules::TableRules;
 use folddb::{
-    Aggregate, BackgroundWork, BytesScan, BytesTable, ErrorKind, Fold, FoldFailure, Options, Outcome, Store,
-    WriteOp,
+    Aggregate, BytesScan, BytesTable, ErrorKind, Fold, FoldFailure, Options, Outcome, Store, WriteOp,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
 
 fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(16 << 10)
-        .merge_factor(3)
-        .disk_reserve_bytes(0)
-        .background(BackgroundWork::Manual)
+    small().part_bytes(16 << 10).merge_factor(3).disk_reserve_bytes(0)
 }
 
 fn rules(fold: &str) -> TableRules {

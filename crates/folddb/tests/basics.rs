@@ -1,20 +1,15 @@
 //! The store as a user meets it: write, read, scan, snapshot, reopen.
 #![allow(clippy::unwrap_used)]
 
-use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, WriteOp};
+mod common;
 
-fn manual() -> Options {
-    Options::default().background(BackgroundWork::Manual)
-}
+use common::{drain, manual};
+use folddb::{Durability, ErrorKind, Options, Rules, Store, WriteOp};
 
 fn fresh() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("s.folddb"), manual()).unwrap();
     (dir, store)
-}
-
-fn drain(store: &Store) {
-    while store.background_step().unwrap().is_some() {}
 }
 
 #[test]

@@ -1,23 +1,21 @@
 //! Bulk load: a new table from rows in the order of their keys, all at once or not at all.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 mod watched;
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use common::small;
 use folddb::codec::KeyCodec;
 use folddb::folds::Stats;
 use folddb::table_rules::TableRules;
-use folddb::{AsOf, BackgroundWork, Durability, ErrorKind, Expire, Keep, Options, Rules, Store, WriteOp};
+use folddb::{AsOf, Durability, ErrorKind, Expire, Keep, Options, Rules, Store, WriteOp};
 
 fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
-        .disk_reserve_bytes(0)
-        .background(BackgroundWork::Manual)
+    small().part_bytes(64 << 10).disk_reserve_bytes(0)
 }
 
 fn rules() -> Rules<u64, u64> {

@@ -1,18 +1,14 @@
 //! Cursors: a scan is left, and gone on with, by the same process or by another.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb::{
-    AsOf, BackgroundWork, BytesTable, Cursor, ErrorKind, Fold, FoldFailure, Keep, Options, Outcome, Resume,
-    Rules, Store, Table, ValuePlacement,
-};
-
-fn options() -> Options {
-    Options::default().background(BackgroundWork::Manual)
-}
+use common::{Fails, manual as options};
+use folddb::{AsOf, BytesTable, Cursor, ErrorKind, Keep, Resume, Rules, Store, Table, ValuePlacement};
 
 fn fresh(dir: &Path) -> (Store, Table<u64, u64>) {
     let store = Store::create(dir.join("s.folddb"), options()).unwrap();
@@ -149,18 +145,6 @@ fn what_is_no_cursor_of_this_table_is_refused() {
     let text = cursor.to_string();
     for wrong in [&text[1..], &text[2..], "", "zz", "0g"] {
         assert_eq!(wrong.parse::<Cursor>().unwrap_err().kind(), ErrorKind::InvalidInput, "{wrong}");
-    }
-}
-
-/// A fold that always fails.
-struct Fails;
-
-impl Fold for Fails {
-    fn spec(&self) -> String {
-        "fails".to_owned()
-    }
-    fn fold(&self, _: &[u8], _: &[u8], _: &[u8], _: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
-        Err(FoldFailure::new("it always does"))
     }
 }
 

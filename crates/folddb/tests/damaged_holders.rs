@@ -1,16 +1,11 @@
 //! What leads to values is damaged: then it is not known what of them is alive, so it stays, and writes go on.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
-use folddb::{BackgroundJob, BackgroundWork, ErrorKind, Options, Rules, Store, ValuePlacement};
-
-fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(256 << 10)
-        .background(BackgroundWork::Manual)
-}
+use common::small_values as options;
+use folddb::{BackgroundJob, ErrorKind, Rules, Store, ValuePlacement};
 
 fn blob(key: u64, round: u64) -> Vec<u8> {
     vec![(key * 7 + round) as u8; 4000 + key as usize]

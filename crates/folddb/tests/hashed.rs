@@ -1,17 +1,12 @@
 //! Hashed tables: an index in memory, one read for a get, and all that a store promises besides.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::BTreeMap;
 
-use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, Table, WriteOp};
-
-fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(256 << 10)
-        .background(BackgroundWork::Manual)
-}
+use common::{drain, small_values as options};
+use folddb::{BackgroundWork, Durability, ErrorKind, Rules, Store, Table, WriteOp};
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
     store.table("blobs", Rules::hashed::<u64, Vec<u8>>()).unwrap()
@@ -19,10 +14,6 @@ fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
 
 fn blob(key: u64, round: u64) -> Vec<u8> {
     vec![(key * 7 + round) as u8; (key as usize * 37 + round as usize * 11) % 900]
-}
-
-fn drain(store: &Store) {
-    while store.background_step().unwrap().is_some() {}
 }
 
 fn check(table: &Table<u64, Vec<u8>>, expected: &BTreeMap<u64, Vec<u8>>, keys: u64) {

@@ -1,22 +1,21 @@
 //! Secondary indexes as a user meets them: declared, added to a full table, asked, cleaned, dropped.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use common::{drain, manual};
 use folddb::codec::tuple::Element;
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::TableRules;
 use folddb::{
-    AsOf, BackgroundWork, Durability, ErrorKind, HeadRule, IndexRule, Keep, Lifetime, Options, Rules,
-    Snapshot, Store, Table, WriteOp,
+    AsOf, Durability, ErrorKind, HeadRule, IndexRule, Keep, Lifetime, Options, Rules, Snapshot, Store, Table,
+    WriteOp,
 };
-
-fn manual() -> Options {
-    Options::default().background(BackgroundWork::Manual)
-}
 
 struct World {
     _dir: tempfile::TempDir,
@@ -28,10 +27,6 @@ fn fresh(options: Options) -> (World, Store) {
     let path = dir.path().join("s.folddb");
     let store = Store::create(&path, options).unwrap();
     (World { _dir: dir, path }, store)
-}
-
-fn drain(store: &Store) {
-    while store.background_step().unwrap().is_some() {}
 }
 
 fn on(_: impl Sized) -> ControlFlow<()> {

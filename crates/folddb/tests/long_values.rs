@@ -2,20 +2,18 @@
 //! promises of shorter ones.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use common::{drain, small_values};
 use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
-use folddb::{BackgroundWork, ErrorKind, Locate, Options, Rules, Store, Table, ValuePlacement, WriteOp};
+use folddb::{ErrorKind, Locate, Options, Rules, Store, Table, ValuePlacement, WriteOp};
 
 /// Four pieces are held of a value: what is longer than 4 KiB is a long one.
 fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(256 << 10)
-        .stream_piece_bytes(1 << 10)
-        .background(BackgroundWork::Manual)
+    small_values().stream_piece_bytes(1 << 10)
 }
 
 fn rules(place: ValuePlacement) -> Rules<u64, Vec<u8>> {
@@ -54,10 +52,6 @@ fn check(table: &Table<u64, Vec<u8>>, key: u64, expected: Option<&Vec<u8>>) {
     assert_eq!(streamed(table, key).as_ref(), expected, "key {key}");
     let head = table.head(&key).unwrap();
     assert_eq!(head.map(|head| head.size_bytes), expected.map(|value| value.len() as u64));
-}
-
-fn drain(store: &Store) {
-    while store.background_step().unwrap().is_some() {}
 }
 
 fn whole(path: &Path) {

@@ -2,10 +2,13 @@
 //! longer.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use common::{compact, drain};
 use folddb::{
     AsOf, BackgroundWork, Durability, ErrorKind, Keep, Options, Resume, Rules, Snapshot, Store, Table,
 };
@@ -20,14 +23,6 @@ fn options(files_after: Duration) -> Options {
 
 const AT_ONCE: Duration = Duration::ZERO;
 const LATE: Duration = Duration::from_secs(3600);
-
-fn drain(store: &Store) {
-    while store.background_step().unwrap().is_some() {}
-}
-
-fn compact(store: &Store, table: &str) {
-    store.compact(table, |_| ControlFlow::Continue(())).unwrap();
-}
 
 fn create(options: Options) -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();

@@ -1,21 +1,19 @@
 //! Tables that archive their logs for ever: whatever becomes of their runs, a repair makes them anew, over restarts, crashes, reclaim
 //! and batches that go to other tables too.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use common::small_values;
 use folddb::maintenance::RepairOptions;
-use folddb::{BackgroundWork, ErrorKind, FeedOptions, Options, Rules, Store, Table};
+use folddb::{ErrorKind, FeedOptions, Options, Rules, Store, Table};
 
 const KEYS: u64 = 60;
 
 fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(256 << 10)
-        .part_bytes(64 << 10)
-        .background(BackgroundWork::Manual)
+    small_values().part_bytes(64 << 10)
 }
 
 struct Tables {

@@ -1,22 +1,18 @@
 //! Reclaim: what is alive of old segments moves together, and nobody who reads or writes notices.
 
+mod common;
+
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use common::small_values;
 use folddb::maintenance::{Finding, Loss, RepairOptions};
-use folddb::{
-    BackgroundJob, BackgroundWork, BackupOptions, Keep, Locate, Options, RestoreOptions, Rules, Store, Table,
-};
+use folddb::{BackgroundJob, BackupOptions, Keep, Locate, Options, RestoreOptions, Rules, Store, Table};
 
 const KEYS: u64 = 300;
 
 fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(256 << 10)
-        .part_bytes(64 << 10)
-        .background(BackgroundWork::Manual)
+    small_values().part_bytes(64 << 10)
 }
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {

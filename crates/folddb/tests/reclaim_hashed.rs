@@ -1,23 +1,15 @@
 //! Reclaim of values that hashed tables lead to: they move, and slots, snapshots, walks and crashes do not notice.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
+use common::small_values as options;
 use folddb::maintenance::RepairOptions;
-use folddb::{
-    BackgroundJob, BackgroundWork, BackupOptions, Options, RestoreOptions, Rules, Store, Table,
-    ValuePlacement,
-};
+use folddb::{BackgroundJob, BackupOptions, RestoreOptions, Rules, Store, Table, ValuePlacement};
 
 const KEYS: u64 = 300;
-
-fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(256 << 10)
-        .background(BackgroundWork::Manual)
-}
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
     store.table("blobs", Rules::hashed::<u64, Vec<u8>>()).unwrap()

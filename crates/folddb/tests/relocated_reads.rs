@@ -2,15 +2,18 @@
 //! and values in files of their own.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use common::small_values;
 use folddb::{
-    BackgroundJob, BackgroundWork, BytesTable, Locate, Located, Options, Rules, Snapshot, Store,
-    ValuePlacement, ValueReader, WriteOp,
+    BackgroundJob, BytesTable, Locate, Located, Options, Rules, Snapshot, Store, ValuePlacement, ValueReader,
+    WriteOp,
 };
 
 const PIECE: usize = 16 << 10;
@@ -19,13 +22,7 @@ const KEYS: u64 = 24;
 const STEP: u64 = 3;
 
 fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(256 << 10)
-        .part_bytes(64 << 10)
-        .stream_piece_bytes(PIECE)
-        .background(BackgroundWork::Manual)
+    small_values().part_bytes(64 << 10).stream_piece_bytes(PIECE)
 }
 
 /// Tables by name: `long` takes streams, `joined` separated operands.

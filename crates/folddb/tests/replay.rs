@@ -1,16 +1,15 @@
 //! What the log holds beyond the runs is replayed: all of it, and nothing else.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
-use folddb::{BackgroundJob, BackgroundWork, Durability, Options, Rules, Store, Table};
+use common::small;
+use folddb::{BackgroundJob, Durability, Options, Rules, Store, Table};
 
 fn options() -> Options {
-    Options::default()
-        .background(BackgroundWork::Manual)
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .disk_reserve_bytes(0)
+    small().disk_reserve_bytes(0)
 }
 
 fn sums(store: &Store, name: &str) -> Table<u64, u64> {

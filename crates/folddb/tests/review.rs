@@ -1,6 +1,8 @@
 //! Corners that a review of the engine found: each test failed once.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 mod watched;
 
 use std::io;
@@ -10,18 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use folddb::{BackgroundJob, BackgroundWork, Durability, ErrorKind, Options, Rules, Store};
+use common::{fresh, manual};
+use folddb::{BackgroundJob, Durability, ErrorKind, Options, Rules, Store};
 use folddb_host::Host;
-
-fn manual() -> Options {
-    Options::default().background(BackgroundWork::Manual)
-}
-
-fn fresh(options: Options) -> (tempfile::TempDir, Store) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
-    (dir, store)
-}
 
 fn counters() -> Rules<u64, u64> {
     Rules::sorted::<u64, u64>().fold("sum:u64")

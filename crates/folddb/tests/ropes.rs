@@ -1,21 +1,16 @@
 //! Values in several pieces: long operands that are joined without being read, whatever merges, crashes and copies of the store come.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use common::small;
 use folddb::maintenance::RepairOptions;
-use folddb::{
-    BackgroundWork, BackupOptions, HeadRule, Locate, LocatedPiece, Options, RestoreOptions, Rules, Store,
-    Table,
-};
+use folddb::{BackupOptions, HeadRule, Locate, LocatedPiece, Options, RestoreOptions, Rules, Store, Table};
 
 fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
-        .merge_factor(2)
-        .background(BackgroundWork::Manual)
+    small().part_bytes(64 << 10).merge_factor(2)
 }
 
 fn lists(store: &Store) -> Table<u64, Vec<u8>> {

@@ -1,5 +1,7 @@
 //! Values that are written and read piece by piece, and never held in memory.
 
+mod common;
+
 mod moved;
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,22 +9,16 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::small;
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::maintenance::RepairOptions;
-use folddb::{
-    BackgroundWork, ErrorKind, Expire, HeadRule, Host, Keep, Lifetime, Options, Rules, Store, Table, WriteOp,
-};
+use folddb::{ErrorKind, Expire, HeadRule, Host, Keep, Lifetime, Options, Rules, Store, Table, WriteOp};
 use moved::Moved;
 
 const PIECE: usize = 16 << 10;
 
 fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
-        .stream_piece_bytes(PIECE)
-        .background(BackgroundWork::Manual)
+    small().part_bytes(64 << 10).stream_piece_bytes(PIECE)
 }
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {

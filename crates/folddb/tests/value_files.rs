@@ -1,25 +1,21 @@
 //! Values in files of their own: the same tables over one file for each value.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use common::small_values;
 use folddb::maintenance::RepairOptions;
-use folddb::{
-    BackgroundWork, BackupOptions, ErrorKind, Options, RestoreOptions, Rules, Store, Table, ValuePlacement,
-};
+use folddb::{BackupOptions, ErrorKind, Options, RestoreOptions, Rules, Store, Table, ValuePlacement};
 
 const KEYS: u64 = 300;
 
 fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(256 << 10)
-        .part_bytes(64 << 10)
-        .background(BackgroundWork::Manual)
+    small_values().part_bytes(64 << 10)
 }
 
 fn hashed(store: &Store) -> Table<u64, Vec<u8>> {

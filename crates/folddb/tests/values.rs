@@ -1,8 +1,11 @@
 //! Separated values: written once, read by one read, and left alone by whatever does not look at them.
 
+mod common;
+
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 
+use common::small;
 use folddb::codec::KeyCodec;
 use folddb::maintenance::{RepairOptions, Severity};
 use folddb::table_rules::TableRules;
@@ -12,11 +15,7 @@ use folddb::{
 };
 
 fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
-        .background(BackgroundWork::Manual)
+    small().part_bytes(64 << 10)
 }
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {

@@ -1,7 +1,7 @@
 //! What memtables point to in the value log: values that were put and that no run has yet.
 //!
 //! Reclaim never asks for it: it leaves segments alone that memory may lead to. What people are shown
-//! of the value log counts it, or what was just put would pass for dead. Called by `report` and
+//! of the value log counts it, or what was just put would pass for dead. Called by `stats` and
 //! `value_times`.
 
 use std::collections::BTreeMap;

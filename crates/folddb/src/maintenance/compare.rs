@@ -13,9 +13,9 @@ use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
 
 use crate::batch::Batch;
+use crate::bytes_table::BytesTable;
 use crate::scans::{BytesScan, LentRows};
 use crate::store::Store;
-use crate::table::BytesTable;
 use folddb_engine::options::Durability;
 use folddb_engine::read::hashed_scan::no_order;
 use folddb_engine::read::scan::Wanted;

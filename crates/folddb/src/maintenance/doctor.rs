@@ -3,112 +3,24 @@
 //! [`advise`] is a pure function. The facts come from a store that is open, which knows its snapshots and failures, or from
 //! the files of one that is not, which are checked as `verify` does.
 
-use std::fmt;
+mod facts;
+
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use folddb_base::{ErrorKind, Result};
+
+use crate::maintenance::finding::{Finding, Severity};
+use crate::maintenance::survey::Survey;
+use crate::maintenance::verify::verify;
+use crate::store::Store;
 use folddb_engine::edit::{feeds, log_archive};
 use folddb_engine::options::Options;
 use folddb_engine::size::size_text;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::feed_state::FeedStats;
 
-use crate::maintenance::finding::{Finding, Severity};
-use crate::maintenance::survey::Survey;
-use crate::maintenance::verify::verify;
-use crate::report::StoreStats;
-use crate::store::Store;
-use crate::table_stats::TableStats;
-
-/// How much an advice matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
-    /// Good to know.
-    Minor,
-    /// Something is slower, or larger, than it need be, or soon will not work.
-    Costly,
-    /// Something does not work, or data is at stake.
-    Broken,
-}
-
-/// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Advice {
-    /// How much it matters.
-    pub weight: Weight,
-    /// What is wrong.
-    pub what: String,
-    /// What it costs.
-    pub costs: String,
-    /// What to do, with the command to run where there is one.
-    pub todo: String,
-}
-
-impl fmt::Display for Advice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let weight = match self.weight {
-            Weight::Broken => "broken",
-            Weight::Costly => "costly",
-            Weight::Minor => "minor",
-        };
-        write!(f, "{weight}: {}\n  costs: {}\n  do:    {}", self.what, self.costs, self.todo)
-    }
-}
-
-/// What is known about a store.
-#[derive(Clone, Debug, Default)]
-pub struct Facts {
-    /// Its path, for commands.
-    pub store: String,
-    /// True when they are of a store that is open, and true only as long as that is.
-    pub is_live: bool,
-    /// What verifying its files has found.
-    pub findings: Vec<Finding>,
-    /// Why it does not open, if so it is.
-    pub refused: Option<String>,
-    /// Its figures.
-    pub stats: StoreStats,
-    /// Its tables.
-    pub tables: Vec<TableFacts>,
-    /// Bytes free in the file system.
-    pub free_bytes: u64,
-    /// Bytes that must stay free for writes to go on.
-    pub reserve_bytes: u64,
-    /// What the store may use, where it has a bound.
-    pub bytes_max: Option<u64>,
-    /// Bytes of memory for blocks, leaves and filters of runs.
-    pub cache_bytes: u64,
-    /// How many runs of a tier are merged into one.
-    pub merge_factor: usize,
-    /// Bytes of runs that merging should have taken up already.
-    pub overdue_bytes: u64,
-    /// Bytes of memtables that wait to be flushed, and how many may.
-    pub sealed_bytes: u64,
-    /// Batches in a log that was not closed, which an opening replays.
-    pub batches_to_replay: u64,
-    /// Whole batches at its end that the opening cuts instead.
-    pub batches_cut: u64,
-    /// Segments of the log, and the size of one.
-    pub segments: u64,
-    /// The size of a segment in bytes.
-    pub segment_bytes: u64,
-    /// Its feeds.
-    pub feeds: Vec<FeedStats>,
-}
-
-/// What is known about a table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TableFacts {
-    /// Its figures.
-    pub stats: TableStats,
-    /// Filter bits a key.
-    pub filter_bits: u32,
-    /// What of its rules is not at hand, in words.
-    pub missing: Option<String>,
-    /// Its rules say that its log is kept for ever, and it is not.
-    pub lacks_log: bool,
-}
+pub use facts::{Advice, Facts, TableFacts, Weight};
 
 /// A snapshot that has lived so long was probably forgotten. In seconds.
 const SNAPSHOT_S_MAX: f64 = 600.0;
@@ -146,7 +58,7 @@ pub fn advise(facts: &Facts) -> Vec<Advice> {
     advice
 }
 
-fn one(weight: Weight, what: String, costs: impl Into<String>, todo: impl Into<String>) -> Advice {
+pub(crate) fn one(weight: Weight, what: String, costs: impl Into<String>, todo: impl Into<String>) -> Advice {
     Advice { weight, what, costs: costs.into(), todo: todo.into() }
 }
 

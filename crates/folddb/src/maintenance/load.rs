@@ -4,9 +4,10 @@
 //! without writing anything; where that can be done first, nothing of a bad dump is ever written. A load that fails before its first
 //! record is in takes away the tables that it has made.
 
+mod text;
+
 use std::io::BufRead;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
@@ -14,11 +15,10 @@ use folddb_rules::IndexRule;
 use folddb_rules::table_rules::TableRules;
 
 use crate::batch::Batch;
-use crate::maintenance::lines::{
-    self, Content, LINE_BYTES_MAX, Line, Said, Totals, VERSION, WITHOUT_DEADLINES,
-};
+use crate::bytes_table::BytesTable;
+use crate::maintenance::lines::{Content, Line, Said, WITHOUT_DEADLINES};
+use crate::maintenance::load::text::Text;
 use crate::store::Store;
-use crate::table::BytesTable;
 use folddb_engine::options::{Durability, Options};
 use folddb_engine::write::encoded_batch::WriteOp;
 use folddb_engine::write::ops::Lifetime;
@@ -31,12 +31,10 @@ const BATCH_BYTES: usize = 1 << 20;
 
 const NO_TABLE: &str = "a record before any table";
 
-const NO_DUMP: &str = "it does not begin as a dump does, with {\"folddb\":\"dump\",...}";
-
 /// How a dump is loaded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadOptions {
-    partial: bool,
+    pub(crate) partial: bool,
     over: bool,
 }
 
@@ -127,7 +125,7 @@ impl Store {
         let mut text = Text::new(dump);
         let mut report = LoadReport::default();
         let mut missing = None;
-        while let Some(line) = text.next_of(options)? {
+        while let Some(line) = text.next_of(options.partial)? {
             text.check_place(missing.is_some(), &line)?;
             match line {
                 Line::Start { .. } => {}
@@ -199,9 +197,9 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    fn all(&mut self, text: &mut Text<'_>) -> Result<()> {
+    pub(crate) fn all(&mut self, text: &mut Text<'_>) -> Result<()> {
         loop {
-            let Some(line) = text.next_of(&self.options)? else { return self.end() };
+            let Some(line) = text.next_of(self.options.partial)? else { return self.end() };
             text.check_place(self.long.is_some(), &line)?;
             match line {
                 Line::Start { version } => self.tells_deadlines = version > WITHOUT_DEADLINES,
@@ -226,7 +224,7 @@ impl Load<'_> {
 
     /// Commits the rest, and holds the accounts against one another: no key of the dump may be
     /// left out without a word.
-    fn end(&mut self) -> Result<()> {
+    pub(crate) fn end(&mut self) -> Result<()> {
         self.report.skipped += u64::from(self.long.take().is_some());
         self.commit()?;
         let LoadReport { records, loaded, over, skipped, .. } = self.report;
@@ -257,7 +255,7 @@ impl Load<'_> {
 
     /// Says how many records are in where a load has failed. Where none are, the tables that it has made go again, as long as nobody
     /// else has written to them.
-    fn failed(mut self, error: Error) -> Error {
+    pub(crate) fn failed(mut self, error: Error) -> Error {
         if self.committed > 0 {
             return error.context(format!("after {} records that are loaded", self.committed));
         }
@@ -324,7 +322,7 @@ impl Load<'_> {
         Ok(())
     }
 
-    fn record(&mut self, key: Said, content: Content, until_ms: Option<u64>) -> Result<()> {
+    pub(crate) fn record(&mut self, key: Said, content: Content, until_ms: Option<u64>) -> Result<()> {
         let Some(table) = &self.table else { return Err(Error::invalid(NO_TABLE)) };
         let lifetime = self.lifetime(table, until_ms)?;
         self.has_expired = until_ms.is_some_and(|until_ms| until_ms <= self.store.unix_millis());
@@ -434,131 +432,5 @@ impl Load<'_> {
         };
         self.count_written(written);
         Ok(())
-    }
-}
-
-/// The lines of a dump, one after the other, with their numbers and the hash so far.
-struct Text<'a> {
-    dump: &'a mut dyn BufRead,
-    line: Vec<u8>,
-    number: u64,
-    /// The hash of all lines before the last one that was read.
-    hash_before: u64,
-    hash: u64,
-    ends_in_half_a_line: bool,
-}
-
-impl<'a> Text<'a> {
-    fn new(dump: &'a mut dyn BufRead) -> Text<'a> {
-        Text { dump, line: Vec::new(), number: 0, hash_before: 0, hash: 0, ends_in_half_a_line: false }
-    }
-
-    /// The next line; none at the end of a dump that was cut, where that is taken as far as it goes.
-    fn next_of(&mut self, options: &LoadOptions) -> Result<Option<Line>> {
-        match self.next() {
-            // What is cut in its first line says nothing, and may be anything.
-            Err(error) if self.number < 2 && error.kind() == ErrorKind::InvalidInput => {
-                Err(self.wrong(NO_DUMP))
-            }
-            Ok(None) if self.number == 0 => Err(Error::invalid(format!("the dump is empty: {NO_DUMP}"))),
-            Ok(None) if options.partial => Ok(None),
-            Ok(None) => Err(self.cut()),
-            Err(_) if options.partial && self.ends_in_half_a_line => Ok(None),
-            line => line,
-        }
-    }
-
-    /// The pieces of a value stand behind it, and nowhere else.
-    fn check_place(&self, wants_piece: bool, line: &Line) -> Result<()> {
-        match wants_piece == matches!(line, Line::Piece(_)) {
-            true => Ok(()),
-            false => Err(self.wrong("the pieces of a value are not where it is")),
-        }
-    }
-
-    /// The next line; none at the end of the text. The first must be the start of a dump, and only that.
-    fn next(&mut self) -> Result<Option<Line>> {
-        if !self.read_line()? {
-            return Ok(None);
-        }
-        let Some((b'\n', said)) = self.line.split_last() else {
-            self.ends_in_half_a_line = true;
-            return Err(self.wrong("it ends in the middle: the dump was cut"));
-        };
-        let said = std::str::from_utf8(said).map_err(|_| self.wrong("it is not text"))?;
-        let line = lines::parse(said).map_err(|what| self.wrong(&what))?;
-        match (&line, self.number) {
-            (Line::Start { version }, 1) if (WITHOUT_DEADLINES..=VERSION).contains(version) => {}
-            (Line::Start { version }, 1) => {
-                let message =
-                    format!("the dump is of version {version}, and this program reads up to {VERSION}");
-                return Err(Error::new(ErrorKind::NewerFormat, message));
-            }
-            (_, 1) => return Err(self.wrong(NO_DUMP)),
-            (Line::Start { .. }, _) => return Err(self.wrong("a second dump begins")),
-            _ => {}
-        }
-        Ok(Some(line))
-    }
-
-    /// Reads up to the next newline, or the end. False when there is nothing more.
-    fn read_line(&mut self) -> Result<bool> {
-        self.line.clear();
-        loop {
-            let failed = |error| Error::io("read", Path::new("the dump"), error);
-            let buffer = match self.dump.fill_buf() {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => &[], // packed, and cut
-                buffer => buffer.map_err(failed)?,
-            };
-            let newline = buffer.iter().position(|&byte| byte == b'\n');
-            let taken = newline.map_or(buffer.len(), |at| at + 1);
-            if self.line.len() + taken > LINE_BYTES_MAX {
-                self.number += 1;
-                return Err(self.wrong("it is longer than any record"));
-            }
-            self.line.extend_from_slice(&buffer[..taken]);
-            self.dump.consume(taken);
-            if newline.is_some() || taken == 0 {
-                break;
-            }
-        }
-        if self.line.is_empty() {
-            return Ok(false);
-        }
-        self.number += 1;
-        self.hash_before = self.hash;
-        self.hash = lines::chain(self.hash, &self.line);
-        Ok(true)
-    }
-
-    /// The last line must be the last, and tell what came before it.
-    fn check_end(&mut self, totals: &Totals, tables: u64, records: u64) -> Result<()> {
-        let found = Totals { tables, records, hash: self.hash_before };
-        if *totals != found {
-            return Err(self.wrong(&format!(
-                "it tells of {} tables, {} records and hash {:016x}, and before it stand {tables}, {records} and {:016x}: the dump was changed",
-                totals.tables, totals.records, totals.hash, self.hash_before
-            )));
-        }
-        if self.read_line()? {
-            return Err(self.wrong("the dump goes on behind its end"));
-        }
-        Ok(())
-    }
-
-    fn cut(&self) -> Error {
-        Error::invalid(format!(
-            "the dump was cut: it has {} lines, and the one that ends it is missing",
-            self.number
-        ))
-    }
-
-    fn wrong(&self, what: &str) -> Error {
-        Error::invalid(format!("line {} of the dump: {what}", self.number))
-    }
-
-    fn at(&self, error: &Error) -> Error {
-        error.clone().context(format!("line {} of the dump", self.number))
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::maintenance::finding::Finding;
+use crate::table_stats::TableStats;
 
 fn healthy() -> Facts {
     let table = TableStats {

@@ -12,26 +12,19 @@
 //! Called by `repair`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use folddb_base::{Error, FileNumber, Record, Result, Rope, TableId};
+use folddb_base::{Error, FileNumber, Result};
 use folddb_host::Files;
 use folddb_layout::file_name::FileName;
 use folddb_layout::values::{check_header, header};
 use folddb_manifest::State;
-use folddb_rules::codec::KeyCodec;
-use folddb_run::KeySpan;
 use folddb_value_log::directories::{DirectoryEnd, value_files_in};
 use folddb_value_log::relocated::{RelocatedFile, open_damaged, write_anew};
 
-use super::Mender;
 use crate::maintenance::copying;
-use crate::maintenance::finding::{Finding, Loss, name_in};
+use crate::maintenance::finding::Finding;
+use crate::maintenance::repair::mender::Mender;
 use crate::maintenance::survey::{Survey, in_words};
-use folddb_engine::values::at_rest::ValuesAtRest;
-
-/// So many stretches of keys whose values are lost are told one by one of a part; the last stands for all beyond it.
-const LOST_RANGES_MAX: usize = 64;
 
 // ---- where values lie -------------------------------------------------------------------------------------
 
@@ -84,263 +77,168 @@ pub(super) fn find_values(survey: &Survey, files: &dyn Files, state: &mut State)
     state.relocated_files.retain(|file, _| used.contains(file));
 }
 
-// ---- taking them over -------------------------------------------------------------------------------------
-
-impl Mender<'_> {
-    /// Copies the values, as they are. Segments that are not there are written as empty ones, so that the store opens and only
-    /// their values are missing.
-    pub(super) fn values(&mut self, state: &mut State) -> Result<()> {
-        let directories: Vec<FileNumber> = state.directories.keys().copied().collect();
-        for &number in &directories {
-            self.directory(state, number)?;
-        }
-        for (&number, end) in state.values.iter_mut().filter(|(number, _)| !directories.contains(number)) {
-            self.segment(number, end)?;
-        }
-        for file in std::mem::take(&mut state.relocated_files).into_keys() {
-            self.relocated_values(state, file)?;
-        }
-        Ok(())
+/// Copies the values, as they are. Segments that are not there are written as empty ones, so that the store opens and only
+/// their values are missing.
+pub(super) fn take_over(mender: &mut Mender<'_>, state: &mut State) -> Result<()> {
+    let directories: Vec<FileNumber> = state.directories.keys().copied().collect();
+    for &number in &directories {
+        directory(mender, state, number)?;
     }
+    for (&number, end) in state.values.iter_mut().filter(|(number, _)| !directories.contains(number)) {
+        segment(mender, number, end)?;
+    }
+    for file in std::mem::take(&mut state.relocated_files).into_keys() {
+        relocated_values(mender, state, file)?;
+    }
+    Ok(())
+}
 
-    fn segment(&mut self, number: FileNumber, end: &mut Option<u64>) -> Result<()> {
-        let files = &*self.options.host.files;
-        let name = FileName::Values(number);
-        let (path, to) = (self.survey.path(name), self.draft.join(name.to_string()));
+fn segment(mender: &mut Mender<'_>, number: FileNumber, end: &mut Option<u64>) -> Result<()> {
+    let files = &*mender.options.host.files;
+    let name = FileName::Values(number);
+    let (path, to) = (mender.survey.path(name), mender.draft.join(name.to_string()));
+    let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
+    let new_header = header(number);
+    let from = new_header.len() as u64;
+    match opened {
+        Ok((len, file)) if len >= from => {
+            let mut old_header = vec![0; new_header.len()];
+            let read = file.read_exact_at(0, &mut old_header).map_err(|error| error.to_string());
+            let checked =
+                read.and_then(|()| check_header(&old_header, number).map_err(|cause| cause.to_string()));
+            if let Err(cause) = checked {
+                let what = format!("its header is damaged, and written anew: {cause}");
+                mender.report.findings.push(Finding::note(name.to_string(), what));
+            }
+            if let Some(end) = end.filter(|end| *end > len) {
+                let what = format!(
+                    "it has {len} bytes, and its values need {end}: what they lack shows where they are read"
+                );
+                mender.report.findings.push(Finding::note(name.to_string(), what));
+            }
+            let len = end.map_or(len, |end| end.min(len));
+            let unread = copying::copy_past_errors(files, (&new_header, &*file, from..len), &to)?;
+            tell_unread(mender, &name.to_string(), unread);
+            *end = Some(len);
+        }
+        lost => {
+            copying::write(files, &to, &new_header)?;
+            *end = Some(from);
+            let why = lost.err().map_or_else(|| "it is cut short".to_owned(), |error| error.to_string());
+            let what = format!("the values in it are lost: {why}");
+            mender.report.findings.push(Finding::damage(name.to_string(), None, what));
+        }
+    }
+    Ok(())
+}
+
+/// Says that zeros stand for what the disk does not give. Which values that costs shows where pointers lead.
+fn tell_unread(mender: &mut Mender<'_>, file: &str, bytes: u64) {
+    if bytes > 0 {
+        let what = format!("{bytes} bytes of it cannot be read, and are zeros in the new store");
+        mender.report.findings.push(Finding::note(file, what));
+    }
+}
+
+/// Copies values in files of their own as they are. Where their directory is lost, it becomes an empty one.
+fn directory(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> Result<()> {
+    let files = &*mender.options.host.files;
+    let name = FileName::ValueDirectory(number).to_string();
+    copying::make_directory(files, &mender.draft.join(&name))?;
+    let there = value_files_in(files, &mender.survey.dir, number);
+    if let Err(error) = &there {
+        let what = format!("the values in it are lost: {}", in_words(error));
+        mender.report.findings.push(Finding::damage(name.clone(), None, what));
+    }
+    let mut end = DirectoryEnd { number, bytes: 0, value_files: 0 };
+    for unit in there.unwrap_or_default() {
+        let value_file = FileName::ValueFile(number, unit).to_string();
+        let (path, to) = (mender.survey.dir.join(&value_file), mender.draft.join(&value_file));
         let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
-        let new_header = header(number);
-        let from = new_header.len() as u64;
         match opened {
-            Ok((len, file)) if len >= from => {
-                let mut old_header = vec![0; new_header.len()];
-                let read = file.read_exact_at(0, &mut old_header).map_err(|error| error.to_string());
-                let checked =
-                    read.and_then(|()| check_header(&old_header, number).map_err(|cause| cause.to_string()));
-                if let Err(cause) = checked {
-                    let what = format!("its header is damaged, and written anew: {cause}");
-                    self.report.findings.push(Finding::note(name.to_string(), what));
-                }
-                if let Some(end) = end.filter(|end| *end > len) {
-                    let what = format!(
-                        "it has {len} bytes, and its values need {end}: what they lack shows where they are read"
-                    );
-                    self.report.findings.push(Finding::note(name.to_string(), what));
-                }
-                let len = end.map_or(len, |end| end.min(len));
-                let unread = copying::copy_past_errors(files, (&new_header, &*file, from..len), &to)?;
-                self.tell_unread(&name.to_string(), unread);
-                *end = Some(len);
+            Ok((len, file)) => {
+                let unread = copying::copy_past_errors(files, (&[], &*file, 0..len), &to)?;
+                tell_unread(mender, &value_file, unread);
+                (end.bytes, end.value_files) = (end.bytes + len, end.value_files + 1);
             }
-            lost => {
-                copying::write(files, &to, &new_header)?;
-                *end = Some(from);
-                let why = lost.err().map_or_else(|| "it is cut short".to_owned(), |error| error.to_string());
-                let what = format!("the values in it are lost: {why}");
-                self.report.findings.push(Finding::damage(name.to_string(), None, what));
+            Err(error) => {
+                let what = format!("the value in it is lost: {error}");
+                mender.report.findings.push(Finding::damage(value_file, None, what));
             }
         }
-        Ok(())
     }
-
-    /// Says that zeros stand for what the disk does not give. Which values that costs shows where pointers lead.
-    fn tell_unread(&mut self, file: &str, bytes: u64) {
-        if bytes > 0 {
-            let what = format!("{bytes} bytes of it cannot be read, and are zeros in the new store");
-            self.report.findings.push(Finding::note(file, what));
-        }
-    }
-
-    /// Copies values in files of their own as they are. Where their directory is lost, it becomes an empty one.
-    fn directory(&mut self, state: &mut State, number: FileNumber) -> Result<()> {
-        let files = &*self.options.host.files;
-        let name = FileName::ValueDirectory(number).to_string();
-        copying::make_directory(files, &self.draft.join(&name))?;
-        let there = value_files_in(files, &self.survey.dir, number);
-        if let Err(error) = &there {
-            let what = format!("the values in it are lost: {}", in_words(error));
-            self.report.findings.push(Finding::damage(name.clone(), None, what));
-        }
-        let mut end = DirectoryEnd { number, bytes: 0, value_files: 0 };
-        for unit in there.unwrap_or_default() {
-            let value_file = FileName::ValueFile(number, unit).to_string();
-            let (path, to) = (self.survey.dir.join(&value_file), self.draft.join(&value_file));
-            let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
-            match opened {
-                Ok((len, file)) => {
-                    let unread = copying::copy_past_errors(files, (&[], &*file, 0..len), &to)?;
-                    self.tell_unread(&value_file, unread);
-                    (end.bytes, end.value_files) = (end.bytes + len, end.value_files + 1);
-                }
-                Err(error) => {
-                    let what = format!("the value in it is lost: {error}");
-                    self.report.findings.push(Finding::damage(value_file, None, what));
-                }
-            }
-        }
-        copying::sync_dir(files, &self.draft.join(&name))?;
-        state.values.insert(number, Some(end.bytes));
-        state.directories.insert(number, Some(end.value_files));
-        Ok(())
-    }
-
-    /// Copies a file of relocated values. What leads to its records is written anew where it is damaged; where all of that is lost, its
-    /// segments become empty ones.
-    fn relocated_values(&mut self, state: &mut State, number: FileNumber) -> Result<()> {
-        let files = &*self.options.host.files;
-        let name = FileName::Relocated(number);
-        let dir = &self.survey.dir;
-        let opened = RelocatedFile::open(files, dir, number).and_then(|file| {
-            file.carried().iter().try_for_each(|one| file.moves(one.segment, &mut |_| Ok(())))?;
-            Ok(file)
-        });
-        match (opened, open_damaged(files, dir, number)) {
-            (Ok(moved), _) => {
-                let (mut bytes, to) = (moved.file_bytes(), self.draft.join(name.to_string()));
-                let unread = copying::copy_past_errors(files, (&[], moved.file(), 0..bytes), &to)?;
-                if unread > 0 {
-                    // Zeros may stand in what leads to its records, too; that is known, or nearly.
-                    files.remove(&to).map_err(|error| Error::io("remove", &to, error))?;
-                    (bytes, _) = write_anew(&moved, files, self.draft)?;
-                }
-                self.tell_unread(&name.to_string(), unread);
-                state.relocated_files.insert(number, bytes);
-            }
-            (Err(error), Ok(damaged)) => {
-                let (bytes, lost) = write_anew(&damaged, files, self.draft)?;
-                state.relocated_files.insert(number, bytes);
-                let pages = match lost {
-                    0 => String::new(),
-                    lost => format!("; {lost} pages of its map are lost"),
-                };
-                let what = format!("what leads to its values is written anew: {}{pages}", in_words(&error));
-                self.report.findings.push(Finding::note(name.to_string(), what));
-                self.leave_out_what_is_not_carried(state, &damaged)?;
-            }
-            (Err(_), Err(error)) => {
-                let segments: Vec<FileNumber> = state.moved_in(number).collect();
-                segments.into_iter().try_for_each(|segment| self.empty_segment(state, segment))?;
-                let what = format!("the values in it are lost: {}", in_words(&error));
-                self.report.findings.push(Finding::damage(name.to_string(), None, what));
-            }
-        }
-        Ok(())
-    }
-
-    /// Segments of which all pages are lost become empty ones.
-    fn leave_out_what_is_not_carried(&mut self, state: &mut State, file: &RelocatedFile) -> Result<()> {
-        let is_carried =
-            |segment: &FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);
-        let listed: Vec<FileNumber> = state.moved_in(file.number()).collect();
-        for segment in listed.into_iter().filter(|segment| !is_carried(segment)) {
-            self.empty_segment(state, segment)?;
-            let what = format!("the values of segment {segment} are lost: no page of its map is whole");
-            let name = FileName::Relocated(file.number()).to_string();
-            self.report.findings.push(Finding::damage(name, None, what));
-        }
-        Ok(())
-    }
-
-    fn empty_segment(&self, state: &mut State, segment: FileNumber) -> Result<()> {
-        let header = header(segment);
-        let to = self.draft.join(FileName::Values(segment).to_string());
-        copying::write(&*self.options.host.files, &to, &header)?;
-        state.relocated.remove(&segment);
-        state.values.insert(segment, Some(header.len() as u64));
-        Ok(())
-    }
+    copying::sync_dir(files, &mender.draft.join(&name))?;
+    state.values.insert(number, Some(end.bytes));
+    state.directories.insert(number, Some(end.value_files));
+    Ok(())
 }
 
-// ---- what is lost -----------------------------------------------------------------------------------------
-
-/// Records of a part whose values are lost: they are left out, as records are that cannot be read.
-pub(super) struct LostValues<'a> {
-    values: &'a ValuesAtRest<'a>,
-    table: TableId,
-    /// Where the values are read.
-    dir: &'a Path,
-    ranges: Vec<LostRange>,
-    records: u64,
-    /// The key of the record before, and whether its value is lost.
-    before: Option<(Vec<u8>, bool)>,
-}
-
-/// Neighbouring keys whose values should be in one file.
-struct LostRange {
-    file: String,
-    offset: Option<u64>,
-    what: String,
-    after: Option<Vec<u8>>,
-    through: Vec<u8>,
-    records: u64,
-}
-
-impl<'a> LostValues<'a> {
-    pub(super) fn new(values: &'a ValuesAtRest<'a>, table: TableId, dir: &'a Path) -> LostValues<'a> {
-        LostValues { values, table, dir, ranges: Vec::new(), records: 0, before: None }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.records == 0
-    }
-
-    /// How many records there are.
-    pub(super) fn records(&self) -> u64 {
-        self.records
-    }
-
-    /// Whether some of the value of this record is lost. Records come in the order of their keys.
-    pub(super) fn is_lost(&mut self, record: &Record<'_>) -> bool {
-        let error = match record.kind.is_separated().then(|| Rope::decode(record.payload)) {
-            Some(Ok(rope)) => rope
-                .pointers()
-                .find_map(|pointer| self.values.piece((self.table, record.key), &pointer).err()),
-            _ => None,
-        };
-        if let Some(error) = &error {
-            self.note(record.key, error);
-        }
-        let is_same = self.before.as_ref().is_some_and(|(key, _)| key == record.key);
-        let was_lost = is_same && self.before.as_ref().is_some_and(|(_, lost)| *lost);
-        self.before = Some((record.key.to_vec(), was_lost || error.is_some()));
-        error.is_some()
-    }
-
-    fn note(&mut self, key: &[u8], error: &Error) {
-        self.records += 1;
-        let (file, offset, what) = match error.damage() {
-            Some(damage) => (name_in(self.dir, &damage.file), damage.offset, damage.what.clone()),
-            None => (String::new(), None, error.message().to_owned()),
-        };
-        let is_full = self.ranges.len() == LOST_RANGES_MAX;
-        let goes_on = self.before.as_ref().is_some_and(|(_, lost)| *lost);
-        match self.ranges.last_mut() {
-            Some(last) if is_full || goes_on && last.file == file => {
-                last.through = key.to_vec();
-                last.records += 1;
+/// Copies a file of relocated values. What leads to its records is written anew where it is damaged; where all of that is lost, its
+/// segments become empty ones.
+fn relocated_values(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> Result<()> {
+    let files = &*mender.options.host.files;
+    let name = FileName::Relocated(number);
+    let dir = &mender.survey.dir;
+    let opened = RelocatedFile::open(files, dir, number).and_then(|file| {
+        file.carried().iter().try_for_each(|one| file.moves(one.segment, &mut |_| Ok(())))?;
+        Ok(file)
+    });
+    match (opened, open_damaged(files, dir, number)) {
+        (Ok(moved), _) => {
+            let (mut bytes, to) = (moved.file_bytes(), mender.draft.join(name.to_string()));
+            let unread = copying::copy_past_errors(files, (&[], moved.file(), 0..bytes), &to)?;
+            if unread > 0 {
+                // Zeros may stand in what leads to its records, too; that is known, or nearly.
+                files.remove(&to).map_err(|error| Error::io("remove", &to, error))?;
+                (bytes, _) = write_anew(&moved, files, mender.draft)?;
             }
-            _ => {
-                let after = self.before.as_ref().map(|(before, _)| before.clone());
-                let after = after.filter(|after| after != key);
-                let through = key.to_vec();
-                self.ranges.push(LostRange { file, offset, what, after, through, records: 1 });
-            }
+            tell_unread(mender, &name.to_string(), unread);
+            state.relocated_files.insert(number, bytes);
         }
-    }
-
-    /// What is lost, stretch by range.
-    pub(super) fn findings(self, table: &str, codec: &KeyCodec) -> impl Iterator<Item = Finding> {
-        self.ranges.into_iter().map(move |range| {
-            let last = codec.show_line(&range.through);
-            let what = match range.records {
-                1 => format!("the value of key {last} of table `{table}` is lost: {}", range.what),
-                more => format!(
-                    "the values of {more} records up to key {last} of table `{table}` are lost: {}",
-                    range.what
-                ),
+        (Err(error), Ok(damaged)) => {
+            let (bytes, lost) = write_anew(&damaged, files, mender.draft)?;
+            state.relocated_files.insert(number, bytes);
+            let pages = match lost {
+                0 => String::new(),
+                lost => format!("; {lost} pages of its map are lost"),
             };
-            let span = KeySpan { after: range.after, through: Some(range.through), ..KeySpan::default() };
-            let loss = Loss { records: Some(range.records), ..Loss::of_span(table, codec, &span) };
-            Finding::damage(range.file, range.offset, what).costs(loss)
-        })
+            let what = format!("what leads to its values is written anew: {}{pages}", in_words(&error));
+            mender.report.findings.push(Finding::note(name.to_string(), what));
+            leave_out_what_is_not_carried(mender, state, &damaged)?;
+        }
+        (Err(_), Err(error)) => {
+            let segments: Vec<FileNumber> = state.moved_in(number).collect();
+            segments.into_iter().try_for_each(|segment| empty_segment(mender, state, segment))?;
+            let what = format!("the values in it are lost: {}", in_words(&error));
+            mender.report.findings.push(Finding::damage(name.to_string(), None, what));
+        }
     }
+    Ok(())
+}
+
+/// Segments of which all pages are lost become empty ones.
+fn leave_out_what_is_not_carried(
+    mender: &mut Mender<'_>,
+    state: &mut State,
+    file: &RelocatedFile,
+) -> Result<()> {
+    let is_carried =
+        |segment: &FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);
+    let listed: Vec<FileNumber> = state.moved_in(file.number()).collect();
+    for segment in listed.into_iter().filter(|segment| !is_carried(segment)) {
+        empty_segment(mender, state, segment)?;
+        let what = format!("the values of segment {segment} are lost: no page of its map is whole");
+        let name = FileName::Relocated(file.number()).to_string();
+        mender.report.findings.push(Finding::damage(name, None, what));
+    }
+    Ok(())
+}
+
+fn empty_segment(mender: &Mender<'_>, state: &mut State, segment: FileNumber) -> Result<()> {
+    let header = header(segment);
+    let to = mender.draft.join(FileName::Values(segment).to_string());
+    copying::write(&*mender.options.host.files, &to, &header)?;
+    state.relocated.remove(&segment);
+    state.values.insert(segment, Some(header.len() as u64));
+    Ok(())
 }

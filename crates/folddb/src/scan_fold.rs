@@ -1,27 +1,22 @@
-//! Scans spread over threads: the range is cut where pieces of parts begin, and each thread takes the next piece.
+//! Folds over scans on several threads (`parallel.rs`): the range is cut where pieces of parts begin.
 //!
-//! All pieces see the same snapshot. What is gathered of each is joined in the order of the keys, so the outcome does not depend
-//! on who was faster.
+//! All pieces see the same snapshot, and are joined in the order of the keys.
 
 use std::ops::{Bound, ControlFlow};
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
 
+use folddb_base::Result;
 use folddb_base::stream::Direction;
-use folddb_base::{Error, Result};
-use folddb_host::sync::{Mutex, thread};
 use folddb_rules::KeyOrder;
 use folddb_rules::codec::{Key, Value};
 
-use crate::scans::{BytesScan, LentRows, Scan, wrong_row};
+use crate::parallel::{END, Step, fold_pieces, pieces_for, told};
+use crate::scans::{BytesScan, LentRows};
 use crate::snapshot::Snapshot;
+use crate::typed_scan::{Scan, wrong_row};
 use folddb_engine::read::pinned;
 use folddb_engine::read::scan::ScanPlan;
 use folddb_engine::state::snapshots::HeldFor;
 use folddb_engine::values::head::Head;
-
-/// So many pieces for each thread: one that meets dear keys does not keep the others waiting.
-const PIECES_PER_THREAD: usize = 4;
 
 /// So many keys are looked at for each piece, to cut about evenly.
 const BOUNDARIES_PER_PIECE: usize = 32;
@@ -66,9 +61,9 @@ impl BytesScan {
         join: impl FnMut(A, A) -> A,
     ) -> Result<A> {
         let piece = |rows: &mut LentRows, sum: &mut A| {
-            Ok(rows.next_row()?.map_or(ControlFlow::Break(None), |(key, value)| told(step(sum, key, value))))
+            Ok(rows.next_row()?.map_or(END, |(key, value)| told(step(sum, key, value))))
         };
-        self.spread(threads, &start, &piece, join)
+        self.fold_parallel(threads, &start, &piece, join)
     }
 
     /// The same with the heads of the values instead of these: no separated value is read, but for what [`Head`] says.
@@ -86,66 +81,31 @@ impl BytesScan {
         join: impl FnMut(A, A) -> A,
     ) -> Result<A> {
         let piece = |rows: &mut LentRows, sum: &mut A| {
-            Ok(rows.next_head()?.map_or(ControlFlow::Break(None), |(key, head)| told(step(sum, key, &head))))
+            Ok(rows.next_head()?.map_or(END, |(key, head)| told(step(sum, key, &head))))
         };
-        self.with_heads().spread(threads, &start, &piece, join)
+        self.with_heads().fold_parallel(threads, &start, &piece, join)
     }
 
-    pub(crate) fn spread<A: Send>(
+    /// Folds the scan in pieces.
+    pub(crate) fn fold_parallel<A: Send>(
         self,
         threads: usize,
         start: &(impl Fn() -> A + Sync),
         step: &(impl Fn(&mut LentRows, &mut A) -> Result<Step> + Sync),
         join: impl FnMut(A, A) -> A,
     ) -> Result<A> {
-        if self.limit != usize::MAX {
-            return Err(Error::invalid("a scan with a limit cannot be folded in pieces"));
-        }
-        let pieces = self.split(pieces_for(threads))?;
+        let stop = self.stop.clone();
+        let count = pieces_for(threads, "scan", self.limit)?;
+        let step = |rows: &mut LentRows, sum: &mut A| stop.check().and_then(|()| step(rows, sum));
         fold_pieces(
-            &pieces,
+            &self.split(count)?,
             threads,
             start,
-            &|piece, start, is_over| fold_piece(piece, start, step, is_over),
+            &|piece: &BytesScan| piece.clone().rows(),
+            &step,
             join,
         )
     }
-}
-
-/// Into how many pieces work is cut for so many threads.
-pub(crate) fn pieces_for(threads: usize) -> usize {
-    threads.max(1) * PIECES_PER_THREAD
-}
-
-/// Folds each piece on one of `threads` threads, and joins what they come to in the order of the pieces. `fold` is told by a flag
-/// that all work is over, and tells it so.
-pub(crate) fn fold_pieces<P: Sync, A: Send>(
-    pieces: &[P],
-    threads: usize,
-    start: &(impl Fn() -> A + Sync),
-    fold: &(impl Fn(&P, A, &AtomicBool) -> Result<A> + Sync),
-    mut join: impl FnMut(A, A) -> A,
-) -> Result<A> {
-    let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let gathered: Vec<Mutex<Option<Result<A>>>> = pieces.iter().map(|_| Mutex::new(None)).collect();
-    let work = || {
-        while !is_over.load(Relaxed) {
-            let number = next.fetch_add(1, Relaxed);
-            let Some(piece) = pieces.get(number) else { return };
-            let folded = fold(piece, start(), &is_over);
-            is_over.fetch_or(folded.is_err(), Relaxed);
-            *gathered[number].lock() = Some(folded);
-        }
-    };
-    thread::scope(|scope| {
-        (1..threads.max(1).min(pieces.len())).for_each(|_| {
-            scope.spawn(work);
-        });
-        work();
-    });
-    let mut all = gathered.iter().filter_map(|piece| piece.lock().take());
-    let first = all.next().unwrap_or_else(|| Ok(start()))?;
-    all.try_fold(first, |sum, piece| Ok(join(sum, piece?)))
 }
 
 impl<K: Key, V: Value> Scan<K, V> {
@@ -166,10 +126,10 @@ impl<K: Key, V: Value> Scan<K, V> {
         let table = self.bytes.table.name.clone();
         let wrong = |cause| wrong_row(&table, &cause);
         let piece = |rows: &mut LentRows, sum: &mut A| {
-            let Some((key, value)) = rows.next_row()? else { return Ok(ControlFlow::Break(None)) };
+            let Some((key, value)) = rows.next_row()? else { return Ok(END) };
             Ok(told(step(sum, K::decode(key).map_err(wrong)?, V::decode(value).map_err(wrong)?)))
         };
-        self.bytes.spread(threads, &start, &piece, join)
+        self.bytes.fold_parallel(threads, &start, &piece, join)
     }
 
     /// The same of the keys alone: no separated value is read.
@@ -189,10 +149,10 @@ impl<K: Key, V: Value> Scan<K, V> {
         let table = self.bytes.table.name.clone();
         let wrong = |cause| wrong_row(&table, &cause);
         let piece = |rows: &mut LentRows, sum: &mut A| {
-            let Some((key, _)) = rows.next_row()? else { return Ok(ControlFlow::Break(None)) };
+            let Some((key, _)) = rows.next_row()? else { return Ok(END) };
             Ok(told(step(sum, K::decode(key).map_err(wrong)?)))
         };
-        self.bytes.keys_only().spread(threads, &start, &piece, join)
+        self.bytes.keys_only().fold_parallel(threads, &start, &piece, join)
     }
 
     /// The same of keys and the heads of their values: no separated value is read.
@@ -212,49 +172,11 @@ impl<K: Key, V: Value> Scan<K, V> {
         let table = self.bytes.table.name.clone();
         let wrong = |cause| wrong_row(&table, &cause);
         let piece = |rows: &mut LentRows, sum: &mut A| {
-            let Some((key, head)) = rows.next_head()? else { return Ok(ControlFlow::Break(None)) };
+            let Some((key, head)) = rows.next_head()? else { return Ok(END) };
             Ok(told(step(sum, K::decode(key).map_err(wrong)?, &head)))
         };
-        self.bytes.with_heads().spread(threads, &start, &piece, join)
+        self.bytes.with_heads().fold_parallel(threads, &start, &piece, join)
     }
-}
-
-/// What a step says: go on; or that the piece is at its end (none), or that all work is over.
-pub(crate) type Step = ControlFlow<Option<Over>>;
-
-/// Nothing more is wanted of any piece.
-pub(crate) struct Over;
-
-/// The step took a row, and there may be more.
-pub(crate) const GO_ON: Step = ControlFlow::Continue(());
-
-/// The piece has no more rows.
-pub(crate) const END: Step = ControlFlow::Break(None);
-
-fn told(flow: ControlFlow<()>) -> Step {
-    match flow {
-        ControlFlow::Continue(()) => ControlFlow::Continue(()),
-        ControlFlow::Break(()) => ControlFlow::Break(Some(Over)),
-    }
-}
-
-/// Folds one piece; ends early where another has ended the work.
-fn fold_piece<A>(
-    piece: &BytesScan,
-    start: A,
-    step: &impl Fn(&mut LentRows, &mut A) -> Result<Step>,
-    is_over: &AtomicBool,
-) -> Result<A> {
-    let mut gathered = start;
-    let mut rows = piece.clone().rows()?;
-    while !is_over.load(Relaxed) {
-        piece.stop.check()?;
-        if let ControlFlow::Break(over) = step(&mut rows, &mut gathered)? {
-            is_over.fetch_or(over.is_some(), Relaxed);
-            break;
-        }
-    }
-    Ok(gathered)
 }
 
 impl BytesScan {

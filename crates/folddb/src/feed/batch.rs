@@ -1,7 +1,7 @@
 //! Frames of the log as batches of a feed: which ops are told, of which tables, with the separated values.
 //!
 //! What tables there are and where values lie is told by who reads the log: the open store (`feed.rs`), or the manifest that
-//! another process writes (`secondary_feed.rs`).
+//! another process writes (`feed/secondary.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
 use folddb_manifest::TableNote;
 use folddb_rules::table_rules::{TableKind, TableRules};
 
-use crate::feed_event::{FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedTable};
+use crate::feed::event::{FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedTable};
 use folddb_engine::state::counters::Counter;
 use folddb_engine::values::hashed_record::is_long;
 use folddb_value_log::{SegmentMap, ValueFiles};

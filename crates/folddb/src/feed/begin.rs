@@ -1,0 +1,98 @@
+//! A feed begins: with the rows of the present, from now on, or behind what was acknowledged.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use folddb_base::Result;
+use folddb_manifest::{Change, FeedPhase, FeedState};
+
+use crate::bytes_table::BytesTable;
+use crate::feed::event::{FeedOptions, FeedPosition};
+use crate::feed::place::{NOWHERE, check_same, place_of};
+use crate::feed::reader::{self, Feed, Stage};
+use crate::feed::rows::Rows;
+use crate::snapshot::Snapshot;
+use folddb_engine::edit::feeds;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::log_sync;
+
+/// The budget of a feed that is made without one.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// Opens a feed that nobody else reads, and makes it where there is none.
+pub(crate) fn open(engine: &Arc<Engine>, name: &str, options: FeedOptions) -> Result<Feed> {
+    let state = engine.manifest.lock().state().feeds.get(name).cloned();
+    let begun = engine.feeds.begun(name);
+    let place = FeedPosition { begun, ..state.as_ref().map_or(NOWHERE, place_of) };
+    let mut feed = Feed {
+        engine: Arc::clone(engine),
+        name: name.to_owned(),
+        bytes_max: state.as_ref().map_or(BYTES_MAX, |state| state.bytes_max),
+        options,
+        stage: Stage::Lost,
+        place,
+        handed: place,
+        acknowledged: place,
+        owes: false,
+        tables: BTreeMap::new(),
+        notes: VecDeque::new(),
+        notes_as_of: 0,
+    };
+    let given = feed.options.bytes_max.unwrap_or(feed.bytes_max);
+    let Some(state) = state else {
+        feed.bytes_max = given;
+        let from_now = feed.options.from_now;
+        begin_at(&mut feed, from_now)?;
+        return Ok(feed);
+    };
+    check_same(name, &feed.options, &state)?;
+    if given != feed.bytes_max {
+        set_bytes_max(&mut feed, given)?;
+    }
+    match state.phase {
+        FeedPhase::Lost(_) => {}
+        FeedPhase::Rows => begin_at(&mut feed, false)?,
+        FeedPhase::Changes => reader::go_on(&mut feed),
+    }
+    Ok(feed)
+}
+
+/// Gives the feed another budget, durably.
+fn set_bytes_max(feed: &mut Feed, bytes_max: u64) -> Result<()> {
+    let engine = Arc::clone(&feed.engine);
+    let mut manifest = engine.manifest.lock();
+    let Some(state) = manifest.state().feeds.get(&feed.name).cloned() else { return Ok(()) };
+    let changed = FeedState { bytes_max, ..state }; // as it stands now: it may have been lost meanwhile
+    feeds::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed: changed }])?;
+    feed.bytes_max = bytes_max;
+    Ok(())
+}
+
+/// The feed begins at the present: with its rows, or behind them.
+pub(crate) fn begin_at(feed: &mut Feed, from_now: bool) -> Result<()> {
+    let engine = Arc::clone(&feed.engine);
+    let mut manifest = engine.manifest.lock();
+    engine.check_open()?;
+    engine.health.check_writable(true)?;
+    let (snapshot, lsn) = Snapshot::take_with_lsn(&engine)?;
+    log_sync::sync_to(&engine, lsn)?; // a power cut must not take back what the rows show
+    let phase = if from_now { FeedPhase::Changes } else { FeedPhase::Rows };
+    let note = manifest.state().feeds.last_note();
+    let (seq, is_settled) = (snapshot.seq(), from_now);
+    let place = FeedPosition { seq, lsn, note, is_settled, begun: 0 };
+    let begun = reader::state_at(feed, place, phase, feeds::values_from(&engine, manifest.state(), lsn));
+    feeds::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed: begun }])?;
+    feed.place = FeedPosition { begun: engine.feeds.begin(&feed.name), ..place };
+    let catalog = engine.catalog();
+    let wanted = catalog.own().filter(|core| reader::tells_of(feed, &core.name)).cloned();
+    let durability = engine.options.durability;
+    let tables = wanted.map(|core| BytesTable { engine: Arc::clone(&engine), core, durability }).collect();
+    drop(manifest);
+    feeds::let_go_of_history(&engine); // what it held before
+    (feed.acknowledged, feed.owes) = (feed.place, false);
+    reader::go_on(feed);
+    if !from_now {
+        feed.stage = Stage::Rows(Box::new(Rows { snapshot, has_begun: false, tables, current: None }));
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! Hands out the rows.
+
+use folddb_base::Result;
+
+use crate::feed::event::FeedEvent;
+use crate::feed::reader::{self, Feed, Stage};
+
+/// The next row, or what stands around them.
+pub(crate) fn poll_rows(feed: &mut Feed) -> Result<Option<FeedEvent>> {
+    let Stage::Rows(rows) = &mut feed.stage else { return Ok(None) };
+    if !rows.has_begun {
+        rows.has_begun = true;
+        let (seq, unix_millis) = (rows.snapshot.seq(), rows.snapshot.unix_millis());
+        return reader::hand_out(feed, FeedEvent::Begin { seq, unix_millis });
+    }
+    loop {
+        match rows.next(&feed.engine, &feed.options.prefix)? {
+            Some(event) => return reader::hand_out(feed, event),
+            None if rows.tables.is_empty() => break,
+            None => {
+                let Some(begun) = rows.next_table(&feed.options.prefix)? else { continue };
+                return reader::hand_out(feed, FeedEvent::TableCreated(begun));
+            }
+        }
+    }
+    reader::go_on(feed);
+    feed.place.is_settled = true;
+    reader::hand_out(feed, FeedEvent::RowsEnd)
+}

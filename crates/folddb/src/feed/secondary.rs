@@ -1,0 +1,216 @@
+//! A feed that is read beside the process that writes: batch by batch, as that process hands them
+//! to the kernel.
+//!
+//! ```text
+//!   manifest   where the feed stands, which tables and files there are    looked at again and again
+//!   log        | seg | seg | seg ..waits where no frame is whole yet      read from where the feed stands
+//! ```
+//!
+//! No lock is taken, no store is opened and nothing is written: what the feed holds in the writer
+//! (`feeds.rs`) is what makes this safe. The log from where it stands, and the values that this
+//! leads to, stay until the feed is acknowledged, dropped or lost; so whatever the writer flushes,
+//! merges, rolls or removes meanwhile, the reader finds each batch, or learns from the manifest
+//! that the feed is lost.
+//!
+//! **What it sees** is what durability `Process` promises: a batch once its frame is with the
+//! kernel, whole, in the order of commits, whether or not it is synced. One that was committed as
+//! `Buffered` shows when it is handed on, some 10 ms later. So, unlike by [`Feed`](crate::Feed), a
+//! consumer may learn of what a power cut then takes back. It cannot wait for what is durable: the
+//! log says that of a frame with a later one only, and in a store that syncs nothing it never does.
+//!
+//! **What it cannot do** is acknowledge, which is an edit of the manifest, and whose that is the
+//! lock says. What was read is given again after a restart, until a process that has the store open
+//! for writing acknowledges it ([`Feed::skip_to`](crate::Feed::skip_to)).
+//!
+//! **No hole is passed over.** Frames follow each other by their LSNs, from the place where the feed
+//! stands, and inside a file by their seqs. After the writer's crash recovery writes the end of the log anew,
+//! elsewhere (`folddb_journal::kept`): then this begins again where the feed stands and passes
+//! over the batches that it has given. Each of these must be the one that was: what this has given
+//! was with the kernel, so a crash of the writer alone takes none of it, and where others have come
+//! in its place, the files were put back to what they were before. The same where the feed has moved
+//! on past here: that was acknowledged, and has no batch that was not given.
+//!
+//! **No damage is waited for.** Where no whole frame stands, what the manifest vouches for is held
+//! against that place at each look, and what frames further on vouch for now and then, since that is
+//! a search: what was durable there and is not whole is an error that names the file.
+
+mod frame;
+mod manifest;
+mod reader;
+mod standing;
+mod follow;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::{Error, Result};
+use folddb_host::sync::thread;
+use folddb_journal::follow::Follower;
+use folddb_manifest::FeedPhase;
+
+use crate::feed::batch::note_event;
+use crate::feed::event::{FeedEvent, FeedOptions, FeedPosition};
+use crate::feed::place::{check_same, place_of};
+use crate::feed::secondary::manifest::SeenManifest;
+use crate::store::Store;
+use folddb_engine::edit::log_archive::check_feed_is_no_log;
+use folddb_engine::options::Options;
+use folddb_engine::recovery::format::check_format;
+use folddb_engine::state::counters::Counter;
+
+pub use reader::SecondaryFeed;
+
+/// A reader that has caught up looks for what is new after so long, then after twice as long each
+/// time, up to so long.
+const LOOK_AFTER: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
+
+impl Store {
+    /// Opens a feed for reading beside the process that writes the store in `dir`, if there is one:
+    /// without its lock, without opening the store, and while batches come. The feed is there
+    /// already, with all its rows acknowledged, so that the writer keeps the log for it: make it by
+    /// [`Store::feed`], in the writer or while nobody writes. What it gives, and when, see the top
+    /// of [`SecondaryFeed`].
+    ///
+    /// It gives changes from where the feed stands, or from `from` on: what a reader in this
+    /// process has given before it.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] where there is no such feed, or it tells of something else or
+    /// has not given all its rows; [`crate::ErrorKind::FeedLost`]; damage; a failed read.
+    pub fn secondary_feed(
+        dir: impl AsRef<Path>,
+        name: &str,
+        told: FeedOptions,
+        from: Option<FeedPosition>,
+        options: &Options,
+    ) -> Result<SecondaryFeed> {
+        check_feed_is_no_log(name)?;
+        let dir = dir.as_ref();
+        check_format(dir, options)?;
+        let manifest = manifest::again(|| SeenManifest::read(&options.host, dir, None))?;
+        let Some(state) = manifest.state.feeds.get(name).cloned() else {
+            return Err(Error::invalid(format!("the store has no feed `{name}`")).advise(MAKE_IT));
+        };
+        check_same(name, &told, &state)?;
+        let from = from.filter(|from| from.is_settled);
+        if state.phase == FeedPhase::Rows && from.is_none() {
+            let why = format!("feed `{name}` begins with rows, which nobody has acknowledged yet");
+            return Err(Error::invalid(why).advise(MAKE_IT));
+        }
+        let place = FeedPosition { is_settled: true, ..from.unwrap_or(place_of(&state)) };
+        let mut feed = SecondaryFeed {
+            follower: Follower::at(&options.host, dir, state.lsn),
+            host: options.host.clone(),
+            dir: dir.to_owned(),
+            name: name.to_owned(),
+            options: FeedOptions { bytes_max: None, from_now: false, ..told },
+            value_files_max: options.value_files_max(),
+            manifest,
+            files: Vec::new(),
+            values: None,
+            value_reads: Counter::default(),
+            followed_seq: state.seq,
+            place,
+            given: VecDeque::new(),
+            given_after: place.seq,
+            unacknowledged_bytes: 0,
+            next: None,
+            tables: BTreeMap::new(),
+            notes: VecDeque::new(),
+            is_in_doubt: false,
+            wait: (0, 0),
+        };
+        standing::take_state(&mut feed)?;
+        Ok(feed)
+    }
+}
+
+const MAKE_IT: &str = "make it where the store is open for writing, and acknowledge its rows: by Store::feed, by \
+                       folddb watch while nobody writes, or by watch in the shell that writes";
+
+impl SecondaryFeed {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The place after the event that was handed out last, for
+    /// [`Feed::skip_to`](crate::Feed::skip_to). Only places of one reader are compared.
+    pub fn position(&self) -> FeedPosition {
+        self.place
+    }
+
+    /// What it tells of.
+    pub fn told(&self) -> FeedOptions {
+        self.options.clone()
+    }
+
+    /// Bytes of the batches that were met and are not acknowledged: the log that the writer holds
+    /// for them is not much longer.
+    pub fn unacknowledged_bytes(&self) -> u64 {
+        self.unacknowledged_bytes
+    }
+
+    /// The next event; waits for one at most so long.
+    ///
+    /// # Errors
+    /// As [`SecondaryFeed::poll`].
+    pub fn next(&mut self, timeout: Duration) -> Result<Option<FeedEvent>> {
+        let clock = Arc::clone(&self.host.clock);
+        let (since, (mut pause, longest)) = (clock.monotonic(), LOOK_AFTER);
+        loop {
+            if let Some(event) = self.poll()? {
+                return Ok(Some(event));
+            }
+            let left = timeout.saturating_sub(clock.monotonic().saturating_sub(since));
+            if left.is_zero() {
+                return Ok(None);
+            }
+            thread::sleep(pause.min(left));
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    /// The next event, if there is one by now: tables that come and go, and batches.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::FeedLost`] where the feed has lost its place, or the log does not go on where
+    /// this reader stands; [`crate::ErrorKind::Locked`] where another reader has acknowledged what this
+    /// one has not given yet; damage that is there each time that it is looked at; a failed read.
+    /// The next call comes to the same again.
+    pub fn poll(&mut self) -> Result<Option<FeedEvent>> {
+        manifest::again(|| self.poll_once().inspect_err(|_| self.is_in_doubt = true))
+    }
+
+    fn poll_once(&mut self) -> Result<Option<FeedEvent>> {
+        if std::mem::take(&mut self.is_in_doubt) {
+            standing::begin_again(self)?;
+        }
+        loop {
+            if self.next.is_none() {
+                follow::read_next(self)?;
+            }
+            while self.has_note_due() {
+                let Some(note) = self.notes.pop_front() else { break };
+                self.place.note = note.note;
+                if let Some(event) = note_event(&note, &self.options, &mut self.tables) {
+                    return Ok(Some(event));
+                }
+            }
+            let Some((batch, end)) = self.next.take() else { return Ok(None) };
+            self.unacknowledged_bytes += end.bytes;
+            (self.place.seq, self.place.lsn) = (batch.last_seq, end.lsn);
+            self.given.push_back((batch.last_seq, end.mark));
+            if !batch.ops.is_empty() {
+                return Ok(Some(FeedEvent::Batch(batch)));
+            }
+        }
+    }
+
+    fn has_note_due(&self) -> bool {
+        let next_seq = self.next.as_ref().map_or(self.place.seq + 1, |(batch, _)| batch.first_seq);
+        self.notes.front().is_some_and(|note| note.seq < next_seq)
+    }
+}

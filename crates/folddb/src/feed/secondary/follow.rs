@@ -1,0 +1,189 @@
+//! Follows the log: the next batch, what was given before, and what is waited for.
+
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, Result};
+use folddb_journal::follow::Written;
+use folddb_layout::frame;
+use folddb_run::Shared;
+
+use crate::feed::batch::Reading;
+use crate::feed::event::FeedBatch;
+use crate::feed::secondary::frame::ReadFrame;
+use crate::feed::secondary::reader::{BEGIN_ANEW, CACHE_BYTES, End, SecondaryFeed};
+use crate::feed::secondary::standing::Look;
+use crate::feed::secondary::{manifest, standing};
+use folddb_engine::edit::feeds::history_in;
+use folddb_engine::recovery::secondary::is_known;
+use folddb_engine::state::value_state::value_files;
+
+/// After so many looks at a place without a whole frame, and then each time after twice as many,
+/// what lies beyond it is searched.
+const SEARCH_AFTER: u32 = 16;
+
+/// Reads on to the next batch that was not handed out, if there is one.
+pub(crate) fn read_next(feed: &mut SecondaryFeed) -> Result<()> {
+    while feed.next.is_none() {
+        let files = &feed.files;
+        let file_at = |lsn| files.iter().find(|file| file.covers(lsn)).copied();
+        let (frame, has_file) = match feed.follower.next_written(&file_at)? {
+            Written::Batch(batch) => (Some(ReadFrame::of(&batch)), true),
+            Written::NotYet => (None, true),
+            Written::NoFile => (None, false),
+        };
+        let goes_on = match frame {
+            Some(frame) => take(feed, &frame).map(|()| true)?,
+            None if has_file => standing::look(feed, false)? != Look::Same || keep_waiting(feed)?,
+            None => find_files(feed)?,
+        };
+        if !goes_on {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Nothing whole stands where the follower does, and the manifest is the same: waits for the
+/// writer, and so returns false; fails where what stood there was durable.
+fn keep_waiting(feed: &mut SecondaryFeed) -> Result<bool> {
+    let lsn = feed.follower.lsn();
+    let looks = if feed.wait.0 == lsn { feed.wait.1.saturating_add(1) } else { 1 };
+    feed.wait = (lsn, looks);
+    let is_damaged = looks == u32::MAX; // it was when it was searched before
+    let is_searched = is_damaged || looks >= SEARCH_AFTER && looks.is_power_of_two();
+    let files = match is_searched {
+        true => Some(history_in(&feed.host, &feed.dir, &feed.manifest.state)?),
+        false => None,
+    };
+    let waits = feed.follower.check_wait(feed.manifest.durable_lsn(), files.as_deref());
+    // What is wrong is looked for again each time, until it has passed.
+    match waits {
+        Err(error) => {
+            feed.wait.1 = u32::MAX;
+            return Err(error);
+        }
+        Ok(()) if is_damaged => feed.wait.1 = SEARCH_AFTER,
+        Ok(()) => {}
+    }
+    Ok(false)
+}
+
+/// Takes a batch that the follower has gone past.
+fn take(feed: &mut SecondaryFeed, frame: &ReadFrame) -> Result<()> {
+    // What it speaks of stood in the manifest before it was written, and so does it in the
+    // manifest as it is now.
+    let is_known = is_known(&frame.payload, &feed.manifest.state);
+    if standing::look(feed, !is_known)? == Look::Elsewhere {
+        return Ok(());
+    }
+    let state = &feed.manifest.state;
+    if frame::records(&frame.payload).flatten().any(|record| record.table.0 >= state.next_table_id) {
+        return Err(Error::lacking(format!("a batch at seq {} is of an unknown table", frame.first_seq)));
+    }
+    let (last_seq, mark) = (frame.last_seq(), frame.mark());
+    if !goes_on_with(feed, frame) {
+        let dir = feed.dir.display();
+        let (from, to) = (feed.followed_seq, frame.first_seq);
+        return Err(Error::lacking(format!("the log in {dir} goes from seq {from} to seq {to}")));
+    }
+    feed.followed_seq = last_seq;
+    if frame.first_seq <= feed.place.seq {
+        return pass_over(feed, frame, mark);
+    }
+    let batch = batch(feed, frame)?;
+    feed.next = Some((batch, End { lsn: frame.end_lsn, bytes: frame.payload.len() as u64, mark }));
+    Ok(())
+}
+
+/// Whether a batch may come next. Inside a file seqs have no gap. Where one begins, they may: what a
+/// power cut took from the end of a log took its seqs with it, and an opening that has told times of
+/// these gives them to nobody else.
+fn goes_on_with(feed: &SecondaryFeed, frame: &ReadFrame) -> bool {
+    let begins_a_file = feed.files.iter().any(|file| file.first_lsn == frame.lsn);
+    match begins_a_file {
+        true => frame.first_seq > feed.followed_seq,
+        false => frame.first_seq == feed.followed_seq + 1,
+    }
+}
+
+/// Goes past a batch that was given before; fails where it is not the one that was.
+fn pass_over(feed: &mut SecondaryFeed, frame: &ReadFrame, mark: u64) -> Result<()> {
+    let last_seq = frame.last_seq();
+    let given = feed.given.binary_search_by_key(&last_seq, |(seq, _)| *seq);
+    let is_another = match given {
+        Ok(at) => feed.given[at].1 != mark,
+        Err(_) => last_seq > feed.given_after,
+    };
+    if is_another {
+        let seq = feed.place.seq;
+        let why = format!("feed `{}` has given other batches up to seq {seq} than there are now", feed.name);
+        return Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW));
+    }
+    if last_seq == feed.place.seq {
+        feed.place.lsn = frame.end_lsn; // it may have been written anew since
+    }
+    Ok(())
+}
+
+pub(crate) fn batch(feed: &mut SecondaryFeed, frame: &ReadFrame) -> Result<FeedBatch> {
+    let state = Arc::clone(&feed.manifest.state);
+    let values = feed.values.get_or_insert_with(|| {
+        let cache = Shared::new(CACHE_BYTES, feed.value_files_max);
+        let how = (feed.value_files_max, false);
+        value_files(&feed.dir, Arc::clone(&feed.host.files), cache, &state, how)
+    });
+    let mut reading = Reading {
+        options: &feed.options,
+        tables: &mut feed.tables,
+        living: &|id| manifest::living(&state, id),
+        notes: &feed.notes,
+        segment_map: values.present(),
+        values,
+        value_reads: &feed.value_reads,
+    };
+    reading.batch(&frame.followed())
+}
+
+/// Looks which file has the history where the follower stands; false where the log has not come
+/// to that yet.
+fn find_files(feed: &mut SecondaryFeed) -> Result<bool> {
+    let lsn = feed.follower.lsn();
+    let mut goes_on_at = lsn;
+    for _ in 0..2 {
+        if standing::look(feed, false)? != Look::Same {
+            return Ok(true);
+        }
+        feed.files = history_in(&feed.host, &feed.dir, &feed.manifest.state)?;
+        if feed.files.iter().any(|file| file.covers(lsn)) {
+            return Ok(true);
+        }
+        let beyond = feed.files.iter().map(|file| file.first_lsn).filter(|first| *first > lsn).min();
+        goes_on_at = beyond.unwrap_or(feed.manifest.state.log_start_lsn);
+        if goes_on_at <= lsn {
+            return check_no_file(feed);
+        }
+        // What is there may be newer than what is known; the feed may stand elsewhere by now.
+        if standing::look(feed, true)? != Look::Same {
+            return Ok(true);
+        }
+    }
+    let dir = feed.dir.display();
+    let why = format!(
+        "feed `{}` stands at LSN {lsn}, and the log in {dir} has nothing before LSN {goes_on_at}",
+        feed.name
+    );
+    Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW))
+}
+
+/// No file has the history where the follower stands: waits for one, and so returns false; fails
+/// where there was one.
+fn check_no_file(feed: &SecondaryFeed) -> Result<bool> {
+    let (lsn, durable_lsn) = (feed.follower.lsn(), feed.manifest.durable_lsn());
+    let why = match feed.follower.owes_next() {
+        true => "the segment before it was left for one, which was durable before that".to_owned(),
+        false if lsn < durable_lsn => format!("but was durable up to LSN {durable_lsn}"),
+        false => return Ok(false),
+    };
+    let dir = feed.dir.display();
+    Err(Error::lacking(format!("the log in {dir} has no segment with a whole header at LSN {lsn}: {why}")))
+}

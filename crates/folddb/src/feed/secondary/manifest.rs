@@ -1,0 +1,75 @@
+//! The manifest, as it was seen last, while another process writes it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use folddb_base::{ErrorKind, FileNumber, Lsn, Result, TableId};
+use folddb_host::Host;
+use folddb_host::sync::thread;
+use folddb_layout::file_name::FileName;
+use folddb_manifest::State;
+use folddb_rules::table_rules::TableRules;
+
+use folddb_engine::recovery::replay::replay_from;
+use folddb_engine::recovery::secondary::{ATTEMPTS_MAX, PAUSE, may_pass};
+
+/// The manifest, as it was seen last.
+pub(crate) struct SeenManifest {
+    pub(crate) state: Arc<State>,
+    pub(crate) number: FileNumber,
+    pub(crate) edits: u64,
+    /// With this length it is the same still; none where it is to be read again in any case.
+    pub(crate) len_bytes: Option<u64>,
+}
+
+impl SeenManifest {
+    /// Reads it; `before` is a file and how long it was before.
+    pub(crate) fn read(
+        host: &Host,
+        dir: &Path,
+        before: Option<(FileNumber, Option<u64>)>,
+    ) -> Result<SeenManifest> {
+        let loaded = folddb_manifest::load(host, dir)?;
+        let is_whole = |number: FileNumber| number == loaded.number && loaded.cut_bytes == 0;
+        let len_bytes = before.and_then(|(number, len)| len.filter(|_| is_whole(number)));
+        let (number, edits, state) = (loaded.number, loaded.edits, Arc::new(loaded.state));
+        Ok(SeenManifest { state, number, edits, len_bytes })
+    }
+
+    /// Up to where it says that the log is durable.
+    pub(crate) fn durable_lsn(&self) -> Lsn {
+        replay_from(&self.state, self.edits).durable_lsn
+    }
+
+    /// How long its file is now; none where it has gone.
+    pub(crate) fn length(&self, host: &Host, dir: &Path) -> Option<u64> {
+        host.files.len_bytes(&dir.join(FileName::Manifest(self.number).to_string())).ok()
+    }
+}
+
+/// The name and the rules of a table of the user's.
+pub(crate) fn living(state: &State, id: TableId) -> Option<(String, String)> {
+    let table = state.tables.get(&id)?;
+    match TableRules::from_text(&table.rules_text) {
+        Ok(rules) if rules.index_of.is_some() => None,
+        Ok(rules) => Some((table.name.clone(), rules.to_text())),
+        Err(_) => Some((table.name.clone(), table.rules_text.clone())),
+    }
+}
+
+/// Does something that the writer may disturb by what it does meanwhile, a few times if need be.
+pub(crate) fn again<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
+    let mut attempt = 1;
+    loop {
+        match work() {
+            Err(error)
+                if attempt < ATTEMPTS_MAX
+                    && (may_pass(&error) || error.kind() == ErrorKind::StoreNotFound) =>
+            {
+                thread::sleep(PAUSE * attempt as u32);
+                attempt += 1;
+            }
+            worked => return worked,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Where the feed stands by the manifest, which is looked at again and again.
+
+use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
+use folddb_journal::follow::Follower;
+use folddb_manifest::{ArchivedLog, FeedState};
+
+use crate::feed::secondary::manifest::SeenManifest;
+use crate::feed::secondary::reader::{BEGIN_ANEW, SecondaryFeed};
+use folddb_engine::edit::feeds::lost_error;
+
+/// What a look at the manifest has shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    Same,
+    Changed,
+    /// The follower stands where the feed does now: the end of the log was written anew, or the
+    /// feed has moved on.
+    Elsewhere,
+}
+
+/// Reads the manifest where it has changed, or where that is forced.
+pub(crate) fn look(feed: &mut SecondaryFeed, is_forced: bool) -> Result<Look> {
+    let before = feed.manifest.length(&feed.host, &feed.dir);
+    if !is_forced && before.is_some() && before == feed.manifest.len_bytes {
+        return Ok(Look::Same);
+    }
+    let seen = SeenManifest::read(&feed.host, &feed.dir, Some((feed.manifest.number, before)))?;
+    let known = std::mem::replace(&mut feed.manifest, seen);
+    let now = &feed.manifest;
+    if (now.number, now.edits) == (known.number, known.edits) {
+        return Ok(Look::Same);
+    }
+    let is_new = |kept: &ArchivedLog| !known.state.feeds.kept().contains(kept);
+    let is_rewritten = now.state.feeds.kept().iter().any(is_new);
+    if now.state.store_id != known.state.store_id {
+        let why = format!("there is another store in {} now", feed.dir.display());
+        return Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW));
+    }
+    let stands = take_state(feed)?;
+    // A feed that has nothing to tell moves on over places that have no batches, and lets their
+    // files go.
+    if is_rewritten || stands.lsn > feed.follower.lsn() {
+        go_to(feed, &stands);
+        return Ok(Look::Elsewhere);
+    }
+    Ok(Look::Changed)
+}
+
+/// Takes over what the manifest says of the feed, and of tables; where the feed stands.
+pub(crate) fn take_state(feed: &mut SecondaryFeed) -> Result<FeedState> {
+    let feeds = &feed.manifest.state.feeds;
+    let stands = feeds.get(&feed.name);
+    let Some(stands) = stands.filter(|feed| feed.holds()).cloned() else {
+        return Err(lost_error(&feed.name, stands).advise(BEGIN_ANEW));
+    };
+    if stands.seq > feed.place.seq || stands.note > feed.place.note {
+        let why = format!(
+            "feed `{}` was read by somebody else, who has acknowledged it up to seq {}, and this reader is at {}",
+            feed.name, stands.seq, feed.place.seq
+        );
+        return Err(Error::new(ErrorKind::Locked, why).advise("read it once, or by two names"));
+    }
+    if stands.seq == feed.place.seq {
+        feed.unacknowledged_bytes = 0;
+        feed.place.lsn = stands.lsn; // that of a place from before may have been written anew since
+    }
+    let acknowledged = feed.given.partition_point(|(seq, _)| *seq <= stands.seq);
+    feed.given.drain(..acknowledged);
+    feed.given_after = feed.given_after.max(stands.seq);
+    feed.notes = feeds.notes_after(feed.place.note).cloned().collect();
+    feed.values = None;
+    Ok(stands)
+}
+
+/// Follows from where the feed stands, which stays a place in the log whatever is written anew
+/// behind it.
+fn go_to(feed: &mut SecondaryFeed, stands: &FeedState) {
+    follow_from(feed, stands.lsn, stands.seq);
+}
+
+fn follow_from(feed: &mut SecondaryFeed, lsn: Lsn, seq: Seq) {
+    feed.follower = Follower::at(&feed.host, &feed.dir, lsn);
+    feed.followed_seq = seq;
+    feed.files.clear();
+    feed.next = None;
+}
+
+/// Looks at everything anew after something did not fit.
+pub(crate) fn begin_again(feed: &mut SecondaryFeed) -> Result<()> {
+    let is_passing_over = feed.followed_seq < feed.place.seq;
+    let look = look(feed, true)?;
+    let stands = take_state(feed)?;
+    if look == Look::Elsewhere || is_passing_over || stands.lsn > feed.place.lsn {
+        go_to(feed, &stands);
+    } else {
+        let (lsn, seq) = (feed.place.lsn, feed.place.seq);
+        follow_from(feed, lsn, seq);
+    }
+    Ok(())
+}

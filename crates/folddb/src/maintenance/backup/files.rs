@@ -1,0 +1,236 @@
+//! The files of a generation: second names where these go, copies else, and the list of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Result};
+use folddb_host::ReadFile;
+use folddb_layout::backup::{ListedFile, Origin};
+use folddb_layout::file_name::FileName;
+use folddb_manifest::State;
+
+use crate::maintenance::backup::making::Making;
+use crate::maintenance::copying::{self, sync_dir, tail_hash};
+use crate::maintenance::generation::read_version;
+use crate::maintenance::manifest_file::write_manifest;
+use crate::maintenance::needed::needed_units;
+use folddb_engine::state::hash_files::listed_indexes;
+
+/// Puts all files of the store into the generation.
+pub(crate) fn fill(making: &mut Making<'_>) -> Result<()> {
+    let state = Arc::clone(&making.capture.state);
+    for directory in state.directories.keys().map(|&number| FileName::ValueDirectory(number).to_string()) {
+        copying::make_directory(making.files(), &making.draft.join(directory))?;
+    }
+    let mut to_copy = link_parts(making, &state)?;
+    check_space(making, &to_copy)?;
+    copy_log(making)?;
+    // Before what takes long: these nobody holds against a writer beside.
+    to_copy.splice(..0, link_value_files(making, &state)?);
+    check_space(making, &to_copy)?;
+    for (name, bytes) in to_copy {
+        copy_part(making, name, bytes)?;
+    }
+    for directory in state.directories.keys().map(|&number| FileName::ValueDirectory(number).to_string()) {
+        sync_dir(making.files(), &making.draft.join(directory))?;
+    }
+    write_list(making, &state)?;
+    copy_format(making)?;
+    copying::write(making.files(), &making.draft.join(FileName::Lock.to_string()), &[])
+}
+
+/// Gives the parts second names where that goes; the others are returned.
+fn link_parts(making: &mut Making<'_>, state: &State) -> Result<Vec<(FileName, u64)>> {
+    let mut to_copy = Vec::new();
+    let parts = listed_parts(state).map(|(number, bytes)| (FileName::Part(number), bytes, true));
+    let values = making.capture.values.clone();
+    let values = values.iter().map(|one| (FileName::Values(one.number), one.bytes, one.is_sealed));
+    let indexes = listed_indexes(state).map(|(number, bytes)| (FileName::Index(number), bytes, true));
+    let moved = state.relocated_files.iter().map(|(&file, &bytes)| (FileName::Relocated(file), bytes, true));
+    for (name, bytes, may_link) in parts.chain(indexes).chain(values).chain(moved) {
+        let tail_hash = tail_hash_of(making, &making.engine.path(&name.to_string()), bytes)?;
+        if !link(making, name, (bytes, tail_hash), may_link) {
+            to_copy.push((name, bytes));
+        }
+    }
+    Ok(to_copy)
+}
+
+/// The same of the values in files of their own that the parts, the saved indexes and the copied log lead to. Nothing about such
+/// a file ever changes. Others are dead.
+fn link_value_files(making: &mut Making<'_>, state: &State) -> Result<Vec<(FileName, u64)>> {
+    let (host, dirs) = (&making.engine.host, (&*making.engine.dir, making.draft));
+    let state = making.state_of_log(state);
+    let needed = needed_units(host, dirs, &state, &making.engine.options.custom)?;
+    let names = needed
+        .iter()
+        .flat_map(|(&directory, units)| units.iter().map(move |&unit| FileName::ValueFile(directory, unit)));
+    let mut to_copy = Vec::new();
+    for name in names {
+        let path = making.engine.path(&name.to_string());
+        let file = open(making, name, &path)?;
+        let failed = |error| Error::io("read", &path, error);
+        let bytes = file.len_bytes().map_err(failed)?;
+        let tail_hash = tail_hash(&*file, bytes).map_err(failed)?;
+        making.bytes_total += 2 * bytes;
+        if !link(making, name, (bytes, tail_hash), true) {
+            to_copy.push((name, bytes));
+        }
+    }
+    Ok(to_copy)
+}
+
+/// Gives a file of the store, or what the generation before has of it, a second name; false where neither goes.
+fn link(making: &mut Making<'_>, name: FileName, (len_bytes, tail_hash): (u64, u64), may_link: bool) -> bool {
+    let (from, to) = (making.engine.path(&name.to_string()), making.draft.join(name.to_string()));
+    let may_link = may_link && !making.options.copy && is_durable(making, name, &from);
+    let origin = if may_link && making.files().link(&from, &to).is_ok() {
+        making.linked.add(len_bytes);
+        Origin::Linked
+    } else if reuse(making, name, len_bytes, tail_hash, &to) {
+        making.reused.add(len_bytes);
+        Origin::Copied
+    } else {
+        return false;
+    };
+    making.list.push(ListedFile { name, len_bytes, tail_hash, origin });
+    making.told(len_bytes);
+    true
+}
+
+/// Opens a file of the store.
+fn open(making: &Making<'_>, name: FileName, path: &Path) -> Result<Arc<dyn ReadFile>> {
+    let is_gone = |error: &std::io::Error| {
+        let kinds = [std::io::ErrorKind::NotFound, std::io::ErrorKind::StaleNetworkFileHandle];
+        matches!(name, FileName::ValueFile(..)) && kinds.contains(&error.kind())
+    };
+    making.files().open(path).map_err(|error| match is_gone(&error) {
+        true if making.engine.options.beside.is_some() => gone_secondary(path),
+        true => Error::missing(path, "a value is in it"),
+        false => Error::io("open", path, error),
+    })
+}
+
+/// Whether a file is on the disk as it is now. A segment of values is cut when it is sealed, and nothing has needed that to last:
+/// after a power cut it may be longer again, and so would be its second name. A value in a file of its own is as durable as the
+/// log that leads to it, which who only reads has not synced.
+fn is_durable(making: &Making<'_>, name: FileName, path: &Path) -> bool {
+    let is_known = match name {
+        FileName::Values(_) => false,
+        FileName::ValueFile(..) => making.engine.journal.is_some(),
+        _ => true,
+    };
+    is_known || making.files().sync_file(path).is_ok()
+}
+
+/// Gives the copy that the generation before has of a file a second name. False where it has none of these facts.
+fn reuse(making: &Making<'_>, name: FileName, len_bytes: u64, tail_hash: u64, to: &Path) -> bool {
+    let Some((dir, files)) = &making.before else { return false };
+    let same = ListedFile { name, len_bytes, tail_hash, origin: Origin::Copied };
+    let from = dir.join(name.to_string());
+    files.get(&name) == Some(&same)
+        && making.files().len_bytes(&from).is_ok_and(|len| len == len_bytes)
+        && making.files().link(&from, to).is_ok()
+}
+
+fn tail_hash_of(making: &Making<'_>, path: &Path, len_bytes: u64) -> Result<u64> {
+    let file = making.files().open(path).map_err(|error| Error::io("open", path, error))?;
+    tail_hash(&*file, len_bytes).map_err(|error| Error::io("read", path, error))
+}
+
+/// Refuses before anything large is written that cannot fit.
+fn check_space(making: &Making<'_>, to_copy: &[(FileName, u64)]) -> Result<()> {
+    let parts = to_copy.iter().map(|(_, bytes)| bytes).sum::<u64>();
+    let need = parts + making.log_bytes.iter().sum::<u64>();
+    let Ok(free) = making.files().space_free_bytes(making.draft) else { return Ok(()) };
+    if need <= free {
+        return Ok(());
+    }
+    let message =
+        format!("the backup would copy {need} bytes to {}, and {free} are free", making.draft.display());
+    Err(Error::new(ErrorKind::NoSpace, message))
+}
+
+fn copy_part(making: &mut Making<'_>, name: FileName, bytes: u64) -> Result<()> {
+    let from = making.engine.path(&name.to_string());
+    let file = open(making, name, &from)?;
+    copy_file(making, name, (&*file, &from), bytes)?;
+    file.wont_need(0, bytes);
+    making.copied.add(bytes);
+    Ok(())
+}
+
+fn copy_log(making: &mut Making<'_>) -> Result<()> {
+    let segments = std::mem::take(&mut making.capture.segments);
+    for (segment, bytes) in segments.iter().zip(std::mem::take(&mut making.log_bytes)) {
+        let name = FileName::Log(segment.number);
+        let from = making.engine.path(&name.to_string());
+        copy_file(making, name, (&*segment.file, &from), bytes)?;
+        making.log.add(bytes);
+    }
+    Ok(())
+}
+
+fn copy_file(
+    making: &mut Making<'_>,
+    name: FileName,
+    (file, path): (&dyn ReadFile, &Path),
+    bytes: u64,
+) -> Result<()> {
+    let to = making.draft.join(name.to_string());
+    let files = making.files();
+    copying::copy(files, (&[], file, 0..bytes), (path, &to), &mut |moved| making.told(moved))?;
+    let tail_hash = tail_hash_of(making, &to, bytes)?;
+    making.list.push(ListedFile { name, len_bytes: bytes, tail_hash, origin: Origin::Copied });
+    Ok(())
+}
+
+/// What lives, and the log from where it is needed up to where it was copied, all of it durable.
+fn write_list(making: &mut Making<'_>, state: &State) -> Result<()> {
+    let mut state = State {
+        values: making.capture.values.iter().map(|one| (one.number, Some(one.bytes))).collect(),
+        directories: BTreeMap::new(),
+        ..making.state_of_log(state)
+    };
+    for &directory in making.capture.state.directories.keys() {
+        let of_directory =
+            |file: &&ListedFile| matches!(file.name, FileName::ValueFile(one, _) if one == directory);
+        let here = making.list.iter().filter(of_directory);
+        state.directories.insert(directory, Some(here.clone().count() as u64));
+        state.values.insert(directory, Some(here.map(|file| file.len_bytes).sum()));
+    }
+    let number = write_manifest(&making.engine.host, making.draft, state)?;
+    list_small(making, FileName::Manifest(number))
+}
+
+fn copy_format(making: &mut Making<'_>) -> Result<()> {
+    let name = FileName::Format;
+    let version = read_version(&making.engine.host, &making.engine.dir)?;
+    copying::write(making.files(), &making.draft.join(name.to_string()), &version.encode())?;
+    list_small(making, name)
+}
+
+fn list_small(making: &mut Making<'_>, name: FileName) -> Result<()> {
+    let path = making.draft.join(name.to_string());
+    let len_bytes = making.files().len_bytes(&path).map_err(|error| Error::io("read", &path, error))?;
+    let tail_hash = tail_hash_of(making, &path, len_bytes)?;
+    making.list.push(ListedFile { name, len_bytes, tail_hash, origin: Origin::Copied });
+    Ok(())
+}
+
+fn gone_secondary(path: &Path) -> Error {
+    let message = format!(
+        "the backup needs {}, and the writer has removed it since the store was opened beside it",
+        path.display()
+    );
+    let advice = "back it up again; or in the process that writes, or while none does; to the same file system, \
+                  where values are linked and not copied";
+    Error::new(ErrorKind::SnapshotTooOld, message).advise(advice)
+}
+
+/// The parts of a state, with their lengths.
+pub(crate) fn listed_parts(state: &State) -> impl Iterator<Item = (FileNumber, u64)> + '_ {
+    let runs = state.tables.values().flat_map(|table| &table.runs);
+    runs.flat_map(|run| &run.parts).map(|part| (part.file, part.file_bytes))
+}

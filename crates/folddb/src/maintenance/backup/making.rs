@@ -1,0 +1,59 @@
+//! A generation under way.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use folddb_host::Files;
+use folddb_layout::backup::ListedFile;
+use folddb_layout::file_name::FileName;
+use folddb_manifest::State;
+
+use crate::maintenance::backup::capture::Capture;
+use crate::maintenance::backup::report::{BackupOptions, Moved};
+use folddb_engine::state::engine::Engine;
+
+/// A generation under way.
+pub(crate) struct Making<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) draft: &'a Path,
+    pub(crate) options: &'a BackupOptions,
+    pub(crate) capture: Capture,
+    /// The generation before, with its copies by name.
+    pub(crate) before: Option<(PathBuf, HashMap<FileName, ListedFile>)>,
+    pub(crate) list: Vec<ListedFile>,
+    pub(crate) linked: Moved,
+    pub(crate) reused: Moved,
+    pub(crate) copied: Moved,
+    pub(crate) log: Moved,
+    /// The bytes to copy of each segment.
+    pub(crate) log_bytes: Vec<u64>,
+    pub(crate) bytes_done: u64,
+    pub(crate) bytes_total: u64,
+}
+
+impl<'a> Making<'a> {
+    pub(crate) fn files(&self) -> &'a dyn Files {
+        &*self.engine.host.files
+    }
+
+    pub(crate) fn told(&mut self, bytes: u64) {
+        self.bytes_done += bytes;
+        if let Some(progress) = &self.options.progress {
+            progress(self.bytes_done.min(self.bytes_total), self.bytes_total);
+        }
+    }
+
+    /// What lives, and the log as it was copied.
+    pub(crate) fn state_of_log(&self, state: &State) -> State {
+        let end_lsn = self.capture.end_lsn.max(state.log_start_lsn);
+        State {
+            last_seq: self.capture.last_seq,
+            durable_lsn: end_lsn,
+            log_open: end_lsn > state.log_start_lsn,
+            log_copied: Some(true),
+            feeds: Arc::default(), // what they hold is not copied: who reads them begins anew
+            ..state.clone()
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! How a backup is made, and what is said of it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::Seq;
+
+/// How a backup is made.
+#[derive(Clone, Default)]
+pub struct BackupOptions {
+    pub(crate) copy: bool,
+    pub(crate) keep: Option<usize>,
+    pub(crate) check_all: bool,
+    pub(crate) progress: Option<Arc<dyn Fn(u64, u64) + Send + Sync>>,
+}
+
+impl BackupOptions {
+    /// Copies parts although they could be linked, so that the backup shares no byte of the disk with the store. Default
+    /// false.
+    pub fn copy(mut self, copy: bool) -> BackupOptions {
+        self.copy = copy;
+        self
+    }
+
+    /// Removes all but the newest so many generations afterwards, the new one included. Default: all stay.
+    pub fn keep(mut self, generations: Option<usize>) -> BackupOptions {
+        self.keep = generations;
+        self
+    }
+
+    /// Reads and checks every record of the new generation, also of the files that were linked. Default false: those that were
+    /// copied.
+    pub fn check_all(mut self, check_all: bool) -> BackupOptions {
+        self.check_all = check_all;
+        self
+    }
+
+    /// Is told the bytes that are done, and of how many, as the backup goes on.
+    pub fn progress(mut self, told: impl Fn(u64, u64) + Send + Sync + 'static) -> BackupOptions {
+        self.progress = Some(Arc::new(told));
+        self
+    }
+}
+
+impl std::fmt::Debug for BackupOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let BackupOptions { copy, keep, check_all, .. } = self;
+        write!(f, "BackupOptions {{ copy: {copy}, keep: {keep:?}, check_all: {check_all} }}")
+    }
+}
+
+/// Files that came into a backup in one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// How many.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Moved {
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.files += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// What a backup has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BackupReport {
+    /// The number of the generation.
+    pub generation: u64,
+    /// Its directory.
+    pub path: PathBuf,
+    /// The first seq that can be restored from it: where a table is hashed, the last.
+    pub first_seq: Seq,
+    /// The seq at which it is consistent: all batches up to here are in it, whole, and none after.
+    pub last_seq: Seq,
+    /// Parts that are second names of the store's files.
+    pub linked: Moved,
+    /// Parts that are second names of copies in the generation before.
+    pub reused: Moved,
+    /// Parts whose bytes were copied.
+    pub copied: Moved,
+    /// Segments of the log, which are always copied.
+    pub log: Moved,
+    /// Generations that were removed.
+    pub removed: Vec<u64>,
+    /// How long writers were kept out.
+    pub writers_held: Duration,
+}

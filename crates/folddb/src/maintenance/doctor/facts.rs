@@ -1,0 +1,97 @@
+//! What a store says of itself, as far as advice goes by it, and the advice.
+
+use std::fmt;
+
+use crate::maintenance::finding::Finding;
+use crate::stats::StoreStats;
+use crate::table_stats::TableStats;
+use folddb_engine::state::feed_state::FeedStats;
+
+/// How much an advice matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Good to know.
+    Minor,
+    /// Something is slower, or larger, than it need be, or soon will not work.
+    Costly,
+    /// Something does not work, or data is at stake.
+    Broken,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// How much it matters.
+    pub weight: Weight,
+    /// What is wrong.
+    pub what: String,
+    /// What it costs.
+    pub costs: String,
+    /// What to do, with the command to run where there is one.
+    pub todo: String,
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weight = match self.weight {
+            Weight::Broken => "broken",
+            Weight::Costly => "costly",
+            Weight::Minor => "minor",
+        };
+        write!(f, "{weight}: {}\n  costs: {}\n  do:    {}", self.what, self.costs, self.todo)
+    }
+}
+
+/// What is known about a store.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Its path, for commands.
+    pub store: String,
+    /// True when they are of a store that is open, and true only as long as that is.
+    pub is_live: bool,
+    /// What verifying its files has found.
+    pub findings: Vec<Finding>,
+    /// Why it does not open, if so it is.
+    pub refused: Option<String>,
+    /// Its figures.
+    pub stats: StoreStats,
+    /// Its tables.
+    pub tables: Vec<TableFacts>,
+    /// Bytes free in the file system.
+    pub free_bytes: u64,
+    /// Bytes that must stay free for writes to go on.
+    pub reserve_bytes: u64,
+    /// What the store may use, where it has a bound.
+    pub bytes_max: Option<u64>,
+    /// Bytes of memory for blocks, leaves and filters of runs.
+    pub cache_bytes: u64,
+    /// How many runs of a tier are merged into one.
+    pub merge_factor: usize,
+    /// Bytes of runs that merging should have taken up already.
+    pub overdue_bytes: u64,
+    /// Bytes of memtables that wait to be flushed, and how many may.
+    pub sealed_bytes: u64,
+    /// Batches in a log that was not closed, which an opening replays.
+    pub batches_to_replay: u64,
+    /// Whole batches at its end that the opening cuts instead.
+    pub batches_cut: u64,
+    /// Segments of the log, and the size of one.
+    pub segments: u64,
+    /// The size of a segment in bytes.
+    pub segment_bytes: u64,
+    /// Its feeds.
+    pub feeds: Vec<FeedStats>,
+}
+
+/// What is known about a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableFacts {
+    /// Its figures.
+    pub stats: TableStats,
+    /// Filter bits a key.
+    pub filter_bits: u32,
+    /// What of its rules is not at hand, in words.
+    pub missing: Option<String>,
+    /// Its rules say that its log is kept for ever, and it is not.
+    pub lacks_log: bool,
+}

@@ -1,0 +1,74 @@
+//! Builds the new store: values, tables, indexes, list, log, in this order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use folddb_base::{Result, TableId};
+use folddb_layout::version::Version;
+use folddb_manifest::State;
+use folddb_rules::table_rules::BoundRules;
+
+use crate::maintenance::at_rest::is_hashed;
+use crate::maintenance::finding::Finding;
+use crate::maintenance::manifest_file::write_manifest;
+use crate::maintenance::rebuilt::Rebuilt;
+use crate::maintenance::repair::mender::Mender;
+use crate::maintenance::repair::{hashed, log, parts, secondary, values};
+use crate::store::Store;
+use folddb_engine::recovery::format;
+use folddb_engine::values::at_rest::ValuesAtRest;
+
+/// Builds it where the draft stands.
+pub(crate) fn build(
+    mender: &mut Mender<'_>,
+    state: &State,
+    rules: &BTreeMap<TableId, BoundRules>,
+    rebuilt: &Rebuilt,
+    past_holes: bool,
+) -> Result<()> {
+    let host = &mender.options.host;
+    let mut next = State {
+        store_id: format::new_store_id(mender.options),
+        log_open: false,
+        feeds: Arc::default(), // what they would give is not what was salvaged
+        ..state.clone()
+    };
+    secondary::drop_indexes_not_at_hand(mender, &mut next, rules);
+    values::take_over(mender, &mut next)?;
+    let (placed, options, draft) = (next.clone(), mender.options, mender.draft);
+    let values = ValuesAtRest::new(&options.host.files, draft, &placed);
+    let ids: Vec<TableId> = next.tables.iter().map(|(id, _)| id).collect();
+    for id in ids {
+        let Some(table) = next.tables.get_mut(&id) else { continue };
+        let is_kept = rebuilt.logs.iter().any(|log| log.table == table.name);
+        if rules.get(&table.id).is_some_and(|rules| rules.rules.archives_log) && !is_kept {
+            let what = "the log that it kept for ever ends here, and what is written from now on is not kept";
+            mender.report.findings.push(Finding::note(table.name.as_str(), what));
+        }
+        match rules.get(&table.id) {
+            rules if secondary::index_of(rules).is_some() => secondary::to_be_built(table),
+            Some(rules) => parts::salvage_table(mender, table, rules, &values)?,
+            None => {}
+        }
+        let flushed_seq = table.flushed_seq;
+        next.last_seq = next.last_seq.max(flushed_seq);
+    }
+    let hashed: Vec<TableId> =
+        state.tables.values().filter(|table| is_hashed(table)).map(|table| table.id).collect();
+    for &table in &hashed {
+        hashed::save_whole(mender, (state, &placed), table, &mut next, past_holes)?;
+    }
+    next.log_start_lsn = next.log_start_lsn.max(next.durable_lsn);
+    next.durable_lsn = next.log_start_lsn;
+    next.log_copied = Some(false); // it has no log at all
+    next.next_number = mender.numbers.peek();
+    mender.report.store_id = next.store_id;
+    let version = Version::current(next.store_id);
+    write_manifest(host, mender.draft, next)?;
+    format::write_format(&*host.files, mender.draft, &version)?;
+    let store = Store::open(mender.draft, mender.options.clone())?;
+    log::rebuild_from_archives(mender, &store, state, rebuilt)?;
+    log::commit_log(mender, &store, state, past_holes)?;
+    secondary::build_indexes(&store)?;
+    store.close()
+}

@@ -1,0 +1,127 @@
+//! Hashed tables: their index is saved anew, with the keys whose records are whole.
+
+use std::collections::BTreeMap;
+
+use folddb_base::pointer::VALUE_ALIGN;
+use folddb_base::{Error, Result, TableId};
+use folddb_hash::{Change, CheckpointWriter, HashIndex, IndexOptions, Past};
+use folddb_layout::frame;
+use folddb_manifest::{IndexSegment, IndexState, State};
+
+use crate::maintenance::at_rest::{AtRest, ValueLogFiles, index_name};
+use crate::maintenance::finding::{Finding, Loss, Misfits};
+use crate::maintenance::repair::mender::Mender;
+use crate::maintenance::repair::source;
+use crate::maintenance::survey::in_words;
+use folddb_engine::values::at_rest::ValuesAtRest;
+
+/// Saves the index of a hashed table anew, with all keys whose records are whole. `placed` is where the values lie in the new store.
+pub(crate) fn save_whole(
+    mender: &mut Mender<'_>,
+    (state, placed): (&State, &State),
+    id: TableId,
+    next: &mut State,
+    past_holes: bool,
+) -> Result<()> {
+    let (Some(table), Some(new)) = (state.tables.get(&id), next.tables.get_mut(&id)) else {
+        return Ok(());
+    };
+    let (files, dir) = (&mender.options.host.files, &mender.survey.dir);
+    let name = table.index.as_ref().map_or_else(|| "the log".to_owned(), |saved| index_name(saved.file));
+    let mut value_log = ValueLogFiles::new(files, mender.draft, placed);
+    let mut index = AtRest::open(files, dir, state.store_id, table, true);
+    let whole_loss =
+        || Loss { keys: "keys that are in no order".to_owned(), ..Loss::whole_table(&table.name) };
+    let why = match index.faults.first() {
+        Some(fault) => Some(in_words(fault)),
+        None if source::is_log_lost(mender.survey, mender.options, state)? => {
+            Some("the log is lost from where it goes on behind this index".to_owned())
+        }
+        None => None,
+    };
+    let is_rebuilt = why.is_some();
+    if let Some(why) = why {
+        let what = format!(
+            "{why}; the index was made anew from the value segments: keys that were deleted, and values whose batch failed, may be \
+             back"
+        );
+        mender.report.findings.push(Finding::damage(&name, None, what).costs(whole_loss()));
+        index = AtRest::empty(state.store_id, table);
+        index.rebuild(&mut value_log)?;
+    }
+    let values = ValuesAtRest::new(files, dir, state);
+    let (mut ended, mut failed) = (false, None);
+    let from = mender.survey.vouched_start(mender.options, state)?;
+    mender.survey.read_log(mender.options, &from, &mut |frame, is_beyond| {
+        let is_lost = !frame.is_durable && !values.has(&frame).unwrap_or(false);
+        ended |= is_lost;
+        // A batch that has lost a value is left out whole, as of sorted tables; what comes behind it no longer fits the slots.
+        if is_lost || (ended || is_beyond) && !past_holes {
+            return Ok(());
+        }
+        for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload).flatten()) {
+            if record.table == id {
+                let taken = match is_rebuilt || ended {
+                    false => index.take(&record, seq),
+                    true => index.take_by_key(&mut value_log, &record),
+                };
+                failed = failed.take().or(taken.err());
+            }
+        }
+        Ok(())
+    })?;
+    if let Some(error) = failed {
+        return Err(error.context(format!("the index of table `{}`", table.name)));
+    }
+    let saved = save_index(mender, &name, &index, &mut value_log)?;
+    let (state, misfits) = saved;
+    mender.report.records += state.keys;
+    for (finding, misfit) in misfits.findings() {
+        mender.report.records_lost += misfit.records;
+        let loss = Loss { records: Some(misfit.records), ..whole_loss() };
+        mender.report.findings.push(finding.costs(loss));
+    }
+    (new.index, new.changes) = (Some(state), None);
+    Ok(())
+}
+
+/// Writes a checkpoint of the keys of an index whose records are whole. Says which are not.
+fn save_index(
+    mender: &mut Mender<'_>,
+    name: &str,
+    index: &AtRest,
+    value_log: &mut ValueLogFiles<'_>,
+) -> Result<(IndexState, Misfits)> {
+    let whole = HashIndex::new(IndexOptions::default());
+    let mut misfits = Misfits::default();
+    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+    index.each(value_log, &mut |point, slot, found| {
+        match found {
+            Ok((found, record)) if index.point(found.key(record)) == point => {
+                whole.change(point, Change::Insert(slot), 1, Past::Forgotten)?;
+                let end = ends.entry(slot.segment()).or_default();
+                *end = (*end).max(u64::from(slot.unit()) * VALUE_ALIGN + found.record_bytes());
+            }
+            Ok(_) => misfits.add(name, None, None, "a record is of another key".to_owned()),
+            Err(error) => {
+                misfits.add_value(mender.draft, name, &[], &error, "the value of a key is lost");
+            }
+        }
+        Ok(())
+    })?;
+    let number = mender.numbers.take();
+    let to = mender.draft.join(index_name(number));
+    let file = mender.options.host.files.create(&to).map_err(|error| Error::io("create", &to, error))?;
+    let mut writer = CheckpointWriter::new(file, &to, number, index.salt());
+    while whole.save_step(&mut writer, 1)? {}
+    let facts = writer.finish()?;
+    let segment = |(low, tally): (&u32, &folddb_hash::SegmentTally)| IndexSegment {
+        segment: (*low).into(),
+        records: tally.records,
+        bytes: tally.bytes,
+        end: ends.get(low).copied().unwrap_or_default(),
+    };
+    let segments = facts.segments.iter().map(segment).collect();
+    let (file_bytes, keys, max_seq) = (facts.file_bytes, facts.keys, facts.max_seq);
+    Ok((IndexState { file: number, file_bytes, keys, max_seq, segments }, misfits))
+}

@@ -1,0 +1,166 @@
+//! The log: its batches are committed to the new store, in their order; so are those of the logs that tables keep.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use folddb_base::{Pointer, Result, TableId};
+use folddb_journal::{LogReport, ReplayFrame};
+use folddb_layout::frame::{self, LogOp};
+use folddb_manifest::State;
+
+use crate::maintenance::finding::{Finding, Loss};
+use crate::maintenance::rebuilt::{LostBatches, Rebuilt};
+use crate::maintenance::repair::mender::Mender;
+use crate::maintenance::survey::{Few, log_findings};
+use crate::store::Store;
+use folddb_engine::options::Durability;
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::values::at_rest::ValuesAtRest;
+use folddb_engine::values::load::rope_of;
+use folddb_engine::write::commit;
+use folddb_engine::write::encoded_batch::Encoded;
+
+/// Commits what the logs hold that tables keep for ever, up to where the log of all begins.
+pub(crate) fn rebuild_from_archives(
+    mender: &mut Mender<'_>,
+    store: &Store,
+    state: &State,
+    rebuilt: &Rebuilt,
+) -> Result<()> {
+    let engine = store.engine();
+    rebuilt.archive_logs(engine)?;
+    let values = ValuesAtRest::new(&mender.options.host.files, &mender.survey.dir, state);
+    let mut encoded = Encoded::default();
+    for log in &rebuilt.logs {
+        let core = Arc::clone(store.bytes_table(&log.table)?.core());
+        let cores = BTreeMap::from([(core.id, core)]);
+        let (mut batches, mut lost) = (0_u64, LostBatches::default());
+        log.each(&mender.options.host, &mender.survey.dir, state, &mut |frame| {
+            if let Err(why) = encode(frame, state, &cores, &values, &mut encoded) {
+                lost.add(frame, why);
+            } else if encoded.count > 0 {
+                batches += 1;
+                commit_again(engine, frame, &mut encoded)?;
+            }
+            Ok(())
+        })?;
+        let what = format!("table `{}` was made anew from the {batches} batches of its log", log.table);
+        mender.report.findings.push(Finding::note("the log", what));
+        mender.report.findings.extend(lost.finding(&log.table));
+    }
+    Ok(())
+}
+
+/// Commits the batches of the old log to the new store, in their order.
+pub(crate) fn commit_log(
+    mender: &mut Mender<'_>,
+    store: &Store,
+    state: &State,
+    past_holes: bool,
+) -> Result<()> {
+    let engine = store.engine();
+    let cores: BTreeMap<TableId, Arc<TableCore>> =
+        engine.catalog().all().map(|core| (core.id, Arc::clone(core))).collect();
+    let (mut encoded, mut failed) = (Encoded::default(), None);
+    let (mut taken, mut left, mut few) = (0, 0, Few::default());
+    let values = ValuesAtRest::new(&mender.options.host.files, &mender.survey.dir, state);
+    let mut ended = false;
+    let from = mender.survey.vouched_start(mender.options, state)?;
+    let mut log = mender.survey.read_log(mender.options, &from, &mut |frame, is_beyond| {
+        // Values of what was never promised may not have got to the disk: the log ends there.
+        ended |= !frame.is_durable && !values.has(&frame).unwrap_or(false);
+        if (ended || is_beyond) && !past_holes {
+            left += 1;
+            return Ok(());
+        }
+        let encoded_whole = encode(&frame, state, &cores, &values, &mut encoded);
+        if encoded_whole.is_ok() {
+            taken += 1;
+            if failed.is_none() {
+                failed = commit_again(engine, &frame, &mut encoded).err();
+            }
+        }
+        few.pass(encoded_whole)
+    })?;
+    few.tell(&mut log);
+    if let Some(error) = failed {
+        return Err(error.context("the batches of the log"));
+    }
+    (mender.report.batches, mender.report.batches_left) = (taken, left);
+    tell_log(mender, &log, state, left);
+    Ok(())
+}
+
+fn tell_log(mender: &mut Mender<'_>, log: &LogReport, state: &State, left: u64) {
+    mender.report.findings.extend(log_findings(log, state));
+    if left == 0 {
+        return;
+    }
+    // What stands beyond a torn end was promised to survive the death of the process, and not a power cut. Nothing
+    // tells which of the two it was.
+    let what = match log.faults.is_empty() {
+        true => format!(
+            "{left} whole batches stand beyond a torn end, or a value that is not whole, and were left: a power cut leaves such an \
+             end, and then nobody was promised them; where only the process died they were acknowledged, and --past-holes takes \
+             them, as far as they are whole"
+        ),
+        false => {
+            format!("{left} whole batches stand beyond the first hole and were left; --past-holes takes them")
+        }
+    };
+    let losses = state.tables.values().map(|table| Loss::whole_table(&table.name)).collect();
+    mender.report.findings.push(Finding { losses, ..Finding::damage("the log", None, what) });
+}
+
+/// Commits a batch of an old log. What time it was when that was written is known from now on, as after a recovery: what had
+/// expired by then does not come to life.
+fn commit_again(engine: &Arc<Engine>, frame: &ReplayFrame<'_>, encoded: &mut Encoded) -> Result<()> {
+    if let Some(time_ms) = frame.time_ms {
+        engine.times.note(engine.published() + 1, time_ms);
+    }
+    commit::commit(engine, encoded, Durability::Process).map(drop)
+}
+
+/// A batch of the old log as the new store takes it: without tables that are gone, and without what is in runs.
+fn encode(
+    frame: &ReplayFrame<'_>,
+    state: &State,
+    cores: &BTreeMap<TableId, Arc<TableCore>>,
+    values: &ValuesAtRest<'_>,
+    encoded: &mut Encoded,
+) -> Result<(), String> {
+    encoded.clear();
+    for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload)) {
+        let record =
+            record.map_err(|cause| format!("a record of the batch, which is lost with it: {cause}"))?;
+        let (Some(core), Some(table)) = (cores.get(&record.table), state.tables.get(&record.table)) else {
+            continue;
+        };
+        if seq <= table.flushed_seq {
+            continue;
+        }
+        if core.hashed.is_some() || core.is_index() {
+            continue; // it is in the index that was saved, or comes with the record that it is of
+        }
+        let is_range = record.op == LogOp::RangeDelete;
+        if is_range && core.rules.order.compare(record.key, record.payload).is_ge() {
+            return Err("a range delete ends before it begins; its batch is lost".to_owned());
+        }
+        match (rope_of(&record), record.op) {
+            (Some(rope), LogOp::Op(kind)) => {
+                let load = |pointer: &Pointer<'_>| values.piece((record.table, record.key), pointer);
+                let pushed = encoded.push_rope(core, kind, record.key, &rope, &load);
+                pushed.map_err(|error| format!("{}; its batch is lost", error.message()))?;
+            }
+            _ => frame::put_record(&mut encoded.payload, record.table, record.op, record.key, record.payload),
+        }
+        encoded.has_range_delete |= is_range;
+        encoded.frees_only = false;
+        encoded.count += 1;
+        if !encoded.tables.iter().any(|known| Arc::ptr_eq(known, core)) {
+            encoded.tables.push(Arc::clone(core));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,25 @@
+//! The new store while it is built: where from, where to, and what was found so far.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use folddb_run::Shared;
+
+use crate::maintenance::repair::report::RepairReport;
+use crate::maintenance::survey::Survey;
+use folddb_engine::options::Options;
+use folddb_engine::state::numbers::Numbers;
+
+// ---- building the new store --------------------------------------------------------------------------------
+
+pub(crate) struct Mender<'a> {
+    pub(crate) survey: &'a Survey,
+    pub(crate) options: &'a Options,
+    pub(crate) draft: &'a Path,
+    pub(crate) numbers: Numbers,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) report: RepairReport,
+    pub(crate) bytes_done: u64,
+    pub(crate) bytes_total: u64,
+    pub(crate) progress: &'a mut dyn FnMut(u64, u64),
+}

@@ -1,0 +1,63 @@
+//! Secondary indexes are not salvaged, but built anew of what is left of their tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use folddb_base::{Result, SharedMap, TableId};
+use folddb_manifest::{IndexStand, State, TableState};
+use folddb_rules::table_rules::BoundRules;
+
+use crate::indexing;
+use crate::maintenance::finding::Finding;
+use crate::maintenance::repair::mender::Mender;
+use crate::store::Store;
+use folddb_engine::edit::indexes::extractor;
+
+/// Leaves out indexes whose table is gone, or whose terms cannot be taken here.
+pub(crate) fn drop_indexes_not_at_hand(
+    mender: &mut Mender<'_>,
+    next: &mut State,
+    rules: &BTreeMap<TableId, BoundRules>,
+) {
+    let names: BTreeSet<String> = next.tables.values().map(|table| table.name.clone()).collect();
+    let findings = &mut mender.report.findings;
+    let mut is_at_hand = |table: &TableState| {
+        let Some((rules, of)) = rules.get(&table.id).and_then(|rules| Some((rules, index_of(Some(rules))?)))
+        else {
+            return true;
+        };
+        let taken = rules.rules.indexes.first().map(|rule| &rule.terms);
+        let taken = taken.map_or(Ok(()), |rule| extractor(rule, rules, &mender.options.custom).map(drop));
+        if let Err(why) = &taken {
+            let what = format!("the index is left out, to be added again: {why}");
+            findings.push(Finding::note(table.name.as_str(), what));
+        }
+        taken.is_ok() && names.contains(of)
+    };
+    let gone: Vec<TableId> =
+        next.tables.values().filter(|table| !is_at_hand(table)).map(|table| table.id).collect();
+    gone.iter().for_each(|id| _ = next.tables.remove(id));
+}
+
+/// Builds the indexes anew, of what is left of their tables.
+pub(crate) fn build_indexes(store: &Store) -> Result<()> {
+    let engine = store.engine();
+    for table in engine.catalog().own() {
+        for index in table.indexes().iter() {
+            indexing::build_index(engine, table, index, &mut |_| ControlFlow::Continue(()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The table that this is an index of, where it is one.
+pub(crate) fn index_of(rules: Option<&BoundRules>) -> Option<&String> {
+    rules?.rules.index_of.as_ref()
+}
+
+/// An index is not salvaged, but built anew.
+pub(crate) fn to_be_built(index: &mut TableState) {
+    index.runs.clear();
+    index.range_deletes = SharedMap::default();
+    index.stand = IndexStand { since: 0, building: Some(Vec::new()) };
+}

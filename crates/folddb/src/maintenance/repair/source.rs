@@ -1,0 +1,91 @@
+//! What there is to salvage: the list of what lives, and whether the log behind it is there.
+
+use std::collections::BTreeMap;
+
+use folddb_base::{Error, ErrorKind, Result, TableId};
+use folddb_journal::LogFault;
+use folddb_layout::file_name::FileName;
+use folddb_manifest::{PartState, State, TableState};
+use folddb_rules::table_rules::BoundRules;
+
+use crate::maintenance::finding::{Finding, Loss, Severity};
+use crate::maintenance::repair::report::RepairOptions;
+use crate::maintenance::survey::{Survey, Told, bind};
+use folddb_engine::options::Options;
+
+/// The parts of a table.
+pub(crate) fn parts_of(table: &TableState) -> impl Iterator<Item = &PartState> {
+    table.runs.iter().flat_map(|run| &run.parts)
+}
+
+/// What lives, by the store's own manifest or the one that was named.
+pub(crate) fn list(survey: &Survey, how: &RepairOptions, options: &Options) -> Result<Told> {
+    let Some(from) = &how.list_from else {
+        return survey.told.clone().ok_or_else(|| {
+            let message = format!(
+                "no manifest in {} can be read, and parts do not say which table they belong to: name a backup of the store \
+                 that lists them (--list-from)",
+                survey.dir.display()
+            );
+            Error::new(ErrorKind::Corruption, message).advise("")
+        });
+    };
+    let other = Survey::take(from, options)?;
+    let told = other.told.clone().ok_or_else(|| {
+        let message = format!("no manifest in {} can be read either", from.display());
+        Error::new(ErrorKind::Corruption, message).advise("name another backup")
+    })?;
+    let own_id = survey.version.as_ref().ok().map(|version| version.store_id);
+    if own_id.is_some_and(|store_id| store_id != told.state.store_id) {
+        let message = format!("{} is not a backup of {}", from.display(), survey.dir.display());
+        return Err(Error::invalid(message));
+    }
+    Ok(Told { is_whole: false, ..told })
+}
+
+pub(crate) fn rules_of(state: &State, options: &Options) -> Result<BTreeMap<TableId, BoundRules>> {
+    state.tables.values().map(|table| Ok((table.id, bind(table, options)?))).collect()
+}
+
+/// What is wrong with FORMAT and the manifests is written anew; what it loses shows elsewhere.
+pub(crate) fn without_loss(findings: Vec<Finding>, told: &Told) -> Vec<Finding> {
+    let manifest = FileName::Manifest(told.number).to_string();
+    let weigh = |mut finding: Finding| {
+        if finding.file == manifest && finding.severity == Severity::Damage {
+            if finding.losses.is_empty() {
+                let tables = told.state.tables.values();
+                let named = tables.map(|table| Loss::whole_table(&table.name));
+                finding.losses = named.chain([Loss::unnamed_tables()]).collect();
+            }
+        } else {
+            finding.severity = Severity::Note;
+        }
+        finding
+    };
+    findings.into_iter().map(weigh).collect()
+}
+
+/// Whether files of the log are missing that were needed when the list was written, from the first on: it is older than the store.
+/// Values that an index of then leads to may be dead and gone since; of what took their place only segments tell.
+pub(crate) fn is_log_lost(survey: &Survey, options: &Options, state: &State) -> Result<bool> {
+    let log = survey.read_log(options, &survey.log_start(state), &mut |_, _| Ok(()))?;
+    let is_gone = |fault: &LogFault| fault.file.is_none() && fault.lsn <= log.start_lsn;
+    Ok(log.batches == 0 && log.faults.iter().any(is_gone))
+}
+
+pub(crate) fn next_number(survey: &Survey, state: &State) -> u64 {
+    let largest =
+        survey.files.iter().filter_map(|file| file.number()).map(|number| number.0).max().unwrap_or(0);
+    state.next_number.max(largest.saturating_add(1))
+}
+
+/// What a part holds has been flushed, also where the edit that said so is lost and the merge that wrote
+/// the part is not: the log must not be folded onto it once more.
+pub(crate) fn note_flushed(state: &mut State) {
+    let ids: Vec<TableId> = state.tables.iter().map(|(id, _)| id).collect();
+    for id in ids {
+        let Some(table) = state.tables.get_mut(&id) else { continue };
+        let newest = parts_of(table).map(|part| part.max_seq).max().unwrap_or(0);
+        table.flushed_seq = table.flushed_seq.max(newest);
+    }
+}

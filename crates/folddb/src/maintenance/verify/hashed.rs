@@ -1,0 +1,99 @@
+//! Hashed tables: that their index leads to the records of its keys.
+
+use std::collections::BTreeMap;
+
+use folddb_base::Result;
+use folddb_journal::ReplayFrame;
+use folddb_layout::frame;
+use folddb_manifest::State;
+use folddb_rules::table_rules::BoundRules;
+use folddb_run::Depth;
+
+use crate::maintenance::at_rest::{AtRest, ValueLogFiles, index_name};
+use crate::maintenance::finding::{Finding, Loss, Misfits};
+use crate::maintenance::survey::{bind, in_words};
+use crate::maintenance::verify::look::Look;
+use crate::maintenance::verify::record;
+
+/// The index of a hashed table: its checkpoint, and where it was deep, that each of its keys leads to a record of that key.
+pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
+    let Some(table) = state.tables.get(&index.table) else { return };
+    let name = table.index.as_ref().map_or_else(|| "the log".to_owned(), |saved| index_name(saved.file));
+    let loss = || Loss {
+        records: None,
+        keys: "keys that are in no order".to_owned(),
+        ..Loss::whole_table(&table.name)
+    };
+    for fault in &index.faults {
+        let offset = fault.damage().and_then(|damage| damage.offset);
+        look.report.findings.push(Finding::damage(&name, offset, in_words(fault)).costs(loss()));
+    }
+    let Ok(rules) = bind(table, look.options) else { return };
+    if look.depth != Depth::Records {
+        look.report.checked.records += table.index.as_ref().map_or(0, |saved| saved.keys);
+        return;
+    }
+    let mut value_log = ValueLogFiles::new(&look.options.host.files, &look.survey.dir, state);
+    let (mut records, mut misfits) = (0, Misfits::default());
+    let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
+    let walked = index.each(&mut value_log, &mut |point, slot, found| {
+        records += 1;
+        *counted.entry(slot.segment()).or_default() += 1;
+        match found {
+            Err(error) => {
+                misfits.add_value(&look.survey.dir, &name, &[], &error, "the value of a key");
+            }
+            Ok((found, record)) => {
+                let value = found.is_alive(0).then(|| found.value(record));
+                let wrong = check_hashed(&rules, (index, point), (found.key(record), value));
+                wrong.into_iter().for_each(|wrong| misfits.add(&name, None, None, wrong));
+            }
+        }
+        Ok(())
+    });
+    look.report.checked.records += records;
+    if let Err(unread) = walked {
+        misfits.add(&name, None, None, unread.to_string());
+    }
+    for (finding, misfit) in misfits.findings() {
+        let loss = Loss { records: Some(misfit.records), ..loss() };
+        look.report.findings.push(finding.costs(loss));
+    }
+    if index.faults.is_empty() && counted != index.quota() {
+        let what =
+            format!("its keys lead to value segments otherwise than the manifest has counted: {counted:?}");
+        look.report.findings.push(Finding::damage(&name, None, what));
+    }
+    if index.misfits() > 0 && index.faults.is_empty() {
+        let what = format!("the log speaks of {} keys otherwise than it does", index.misfits());
+        look.report.findings.push(Finding::damage(&name, None, what).costs(loss()));
+    }
+}
+
+/// What is wrong with a record that the index of a hashed table leads to.
+fn check_hashed(
+    rules: &BoundRules,
+    (index, point): (&AtRest, folddb_hash::Point),
+    (key, value): (&[u8], Option<&[u8]>),
+) -> Option<String> {
+    let wrong =
+        |what: String| Some(format!("the record of key {}: {what}", rules.rules.key_codec().show_line(key)));
+    if index.point(key) != point {
+        return wrong("the index has it in the place of another key".to_owned());
+    }
+    if let Err(cause) = rules.rules.key_codec().check(key) {
+        return wrong(format!("it is no key of the table: {cause}"));
+    }
+    value.and_then(|value| record::check_value(rules, value).err()).and_then(wrong)
+}
+
+/// Lets the indexes of hashed tables take what a batch says.
+pub(crate) fn take_hashed(frame: &ReplayFrame<'_>, hashed: &[AtRest]) -> Result<(), String> {
+    for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload).flatten()) {
+        let index = hashed.iter().find(|index| index.table == record.table);
+        // A shard that cannot be read was told of when its piece was looked at.
+        let taken = index.filter(|index| index.faults.is_empty()).map(|index| index.take(&record, seq));
+        taken.transpose().map_err(|error| format!("seq {seq}: {}", error.message()))?;
+    }
+    Ok(())
+}

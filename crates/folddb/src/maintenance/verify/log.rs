@@ -1,0 +1,113 @@
+//! The log, as far as it is needed: its frames, its records, and what the next opening would cut.
+
+use folddb_base::{Lsn, Result};
+use folddb_journal::ReplayFrame;
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame;
+use folddb_manifest::{State, TableState};
+use folddb_rules::table_rules::BoundRules;
+use folddb_run::Depth;
+
+use crate::maintenance::at_rest::{AtRest, is_hashed};
+use crate::maintenance::finding::{Finding, Severity};
+use crate::maintenance::survey::{Few, bind, log_findings};
+use crate::maintenance::verify::look::Look;
+use crate::maintenance::verify::{hashed, record};
+use folddb_engine::values::at_rest::ValuesAtRest;
+use folddb_engine::values::hashed_record::is_long;
+use folddb_engine::values::load::rope_of;
+
+pub(crate) fn check_log(look: &mut Look<'_>, state: &State) -> Result<()> {
+    let (survey, options, depth) = (look.survey, look.options, look.depth);
+    let rules: Vec<(&TableState, BoundRules)> =
+        state.tables.values().filter_map(|table| Some((table, bind(table, options).ok()?))).collect();
+    let values = &look.at_rest;
+    let from = survey.vouched_start(options, state)?;
+    let (mut lost, mut cut, mut few) = (None, 0, Few::default());
+    let tables = state.tables.values().filter(|table| is_hashed(table));
+    let at_rest = |table| {
+        AtRest::open(&options.host.files, &survey.dir, state.store_id, table, depth == Depth::Records)
+    };
+    let hashed: Vec<AtRest> = tables.map(at_rest).collect();
+    let mut log = survey.read_log(options, &from, &mut |frame, _| {
+        if !frame.is_durable && lost.is_none() {
+            lost = lost_value(&frame, values);
+        }
+        cut += u64::from(lost.is_some());
+        let taken = match depth == Depth::Records && lost.is_none() {
+            true => hashed::take_hashed(&frame, &hashed),
+            false => Ok(()),
+        };
+        few.pass(taken.and_then(|()| record::check_frame(&frame, &rules, depth, values)))
+    })?;
+    few.tell(&mut log);
+    for one in &hashed {
+        hashed::check_index(look, state, one);
+    }
+    if let Some(torn) = &log.torn
+        && lost.as_ref().is_none_or(|lost| torn.lsn < lost.lsn)
+    {
+        cut = log.batches_beyond;
+    }
+    look.report.findings.extend(lost.map(|lost| lost.finding(cut)));
+    look.report.checked.batches_cut = cut;
+    look.report.checked.segments = log.needed;
+    look.report.checked.batches = log.batches + log.batches_beyond;
+    (look.report.checked.log_start_lsn, look.report.checked.log_end_lsn) = (log.start_lsn, log.end_lsn);
+    if let Some(torn) = log.torn {
+        let what = format!(
+            "a torn end: {} bytes from LSN {} on were being written and nobody was promised them; they are cut at \
+             the next opening",
+            torn.bytes, torn.lsn
+        );
+        look.report.findings.push(Finding::note(FileName::Log(torn.file).to_string(), what));
+    }
+    look.report.findings.extend(log_findings(&log, state));
+    if !log.faults.is_empty() || look.is_missing_parts {
+        suspect_manifest(look);
+    }
+    Ok(())
+}
+
+/// Where something is lacking, an edit that is not whole may be what is wrong: it may have said that nothing of that
+/// is needed.
+fn suspect_manifest(look: &mut Look<'_>) {
+    let name = look.manifest_name();
+    let is_cut = look.survey.told.as_ref().is_some_and(|told| told.cut_bytes > 0);
+    let cut = look.report.findings.iter_mut().find(|finding| is_cut && finding.file == name);
+    if let Some(finding) = cut {
+        finding.severity = Severity::Damage;
+        finding.what.push_str("; and since something is lacking that the edits before it speak of, rotten");
+    }
+}
+
+/// A batch of the log that nothing vouches for, and that points to a value which is not whole.
+struct LostValue {
+    file: FileName,
+    offset: u64,
+    /// Where the batch begins.
+    lsn: Lsn,
+}
+
+impl LostValue {
+    pub(crate) fn finding(&self, cut: u64) -> Finding {
+        let (offset, lsn) = (self.offset, self.lsn);
+        let what = format!(
+            "the value at offset {offset}, which the log points to at LSN {lsn}, is not whole, and nobody was promised that it outlives \
+             the machine: it and the batches behind it, {cut} in all, are cut at the next opening"
+        );
+        Finding::note(self.file.to_string(), what)
+    }
+}
+
+/// The first value that a batch points to and that is not as it was written.
+fn lost_value(frame: &ReplayFrame<'_>, values: &ValuesAtRest<'_>) -> Option<LostValue> {
+    frame::records(frame.payload).flatten().find_map(|record| {
+        rope_of(&record)?.pointers().filter(|pointer| !is_long(pointer.len)).find_map(|pointer| {
+            let loaded = values.piece((record.table, record.key), &pointer);
+            let file = values.name_of(pointer.place);
+            let offset = if matches!(file, FileName::ValueFile(..)) { 0 } else { pointer.place.offset() };
+            loaded.is_err().then_some(LostValue { file, offset, lsn: frame.lsn })
+        })
+    })
+}

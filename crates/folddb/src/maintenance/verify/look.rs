@@ -1,0 +1,44 @@
+//! A verification under way.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use folddb_base::FileNumber;
+use folddb_layout::file_name::FileName;
+use folddb_run::{Depth, Shared};
+
+use crate::maintenance::survey::Survey;
+use crate::maintenance::verify::report::VerifyReport;
+use folddb_engine::options::Options;
+use folddb_engine::values::at_rest::ValuesAtRest;
+
+pub(crate) struct Look<'a> {
+    pub(crate) survey: &'a Survey,
+    pub(crate) options: &'a Options,
+    pub(crate) at_rest: ValuesAtRest<'a>,
+    pub(crate) depth: Depth,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) report: &'a mut VerifyReport,
+    /// The files that tables have claimed.
+    pub(crate) seen: BTreeSet<FileNumber>,
+    /// Some part that is listed is not there.
+    pub(crate) is_missing_parts: bool,
+    pub(crate) bytes_total: u64,
+    pub(crate) progress: &'a mut dyn FnMut(u64, u64),
+}
+
+impl Look<'_> {
+    pub(crate) fn manifest_name(&self) -> String {
+        manifest_name(self.survey)
+    }
+
+    pub(crate) fn advance(&mut self, bytes: u64) {
+        self.report.checked.bytes += bytes;
+        (self.progress)(self.report.checked.bytes, self.bytes_total);
+    }
+}
+
+pub(crate) fn manifest_name(survey: &Survey) -> String {
+    let told = survey.told.as_ref();
+    told.map_or_else(|| "MANIFEST".to_owned(), |told| FileName::Manifest(told.number).to_string())
+}

@@ -1,0 +1,235 @@
+//! Sorted tables: their parts, and where it is deep every record in them.
+
+use std::sync::Arc;
+
+use folddb_base::{Record, Rope};
+use folddb_layout::file_name::FileName;
+use folddb_manifest::{PartState, RunState, State, TableState};
+use folddb_rules::table_rules::BoundRules;
+use folddb_run::{Depth, Fault, Inspect, KeySpan, Part};
+
+use crate::maintenance::finding::{Finding, Loss, Misfits};
+use crate::maintenance::refolded::Refolded;
+use crate::maintenance::survey::{bind, in_words};
+use crate::maintenance::verify::look::Look;
+use crate::maintenance::verify::record;
+use crate::maintenance::verify::record::Wrong;
+
+pub(crate) fn check_tables(look: &mut Look<'_>, state: &State) {
+    for table in state.tables.values() {
+        look.report.checked.tables += 1;
+        match bind(table, look.options) {
+            Ok(rules) => check_table(look, table, &rules),
+            Err(error) => note_unreadable(look, table, &error),
+        }
+    }
+}
+
+/// Without its order nothing of a table can be checked. That is damage only where the rules are no rules.
+fn note_unreadable(look: &mut Look<'_>, table: &TableState, error: &folddb_base::Error) {
+    let file = look.manifest_name();
+    let what = format!("{}: its parts are not checked", error.message());
+    let finding = match error.kind() {
+        crate::ErrorKind::Corruption => {
+            Finding::damage(file, None, what).costs(Loss::whole_table(&table.name))
+        }
+        _ => Finding::note(file, what),
+    };
+    look.report.findings.push(finding);
+}
+
+fn check_table(look: &mut Look<'_>, table: &TableState, rules: &BoundRules) {
+    if let Some(missing) = &rules.missing {
+        let what = format!("table `{}`: {missing}, so its values are not checked", table.name);
+        look.report.findings.push(Finding::note(look.manifest_name(), what));
+    }
+    for range in table.range_deletes.values() {
+        let is_upright = rules.order.compare(&range.from, &range.to).is_lt();
+        if !is_upright || range.seq > table.flushed_seq {
+            let (name, seq) = (&table.name, range.seq);
+            let what = format!("table `{name}`: the range delete at seq {seq} makes no sense");
+            let finding = Finding::damage(look.manifest_name(), None, what);
+            look.report.findings.push(finding.costs(Loss::whole_table(name)));
+        }
+    }
+    for run in &table.runs {
+        look.report.checked.runs += 1;
+        check_run(look, table, rules, run);
+    }
+}
+
+/// The parts of a run are disjoint and in order, so no key is in two of them.
+fn check_run(look: &mut Look<'_>, table: &TableState, rules: &BoundRules, run: &RunState) {
+    let compare = |a: &[u8], b: &[u8]| rules.order.compare(a, b);
+    let mut before: Option<&PartState> = None;
+    for part in &run.parts {
+        let overlaps = before.is_some_and(|before| compare(&before.high, &part.low).is_ge());
+        if overlaps || compare(&part.low, &part.high).is_gt() {
+            let name = FileName::Part(part.file).to_string();
+            let what = format!("the manifest has its keys overlap with others of run {}", run.id);
+            let loss = whole_part(table, rules, part);
+            look.report.findings.push(Finding::damage(name, None, what).costs(loss));
+        }
+        before = Some(part);
+        check_part(look, table, rules, part);
+    }
+}
+
+fn check_part(look: &mut Look<'_>, table: &TableState, rules: &BoundRules, state: &PartState) {
+    let file = FileName::Part(state.file);
+    let (name, path) = (file.to_string(), look.survey.path(file));
+    look.report.checked.parts += 1;
+    let lost = |offset: Option<u64>, what: String| {
+        Finding::damage(&name, offset, what).costs(whole_part(table, rules, state))
+    };
+    if !look.seen.insert(state.file) {
+        look.report.findings.push(lost(None, "the manifest lists it twice".to_owned()));
+        return;
+    }
+    match look.options.host.files.len_bytes(&path) {
+        Ok(len) if len == state.file_bytes => {}
+        Ok(len) => {
+            let what = format!("it has {len} bytes and not {}", state.file_bytes);
+            look.report.findings.push(lost(Some(len.min(state.file_bytes)), what));
+            return look.advance(state.file_bytes);
+        }
+        Err(error) => {
+            look.is_missing_parts |= error.kind() == std::io::ErrorKind::NotFound;
+            let what = match error.kind() {
+                std::io::ErrorKind::NotFound => "missing: the manifest lists it".to_owned(),
+                _ => format!("cannot be read: {error}"),
+            };
+            look.report.findings.push(lost(None, what));
+            return look.advance(state.file_bytes);
+        }
+    }
+    let opened = Part::open(&look.options.host.files, &path, state.file, &rules.order, &look.shared);
+    let part = match opened {
+        Ok(part) => part,
+        Err(error) => {
+            look.report
+                .findings
+                .push(lost(error.damage().and_then(|damage| damage.offset), in_words(&error)));
+            return look.advance(state.file_bytes);
+        }
+    };
+    if let Some(difference) = difference(state, &part, rules) {
+        let what = format!("it is not the part that the manifest lists: {difference}");
+        look.report.findings.push(lost(None, what));
+    }
+    inspect(look, table, rules, state, &part);
+}
+
+/// Looks into a part whose frame is whole.
+fn inspect(look: &mut Look<'_>, table: &TableState, rules: &BoundRules, state: &PartState, part: &Arc<Part>) {
+    let name = FileName::Part(state.file).to_string();
+    let before = look.report.checked.bytes;
+    let mut inspector = Inspector {
+        look,
+        table,
+        rules,
+        name: &name,
+        records: 0,
+        misfits: Misfits::default(),
+        has_faults: false,
+        refolded: rules.rules.summaries.then(Refolded::default),
+    };
+    folddb_run::examine(part, inspector.look.depth, &mut inspector);
+    inspector.tell_misfits();
+    inspector.tell_refolded(part);
+    let records = inspector.records;
+    look.report.checked.records += if look.depth == Depth::Records { records } else { state.records };
+    let read = look.report.checked.bytes - before;
+    look.advance(state.file_bytes.saturating_sub(read));
+    part.forget();
+}
+
+fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss {
+    let codec = rules.rules.key_codec();
+    Loss::of_range(&table.name, codec, &part.low, &part.high, Some(part.records))
+}
+
+/// What a part says of itself and the manifest says otherwise.
+fn difference(state: &PartState, part: &Part, rules: &BoundRules) -> Option<String> {
+    let facts = part.facts();
+    let numbers = |records, deletes, min_seq, max_seq| {
+        format!("{records} records, {deletes} deletes, seqs {min_seq} to {max_seq}")
+    };
+    let found = numbers(facts.records, facts.deletes, facts.min_seq, facts.max_seq);
+    let wanted = numbers(state.records, state.deletes, state.min_seq, state.max_seq);
+    if found != wanted {
+        return Some(format!("{found}, and not {wanted}"));
+    }
+    let low = rules.order.compare(&facts.low, &state.low);
+    let is_low_right = if state.trimmed { low.is_le() } else { low.is_eq() };
+    (!is_low_right || facts.high != state.high).then(|| "other keys".to_owned())
+}
+
+/// Takes what a part holds.
+struct Inspector<'a, 'l> {
+    look: &'a mut Look<'l>,
+    table: &'a TableState,
+    rules: &'a BoundRules,
+    name: &'a str,
+    records: u64,
+    /// Records that are none of the table, or whose values are lost.
+    misfits: Misfits,
+    has_faults: bool,
+    /// What the blocks come to, in tables whose blocks say so.
+    refolded: Option<Refolded>,
+}
+
+impl Inspect for Inspector<'_, '_> {
+    fn record(&mut self, offset: u64, record: Record<'_>) {
+        self.records += 1;
+        if let Some(refolded) = &mut self.refolded {
+            refolded.push(&self.rules.fold, offset, &record);
+        }
+        let values = &self.look.at_rest;
+        let load = |rope: &Rope<'_>| values.value((self.table.id, record.key), rope);
+        let checked = record::check_record(self.rules, &record, self.table.flushed_seq, &load);
+        let Err(wrong) = checked else { return };
+        let key = self.rules.rules.key_codec().show_line(record.key);
+        match wrong {
+            Wrong::Record(what) => {
+                let what = format!("the record of key {key}: {what}");
+                self.misfits.add(self.name, Some(offset), Some(record.key), what);
+            }
+            Wrong::Value(error) => {
+                let (dir, said) = (&self.look.survey.dir, format!("the value of key {key}"));
+                self.misfits.add_value(dir, self.name, record.key, &error, &said);
+            }
+        }
+    }
+
+    fn fault(&mut self, fault: Fault) {
+        self.has_faults = true;
+        let loss = Loss::of_span(&self.table.name, self.rules.rules.key_codec(), &fault.keys);
+        let finding = Finding::damage(self.name, Some(fault.offset), fault.what).costs(loss);
+        self.look.report.findings.push(finding);
+    }
+
+    fn progress(&mut self, bytes: u64) {
+        self.look.advance(bytes);
+    }
+}
+
+impl Inspector<'_, '_> {
+    /// Blocks that come to something else than their summaries say. Where one could not be read, that was told of.
+    fn tell_refolded(&mut self, part: &Part) {
+        let Some(refolded) = self.refolded.take().filter(|_| !self.has_faults) else { return };
+        if let Ok(Some(offset)) = refolded.fault(part) {
+            let what = "the values of a block fold to something else than its summary says; no record is lost with it";
+            self.look.report.findings.push(Finding::damage(self.name, Some(offset), what));
+        }
+    }
+
+    fn tell_misfits(&mut self) {
+        for (finding, misfit) in std::mem::take(&mut self.misfits).findings() {
+            let span = KeySpan { through: misfit.last_key, ..KeySpan::default() };
+            let mut loss = Loss::of_span(&self.table.name, self.rules.rules.key_codec(), &span);
+            loss.records = Some(misfit.records);
+            self.look.report.findings.push(finding.costs(loss));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The files of values that are listed: there, as long as they should be, and framed as they should be.
+
+use folddb_base::{Error, FileNumber, Result};
+use folddb_layout::file_name::FileName;
+use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
+use folddb_manifest::State;
+use folddb_run::Depth;
+use folddb_value_log::relocated::RelocatedFile;
+
+use crate::maintenance::finding::{Finding, Loss};
+use crate::maintenance::survey::in_words;
+use crate::maintenance::verify::look::Look;
+use folddb_engine::recovery::listed::check_relocated;
+
+/// Each value segment that is listed is there, and as long as it says. What it holds is checked from where pointers lead.
+pub(crate) fn check_files(look: &mut Look<'_>, state: &State) {
+    for (&number, end) in &state.values {
+        let name = state.values_name(number);
+        let what = match look.options.host.files.len_bytes(&look.survey.path(name)) {
+            Err(error) if state.is_directory(number) && error.kind() == std::io::ErrorKind::IsADirectory => {
+                continue;
+            }
+            Ok(_) if state.is_directory(number) => continue,
+            Ok(len) if end.is_none_or(|end| len >= end) => match check_own_header(look, number) {
+                Ok(()) => continue,
+                Err(error) => in_words(&error),
+            },
+            Ok(len) => format!("it has {len} bytes, and its values need {}", end.unwrap_or(0)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                "the manifest lists it, and it is not there".to_owned()
+            }
+            Err(error) => format!("cannot be read: {error}"),
+        };
+        push_lost_values(look, state, Finding::damage(name.to_string(), None, what));
+    }
+    check_moved_files(look, state);
+}
+
+/// The header of a value segment is that of this segment.
+fn check_own_header(look: &Look<'_>, number: FileNumber) -> Result<()> {
+    let path = look.survey.path(FileName::Values(number));
+    let mut header = vec![0; VALUES_HEADER_BYTES];
+    let read = look.options.host.files.open(&path).and_then(|file| file.read_exact_at(0, &mut header));
+    read.map_err(|error| Error::io("read", &path, error))?;
+    check_header(&header, number).map_err(|cause| Error::corrupt(&path, 0, cause))
+}
+
+/// Each file of relocated values that is listed is whole in what leads to its records; every page of its map is read where all is.
+fn check_moved_files(look: &mut Look<'_>, state: &State) {
+    let files = &*look.options.host.files;
+    for (&number, &file_bytes) in &state.relocated_files {
+        let looked = RelocatedFile::open(files, &look.survey.dir, number).and_then(|file| {
+            check_relocated(&file, file_bytes, state.moved_in(number))?;
+            let carried = file.carried().iter().filter(|_| look.depth == Depth::Records);
+            carried.map(|one| one.segment).try_for_each(|segment| file.moves(segment, &mut |_| Ok(())))
+        });
+        if let Err(error) = looked {
+            let offset = error.damage().and_then(|damage| damage.offset);
+            let name = FileName::Relocated(number).to_string();
+            push_lost_values(look, state, Finding::damage(name, offset, in_words(&error)));
+        }
+    }
+}
+
+fn push_lost_values(look: &mut Look<'_>, state: &State, finding: Finding) {
+    let losses = state.tables.values().map(|table| Loss {
+        records: None,
+        keys: "keys whose values lie in it".to_owned(),
+        ..Loss::whole_table(&table.name)
+    });
+    look.report.findings.push(Finding { losses: losses.collect(), ..finding });
+}

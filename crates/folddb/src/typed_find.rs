@@ -1,0 +1,133 @@
+//! Finds with the types of keys and values.
+
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+
+use folddb_base::{Error, ErrorKind, Result};
+use folddb_rules::codec::tuple::Element;
+use folddb_rules::codec::{Key, Value};
+
+use crate::bytes_table::BytesTable;
+use crate::find::BytesFind;
+use crate::snapshot::Snapshot;
+use crate::table::Table;
+use folddb_engine::values::head::Head;
+
+impl<K: Key, V: Value> Table<K, V> {
+    /// Records by the terms of an index: all of them, in the order of the terms, until it is narrowed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`], with the indexes that there are.
+    pub fn find(&self, index: &str) -> Result<Find<K, V>> {
+        Ok(Find { bytes: self.as_bytes().find(index)?, types: PhantomData })
+    }
+}
+
+/// What is asked of an index of a typed table. Narrow it, then iterate.
+#[derive(Clone)]
+#[must_use = "nothing is looked up until it is iterated"]
+pub struct Find<K, V> {
+    pub(crate) bytes: BytesFind,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K: Key, V: Value> Find<K, V> {
+    fn change(self, change: impl FnOnce(BytesFind) -> BytesFind) -> Self {
+        Find { bytes: change(self.bytes), types: PhantomData }
+    }
+
+    /// See [`BytesFind::term`].
+    pub fn term<'t>(self, term: impl Into<Element<'t>>) -> Self {
+        self.change(|find| find.term(term))
+    }
+
+    /// See [`BytesFind::range`].
+    pub fn range<'t, T: Into<Element<'t>> + Clone>(self, range: impl RangeBounds<T>) -> Self {
+        self.change(|find| find.range(range))
+    }
+
+    /// See [`BytesFind::prefix`].
+    pub fn prefix<'t>(self, prefix: impl Into<Element<'t>>) -> Self {
+        self.change(|find| find.prefix(prefix))
+    }
+
+    /// From the highest term down.
+    pub fn reverse(self) -> Self {
+        self.change(BytesFind::reverse)
+    }
+
+    /// Stops after so many hits.
+    pub fn limit(self, hits: usize) -> Self {
+        self.change(|find| find.limit(hits))
+    }
+
+    /// See [`BytesFind::at`].
+    pub fn at(self, snapshot: &Snapshot) -> Self {
+        self.change(|find| find.at(snapshot))
+    }
+
+    /// The keys of the records.
+    pub fn keys(self) -> impl Iterator<Item = Result<K>> {
+        let table = self.bytes.table.clone();
+        self.bytes.keys().map(move |key| decoded_key(&table, &key?))
+    }
+
+    /// Keys and heads of the records.
+    pub fn heads(self) -> impl Iterator<Item = Result<(K, Head)>> {
+        let table = self.bytes.table.clone();
+        self.bytes.heads().map(move |hit| {
+            let (key, head) = hit?;
+            Ok((decoded_key(&table, &key)?, head))
+        })
+    }
+
+    /// Keys and values of the records.
+    pub fn values(self) -> impl Iterator<Item = Result<(K, V)>> {
+        let table = self.bytes.table.clone();
+        self.bytes.values().map(move |hit| {
+            let (key, value) = hit?;
+            let value = V::decode(&value).map_err(|cause| table.undecodable(&key, &cause))?;
+            Ok((decoded_key(&table, &key)?, value))
+        })
+    }
+
+    /// Terms and keys of the records. Of a record with several of the terms that are asked for, each with its own.
+    pub fn terms(self) -> impl Iterator<Item = Result<(Element<'static>, K)>> {
+        let table = self.bytes.table.clone();
+        self.bytes.hits(false).map(move |hit| {
+            let hit = hit?;
+            Ok((hit.element(), decoded_key(&table, &hit.key)?))
+        })
+    }
+
+    /// Terms, keys and values of the records, as [`Find::terms`].
+    pub fn hits(self) -> impl Iterator<Item = Result<(Element<'static>, K, V)>> {
+        let table = self.bytes.table.clone();
+        self.bytes.hits(true).map(move |hit| {
+            let hit = hit?;
+            let value = V::decode(&hit.value).map_err(|cause| table.undecodable(&hit.key, &cause))?;
+            Ok((hit.element(), decoded_key(&table, &hit.key)?, value))
+        })
+    }
+
+    /// How many hits there are.
+    ///
+    /// # Errors
+    /// As those of the iterators.
+    pub fn count(self) -> Result<u64> {
+        self.bytes.count()
+    }
+}
+
+impl<K, V> std::fmt::Debug for Find<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.bytes.fmt(f)
+    }
+}
+
+pub(crate) fn decoded_key<K: Key>(table: &BytesTable, key: &[u8]) -> Result<K> {
+    K::decode(key).map_err(|cause| {
+        let message = format!("a key of table `{}` is not of its type: {cause}", table.name());
+        Error::new(ErrorKind::RulesMismatch, message)
+    })
+}

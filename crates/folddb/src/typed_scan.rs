@@ -1,0 +1,131 @@
+//! Scans with the types of keys and values.
+
+use std::marker::PhantomData;
+
+use folddb_base::{Error, Result};
+use folddb_rules::codec::{CodecError, Key, KeyBound, KeyPrefix, KeyRange, Value};
+
+use crate::cursor::Cursor;
+use crate::scans::{BytesScan, RowsState};
+use folddb_engine::values::head::Head;
+
+/// A scan of typed keys and values. Narrow it, then iterate.
+#[must_use = "a scan does nothing until it is iterated"]
+pub struct Scan<K, V> {
+    pub(crate) bytes: BytesScan,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K: Key, V: Value> Scan<K, V> {
+    pub(crate) fn new(bytes: BytesScan) -> Scan<K, V> {
+        Scan { bytes, types: PhantomData }
+    }
+
+    fn change(self, change: impl FnOnce(BytesScan) -> BytesScan) -> Self {
+        Scan::new(change(self.bytes))
+    }
+
+    /// Begins at `bound`, included: a key, or the first elements of a tuple (`&("UA",)`: all keys that begin so).
+    pub fn from<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
+        let span = self.span(bound);
+        self.change(|scan| scan.low(span.from()))
+    }
+
+    /// Begins after `bound`.
+    pub fn after<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
+        let span = self.span(bound);
+        self.change(|scan| scan.low(span.after()))
+    }
+
+    /// Ends before `bound`.
+    pub fn before<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
+        let span = self.span(bound);
+        self.change(|scan| scan.high(span.before()))
+    }
+
+    /// Ends with `bound`, included.
+    pub fn through<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
+        let span = self.span(bound);
+        self.change(|scan| scan.high(span.through()))
+    }
+
+    /// The keys that count as equal to a bound, as they stand in this table.
+    fn span<B: KeyBound<K> + ?Sized>(&self, bound: &B) -> KeyRange {
+        self.bytes.in_order(bound.span())
+    }
+
+    /// Only keys that begin with `prefix`: the first elements of a tuple (`&("UA",)`), the first letters of a string.
+    pub fn prefix<P: KeyPrefix<K> + ?Sized>(self, prefix: &P) -> Self {
+        self.change(|scan| scan.within(prefix.key_range()))
+    }
+
+    /// Goes from the highest key down.
+    pub fn reverse(self) -> Self {
+        self.change(BytesScan::reverse)
+    }
+
+    /// Stops after so many rows.
+    pub fn limit(self, rows: usize) -> Self {
+        self.change(|scan| scan.limit(rows))
+    }
+
+    /// The number of keys in the range. Reads all of it.
+    ///
+    /// # Errors
+    /// As [`BytesScan::rows`].
+    pub fn count(self) -> Result<u64> {
+        self.bytes.count()
+    }
+}
+
+impl<K: Key, V: Value> Scan<K, V> {
+    /// Keys with the heads of their values instead of these: no separated value is read, but for what [`Head`] says.
+    pub fn heads(self) -> impl Iterator<Item = Result<(K, Head)>> {
+        let table = self.bytes.table.name.clone();
+        self.bytes.heads().map(move |row| {
+            let (key, head) = row?;
+            Ok((K::decode(&key).map_err(|cause| wrong_row(&table, &cause))?, head))
+        })
+    }
+}
+
+impl<K: Key, V: Value> IntoIterator for Scan<K, V> {
+    type Item = Result<(K, V)>;
+    type IntoIter = TypedRows<K, V>;
+    fn into_iter(self) -> TypedRows<K, V> {
+        TypedRows {
+            name: self.bytes.table.name.clone(),
+            state: RowsState::start(self.bytes),
+            types: PhantomData,
+        }
+    }
+}
+
+/// Rows of a scan as typed keys and values.
+pub struct TypedRows<K, V> {
+    name: String,
+    state: RowsState,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K: Key, V: Value> TypedRows<K, V> {
+    /// Where the scan stands, to be gone on with later: [`Table::resume`](crate::Table::resume); none after a failure.
+    pub fn cursor(&self) -> Option<Cursor> {
+        self.state.cursor()
+    }
+}
+
+impl<K: Key, V: Value> Iterator for TypedRows<K, V> {
+    type Item = Result<(K, V)>;
+    fn next(&mut self) -> Option<Self::Item> {
+        let name = &self.name;
+        let wrong = |cause| wrong_row(name, &cause);
+        self.state.next(|key, value| Ok((K::decode(key).map_err(wrong)?, V::decode(value).map_err(wrong)?)))
+    }
+}
+
+/// The error of a row that is not of the type of its table.
+pub(crate) fn wrong_row(table: &str, cause: &CodecError) -> Error {
+    let message = format!("a row of table `{table}` is not of its type: {cause}");
+    Error::new(crate::ErrorKind::RulesMismatch, message)
+}

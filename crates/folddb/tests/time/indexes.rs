@@ -1,0 +1,170 @@
+//! What indexes know of time.
+
+use std::ops::ControlFlow;
+
+use folddb::{AsOf, Expire, Keep, Rules, Snapshot, Store, Table};
+
+use crate::common::compact;
+use crate::moved::START_MS;
+use crate::world::World;
+
+/// What finds show of a moment stays what it was; what nobody can ask for any more goes.
+#[test]
+fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
+    let world = World::new();
+    let store = world.create();
+    let keeps = [Keep::Latest, Keep::Versions(2), Keep::Window(100_000), Keep::Forever];
+    let rules = |keep| Rules::sorted::<u64, u64>().keep(keep).index("by_value", "value");
+    let tables: Vec<Table<u64, u64>> = keeps
+        .iter()
+        .enumerate()
+        .map(|(at, keep)| store.table(&format!("t{at}"), rules(*keep)).unwrap())
+        .collect();
+    let mut moments = Vec::new();
+    for round in 0..30u64 {
+        for table in &tables {
+            for key in 0..4 {
+                table.put(&key, &(100 * key + round)).unwrap();
+            }
+        }
+        moments.push((store.last_seq(), round));
+        world.pass(10_000);
+        store.flush().unwrap();
+    }
+    let check = || {
+        for (at, (table, keep)) in tables.iter().zip(keeps).enumerate() {
+            let found = |term: u64, of: Option<&Snapshot>| -> folddb::Result<Vec<u64>> {
+                let find = table.find("by_value").unwrap().term(term);
+                of.map_or_else(|| find.clone(), |of| find.clone().at(of)).keys().collect()
+            };
+            assert_eq!(found(329, None).unwrap(), [3], "table {at}");
+            assert_eq!(found(328, None).unwrap(), [0; 0]);
+            for (seq, round) in &moments {
+                let past = store.snapshot_at(AsOf::Seq(*seq)).unwrap();
+                let is_kept = match keep {
+                    Keep::Forever => true,
+                    Keep::Window(_) => *round > 20,
+                    _ => false,
+                };
+                if is_kept {
+                    assert_eq!(found(100 + round, Some(&past)).unwrap(), [1], "table {at}, round {round}");
+                    assert_eq!(found(100 + round + 1, Some(&past)).unwrap(), [0; 0]);
+                }
+            }
+        }
+    };
+    let entries = || -> Vec<u64> {
+        (0..keeps.len()).map(|at| store.table_stats(&format!("t{at}/by_value")).unwrap().records).collect()
+    };
+    check();
+    (0..keeps.len()).for_each(|at| compact(&store, &format!("t{at}")));
+    check();
+    let now = entries();
+    assert_eq!((now[0], now[1], now[3]), (4, 4, 120));
+    assert!((40..=52).contains(&now[2]), "those of the window, ten rounds: {now:?}");
+    world.pass(1_000_000);
+    for table in &tables {
+        table.put(&9, &9).unwrap();
+    }
+    (0..keeps.len()).for_each(|at| compact(&store, &format!("t{at}")));
+    assert_eq!(entries(), [5, 5, 5, 121]);
+    assert_eq!(tables[2].find("by_value").unwrap().count().unwrap(), 5);
+}
+
+// ---- what indexes know of time --------------------------------------------------------------------------------
+
+pub(crate) const HOUR_MS: u64 = 3_600_000;
+
+pub(crate) fn sessions(store: &Store, keep: Keep) -> Table<u64, Vec<u8>> {
+    let rules = Rules::sorted::<u64, Vec<u8>>().keep(keep).expire(Expire::After(HOUR_MS));
+    store.table("sessions", rules).expect("it works")
+}
+
+pub(crate) fn add_index(store: &Store) {
+    let rule = folddb::IndexRule::parse("by_user:value").expect("a rule");
+    store.add_index("sessions", &rule, |_| ControlFlow::Continue(())).expect("it works");
+}
+
+pub(crate) fn found(table: &Table<u64, Vec<u8>>, at: Option<&Snapshot>) -> folddb::Result<u64> {
+    let find = table.find("by_user")?;
+    at.into_iter().fold(find, |find, at| find.at(at)).count()
+}
+
+/// That the index says what it cannot tell, instead of telling too little.
+fn is_too_young(found: folddb::Result<u64>) -> bool {
+    found.is_err_and(|error| error.message().contains("when it was built"))
+}
+
+#[test]
+fn an_index_that_was_built_when_all_had_expired_does_not_tell_what_was_before() {
+    let world = World::new();
+    let store = world.create();
+    let table = sessions(&store, Keep::Window(24 * HOUR_MS));
+    table.put(&1, b"ann").expect("it works");
+    let alive_ms = store.unix_millis();
+    let snapshot = store.snapshot();
+    world.pass(2 * HOUR_MS);
+    add_index(&store);
+    assert_eq!(found(&table, None).expect("it works"), 0);
+    assert!(is_too_young(found(&table, Some(&snapshot))));
+    let past = store.snapshot_at(AsOf::UnixMillis(alive_ms)).expect("it works");
+    assert!(is_too_young(found(&table, Some(&past))));
+    table.put(&2, b"bob").expect("it works");
+    assert_eq!(found(&table, Some(&store.snapshot())).expect("it works"), 1);
+}
+
+#[test]
+fn what_had_expired_when_an_index_was_built_does_not_come_to_life_behind_its_back() {
+    let world = World::new();
+    let store = world.create();
+    let table = sessions(&store, Keep::Latest);
+    table.put(&1, b"ann").expect("it works");
+    world.pass(2 * HOUR_MS);
+    add_index(&store);
+    drop((table, store)); // the process dies, and the wall clock is set back
+    world.set(START_MS);
+    let store = world.open();
+    let table = sessions(&store, Keep::Latest);
+    let rows = table.scan().into_iter().count() as u64;
+    assert_eq!(found(&table, None).expect("it works"), rows);
+}
+
+#[test]
+fn what_had_expired_when_an_index_was_cleaned_does_not_come_to_life_behind_its_back() {
+    let world = World::new();
+    let store = world.create();
+    let table = sessions(&store, Keep::Latest);
+    add_index(&store);
+    table.put(&1, b"ann").expect("it works");
+    store.flush().expect("it works");
+    world.pass(2 * HOUR_MS);
+    compact(&store, "sessions/by_user");
+    assert_eq!(store.table_stats("sessions/by_user").expect("it works").records, 0);
+    drop((table, store)); // the process dies, and the wall clock is set back
+    world.set(START_MS);
+    let store = world.open();
+    let table = sessions(&store, Keep::Latest);
+    let rows = table.scan().into_iter().count() as u64;
+    assert_eq!(found(&table, None).expect("it works"), rows);
+}
+
+#[test]
+fn a_snapshot_of_the_past_that_has_come_to_files_of_its_own_finds_what_was() {
+    let world = World::new();
+    let store = world.create();
+    let rules = Rules::sorted::<u64, u64>().keep(Keep::Window(30_000)).index("by_value", "value");
+    let table = store.table("counts", rules).expect("it works");
+    let first = table.put(&1, &100).expect("it works");
+    world.pass(10_000);
+    table.put(&1, &200).expect("it works");
+    let past = store.snapshot_at(AsOf::Seq(first)).expect("it works");
+    for n in 2..4 {
+        world.pass(61_000);
+        while store.background_step().expect("it works").is_some() {}
+        table.put(&n, &5).expect("it works");
+    }
+    compact(&store, "counts");
+    assert_eq!(past.get(&table, &1).expect("it works"), Some(100));
+    let found = table.find("by_value").expect("an index").term(100u64).at(&past).count().expect("it works");
+    assert_eq!(found, 1);
+}
