@@ -1,4 +1,4 @@
-//! The verbs, one file each, and the way from the command line to them.
+//! The verbs, one file each, and the way from the command line to them. A verb that another one uses stands above it.
 
 mod aggregate;
 mod backup_list;
@@ -27,6 +27,7 @@ mod import_dir;
 mod index;
 mod load;
 mod compact;
+mod write;
 mod put;
 mod reclaim;
 mod repair;
@@ -41,7 +42,6 @@ mod tables;
 mod values;
 mod verify;
 mod watch;
-mod write;
 
 use crate::args::Verb;
 use crate::failure::Failure;
@@ -90,7 +90,7 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Diff(args) => diff::run(&args, session),
         Verb::Sync(args) => sync::run(&args, session),
         Verb::Bench(args) => bench::run(&args, session),
-        Verb::Shell(args) => shell::run(&args, session),
+        Verb::Shell(args) => shell::run(&args, session, run),
         Verb::Completions(args) => generate::completions(&args, session),
         Verb::Man(args) => generate::man(&args, session),
     }

@@ -10,11 +10,14 @@ mod exit_code;
 mod failure;
 mod interrupt;
 mod human;
+mod messages;
 mod args;
 mod help;
 mod session;
 mod progress;
 mod keys;
+mod ranges;
+mod rules_words;
 mod blobs;
 mod out_file;
 mod render;
@@ -31,11 +34,11 @@ fn main() -> std::process::ExitCode {
 fn run(words: std::env::ArgsOs) -> ExitCode {
     let cli = match help::parse(words) {
         Ok(cli) => cli,
-        Err(error) => return exit_code::of_usage(error),
+        Err(error) => return messages::of_usage(error),
     };
     let mut session = Session::on_stdout(cli.globals);
     let done = commands::run(cli.verb, &mut session);
     let ended = session.end(done);
     let flushed = session.flush();
-    exit_code::report(ended.and(flushed))
+    messages::report(ended.and(flushed))
 }

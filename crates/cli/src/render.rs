@@ -6,3 +6,6 @@ pub(crate) mod table;
 pub(crate) mod value;
 pub(crate) mod tiers;
 pub(crate) mod rows;
+pub(crate) mod head;
+pub(crate) mod print_rows;
+pub(crate) mod findings;

@@ -3,9 +3,9 @@
 use folddb::{AggregateCost, Datum};
 
 use crate::args::CountArgs;
-use crate::commands::scan;
 use crate::failure::Failure;
 use crate::human;
+use crate::ranges;
 use crate::render::json::{self, Json, object};
 use crate::render::value;
 use crate::session::Session;
@@ -13,7 +13,7 @@ use crate::session::Session;
 pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
-    let told = scan::narrow(&table, &args.range)?.aggregate()?;
+    let told = ranges::narrow(&table, &args.range)?.aggregate()?;
     let show = |value: Vec<u8>| table.rules().show_value(&value).unwrap_or(Datum::Bytes(value));
     let found = told.value.map(show);
     let shown = found.as_ref().map(json::from_datum);

@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use crate::args::CountArgs;
-use crate::commands::scan;
 use crate::failure::Failure;
+use crate::ranges;
 use crate::session::Session;
 
 pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
-    let keys = scan::narrow(&table, &args.range)?.count()?;
+    let keys = ranges::narrow(&table, &args.range)?.count()?;
     session.report(&json!({ "keys": keys }), |out| writeln!(out, "{keys}"))
 }

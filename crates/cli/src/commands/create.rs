@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::args::CreateArgs;
 use crate::failure::Failure;
+use crate::rules_words;
 use crate::session::{Opened, Session};
 
 pub(crate) fn run(args: &CreateArgs, session: &mut Session) -> Result<(), Failure> {
@@ -53,7 +54,7 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
         rules = rules.key_names(args.key_names.iter().map(String::as_str));
     }
     for index in &args.index {
-        rules = rules.index(super::index::rule(index)?);
+        rules = rules.index(rules_words::rule(index)?);
     }
     if args.reversed {
         rules = rules.order("reversed");

@@ -8,10 +8,10 @@ use folddb::{AsOf, BytesTable, Datum, DiffReport, Difference, Head};
 use serde_json::{Value, json};
 
 use crate::args::DiffArgs;
-use crate::commands::scan;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
+use crate::ranges;
 use crate::render::json::{self, object};
 use crate::session::{Opened, Session};
 
@@ -139,8 +139,8 @@ fn compare(
     let lasts_same = tell_lifetimes((ours, theirs), session)?;
     // A time is one for both stores; a seq is the first one's, and says nothing in the other.
     let theirs_at = args.range.at.filter(|at| matches!(at, AsOf::UnixMillis(_)));
-    let first = scan::narrow(ours, &args.range)?;
-    let second = scan::narrow_at(theirs, &args.range, theirs_at)?;
+    let first = ranges::narrow(ours, &args.range)?;
+    let second = ranges::narrow_at(theirs, &args.range, theirs_at)?;
     let (mut told, mut failure) = (0, None);
     let report = first.compare(second, |difference| {
         told += 1;

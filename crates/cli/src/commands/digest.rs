@@ -10,12 +10,12 @@ use folddb::{BytesTable, DIGEST_VERSION, Datum, Digest};
 use serde_json::json;
 
 use crate::args::DigestArgs;
-use crate::commands::scan;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::source;
 use crate::out_file;
+use crate::ranges;
 use crate::render::json::{self, object};
 use crate::session::Session;
 
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &DigestArgs, session: &mut Session) -> Result<(), Failur
     let against = args.against.as_deref().map(read).transpose()?;
     let depth = against.as_ref().map_or(args.depth, Digest::depth);
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let digest = scan::narrow(&table, &args.range)?.digest(depth, threads)?;
+    let digest = ranges::narrow(&table, &args.range)?.digest(depth, threads)?;
     if let Some(file) = &args.to {
         out_file::write_new(file, |out| Ok(out.write_all(&digest.to_bytes())?))?;
     }
@@ -100,7 +100,7 @@ fn compare(
         return session
             .report(&line, |out| writeln!(out, "the same, {}", human::plural(digest.keys(), "key")));
     }
-    let mut rows = scan::narrow(table, &args.range)?.keys_only().rows()?;
+    let mut rows = ranges::narrow(table, &args.range)?.keys_only().rows()?;
     let mut suspects = 0u64;
     while let Some((key, _)) = rows.next_row()? {
         if leaves.binary_search(&digest.leaf_of(key)).is_ok() {

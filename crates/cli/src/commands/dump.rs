@@ -7,9 +7,9 @@ use folddb::{DumpReport, Store};
 use serde_json::json;
 
 use crate::args::DumpArgs;
-use crate::exit_code;
 use crate::failure::Failure;
 use crate::human;
+use crate::messages;
 use crate::out_file;
 use crate::progress;
 use crate::session::Session;
@@ -65,7 +65,7 @@ fn report(session: &mut Session, to: &str, dumped: &DumpReport, bytes: u64) -> R
     if failing > 0 {
         line.push_str(&format!("; the fold fails on {}, told as their ops", human::plural(failing, "key")));
     }
-    exit_code::tell(&line);
+    messages::tell(&line);
     Ok(())
 }
 

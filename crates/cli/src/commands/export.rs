@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use crate::args::{ExportArgs, OutputFormat, RangeArgs};
-use crate::commands::scan;
-use crate::exit_code;
 use crate::failure::Failure;
 use crate::human;
+use crate::messages;
 use crate::out_file;
+use crate::render::print_rows;
 use crate::session::Session;
 
 pub(crate) fn run(args: &ExportArgs, session: &mut Session) -> Result<(), Failure> {
@@ -23,13 +23,13 @@ pub(crate) fn run(args: &ExportArgs, session: &mut Session) -> Result<(), Failur
         false => OutputFormat::Csv,
     });
     let deadlines = match file {
-        "-" => scan::print(&mut session.out, &table, &args.rows, format)?,
-        file => out_file::write_new(file, |out| scan::print(out, &table, &args.rows, format))?,
+        "-" => print_rows::print(&mut session.out, &table, &args.rows, format)?,
+        file => out_file::write_new(file, |out| print_rows::print(out, &table, &args.rows, format))?,
     };
     if deadlines > 0 {
         let (values, last) =
             (human::plural(deadlines, "value"), if deadlines == 1 { "lasts" } else { "last" });
-        exit_code::tell(&format!("until when {values} {last} is left out (dump keeps it)"));
+        messages::tell(&format!("until when {values} {last} is left out (dump keeps it)"));
     }
     Ok(())
 }

@@ -16,8 +16,9 @@ use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::args::ExportDirArgs;
-use crate::exit_code::{self, ExitCode};
+use crate::exit_code::ExitCode;
 use crate::failure::Failure;
+use crate::messages;
 use crate::session::Session;
 use crate::{blobs, human, interrupt, progress};
 
@@ -94,7 +95,7 @@ impl Tally {
                 why
             }
         };
-        bar.suspend(|| exit_code::tell(&format!("folddb: {why}")));
+        bar.suspend(|| messages::tell(&format!("folddb: {why}")));
     }
 
     fn report(&self, is_whole: bool, session: &mut Session) -> Result<(), Failure> {

@@ -7,11 +7,11 @@ use std::ops::{Bound, ControlFlow};
 use folddb::{BytesFind, BytesTable, Datum};
 
 use crate::args::{FindArgs, OutputFormat};
-use crate::commands::head;
-use crate::commands::scan::{tell_failed, told};
 use crate::failure::Failure;
 use crate::human;
 use crate::render::columns::Columns;
+use crate::render::head;
+use crate::render::print_rows::{tell_failed, told};
 use crate::render::rows::RowWriter;
 use crate::session::Session;
 

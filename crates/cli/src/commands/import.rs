@@ -12,9 +12,7 @@ use folddb::{ErrorKind, Store};
 use serde_json::{Value, json};
 
 use crate::args::{ImportArgs, OutputFormat, RowsArgs};
-use crate::commands::scan;
-use crate::commands::write::check_expires;
-use crate::exit_code::{self, ExitCode};
+use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::bad_rows::BadRows;
@@ -23,7 +21,10 @@ use crate::import::rows::{BadRow, Next, Rows};
 use crate::import::sink::{Into, Sink};
 use crate::import::source;
 use crate::interrupt;
+use crate::messages;
 use crate::progress;
+use crate::render::print_rows;
+use crate::rules_words::check_expires;
 use crate::session::{Opened, Session};
 
 pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failure> {
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         let table = store.known_table(&args.table)?;
         let rows = RowsArgs { limit: Some(limit), ..RowsArgs::default() };
         let format = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
-        scan::print(&mut session.out, &table, &rows, format)?;
+        print_rows::print(&mut session.out, &table, &rows, format)?;
     }
     store.map(Opened::close).transpose()?;
     match import.bad.count > 0 || import.missing.is_some() {
@@ -235,12 +236,12 @@ impl Import {
         if session.globals.json {
             return session.report(&report, |_| Ok(()));
         }
-        exit_code::tell(&self.summary(table, how, seconds));
+        messages::tell(&self.summary(table, how, seconds));
         for line in self.bad.tell() {
-            exit_code::tell(&format!("  {line}"));
+            messages::tell(&format!("  {line}"));
         }
         if let (Some(missing), true) = (&self.missing, whole) {
-            exit_code::tell(&format!("  {missing} (if none need have it: --optional FIELD)"));
+            messages::tell(&format!("  {missing} (if none need have it: --optional FIELD)"));
         }
         Ok(())
     }

@@ -19,8 +19,9 @@ use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::args::ImportDirArgs;
-use crate::exit_code::{self, ExitCode};
+use crate::exit_code::ExitCode;
 use crate::failure::Failure;
+use crate::messages;
 use crate::session::{Opened, Session};
 use crate::{blobs, human, interrupt, progress};
 
@@ -51,7 +52,7 @@ impl Tally {
         }
         self.refused += 1;
         if self.refused <= REFUSED_TOLD_MAX {
-            bar.suspend(|| exit_code::tell(&format!("folddb: {failure}")));
+            bar.suspend(|| messages::tell(&format!("folddb: {failure}")));
         }
         Ok(())
     }

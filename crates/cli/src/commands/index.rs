@@ -1,6 +1,6 @@
 //! `folddb index add|drop|list STORE TABLE`: the indexes of a table.
 
-use folddb::{Datum, IndexInfo, IndexRule};
+use folddb::{Datum, IndexInfo};
 use serde_json::{Value, json};
 
 use crate::args::{IndexAddArgs, IndexArgs, IndexDropArgs, IndexListArgs, IndexVerb};
@@ -9,6 +9,7 @@ use crate::human;
 use crate::interrupt;
 use crate::progress;
 use crate::render::table;
+use crate::rules_words;
 use crate::session::Session;
 
 pub(crate) fn run(args: &IndexArgs, session: &mut Session) -> Result<(), Failure> {
@@ -19,18 +20,8 @@ pub(crate) fn run(args: &IndexArgs, session: &mut Session) -> Result<(), Failure
     }
 }
 
-/// An index as it is typed: `NAME:RULE`.
-pub(crate) fn rule(text: &str) -> Result<IndexRule, Failure> {
-    IndexRule::parse(text).ok_or_else(|| {
-        Failure::Usage(format!(
-            "`{text}` is no index: write NAME:RULE, with one of json:/POINTER, value, field:NAME, tuple:N, key:N, head, \
-             head:, head:/POINTER, custom:NAME@VERSION"
-        ))
-    })
-}
-
 fn add(args: &IndexAddArgs, session: &mut Session) -> Result<(), Failure> {
-    let rule = rule(&args.index)?;
+    let rule = rules_words::rule(&args.index)?;
     let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?;

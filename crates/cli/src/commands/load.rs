@@ -9,11 +9,11 @@ use folddb::{ErrorKind, LoadOptions, LoadReport, Options, Store};
 use serde_json::{Value, json};
 
 use crate::args::LoadArgs;
-use crate::exit_code;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::source::{self, Source};
 use crate::interrupt;
+use crate::messages;
 use crate::progress;
 use crate::session::{Opened, Session};
 
@@ -88,7 +88,7 @@ fn over(
     bar.finish_and_clear();
     match done {
         Err(error) if interrupt::check().is_err() => {
-            exit_code::tell(&format!("folddb: {}", error.message())); // which says how many records are in
+            messages::tell(&format!("folddb: {}", error.message())); // which says how many records are in
             Err(Failure::Interrupted)
         }
         done => Ok(done?),
@@ -153,9 +153,9 @@ fn report(args: &LoadArgs, session: &mut Session, loaded: &LoadReport, is_new: b
         return session.report(&as_json(args, loaded, is_new), |_| Ok(()));
     }
     for (index, why) in &loaded.indexes_left {
-        exit_code::tell(&format!("index {index} is left out: {why}"));
+        messages::tell(&format!("index {index} is left out: {why}"));
     }
-    exit_code::tell(&in_words(args, loaded));
+    messages::tell(&in_words(args, loaded));
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::args::{PutArgs, WriteArgs};
 use crate::commands::write;
 use crate::failure::Failure;
+use crate::rules_words;
 use crate::session::Session;
 use crate::{blobs, keys, progress};
 
@@ -29,7 +30,7 @@ fn put_file(op: WriteOp, args: &PutArgs, file: &str, session: &mut Session) -> R
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
     let key = keys::key(&table, &args.key_and_value, args.hex)?;
     if args.ttl.ttl.is_some() {
-        write::check_expires(&args.table, &table.rules().rules)?; // before any of it is read
+        rules_words::check_expires(&args.table, &table.rules().rules)?; // before any of it is read
     }
     let (from, len_bytes) = blobs::open(file)?;
     let bar = progress::bytes_bar(len_bytes, "storing");

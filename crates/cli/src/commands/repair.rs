@@ -5,11 +5,11 @@ use folddb::maintenance::{RepairOptions, RepairReport};
 use serde_json::{Value, json};
 
 use crate::args::RepairArgs;
-use crate::commands::verify::{finding_json, report_json};
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::progress;
+use crate::render::findings::{finding_json, report_json};
 use crate::session::Session;
 
 pub(crate) fn run(args: &RepairArgs, session: &mut Session) -> Result<(), Failure> {

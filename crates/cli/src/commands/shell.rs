@@ -26,11 +26,12 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{Context, Editor, Helper};
 
-use crate::args::{Cli, ShellArgs};
-use crate::exit_code::{self, ExitCode};
+use crate::args::{Cli, ShellArgs, Verb};
+use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::help;
 use crate::interrupt::{self, Hearing};
+use crate::messages;
 use crate::session::{Begun, Session};
 
 /// What the shell says on `help`: one screen.
@@ -62,7 +63,10 @@ Words with spaces stand in quotes. --json prints any report as JSON.
 /// Verbs that mean nothing in a shell.
 const OUTSIDE: [&str; 8] = ["shell", "completions", "man", "help", "verify", "repair", "freeze", "thaw"];
 
-pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure> {
+/// How a verb is run.
+type RunVerb = fn(Verb, &mut Session) -> Result<(), Failure>;
+
+pub(crate) fn run(args: &ShellArgs, session: &mut Session, verb: RunVerb) -> Result<(), Failure> {
     if session.shared.is_some() {
         return Err(Failure::Usage("this is a shell already".to_owned()));
     }
@@ -72,7 +76,7 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure
     };
     session.shared = Some(store.clone());
     let hearing = interrupt::hear();
-    let mut shell = Shell { path: args.store.clone(), first_failure: None, hearing: &hearing };
+    let mut shell = Shell { path: args.store.clone(), run: verb, first_failure: None, hearing: &hearing };
     let ended = match Input::of_process() {
         Input::Editor => shell.at_prompt(&store, session),
         Input::Typed => shell.over_typed(session),
@@ -81,7 +85,7 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure
     session.shared = None;
     if session.transaction.take().is_some() {
         let why = "the transaction was not committed: nothing of it is written";
-        shell.note(exit_code::report(Err(Failure::Refused(why.to_owned()))));
+        shell.note(messages::report(Err(Failure::Refused(why.to_owned()))));
     }
     let closed = store.close();
     ended?;
@@ -94,6 +98,7 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure
 
 struct Shell<'a> {
     path: PathBuf,
+    run: RunVerb,
     first_failure: Option<ExitCode>,
     hearing: &'a Hearing,
 }
@@ -225,7 +230,7 @@ impl Shell<'_> {
         let words = match split(line) {
             Ok(words) => words,
             Err(mistake) => {
-                self.note(exit_code::report(Err(Failure::Usage(mistake))));
+                self.note(messages::report(Err(Failure::Usage(mistake))));
                 return Ok(Line::Done);
             }
         };
@@ -246,7 +251,7 @@ impl Shell<'_> {
         let flushed = session.flush();
         let code = match ended.and(flushed) {
             Err(Failure::OutputClosed) => return Err(Failure::OutputClosed),
-            done => exit_code::report(done),
+            done => messages::report(done),
         };
         self.note(code);
         Ok(if code == ExitCode::Interrupted { Line::Stopped } else { Line::Done })
@@ -255,13 +260,13 @@ impl Shell<'_> {
     fn command(&self, words: &[String], session: &mut Session) -> Result<(), Failure> {
         let cli = match help::parse(with_store(words, &self.path)) {
             Ok(cli) => cli,
-            Err(error) => return Err(Failure::Told(exit_code::of_usage(error))),
+            Err(error) => return Err(Failure::Told(messages::of_usage(error))),
         };
         let outer = std::mem::replace(&mut session.globals, cli.globals);
         session.globals.json |= outer.json;
         session.globals.memory = session.globals.memory.or(outer.memory);
         session.globals.deletes_age_max = session.globals.deletes_age_max.or(outer.deletes_age_max);
-        let done = super::run(cli.verb, session);
+        let done = (self.run)(cli.verb, session);
         session.globals = outer;
         session.end(done)
     }
@@ -299,7 +304,7 @@ fn next_line(lines: &Receiver<io::Result<String>>) -> Result<Next, Failure> {
 
 /// Says where Ctrl-C stopped a script.
 fn stopped(at: &str) -> Failure {
-    exit_code::tell(&format!("folddb: Ctrl-C stopped the script {at}; what comes behind it was not run"));
+    messages::tell(&format!("folddb: Ctrl-C stopped the script {at}; what comes behind it was not run"));
     Failure::Told(ExitCode::Interrupted)
 }
 

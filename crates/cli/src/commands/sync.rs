@@ -5,11 +5,12 @@ use folddb::{BytesTable, ErrorKind, SyncOptions, SyncReport};
 use serde_json::json;
 
 use crate::args::SyncArgs;
-use crate::commands::{diff, scan};
+use crate::commands::diff;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
+use crate::ranges;
 use crate::session::{Opened, Session, is_one_place};
 
 pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure> {
@@ -70,9 +71,9 @@ fn plan(stores: (&Opened, &Opened), name: &str, args: &SyncArgs) -> Result<Plan,
 
 /// Fails where the table cannot be brought up.
 fn check(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<(), Failure> {
-    let from = scan::narrow(theirs, &args.range)?;
+    let from = ranges::narrow(theirs, &args.range)?;
     match to.bytes_table(theirs.name()) {
-        Ok(ours) => to.check_bring_up(&scan::narrow_at(&ours, &args.range, None)?, &from)?,
+        Ok(ours) => to.check_bring_up(&ranges::narrow_at(&ours, &args.range, None)?, &from)?,
         Err(error) if error.kind() == ErrorKind::TableNotFound => {
             theirs.rules().check_writable()?; // what it is made with
             from.limit(0).rows().map(drop)?; // what is wrong with the scan
@@ -128,8 +129,8 @@ fn bring_up(
     };
     let options = SyncOptions::default().keep_others(args.keep);
     // Of which moment is said of the source: what is brought up is the present.
-    let to_scan = scan::narrow_at(&ours, &args.range, None)?;
-    Ok(to.bring_up(to_scan, scan::narrow(theirs, &args.range)?, &options)?)
+    let to_scan = ranges::narrow_at(&ours, &args.range, None)?;
+    Ok(to.bring_up(to_scan, ranges::narrow(theirs, &args.range)?, &options)?)
 }
 
 fn tell(session: &mut Session, table: &str, report: &SyncReport) -> Result<(), Failure> {

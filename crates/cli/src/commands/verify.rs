@@ -1,14 +1,14 @@
 //! `folddb verify STORE [--deep]`: whether a store is whole. It need not open, and nothing on disk changes.
 
 use folddb::Store;
-use folddb::maintenance::{Finding, Loss, VerifyReport};
-use serde_json::{Value, json};
+use folddb::maintenance::VerifyReport;
 
 use crate::args::VerifyArgs;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::progress;
+use crate::render::findings;
 use crate::session::Session;
 
 pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> Result<(), Failure> {
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> Result<(), Failur
         ));
     }
     let report = verify(&args.store, args.deep, session)?;
-    session.report(&report_json(&report), |out| {
+    session.report(&findings::report_json(&report), |out| {
         report.findings.iter().try_for_each(|finding| writeln!(out, "{finding}"))?;
         writeln!(out, "{}", summary(&report))
     })?;
@@ -70,51 +70,4 @@ pub(crate) fn summary(report: &VerifyReport) -> String {
             }
         ),
     }
-}
-
-/// A report as JSON.
-pub(crate) fn report_json(report: &VerifyReport) -> Value {
-    let checked = &report.checked;
-    json!({
-        "clean": report.is_clean(),
-        "deep": report.deep,
-        "checked": {
-            "edits": checked.edits,
-            "tables": checked.tables,
-            "runs": checked.runs,
-            "parts": checked.parts,
-            "records": checked.records,
-            "segments": checked.segments,
-            "batches": checked.batches,
-            "batches_cut": checked.batches_cut,
-            "bytes": checked.bytes,
-        },
-        "findings": report.findings.iter().map(finding_json).collect::<Value>(),
-    })
-}
-
-/// A finding as JSON.
-pub(crate) fn finding_json(finding: &Finding) -> Value {
-    json!({
-        "severity": match finding.severity {
-            folddb::maintenance::Severity::Damage => "damage",
-            folddb::maintenance::Severity::Note => "note",
-        },
-        "file": finding.file,
-        "offset": finding.offset,
-        "what": finding.what,
-        "losses": finding.losses.iter().map(loss_json).collect::<Value>(),
-    })
-}
-
-/// A loss as JSON; keys as hexadecimal digits, and in words.
-pub(crate) fn loss_json(loss: &Loss) -> Value {
-    let hex = |key: &Option<Vec<u8>>| key.as_deref().map(folddb::datum::hex);
-    json!({
-        "table": loss.table,
-        "keys": loss.keys,
-        "after": hex(&loss.after),
-        "through": hex(&loss.through),
-        "records": loss.records,
-    })
 }

@@ -22,12 +22,12 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use crate::args::WatchArgs;
-use crate::commands::head;
-use crate::exit_code;
 use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
 use crate::keys;
+use crate::messages;
+use crate::render::head;
 use crate::render::json::{self, Json, object};
 use crate::session::{Opened, Session};
 
@@ -143,11 +143,11 @@ impl Watch<'_> {
             (watched, Ok(true)) => watched,
             (Ok(()), Err(error)) => Err(error),
             (watched, Err(error)) => {
-                exit_code::tell(&format!("folddb: what was printed is not acknowledged: {error}"));
+                messages::tell(&format!("folddb: what was printed is not acknowledged: {error}"));
                 watched
             }
             (watched, Ok(false)) => {
-                exit_code::tell(
+                messages::tell(
                     "folddb: what was printed is not acknowledged, as another process has the store open for writing: \
                      the next watch of this name prints it again",
                 );

@@ -1,7 +1,6 @@
 //! `folddb fold STORE TABLE KEY... VALUE`, and what `put` shares with it: one op on one key. None of them
 //! reads, but `fold --get`.
 
-use folddb::table_rules::TableRules;
 use folddb::{Datum, WriteOp};
 use serde_json::json;
 
@@ -10,6 +9,7 @@ use crate::failure::Failure;
 use crate::keys;
 use crate::render::json::{self, object};
 use crate::render::value;
+use crate::rules_words;
 use crate::session::Session;
 
 pub(crate) fn run(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Result<(), Failure> {
@@ -47,7 +47,7 @@ pub(crate) fn fold(args: &FoldArgs, session: &mut Session) -> Result<(), Failure
     })
 }
 
-fn write(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn write(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Result<(), Failure> {
     let Some((value, key)) = args.key_and_value.split_last() else {
         return Err(Failure::Usage("name a key and a value".to_owned()));
     };
@@ -57,7 +57,7 @@ fn write(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Result<(), Fai
     let value = keys::value(&table, value)?;
     if let Some(begun) = &mut session.transaction {
         if args.ttl.ttl.is_some() {
-            check_expires(&args.table, &table.rules().rules)?; // now, and not when it is committed
+            rules_words::check_expires(&args.table, &table.rules().rules)?; // now, and not when it is committed
         }
         begun.write((&table, op), (&key, &value), args.ttl.lifetime(), args.durability.into());
         return Ok(());
@@ -67,14 +67,4 @@ fn write(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Result<(), Fai
         Some(lifetime) => table.write_expiring(op, &key, &value, lifetime)?,
     };
     session.report(&json!({ "seq": seq }), |_| Ok(()))
-}
-
-/// Refuses to say how long a value lasts in a table whose values last for ever.
-pub(crate) fn check_expires(table: &str, rules: &TableRules) -> Result<(), Failure> {
-    if rules.expire.has_stamps() {
-        return Ok(());
-    }
-    Err(Failure::Usage(format!(
-        "the values of table `{table}` last for ever: create it with --expire by-write, or with a time"
-    )))
 }

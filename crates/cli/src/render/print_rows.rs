@@ -1,0 +1,112 @@
+//! Prints the rows of a scan: for `scan`, `export` and `import --show`.
+
+use std::io::Write;
+
+use folddb::{BytesScan, BytesTable, Datum, ErrorKind, Resume};
+
+use crate::args::{OutputFormat, RowsArgs};
+use crate::exit_code::ExitCode;
+use crate::failure::Failure;
+use crate::messages;
+use crate::ranges;
+use crate::render::columns::Columns;
+use crate::render::head;
+use crate::render::rows::RowWriter;
+
+/// Prints rows, and says of how many values of them it has left out until when they last. A key whose fold fails is told on the error
+/// output, and the others go on.
+pub(crate) fn print(
+    out: &mut dyn Write,
+    table: &BytesTable,
+    args: &RowsArgs,
+    format: OutputFormat,
+) -> Result<u64, Failure> {
+    let columns = match args.heads {
+        true => Columns::of_heads(table.rules(), args.range.hex),
+        false => Columns::of(table.rules(), args.keys, args.range.hex),
+    };
+    let columns = match format {
+        OutputFormat::Csv | OutputFormat::Tsv if !args.heads => columns.for_import(),
+        _ => columns,
+    };
+    let columns = columns.pick(&args.columns)?;
+    let mut scan = begin(table, args)?;
+    if args.reverse {
+        scan = scan.reverse();
+    }
+    if let Some(rows) = args.limit {
+        scan = scan.limit(rows);
+    }
+    if args.keys {
+        scan = scan.keys_only();
+    }
+    if args.heads {
+        return print_heads(out, table, scan, format, &columns).map(|()| 0); // which show it
+    }
+    let mut rows = scan.rows()?;
+    let mut writer = RowWriter::new(out, format, &columns)?;
+    let (mut failed_keys, mut deadlines) = (0u64, 0u64);
+    loop {
+        match rows.next_row() {
+            Ok(None) => break,
+            Ok(Some((key, value))) => {
+                writer.row(columns.key(table.rules(), key), shown(table, &columns, value))?;
+                deadlines += u64::from(rows.deadline_ms().is_some());
+            }
+            Err(error) => failed_keys += tell_failed(error)?,
+        }
+    }
+    writer.finish()?;
+    if args.cursor {
+        messages::tell_whole(&format!("cursor: {}", rows.cursor()));
+    }
+    told(failed_keys).map(|()| if columns.has_values() { deadlines } else { 0 })
+}
+
+/// The scan of the range, or what is left of one.
+fn begin(table: &BytesTable, args: &RowsArgs) -> Result<BytesScan, Failure> {
+    let Some(cursor) = &args.resume else { return ranges::narrow(table, &args.range) };
+    let how = if args.strict { Resume::Strict } else { Resume::Relaxed };
+    Ok(table.resume(&cursor.parse()?, how)?)
+}
+
+fn print_heads(
+    out: &mut dyn Write,
+    table: &BytesTable,
+    scan: BytesScan,
+    format: OutputFormat,
+    columns: &Columns,
+) -> Result<(), Failure> {
+    let mut writer = RowWriter::new(out, format, columns)?;
+    let mut failed_keys = 0;
+    let shown = if format == OutputFormat::Table { head::shown } else { head::exact };
+    for row in scan.heads() {
+        match row {
+            Ok((key, head)) => writer.row(columns.key(table.rules(), &key), shown(&head))?,
+            Err(error) => failed_keys += tell_failed(error)?,
+        }
+    }
+    writer.finish()?;
+    told(failed_keys)
+}
+
+/// Tells of a key whose fold fails; other errors end the scan.
+pub(crate) fn tell_failed(error: folddb::Error) -> Result<u64, Failure> {
+    if error.kind() != ErrorKind::FoldFailed {
+        return Err(error.into());
+    }
+    messages::tell(&format!("folddb: {error}"));
+    Ok(1)
+}
+
+/// What the exit code says of keys whose folds failed.
+pub(crate) fn told(failed_keys: u64) -> Result<(), Failure> {
+    if failed_keys > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
+}
+
+fn shown(table: &BytesTable, columns: &Columns, value: &[u8]) -> Datum {
+    if !columns.has_values() {
+        return Datum::Null;
+    }
+    table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()))
+}
