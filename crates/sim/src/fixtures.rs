@@ -23,23 +23,18 @@
 //! `write_fixtures`, looked at by the tests `fixtures` and `format_doc`.
 
 mod lengths;
-mod varied;
+mod still;
 pub mod told;
+mod varied;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use folddb::{
-    AppendMode, BackgroundWork, BackupOptions, Durability, Error, Host, Options, RestoreOptions, Result,
-    Store,
-};
-use folddb_host::{Chance, Clock};
-use parking_lot::Mutex;
+use folddb::{BackupOptions, Durability, Error, Host, Options, RestoreOptions, Result, Store};
 
 use crate::chance::Seeded;
 use crate::everything::{fill, fill_wide};
+use crate::fixtures::still::{LOOKED_AT_MS, Still, dump, small, still};
 use crate::numbered::Numbered;
 
 pub use lengths::{copy, cut};
@@ -47,69 +42,10 @@ pub use lengths::{copy, cut};
 /// The seq, in the middle of the newest backup, whose state is kept too.
 pub const RESTORED_SEQ: u64 = 130;
 
-/// When fixtures are begun, in milliseconds since 1970.
-const BEGUN_MS: u64 = 1_763_683_200_000;
-/// When they are looked at: some of what they hold has expired by then.
-const LOOKED_AT_MS: u64 = BEGUN_MS + 3_600_000;
-
-/// The settings that fixtures are written and read with: small segments, so that they take little room.
-fn small() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
-        .append_mode(AppendMode::Written)
-        .disk_reserve_bytes(0)
-        .background(BackgroundWork::Manual)
-}
-
 /// The settings that fixtures are read with: it is always the same moment.
 pub fn options() -> Options {
     let still = Arc::new(Still::new(0, LOOKED_AT_MS));
     small().host(Host { clock: still, ..Host::real() })
-}
-
-/// A world whose clock stands still unless it is moved and whose chance is from a seed, so that fixtures come out alike.
-struct Still {
-    chance: Mutex<Seeded>,
-    now_ms: AtomicU64,
-}
-
-impl Still {
-    fn new(seed: u64, now_ms: u64) -> Still {
-        Still { chance: Mutex::new(Seeded::new(seed)), now_ms: AtomicU64::new(now_ms) }
-    }
-
-    fn pass(&self, ms: u64) {
-        self.now_ms.fetch_add(ms, Ordering::Relaxed);
-    }
-}
-
-impl Chance for Still {
-    fn next_u64(&self) -> u64 {
-        self.chance.lock().next_u64()
-    }
-}
-
-impl Clock for Still {
-    fn monotonic(&self) -> Duration {
-        Duration::from_millis(self.unix_millis() - BEGUN_MS)
-    }
-    fn unix_seconds(&self) -> u64 {
-        self.unix_millis() / 1000
-    }
-    fn unix_millis(&self) -> u64 {
-        self.now_ms.load(Ordering::Relaxed)
-    }
-}
-
-fn still(seed: u64) -> Options {
-    in_world(&Arc::new(Still::new(seed, BEGUN_MS)))
-}
-
-fn in_world(still: &Arc<Still>) -> Options {
-    let (clock, chance): (Arc<dyn Clock>, Arc<dyn Chance>) = (Arc::clone(still) as _, Arc::clone(still) as _);
-    small().host(Host { clock, chance, ..Host::real() })
 }
 
 /// What fixtures there are, by name: each is a store or a place for backups, and what is known of it.
@@ -186,12 +122,6 @@ fn write_numbered(store: &Store, range: std::ops::RangeInclusive<u64>) -> Result
         batch.commit(Durability::Process)?;
     }
     Ok(())
-}
-
-fn dump(store: &Store, to: &Path) -> Result<()> {
-    let mut text = Vec::new();
-    store.dump(&[], &mut text)?;
-    std::fs::write(to, text).map_err(|error| Error::io("write", to, error))
 }
 
 /// The directories of fixtures in the project, one for each way of writing, oldest first.

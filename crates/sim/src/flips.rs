@@ -12,6 +12,7 @@
 //! A step that fails while the store is being made panics: without it there is nothing to flip.
 //! `tests/flips.rs` takes a share, `cargo run -p folddb-sim --release --example flips` all of them.
 
+mod whole;
 pub mod values;
 
 use std::collections::BTreeMap;
@@ -20,30 +21,23 @@ use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use self::values::PieceKind;
+use folddb::codec::KeyCodec;
 use folddb::maintenance::{Loss, RepairOptions, RepairReport, VerifyReport, Weight};
 use folddb::table_rules::{Compression, TableRules};
-use folddb::{
-    BackgroundWork, Batch, BytesTable, Durability, ErrorKind, Head, Options, Store, WriteOp, codec::KeyCodec,
-};
+use folddb::{BackgroundWork, Batch, BytesTable, Durability, ErrorKind, Head, Options, Store, WriteOp};
 
-use self::values::PieceKind;
+use crate::flips::whole::{names_file, tables_of};
+
+pub use whole::{Dump, Whole};
 
 /// Batches that are flushed, and batches that only the log has.
 const BATCHES: u64 = 45;
+
 const LOGGED: u64 = 12;
+
 /// So many of the last batches are not synced.
 const UNSYNCED: u64 = 2;
-
-/// All rows of all tables.
-pub type Dump = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
-
-/// A file of the store as it was written.
-pub struct Whole {
-    /// Its name.
-    pub name: String,
-    /// Its bytes, up to the last that is not zero: a segment is preallocated.
-    pub bytes: Vec<u8>,
-}
 
 /// A small store on disk, and what it holds.
 pub struct Fixture {
@@ -84,22 +78,13 @@ fn options() -> Options {
         .background(BackgroundWork::Manual)
 }
 
-fn tables(store: &Store) -> folddb::Result<Vec<BytesTable>> {
+pub(crate) fn tables(store: &Store) -> folddb::Result<Vec<BytesTable>> {
     let rules = [
         ("text", TableRules::new(KeyCodec::Utf8).compression(Compression::Lz4).block_bytes(512)),
         ("sums", TableRules::new(KeyCodec::U64).fold("sum:u64").block_bytes(512)),
         ("back", TableRules::new(KeyCodec::Bytes).fold("append:\",\"").order("reversed").filter_bits(0)),
     ];
     tables_of(store, rules)
-}
-
-/// The tables of these names, which are made where they are not there.
-fn tables_of<const N: usize>(
-    store: &Store,
-    rules: [(&str, TableRules); N],
-) -> folddb::Result<Vec<BytesTable>> {
-    let table = |(name, rules)| store.bytes_table(name).or_else(|_| store.create_bytes_table(name, rules));
-    rules.into_iter().map(table).collect()
 }
 
 /// Batch `i`, over all tables.
@@ -184,7 +169,7 @@ impl Fixture {
         Ok(Fixture { heads: Some(heads), ..Fixture::of(dir, Vec::new())? })
     }
 
-    fn of(dir: PathBuf, vouched_dumps: Vec<Dump>) -> folddb::Result<Fixture> {
+    pub(crate) fn of(dir: PathBuf, vouched_dumps: Vec<Dump>) -> folddb::Result<Fixture> {
         let mut fixture = Fixture {
             files: read_all(&dir),
             dir,
@@ -422,16 +407,8 @@ fn in_span(table: &str, key: &[u8], after: &Option<Vec<u8>>, through: &Option<Ve
 }
 
 /// Whether a report names damage in the file.
-fn names(report: &VerifyReport, name: &str) -> bool {
+pub(crate) fn names(report: &VerifyReport, name: &str) -> bool {
     report.damage().any(|finding| finding.file == name)
-}
-
-/// Whether an error names the file. Which version may read a file cannot be told from damage in what says so.
-fn names_file(error: &folddb::Error, name: &str) -> bool {
-    let is_damage = error.kind() == ErrorKind::Corruption && error.message().contains("offset");
-    let is_version = error.kind() == ErrorKind::NewerFormat;
-    is_damage && error.message().contains(name)
-        || is_version && (name == "FORMAT" || error.message().contains(name))
 }
 
 fn dump(store: &Store) -> folddb::Result<Dump> {

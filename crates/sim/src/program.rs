@@ -4,9 +4,10 @@
 //! index runs round. So any subsequence of a program is a program, and a failing one shrinks by leaving out (`program/shrink.rs`).
 //! `program/random.rs` draws them.
 
+mod draws;
+mod strewn;
 mod random;
 mod shrink;
-mod strewn;
 
 use std::fmt;
 

@@ -14,7 +14,7 @@ use folddb_base::FileNumber;
 use folddb_layout::relocated::{Footer, MAP_PAGE_BYTES, RELOCATED_FOOTER_BYTES, RELOCATED_HEADER_BYTES};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES};
 
-use super::{Dump, Whole, names_file, tables_of};
+use super::whole::{Dump, Whole, names_file, tables_of};
 
 /// Keys of each table.
 const KEYS: u64 = 9;

@@ -2,34 +2,16 @@
 //! them. What they must show then is what the same scan showed when it was left, or what a scan shows now; those are compared with the
 //! model after every action.
 
-use folddb::{BytesScan, BytesTable, Cursor, ErrorKind, Expire, Keep, Resume, Seq, Snapshot};
+use folddb::{BytesScan, BytesTable, Cursor, ErrorKind, Expire, Keep, Resume, Snapshot};
 
-use super::{Player, said};
 use crate::compare::{Dumped, Outcome, dump, narrow, same};
+use crate::play::parts::Left;
+use crate::play::player::{Player, said};
 use crate::program::{CursorStep, ScanShape};
 use crate::tables::{Order, Shape};
 
 /// No more are kept.
 const CURSORS_MAX: usize = 6;
-
-/// A scan that was left.
-pub(super) struct Left {
-    token: Vec<u8>,
-    table: String,
-    /// Which of the tables of that name.
-    born: u64,
-    shape: Shape,
-    scan: ScanShape,
-    /// The seq that it saw.
-    pub(super) seq: Seq,
-    /// The time that it read at.
-    time_ms: u64,
-    /// It has come to its end.
-    has_ended: bool,
-    /// The rows that it has shown, and those that it would have shown.
-    shown: Vec<Dumped>,
-    rest: Vec<Dumped>,
-}
 
 impl Player {
     pub(super) fn cursor(&mut self, step: &CursorStep) -> Outcome {

@@ -5,16 +5,13 @@
 //! on while the store is closed, dropped and opened again, up to a crash: it sees each batch once,
 //! whatever the writer does in between.
 
-use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use folddb::{ErrorKind, FeedOptions, Store};
 
-use folddb::{ErrorKind, Feed, FeedOptions, FeedPosition, SecondaryFeed, Store};
-
-use super::{Player, name_of, said};
 use crate::compare::{Outcome, same};
+use crate::play::parts::Consumer;
+use crate::play::player::{Player, name_of, said};
 use crate::program::{Follow, FollowSecondary};
-use crate::replica::{Replica, Told};
-use crate::tables::Shape;
+use crate::replica::Told;
 
 const NAME: &str = "follower";
 
@@ -23,55 +20,6 @@ const BYTES_MAX: u64 = 1 << 30;
 
 /// More events are never left over.
 const EVENTS_MAX: usize = 1_000_000;
-
-/// See the top of this file.
-#[derive(Default)]
-pub(super) struct Consumer {
-    /// Open while the store is.
-    pub(super) feed: Option<Feed>,
-    replica: Replica,
-    /// Who reads the feed beside the store, in this world, and what that has made of it.
-    pub(super) beside: Option<(SecondaryFeed, Replica)>,
-    /// What it was at the places that may be acknowledged, oldest first: one, and another where nobody knows what came of it.
-    kept: Vec<(FeedPosition, Replica)>,
-    /// The store was asked for a feed, which there may be from then on.
-    pub(super) has_met_feed: bool,
-    /// What rules as text mean.
-    shapes: BTreeMap<String, Shape>,
-    /// The disk was full once, so the store may have given the feed up: that outlives the process.
-    pub(super) may_be_lost: bool,
-}
-
-impl Clone for Consumer {
-    fn clone(&self) -> Consumer {
-        Consumer {
-            feed: None,
-            beside: None,
-            has_met_feed: self.has_met_feed,
-            kept: self.kept.clone(),
-            shapes: self.shapes.clone(),
-            may_be_lost: self.may_be_lost,
-            replica: Replica::default(),
-        }
-    }
-}
-
-impl Consumer {
-    /// A number that only consumers share who go on alike in the next process.
-    pub(super) fn print(&self) -> u64 {
-        let mut print = DefaultHasher::new();
-        for (place, replica) in &self.kept {
-            (format!("{place:?}"), replica.print()).hash(&mut print);
-        }
-        (self.has_met_feed, self.may_be_lost, format!("{:?}", self.shapes)).hash(&mut print);
-        print.finish()
-    }
-
-    /// A table may come to have these rules.
-    pub(super) fn know(&mut self, shape: &Shape) {
-        self.shapes.insert(shape.rules().to_text(), *shape);
-    }
-}
 
 impl Player {
     /// Takes what the feed gives, as far as that is asked for; where it gives no more, the consumer has what the store has.

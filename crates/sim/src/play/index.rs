@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 
 use folddb::{AsOf, BytesFind, BytesTable, ErrorKind, Expire, IndexRule, Keep, Seq, Store};
 
-use super::ask::Asked;
-use super::{Player, said};
 use crate::compare::{Outcome, same};
 use crate::model::{Index, Model, ModelRow};
+use crate::play::ask::Asked;
+use crate::play::player::Player;
+use crate::play::player::said;
 use crate::tables::{INDEX, Shape};
 
 impl Player {

@@ -1,27 +1,16 @@
 //! What a player does with a bulk load: it begins one, hands it rows, and finishes it or gives it up, while everything else goes on.
 //! The table is there with all rows or not at all, whatever happens on the way.
 
-use folddb::{BytesBulkLoad, ErrorKind, Expire, Seq, WriteOp};
+use folddb::{ErrorKind, Expire, Seq, WriteOp};
 
-use super::write::{op_of, write_op};
-use super::{Player, name_of};
 use crate::compare::{Outcome, same};
 use crate::known::Loaded;
 use crate::model::{Model, Present};
+use crate::play::parts::Loading;
+use crate::play::player::{Player, name_of};
+use crate::play::write::{op_of, write_op};
 use crate::program::{Load, TableOp, What};
 use crate::tables::{Order, Shape};
-
-/// A load under way, and what its table comes to.
-pub(super) struct Loading {
-    load: BytesBulkLoad,
-    slot: u8,
-    shape: Shape,
-    /// The seq that its rows will have.
-    seq: Seq,
-    /// A store with the rows so far.
-    so_far: Model,
-    last: Option<Vec<u8>>,
-}
 
 impl Player {
     pub(super) fn load(&mut self, step: &Load) -> Outcome {
@@ -75,7 +64,7 @@ impl Player {
     }
 
     /// Hands rows over, in the order of the table; of those that come before the last one none. False where the load is over.
-    fn push(&mut self, loading: &mut Loading, ops: &[TableOp]) -> Result<bool, String> {
+    pub(super) fn push(&mut self, loading: &mut Loading, ops: &[TableOp]) -> Result<bool, String> {
         let shape = loading.shape;
         let mut ops: Vec<TableOp> = ops.iter().filter(|op| op.what != What::DeleteRange).copied().collect();
         ops.sort_by(|a, b| shape.compare(&shape.key(a.key), &shape.key(b.key)));

@@ -5,12 +5,13 @@ use std::io::Read;
 
 use folddb::{BytesTable, Error, ErrorKind, Seq, Snapshot};
 
-use super::{Player, said};
 use crate::compare::{
     Outcome, chosen, compare_aggregate, compare_rows, compare_table, in_chunks, inside, narrow, same,
     scan_hashed, scan_prefix,
 };
 use crate::model::{Model, ModelRow};
+use crate::play::player::Player;
+use crate::play::player::said;
 use crate::program::ScanShape;
 use crate::tables::{Order, Shape};
 

@@ -1,6 +1,8 @@
 //! Other stores beside that of a player: its tables are compared with those of a second one, which is brought up to them; the store is
 //! read beside its writer; it is sealed and read by several; and tables that archive their logs are made anew from it.
 
+use std::ops::ControlFlow;
+
 use folddb::codec::KeyCodec;
 use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
 use folddb::{
@@ -9,13 +11,12 @@ use folddb::{
 };
 use folddb_base::Stamp;
 use folddb_base::stamp::NEVER;
-use std::ops::ControlFlow;
 
-use super::crash::contents;
-use super::{Player, said};
 use crate::compare::{Outcome, dump, is_dump_of, same};
 use crate::known::{Contents, Ops};
 use crate::model::{ModelOp, Present};
+use crate::play::contents::contents;
+use crate::play::player::{Player, said};
 use crate::program::Other;
 use crate::tables::{Order, Shape};
 use crate::world::SimDisk;
@@ -180,45 +181,6 @@ impl Player {
         let Some(key) = give_another_deadline(shape, theirs)? else { return Ok(()) };
         let leaf = ours.leaf_of(&key);
         same("the leaves that differ by a deadline", &differing(&digest()?)?, &vec![leaf])
-    }
-
-    // ---- beside and sealed -------------------------------------------------------------------------------
-
-    /// Another process reads the store while this one has it open: it sees all that was acknowledged, and each batch whole. The one
-    /// that was opened so the last time is still what it was.
-    fn beside(&mut self) -> Outcome {
-        let Some(disk) = self.disk.clone() else { return self.look_secondary() };
-        if disk.has_lost() {
-            return Ok(()); // nobody knows what it would read
-        }
-        disk.aside(|| self.look_secondary())
-    }
-
-    fn look_secondary(&mut self) -> Outcome {
-        if let Some((store, before)) = self.beside.take() {
-            // Values in files of their own are opened when they are read.
-            let now = match contents(&store) {
-                Err(error) if error.to_string().contains("refresh the store") => before.clone(),
-                now => now.map_err(said("read a store that was opened beside"))?,
-            };
-            let lasts = |name: &str| self.known.model.shape(name).is_some_and(|shape| shape.lasts_beside());
-            let of = |contents: &Contents| -> Contents {
-                contents.iter().filter(|(name, _)| lasts(name)).cloned().collect()
-            };
-            same(
-                "whether a store that was opened beside stays what it is",
-                &(of(&now) == of(&before)),
-                &true,
-            )?;
-        }
-        let opened = Store::open_secondary(&self.dir, self.options());
-        let store = opened.map_err(said("open beside a writer"))?;
-        let contents = contents(&store).map_err(said("read beside a writer"))?;
-        let mut known = self.known.clone();
-        known.model.set_time(store.unix_millis());
-        known.settle(&contents, store.last_seq()).map_err(|why| format!("beside a writer: {why}"))?;
-        self.beside = Some((store, contents));
-        Ok(())
     }
 
     /// Closes the store and freezes it; several read it then, and nobody may write.

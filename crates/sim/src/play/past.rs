@@ -12,26 +12,14 @@
 
 use folddb::{AsOf, BytesTable, ErrorKind, Expire, Keep, Seq, Snapshot};
 
-use super::{Player, said};
 use crate::compare::{Outcome, compare_rows, compare_table, same};
 use crate::model::{Model, ModelState, Present};
+use crate::play::parts::Past;
+use crate::play::player::{Player, said};
 use crate::tables::{HOUR_MS, KEYS, Order, Shape};
 
 /// No more at once.
 const PASTS_MAX: usize = 4;
-
-/// A snapshot of a moment that was over when it was taken.
-pub(super) struct Past {
-    snapshot: Snapshot,
-    /// The tables that kept that moment then, as the number of each.
-    kept: Vec<u64>,
-}
-
-impl Past {
-    pub(super) fn has_ended(&self) -> bool {
-        self.snapshot.has_ended()
-    }
-}
 
 /// How far back a table with a window looks.
 #[derive(Clone, Copy)]
@@ -43,7 +31,7 @@ struct Boundary {
 }
 
 impl Boundary {
-    fn of(model: &Model, window_ms: u64) -> Boundary {
+    pub(super) fn of(model: &Model, window_ms: u64) -> Boundary {
         let before = |ms: u64| ms.saturating_sub(window_ms);
         Boundary { gone_ms: before(model.now_ms()), kept_ms: before(model.latest_ms()) }
     }
@@ -193,7 +181,13 @@ struct Moment {
 }
 
 impl Moment {
-    fn compare(&self, model: &Model, table: &BytesTable, shape: &Shape, boundary: Boundary) -> Outcome {
+    pub(super) fn compare(
+        &self,
+        model: &Model,
+        table: &BytesTable,
+        shape: &Shape,
+        boundary: Boundary,
+    ) -> Outcome {
         let scan = || table.scan_at(self.as_of);
         let is_refused = self.time_ms <= boundary.kept_ms && is_refused(scan().limit(1).count().map(drop))?;
         let compared = match is_refused {

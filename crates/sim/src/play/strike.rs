@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::Player;
 use crate::compare::Outcome;
 use crate::faulty_files::{Call, EDQUOT, ENOSPC, Fault};
+use crate::play::player::Player;
 use crate::program::{Action, Breakage, Broken};
 use crate::world::SimDisk;
 

@@ -3,15 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folddb::{BytesTable, Durability, ErrorKind, Seq, Transaction, WriteOp};
+use folddb::{BytesTable, Durability, ErrorKind, Seq, WriteOp};
 use folddb_base::Stamp;
 use folddb_base::stamp::NEVER;
 
-use super::write::{op_of, write_op};
-use super::{Player, name_of};
 use crate::compare::{Outcome, chosen, compare_rows, inside, narrow, same, scan_hashed, scan_prefix};
 use crate::known::Ops;
 use crate::model::{Model, ModelRow, Present, Written};
+use crate::play::parts::Running;
+use crate::play::player::{Player, name_of};
+use crate::play::write::{op_of, write_op};
 use crate::program::{Edge, ScanShape, TableOp, Transact, What};
 use crate::tables::{KEYS, Order, Shape};
 
@@ -20,19 +21,6 @@ const DEFAULT_LIFETIME: u8 = 0;
 
 /// No more run at once.
 const RUNNING_MAX: usize = 3;
-
-/// A transaction, and what it must mean.
-pub(super) struct Running {
-    transaction: Transaction,
-    /// What it has read.
-    reads: BTreeSet<(String, Vec<u8>)>,
-    /// The tables that it has scanned: a range delete that takes no key from what it saw may be a conflict.
-    scanned: BTreeSet<String>,
-    /// What it has written, in order.
-    ops: Vec<(TableOp, Shape)>,
-    /// Which of the tables of their names those were that it has met.
-    met: BTreeMap<String, u64>,
-}
 
 /// What must come of a commit, as far as reads decide that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -226,7 +214,7 @@ impl Running {
     }
 
     /// What it must see of a table.
-    fn rows(&self, model: &Model, table: &str) -> Vec<ModelRow> {
+    pub(super) fn rows(&self, model: &Model, table: &str) -> Vec<ModelRow> {
         let past = self.transaction.snapshot();
         let mut model = model.until(past.seq());
         model.set_time(past.unix_millis());

@@ -3,11 +3,12 @@
 use folddb::{BytesTable, Durability, ErrorKind, Expire, Lifetime, Seq, WriteOp};
 use folddb_base::Stamp;
 
-use super::{Player, name_of};
 use crate::compare::{Outcome, range, same};
 use crate::faulty_files::Call;
 use crate::known::Ops;
 use crate::model::{ModelOp, Present};
+use crate::play::player::Player;
+use crate::play::player::name_of;
 use crate::program::{TableOp, What};
 use crate::tables::{KEYS, Kind, Order, Shape};
 

@@ -1,14 +1,15 @@
 //! The programs of seeds.
 
-use folddb::{AppendMode, BackgroundJob, BackgroundWork, Durability, Expire, Keep};
+use folddb::{AppendMode, BackgroundJob, BackgroundWork, Durability};
 
 use super::strewn::strewn;
 use super::{
-    Action, Breakage, Broken, Crash, Edge, FeedShape, Follow, FollowSecondary, Program, SEPARATE_FROM,
-    ScanShape, Settings, TABLES, TableOp, What,
+    Action, Breakage, Broken, Crash, FeedShape, Follow, FollowSecondary, Program, Settings, TABLES, TableOp,
+    What,
 };
 use crate::chance::Seeded;
-use crate::tables::{HOUR_MS, KEYS, Kind, Order, Shape, WINDOW_MS};
+use crate::program::draws::{Temper, op, scan, shape, slot};
+use crate::tables::{Kind, Shape};
 
 impl Program {
     /// The program of a seed.
@@ -172,66 +173,6 @@ fn breakage(chance: &mut Seeded) -> Breakage {
     Breakage { what, skip: chance.below(30) as u8, times: 1 + chance.below(3) as u8 }
 }
 
-pub(super) struct Temper {
-    pub(super) large_values: bool,
-    snapshots: u64,
-    ranges: u64,
-}
-
-pub(super) fn slot(chance: &mut Seeded) -> u8 {
-    chance.below(u64::from(TABLES)) as u8
-}
-
-pub(super) fn key(chance: &mut Seeded) -> u8 {
-    chance.below(u64::from(KEYS)) as u8
-}
-
-pub(super) fn shape(chance: &mut Seeded) -> Shape {
-    const KINDS: [Kind; 8] = [
-        Kind::Replace,
-        Kind::First,
-        Kind::SumU64,
-        Kind::Balance,
-        Kind::MaxU64,
-        Kind::MinBytes,
-        Kind::Append,
-        Kind::Brittle,
-    ];
-    const ORDERS: [Order; 4] = [Order::Bytewise, Order::Hashed, Order::Reversed, Order::ByLength];
-    let drawn = Shape {
-        kind: *chance.pick(&KINDS),
-        order: *chance.pick(&ORDERS),
-        lz4: chance.one_in(3),
-        block_bytes: *chance.pick(&[512, 8192]),
-        filter_bits: *chance.pick(&[0, 10]),
-        separate: chance.one_in(2).then_some(SEPARATE_FROM),
-        in_files: false,
-        keep: *chance.pick(&[
-            Keep::Latest,
-            Keep::Latest,
-            Keep::Latest,
-            Keep::Versions(2),
-            Keep::Versions(4),
-            Keep::Window(WINDOW_MS),
-            Keep::Forever,
-        ]),
-        expire: *chance.pick(&[
-            Expire::Never,
-            Expire::Never,
-            Expire::ByWrite,
-            Expire::After(HOUR_MS + HOUR_MS / 2),
-        ]),
-        archives_log: false,
-    };
-    let is_hashed = drawn.order == Order::Hashed;
-    let archives_log = drawn.lz4 && drawn.block_bytes == 8192 && !is_hashed;
-    let drawn = Shape { in_files: drawn.filter_bits == 0, archives_log, ..drawn };
-    match drawn.order {
-        Order::Hashed if !matches!(drawn.keep, Keep::Versions(_)) => Shape { keep: Keep::Latest, ..drawn },
-        _ => drawn,
-    }
-}
-
 fn action(chance: &mut Seeded, temper: &Temper) -> Action {
     match chance.below(100) {
         0..=29 => Action::Write(op(chance, temper)),
@@ -262,42 +203,5 @@ fn action(chance: &mut Seeded, temper: &Temper) -> Action {
         97 => Action::LookOnly,
         98 => Action::Drop(slot(chance)),
         _ => Action::Create(slot(chance), shape(chance)),
-    }
-}
-
-pub(super) fn op(chance: &mut Seeded, temper: &Temper) -> TableOp {
-    let what = match chance.below(20) {
-        0..=3 => What::Put,
-        4..=7 => What::PutIfAbsent,
-        8..=14 => What::Fold,
-        15 if temper.ranges > 0 => What::DeleteRange,
-        _ => What::Delete,
-    };
-    let lengths: &[u16] = if temper.large_values { &[3, 9000, 20_000, 20_000] } else { &[0, 1, 3, 40] };
-    TableOp {
-        table: slot(chance),
-        what,
-        key: key(chance),
-        value: chance.next_u64() as u8,
-        len_bytes: *chance.pick(lengths),
-    }
-}
-
-pub(super) fn scan(chance: &mut Seeded) -> ScanShape {
-    ScanShape {
-        low: edge(chance),
-        high: edge(chance),
-        prefix: chance.one_in(4).then(|| (key(chance), chance.below(6) as u8)),
-        reverse: chance.one_in(2),
-        limit: chance.one_in(3).then(|| chance.below(10) as u8),
-        chunk: chance.one_in(3).then(|| 1 + chance.below(5) as u8),
-    }
-}
-
-fn edge(chance: &mut Seeded) -> Edge {
-    match chance.below(3) {
-        0 => Edge::Open,
-        1 => Edge::At(key(chance)),
-        _ => Edge::Beyond(key(chance)),
     }
 }

@@ -2,7 +2,7 @@
 
 use folddb::{Durability, Expire, Resume};
 
-use super::random::{Temper, key, op, scan, shape, slot};
+use super::draws::{Temper, key, op, scan, shape, slot};
 use super::{Action, CursorStep, Load, Other, TableOp, Transact};
 use crate::chance::Seeded;
 use crate::tables::{Kind, Order, Shape};

@@ -1,0 +1,64 @@
+//! Background work, step by step.
+
+use std::ops::ControlFlow;
+
+use folddb::{BackgroundJob, BackgroundWork};
+
+use crate::compare::Outcome;
+use crate::play::player::{Player, said};
+
+impl Player {
+    pub(super) fn steps(&mut self, steps: u8) -> Outcome {
+        // Where threads do the background work they are left alone.
+        if self.settings.background == BackgroundWork::Threads {
+            return Ok(());
+        }
+        for _ in 0..steps {
+            match self.store()?.background_step() {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) => return self.refused("take a step of background work", error),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn step_of(&mut self, work: BackgroundJob) -> Outcome {
+        if self.settings.background == BackgroundWork::Threads {
+            return Ok(());
+        }
+        match self.store()?.background_step_of(work) {
+            Ok(_) => {
+                if work == BackgroundJob::Journal && self.store()?.stats().poisoned_by.is_none() {
+                    self.known.survives_death();
+                }
+                Ok(())
+            }
+            Err(error) => self.refused("take a step of background work", error),
+        }
+    }
+
+    pub(super) fn compact(&mut self, slot: u8, stop_after: Option<u8>) -> Outcome {
+        let Some((table, _)) = self.table(slot)? else { return Ok(()) };
+        let store = self.store()?;
+        let (mut looks, mut broke_off) = (0, false);
+        let mut progress = |_| {
+            looks += 1;
+            match stop_after {
+                Some(stop) if looks > u32::from(stop) => {
+                    broke_off = true;
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        };
+        if let Err(error) = store.compact(table.name(), &mut progress) {
+            return self.refused("compact", error);
+        }
+        if broke_off {
+            return Ok(());
+        }
+        let runs = store.table_stats(table.name()).map_err(said("look at the runs"))?.runs.len();
+        if runs > 1 { Err(format!("{runs} runs are left by compact")) } else { Ok(()) }
+    }
+}

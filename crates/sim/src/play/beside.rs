@@ -1,0 +1,49 @@
+//! The store is read beside its writer.
+
+use folddb::Store;
+
+use crate::compare::{Outcome, same};
+use crate::known::Contents;
+use crate::play::contents::contents;
+use crate::play::player::{Player, said};
+
+impl Player {
+    // ---- beside and sealed -------------------------------------------------------------------------------
+
+    /// Another process reads the store while this one has it open: it sees all that was acknowledged, and each batch whole. The one
+    /// that was opened so the last time is still what it was.
+    pub(super) fn beside(&mut self) -> Outcome {
+        let Some(disk) = self.disk.clone() else { return self.look_secondary() };
+        if disk.has_lost() {
+            return Ok(()); // nobody knows what it would read
+        }
+        disk.aside(|| self.look_secondary())
+    }
+
+    pub(super) fn look_secondary(&mut self) -> Outcome {
+        if let Some((store, before)) = self.beside.take() {
+            // Values in files of their own are opened when they are read.
+            let now = match contents(&store) {
+                Err(error) if error.to_string().contains("refresh the store") => before.clone(),
+                now => now.map_err(said("read a store that was opened beside"))?,
+            };
+            let lasts = |name: &str| self.known.model.shape(name).is_some_and(|shape| shape.lasts_beside());
+            let of = |contents: &Contents| -> Contents {
+                contents.iter().filter(|(name, _)| lasts(name)).cloned().collect()
+            };
+            same(
+                "whether a store that was opened beside stays what it is",
+                &(of(&now) == of(&before)),
+                &true,
+            )?;
+        }
+        let opened = Store::open_secondary(&self.dir, self.options());
+        let store = opened.map_err(said("open beside a writer"))?;
+        let contents = contents(&store).map_err(said("read beside a writer"))?;
+        let mut known = self.known.clone();
+        known.model.set_time(store.unix_millis());
+        known.settle(&contents, store.last_seq()).map_err(|why| format!("beside a writer: {why}"))?;
+        self.beside = Some((store, contents));
+        Ok(())
+    }
+}

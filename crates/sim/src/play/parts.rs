@@ -1,0 +1,118 @@
+//! What a player holds beside its store: scans that were left, transactions and loads under way, the consumer of the feed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use folddb::{BytesBulkLoad, Feed, FeedPosition, SecondaryFeed, Seq, Snapshot, Transaction};
+
+use crate::compare::Dumped;
+use crate::model::Model;
+use crate::program::{ScanShape, TableOp};
+use crate::replica::Replica;
+use crate::tables::Shape;
+
+/// A scan that was left.
+pub(super) struct Left {
+    pub(super) token: Vec<u8>,
+    pub(super) table: String,
+    /// Which of the tables of that name.
+    pub(super) born: u64,
+    pub(super) shape: Shape,
+    pub(super) scan: ScanShape,
+    /// The seq that it saw.
+    pub(super) seq: Seq,
+    /// The time that it read at.
+    pub(super) time_ms: u64,
+    /// It has come to its end.
+    pub(super) has_ended: bool,
+    /// The rows that it has shown, and those that it would have shown.
+    pub(super) shown: Vec<Dumped>,
+    pub(super) rest: Vec<Dumped>,
+}
+
+/// A transaction, and what it must mean.
+pub(super) struct Running {
+    pub(super) transaction: Transaction,
+    /// What it has read.
+    pub(super) reads: BTreeSet<(String, Vec<u8>)>,
+    /// The tables that it has scanned: a range delete that takes no key from what it saw may be a conflict.
+    pub(super) scanned: BTreeSet<String>,
+    /// What it has written, in order.
+    pub(super) ops: Vec<(TableOp, Shape)>,
+    /// Which of the tables of their names those were that it has met.
+    pub(super) met: BTreeMap<String, u64>,
+}
+
+/// A load under way, and what its table comes to.
+pub(super) struct Loading {
+    pub(super) load: BytesBulkLoad,
+    pub(super) slot: u8,
+    pub(super) shape: Shape,
+    /// The seq that its rows will have.
+    pub(super) seq: Seq,
+    /// A store with the rows so far.
+    pub(super) so_far: Model,
+    pub(super) last: Option<Vec<u8>>,
+}
+
+/// A snapshot of a moment that was over when it was taken.
+pub(super) struct Past {
+    pub(super) snapshot: Snapshot,
+    /// The tables that kept that moment then, as the number of each.
+    pub(super) kept: Vec<u64>,
+}
+
+impl Past {
+    pub(super) fn has_ended(&self) -> bool {
+        self.snapshot.has_ended()
+    }
+}
+
+/// See the top of this file.
+#[derive(Default)]
+pub(super) struct Consumer {
+    /// Open while the store is.
+    pub(super) feed: Option<Feed>,
+    pub(super) replica: Replica,
+    /// Who reads the feed beside the store, in this world, and what that has made of it.
+    pub(super) beside: Option<(SecondaryFeed, Replica)>,
+    /// What it was at the places that may be acknowledged, oldest first: one, and another where nobody knows what came of it.
+    pub(super) kept: Vec<(FeedPosition, Replica)>,
+    /// The store was asked for a feed, which there may be from then on.
+    pub(super) has_met_feed: bool,
+    /// What rules as text mean.
+    pub(super) shapes: BTreeMap<String, Shape>,
+    /// The disk was full once, so the store may have given the feed up: that outlives the process.
+    pub(super) may_be_lost: bool,
+}
+
+impl Clone for Consumer {
+    fn clone(&self) -> Consumer {
+        Consumer {
+            feed: None,
+            beside: None,
+            has_met_feed: self.has_met_feed,
+            kept: self.kept.clone(),
+            shapes: self.shapes.clone(),
+            may_be_lost: self.may_be_lost,
+            replica: Replica::default(),
+        }
+    }
+}
+
+impl Consumer {
+    /// A number that only consumers share who go on alike in the next process.
+    pub(super) fn print(&self) -> u64 {
+        let mut print = DefaultHasher::new();
+        for (place, replica) in &self.kept {
+            (format!("{place:?}"), replica.print()).hash(&mut print);
+        }
+        (self.has_met_feed, self.may_be_lost, format!("{:?}", self.shapes)).hash(&mut print);
+        print.finish()
+    }
+
+    /// A table may come to have these rules.
+    pub(super) fn know(&mut self, shape: &Shape) {
+        self.shapes.insert(shape.rules().to_text(), *shape);
+    }
+}

@@ -1,0 +1,218 @@
+//! The player: a store, the model, and what is known of both.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb::{AppendMode, BackgroundWork, BytesTable, Error, ErrorKind, Options, Seq, Snapshot, Store};
+use folddb_host::Host;
+
+use crate::compare::Outcome;
+use crate::known::{Contents, Known};
+use crate::play::clock::HeldClock;
+use crate::play::parts::{Consumer, Left, Loading, Past, Running};
+use crate::program::{Crash, Settings};
+use crate::tables::{Shape, with_customs};
+use crate::world::SimDisk;
+
+/// Where a program and its store part ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disagreement {
+    /// The index of the action after which they do.
+    pub at: usize,
+    /// What differs.
+    pub message: String,
+}
+
+impl std::fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "after action {}: {}", self.at, self.message)
+    }
+}
+
+pub(super) fn name_of(slot: u8) -> String {
+    format!("t{slot}")
+}
+
+pub(super) struct Player {
+    pub(super) dir: PathBuf,
+    pub(super) settings: Settings,
+    /// The world, where it is a simulated one.
+    pub(super) disk: Option<SimDisk>,
+    /// The clock, where it is not the world's own.
+    pub(super) clock: Option<Arc<HeldClock>>,
+    /// Absent for moments only.
+    pub(super) store: Option<Store>,
+    pub(super) snapshots: Vec<Snapshot>,
+    /// Snapshots of moments that were over when they were taken.
+    pub(super) pasts: Vec<Past>,
+    /// Transactions under way.
+    pub(super) transactions: Vec<Running>,
+    /// Scans that were left: they outlive processes.
+    pub(super) left: Vec<Left>,
+    /// The store as it was opened beside this one the last time, and all that was in it.
+    pub(super) beside: Option<(Store, Contents)>,
+    /// A bulk load under way.
+    pub(super) loading: Option<Loading>,
+    /// Who follows the store's feed.
+    pub(super) consumer: Consumer,
+    pub(super) known: Known,
+    /// How the process that is about to die will.
+    pub(super) pending: Option<Crash>,
+    /// True once the disk of this process was full.
+    pub(super) was_full: bool,
+    /// Whether store and model are compared after every action, or only after crashes.
+    pub(super) compares: bool,
+    /// True once the store was made and its making acknowledged.
+    pub(super) is_created: bool,
+    /// When the store was made.
+    pub(super) epoch_ms: u64,
+    /// The last seq of the store when it was opened last, and the end of the history that it held; none where it might
+    /// have been another.
+    pub(super) stood: Option<(Seq, Seq)>,
+}
+
+pub(super) fn said(doing: &str) -> impl Fn(Error) -> String + '_ {
+    move |error| format!("cannot {doing}: {error:?}")
+}
+
+impl Player {
+    pub(super) fn new(settings: Settings, dir: &Path, disk: Option<SimDisk>) -> Player {
+        Player {
+            dir: dir.to_owned(),
+            settings,
+            disk,
+            clock: None,
+            store: None,
+            snapshots: Vec::new(),
+            pasts: Vec::new(),
+            transactions: Vec::new(),
+            left: Vec::new(),
+            beside: None,
+            loading: None,
+            consumer: Consumer::default(),
+            known: Known::default(),
+            pending: None,
+            was_full: false,
+            compares: true,
+            is_created: false,
+            epoch_ms: 0,
+            stood: None,
+        }
+    }
+
+    pub(super) fn options(&self) -> Options {
+        let options = Options::default()
+            .memory_bytes(4 << 20)
+            .merge_factor(self.settings.merge_factor)
+            .part_bytes(64 << 10)
+            .segment_bytes(1 << 20)
+            .value_segment_bytes(32 << 10)
+            .stream_piece_bytes(4 << 10)
+            .disk_reserve_bytes(0)
+            .append_mode(self.settings.append_mode)
+            .background(self.settings.background);
+        let options = match (&self.disk, &self.clock) {
+            (Some(disk), _) => options.host(disk.host()),
+            (None, Some(clock)) => options.host(Host { clock: clock.clone(), ..Host::real() }),
+            (None, None) => options,
+        };
+        with_customs(self.with_ages(options))
+    }
+
+    /// What an error means: where the process is dead or calls have failed, that is what they do; else it is a
+    /// disagreement.
+    pub(super) fn refused(&self, doing: &str, error: Error) -> Outcome {
+        let excused = self.disk.as_ref().is_some_and(|disk| {
+            let lacks_space = self.was_full && error.kind() == ErrorKind::NoSpace;
+            disk.is_dead() || lacks_space || !disk.failed().is_empty()
+        });
+        if excused { Ok(()) } else { Err(said(doing)(error)) }
+    }
+
+    pub(super) fn store(&self) -> Result<&Store, String> {
+        self.store.as_ref().ok_or_else(|| "the store is not open".to_owned())
+    }
+
+    pub(super) fn table(&self, slot: u8) -> Result<Option<(BytesTable, Shape)>, String> {
+        let name = name_of(slot);
+        let Some(shape) = self.known.model.shape(&name) else { return Ok(None) };
+        let table = self.store()?.bytes_table(&name).map_err(said("open the table"))?;
+        Ok(Some((table, shape)))
+    }
+
+    pub(super) fn snapshot(&self, index: u8) -> Option<&Snapshot> {
+        self.snapshots.get(usize::from(index) % self.snapshots.len().max(1))
+    }
+
+    pub(super) fn makes_durable(&mut self, doing: &str, done: folddb::Result<()>) -> Outcome {
+        match done {
+            Ok(()) => {
+                self.known.survives_power();
+                Ok(())
+            }
+            Err(error) => self.refused(doing, error),
+        }
+    }
+
+    /// Lets go of all that is of a store that is open.
+    pub(super) fn let_go(&mut self) {
+        self.snapshots.clear();
+        self.pasts.clear();
+        self.transactions.clear();
+        self.loading = None;
+        self.consumer.feed = None;
+    }
+
+    /// The time that the store says it is, for the model.
+    pub(super) fn tell_time(&mut self) {
+        self.clock.iter().for_each(|clock| clock.read());
+        if let Some(store) = &self.store {
+            self.known.model.set_time(store.unix_millis());
+        }
+    }
+}
+
+impl Player {
+    /// These options, with the ages that this player gives to snapshots and deletes. They follow from its settings, so that it
+    /// takes no draw from any seed.
+    ///
+    /// ```text
+    ///   merge factor even, mapped     files of their own as soon as they can
+    ///   merge factor even, written    in a simulated world after 2 ms of it, and an end after 20 ms; else as above
+    ///   merge factor odd, written     an end: in a simulated world after 5 ms of it, else at the next step of background work
+    ///   merge factor odd, mapped      boundaries as long as they live
+    ///   merge factor odd              deletes of 3 ms in a simulated world, else of 1, are merged with what they delete
+    /// ```
+    pub(super) fn with_ages(&self, options: Options) -> Options {
+        let is_even = self.settings.merge_factor.is_multiple_of(2);
+        let is_written = self.settings.append_mode == AppendMode::Written;
+        let is_sim = self.disk.is_some();
+        let ms = |in_sim, else_ms| Duration::from_millis(if is_sim { in_sim } else { else_ms });
+        let options = options.snapshot_files_after(match (is_even, is_written) {
+            (true, false) => Duration::ZERO,
+            (true, true) => ms(2, 0),
+            (false, _) => Duration::from_secs(60),
+        });
+        let options = options.deletes_age_max((!is_even).then(|| ms(3, 1)));
+        options.snapshot_age_max(match (is_even, is_written) {
+            // In threads of its own background work might end one while it is compared.
+            _ if self.settings.background == BackgroundWork::Threads => None,
+            (true, true) if is_sim => Some(ms(20, 0)),
+            (false, true) => Some(ms(5, 0)),
+            _ => None,
+        })
+    }
+
+    /// Lets go of the snapshots that have ended for their age.
+    pub(super) fn let_go_of_ended(&mut self) -> Outcome {
+        let before = self.snapshots.len();
+        self.snapshots.retain(|snapshot| !Snapshot::has_ended(snapshot));
+        self.pasts.retain(|past| !past.has_ended());
+        let may_end = self.settings.append_mode == AppendMode::Written;
+        match before == self.snapshots.len() || may_end {
+            true => Ok(()),
+            false => Err("a snapshot has ended that may live".to_owned()),
+        }
+    }
+}
