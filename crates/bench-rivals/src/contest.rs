@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use self::kept::Kept;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::{Value, json};
 
-use self::kept::Kept;
+use crate::outcome::{Outcome, Runs};
 use crate::report;
 use crate::work::Job;
 
@@ -44,22 +45,6 @@ pub(crate) struct Contest {
     /// The program for the rivals written in Go, as built by `go build -o rivals-go .` in go/
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/go/rivals-go"))]
     go_program: PathBuf,
-}
-
-/// How a run ended.
-#[derive(Clone, Debug)]
-pub(crate) enum Outcome {
-    /// With figures, and a state that was right.
-    Done(Value),
-    /// Otherwise, as a sentence for its row.
-    Failed(String),
-}
-
-/// The runs of a rival.
-#[derive(Clone, Debug)]
-pub(crate) struct Runs {
-    pub(crate) rival: String,
-    pub(crate) outcomes: Vec<Outcome>,
 }
 
 impl Contest {

@@ -7,6 +7,7 @@
 mod rival;
 mod rivals;
 mod work;
+mod outcome;
 mod report;
 mod contest;
 

@@ -1,6 +1,7 @@
 //! What came out: the medians of each rival's runs, a table with the ratio of FoldDB to the best of the others, a JSON
 //! file with everything, and charts.
 
+mod standings;
 mod figures;
 mod table;
 mod charts;
@@ -10,13 +11,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
-use crate::contest::{Outcome, Runs};
-
-/// A rival with its runs, or the sentence why it has none that count.
-pub(crate) struct Standing {
-    pub(crate) rival: String,
-    pub(crate) runs: Result<Vec<Value>, String>,
-}
+use crate::outcome::{Outcome, Runs};
+use crate::report::standings::Standing;
 
 /// Prints the table; writes `NAME.json` and the charts into a directory.
 pub(crate) fn write(out: &Path, name: &str, runs: &[Runs], settings: &Value) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The stores that take part, by name. Each has a file that states its settings, and why its experts would choose them.
 
+mod entries;
 #[cfg(any(feature = "rocksdb", feature = "leveldb", feature = "fjall"))]
 mod pending;
 mod folddb;
@@ -21,18 +22,7 @@ mod tokyocabinet;
 
 use anyhow::{Result, anyhow};
 
-use crate::rival::{Rival, Setup};
-
-/// A store that can take part.
-pub(crate) struct Entry {
-    pub(crate) name: &'static str,
-    /// What `Cargo.lock` or the store itself says.
-    pub(crate) version: fn() -> String,
-    /// Its settings in a line, for results.
-    pub(crate) settings: fn(&Setup) -> String,
-    /// Opens it, and creates it where there is none.
-    pub(crate) open: fn(&Setup) -> Result<Box<dyn Rival>>,
-}
+pub(crate) use entries::Entry;
 
 /// All stores of this build.
 pub(crate) const ENTRIES: &[Entry] = &[
@@ -74,14 +64,6 @@ pub(crate) fn entry(name: &str) -> Result<&'static Entry> {
         let names: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
         anyhow!("this build has no rival `{name}`: choose of {}", names.join(", "))
     })
-}
-
-/// The version of a package that `Cargo.lock` fixes.
-fn locked_version(package: &str) -> String {
-    let lock = include_str!("../Cargo.lock");
-    let name = format!("name = \"{package}\"\nversion = \"");
-    let version = lock.split_once(&name).and_then(|(_, rest)| Some(rest.split_once('"')?.0));
-    version.unwrap_or("unknown").to_owned()
 }
 
 #[cfg(test)]

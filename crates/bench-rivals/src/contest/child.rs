@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::Outcome;
+use crate::outcome::Outcome;
 use crate::work::{Job, Workload};
 
 /// Rivals that the program in `go/` runs.

@@ -7,8 +7,8 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use serde_json::Value;
 
-use super::Standing;
 use super::figures::{MEASURES, medians_of, spread};
+use super::standings::Standing;
 use super::table::number;
 
 const SIZE: (u32, u32) = (900, 480);

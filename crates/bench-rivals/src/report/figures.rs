@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Standing;
+use super::standings::Standing;
 
 /// The store whose ratio to the best of the others is told.
 const OURS: &str = "folddb";

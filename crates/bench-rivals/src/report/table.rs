@@ -3,8 +3,8 @@
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde_json::Value;
 
-use super::Standing;
 use super::figures::{MEASURES, ratio_to_best, spread};
+use super::standings::Standing;
 
 /// The table as text, with what was asked for above it and each rival's settings, or why it failed, below.
 pub(super) fn render(name: &str, settings: &Value, standings: &[Standing]) -> String {

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-use super::Entry;
+use super::entries::Entry;
 use crate::rival::{Durability, Meaning, Op, Reader, Rival, Setup, Sight, Writer, number};
 
 pub(crate) const ENTRY: Entry = Entry {

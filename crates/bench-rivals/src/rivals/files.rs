@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result};
 use folddb_bench::generate::mix;
 
-use super::Entry;
+use super::entries::Entry;
 use crate::rival::{Durability, Meaning, Op, Reader, Rival, Setup, Sight, Writer};
 
 pub(crate) const ENTRY: Entry = Entry {

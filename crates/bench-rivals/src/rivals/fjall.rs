@@ -17,8 +17,8 @@ use anyhow::Result;
 use fjall::config::{PartitioningPolicy, PinningPolicy};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, OwnedWriteBatch, PersistMode};
 
+use super::entries::{Entry, locked_version};
 use super::pending::Pending;
-use super::{Entry, locked_version};
 use crate::rival::{Durability, Meaning, Op, Reader, Rival, Setup, Sight, Writer};
 
 pub(crate) const ENTRY: Entry = Entry {

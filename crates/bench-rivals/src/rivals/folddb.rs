@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use folddb::codec::tuple::Element;
 use folddb::{Batch, BytesTable, Options, Rules, Store, WriteOp};
 
-use super::{Entry, locked_version};
+use super::entries::{Entry, locked_version};
 use crate::rival::{Durability, Meaning, Op, Reader, Rival, Setup, Sight, Writer};
 
 pub(crate) const ENTRY: Entry = Entry {

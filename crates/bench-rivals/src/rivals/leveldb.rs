@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use leveldb_sys as ffi;
 
+use super::entries::{Entry, locked_version};
 use super::pending::Pending;
-use super::{Entry, locked_version};
 use crate::rival::{Durability, Meaning, Op, Reader, Rival, Setup, Sight, Writer};
 
 pub(crate) const ENTRY: Entry = Entry {

@@ -13,7 +13,7 @@ use anyhow::Result;
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 
-use super::{Entry, locked_version};
+use super::entries::{Entry, locked_version};
 use crate::rival::{Durability, Meaning, Op, Reader, Rival, Setup, Sight, Writer};
 
 pub(crate) const ENTRY: Entry = Entry {

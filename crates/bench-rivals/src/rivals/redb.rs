@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition};
 
-use super::{Entry, locked_version};
+use super::entries::{Entry, locked_version};
 use crate::rival::{Durability, Meaning, Op, Reader, Rival, Setup, Sight, Writer};
 
 pub(crate) const ENTRY: Entry = Entry {

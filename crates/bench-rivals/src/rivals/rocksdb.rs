@@ -20,8 +20,8 @@ use rocksdb::{
     WaitForCompactOptions, WriteBatch, WriteOptions,
 };
 
+use super::entries::{Entry, locked_version};
 use super::pending::Pending;
-use super::{Entry, locked_version};
 use crate::rival::{Durability, Meaning, Op, Reader, Rival, Setup, Sight, Writer, number};
 
 /// What sets the rivals of this file apart.

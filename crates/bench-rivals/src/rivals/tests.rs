@@ -1,4 +1,5 @@
 use super::*;
+use crate::rivals::entries::locked_version;
 
 #[test]
 fn versions_come_from_the_lock_file() {

@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use anyhow::{Result, anyhow};
 
-use super::Entry;
+use super::entries::Entry;
 use crate::rival::{Durability, Meaning, Op, Reader, Rival, Setup, Sight, Writer, number};
 
 pub(crate) const ENTRY: Entry = Entry {

@@ -11,10 +11,11 @@ use folddb_bench::process::MemoryWatch;
 use serde_json::{Map, Value, json};
 
 use super::beside::{Beside, read_while_writing};
-use super::leveled::watch_space;
+use super::files;
+use super::job::Job;
 use super::load::{Loaded, Source, load};
 use super::reads::{self, Found, GETS, Questions};
-use super::{Job, files};
+use super::space::watch_space;
 use crate::rival::{Meaning, Rival, Setup, Sight};
 use crate::rivals::{self, Entry};
 

@@ -14,9 +14,6 @@ use super::commits::Commits;
 use super::load::Loaded;
 use crate::rival::{Meaning, Op, Reader, Rival, Sight, Writer};
 
-/// How often a record is written, where `--keys` does not say otherwise.
-pub(super) const WRITES_PER_KEY: u64 = 2;
-
 const VALUE_BYTES: usize = 112;
 const KEY_BYTES: usize = 8;
 

@@ -3,7 +3,7 @@
 //! first, as Riak does to know what it replaces. Space is watched while it goes on.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use folddb_bench::generate::{Chance, Pareto};
@@ -12,18 +12,16 @@ use serde_json::{Value, json};
 
 use super::child::Child;
 use super::heads::heads_beside_gets;
+use super::job::Job;
 use super::load::load;
 use super::objects::{Puts, Shelf, Versions};
-use super::{Job, files};
+use super::space::watch_space;
 use crate::rival::{Meaning, Op, Rival, Sight};
 
 const KEY_BYTES: usize = 8;
+
 /// One op in so many is a put.
 const PUT_EVERY: u64 = 6;
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// Ops for each object, where `--keys` does not say otherwise.
-pub(super) const OPS_PER_KEY: u64 = 4;
 
 pub(super) fn run(child: &mut Child<'_>) -> Result<()> {
     let job = child.job;
@@ -82,20 +80,6 @@ fn serve<'a>(child: &mut Child<'_>, shelf: &'a Shelf, keys: u64) -> Result<(Valu
     figures["disk_bytes_by_second"] = json!(space);
     let last = last.into_iter().map(AtomicU64::into_inner).collect();
     Ok((figures, Versions { shelf, last }))
-}
-
-/// What the store takes on the disk, second by second.
-pub(super) fn watch_space(dir: &std::path::Path, stop: &AtomicBool) -> Result<Vec<u64>> {
-    let mut bytes = Vec::new();
-    let mut due = Instant::now();
-    while !stop.load(Ordering::Relaxed) {
-        if Instant::now() >= due {
-            bytes.push(files::allocated_bytes(dir).unwrap_or(0)); // files go while they are counted
-            due += LOOK_EVERY;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(bytes)
 }
 
 /// What a thread did.

@@ -10,9 +10,6 @@ use crate::rival::Meaning;
 const KEY_BYTES: usize = 8;
 const BYTES: (usize, usize) = (4 << 10, 20 << 10);
 
-/// How often each object is put, where `--keys` does not say otherwise.
-pub(super) const ROUNDS: u64 = 16;
-
 pub(super) fn run(child: &mut Child<'_>) -> Result<()> {
     let job = child.job;
     let keys = job.key_count().min(job.rows);

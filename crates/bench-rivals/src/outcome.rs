@@ -1,0 +1,19 @@
+//! How the runs of a contest end.
+
+use serde_json::Value;
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    /// With figures, and a state that was right.
+    Done(Value),
+    /// Otherwise, as a sentence for its row.
+    Failed(String),
+}
+
+/// The runs of a rival.
+#[derive(Clone, Debug)]
+pub(crate) struct Runs {
+    pub(crate) rival: String,
+    pub(crate) outcomes: Vec<Outcome>,
+}
