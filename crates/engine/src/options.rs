@@ -1,4 +1,5 @@
-//! Every setting of a store: its unit, its default, and when to change it.
+//! Every setting of a store, as the engine reads it. What each is for, its unit and its default stand where callers
+//! set it: `folddb::Options`, `folddb::Tuning`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,134 +119,91 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Memory for memtables, caches and merges together, in bytes. Default 64 MiB, at least 4 MiB. More makes
-    /// merges rarer and reads warmer. What the process needs besides is promised, and measured, in docs/LIMITS.md.
     pub fn memory_bytes(mut self, bytes: usize) -> Options {
         self.memory_bytes = bytes.max(4 << 20);
         self
     }
 
-    /// The durability of commits that do not say their own. Default [`Durability::Process`].
     pub fn durability(mut self, durability: Durability) -> Options {
         self.durability = durability;
         self
     }
 
-    /// How many runs of similar size are merged into one. Default 8, from 2 to 64. More makes writing
-    /// cheaper and reading dearer.
     pub fn merge_factor(mut self, runs: usize) -> Options {
         self.merge_factor = runs.clamp(2, 64);
         self
     }
 
-    /// Size at which a file of a run is closed and the next begun, in bytes. Default 32 MiB. Smaller needs less
-    /// temporary space while merging and more files.
     pub fn part_bytes(mut self, bytes: u64) -> Options {
         self.part_bytes = bytes.max(64 << 10);
         self
     }
 
-    /// A bound on what the files of the store take on disk together, in bytes, which is never passed. Default none. Writes
-    /// are refused with `ErrorKind::NoSpace` in time for deletes, flushes and merges to find a way back; how
-    /// much that keeps, and the least budget, stand in docs/LIMITS.md.
     pub fn disk_bytes_max(mut self, bytes: Option<u64>) -> Options {
         self.disk_bytes_max = bytes;
         self
     }
 
-    /// Free space of the file system below which writes other than deletes are refused, in bytes. Default 64 MiB,
-    /// which merges need to work their way out of a full disk.
     pub fn disk_reserve_bytes(mut self, bytes: u64) -> Options {
         self.disk_reserve_bytes = bytes;
         self
     }
 
-    /// How many files of runs may be open at once. Default 256, at least 8. Lower it where descriptors are scarce.
     pub fn open_files_max(mut self, files: usize) -> Options {
         self.open_files_max = files.max(8);
         self
     }
 
-    /// Memory for the index of each hashed table, in bytes. Default none: all of it stays in memory, some 14 bytes a key. What
-    /// does not fit is let go of once it is saved, and read again when it is asked for.
     pub fn index_bytes_max(mut self, bytes: Option<u64>) -> Options {
         self.index_bytes_max = bytes;
         self
     }
 
-    /// Asks the system not to swap the indexes of hashed tables out. Default false. What it refuses, by its limit on locked
-    /// memory, is held all the same.
     pub fn lock_in_memory(mut self, lock: bool) -> Options {
         self.lock_in_memory = lock;
         self
     }
 
-    /// How the journal appends. Default [`AppendMode::Mapped`]; take [`AppendMode::Written`] on file systems
-    /// where shared memory maps are unsafe (some network file systems).
     pub fn append_mode(mut self, mode: AppendMode) -> Options {
         self.append_mode = mode;
         self
     }
 
-    /// Size of a segment of the journal, in bytes. Default 64 MiB, at least 1 MiB. For tests and tiny disks.
     pub fn segment_bytes(mut self, bytes: u64) -> Options {
         self.segment_bytes = bytes.max(1 << 20);
         self
     }
 
-    /// Longest segment of the value log, in bytes. Default four of the log's, or a sixteenth of `disk_bytes_max` where that is
-    /// less; at least 8 KiB. For tests and tiny disks.
     pub fn value_segment_bytes(mut self, bytes: u64) -> Options {
         self.value_segment_bytes = Some(bytes.max(8 << 10));
         self
     }
 
-    /// In pieces of how many bytes streamed values lie. Default 4 MiB, or a sixteenth of `memory_bytes` where that is less; at least
-    /// 1 KiB, at most 16 MiB. Each writer holds two, each reader one; a writer to a hashed table up to eight.
     pub fn stream_piece_bytes(mut self, bytes: usize) -> Options {
         self.stream_piece_bytes = Some(bytes.clamp(1 << 10, folddb_base::limits::VALUE_BYTES_MAX));
         self
     }
 
-    /// Whether separated values are read past the page cache (`O_DIRECT`), where the file system can. Default false. For stores much
-    /// larger than memory whose values are each read once in a long while: they push nothing else out of memory then. Values that are
-    /// read again are read from the disk again.
     pub fn values_direct(mut self, direct: bool) -> Options {
         self.values_direct = direct;
         self
     }
 
-    /// How much of the value log may be dead: when its full files take more than so many times what is alive in them, background work
-    /// copies what is alive out of the worst of them. Default 1.4, at least 1.05. Less saves space and copies more: about as much
-    /// as is written at 1.4, twice as much at 1.2, where keys are overwritten uniformly.
     pub fn value_space_max(mut self, times: f64) -> Options {
         self.value_space_max = if times.is_nan() { 1.4 } else { times.max(1.05) };
         self
     }
 
-    /// How old a snapshot becomes before it keeps files of its own, and merges no longer keep versions for it. Default 60 s. Sooner
-    /// makes merges cheaper where many keys are overwritten meanwhile, and takes the space of files that are merged away meanwhile.
-    /// Hashed tables keep what it sees in memory for as long as it lives. Memtables are flushed for it, at most twice in this time.
-    /// A transaction keeps no files: merges keep versions for it to its end.
     pub fn snapshot_files_after(mut self, age: Duration) -> Options {
         self.snapshot_files_after = age;
         self
     }
 
-    /// How old a snapshot or a transaction may become. Default as old as it likes. Reading at an older one, and committing one that
-    /// has read, is `ErrorKind::SnapshotTooOld`; it keeps nothing any more. A scan of a sorted table that is under way goes on to
-    /// its end; one of a hashed table ends with that error. Work that needs no snapshot of yours does not end for its age: scans
-    /// without one, dumps, backups, the rows that a feed begins with.
     pub fn snapshot_age_max(mut self, age: Option<Duration>) -> Options {
         self.snapshot_age_max = age;
         self
     }
 
-    /// Deletes in runs that are older than this are merged with all that they delete, so that it is gone from the runs, whatever that
-    /// merge costs: by so much later, about, and by what the merge takes. Default none: deletes meet what they delete when it is
-    /// worth it. Ages are known of what is written while this is set. What is separated goes with its segment, when reclaim comes to that;
-    /// entries of indexes when they are cleaned, and logs that feeds or tables keep stay. It says nothing of deletes of ranges, of what a snapshot still sees, of tables that keep their past, and of memtables:
-    /// what lies in these is on the disk in the log only, until they are flushed.
     pub fn deletes_age_max(mut self, age: Option<Duration>) -> Options {
         self.deletes_age_max = age;
         self
@@ -259,25 +217,21 @@ impl Options {
         self
     }
 
-    /// Who does the work in the background. Default [`BackgroundWork::Threads`].
     pub fn background(mut self, background: BackgroundWork) -> Options {
         self.background = background;
         self
     }
 
-    /// Makes a custom fold known, so that tables which name it can be opened.
     pub fn custom_fold(mut self, fold: Arc<dyn folddb_rules::Fold>) -> Options {
         self.custom.add_fold(fold);
         self
     }
 
-    /// Makes a custom key order known, so that tables which name it can be opened.
     pub fn custom_order(mut self, order: Arc<dyn folddb_rules::order::CustomOrder>) -> Options {
         self.custom.add_order(order);
         self
     }
 
-    /// Makes a named predicate known, for the delete and short-circuit rules of tables.
     pub fn custom_predicate(
         mut self,
         name: &str,
@@ -287,7 +241,6 @@ impl Options {
         self
     }
 
-    /// Makes a function of yours that takes heads out of values known by this name (`HeadRule::Named`).
     pub fn custom_head(
         mut self,
         name: &str,
@@ -297,8 +250,6 @@ impl Options {
         self
     }
 
-    /// Makes a function of yours that takes terms out of keys and values known by this name and version (`TermRule::Custom`).
-    /// It gives the same terms whenever it is asked.
     pub fn custom_terms(
         mut self,
         name: &str,
@@ -309,7 +260,6 @@ impl Options {
         self
     }
 
-    /// The world that the store lives in. Default the operating system; tests bring a simulated one.
     pub fn host(mut self, host: Host) -> Options {
         self.host = host;
         self

@@ -41,7 +41,7 @@ fn measure((name, count, files_after_ms, age_max_ms): (&str, u64, u64, u64)) -> 
     let dir = std::env::temp_dir().join(format!("folddb-snapshot-cost-{}", std::process::id()));
     let age_max = (age_max_ms < NEVER).then(|| Duration::from_millis(age_max_ms));
     let options = Options::default().background(BackgroundWork::Manual).snapshot_age_max(age_max);
-    let options = options.snapshot_files_after(Duration::from_millis(files_after_ms));
+    let options = options.tuning(|t| t.snapshot_files_after(Duration::from_millis(files_after_ms)));
     let store = Store::create(&dir, options)?;
     let table = store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64"))?;
     let mut snapshots = Vec::new();

@@ -18,8 +18,9 @@ use folddb_base::{Error, Result};
 use folddb_host::Files;
 use folddb_layout::file_name::FileName;
 
+use crate::options::Options;
 use crate::store::Store;
-use folddb_engine::options::{OpenMode, Options};
+use folddb_engine::options::OpenMode;
 use folddb_engine::recovery::format;
 
 /// What stands in the file, for people.
@@ -32,13 +33,13 @@ impl Store {
     /// # Errors
     /// As for [`Store::open`]; a failed write, after which the store is frozen or not, and whole.
     pub fn freeze(path: impl AsRef<Path>, options: Options) -> Result<()> {
-        let (path, options) = (path.as_ref(), options.opened_as(OpenMode::Primary));
+        let (path, options) = (path.as_ref(), options.engine.opened_as(OpenMode::Primary));
         let files = &*options.host.files;
         let to = path.join(FileName::Frozen.to_string());
         if format::is_frozen(files, path) {
             return sync_name(files, path); // whoever froze it may have failed to
         }
-        let store = Store::open(path, options.clone())?;
+        let store = Store::open_as(path, options.clone(), OpenMode::Primary)?;
         // Held from the opening until the freeze is durable: nobody writes between, so all that there is has gone to runs. Who
         // looked for a freeze before, and waits for the lock, looks again under it (`format::lock_to_open`).
         let _lock = store.engine().take_lock();
@@ -55,7 +56,7 @@ impl Store {
     /// # Errors
     /// [`crate::ErrorKind::Locked`] while somebody reads; [`crate::ErrorKind::StoreNotFound`]; a failed write.
     pub fn thaw(path: impl AsRef<Path>, options: Options) -> Result<()> {
-        let (path, options) = (path.as_ref(), options.opened_as(OpenMode::Primary));
+        let (path, options) = (path.as_ref(), options.engine.opened_as(OpenMode::Primary));
         format::read_version(path, &options)?; // there is a store
         let _lock = format::lock(path, &options)?;
         let (files, freeze) = (&*options.host.files, path.join(FileName::Frozen.to_string()));
@@ -69,7 +70,7 @@ impl Store {
 
     /// Whether the store in a directory is frozen.
     pub fn is_frozen(path: impl AsRef<Path>, options: &Options) -> bool {
-        format::is_frozen(&*options.host.files, path.as_ref())
+        format::is_frozen(&*options.engine.host.files, path.as_ref())
     }
 
     /// The store as it is now, where this one is a secondary ([`Store::open_secondary`]): opened anew. This one stays what it is.

@@ -63,6 +63,7 @@
 
 #![forbid(unsafe_code)]
 
+mod options;
 mod own_writes;
 mod any_rows;
 mod rules;
@@ -112,7 +113,7 @@ pub use find::BytesFind;
 pub use folddb_engine::background::merge_job::Progress;
 pub use folddb_engine::background::reclaim_report::ReclaimReport;
 pub use folddb_engine::background::scheduler::BackgroundJob;
-pub use folddb_engine::options::{BackgroundWork, Durability, Options};
+pub use folddb_engine::options::{BackgroundWork, Durability};
 pub use folddb_engine::read::history::HistoryEntry;
 pub use folddb_engine::read::locate::{FilePiece, Locate, Located, LocatedPiece};
 pub use folddb_engine::size::size_text;
@@ -128,6 +129,7 @@ pub use maintenance::{
     BackupOptions, BackupReport, DiffReport, Difference, DumpReport, Generation, IndexCheck, LoadOptions,
     LoadReport, Moved, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
 };
+pub use options::{Options, Tuning};
 pub use rules::Rules;
 pub use scans::{BytesRows, BytesScan, Heads, LentRows};
 pub use snapshot::Snapshot;
@@ -142,8 +144,7 @@ pub use typed_find::Find;
 pub use typed_scan::{Scan, TypedRows};
 pub use value_times::ValueTimes;
 
-pub use folddb_base::{Damage, Error, ErrorKind, Op, OpKind, Piece, Pointer, Result, Rope, Seq, limits};
-pub use folddb_host::{AppendMode, Host};
+pub use folddb_base::{Damage, Error, ErrorKind, OpKind, Result, Seq, limits};
 pub use folddb_merge::{ReclaimPlan, ReclaimReason};
 pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::value_placement::ValuePlacement;

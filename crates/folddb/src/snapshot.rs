@@ -24,7 +24,7 @@ use folddb_engine::write::stream;
 use folddb_engine::write::stream::ValueReader;
 
 /// The whole store as it was when the snapshot was taken. Free to take. While it is young, merges keep what it can see; later
-/// it keeps files of its own (`Options::snapshot_files_after`), and with [`Options::snapshot_age_max`](crate::Options::snapshot_age_max)
+/// it keeps files of its own (`Tuning::snapshot_files_after`), and with [`Options::snapshot_age_max`](crate::Options::snapshot_age_max)
 /// it ends by itself. So drop it when done.
 #[derive(Debug)]
 pub struct Snapshot {

@@ -15,6 +15,7 @@ use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
 use crate::indexing;
 use crate::indexing::{IndexInfo, IndexProgress};
+use crate::options::Options;
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
 use crate::table::{Table, fit};
@@ -26,13 +27,13 @@ use folddb_engine::background::reclaim_report::ReclaimReport;
 use folddb_engine::background::scheduler::BackgroundJob;
 use folddb_engine::background::workers::Workers;
 use folddb_engine::background::{compact, hash_checkpoint, merge, reclaim, reclaim_now, scheduler};
-use folddb_engine::options::{Durability, OpenMode, Options};
+use folddb_engine::options::{Durability, OpenMode, Options as EngineOptions};
 use folddb_engine::recovery::{log, open};
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock::AsOf;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::snapshots::HeldFor;
-use folddb_engine::state::{catalog, clock, log_sync};
+use folddb_engine::state::{clock, log_sync};
 
 /// An open store: a directory of tables. Cheap to clone; any number of threads may use it. It is closed by
 /// [`Store::close`], or when the last clone is dropped.
@@ -52,7 +53,7 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] when there is something; any failure of the operating system.
     pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Store> {
-        open::create(path.as_ref(), &options)?;
+        open::create(path.as_ref(), &options.engine)?;
         Store::open(path, options)
     }
 
@@ -63,7 +64,7 @@ impl Store {
     /// [`ErrorKind::ReadOnly`] where it is frozen; [`ErrorKind::Corruption`], naming file and offset, when acknowledged
     /// data is damaged.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Store> {
-        Store::open_as(path.as_ref(), options, OpenMode::Primary)
+        Store::open_as(path.as_ref(), options.engine, OpenMode::Primary)
     }
 
     /// Opens the store in a directory, creating it where the directory does not exist yet or is empty.
@@ -87,7 +88,7 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::StoreNotFound => error,
             opened => return opened,
         };
-        match open::create(path, &options) {
+        match open::create(path, &options.engine) {
             // Either another process was faster, or there is something that is no store.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => match Store::open(path, options) {
                 Err(error) if error.kind() == ErrorKind::StoreNotFound => Err(not_found),
@@ -118,7 +119,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open`]; [`ErrorKind::Locked`] while a process has it open for writing, see [`Store::open_secondary`].
     pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<Store> {
-        Store::open_as(path.as_ref(), options, OpenMode::ReadOnly)
+        Store::open_as(path.as_ref(), options.engine, OpenMode::ReadOnly)
     }
 
     /// Opens a store to read it while another process may write to it. It takes no lock: the store is what was there when
@@ -144,10 +145,10 @@ impl Store {
     /// # Errors
     /// As [`Store::open`], but for [`ErrorKind::Locked`].
     pub fn open_secondary(path: impl AsRef<Path>, options: Options) -> Result<Store> {
-        Store::open_as(path.as_ref(), options, OpenMode::Secondary)
+        Store::open_as(path.as_ref(), options.engine, OpenMode::Secondary)
     }
 
-    pub(crate) fn open_as(path: &Path, options: Options, mode: OpenMode) -> Result<Store> {
+    pub(crate) fn open_as(path: &Path, options: EngineOptions, mode: OpenMode) -> Result<Store> {
         let background = Arc::new(open::open(path, options.opened_as(mode))?);
         let workers = Mutex::new(Workers::start(&background)?);
         Ok(Store { open: Arc::new(Open { background, workers }) })
@@ -249,17 +250,14 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for a bad name, or rules that cannot be.
     pub fn check_table(name: &str, rules: &TableRules, options: &Options) -> Result<BoundRules> {
-        catalog::check_name(name)?;
-        let in_table = |error: Error| error.context(format!("table `{name}`"));
-        rules.validate(&options.custom).map_err(in_table)?;
-        rules.bind(&options.custom).map_err(in_table)
+        table_edits::check_rules(name, rules, &options.engine.custom)
     }
 
     /// The rules of a table that is to be made, with all that they name.
     pub(crate) fn check_new_table(&self, name: &str, rules: &TableRules) -> Result<BoundRules> {
         let engine = self.engine();
         engine.check_not_read_only()?;
-        let bound = Store::check_table(name, rules, &engine.options)?;
+        let bound = table_edits::check_rules(name, rules, &engine.options.custom)?;
         match rules.index_of {
             Some(_) => Err(Error::invalid("an index is made with its table, or added to it")), // see Store::add_index
             None => Ok(bound),
@@ -435,9 +433,9 @@ impl Store {
     }
 
     /// Gives back the space of dead values, here and now: files of values in which little is alive are copied into fewer, as long
-    /// as that is worth it. Background work does the same when [`Options::value_space_max`] is passed. What was overwritten counts as
-    /// alive until a merge has met it: [`Store::compact`] makes sure of that. `progress` is told each plan as it begins. Damaged files
-    /// of values stay as they are; the report tells them.
+    /// as that is worth it. Background work does the same when [`Tuning::value_space_max`](crate::Tuning::value_space_max) is
+    /// passed. What was overwritten counts as alive until a merge has met it: [`Store::compact`] makes sure of that. `progress`
+    /// is told each plan as it begins. Damaged files of values stay as they are; the report tells them.
     ///
     /// # Errors
     /// [`ErrorKind::NoSpace`]; a failed read or write.

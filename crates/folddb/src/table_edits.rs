@@ -7,7 +7,7 @@ use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::{Change, IndexStand};
 use folddb_merge::tier_of;
-use folddb_rules::table_rules::{BoundRules, TableKind};
+use folddb_rules::table_rules::{BoundRules, Custom, TableKind, TableRules};
 use folddb_run::PartFacts;
 
 use folddb_engine::background::jobs::Background;
@@ -17,11 +17,11 @@ use folddb_engine::edit::install::{Installed, part_state};
 use folddb_engine::edit::log_archive::log_feed;
 use folddb_engine::edit::{feeds, install, log_archive, old_snapshots};
 use folddb_engine::state::catalog::TableCore;
-use folddb_engine::state::clock;
 use folddb_engine::state::committer::Active;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::hash_index::{Hashed, new_salt};
 use folddb_engine::state::view::{PartFile, TableView};
+use folddb_engine::state::{catalog, clock};
 
 /// What a table holds when it comes into being: a run, with the seq that all of it has.
 #[derive(Default)]
@@ -55,6 +55,14 @@ impl Content {
         changes.push(Change::Flushed { table, seq: self.seq });
         changes
     }
+}
+
+/// Whether a table of this name and by these rules can be: gives them with all that they name.
+pub(crate) fn check_rules(name: &str, rules: &TableRules, custom: &Custom) -> Result<BoundRules> {
+    catalog::check_name(name)?;
+    let in_table = |error: Error| error.context(format!("table `{name}`"));
+    rules.validate(custom).map_err(in_table)?;
+    rules.bind(custom).map_err(in_table)
 }
 
 /// Makes a table with this content, by one edit. One with indexes has none.

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 fn options() -> Options {
-    small().part_bytes(16 << 10).merge_factor(3).disk_reserve_bytes(0)
+    small().tuning(|t| t.part_bytes(16 << 10).merge_factor(3)).disk_reserve_bytes(0)
 }
 
 fn rules(fold: &str) -> TableRules {
@@ -211,7 +211,7 @@ proptest! {
         ranges in proptest::collection::vec((0..400u64, 0..400u64), 4),
     ) {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::create(dir.path().join("store"), options().part_bytes(4096)).unwrap();
+        let store = Store::create(dir.path().join("store"), options().tuning(|t| t.part_bytes(4096))).unwrap();
         let table = store.create_bytes_table("t", rules("sum:u64")).unwrap();
         (filled.0..filled.1).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
         compact(&store);

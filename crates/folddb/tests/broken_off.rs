@@ -14,7 +14,7 @@ fn rules() -> Rules<u64, Vec<u8>> {
 
 fn options(part_bytes: u64) -> Options {
     let small = Options::default().background(BackgroundWork::Manual).memory_bytes(4 << 20);
-    small.part_bytes(part_bytes).merge_factor(64)
+    small.tuning(|t| t.part_bytes(part_bytes).merge_factor(64))
 }
 
 fn write(store: &Store, table: &Table<u64, Vec<u8>>, keys: impl Iterator<Item = u64>, round: u8) {

@@ -15,7 +15,7 @@ use folddb::table_rules::TableRules;
 use folddb::{AsOf, Durability, ErrorKind, Expire, Keep, Options, Rules, Store, WriteOp};
 
 fn options() -> Options {
-    small().part_bytes(64 << 10).disk_reserve_bytes(0)
+    small().tuning(|t| t.part_bytes(64 << 10)).disk_reserve_bytes(0)
 }
 
 fn rules() -> Rules<u64, u64> {

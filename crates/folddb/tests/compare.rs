@@ -26,8 +26,10 @@ fn side(separate: u32) -> Side {
 
 fn side_of(rules: Rules<u64, Vec<u8>>) -> Side {
     let dir = tempfile::tempdir().unwrap();
-    let options =
-        Options::default().memory_bytes(4 << 20).part_bytes(64 << 10).background(BackgroundWork::Manual);
+    let options = Options::default()
+        .memory_bytes(4 << 20)
+        .tuning(|t| t.part_bytes(64 << 10))
+        .background(BackgroundWork::Manual);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     let table = store.table("t", rules).unwrap();
     Side { _dir: dir, store, table }

@@ -242,7 +242,7 @@ fn segments_of_dead_values_go_and_what_is_read_meanwhile_stays() {
 fn an_index_larger_than_its_memory_is_read_again_and_does_not_fail() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let options = || options().index_bytes_max(Some(1));
+    let options = || options().tuning(|t| t.index_bytes_max(Some(1)));
     let store = Store::create(&path, options()).unwrap();
     let table = blobs(&store);
     for round in 0..4 {
@@ -259,7 +259,7 @@ fn an_index_larger_than_its_memory_is_read_again_and_does_not_fail() {
     assert!(stats.index_loads > 0 && stats.indexes_saved > 0, "{stats:?}");
     assert_eq!(table.scan().count().unwrap(), 3000);
     store.close().unwrap();
-    let store = Store::open(&path, options().lock_in_memory(true)).unwrap();
+    let store = Store::open(&path, options().tuning(|t| t.lock_in_memory(true))).unwrap();
     (0..3000).for_each(|key| assert_eq!(blobs(&store).get(&key).unwrap(), Some(blob(key % 50, 3))));
 }
 
@@ -551,7 +551,8 @@ fn a_walk_is_left_and_gone_on_with_also_after_a_restart() {
 fn writers_and_readers_meet_and_batches_stay_whole() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let options = || options().background(BackgroundWork::Threads).index_bytes_max(Some(300 << 10));
+    let options =
+        || options().background(BackgroundWork::Threads).tuning(|t| t.index_bytes_max(Some(300 << 10)));
     let store = Store::create(&path, options()).unwrap();
     let sums = store.table("sums", Rules::hashed::<u64, u64>().fold("sum:u64")).unwrap();
     let twins = store.table("twins", Rules::hashed::<u64, Vec<u8>>()).unwrap();

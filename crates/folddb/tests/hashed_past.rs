@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb::{
-    AsOf, BackgroundWork, Durability, ErrorKind, Expire, Host, Keep, Lifetime, Options, Rules, Store, Table,
+    AsOf, BackgroundWork, Durability, ErrorKind, Expire, Keep, Lifetime, Options, Rules, Store, Table,
 };
+use folddb_host::Host;
 use folddb_host::clock::Clock;
 use moved::{Moved, START_MS};
 
@@ -29,8 +30,8 @@ impl World {
 
     fn options(&self) -> Options {
         let host = Host { clock: self.clock.clone(), ..Host::real() };
-        let options = Options::default().memory_bytes(4 << 20).segment_bytes(1 << 20);
-        options.value_segment_bytes(256 << 10).background(BackgroundWork::Manual).host(host)
+        let options = Options::default().memory_bytes(4 << 20).tuning(|t| t.segment_bytes(1 << 20));
+        options.tuning(|t| t.value_segment_bytes(256 << 10)).background(BackgroundWork::Manual).host(host)
     }
 
     fn create(&self) -> Store {
@@ -171,7 +172,9 @@ fn what_a_key_was_is_asked_for_by_time_and_a_snapshot_sees_its_own() {
 #[test]
 fn what_an_old_snapshot_sees_of_a_hashed_table_is_not_swept_away() {
     let world = World::new();
-    let store = Store::create(&world.path, world.options().snapshot_files_after(Duration::ZERO)).unwrap();
+    let store =
+        Store::create(&world.path, world.options().tuning(|t| t.snapshot_files_after(Duration::ZERO)))
+            .unwrap();
     let table = texts(&store, Keep::Latest, Expire::After(60_000));
     for key in 0..20 {
         table.put(&key, "here").unwrap();

@@ -157,7 +157,7 @@ fn a_snapshot_finds_what_was() {
 
 #[test]
 fn compacting_leaves_no_stale_entry_and_gives_its_space_back() {
-    let (_world, store) = fresh(manual().part_bytes(64 << 10));
+    let (_world, store) = fresh(manual().tuning(|t| t.part_bytes(64 << 10)));
     let people = people(&store);
     for round in 0..8u32 {
         for name in 0..1500 {
@@ -438,7 +438,7 @@ fn where_heads_tell_the_terms_no_value_is_read() {
 
 #[test]
 fn streamed_values_are_found_and_those_too_long_to_be_looked_at_are_not() {
-    let (_world, store) = fresh(manual().stream_piece_bytes(4 << 10));
+    let (_world, store) = fresh(manual().tuning(|t| t.stream_piece_bytes(4 << 10)));
     let rules = Rules::sorted::<String, Vec<u8>>().separate(2048).index("by_city", "json:/city");
     let table: People = store.table("people", rules).unwrap();
     let long = format!(r#"{{"city":"Berlin","pad":"{}"}}"#, "y".repeat(50_000));
@@ -705,7 +705,7 @@ fn verify_tells_a_rule_that_breaks_the_law_from_damage() {
 /// values and heads.
 #[test]
 fn a_fold_over_an_index_comes_to_the_same_on_any_number_of_threads() {
-    let (_world, store) = fresh(manual().part_bytes(64 << 10));
+    let (_world, store) = fresh(manual().tuning(|t| t.part_bytes(64 << 10)));
     let rules = Rules::sorted::<String, Vec<u8>>().index("by_age", "json:/age").separate(2048);
     let people: People = store.table("people", rules).unwrap();
     for name in 0..6000u32 {

@@ -13,7 +13,7 @@ use folddb::{ErrorKind, Locate, Options, Rules, Store, Table, ValuePlacement, Wr
 
 /// Four pieces are held of a value: what is longer than 4 KiB is a long one.
 fn options() -> Options {
-    small_values().stream_piece_bytes(1 << 10)
+    small_values().tuning(|t| t.stream_piece_bytes(1 << 10))
 }
 
 fn rules(place: ValuePlacement) -> Rules<u64, Vec<u8>> {
@@ -293,7 +293,8 @@ fn damage_of_it_is_told_before_any_byte_is_handed_out() {
 #[test]
 fn short_and_long_values_in_turn_take_no_more_of_the_disk_than_they_are() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path().join("store"), options().value_segment_bytes(2 << 20)).unwrap();
+    let store = Store::create(dir.path().join("store"), options().tuning(|t| t.value_segment_bytes(2 << 20)))
+        .unwrap();
     let table = blobs(&store, ValuePlacement::Segments);
     let rounds = 24;
     for round in 0..rounds {

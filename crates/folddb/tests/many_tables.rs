@@ -69,7 +69,7 @@ fn an_edit_beside_thousands_of_tables_costs_what_it_costs_beside_ten() {
     let path = dir.path().join("s.folddb");
     let options = || {
         let options = Options::default().background(BackgroundWork::Manual).disk_reserve_bytes(0);
-        options.snapshot_files_after(Duration::ZERO)
+        options.tuning(|t| t.snapshot_files_after(Duration::ZERO))
     };
     let store = Store::create(&path, options()).unwrap();
     let feed = store.feed("all", FeedOptions::default()).unwrap(); // notes are kept for it

@@ -33,7 +33,7 @@ fn counters() -> Rules<u64, u64> {
 /// A store whose background work is done by hand, and what is to happen when its next part is created.
 fn fresh() -> (tempfile::TempDir, Store, Hook) {
     let (dir, (host, hook)) = (tempfile::tempdir().unwrap(), world());
-    let options = Options::default().background(BackgroundWork::Manual).merge_factor(2);
+    let options = Options::default().background(BackgroundWork::Manual).tuning(|t| t.merge_factor(2));
     let options = options.host(host);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     (dir, store, hook)

@@ -16,8 +16,7 @@ use folddb::{
 fn options(files_after: Duration) -> Options {
     Options::default()
         .memory_bytes(4 << 20)
-        .value_segment_bytes(128 << 10)
-        .snapshot_files_after(files_after)
+        .tuning(|t| t.value_segment_bytes(128 << 10).snapshot_files_after(files_after))
         .background(BackgroundWork::Manual)
 }
 

@@ -102,7 +102,7 @@ fn nor_does_a_snapshot_or_a_past_that_is_kept_refuse_one() {
         }
         for (grows_old, files_after) in [(false, Duration::from_secs(3600)), (true, Duration::ZERO)] {
             let dir = tempfile::tempdir().unwrap();
-            let options = options().snapshot_files_after(files_after);
+            let options = options().tuning(|t| t.snapshot_files_after(files_after));
             let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
             let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
             (0..COUNT).for_each(|n| _ = table.put(&n, &(n + 7)).unwrap());

@@ -13,7 +13,7 @@ use folddb::{ErrorKind, FeedOptions, Options, Rules, Store, Table};
 const KEYS: u64 = 60;
 
 fn options() -> Options {
-    small_values().part_bytes(64 << 10)
+    small_values().tuning(|t| t.part_bytes(64 << 10))
 }
 
 struct Tables {

@@ -12,7 +12,7 @@ use folddb::{BackgroundJob, BackupOptions, Keep, Locate, Options, RestoreOptions
 const KEYS: u64 = 300;
 
 fn options() -> Options {
-    small_values().part_bytes(64 << 10)
+    small_values().tuning(|t| t.part_bytes(64 << 10))
 }
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
@@ -230,7 +230,7 @@ fn scans_and_snapshots_of_before_read_what_they_saw() {
 #[test]
 fn background_work_does_it_by_itself_and_keeps_to_the_bound() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path().join("store"), options().merge_factor(2)).unwrap();
+    let store = Store::create(dir.path().join("store"), options().tuning(|t| t.merge_factor(2))).unwrap();
     let table = blobs(&store);
     for round in 0..30 {
         for key in (0..KEYS).filter(|key| round == 0 || drawn(*key, round).is_multiple_of(5)) {
@@ -516,7 +516,7 @@ impl Overwriting {
 }
 
 fn small_segments() -> Options {
-    options().value_segment_bytes(512 << 10).merge_factor(4)
+    options().tuning(|t| t.value_segment_bytes(512 << 10).merge_factor(4))
 }
 
 /// All of the value log, at every moment when background work has nothing to do: the segment that is filled, the one that is ready for later, what is
@@ -557,7 +557,7 @@ fn after_mass_deletes_space_comes_back_by_itself() {
 #[test]
 fn open_segments_of_a_value_log_that_was_large_are_given_up() {
     let dir = tempfile::tempdir().unwrap();
-    let options = options().segment_bytes(8 << 20).value_segment_bytes(256 << 20);
+    let options = options().tuning(|t| t.segment_bytes(8 << 20).value_segment_bytes(256 << 20));
     let store = Store::create(dir.path().join("store"), options).unwrap();
     let table = blobs(&store);
     let background = || {

@@ -22,7 +22,7 @@ const KEYS: u64 = 24;
 const STEP: u64 = 3;
 
 fn options() -> Options {
-    small_values().part_bytes(64 << 10).stream_piece_bytes(PIECE)
+    small_values().tuning(|t| t.part_bytes(64 << 10).stream_piece_bytes(PIECE))
 }
 
 /// Tables by name: `long` takes streams, `joined` separated operands.

@@ -92,7 +92,7 @@ fn a_segment_stays_while_any_table_needs_it() {
 #[test]
 fn a_key_is_in_one_place_at_every_step_of_a_merge() {
     let dir = tempfile::tempdir().unwrap();
-    let small = || options().part_bytes(64 << 10).merge_factor(2);
+    let small = || options().tuning(|t| t.part_bytes(64 << 10).merge_factor(2));
     let store = Store::create(dir.path().join("store"), small()).unwrap();
     let table = sums(&store, "a");
     const KEYS: u64 = 20_000;

@@ -64,7 +64,7 @@ fn memtables_of_dropped_tables_do_not_count() {
 /// A batch that no segment can take is refused, and that is all.
 #[test]
 fn a_batch_longer_than_a_segment_is_refused_and_does_not_poison() {
-    let (_dir, store) = fresh(manual().segment_bytes(1 << 20));
+    let (_dir, store) = fresh(manual().tuning(|t| t.segment_bytes(1 << 20)));
     let table = store.table("t", Rules::sorted::<u64, String>()).unwrap();
     let error = table.put(&1, &"x".repeat(2 << 20)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
@@ -180,7 +180,7 @@ fn seqs_that_a_cut_recovery_has_flushed_are_not_given_out_again() {
 /// A damaged part stops the merges of its own table, not those of others.
 #[test]
 fn damage_in_one_table_does_not_stop_the_merges_of_another() {
-    let (_dir, store) = fresh(manual().merge_factor(2));
+    let (_dir, store) = fresh(manual().tuning(|t| t.merge_factor(2)));
     let (a, b) = (store.table("a", counters()).unwrap(), store.table("b", counters()).unwrap());
     a.fold(&1, &1).unwrap();
     store.flush().unwrap();
@@ -213,7 +213,8 @@ fn damage_in_one_table_does_not_stop_the_merges_of_another() {
 /// What a merge leaves that was broken off half way, in a higher tier than its inputs, must not stand above what is newer.
 #[test]
 fn a_merge_that_is_given_up_hides_nothing_newer() {
-    let (_dir, store) = fresh(manual().memory_bytes(64 << 20).part_bytes(64 << 10).merge_factor(2));
+    let (_dir, store) =
+        fresh(manual().memory_bytes(64 << 20).tuning(|t| t.part_bytes(64 << 10).merge_factor(2)));
     let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     let mut newest = [0; 12];
     let mut set = |keys: std::ops::Range<u64>, number: u8| {

@@ -10,7 +10,7 @@ use folddb::maintenance::RepairOptions;
 use folddb::{BackupOptions, HeadRule, Locate, LocatedPiece, Options, RestoreOptions, Rules, Store, Table};
 
 fn options() -> Options {
-    small().part_bytes(64 << 10).merge_factor(2)
+    small().tuning(|t| t.part_bytes(64 << 10).merge_factor(2))
 }
 
 fn lists(store: &Store) -> Table<u64, Vec<u8>> {

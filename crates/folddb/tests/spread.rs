@@ -13,7 +13,10 @@ use folddb::{
 };
 
 fn options() -> Options {
-    Options::default().memory_bytes(4 << 20).part_bytes(64 << 10).background(BackgroundWork::Manual)
+    Options::default()
+        .memory_bytes(4 << 20)
+        .tuning(|t| t.part_bytes(64 << 10))
+        .background(BackgroundWork::Manual)
 }
 
 fn blob(key: u64, round: u64) -> Vec<u8> {
@@ -313,7 +316,7 @@ fn equal_stores_have_one_digest_after_merges_dump_and_load_and_sync() {
 fn a_digest_minds_bytes_and_not_how_they_are_cut() {
     let dir = tempfile::tempdir().unwrap();
     let create = |name: &str, piece_bytes| {
-        let options = options().stream_piece_bytes(piece_bytes);
+        let options = options().tuning(|t| t.stream_piece_bytes(piece_bytes));
         Store::create(dir.path().join(name), options).unwrap()
     };
     let rules = || TableRules::new(KeyCodec::Bytes).fold("append").separate(Some(32));

@@ -12,13 +12,14 @@ use std::time::Duration;
 use common::small;
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::maintenance::RepairOptions;
-use folddb::{ErrorKind, Expire, HeadRule, Host, Keep, Lifetime, Options, Rules, Store, Table, WriteOp};
+use folddb::{ErrorKind, Expire, HeadRule, Keep, Lifetime, Options, Rules, Store, Table, WriteOp};
+use folddb_host::Host;
 use moved::Moved;
 
 const PIECE: usize = 16 << 10;
 
 fn options() -> Options {
-    small().part_bytes(64 << 10).stream_piece_bytes(PIECE)
+    small().tuning(|t| t.part_bytes(64 << 10).stream_piece_bytes(PIECE))
 }
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
@@ -190,7 +191,7 @@ fn a_writer_that_is_dropped_or_whose_source_fails_leaves_only_dead_bytes() {
 fn a_stream_under_way_keeps_its_segments_though_nothing_points_to_them() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let store = Store::create(&path, options().value_segment_bytes(64 << 10)).unwrap();
+    let store = Store::create(&path, options().tuning(|t| t.value_segment_bytes(64 << 10))).unwrap();
     let table = blobs(&store);
     let mut source = bytes(1, 1_500_000);
     let mut writer = table.writer(&1).unwrap();
@@ -240,7 +241,8 @@ fn lists_take_operands_as_streams() {
 #[test]
 fn a_long_value_is_dumped_in_pieces_and_loaded_again() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path().join("store"), options().stream_piece_bytes(1 << 20)).unwrap();
+    let store =
+        Store::create(dir.path().join("store"), options().tuning(|t| t.stream_piece_bytes(1 << 20))).unwrap();
     let table = blobs(&store);
     let len = (16 << 20) + 12_345;
     table.put_from(&1, &mut bytes(1, len)).unwrap();
@@ -270,7 +272,7 @@ fn a_long_value_is_dumped_in_pieces_and_loaded_again() {
 fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_and_say_why_no_longer() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let store = Store::create(&path, options().segment_bytes(64 << 20)).unwrap();
+    let store = Store::create(&path, options().tuning(|t| t.segment_bytes(64 << 20))).unwrap();
     let inline = store.table("inline", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     let text = store.table("text", Rules::sorted::<u64, String>().separate(2048)).unwrap();
     let key = 1_u64.to_be_bytes();

@@ -19,7 +19,8 @@ const PROCESS: Durability = Durability::Process;
 
 fn fresh(background: BackgroundWork) -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options::default().memory_bytes(4 << 20).part_bytes(64 << 10).background(background);
+    let options =
+        Options::default().memory_bytes(4 << 20).tuning(|t| t.part_bytes(64 << 10)).background(background);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     (dir, store)
 }

@@ -15,7 +15,7 @@ use folddb::{BackupOptions, ErrorKind, Options, RestoreOptions, Rules, Store, Ta
 const KEYS: u64 = 300;
 
 fn options() -> Options {
-    small_values().part_bytes(64 << 10)
+    small_values().tuning(|t| t.part_bytes(64 << 10))
 }
 
 fn hashed(store: &Store) -> Table<u64, Vec<u8>> {

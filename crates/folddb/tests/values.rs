@@ -15,7 +15,7 @@ use folddb::{
 };
 
 fn options() -> Options {
-    small().part_bytes(64 << 10)
+    small().tuning(|t| t.part_bytes(64 << 10))
 }
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
@@ -95,7 +95,7 @@ fn keys_counts_and_whether_a_key_is_there_read_no_value() {
 #[test]
 fn merges_write_pointers_and_never_the_values_again() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path().join("store"), options().merge_factor(2)).unwrap();
+    let store = Store::create(dir.path().join("store"), options().tuning(|t| t.merge_factor(2))).unwrap();
     let table = blobs(&store);
     for round in 0..8 {
         fill(&table, 50, round);
@@ -417,7 +417,9 @@ fn a_segment_stays_as_long_as_a_memtable_or_the_log_leads_to_it() {
 #[test]
 fn memtables_that_keep_many_segments_are_flushed() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path().join("store"), options().value_segment_bytes(64 << 10)).unwrap();
+    let store =
+        Store::create(dir.path().join("store"), options().tuning(|t| t.value_segment_bytes(64 << 10)))
+            .unwrap();
     let table = blobs(&store);
     for round in 0..20 {
         fill(&table, 30, round);
@@ -432,7 +434,8 @@ fn memtables_that_keep_many_segments_are_flushed() {
 #[test]
 fn overwritten_values_are_garbage_that_starts_a_merge() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path().join("store"), options().value_segment_bytes(8 << 20)).unwrap();
+    let store = Store::create(dir.path().join("store"), options().tuning(|t| t.value_segment_bytes(8 << 20)))
+        .unwrap();
     let table = blobs(&store);
     for round in 0..4u8 {
         let value = vec![round; 1 << 20];
@@ -539,7 +542,7 @@ fn a_located_value_is_copied_by_the_system_and_stays_while_its_segment_goes() {
     for direct in [false, true] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");
-        let store = Store::create(&path, options().values_direct(direct)).unwrap();
+        let store = Store::create(&path, options().tuning(|t| t.values_direct(direct))).unwrap();
         let table = blobs(&store);
         table.put(&1, &blob(1, 0)).unwrap();
         table.put(&2, &vec![7; 20]).unwrap();

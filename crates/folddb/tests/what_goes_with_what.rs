@@ -22,9 +22,10 @@ use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::table_rules::{TableKind, TableRules};
 use folddb::{
-    AsOf, BackgroundWork, BytesTable, Durability, Error, ErrorKind, Expire, FeedOptions, Host, IndexRule,
-    Keep, Lifetime, LoadOptions, Locate, Options, Result, Resume, Store, ValuePlacement, WriteOp,
+    AsOf, BackgroundWork, BytesTable, Durability, Error, ErrorKind, Expire, FeedOptions, IndexRule, Keep,
+    Lifetime, LoadOptions, Locate, Options, Result, Resume, Store, ValuePlacement, WriteOp,
 };
+use folddb_host::Host;
 use folddb_host::clock::Clock;
 use moved::Moved;
 

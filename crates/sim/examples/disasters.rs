@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use folddb::AppendMode;
+use folddb_host::AppendMode;
 use folddb_sim::disaster::{Effort, EveryCall, faults};
 use folddb_sim::faulty_files::Fault;
 use folddb_sim::play::{Counts, Disagreement, play_in};

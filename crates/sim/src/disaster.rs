@@ -9,7 +9,8 @@
 //! Many crashes leave the same disk. Each such world is gone through once, and what another moment had promised is held
 //! against where the store stood there: see [`Judged`].
 
-use folddb::{AppendMode, BackgroundJob, BackgroundWork, Durability, Expire, Keep};
+use folddb::{BackgroundJob, BackgroundWork, Durability, Expire, Keep};
+use folddb_host::AppendMode;
 use parking_lot::Mutex;
 
 use crate::chance::Seeded;

@@ -30,7 +30,8 @@ mod varied;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb::{BackupOptions, Durability, Error, Host, Options, RestoreOptions, Result, Store};
+use folddb::{BackupOptions, Durability, Error, Options, RestoreOptions, Result, Store};
+use folddb_host::Host;
 
 use crate::chance::Seeded;
 use crate::everything::{fill, fill_wide};

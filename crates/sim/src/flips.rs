@@ -72,8 +72,7 @@ pub enum Outcome {
 fn options() -> Options {
     Options::default()
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
+        .tuning(|t| t.segment_bytes(1 << 20).part_bytes(64 << 10))
         .disk_reserve_bytes(0)
         .background(BackgroundWork::Manual)
 }

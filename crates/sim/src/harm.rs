@@ -104,9 +104,7 @@ pub enum Came {
 fn options() -> Options {
     Options::default()
         .memory_bytes(32 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(16 << 10)
-        .part_bytes(64 << 10)
+        .tuning(|t| t.segment_bytes(1 << 20).value_segment_bytes(16 << 10).part_bytes(64 << 10))
         .disk_reserve_bytes(0)
         .background(BackgroundWork::Manual)
 }

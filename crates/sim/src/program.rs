@@ -11,7 +11,8 @@ mod shrink;
 
 use std::fmt;
 
-use folddb::{AppendMode, BackgroundJob, BackgroundWork, Durability, Resume};
+use folddb::{BackgroundJob, BackgroundWork, Durability, Resume};
+use folddb_host::AppendMode;
 
 use crate::tables::Shape;
 

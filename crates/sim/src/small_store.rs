@@ -13,7 +13,7 @@ pub fn options(disk: &SimDisk) -> Options {
     Options::default()
         .host(disk.host())
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
+        .tuning(|t| t.segment_bytes(1 << 20))
         .disk_reserve_bytes(0)
         .background(BackgroundWork::Manual)
 }

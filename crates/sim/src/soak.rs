@@ -27,13 +27,13 @@ const DISK_BYTES_MAX: u64 = 24 << 20;
 
 /// As small as it goes, so that flushes and merges are always under way.
 pub fn options() -> Options {
-    Options::default()
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(64 << 10)
-        .part_bytes(64 << 10)
-        .merge_factor(2)
-        .open_files_max(32)
+    Options::default().memory_bytes(4 << 20).tuning(|t| {
+        t.segment_bytes(1 << 20)
+            .value_segment_bytes(64 << 10)
+            .part_bytes(64 << 10)
+            .merge_factor(2)
+            .open_files_max(32)
+    })
 }
 
 /// How a batch is committed, by the temper of a round. `Buffered` promises nothing to a killed process but order.

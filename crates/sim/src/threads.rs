@@ -14,7 +14,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use folddb::{AppendMode, BackgroundWork, Options, Store};
+use folddb::{BackgroundWork, Options, Store};
+use folddb_host::AppendMode;
 use parking_lot::{Mutex, RwLock};
 
 use crate::chance::Seeded;
@@ -98,14 +99,16 @@ fn options(plan: &Plan, chance: &mut Seeded) -> (Options, BackgroundWork) {
     let append_mode = *chance.pick(&[AppendMode::Mapped, AppendMode::Mapped, AppendMode::Written]);
     let options = Options::default()
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(64 << 10)
-        .part_bytes(64 << 10)
-        .merge_factor(2 + chance.below(3) as usize)
-        .snapshot_files_after(Duration::from_millis(*chance.pick(&[0, 2, 60_000])))
-        .open_files_max(8)
+        .tuning(|t| {
+            t.segment_bytes(1 << 20)
+                .value_segment_bytes(64 << 10)
+                .part_bytes(64 << 10)
+                .merge_factor(2 + chance.below(3) as usize)
+                .snapshot_files_after(Duration::from_millis(*chance.pick(&[0, 2, 60_000])))
+                .open_files_max(8)
+        })
         .disk_reserve_bytes(0)
-        .append_mode(append_mode)
+        .tuning(|t| t.mapped_log(append_mode == AppendMode::Mapped))
         .background(background);
     (options, background)
 }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use folddb::{
-    BackgroundWork, BackupOptions, BackupReport, Durability, ErrorKind, Host, Options, RestoreOptions, Rules,
-    Seq, Store, Table, ValuePlacement, WriteOp,
+    BackgroundWork, BackupOptions, BackupReport, Durability, ErrorKind, Options, RestoreOptions, Rules, Seq,
+    Store, Table, ValuePlacement, WriteOp,
 };
 use folddb_base::FileNumber;
 use folddb_base::checksum::hash64;
+use folddb_host::Host;
 use folddb_layout::backup::{BackupList, LIST_FILE, ListedFile, Origin};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::ManifestLog;
@@ -45,9 +46,7 @@ impl Place {
 fn options() -> Options {
     with_customs(Options::default())
         .memory_bytes(4 << 20)
-        .segment_bytes(MIB)
-        .part_bytes(64 << 10)
-        .merge_factor(2)
+        .tuning(|t| t.segment_bytes(MIB).part_bytes(64 << 10).merge_factor(2))
         .disk_reserve_bytes(0)
         .background(BackgroundWork::Manual)
 }

@@ -11,7 +11,7 @@ use folddb_sim::world::SimDisk;
 const SEED: u64 = 7;
 
 fn options(disk: &SimDisk) -> Options {
-    small_store::options(disk).part_bytes(64 << 10)
+    small_store::options(disk).tuning(|t| t.part_bytes(64 << 10))
 }
 
 fn place() -> PathBuf {

@@ -19,7 +19,10 @@ const FLIPS_MAX: u64 = 900;
 const CUTS_MAX: u64 = 60;
 
 fn options() -> Options {
-    Options::default().memory_bytes(4 << 20).segment_bytes(1 << 20).part_bytes(64 << 10).disk_reserve_bytes(0)
+    Options::default()
+        .memory_bytes(4 << 20)
+        .tuning(|t| t.segment_bytes(1 << 20).part_bytes(64 << 10))
+        .disk_reserve_bytes(0)
 }
 
 struct Fixture {

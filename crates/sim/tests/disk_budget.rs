@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use folddb::{BackgroundWork, Durability, ErrorKind, Host, Options, Result, Rules, Store, Table};
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Result, Rules, Store, Table};
+use folddb_host::Host;
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::FaultyFiles;
 
@@ -27,7 +28,8 @@ impl World {
 
     fn options(&self) -> Options {
         let host = Host { files: Arc::new(self.files.clone()), ..Host::real() };
-        let small = Options::default().memory_bytes(4 << 20).segment_bytes(MIB).part_bytes(256 << 10);
+        let small =
+            Options::default().memory_bytes(4 << 20).tuning(|t| t.segment_bytes(MIB).part_bytes(256 << 10));
         small.disk_bytes_max(Some(BUDGET_BYTES)).host(host)
     }
 

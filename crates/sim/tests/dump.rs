@@ -16,9 +16,7 @@ use folddb_sim::tables::{Kind, Order, Shape, with_customs};
 fn options() -> Options {
     with_customs(Options::default())
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
-        .merge_factor(3)
+        .tuning(|t| t.segment_bytes(1 << 20).part_bytes(64 << 10).merge_factor(3))
         .disk_reserve_bytes(0)
         .background(BackgroundWork::Manual)
 }

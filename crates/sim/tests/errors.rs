@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use folddb::limits::{KEY_BYTES_MAX, TABLE_NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb::table_rules::TableRules;
-use folddb::{BackgroundWork, Durability, Error, ErrorKind, Host, Options, Rules, Store, WriteOp};
+use folddb::{BackgroundWork, Durability, Error, ErrorKind, Options, Rules, Store, WriteOp};
+use folddb_host::Host;
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 use folddb_sim::place::Place;
 
 fn options() -> Options {
     Options::default()
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
+        .tuning(|t| t.segment_bytes(1 << 20))
         .disk_reserve_bytes(0)
         .background(BackgroundWork::Manual)
 }
@@ -163,7 +164,7 @@ fn oversized_keys_values_and_batches_are_refused_whole() {
 #[test]
 fn the_largest_value_is_stored_where_a_segment_holds_it() {
     let place = Place::new();
-    let store = Store::create(place.path(), options().segment_bytes(64 << 20)).unwrap();
+    let store = Store::create(place.path(), options().tuning(|t| t.segment_bytes(64 << 20))).unwrap();
     let table = store.table("t", Rules::sorted::<Vec<u8>, Vec<u8>>()).unwrap();
     let value: Vec<u8> = (0..VALUE_BYTES_MAX).map(|at| (at / 7) as u8).collect();
     table.put(b"k", &value).unwrap();

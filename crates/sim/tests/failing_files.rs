@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb::{BackgroundWork, Durability, ErrorKind, Host, Options, Rules, Store, SyncOptions};
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, SyncOptions};
+use folddb_host::Host;
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 use folddb_sim::numbered::Numbered;
 
@@ -16,9 +17,7 @@ fn options(files: &FaultyFiles) -> Options {
     Options::default()
         .host(Host { files: Arc::new(files.clone()), ..Host::real() })
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
-        .merge_factor(2)
+        .tuning(|t| t.segment_bytes(1 << 20).part_bytes(64 << 10).merge_factor(2))
         .disk_reserve_bytes(0)
         .background(BackgroundWork::Manual)
 }

@@ -4,7 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use folddb::AppendMode;
+use folddb_host::AppendMode;
 use folddb_sim::disaster::{Effort, EveryCall, faults};
 use folddb_sim::faulty_files::Fault;
 use folddb_sim::play::{Disagreement, play, play_in};

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use document::Document;
 use folddb::codec::{AsKey, Element, Key};
 use folddb::folds::{Bitmap, ByteSet, Counters, Edit, ExactSum, Hll, Patch, Quantiles, Stats, Timed, TopK};
-use folddb::{BackgroundWork, Durability, Host, Options, Rules, Store, folds};
+use folddb::{BackgroundWork, Durability, Options, Rules, Store, folds};
 use folddb_base::bytes::{put_slice, put_varint};
 use folddb_base::checksum::{hash64, place_seed};
 use folddb_base::rope::ROPE_BYTES_MAX;
 use folddb_base::stamp::NEVER;
 use folddb_base::{Op, OpKind, Pointer, RopeBuilder, Stamp, limits};
-use folddb_host::Chance;
+use folddb_host::{Chance, Host};
 use folddb_layout::frame::LogOp;
 use folddb_layout::hash_changes::{Changed, ChangesFooter, put_changes};
 use folddb_layout::hash_checkpoint::{self, CheckpointFooter, Directory, Entry, PieceEntry, PointRange};
@@ -45,8 +45,7 @@ fn options() -> Options {
     Options::default()
         .host(Host { chance: Arc::new(NoChance), ..Host::real() })
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
+        .tuning(|t| t.segment_bytes(1 << 20).part_bytes(64 << 10))
         .background(BackgroundWork::Manual)
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use folddb::{AppendMode, BackgroundWork, Durability, ErrorKind, Host, Options, Rules, Store, Table};
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, Table};
+use folddb_host::Host;
 use folddb_sim::faulty_files::{Call, EDQUOT, ENOSPC, Fault, FaultyFiles};
 
 const MIB: u64 = 1 << 20;
@@ -23,7 +24,10 @@ impl World {
 
     fn options(&self) -> Options {
         let host = Host { files: Arc::new(self.files.clone()), ..Host::real() };
-        Options::default().host(host).memory_bytes(4 << 20).segment_bytes(MIB).part_bytes(256 << 10)
+        Options::default()
+            .host(host)
+            .memory_bytes(4 << 20)
+            .tuning(|t| t.segment_bytes(MIB).part_bytes(256 << 10))
     }
 
     fn create(&self, options: Options) -> (Store, Table<u64, Vec<u8>>) {
@@ -244,8 +248,13 @@ fn a_flush_that_finds_no_space_leaves_nothing_behind_and_may_be_tried_again() {
     // The space ends in the first part, between two, at the end of the last.
     for free_bytes in [1000, 100_000, 280_000, 300_000, 320_000] {
         let world = World::new();
-        let (store, table) = world
-            .create(world.options().disk_reserve_bytes(0).background(BackgroundWork::Manual).part_bytes(0));
+        let (store, table) = world.create(
+            world
+                .options()
+                .disk_reserve_bytes(0)
+                .background(BackgroundWork::Manual)
+                .tuning(|t| t.part_bytes(0)),
+        );
         for key in 0..300 {
             table.put(&key, &value(key)).unwrap();
         }
@@ -290,7 +299,7 @@ fn fold_beside_refusals(os_error: i32) -> u64 {
     const REFUSALS: u64 = 30; // on a quick machine so many folds are over before as many are refused
     let refused_in_all = AtomicU64::new(0);
     let world = World::new();
-    let options = world.options().append_mode(AppendMode::Written).disk_reserve_bytes(0);
+    let options = world.options().tuning(|t| t.mapped_log(false)).disk_reserve_bytes(0);
     let store = Store::create(world.dir.path().join("store"), options.clone()).expect("it is created");
     let sums = |store: &Store| {
         store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64")).expect("the table is there")

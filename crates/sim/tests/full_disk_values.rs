@@ -17,8 +17,7 @@ fn options(disk: &SimDisk) -> Options {
     Options::default()
         .host(disk.host())
         .memory_bytes(4 << 20)
-        .segment_bytes(MIB)
-        .value_segment_bytes(256 << 10)
+        .tuning(|t| t.segment_bytes(MIB).value_segment_bytes(256 << 10))
         .disk_reserve_bytes(0)
         .background(BackgroundWork::Manual)
 }

@@ -21,7 +21,9 @@ const SEED: &str = "FOLDDB_KILL_TEST_SEED";
 
 fn options() -> Options {
     // As small as it goes, so that flushes and merges are always under way.
-    Options::default().memory_bytes(4 << 20).segment_bytes(1 << 20).part_bytes(64 << 10).merge_factor(2)
+    Options::default()
+        .memory_bytes(4 << 20)
+        .tuning(|t| t.segment_bytes(1 << 20).part_bytes(64 << 10).merge_factor(2))
 }
 
 /// How a batch is committed, by the temper of a round. `Buffered` promises nothing to a killed process but order.

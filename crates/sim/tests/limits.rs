@@ -144,11 +144,11 @@ impl World {
     }
 
     fn options(&self) -> Options {
-        Options::default()
-            .memory_bytes((self.setting("mib", 4) * MIB) as usize)
-            .part_bytes(self.setting("part_kib", 32 * KIB) * KIB)
-            .segment_bytes(self.setting("segment_mib", 64) * MIB)
-            .open_files_max(self.setting("files", 256) as usize)
+        Options::default().memory_bytes((self.setting("mib", 4) * MIB) as usize).tuning(|t| {
+            t.part_bytes(self.setting("part_kib", 32 * KIB) * KIB)
+                .segment_bytes(self.setting("segment_mib", 64) * MIB)
+                .open_files_max(self.setting("files", 256) as usize)
+        })
     }
 
     fn path(&self) -> std::path::PathBuf {

@@ -5,7 +5,7 @@
 //!
 //! A test that fails prints the moment or the seed, what is wrong, and the calls that came before.
 
-use folddb::AppendMode;
+use folddb_host::AppendMode;
 use folddb_sim::disaster::{Effort, EveryCall, faults, varied_workload, workload};
 use folddb_sim::faulty_files::Fault;
 use folddb_sim::play::play_in;

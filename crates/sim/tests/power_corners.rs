@@ -13,7 +13,7 @@ use folddb_sim::world::SimDisk;
 const CUTS: u64 = 3;
 
 fn options(disk: &SimDisk) -> Options {
-    small_store::options(disk).part_bytes(64 << 10).merge_factor(64)
+    small_store::options(disk).tuning(|t| t.part_bytes(64 << 10).merge_factor(64))
 }
 
 /// The worlds that a crash may leave.

@@ -21,7 +21,7 @@ const CUTS: u64 = 40;
 const KEYS: u64 = 60;
 
 fn options(disk: &SimDisk) -> Options {
-    small_store::options(disk).part_bytes(16 << 10).merge_factor(2)
+    small_store::options(disk).tuning(|t| t.part_bytes(16 << 10).merge_factor(2))
 }
 
 fn create(disk: &SimDisk) -> Store {

@@ -19,7 +19,7 @@ const KEYS: u64 = 60;
 type Blobs = Table<u64, Vec<u8>>;
 
 fn options(disk: &SimDisk) -> Options {
-    small_store::options(disk).value_segment_bytes(32 << 10).value_space_max(1.05)
+    small_store::options(disk).tuning(|t| t.value_segment_bytes(32 << 10).value_space_max(1.05))
 }
 
 fn create(disk: &SimDisk) -> Store {
@@ -28,7 +28,7 @@ fn create(disk: &SimDisk) -> Store {
 
 /// With segments of values so large that background work has no reason of its own to sync what is in them.
 fn create_with_large_segments(disk: &SimDisk) -> Store {
-    small_store::create(disk, options(disk).value_segment_bytes(4 << 20))
+    small_store::create(disk, options(disk).tuning(|t| t.value_segment_bytes(4 << 20)))
 }
 
 fn open(disk: &SimDisk) -> Store {
@@ -170,7 +170,9 @@ fn a_synced_value_in_a_file_of_its_own_is_there() {
 fn a_long_value_of_a_hashed_table_is_there() {
     for place in [ValuePlacement::Segments, ValuePlacement::Files] {
         let disk = SimDisk::new(7);
-        let store = Store::create(SimDisk::store_dir(), options(&disk).stream_piece_bytes(1 << 10)).unwrap();
+        let store =
+            Store::create(SimDisk::store_dir(), options(&disk).tuning(|t| t.stream_piece_bytes(1 << 10)))
+                .unwrap();
         let table = hashed(&store, place);
         let long = |round: u64| vec![round as u8; 9000 + round as usize];
         let put = |round: u64, durability: Durability| {

@@ -17,7 +17,7 @@ const BACKED_UP: u64 = 3;
 const ROUNDS: u64 = 5;
 
 fn options(disk: &SimDisk) -> Options {
-    small_store::options(disk).value_segment_bytes(256 << 10)
+    small_store::options(disk).tuning(|t| t.value_segment_bytes(256 << 10))
 }
 
 fn open(disk: &SimDisk) -> Store {

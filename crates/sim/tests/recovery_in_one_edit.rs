@@ -8,14 +8,18 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb::{BackgroundWork, Durability, Host, Options, Rules, Store};
+use folddb::{BackgroundWork, Durability, Options, Rules, Store};
+use folddb_host::Host;
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 
 const BATCHES: u64 = 10;
 const CALLS_MAX: u64 = 200;
 
 fn options() -> Options {
-    Options::default().background(BackgroundWork::Manual).segment_bytes(1 << 20).memory_bytes(4 << 20)
+    Options::default()
+        .background(BackgroundWork::Manual)
+        .tuning(|t| t.segment_bytes(1 << 20))
+        .memory_bytes(4 << 20)
 }
 
 fn copy(from: &Path, to: &Path) {

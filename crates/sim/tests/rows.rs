@@ -19,7 +19,7 @@ use folddb_sim::place::Place;
 use folddb_sim::process::{Usage, report_of, task};
 
 fn small() -> Options {
-    Options::default().memory_bytes(4 << 20).segment_bytes(1 << 20).disk_reserve_bytes(0)
+    Options::default().memory_bytes(4 << 20).tuning(|t| t.segment_bytes(1 << 20)).disk_reserve_bytes(0)
 }
 
 fn manual() -> Options {
@@ -392,7 +392,8 @@ fn child_that_writes_ten_times_its_budget() {
         return;
     }
     let temp = tempfile::tempdir().unwrap();
-    let options = Options::default().memory_bytes(CHILD_BUDGET_BYTES as usize).segment_bytes(4 << 20);
+    let options =
+        Options::default().memory_bytes(CHILD_BUDGET_BYTES as usize).tuning(|t| t.segment_bytes(4 << 20));
     let store = Store::create(temp.path().join("store"), options).unwrap();
     let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     let (mut peak, mut chance) = (0, Seeded::new(1));
@@ -500,7 +501,7 @@ fn hugedb_no_write_reads_the_disk() {
 fn hugedb_merge_factor() {
     for factor in [2, 4, 8] {
         let place = Place::new();
-        let store = place.create(manual().merge_factor(factor));
+        let store = place.create(manual().tuning(|t| t.merge_factor(factor)));
         let table = store.table("t", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
         let mut most = 0;
         for round in 0..20 {
@@ -523,7 +524,7 @@ fn hugedb_merge_factor() {
 #[test]
 fn hugedb_optimize() {
     let place = Place::new();
-    let store = place.create(manual().merge_factor(64));
+    let store = place.create(manual().tuning(|t| t.merge_factor(64)));
     let table = store.table("t", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
     for round in 0..10 {
         for key in 0..1000 {

@@ -25,8 +25,7 @@ impl Place {
 fn options() -> Options {
     Options::default()
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
+        .tuning(|t| t.segment_bytes(1 << 20).part_bytes(64 << 10))
         .disk_reserve_bytes(0)
         .background(BackgroundWork::Manual)
 }

@@ -19,7 +19,9 @@ use folddb_sim::world::SimDisk;
 const MEMORY_BYTES: usize = 4 << 20;
 
 fn small() -> Options {
-    let options = Options::default().memory_bytes(MEMORY_BYTES).segment_bytes(1 << 20).part_bytes(64 << 10);
+    let options = Options::default()
+        .memory_bytes(MEMORY_BYTES)
+        .tuning(|t| t.segment_bytes(1 << 20).part_bytes(64 << 10));
     options.disk_reserve_bytes(0)
 }
 
@@ -381,7 +383,7 @@ fn elliptics_the_index_is_locked_in_memory() {
         line.trim().trim_end_matches(" kB").parse().expect("a number")
     };
     let place = Place::new();
-    let store = place.create(manual().lock_in_memory(true));
+    let store = place.create(manual().tuning(|t| t.lock_in_memory(true)));
     let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
     (0..2000).for_each(|key| assert!(table.put(&key, &vec![1; 100]).is_ok()));
     // Other tests of this process lock nothing. Where the system does not let this process lock as much again, it is a wish,
@@ -537,7 +539,7 @@ fn elliptics_removal_and_compaction_started_from_outside() {
     let in_files = [sorted(), hashed()].map(|rules| rules.value_placement(ValuePlacement::Files));
     for rules in [sorted(), hashed()].into_iter().chain(in_files) {
         let place = Place::new();
-        let store = place.create(manual().value_segment_bytes(256 << 10));
+        let store = place.create(manual().tuning(|t| t.value_segment_bytes(256 << 10)));
         let table: Blobs = store.table("blobs", rules).unwrap();
         fill(&table, 300, 0);
         (0..300).filter(|key| key % 10 != 0).for_each(|key| assert!(table.delete(&key).is_ok()));

@@ -31,8 +31,7 @@ struct Scene {
 fn options(disk: &SimDisk, background: BackgroundWork) -> Options {
     Options::default()
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .merge_factor(2)
+        .tuning(|t| t.segment_bytes(1 << 20).merge_factor(2))
         .disk_reserve_bytes(0)
         .background(background)
         .host(disk.host())

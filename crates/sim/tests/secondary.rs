@@ -25,9 +25,7 @@ const DIR: &str = "FOLDDB_BESIDE_DIR";
 fn small() -> Options {
     Options::default()
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
+        .tuning(|t| t.segment_bytes(1 << 20).value_segment_bytes(1 << 20).part_bytes(64 << 10))
         .disk_reserve_bytes(0)
 }
 
@@ -299,7 +297,7 @@ const STAYS: std::ops::Range<u64> = 100..105;
 impl Renewed {
     fn create() -> Renewed {
         let disk = SimDisk::new(1);
-        let options = manual().host(disk.host()).stream_piece_bytes(4 << 10);
+        let options = manual().host(disk.host()).tuning(|t| t.stream_piece_bytes(4 << 10));
         let store = Store::create(SimDisk::store_dir(), options).unwrap();
         let made = Renewed { disk, store, round: AtomicU64::new(0) };
         made.store.table("sorted", sorted_in_files()).unwrap();

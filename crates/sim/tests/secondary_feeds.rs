@@ -22,9 +22,7 @@ const NAME: &str = "f";
 fn small() -> Options {
     Options::default()
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(64 << 10)
-        .stream_piece_bytes(4 << 10)
+        .tuning(|t| t.segment_bytes(1 << 20).value_segment_bytes(64 << 10).stream_piece_bytes(4 << 10))
 }
 
 fn manual() -> Options {

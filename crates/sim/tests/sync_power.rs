@@ -17,9 +17,7 @@ fn options(disk: &SimDisk) -> Options {
     Options::default()
         .host(disk.host())
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(256 << 10)
-        .part_bytes(64 << 10)
+        .tuning(|t| t.segment_bytes(1 << 20).value_segment_bytes(256 << 10).part_bytes(64 << 10))
         .disk_reserve_bytes(0)
         .background(BackgroundWork::Manual)
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb::maintenance::{RepairOptions, RepairReport};
-use folddb::{BackgroundWork, Host, Options, Rules, Store, Table, ValuePlacement};
+use folddb::{BackgroundWork, Options, Rules, Store, Table, ValuePlacement};
+use folddb_host::Host;
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 
 const KEYS: u64 = 60;
@@ -15,9 +16,7 @@ fn options(files: &FaultyFiles) -> Options {
     Options::default()
         .host(Host { files: Arc::new(files.clone()), ..Host::real() })
         .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(128 << 10)
-        .part_bytes(64 << 10)
+        .tuning(|t| t.segment_bytes(1 << 20).value_segment_bytes(128 << 10).part_bytes(64 << 10))
         .background(BackgroundWork::Manual)
 }
 

@@ -59,7 +59,7 @@ fn open(setup: &Setup, kind: Kind) -> Result<Box<dyn Rival>> {
     };
     let path = setup.dir.join("store.folddb");
     let options = Options::default().memory_bytes(setup.memory_bytes as usize).durability(durability);
-    let options = options.lock_in_memory(kind == Kind::Locked);
+    let options = options.tuning(|t| t.lock_in_memory(kind == Kind::Locked));
     let options = match setup.meaning {
         Meaning::Indexed(count) => (0..count).fold(options, with_terms),
         _ => options,

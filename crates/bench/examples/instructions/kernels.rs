@@ -390,7 +390,7 @@ fn resolve(operations: u64) -> Result<()> {
 /// A store without threads, with `rows` random rows in its memtable.
 fn with_store(rows: u64, work: impl FnOnce(&Store, &Table<u64, u64>) -> Result<()>) -> Result<()> {
     let dir = tempfile::tempdir().map_err(malformed)?;
-    let options = Options::default().background(BackgroundWork::Manual).segment_bytes(4 << 20);
+    let options = Options::default().background(BackgroundWork::Manual).tuning(|t| t.segment_bytes(4 << 20));
     let store = Store::create(dir.path().join("store"), options)?;
     let table = store.table("rows", Rules::sorted::<u64, u64>())?;
     let mut batch = store.batch();

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use folddb::law::{self, LawReport, LawResult};
-use folddb::{BytesTable, Datum, Fold, Op, datum, folds};
+use folddb::{BytesTable, Datum, Fold, datum, folds};
+use folddb_base::Op;
 
 use crate::args::CheckFoldArgs;
 use crate::exit_code::ExitCode;

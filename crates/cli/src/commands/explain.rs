@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use folddb::{BytesTable, Datum, Explained, Op, OpKind, Rope};
+use folddb::{BytesTable, Datum, Explained, OpKind};
+use folddb_base::{Op, Rope};
 
 use crate::args::KeyArgs;
 use crate::failure::Failure;

@@ -54,9 +54,9 @@ use crate::feed::batch::note_event;
 use crate::feed::event::{FeedEvent, FeedOptions, FeedPosition};
 use crate::feed::place::{check_same, place_of};
 use crate::feed::secondary::manifest::SeenManifest;
+use crate::options::Options;
 use crate::store::Store;
 use folddb_engine::edit::log_archive::check_feed_is_no_log;
-use folddb_engine::options::Options;
 use folddb_engine::recovery::format::check_format;
 use folddb_engine::state::counters::Counter;
 
@@ -88,6 +88,7 @@ impl Store {
     ) -> Result<SecondaryFeed> {
         check_feed_is_no_log(name)?;
         let dir = dir.as_ref();
+        let options = &options.engine;
         check_format(dir, options)?;
         let manifest = manifest::again(|| SeenManifest::read(&options.host, dir, None))?;
         let Some(state) = manifest.state.feeds.get(name).cloned() else {

@@ -13,9 +13,10 @@ use folddb_base::{ErrorKind, Result};
 use crate::maintenance::finding::{Finding, Severity};
 use crate::maintenance::survey::Survey;
 use crate::maintenance::verify::verify;
+use crate::options::Options;
 use crate::store::Store;
 use folddb_engine::edit::{feeds, log_archive};
-use folddb_engine::options::Options;
+use folddb_engine::options::OpenMode;
 use folddb_engine::size::size_text;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::feed_state::FeedStats;
@@ -336,12 +337,12 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`]; a directory that cannot be listed.
     pub fn diagnose(path: impl AsRef<Path>, options: &Options) -> Result<Vec<Advice>> {
-        let path = path.as_ref();
+        let (path, options) = (path.as_ref(), &options.engine);
         let report = {
             let survey = Survey::take(path, options)?;
             verify(&survey, options, false, &mut |_, _| {})?
         };
-        let mut facts = match Store::open_read_only(path, options.clone()) {
+        let mut facts = match Store::open_as(path, options.clone(), OpenMode::ReadOnly) {
             Ok(store) => live_facts(&store, false)?,
             Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
             Err(error) => Facts { refused: Some(error.message().to_owned()), ..Facts::default() },

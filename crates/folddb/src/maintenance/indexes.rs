@@ -15,7 +15,7 @@ use crate::maintenance::finding::Finding;
 use crate::maintenance::survey::in_words;
 use crate::snapshot::Snapshot;
 use crate::store::Store;
-use folddb_engine::options::Options;
+use folddb_engine::options::{OpenMode, Options};
 use folddb_engine::read::get;
 use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
 use folddb_engine::read::terms::{Taken, take_terms};
@@ -103,7 +103,7 @@ fn check(store: &Store, table: &Arc<TableCore>, index: &IndexCore) -> Result<Ind
 
 /// What is wrong with the indexes of a store that is whole otherwise.
 pub(crate) fn findings(dir: &std::path::Path, options: &Options, manifest: &str) -> Vec<Finding> {
-    let store = match Store::open_read_only(dir, options.clone()) {
+    let store = match Store::open_as(dir, options.clone(), OpenMode::ReadOnly) {
         Ok(store) => store,
         Err(error) => {
             let what = format!("the indexes are not compared with their tables: {}", in_words(&error));

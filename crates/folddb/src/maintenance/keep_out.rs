@@ -11,8 +11,8 @@ use folddb_layout::backup::PLACE_FILE;
 use folddb_layout::file_name::FileName;
 
 use crate::maintenance::copying::read_small;
+use crate::options::Options;
 use crate::store::Store;
-use folddb_engine::options::Options;
 
 /// What the files begin with that make a directory one of these: the words that come first in `FORMAT` and `BACKUPS`.
 const BEGINS: &[u8] = b"folddb ";
@@ -24,7 +24,7 @@ impl Store {
     /// Whether a directory is kept by FoldDB: it is a store, one in a place for backups, or such a place. Nothing else may be written
     /// into it, nor into what lies below it. A store is told by its file `FORMAT`, also by a damaged one.
     pub fn keeps(dir: impl AsRef<Path>, options: &Options) -> bool {
-        what_is(&*options.host.files, dir.as_ref()).is_some()
+        what_is(&*options.engine.host.files, dir.as_ref()).is_some()
     }
 }
 

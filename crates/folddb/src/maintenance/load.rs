@@ -12,14 +12,16 @@ use std::ops::ControlFlow;
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_rules::IndexRule;
-use folddb_rules::table_rules::TableRules;
+use folddb_rules::table_rules::{Custom, TableRules};
 
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
 use crate::maintenance::lines::{Content, Line, Said, WITHOUT_DEADLINES};
 use crate::maintenance::load::text::Text;
+use crate::options::Options;
 use crate::store::Store;
-use folddb_engine::options::{Durability, Options};
+use crate::table_edits;
+use folddb_engine::options::Durability;
 use folddb_engine::write::encoded_batch::WriteOp;
 use folddb_engine::write::ops::Lifetime;
 use folddb_engine::write::stream::ValueWriter;
@@ -130,7 +132,8 @@ impl Store {
             match line {
                 Line::Start { .. } => {}
                 Line::Table { name, rules_text } => {
-                    check_table(&name, &rules_text, of_store).map_err(|error| text.at(&error))?;
+                    check_table(&name, &rules_text, &of_store.engine.custom)
+                        .map_err(|error| text.at(&error))?;
                     report.tables += 1;
                 }
                 Line::Record { .. } if report.tables == 0 => return Err(text.wrong(NO_TABLE)),
@@ -153,10 +156,10 @@ impl Store {
 }
 
 /// Whether a store of these options can have a table by these rules. Which indexes it can have is known of some by its records only.
-fn check_table(name: &str, rules_text: &str, of_store: &Options) -> Result<()> {
+fn check_table(name: &str, rules_text: &str, custom: &Custom) -> Result<()> {
     let mut rules = TableRules::from_text(rules_text)?;
     rules.indexes.clear();
-    Store::check_table(name, &rules, of_store).map(drop)
+    table_edits::check_rules(name, &rules, custom).map(drop)
 }
 
 /// How many bytes of a value are missing behind a piece of it; none when it is whole.

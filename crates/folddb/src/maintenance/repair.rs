@@ -37,8 +37,10 @@ use crate::maintenance::repair::mender::Mender;
 use crate::maintenance::repair::unlisted::enter_unlisted;
 use crate::maintenance::repair::values::find_values;
 use crate::maintenance::survey::Survey;
+use crate::maintenance::verify::verify;
+use crate::options::Options;
 use crate::store::Store;
-use folddb_engine::options::Options;
+use folddb_engine::options::Options as EngineOptions;
 use folddb_engine::recovery::format;
 use folddb_engine::state::numbers::Numbers;
 
@@ -59,7 +61,7 @@ impl Store {
         options: &Options,
         mut progress: impl FnMut(u64, u64),
     ) -> Result<RepairReport> {
-        repair(path.as_ref(), to.as_ref(), how, options, &mut progress)
+        repair(path.as_ref(), to.as_ref(), how, &options.engine, &mut progress)
     }
 }
 
@@ -67,7 +69,7 @@ fn repair(
     path: &Path,
     to: &Path,
     how: &RepairOptions,
-    options: &Options,
+    options: &EngineOptions,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<RepairReport> {
     let files = &*options.host.files;
@@ -104,12 +106,12 @@ fn repair(
         format::sync_parent(files, to)
     });
     named.inspect_err(|_| copying::remove_all(files, &draft))?;
-    report.verified = Store::verify(to, options, true, |_, _| {})?;
+    report.verified = verify(&Survey::take(to, options)?, options, true, &mut |_, _| {})?;
     report.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(report)
 }
 
-fn check_free(options: &Options, to: &Path) -> Result<()> {
+fn check_free(options: &EngineOptions, to: &Path) -> Result<()> {
     match options.host.files.list(to) {
         Ok(names) if names.is_empty() => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

@@ -27,8 +27,9 @@ use crate::maintenance::generation::{Checked, check, read_log};
 use crate::maintenance::keep_out::refuse_inside_store;
 use crate::maintenance::manifest_file::write_manifest;
 use crate::maintenance::place::{Generation, describe, generations, no_backups, owner, read_list};
+use crate::options::Options;
 use crate::store::Store;
-use folddb_engine::options::Options;
+use folddb_engine::options::Options as EngineOptions;
 use folddb_engine::recovery::format::{lock_file, make_empty_dir, new_store_id, write_format};
 
 /// What is restored, and how.
@@ -96,7 +97,7 @@ impl Store {
     /// [`ErrorKind::StoreNotFound`] when `place` holds no backups; [`ErrorKind::Corruption`]; [`ErrorKind::NewerFormat`]; a failed
     /// read.
     pub fn backups(place: impl AsRef<Path>, options: &Options) -> Result<Vec<Generation>> {
-        generations(&options.host, place.as_ref())
+        generations(&options.engine.host, place.as_ref())
     }
 
     /// Makes a new store at `to` from a backup: `backups` is a place for backups, or the directory of one generation. All of the
@@ -112,11 +113,16 @@ impl Store {
         what: &RestoreOptions,
         options: &Options,
     ) -> Result<RestoreReport> {
-        restore(backups.as_ref(), to.as_ref(), what, options)
+        restore(backups.as_ref(), to.as_ref(), what, &options.engine)
     }
 }
 
-fn restore(backups: &Path, to: &Path, what: &RestoreOptions, options: &Options) -> Result<RestoreReport> {
+fn restore(
+    backups: &Path,
+    to: &Path,
+    what: &RestoreOptions,
+    options: &EngineOptions,
+) -> Result<RestoreReport> {
     let host = &options.host;
     let files = &*host.files;
     refuse_inside_store(files, to, "a store")?;

@@ -30,8 +30,9 @@ use crate::maintenance::indexes;
 use crate::maintenance::rebuilt::damage_of_archived_logs;
 use crate::maintenance::survey::{Survey, bind};
 use crate::maintenance::verify::look::Look;
+use crate::options::Options;
 use crate::store::Store;
-use folddb_engine::options::Options;
+use folddb_engine::options::Options as EngineOptions;
 use folddb_engine::values::at_rest::ValuesAtRest;
 
 pub use report::{Checked, VerifyReport};
@@ -54,15 +55,15 @@ impl Store {
         deep: bool,
         mut progress: impl FnMut(u64, u64),
     ) -> Result<VerifyReport> {
-        let survey = Survey::take(path.as_ref(), options)?;
-        verify(&survey, options, deep, &mut progress)
+        let survey = Survey::take(path.as_ref(), &options.engine)?;
+        verify(&survey, &options.engine, deep, &mut progress)
     }
 }
 
 /// Checks what a survey has found.
 pub(crate) fn verify(
     survey: &Survey,
-    options: &Options,
+    options: &EngineOptions,
     deep: bool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<VerifyReport> {
@@ -100,7 +101,7 @@ pub(crate) fn verify(
 }
 
 /// Whether a table is an index of another.
-fn is_index(table: &TableState, options: &Options) -> bool {
+fn is_index(table: &TableState, options: &EngineOptions) -> bool {
     bind(table, options).is_ok_and(|rules| rules.rules.index_of.is_some())
 }
 

@@ -9,7 +9,7 @@ use folddb_engine::state::pressure;
 
 /// A store with runs of one table, all of tier 0 and none merged.
 fn store_with_runs(dir: &std::path::Path, runs: u64) -> Store {
-    let options = Options::default().background(BackgroundWork::Manual).merge_factor(2);
+    let options = Options::default().background(BackgroundWork::Manual).tuning(|t| t.merge_factor(2));
     let store = Store::create(dir.join("s.folddb"), options).unwrap();
     let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     for _ in 0..runs {

@@ -13,12 +13,12 @@ pub(crate) fn manual() -> Options {
 
 /// The same, in a store whose memory and segments are small.
 pub(crate) fn small() -> Options {
-    manual().memory_bytes(4 << 20).segment_bytes(1 << 20)
+    manual().memory_bytes(4 << 20).tuning(|t| t.segment_bytes(1 << 20))
 }
 
 /// The same, where files of values are small, too.
 pub(crate) fn small_values() -> Options {
-    small().value_segment_bytes(256 << 10)
+    small().tuning(|t| t.value_segment_bytes(256 << 10))
 }
 
 /// A new store, and its directory.

@@ -8,8 +8,7 @@ use folddb::{BackgroundWork, Durability, Feed, FeedChange, FeedEvent, Options, R
 pub(crate) fn options() -> Options {
     Options::default()
         .memory_bytes(4 << 20)
-        .segment_bytes(256 << 10)
-        .value_segment_bytes(256 << 10)
+        .tuning(|t| t.segment_bytes(256 << 10).value_segment_bytes(256 << 10))
         .background(BackgroundWork::Manual)
 }
 

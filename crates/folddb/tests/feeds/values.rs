@@ -121,7 +121,7 @@ fn of_long_values_rows_and_batches_tell_the_length_and_read_nothing() {
 fn writes_of_long_values_are_told_with_their_deadlines() {
     const UNTIL_MS: u64 = 4_000_000_000_000;
     let dir = tempfile::tempdir().unwrap();
-    let options = options().stream_piece_bytes(16 << 10);
+    let options = options().tuning(|t| t.stream_piece_bytes(16 << 10));
     let store = Store::create(dir.path().join("store"), options).unwrap();
     let lasting = Rules::sorted::<u64, Vec<u8>>().separate(100).expire(Expire::ByWrite);
     let tables = [

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use folddb::{BackgroundWork, Expire, Host, Keep, Options, Rules, Store, Table};
+use folddb::{BackgroundWork, Expire, Keep, Options, Rules, Store, Table};
+use folddb_host::Host;
 
 use crate::common::compact;
 use crate::moved::Moved;
@@ -25,8 +26,7 @@ impl World {
         let host = Host { clock: self.clock.clone(), ..Host::real() };
         Options::default()
             .memory_bytes(4 << 20)
-            .segment_bytes(1 << 20)
-            .part_bytes(64 << 10)
+            .tuning(|t| t.segment_bytes(1 << 20).part_bytes(64 << 10))
             .background(BackgroundWork::Manual)
             .host(host)
     }

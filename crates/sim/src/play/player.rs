@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb::{AppendMode, BackgroundWork, BytesTable, Error, ErrorKind, Options, Seq, Snapshot, Store};
-use folddb_host::Host;
+use folddb::{BackgroundWork, BytesTable, Error, ErrorKind, Options, Seq, Snapshot, Store};
+use folddb_host::{AppendMode, Host};
 
 use crate::compare::Outcome;
 use crate::known::{Contents, Known};
@@ -104,13 +104,15 @@ impl Player {
     pub(super) fn options(&self) -> Options {
         let options = Options::default()
             .memory_bytes(4 << 20)
-            .merge_factor(self.settings.merge_factor)
-            .part_bytes(64 << 10)
-            .segment_bytes(1 << 20)
-            .value_segment_bytes(32 << 10)
-            .stream_piece_bytes(4 << 10)
+            .tuning(|t| {
+                t.merge_factor(self.settings.merge_factor)
+                    .part_bytes(64 << 10)
+                    .segment_bytes(1 << 20)
+                    .value_segment_bytes(32 << 10)
+                    .stream_piece_bytes(4 << 10)
+            })
             .disk_reserve_bytes(0)
-            .append_mode(self.settings.append_mode)
+            .tuning(|t| t.mapped_log(self.settings.append_mode == AppendMode::Mapped))
             .background(self.settings.background);
         let options = match (&self.disk, &self.clock) {
             (Some(disk), _) => options.host(disk.host()),
@@ -189,10 +191,12 @@ impl Player {
         let is_written = self.settings.append_mode == AppendMode::Written;
         let is_sim = self.disk.is_some();
         let ms = |in_sim, else_ms| Duration::from_millis(if is_sim { in_sim } else { else_ms });
-        let options = options.snapshot_files_after(match (is_even, is_written) {
-            (true, false) => Duration::ZERO,
-            (true, true) => ms(2, 0),
-            (false, _) => Duration::from_secs(60),
+        let options = options.tuning(|t| {
+            t.snapshot_files_after(match (is_even, is_written) {
+                (true, false) => Duration::ZERO,
+                (true, true) => ms(2, 0),
+                (false, _) => Duration::from_secs(60),
+            })
         });
         let options = options.deletes_age_max((!is_even).then(|| ms(3, 1)));
         options.snapshot_age_max(match (is_even, is_written) {

@@ -1,6 +1,7 @@
 //! The programs of seeds.
 
-use folddb::{AppendMode, BackgroundJob, BackgroundWork, Durability};
+use folddb::{BackgroundJob, BackgroundWork, Durability};
+use folddb_host::AppendMode;
 
 use super::strewn::strewn;
 use super::{

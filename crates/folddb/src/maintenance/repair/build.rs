@@ -15,6 +15,7 @@ use crate::maintenance::rebuilt::Rebuilt;
 use crate::maintenance::repair::mender::Mender;
 use crate::maintenance::repair::{hashed, log, parts, secondary, values};
 use crate::store::Store;
+use folddb_engine::options::OpenMode;
 use folddb_engine::recovery::format;
 use folddb_engine::values::at_rest::ValuesAtRest;
 
@@ -66,7 +67,7 @@ pub(crate) fn build(
     let version = Version::current(next.store_id);
     write_manifest(host, mender.draft, next)?;
     format::write_format(&*host.files, mender.draft, &version)?;
-    let store = Store::open(mender.draft, mender.options.clone())?;
+    let store = Store::open_as(mender.draft, mender.options.clone(), OpenMode::Primary)?;
     log::rebuild_from_archives(mender, &store, state, rebuilt)?;
     log::commit_log(mender, &store, state, past_holes)?;
     secondary::build_indexes(&store)?;
