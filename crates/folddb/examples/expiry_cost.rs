@@ -25,7 +25,10 @@ fn measure(name: &str, last_ms: Option<u64>) -> Result<()> {
     ));
     let store = Store::create(&dir, Options::default().background(BackgroundWork::Manual))?;
     let rules = Rules::sorted::<u64, u64>();
-    let table = store.table("t", last_ms.map_or(rules.clone(), |ms| rules.expire(Expire::After(ms))))?;
+    let table = store.table(
+        "t",
+        last_ms.map_or(rules.clone(), |ms| rules.expire(Expire::After(Duration::from_millis(ms)))),
+    )?;
     let before = cpu();
     for n in 0..WRITES / 100 {
         let mut batch = store.batch();

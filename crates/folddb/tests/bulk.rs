@@ -7,6 +7,7 @@ mod watched;
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use common::small;
 use folddb::codec::KeyCodec;
@@ -175,7 +176,7 @@ fn what_was_written_to_a_loaded_table_is_kept_for_its_window_over_reopening() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
-    let kept = || rules().keep(Keep::Window(3_600_000));
+    let kept = || rules().keep(Keep::Window(Duration::from_secs(3600)));
     let mut load = store.bulk_load("sums", kept()).unwrap();
     load.fold(&1, &10).unwrap();
     let sums = load.finish().unwrap();

@@ -6,6 +6,7 @@ mod occasion;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use folddb::{
     BackgroundWork, BytesScan, BytesTable, DiffReport, Difference, ErrorKind, Expire, Fold, FoldFailure,
@@ -197,7 +198,7 @@ fn deadline(side: &Side, key: u64) -> Option<u64> {
 #[test]
 fn what_is_brought_over_lasts_as_long_as_it_does_there() {
     let expiring = |expire| side_of(Rules::sorted::<u64, Vec<u8>>().separate(512).expire(expire));
-    let (first, second) = (expiring(Expire::ByWrite), expiring(Expire::After(3_600_000)));
+    let (first, second) = (expiring(Expire::ByWrite), expiring(Expire::After(Duration::from_secs(3600))));
     let long = blob(24); // is separated
     assert!(long.len() > 512);
     first.table.put_expiring(&1, &blob(1), Lifetime::Until(FAR_MS)).unwrap();

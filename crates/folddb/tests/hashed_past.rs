@@ -161,7 +161,7 @@ fn what_a_key_was_is_asked_for_by_time_and_a_snapshot_sees_its_own() {
     assert!(asked(25_000).unwrap_err().message().contains("the oldest state that is kept"));
     assert_eq!(table.get_at(&2, AsOf::UnixMillis(START_MS)).unwrap(), None, "it never was");
     let rules = |keep| Rules::hashed::<u64, String>().keep(keep).as_table_rules().clone();
-    for keep in [Keep::Versions(17), Keep::Window(60_000), Keep::Forever] {
+    for keep in [Keep::Versions(17), Keep::Window(Duration::from_secs(60)), Keep::Forever] {
         let error = store.create_bytes_table("other", rules(keep)).map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.message().contains("sorted table"), "{error}");
@@ -175,7 +175,7 @@ fn what_an_old_snapshot_sees_of_a_hashed_table_is_not_swept_away() {
     let store =
         Store::create(&world.path, world.options().tuning(|t| t.snapshot_files_after(Duration::ZERO)))
             .unwrap();
-    let table = texts(&store, Keep::Latest, Expire::After(60_000));
+    let table = texts(&store, Keep::Latest, Expire::After(Duration::from_secs(60)));
     for key in 0..20 {
         table.put(&key, "here").unwrap();
     }
@@ -196,7 +196,7 @@ fn what_an_old_snapshot_sees_of_a_hashed_table_is_not_swept_away() {
 fn values_expire_for_readers_at_once_and_for_writers_too() {
     let world = World::new();
     let mut store = world.create();
-    let expire = Expire::After(60_000);
+    let expire = Expire::After(Duration::from_secs(60));
     {
         let table = texts(&store, Keep::Latest, expire);
         let mut batch = store.batch();
@@ -268,7 +268,7 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
 fn what_a_damaged_index_leads_to_stays_and_all_else_that_has_expired_is_swept() {
     const KEYS: u64 = 2000;
     let world = World::new();
-    let expire = Expire::After(60_000);
+    let expire = Expire::After(Duration::from_secs(60));
     let table = |store: &Store, name| {
         store.table(name, Rules::hashed::<u64, String>().expire(expire)).expect("the table")
     };
@@ -315,14 +315,18 @@ fn sweeps_the_rest(world: &World, (index, at): (&std::ffi::OsStr, usize), keys: 
     let stats = store.stats();
     assert!(left < keys / 8, "{left} are left, {stats:?}");
     assert_eq!(stats.poisoned_by, None);
-    let table = store.table("a", Rules::hashed::<u64, String>().expire(Expire::After(60_000))).unwrap();
+    let table = store
+        .table("a", Rules::hashed::<u64, String>().expire(Expire::After(Duration::from_secs(60))))
+        .unwrap();
     let taken = (keys..keys + 1000).filter(|key| table.put(key, &"new".to_owned()).is_ok());
     assert!(taken.count() > 900, "writes went on in all other shards");
     store.flush().unwrap();
     drop(table);
     store.close().unwrap();
     let store = Store::open(copy.path(), world.options()).unwrap();
-    let table = store.table("a", Rules::hashed::<u64, String>().expire(Expire::After(60_000))).unwrap();
+    let table = store
+        .table("a", Rules::hashed::<u64, String>().expire(Expire::After(Duration::from_secs(60))))
+        .unwrap();
     let found =
         (keys..keys + 1000).filter(|key| table.get(key).is_ok_and(|value| value.as_deref() == Some("new")));
     assert!(found.count() > 900, "what was saved beside the damage is there");
@@ -410,7 +414,9 @@ fn time_does_not_go_back_where_the_log_that_knew_it_is_gone() {
 fn time_does_not_go_back_behind_a_sweep() {
     let world = World::new();
     let store = world.create();
-    let table = store.table("t", Rules::hashed::<u64, String>().expire(Expire::After(60_000))).unwrap();
+    let table = store
+        .table("t", Rules::hashed::<u64, String>().expire(Expire::After(Duration::from_secs(60))))
+        .unwrap();
     table.put(&1, "one").unwrap();
     world.pass(DAY_MS);
     store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();

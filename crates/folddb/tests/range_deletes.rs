@@ -95,7 +95,7 @@ fn range_deletes_without_end_are_taken_and_few_are_left() {
 #[test]
 fn nor_does_a_snapshot_or_a_past_that_is_kept_refuse_one() {
     for (name, pattern) in PATTERNS {
-        for keep in [Keep::Versions(2), Keep::Window(50), Keep::Forever] {
+        for keep in [Keep::Versions(2), Keep::Window(Duration::from_secs(1)), Keep::Forever] {
             let dir = tempfile::tempdir().unwrap();
             let store = Store::create(dir.path().join("s.folddb"), options()).unwrap();
             play(&store, Rules::sorted().keep(keep), pattern, true);

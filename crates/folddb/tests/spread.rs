@@ -4,6 +4,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::{Compression, TableKind, TableRules};
@@ -282,7 +283,8 @@ fn the_same_rows_with_another_deadline_are_not_the_same_digest() {
 fn equal_stores_have_one_digest_after_merges_dump_and_load_and_sync() {
     let dir = tempfile::tempdir().unwrap();
     let create = |name: &str| Store::create(dir.path().join(name), options()).unwrap();
-    let rules = Rules::sorted::<u64, u64>().fold("sum:u64").expire(Expire::After(1 << 40));
+    let rules =
+        Rules::sorted::<u64, u64>().fold("sum:u64").expire(Expire::After(Duration::from_millis(1 << 40)));
     let digest = |store: &Store| store.bytes_table("t").unwrap().scan().digest(2, 2).unwrap();
     let store = create("store");
     let table = store.table("t", rules.clone()).unwrap();

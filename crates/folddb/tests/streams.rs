@@ -329,8 +329,12 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
     let sorted = || Rules::sorted::<u64, Vec<u8>>().separate(2048).head(HeadRule::First(16));
     let tables = |store: &Store| {
         [
-            store.table("sorted", sorted().expire(Expire::After(10 * MINUTE_MS))).unwrap(),
-            store.table("hashed", Rules::hashed().expire(Expire::After(10 * MINUTE_MS))).unwrap(),
+            store
+                .table("sorted", sorted().expire(Expire::After(Duration::from_millis(10 * MINUTE_MS))))
+                .unwrap(),
+            store
+                .table("hashed", Rules::hashed().expire(Expire::After(Duration::from_millis(10 * MINUTE_MS))))
+                .unwrap(),
         ]
     };
     let kept = || Rules::hashed::<u64, Vec<u8>>().keep(Keep::Versions(3));

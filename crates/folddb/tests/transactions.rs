@@ -5,6 +5,7 @@ mod occasion;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use folddb::codec::KeyCodec;
 use folddb::table_rules::TableKind;
@@ -61,7 +62,7 @@ fn a_transaction_sees_one_snapshot_and_what_it_has_written_itself() {
 #[test]
 fn a_transaction_reads_what_it_has_written_to_a_table_whose_values_expire() {
     let (_dir, store) = fresh(BackgroundWork::Manual);
-    let rules = Rules::sorted::<u64, u64>().fold("sum:u64").expire(Expire::After(3_600_000));
+    let rules = Rules::sorted::<u64, u64>().fold("sum:u64").expire(Expire::After(Duration::from_secs(3600)));
     let table = store.table("t", rules).unwrap();
     table.put(&1, &10).unwrap();
     let mut transaction = store.transaction();

@@ -59,7 +59,7 @@ fn choices(kind: TableKind) -> Vec<Choice> {
         choice("place", "`value_placement=files`", in_files),
         default("keep", "`keep=latest`", |rules| rules),
         choice("keep", "`keep=versions:N`", |rules| rules.keep(Keep::Versions(3))),
-        choice("keep", "`keep=window:TIME`", |rules| rules.keep(Keep::Window(3_600_000))),
+        choice("keep", "`keep=window:TIME`", |rules| rules.keep(Keep::Window(Duration::from_secs(3600)))),
         choice("keep", "`keep=forever`", |rules| rules.keep(Keep::Forever)),
         default("expire", "values that last for ever (no `expire`)", |rules| rules),
         choice("expire", "`expire`", |rules| rules.expire(Expire::ByWrite)),

@@ -16,6 +16,7 @@
 //! Whether a table has stamps is settled when it is created, since its bytes tell.
 
 use std::fmt;
+use std::time::Duration;
 
 /// Shortest window, in milliseconds: the map from seqs to times is not finer.
 pub const WINDOW_MS_MIN: u64 = 1000;
@@ -34,8 +35,8 @@ pub enum Keep {
     Latest,
     /// What the newest so many writes to each key left behind them; 1 at least.
     Versions(u32),
-    /// All that was within so many milliseconds.
-    Window(u64),
+    /// All that was within this time: whole milliseconds, from one second to a thousand years.
+    Window(Duration),
     /// All that ever was.
     Forever,
 }
@@ -48,8 +49,8 @@ pub enum Expire {
     Never,
     /// As long as the write says, or forever.
     ByWrite,
-    /// As long as the write says, or so many milliseconds.
-    After(u64),
+    /// As long as the write says, or this time: whole milliseconds, from one to a thousand years.
+    After(Duration),
 }
 
 impl Keep {
@@ -62,9 +63,35 @@ impl Keep {
                 count.parse().ok().filter(|count| (1..=VERSIONS_MAX).contains(count)).map(Keep::Versions)
             }
             Some(("window", time)) => {
-                parse_time(time).filter(|&time| time >= WINDOW_MS_MIN).map(Keep::Window)
+                let time_ms = parse_time(time).filter(|&time_ms| time_ms >= WINDOW_MS_MIN)?;
+                Some(Keep::Window(Duration::from_millis(time_ms)))
             }
             _ => None,
+        }
+    }
+
+    /// Why [`Keep::parse`] does not read a text, and what there is.
+    pub fn why_no_rule(text: &str) -> String {
+        let why = match text.strip_prefix("window:").filter(|time| parse_time(time).is_none()) {
+            Some(time) => why_no_time(time),
+            None => format!("there is no rule `{text}`"),
+        };
+        format!(
+            "{why}; there are latest, versions:N (N up to {VERSIONS_MAX}), window:TIME (from 1s), forever"
+        )
+    }
+
+    /// Why it cannot be the rule of a table: its stored text would not be read back.
+    pub(crate) fn check(self) -> Result<(), String> {
+        let text = self.to_string();
+        if Keep::parse(&text) == Some(self) { Ok(()) } else { Err(Keep::why_no_rule(&text)) }
+    }
+
+    /// The time that all states are kept for, in milliseconds, where that is the rule.
+    pub fn window_ms(self) -> Option<u64> {
+        match self {
+            Keep::Window(time) => Some(whole_ms(time)),
+            Keep::Latest | Keep::Versions(_) | Keep::Forever => None,
         }
     }
 
@@ -79,7 +106,7 @@ impl fmt::Display for Keep {
         match self {
             Keep::Latest => f.write_str("latest"),
             Keep::Versions(count) => write!(f, "versions:{count}"),
-            Keep::Window(time_ms) => write!(f, "window:{}", show_time(*time_ms)),
+            Keep::Window(time) => write!(f, "window:{}", show_duration(*time)),
             Keep::Forever => f.write_str("forever"),
         }
     }
@@ -91,8 +118,19 @@ impl Expire {
         match text {
             "never" => Some(Expire::Never),
             "by-write" => Some(Expire::ByWrite),
-            time => parse_time(time).map(Expire::After),
+            time => parse_time(time).map(Duration::from_millis).map(Expire::After),
         }
+    }
+
+    /// Why [`Expire::parse`] does not read a text, and what there is.
+    pub fn why_no_rule(text: &str) -> String {
+        format!("{}; there are also by-write and never", why_no_time(text))
+    }
+
+    /// Why it cannot be the rule of a table: its stored text would not be read back.
+    pub(crate) fn check(self) -> Result<(), String> {
+        let text = self.to_string();
+        if Expire::parse(&text) == Some(self) { Ok(()) } else { Err(Expire::why_no_rule(&text)) }
     }
 
     /// Whether records have stamps.
@@ -103,7 +141,7 @@ impl Expire {
     /// How long a value lasts where its write says nothing; none is forever.
     pub fn default_ms(self) -> Option<u64> {
         match self {
-            Expire::After(time_ms) => Some(time_ms),
+            Expire::After(time) => Some(whole_ms(time)),
             Expire::Never | Expire::ByWrite => None,
         }
     }
@@ -114,7 +152,7 @@ impl fmt::Display for Expire {
         match self {
             Expire::Never => f.write_str("never"),
             Expire::ByWrite => f.write_str("by-write"),
-            Expire::After(time_ms) => f.write_str(&show_time(*time_ms)),
+            Expire::After(time) => f.write_str(&show_duration(*time)),
         }
     }
 }
@@ -178,6 +216,19 @@ pub fn show_time(time_ms: u64) -> String {
     let divides = |(_, unit_ms): &(&str, u64)| time_ms.is_multiple_of(*unit_ms);
     let (unit, unit_ms) = UNITS.into_iter().find(divides).unwrap_or(("ms", 1));
     format!("{}{unit}", time_ms / unit_ms)
+}
+
+/// The whole milliseconds of a time, as many as there can be.
+fn whole_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// As [`show_time`]; one that is not of whole milliseconds in a form that is not read back.
+fn show_duration(time: Duration) -> String {
+    match time.subsec_nanos() % 1_000_000 {
+        0 => show_time(whole_ms(time)),
+        _ => format!("{time:?}"),
+    }
 }
 
 #[cfg(test)]

@@ -166,7 +166,7 @@ impl Shape {
         };
         match (self.expire, number % 4) {
             (Expire::Never, _) => (Lifetime::Default, NEVER),
-            (Expire::After(ms), 0 | 1) => (Lifetime::Default, write_ms + ms),
+            (Expire::After(time), 0 | 1) => (Lifetime::Default, write_ms + time.as_millis() as u64),
             (Expire::ByWrite, 0) => (Lifetime::Default, NEVER),
             (_, 1) => (Lifetime::For(Duration::from_millis(hours(0))), write_ms + hours(0)),
             (_, 2) => (Lifetime::Until(until(u64::from(number) / 4 % 3)), until(u64::from(number) / 4 % 3)),

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use folddb::{
     BackgroundJob, Durability, ErrorKind, Expire, Feed, FeedChange, FeedEvent, FeedOptions, Keep, Options,
@@ -189,8 +190,12 @@ fn what_a_merge_leaves_out_of_an_index_stays_stale() {
 fn what_is_written_after_a_power_cut_has_its_own_time() {
     let disk = SimDisk::new(7);
     let store = create(&disk);
-    let rules =
-        || Rules::sorted::<u64, u64>().fold("sum:u64").keep(Keep::Window(9_000_000)).expire(Expire::ByWrite);
+    let rules = || {
+        Rules::sorted::<u64, u64>()
+            .fold("sum:u64")
+            .keep(Keep::Window(Duration::from_secs(9000)))
+            .expire(Expire::ByWrite)
+    };
     let table = store.table("a", rules()).unwrap();
     add_to(&store, &[&table], Durability::Sync);
     store.flush().unwrap();

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use folddb::codec::{KeyCodec, Value, ValueCodec};
 use folddb::folds::{ByteSet, Edit, Patch, Stats};
@@ -614,7 +615,7 @@ fn copy_dir(from: &Path, to: &Path) {
 fn leveled_auto_expiry() {
     let place = Place::new();
     let store = place.create(manual());
-    let rules = || Rules::sorted::<String, String>().expire(Expire::After(3_600_000));
+    let rules = || Rules::sorted::<String, String>().expire(Expire::After(Duration::from_secs(3600)));
     let table = store.table("sessions", rules()).unwrap();
     table.put("lasts an hour", "1").unwrap();
     table.put_expiring("is over", "2", Lifetime::Until(1)).unwrap();
@@ -631,7 +632,7 @@ fn leveled_auto_expiry() {
 fn leveled_tags_with_retention_rules() {
     let place = Place::new();
     let store = place.create(manual());
-    let keeps = [Keep::Latest, Keep::Versions(2), Keep::Window(86_400_000), Keep::Forever];
+    let keeps = [Keep::Latest, Keep::Versions(2), Keep::Window(Duration::from_secs(86_400)), Keep::Forever];
     for (keep, kept) in keeps.into_iter().zip([1, 2, 5, 5]) {
         let name = keep.to_string();
         let table = store.table(&name, Rules::sorted::<String, u64>().fold("sum:u64").keep(keep)).unwrap();

@@ -78,25 +78,11 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
         rules = rules.value_placement(ValuePlacement::parse(name).ok_or_else(wrong)?);
     }
     if let Some(rule) = &args.keep {
-        let wrong = || {
-            let why =
-                match rule.strip_prefix("window:").filter(|time| folddb::time::parse_time(time).is_none()) {
-                    Some(time) => folddb::time::why_no_time(time),
-                    None => format!("there is no rule `{rule}`"),
-                };
-            Failure::Usage(format!(
-                "in --keep: {why}; there are latest, versions:N (N up to 1048576), window:TIME (from 1s), forever"
-            ))
-        };
+        let wrong = || Failure::Usage(format!("in --keep: {}", Keep::why_no_rule(rule)));
         rules = rules.keep(Keep::parse(rule).ok_or_else(wrong)?);
     }
     if let Some(rule) = &args.expire {
-        let wrong = || {
-            Failure::Usage(format!(
-                "in --expire: {}; there are also by-write and never",
-                folddb::time::why_no_time(rule)
-            ))
-        };
+        let wrong = || Failure::Usage(format!("in --expire: {}", Expire::why_no_rule(rule)));
         rules = rules.expire(Expire::parse(rule).ok_or_else(wrong)?);
     }
     if let Some(rule) = &args.head {

@@ -199,7 +199,7 @@ impl Cleaner {
 
 /// Holds the oldest moment of a table that anybody reads at: of the oldest snapshot, of the window that it keeps, or the present.
 fn hold_oldest(engine: &Engine, table: &TableCore) -> Held {
-    if let Keep::Window(window_ms) = table.rules.rules.keep {
+    if let Some(window_ms) = table.rules.rules.keep.window_ms() {
         return hold_window(engine, table, window_ms);
     }
     let committer = engine.commit.lock(); // no snapshot is taken meanwhile

@@ -17,7 +17,6 @@
 use folddb_base::{ErrorKind, Result};
 use folddb_hash::{Change, IndexCursor, Past, Point, Slot};
 use folddb_host::sync::atomic::Ordering;
-use folddb_rules::Expire;
 
 use crate::read::hashed;
 use crate::state::catalog::TableCore;
@@ -98,9 +97,9 @@ fn is_due(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut Sweep
         return !is_full;
     }
     let now_ms = clock::now_ms(engine);
-    let every_ms = match table.rules.rules.expire {
-        Expire::After(ms) => (ms / 2).max(PASS_MS_MIN),
-        _ => PASS_MS_BY_WRITE,
+    let every_ms = match table.rules.rules.expire.default_ms() {
+        Some(ms) => (ms / 2).max(PASS_MS_MIN),
+        None => PASS_MS_BY_WRITE,
     };
     let since_ms = *sweep.since_ms.get_or_insert(now_ms);
     if now_ms.saturating_sub(since_ms) >= every_ms {

@@ -106,10 +106,12 @@ fn now_of(engine: &Engine, table: &TableCore) -> u64 {
 
 /// From this seq on all states of a table are kept.
 pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> Seq {
-    match table.rules.rules.keep {
+    let keep = table.rules.rules.keep;
+    match keep {
         Keep::Forever => 0,
-        Keep::Window(window_ms) => {
-            let since = engine.times.map.lock().seq_at(now_ms.saturating_sub(window_ms));
+        Keep::Window(_) => {
+            let since_ms = now_ms.saturating_sub(keep.window_ms().unwrap_or(0));
+            let since = engine.times.map.lock().seq_at(since_ms);
             since.unwrap_or(0).min(engine.published())
         }
         Keep::Latest | Keep::Versions(_) => Seq::MAX,
@@ -154,9 +156,9 @@ fn sweepable_below(
     is_input: &dyn Fn(&RunView) -> bool,
     counts_sealed: bool,
 ) -> u64 {
-    let kept_ms = match table.rules.rules.keep {
-        Keep::Latest => 0,
-        Keep::Window(window_ms) => window_ms,
+    let keep = table.rules.rules.keep;
+    let kept_ms = match keep {
+        Keep::Latest | Keep::Window(_) => keep.window_ms().unwrap_or(0),
         Keep::Versions(_) | Keep::Forever => return 0,
     };
     // Whoever writes later than this is given this time at least: nobody is between being given one and a memtable.
@@ -229,7 +231,7 @@ pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result
     let keeps_expired = match keep {
         _ if !table.has_stamps => true,
         Keep::Latest => false,
-        Keep::Window(window_ms) => at.time_ms >= now.time_ms.saturating_sub(window_ms),
+        Keep::Window(_) => at.time_ms >= now.time_ms.saturating_sub(keep.window_ms().unwrap_or(0)),
         Keep::Versions(_) | Keep::Forever => true,
     };
     if at.seq >= now.seq && (at.time_ms >= now.time_ms || keeps_expired) {

@@ -29,7 +29,11 @@ fn what_is_dumped_and_loaded_lasts_as_long_as_it_did() {
     let hour_ms = 3_600_000;
     for (what, rules, default_ms) in [
         ("by-write", Rules::sorted::<u64, u64>().expire(Expire::ByWrite), None),
-        ("an-hour", Rules::sorted::<u64, u64>().expire(Expire::After(hour_ms)), Some(START_MS + hour_ms)),
+        (
+            "an-hour",
+            Rules::sorted::<u64, u64>().expire(Expire::After(Duration::from_millis(hour_ms))),
+            Some(START_MS + hour_ms),
+        ),
         ("hashed", Rules::hashed::<u64, u64>().expire(Expire::ByWrite), None),
     ] {
         let world = World::new();
@@ -177,7 +181,9 @@ fn dumps_of_before_are_loaded_as_they_were() {
     for (version, until_ms) in [(1, Some(START_MS + 60_000)), (2, None)] {
         let world = World::new();
         let store = world.create();
-        let table = store.table("t", Rules::sorted::<u64, u64>().expire(Expire::After(60_000))).unwrap();
+        let table = store
+            .table("t", Rules::sorted::<u64, u64>().expire(Expire::After(Duration::from_secs(60))))
+            .unwrap();
         table.put(&1, &1).unwrap();
         let rules = dump_of(&store).lines().nth(1).unwrap().to_owned();
         let text =

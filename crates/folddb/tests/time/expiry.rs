@@ -13,7 +13,8 @@ use crate::world::{World, counts, shakes, values};
 fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
     let world = World::new();
     let mut store = world.create();
-    let rules = || Rules::sorted::<String, Vec<u8>>().expire(Expire::After(10_000)).separate(100);
+    let rules =
+        || Rules::sorted::<String, Vec<u8>>().expire(Expire::After(Duration::from_secs(10))).separate(100);
     let table = store.table("sessions", rules()).unwrap();
     table.put("default", &vec![1; 5]).unwrap();
     table.put("separated", &vec![2; 500]).unwrap();
@@ -60,7 +61,7 @@ fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
 fn folds_let_a_value_live_on_and_begin_anew_when_it_has_expired() {
     let world = World::new();
     let mut store = world.create();
-    let expire = Expire::After(10_000);
+    let expire = Expire::After(Duration::from_secs(10));
     let table = counts(&store, Keep::Latest, expire);
     table.fold(&1, &1).unwrap();
     world.pass(9_000);
@@ -95,7 +96,7 @@ fn folds_let_a_value_live_on_and_begin_anew_when_it_has_expired() {
 fn a_snapshot_reads_at_its_own_time_and_holds_what_it_sees() {
     let world = World::new();
     let store = world.create();
-    let table = counts(&store, Keep::Latest, Expire::After(5_000));
+    let table = counts(&store, Keep::Latest, Expire::After(Duration::from_secs(5)));
     for key in 0..100u64 {
         table.fold(&key, &key).unwrap();
     }
@@ -118,7 +119,7 @@ fn a_snapshot_reads_at_its_own_time_and_holds_what_it_sees() {
 fn parts_in_which_all_has_expired_go_unread() {
     let world = World::new();
     let store = world.create();
-    let table = counts(&store, Keep::Latest, Expire::After(100_000));
+    let table = counts(&store, Keep::Latest, Expire::After(Duration::from_secs(100)));
     for hour in 0..6u64 {
         let mut batch = store.batch();
         for at in 0..5000u64 {
@@ -166,7 +167,7 @@ fn rules_of_time_are_checked_where_the_table_is_opened() {
     let differs = open(Rules::sorted().keep(Keep::Forever)).unwrap_err();
     assert_eq!(differs.kind(), ErrorKind::RulesMismatch);
     assert!(differs.to_string().contains("it keeps versions:3, not forever"), "{differs}");
-    assert!(open(Rules::sorted().expire(Expire::After(5))).is_err());
+    assert!(open(Rules::sorted().expire(Expire::After(Duration::from_millis(5)))).is_err());
     assert!(Path::new(&world.path).exists());
 }
 
@@ -176,7 +177,9 @@ fn rules_of_time_are_checked_where_the_table_is_opened() {
 fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
     let world = World::new();
     let store = world.create();
-    let rules = Rules::sorted::<u64, u64>().keep(Keep::Window(20_000)).expire(Expire::After(5_000));
+    let rules = Rules::sorted::<u64, u64>()
+        .keep(Keep::Window(Duration::from_secs(20)))
+        .expire(Expire::After(Duration::from_secs(5)));
     let table = store.table("t", rules).unwrap();
     for key in 0..6 {
         table.put(&key, &key).unwrap();
@@ -230,7 +233,7 @@ fn what_somebody_met_alive_who_lives_on_is_not_swept_away() {
     for is_flushed in [false, true] {
         let world = World::new();
         let store = world.create();
-        let table = counts(&store, Keep::Latest, Expire::After(10_000));
+        let table = counts(&store, Keep::Latest, Expire::After(Duration::from_secs(10)));
         table.fold(&1, &1).unwrap();
         store.flush().unwrap();
         world.pass(9_000);
@@ -251,7 +254,9 @@ fn what_somebody_met_alive_who_lives_on_is_not_swept_away() {
 fn what_has_expired_is_kept_as_long_as_its_window_shows_it_alive() {
     let world = World::new();
     let store = world.create();
-    let rules = Rules::sorted::<u64, u64>().keep(Keep::Window(60_000)).expire(Expire::After(5_000));
+    let rules = Rules::sorted::<u64, u64>()
+        .keep(Keep::Window(Duration::from_secs(60)))
+        .expire(Expire::After(Duration::from_secs(5)));
     let table = store.table("t", rules).unwrap();
     (0..100).for_each(|key| assert!(table.put(&key, &key).is_ok()));
     let alive = AsOf::UnixMillis(START_MS + 2_000);
@@ -271,7 +276,8 @@ fn what_has_expired_is_kept_as_long_as_its_window_shows_it_alive() {
 fn a_version_of_a_key_is_no_value_once_it_has_expired() {
     let world = World::new();
     let mut store = world.create();
-    let rules = || Rules::sorted::<u64, u64>().keep(Keep::Versions(3)).expire(Expire::After(10_000));
+    let rules =
+        || Rules::sorted::<u64, u64>().keep(Keep::Versions(3)).expire(Expire::After(Duration::from_secs(10)));
     let table = store.table("t", rules()).unwrap();
     table.put(&1, &7).unwrap();
     world.pass(20_000);
@@ -298,7 +304,7 @@ fn a_version_of_a_key_is_no_value_once_it_has_expired() {
 fn nobody_sees_what_is_to_expire_as_if_it_had() {
     let world = World::new();
     let store = world.create();
-    let table = counts(&store, Keep::Forever, Expire::After(10_000));
+    let table = counts(&store, Keep::Forever, Expire::After(Duration::from_secs(10)));
     table.put(&1, &7).unwrap();
     world.pass(3_000);
     let to_come = AsOf::UnixMillis(START_MS + 3_600_000);

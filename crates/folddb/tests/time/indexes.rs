@@ -1,6 +1,7 @@
 //! What indexes know of time.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use folddb::{AsOf, Expire, Keep, Rules, Snapshot, Store, Table};
 
@@ -13,7 +14,7 @@ use crate::world::World;
 fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
     let world = World::new();
     let store = world.create();
-    let keeps = [Keep::Latest, Keep::Versions(2), Keep::Window(100_000), Keep::Forever];
+    let keeps = [Keep::Latest, Keep::Versions(2), Keep::Window(Duration::from_secs(100)), Keep::Forever];
     let rules = |keep| Rules::sorted::<u64, u64>().keep(keep).index("by_value", "value");
     let tables: Vec<Table<u64, u64>> = keeps
         .iter()
@@ -76,7 +77,8 @@ fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
 pub(crate) const HOUR_MS: u64 = 3_600_000;
 
 pub(crate) fn sessions(store: &Store, keep: Keep) -> Table<u64, Vec<u8>> {
-    let rules = Rules::sorted::<u64, Vec<u8>>().keep(keep).expire(Expire::After(HOUR_MS));
+    let rules =
+        Rules::sorted::<u64, Vec<u8>>().keep(keep).expire(Expire::After(Duration::from_millis(HOUR_MS)));
     store.table("sessions", rules).expect("it works")
 }
 
@@ -99,7 +101,7 @@ fn is_too_young(found: folddb::Result<u64>) -> bool {
 fn an_index_that_was_built_when_all_had_expired_does_not_tell_what_was_before() {
     let world = World::new();
     let store = world.create();
-    let table = sessions(&store, Keep::Window(24 * HOUR_MS));
+    let table = sessions(&store, Keep::Window(Duration::from_millis(24 * HOUR_MS)));
     table.put(&1, b"ann").expect("it works");
     let alive_ms = store.unix_millis();
     let snapshot = store.snapshot();
@@ -152,7 +154,8 @@ fn what_had_expired_when_an_index_was_cleaned_does_not_come_to_life_behind_its_b
 fn a_snapshot_of_the_past_that_has_come_to_files_of_its_own_finds_what_was() {
     let world = World::new();
     let store = world.create();
-    let rules = Rules::sorted::<u64, u64>().keep(Keep::Window(30_000)).index("by_value", "value");
+    let rules =
+        Rules::sorted::<u64, u64>().keep(Keep::Window(Duration::from_secs(30))).index("by_value", "value");
     let table = store.table("counts", rules).expect("it works");
     let first = table.put(&1, &100).expect("it works");
     world.pass(10_000);

@@ -94,7 +94,7 @@ fn the_newest_versions_of_a_key_are_kept_and_no_more() {
 fn a_window_moves_and_what_is_beyond_it_is_folded_and_refused() {
     let world = World::new();
     let store = world.create();
-    let keep = Keep::Window(60_000);
+    let keep = Keep::Window(Duration::from_secs(60));
     let table = counts(&store, keep, Expire::Never);
     let mut seqs = Vec::new();
     for round in 1..=120u64 {
@@ -165,7 +165,7 @@ fn a_range_delete_hides_the_past_from_the_present_only() {
 fn time_does_not_go_back_over_reopening() {
     let world = World::new();
     let store = world.create();
-    let table = counts(&store, Keep::Latest, Expire::After(5_000));
+    let table = counts(&store, Keep::Latest, Expire::After(Duration::from_secs(5)));
     table.fold(&1, &1).unwrap();
     world.pass(3_600_000); // a jump ahead
     assert_eq!(table.get(&1).unwrap(), None);
@@ -175,13 +175,13 @@ fn time_does_not_go_back_over_reopening() {
     assert_eq!(table.get(&2).unwrap(), Some(1));
     drop((table, store));
     let store = world.open();
-    let table = counts(&store, Keep::Latest, Expire::After(5_000));
+    let table = counts(&store, Keep::Latest, Expire::After(Duration::from_secs(5)));
     assert!(store.unix_millis() >= START_MS + 3_600_000);
     assert_eq!(table.get(&1).unwrap(), None, "the log knows how late it was");
     store.close().unwrap();
     let store = world.open();
     assert!(store.unix_millis() >= START_MS + 3_600_000, "and so does the manifest");
-    let table = counts(&store, Keep::Latest, Expire::After(5_000));
+    let table = counts(&store, Keep::Latest, Expire::After(Duration::from_secs(5)));
     assert_eq!(table.get(&2).unwrap(), Some(1));
     world.set(START_MS + 3_600_000 + 5_000);
     assert_eq!(table.get(&2).unwrap(), None);
@@ -192,9 +192,9 @@ fn time_does_not_go_back_over_reopening() {
 fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
     let world = World::new();
     let store = world.create();
-    let keeps = [Keep::Latest, Keep::Forever, Keep::Versions(3), Keep::Window(1_000_000)];
+    let keeps = [Keep::Latest, Keep::Forever, Keep::Versions(3), Keep::Window(Duration::from_secs(1000))];
     let table = |keep: Keep| -> Table<u64, u64> {
-        let rules = Rules::sorted::<u64, u64>().keep(keep).expire(Expire::After(10_000));
+        let rules = Rules::sorted::<u64, u64>().keep(keep).expire(Expire::After(Duration::from_secs(10)));
         store.table(&format!("t{}", keep.to_string().replace(':', "")), rules).unwrap()
     };
     for keep in keeps {
@@ -229,7 +229,7 @@ fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
 fn a_moment_before_the_window_is_refused_where_values_expired_though_nothing_was_written_since() {
     let world = World::new();
     let store = world.create();
-    let table = counts(&store, Keep::Window(20_000), Expire::After(5_000));
+    let table = counts(&store, Keep::Window(Duration::from_secs(20)), Expire::After(Duration::from_secs(5)));
     table.put(&1, &7).unwrap();
     let alive = AsOf::UnixMillis(START_MS + 2_000);
     world.pass(60_000);
@@ -309,7 +309,7 @@ fn explain_tells_what_the_table_keeps_and_when() {
     let store = world.create();
     for (name, keep, kept) in [
         ("forever", Keep::Forever, 3),
-        ("window", Keep::Window(60_000), 3),
+        ("window", Keep::Window(Duration::from_secs(60)), 3),
         ("two", Keep::Versions(2), 1),
         ("latest", Keep::Latest, 0),
     ] {

@@ -12,9 +12,10 @@ use crate::world::{World, counts};
 fn a_transaction_reads_what_it_wrote_where_values_expire() {
     let world = World::new();
     let store = world.create();
-    let table = counts(&store, Keep::Latest, Expire::After(10_000));
-    let texts: Table<u64, Vec<u8>> =
-        store.table("texts", Rules::sorted().fold("append").expire(Expire::After(10_000))).unwrap();
+    let table = counts(&store, Keep::Latest, Expire::After(Duration::from_secs(10)));
+    let texts: Table<u64, Vec<u8>> = store
+        .table("texts", Rules::sorted().fold("append").expire(Expire::After(Duration::from_secs(10))))
+        .unwrap();
     let text = |text: &str| text.as_bytes().to_vec();
     texts.fold(&1, &text("a text that is longer than a stamp")).unwrap();
     table.fold(&1, &40).unwrap();
@@ -73,7 +74,7 @@ fn what_a_transaction_scanned_and_has_expired_since_holds_no_more() {
 fn strict_cursors_lose_no_row_that_has_expired_since() {
     let world = World::new();
     let store = world.create();
-    let table = counts(&store, Keep::Latest, Expire::After(10_000));
+    let table = counts(&store, Keep::Latest, Expire::After(Duration::from_secs(10)));
     for key in 0..10 {
         table.put(&key, &key).unwrap();
     }
@@ -115,7 +116,7 @@ fn strict_cursors_lose_no_row_that_has_expired_since() {
 fn a_transaction_conflicts_where_what_it_has_read_has_expired_by_its_commit() {
     let world = World::new();
     let store = world.create();
-    let table = counts(&store, Keep::Latest, Expire::After(HOUR_MS));
+    let table = counts(&store, Keep::Latest, Expire::After(Duration::from_millis(HOUR_MS)));
     table.put(&1, &5).expect("it works");
     let mut transaction = store.transaction();
     assert_eq!(transaction.fold_and_get(&table, &1, &1).expect("it works"), Some(6));
@@ -134,7 +135,7 @@ fn a_transaction_conflicts_where_what_it_has_read_has_expired_by_its_commit() {
 fn a_strict_cursor_of_a_hashed_table_tells_that_values_have_expired_since() {
     let world = World::new();
     let store = world.create();
-    let rules = Rules::hashed::<u64, u64>().expire(Expire::After(HOUR_MS));
+    let rules = Rules::hashed::<u64, u64>().expire(Expire::After(Duration::from_millis(HOUR_MS)));
     let table = store.table("hashed", rules).expect("it works");
     for key in 0..10 {
         table.put(&key, &key).expect("it works");

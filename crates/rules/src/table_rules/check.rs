@@ -79,6 +79,12 @@ impl TableRules {
         Ok(())
     }
 
+    /// What is stored is read back: so what cannot be written is no rule.
+    fn check_times(&self) -> Result<(), Error> {
+        self.keep.check().map_err(|why| Error::invalid(format!("in keep: {why}")))?;
+        self.expire.check().map_err(|why| Error::invalid(format!("in expire: {why}")))
+    }
+
     fn check_indexes(&self) -> Result<(), Error> {
         let names: BTreeSet<&str> = self.indexes.iter().map(|index| index.name.as_str()).collect();
         if names.len() < self.indexes.len() {
@@ -114,6 +120,7 @@ impl TableRules {
         let bound = self.bind(custom).map_err(|error| Error::invalid(error.message()))?;
         self.check_separation(&bound)?;
         self.check_kind()?;
+        self.check_times()?;
         self.check_summaries()?;
         self.check_indexes()?;
         match bound.missing {

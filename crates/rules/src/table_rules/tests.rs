@@ -1,5 +1,6 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
+use std::time::Duration;
 
 use folddb_base::ErrorKind;
 use proptest::prelude::*;
@@ -9,6 +10,7 @@ use crate::codec::{KeyCodec, ValueCodec};
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 use crate::order::CustomOrder;
+use crate::time::{Expire, Keep};
 
 struct Last(u32);
 
@@ -88,6 +90,42 @@ fn ready_made_rules_are_whole() {
         assert_eq!(TableRules::from_text(&rules.to_text()).unwrap(), rules);
     }
     assert_eq!(TableRules::ready_made("other"), None);
+}
+
+/// A table of such rules could be created, and its store could not be opened again.
+#[test]
+fn times_that_would_not_be_read_back_are_refused() {
+    let years = |years: u64| Duration::from_secs(years * 365 * 86_400);
+    let keeps = [
+        (Keep::Window(Duration::from_millis(50)), Some("in keep: there is no rule `window:50ms`; there are")),
+        (Keep::Window(Duration::ZERO), Some("in keep: `0w` is no time at all")),
+        (Keep::Window(Duration::from_micros(1_500_500)), Some("in keep: `1.5005s` is no time")),
+        (Keep::Window(years(1001)), Some("too long a time: write 365000d")),
+        (Keep::Window(Duration::from_secs(u64::MAX)), Some("too long a time")),
+        (Keep::Versions(0), Some("in keep: there is no rule `versions:0`")),
+        (Keep::Window(Duration::from_secs(1)), None),
+        (Keep::Window(years(1000)), None),
+        (Keep::Versions(1), None),
+    ];
+    let expires = [
+        (Expire::After(Duration::ZERO), Some("in expire: `0w` is no time at all")),
+        (Expire::After(Duration::from_nanos(1)), Some("in expire: `1ns` is no time")),
+        (Expire::After(years(1001)), Some("too long a time")),
+        (Expire::After(Duration::from_millis(1)), None),
+    ];
+    let rules = || TableRules::new(KeyCodec::Bytes);
+    let all = keeps.map(|(keep, why)| (rules().keep(keep), why)).into_iter();
+    for (rules, why) in all.chain(expires.map(|(expire, why)| (rules().expire(expire), why))) {
+        let is_read_back = TableRules::from_text(&rules.to_text()).is_ok_and(|read| read == rules);
+        match (rules.validate(&Custom::default()), why) {
+            (Ok(()), None) => assert!(is_read_back, "{rules:?}"),
+            (Err(error), Some(why)) => {
+                assert_eq!(error.kind(), ErrorKind::InvalidInput);
+                assert!(error.message().contains(why) && !is_read_back, "{error}");
+            }
+            (found, why) => panic!("{rules:?}: {found:?}, not {why:?}"),
+        }
+    }
 }
 
 #[test]

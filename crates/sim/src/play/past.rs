@@ -43,7 +43,9 @@ impl Player {
         let count = match shape.keep {
             Keep::Versions(count) => count as usize,
             Keep::Forever => usize::MAX,
-            Keep::Window(window_ms) => return self.compare_window(model, table, shape, window_ms),
+            Keep::Window(window) => {
+                return self.compare_window(model, table, shape, window.as_millis() as u64);
+            }
             Keep::Latest => return Ok(()),
         };
         for number in 0..KEYS {
@@ -248,7 +250,9 @@ fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], boundary: 
 fn is_kept(model: &Model, table: &str, snapshot: &Snapshot) -> bool {
     match model.shape(table).map(|shape| shape.keep) {
         Some(Keep::Forever) => true,
-        Some(Keep::Window(window_ms)) => snapshot.unix_millis() > Boundary::of(model, window_ms).kept_ms,
+        Some(Keep::Window(window)) => {
+            snapshot.unix_millis() > Boundary::of(model, window.as_millis() as u64).kept_ms
+        }
         _ => false,
     }
 }

@@ -1,5 +1,7 @@
 //! What the actions of random programs are made of, each drawn by chance.
 
+use std::time::Duration;
+
 use folddb::{Expire, Keep};
 
 use super::{Edge, SEPARATE_FROM, ScanShape, TABLES, TableOp, What};
@@ -46,14 +48,14 @@ pub(super) fn shape(chance: &mut Seeded) -> Shape {
             Keep::Latest,
             Keep::Versions(2),
             Keep::Versions(4),
-            Keep::Window(WINDOW_MS),
+            Keep::Window(Duration::from_millis(WINDOW_MS)),
             Keep::Forever,
         ]),
         expire: *chance.pick(&[
             Expire::Never,
             Expire::Never,
             Expire::ByWrite,
-            Expire::After(HOUR_MS + HOUR_MS / 2),
+            Expire::After(Duration::from_millis(HOUR_MS + HOUR_MS / 2)),
         ]),
         archives_log: false,
     };
