@@ -203,7 +203,7 @@ impl FoldRules {
     }
 
     /// Operands of at most `bytes_max` bytes each that come to this value when they are written one after the other, the first as a
-    /// `Set`: see [`Fold::pieces`]. They have been folded to see that.
+    /// `Set`: see [`Fold::pieces`](crate::fold::Fold::pieces). They have been folded to see that.
     pub fn pieces(&self, key: &[u8], value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         let fold = self.fold.as_ref()?;
         let pieces = catch_unwind(AssertUnwindSafe(|| fold.pieces(value, bytes_max))).ok()??;

@@ -49,7 +49,7 @@ impl TableRules {
         TableRules::new(KeyCodec::Bytes).block_bytes(32 << 10).separate(Some(SEPARATE_BYTES))
     }
 
-    /// Bytes to bytes in a hashed table, for large sets of blobs by id: see [`TableKind::Hashed`].
+    /// Bytes to bytes in a hashed table, for large sets of blobs by id: see [`TableKind::Hashed`](super::TableKind::Hashed).
     pub fn blobs() -> TableRules {
         TableRules::hashed(KeyCodec::Bytes)
     }
