@@ -1,6 +1,9 @@
 //! Numbers, sizes and times as people write them, and the names that they may have meant.
 
+use std::time::SystemTime;
+
 use folddb::AsOf;
+use folddb::time::{moment, unix_ms};
 
 use crate::failure::Failure;
 
@@ -57,9 +60,7 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
         return Ok(AsOf::Seq(seq));
     }
     if let Some(ago_ms) = folddb::time::parse_time(text) {
-        let since_1970 =
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        return Ok(AsOf::UnixMillis((since_1970.as_millis() as u64).saturating_sub(ago_ms)));
+        return Ok(AsOf::Time(moment(unix_ms(SystemTime::now()).saturating_sub(ago_ms))));
     }
     let (date, time) = text.trim_end_matches('Z').split_once(['T', ' ']).unwrap_or((text, "0:0:0"));
     let numbers = |text: &str, between: char| {
@@ -87,7 +88,7 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
         return Err(wrong());
     }
     let unix_s = days * 86_400 + hour * 3600 + minute * 60 + second;
-    Ok(AsOf::UnixMillis(unix_s * 1000 + ms))
+    Ok(AsOf::Time(moment(unix_s * 1000 + ms)))
 }
 
 /// The milliseconds of a fraction of a second, of which up to nine digits are given.
@@ -101,9 +102,9 @@ fn milliseconds(digits: &str) -> Option<u64> {
 /// Refuses a moment that is still to come, of a store whose time it is. Seconds are read as their end, so this one is not.
 pub(crate) fn check_over(at: Option<AsOf>, now_ms: u64) -> Result<(), Failure> {
     match at {
-        Some(AsOf::UnixMillis(ms)) if ms.saturating_sub(999) > now_ms => Err(Failure::Usage(format!(
+        Some(AsOf::Time(at)) if unix_ms(at).saturating_sub(999) > now_ms => Err(Failure::Usage(format!(
             "{} is still to come: by the store it is {}",
-            rfc3339(ms),
+            rfc3339(unix_ms(at)),
             rfc3339(now_ms)
         ))),
         _ => Ok(()),

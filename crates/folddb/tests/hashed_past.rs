@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use folddb::time::moment;
 use folddb::{
     AsOf, BackgroundWork, Durability, ErrorKind, Expire, Keep, Lifetime, Options, Rules, Store, Table,
 };
@@ -155,11 +156,11 @@ fn what_a_key_was_is_asked_for_by_time_and_a_snapshot_sees_its_own() {
     let times: Vec<_> = table.history(&1, 9).unwrap().iter().map(|version| version.time_ms).collect();
     let at = |round: u64| Some(START_MS + round * 10_000);
     assert_eq!(times, [at(6), at(5), at(4), at(3)]);
-    let asked = |ms: u64| table.get_at(&1, AsOf::UnixMillis(START_MS + ms));
+    let asked = |ms: u64| table.get_at(&1, AsOf::Time(moment(START_MS + ms)));
     assert_eq!(asked(35_000).unwrap().as_deref(), Some("v3"));
     assert_eq!(asked(59_999).unwrap().as_deref(), Some("v5"));
     assert!(asked(25_000).unwrap_err().message().contains("the oldest state that is kept"));
-    assert_eq!(table.get_at(&2, AsOf::UnixMillis(START_MS)).unwrap(), None, "it never was");
+    assert_eq!(table.get_at(&2, AsOf::Time(moment(START_MS))).unwrap(), None, "it never was");
     let rules = |keep| Rules::hashed::<u64, String>().keep(keep).as_table_rules().clone();
     for keep in [Keep::Versions(17), Keep::Window(Duration::from_secs(60)), Keep::Forever] {
         let error = store.create_bytes_table("other", rules(keep)).map(drop).unwrap_err();
@@ -206,7 +207,7 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
         batch.commit(Durability::Process).unwrap();
         table.put_expiring(&100, &"short".to_owned(), Lifetime::For(Duration::from_secs(10))).unwrap();
         table.put_expiring(&101, &"long".to_owned(), Lifetime::Forever).unwrap();
-        table.put_expiring(&102, &"never was".to_owned(), Lifetime::Until(START_MS)).unwrap();
+        table.put_expiring(&102, &"never was".to_owned(), Lifetime::Until(moment(START_MS))).unwrap();
     }
     let count = |store: &Store| {
         let table = texts(store, Keep::Latest, expire);
@@ -351,7 +352,7 @@ fn of_versions_no_seq_is_told_and_none_is_asked_for() {
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     assert!(refused.message().contains("by their times"), "{refused}");
     assert_eq!(table.get_at("key", AsOf::Seq(seqs[2])).unwrap().as_deref(), Some("three"));
-    let then = AsOf::UnixMillis(START_MS + 1300);
+    let then = AsOf::Time(moment(START_MS + 1300));
     assert_eq!(table.get_at("key", then).unwrap().as_deref(), Some("two"));
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::{Compression, TableKind, TableRules};
+use folddb::time::moment;
 use folddb::{
     BackgroundWork, BytesScan, BytesTable, ErrorKind, Expire, Keep, Lifetime, LoadOptions, Options, Rules,
     Store, SyncOptions, Table, Transaction, WriteOp,
@@ -196,7 +197,7 @@ fn two_stores_with_the_same_content_have_the_same_digest_however_it_came_there()
 
 /// A deadline so many hours from a time that no test comes to.
 fn until(hours: u64) -> Lifetime {
-    Lifetime::Until(4_000_000_000_000 + hours * 3_600_000)
+    Lifetime::Until(moment(4_000_000_000_000 + hours * 3_600_000))
 }
 
 #[test]

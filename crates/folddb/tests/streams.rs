@@ -12,6 +12,7 @@ use std::time::Duration;
 use common::small;
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::maintenance::RepairOptions;
+use folddb::time::moment;
 use folddb::{ErrorKind, Expire, HeadRule, Keep, Lifetime, Options, Rules, Store, Table, WriteOp};
 use folddb_host::Host;
 use moved::Moved;
@@ -358,7 +359,7 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
         stream(&table, 1, len, Lifetime::Default);
         stream(&table, 2, len, Lifetime::For(Duration::from_secs(60)));
         stream(&table, 3, PIECE as u64, Lifetime::Forever);
-        stream(&table, 4, len, Lifetime::Until(1_800_000_000_000 + 30 * MINUTE_MS));
+        stream(&table, 4, len, Lifetime::Until(moment(1_800_000_000_000 + 30 * MINUTE_MS)));
         table.put(&5, &whole(5, 3000)).unwrap();
     }
     for round in 0..5 {

@@ -21,6 +21,7 @@ use std::time::Duration;
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::table_rules::{TableKind, TableRules};
+use folddb::time::moment;
 use folddb::{
     AsOf, BackgroundWork, BytesTable, Durability, Error, ErrorKind, Expire, FeedOptions, IndexRule, Keep,
     Lifetime, LoadOptions, Locate, Options, Result, Resume, Store, ValuePlacement, WriteOp,
@@ -205,7 +206,7 @@ fn operations() -> Vec<Operation> {
         }),
         light("`history` of a key", |tried| tried.table.history(&KEYS[0], 9).map(drop)),
         light("`get` at a time that is over", |tried| {
-            let value = tried.table.get_at(&KEYS[1], AsOf::UnixMillis(tried.then.0))?;
+            let value = tried.table.get_at(&KEYS[1], AsOf::Time(moment(tried.then.0)))?;
             assert_eq!(value.as_deref(), Some(&b"first"[..]));
             Ok(())
         }),

@@ -11,6 +11,7 @@ use folddb::folds::ByteSet;
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::maintenance::RepairOptions;
 use folddb::table_rules::TableRules;
+use folddb::time::moment;
 use folddb::{
     BackgroundWork, BackupOptions, BytesTable, ErrorKind, Expire, FeedChange, FeedEvent, FeedOptions, Keep,
     Lifetime, LoadOptions, Options, RestoreOptions, Store, SyncOptions, WriteOp,
@@ -139,7 +140,7 @@ fn expected(shape: &Shape, key: u64, (len, way): (usize, Way)) -> Vec<u8> {
 }
 
 fn make(shape: &Shape, table: &BytesTable, key: u64, (len, way): (usize, Way)) {
-    let lifetime = shape.lasts.then_some(Lifetime::Until(UNTIL_MS));
+    let lifetime = shape.lasts.then_some(Lifetime::Until(moment(UNTIL_MS)));
     let write = |op, value: &[u8]| {
         let written = match lifetime {
             None => table.write(op, &key.to_be_bytes(), value),
@@ -307,7 +308,7 @@ fn fed(source: &Store, feed: &mut folddb::Feed, dir: &Path) {
                     }
                     other => panic!("{other:?}"),
                 };
-                let lifetime = row.deadline_ms.map(Lifetime::Until);
+                let lifetime = row.deadline_ms.map(|ms| Lifetime::Until(moment(ms)));
                 table.write_whole(WriteOp::Put, &row.key, &value, lifetime).unwrap();
             }
             FeedEvent::Batch(batch) => {

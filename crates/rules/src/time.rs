@@ -16,7 +16,7 @@
 //! Whether a table has stamps is settled when it is created, since its bytes tell.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Shortest window, in milliseconds: the map from seqs to times is not finer.
 pub const WINDOW_MS_MIN: u64 = 1000;
@@ -184,6 +184,19 @@ pub fn why_no_time(text: &str) -> String {
         }
         false => format!("`{text}` is no time; write 90s, 15m, 36h or 30d"),
     }
+}
+
+/// A moment as it is stored, in milliseconds since 1970; what was before that is 0.
+pub fn unix_ms(moment: SystemTime) -> u64 {
+    moment.duration_since(SystemTime::UNIX_EPOCH).map_or(0, whole_ms)
+}
+
+/// The moment that is so many milliseconds after the beginning of 1970; where the system knows none so late, one that
+/// is a thousand years after it.
+pub fn moment(unix_ms: u64) -> SystemTime {
+    let since_1970 = Duration::from_millis(unix_ms);
+    let at = |since: Duration| SystemTime::UNIX_EPOCH.checked_add(since);
+    at(since_1970).or_else(|| at(Duration::from_millis(TIME_MS_MAX))).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// A moment for people, in UTC: `2026-11-22 08:30:00`. `unix_ms` is in milliseconds since 1970.

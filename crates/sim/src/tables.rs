@@ -12,6 +12,7 @@ use folddb::codec::KeyCodec;
 use folddb::codec::tuple::Element;
 use folddb::order::CustomOrder;
 use folddb::table_rules::{Compression, TableKind, TableRules};
+use folddb::time::moment;
 use folddb::{Expire, Fold, FoldFailure, IndexRule, Keep, Lifetime, Options, Outcome, Terms, ValuePlacement};
 
 /// How the values of a table fold.
@@ -169,7 +170,9 @@ impl Shape {
             (Expire::After(time), 0 | 1) => (Lifetime::Default, write_ms + time.as_millis() as u64),
             (Expire::ByWrite, 0) => (Lifetime::Default, NEVER),
             (_, 1) => (Lifetime::For(Duration::from_millis(hours(0))), write_ms + hours(0)),
-            (_, 2) => (Lifetime::Until(until(u64::from(number) / 4 % 3)), until(u64::from(number) / 4 % 3)),
+            (_, 2) => {
+                (Lifetime::Until(moment(until(u64::from(number) / 4 % 3))), until(u64::from(number) / 4 % 3))
+            }
             _ => (Lifetime::Forever, NEVER),
         }
     }

@@ -10,6 +10,7 @@ use folddb::codec::{KeyCodec, Value, ValueCodec};
 use folddb::folds::{ByteSet, Edit, Patch, Stats};
 use folddb::order::CustomOrder;
 use folddb::table_rules::{Compression, READY_MADE, TableRules};
+use folddb::time::moment;
 use folddb::{
     AsOf, BackgroundWork, Durability, ErrorKind, Expire, Fold, FoldFailure, Keep, Lifetime, Options, Outcome,
     Rules, Store, Table, WriteOp,
@@ -618,7 +619,7 @@ fn leveled_auto_expiry() {
     let rules = || Rules::sorted::<String, String>().expire(Expire::After(Duration::from_secs(3600)));
     let table = store.table("sessions", rules()).unwrap();
     table.put("lasts an hour", "1").unwrap();
-    table.put_expiring("is over", "2", Lifetime::Until(1)).unwrap();
+    table.put_expiring("is over", "2", Lifetime::Until(moment(1))).unwrap();
     table.put_expiring("lasts", "3", Lifetime::Forever).unwrap();
     assert_eq!(table.get("is over").unwrap(), None, "hidden at once, wherever it lies");
     let keys: Vec<_> = table.scan().into_iter().map(|row| row.unwrap().0).collect();

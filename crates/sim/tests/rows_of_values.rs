@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use folddb::time::moment;
 use folddb::{
     BackgroundWork, Durability, Expire, HeadRule, Keep, Lifetime, Locate, Options, Rules, Store, Table,
     ValuePlacement,
@@ -135,7 +136,7 @@ fn leveled_each_table_has_its_rules_for_metadata_and_retention() {
             batch.put(table, &1, &blob(1, round));
         }
         batch.commit(Durability::Process).unwrap();
-        expiring.put_expiring(&round, &blob(1, round), Lifetime::Until(round * LONG_MS)).unwrap();
+        expiring.put_expiring(&round, &blob(1, round), Lifetime::Until(moment(round * LONG_MS))).unwrap();
         settle(&store);
     }
     compact(&store, "expiring");

@@ -138,7 +138,7 @@ fn compare(
     let means_same = tell_meanings((ours, theirs), session)?;
     let lasts_same = tell_lifetimes((ours, theirs), session)?;
     // A time is one for both stores; a seq is the first one's, and says nothing in the other.
-    let theirs_at = args.range.at.filter(|at| matches!(at, AsOf::UnixMillis(_)));
+    let theirs_at = args.range.at.filter(|at| matches!(at, AsOf::Time(_)));
     let first = ranges::narrow(ours, &args.range)?;
     let second = ranges::narrow_at(theirs, &args.range, theirs_at)?;
     let (mut told, mut failure) = (0, None);

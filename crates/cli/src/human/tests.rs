@@ -57,7 +57,7 @@ fn moments_may_have_fractions_of_seconds() {
         ("2025-11-21T06:25:28.123456789Z", 1_763_706_328_123),
         ("1970-01-01", 999),
     ] {
-        assert_eq!(parse_moment(text), Ok(AsOf::UnixMillis(ms)), "{text}");
+        assert_eq!(parse_moment(text), Ok(AsOf::Time(moment(ms))), "{text}");
     }
     for text in
         ["2025-11-21T06:25:28.Z", "2025-11-21T06:25:28.1e2", "2025-11-21T06:25:28.1234567890", "2025-11-21.5"]
@@ -66,13 +66,13 @@ fn moments_may_have_fractions_of_seconds() {
     }
     assert_eq!(rfc3339(1_763_706_328_007), "2025-11-21T06:25:28.007Z");
     assert_eq!(rfc3339_seconds(1_763_706_328_007), "2025-11-21T06:25:28Z");
-    assert_eq!(parse_moment(&rfc3339(1_763_706_328_007)), Ok(AsOf::UnixMillis(1_763_706_328_007)));
+    assert_eq!(parse_moment(&rfc3339(1_763_706_328_007)), Ok(AsOf::Time(moment(1_763_706_328_007))));
 }
 
 #[test]
 fn what_is_still_to_come_is_refused_and_this_second_is_not() {
     let now_ms = 1_763_706_328_007;
-    let is_over = |ms| check_over(Some(AsOf::UnixMillis(ms)), now_ms).is_ok();
+    let is_over = |ms| check_over(Some(AsOf::Time(moment(ms))), now_ms).is_ok();
     assert!(is_over(0) && is_over(now_ms) && is_over(1_763_706_328_999));
     assert!(!is_over(1_763_706_329_999) && !is_over(u64::MAX));
     assert!(check_over(None, now_ms).is_ok() && check_over(Some(AsOf::Seq(u64::MAX)), now_ms).is_ok());
@@ -84,7 +84,7 @@ fn every_day_up_to_the_last_year_of_four_digits_is_a_moment() {
     for (date, days) in
         [("1970-01-01", 0), ("2000-02-29", 11_016), ("9999-01-01", 2_932_532), ("9999-12-31", 2_932_896)]
     {
-        assert_eq!(parse_moment(date), Ok(AsOf::UnixMillis(days * day_ms + 999)), "{date}");
+        assert_eq!(parse_moment(date), Ok(AsOf::Time(moment(days * day_ms + 999))), "{date}");
     }
     for date in ["2001-02-29", "2026-04-31", "2026-13-01", "2026-00-10", "2026-01-00"] {
         assert!(parse_moment(date).is_err(), "{date}");

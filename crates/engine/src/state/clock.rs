@@ -11,6 +11,7 @@
 //! Called by `commit`, `read`, `background`, `snapshot` and `recover`.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use folddb_base::{Error, Result, Seq};
 use folddb_host::sync::atomic::Ordering;
@@ -18,7 +19,7 @@ use folddb_layout::manifest_edit::Change;
 use folddb_manifest::State;
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
-use folddb_rules::time::utc;
+use folddb_rules::time::{unix_ms, utc};
 
 use crate::state::catalog::TableCore;
 use crate::state::committer::Committer;
@@ -47,10 +48,10 @@ pub(crate) fn how_to_keep(table: &TableCore, of_key: bool) -> &'static str {
 pub enum AsOf {
     /// After the record of this seq.
     Seq(Seq),
-    /// At this time, in milliseconds since 1970; known to about a second. One that is still to come is the present, so that
+    /// At this time; known to about a second. One that is still to come is the present, so that
     /// readers whose clocks go a little ahead of the store's are served: who must tell the two apart compares with
     /// `Store::unix_millis`.
-    UnixMillis(u64),
+    Time(SystemTime),
 }
 
 /// The present time, in milliseconds since 1970.
@@ -204,7 +205,10 @@ pub(crate) fn moment_of(engine: &Engine, as_of: AsOf, present: At) -> At {
             let next = map.time_by(seq.saturating_add(1)).unwrap_or(now_ms);
             (seq, if seq >= published { now_ms } else { next })
         }
-        AsOf::UnixMillis(time_ms) => (map.seq_at(time_ms).unwrap_or(0), time_ms),
+        AsOf::Time(moment) => {
+            let time_ms = unix_ms(moment);
+            (map.seq_at(time_ms).unwrap_or(0), time_ms)
+        }
     };
     At::new(seq.min(published), time_ms.min(now_ms))
 }

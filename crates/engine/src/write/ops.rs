@@ -2,10 +2,11 @@
 //! indexes; and how long a value lasts.
 
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use folddb_base::OpKind;
 use folddb_base::stamp::NEVER;
+use folddb_rules::time::unix_ms;
 use folddb_rules::value_placement::ValuePlacement;
 use folddb_rules::{Expire, Terms};
 
@@ -66,8 +67,8 @@ pub enum Lifetime {
     Default,
     /// So long after it is written; to the millisecond.
     For(Duration),
-    /// Until this time, in milliseconds since 1970.
-    Until(u64),
+    /// Until this time; to the millisecond.
+    Until(SystemTime),
     /// For ever.
     Forever,
 }
@@ -81,7 +82,7 @@ impl Lifetime {
             }
             Lifetime::Forever => return NEVER,
             Lifetime::For(time) => write_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(NEVER)),
-            Lifetime::Until(deadline_ms) => deadline_ms,
+            Lifetime::Until(deadline) => unix_ms(deadline),
         };
         deadline_ms.min(NEVER - 1)
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
+use folddb_rules::time::moment;
 
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
@@ -380,7 +381,7 @@ impl Sync {
 
     fn lifetime(&self, deadline_ms: Option<u64>) -> Option<Lifetime> {
         let expires = self.ours.core().expires;
-        expires.then(|| deadline_ms.map_or(Lifetime::Forever, Lifetime::Until))
+        expires.then(|| deadline_ms.map_or(Lifetime::Forever, |ms| Lifetime::Until(moment(ms))))
     }
 
     /// Sets a value that is longer than one in a batch may be: piece by piece where the table takes that, else as a whole. Returns its

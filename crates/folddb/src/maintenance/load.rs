@@ -13,6 +13,7 @@ use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_rules::IndexRule;
 use folddb_rules::table_rules::{Custom, TableRules};
+use folddb_rules::time::moment;
 
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
@@ -374,7 +375,7 @@ impl Load<'_> {
                 "it says until when a value lasts, and those of table `{}` last for ever",
                 table.name()
             ))),
-            Some(until_ms) => Ok(Some(Lifetime::Until(until_ms))),
+            Some(until_ms) => Ok(Some(Lifetime::Until(moment(until_ms)))),
             None => Ok((self.tells_deadlines && table.core().expires).then_some(Lifetime::Forever)),
         }
     }

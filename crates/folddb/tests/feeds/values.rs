@@ -1,5 +1,6 @@
 //! Deadlines, and values that are too long to be told.
 
+use folddb::time::moment;
 use folddb::{Expire, FeedChange, FeedEvent, FeedOptions, Keep, Lifetime, Rules, Store, Table, WriteOp};
 
 use crate::replica::{blobs, options, texts};
@@ -14,7 +15,7 @@ fn deadlines_come_with_rows_and_ops() {
     let put = |key: u64, bytes: usize| {
         let table = table.as_bytes();
         table
-            .write_expiring(WriteOp::Put, &key.to_be_bytes(), &vec![7; bytes], Lifetime::Until(far))
+            .write_expiring(WriteOp::Put, &key.to_be_bytes(), &vec![7; bytes], Lifetime::Until(moment(far)))
             .unwrap();
     };
     put(1, 10);
@@ -23,7 +24,7 @@ fn deadlines_come_with_rows_and_ops() {
     let put_hashed = |key: u64, bytes: usize| {
         let table = hashed.as_bytes();
         table
-            .write_expiring(WriteOp::Put, &key.to_be_bytes(), &vec![8; bytes], Lifetime::Until(far))
+            .write_expiring(WriteOp::Put, &key.to_be_bytes(), &vec![8; bytes], Lifetime::Until(moment(far)))
             .unwrap();
     };
     put_hashed(1, 30);
@@ -137,7 +138,7 @@ fn writes_of_long_values_are_told_with_their_deadlines() {
         let lasts = table.name() != "versions";
         for (key, len) in (0_u64..).zip(lens) {
             let writer = match lasts {
-                true => table.writer_expiring(&key, Lifetime::Until(UNTIL_MS)),
+                true => table.writer_expiring(&key, Lifetime::Until(moment(UNTIL_MS))),
                 false => table.writer(&key),
             };
             let mut writer = writer.unwrap();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use folddb::codec::KeyCodec;
 use folddb::table_rules::TableRules;
+use folddb::time::moment;
 use folddb::{
     AsOf, ErrorKind, Expire, Fold, FoldFailure, Keep, Lifetime, LoadOptions, Outcome, Rules, Store, Table,
     WriteOp,
@@ -140,7 +141,7 @@ fn a_dump_at_a_moment_is_what_it_was_then() {
         let store = shake(&world, store);
         for (seq, time_ms, text) in told {
             let mut then = Vec::new();
-            let report = store.dump_at(&[], AsOf::UnixMillis(time_ms), &mut then).unwrap();
+            let report = store.dump_at(&[], AsOf::Time(moment(time_ms)), &mut then).unwrap();
             assert_eq!((report.seq, String::from_utf8(then).unwrap()), (seq, text), "{how}");
         }
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use folddb::time::moment;
 use folddb::{AsOf, Durability, ErrorKind, Expire, Keep, Lifetime, Resume, Rules, Store, WriteOp};
 
 use crate::common::compact;
@@ -19,7 +20,7 @@ fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
     table.put("default", &vec![1; 5]).unwrap();
     table.put("separated", &vec![2; 500]).unwrap();
     table.put_expiring("short", &vec![3; 5], Lifetime::For(Duration::from_secs(2))).unwrap();
-    table.put_expiring("dated", &vec![4; 500], Lifetime::Until(START_MS + 5_000)).unwrap();
+    table.put_expiring("dated", &vec![4; 500], Lifetime::Until(moment(START_MS + 5_000))).unwrap();
     table.put_expiring("kept", &vec![5; 5], Lifetime::Forever).unwrap();
     let head = table.head("dated").unwrap().unwrap();
     assert_eq!(
@@ -185,7 +186,7 @@ fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
         table.put(&key, &key).unwrap();
     }
     world.pass(10_000);
-    let alive = AsOf::UnixMillis(START_MS + 2_000);
+    let alive = AsOf::Time(moment(START_MS + 2_000));
     let past = store.snapshot_at(alive).unwrap();
     let mut rows = past.scan(&table).into_iter();
     assert_eq!(rows.by_ref().take(2).count(), 2);
@@ -259,7 +260,7 @@ fn what_has_expired_is_kept_as_long_as_its_window_shows_it_alive() {
         .expire(Expire::After(Duration::from_secs(5)));
     let table = store.table("t", rules).unwrap();
     (0..100).for_each(|key| assert!(table.put(&key, &key).is_ok()));
-    let alive = AsOf::UnixMillis(START_MS + 2_000);
+    let alive = AsOf::Time(moment(START_MS + 2_000));
     world.pass(10_000);
     for _ in 0..2 {
         assert_eq!((table.get(&7).unwrap(), table.get_at(&7, alive).unwrap()), (None, Some(7)));
@@ -288,7 +289,7 @@ fn a_version_of_a_key_is_no_value_once_it_has_expired() {
         store = shake(&world, store);
         let table = store.table("t", rules()).unwrap();
         for (after_ms, value) in [(0, Some(7)), (9_999, Some(7)), (10_000, None), (15_000, None)] {
-            let at = AsOf::UnixMillis(START_MS + after_ms);
+            let at = AsOf::Time(moment(START_MS + after_ms));
             assert_eq!(table.get_at(&1, at).unwrap(), value, "{how}: after {after_ms} ms");
         }
         assert_eq!(table.get_at(&1, AsOf::Seq(deleted - 1)).unwrap(), Some(8));
@@ -307,7 +308,7 @@ fn nobody_sees_what_is_to_expire_as_if_it_had() {
     let table = counts(&store, Keep::Forever, Expire::After(Duration::from_secs(10)));
     table.put(&1, &7).unwrap();
     world.pass(3_000);
-    let to_come = AsOf::UnixMillis(START_MS + 3_600_000);
+    let to_come = AsOf::Time(moment(START_MS + 3_600_000));
     let at = store.snapshot_at(to_come).unwrap();
     assert_eq!(at.unix_millis(), START_MS + 3_000);
     assert_eq!((at.get(&table, &1).unwrap(), at.scan(&table).count().unwrap()), (Some(7), 1));

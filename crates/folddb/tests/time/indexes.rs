@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use folddb::time::moment;
 use folddb::{AsOf, Expire, Keep, Rules, Snapshot, Store, Table};
 
 use crate::common::compact;
@@ -109,7 +110,7 @@ fn an_index_that_was_built_when_all_had_expired_does_not_tell_what_was_before() 
     add_index(&store);
     assert_eq!(found(&table, None).expect("it works"), 0);
     assert!(is_too_young(found(&table, Some(&snapshot))));
-    let past = store.snapshot_at(AsOf::UnixMillis(alive_ms)).expect("it works");
+    let past = store.snapshot_at(AsOf::Time(moment(alive_ms))).expect("it works");
     assert!(is_too_young(found(&table, Some(&past))));
     table.put(&2, b"bob").expect("it works");
     assert_eq!(found(&table, Some(&store.snapshot())).expect("it works"), 1);

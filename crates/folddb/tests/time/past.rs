@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use folddb::time::moment;
 use folddb::{AsOf, ErrorKind, Expire, Keep, Lifetime, Rules, Store, Table};
 
 use folddb_host::clock::Clock;
@@ -36,13 +37,13 @@ fn counters_travel_in_time_forever() {
             let total = (1..=round as u64 + 1).sum::<u64>();
             let sum = Some(total);
             assert_eq!(table.get_at(&7, AsOf::Seq(*seq)).unwrap(), sum, "{how}: after seq {seq}");
-            assert_eq!(table.get_at(&7, AsOf::UnixMillis(*time_ms)).unwrap(), sum, "{how}: at {time_ms}");
+            assert_eq!(table.get_at(&7, AsOf::Time(moment(*time_ms))).unwrap(), sum, "{how}: at {time_ms}");
             let past = store.snapshot_at(AsOf::Seq(*seq)).unwrap();
             assert_eq!(past.get(&table, &3).unwrap(), sum);
             let rows: Vec<_> = past.scan(&table).into_iter().map(|row| row.unwrap().1).collect();
             assert_eq!(rows, vec![total; 20], "{how}");
         }
-        assert_eq!(table.get_at(&7, AsOf::UnixMillis(START_MS - 1)).unwrap(), None);
+        assert_eq!(table.get_at(&7, AsOf::Time(moment(START_MS - 1))).unwrap(), None);
         let history = table.history(&7, 3).unwrap();
         assert_eq!(values(&history), [Some(465), Some(435), Some(406)]);
         assert_eq!(history[0].time_ms, Some(seqs[29].1));
@@ -200,7 +201,7 @@ fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
     for keep in keeps {
         table(keep).put(&1, &7).unwrap();
     }
-    let alive = AsOf::UnixMillis(world.clock.unix_millis() + 5_000);
+    let alive = AsOf::Time(moment(world.clock.unix_millis() + 5_000));
     world.pass(10_000);
     for _ in 0..2 {
         for keep in keeps {
@@ -231,7 +232,7 @@ fn a_moment_before_the_window_is_refused_where_values_expired_though_nothing_was
     let store = world.create();
     let table = counts(&store, Keep::Window(Duration::from_secs(20)), Expire::After(Duration::from_secs(5)));
     table.put(&1, &7).unwrap();
-    let alive = AsOf::UnixMillis(START_MS + 2_000);
+    let alive = AsOf::Time(moment(START_MS + 2_000));
     world.pass(60_000);
     table.put(&2, &8).unwrap();
     for _ in 0..2 {
@@ -240,7 +241,7 @@ fn a_moment_before_the_window_is_refused_where_values_expired_though_nothing_was
         store.flush().unwrap();
         compact(&store, "counts");
     }
-    assert_eq!(table.get_at(&2, AsOf::UnixMillis(START_MS + 45_000)).unwrap(), None);
+    assert_eq!(table.get_at(&2, AsOf::Time(moment(START_MS + 45_000))).unwrap(), None);
 }
 
 /// With a bound on the age of deletes what was deleted goes from the disk, however few the deletes are.
@@ -369,7 +370,7 @@ fn where_versions_are_kept_what_has_expired_is_found_at_a_time_when_it_lived() {
     store.flush().expect("it works");
     world.pass(2 * HOUR_MS);
     compact(&store, "sessions/by_user");
-    let past = store.snapshot_at(AsOf::UnixMillis(alive_ms)).expect("it works");
+    let past = store.snapshot_at(AsOf::Time(moment(alive_ms))).expect("it works");
     let rows = past.scan(&table).into_iter().count() as u64;
     assert_eq!((rows, found(&table, Some(&past)).expect("it works")), (1, 1));
     assert_eq!(found(&table, None).expect("it works"), 0);

@@ -22,3 +22,13 @@ fn what_is_no_rule_is_refused() {
         assert_eq!(Expire::parse(text), None, "{text:?}");
     }
 }
+
+#[test]
+fn moments_are_those_of_the_system_to_the_millisecond() {
+    for ms in [0, 1, 999, 1_763_706_328_007, TIME_MS_MAX] {
+        assert_eq!(unix_ms(moment(ms)), ms);
+        assert_eq!(unix_ms(moment(ms) + Duration::from_nanos(999_999)), ms);
+    }
+    assert_eq!(unix_ms(SystemTime::UNIX_EPOCH - Duration::from_secs(1)), 0);
+    assert!(unix_ms(moment(u64::MAX)) >= TIME_MS_MAX);
+}

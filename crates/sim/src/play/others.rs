@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use folddb::codec::KeyCodec;
 use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
+use folddb::time::moment;
 use folddb::{
     BytesScan, BytesTable, DiffReport, Digest, Durability, ErrorKind, Lifetime, Options, Seq, Store,
     SyncOptions, WriteOp,
@@ -358,7 +359,7 @@ fn give_another_deadline(shape: &Shape, table: &BytesTable) -> Result<Option<Vec
     let value = table.get(&key).map_err(said("read the first value"))?.unwrap_or_default();
     let lifetime = match head.deadline_ms {
         Some(_) => Lifetime::Forever,
-        None => Lifetime::Until(FAR_OFF_MS),
+        None => Lifetime::Until(moment(FAR_OFF_MS)),
     };
     let written = table.write_expiring(WriteOp::Put, &key, &value, lifetime);
     written.map_err(said("let a value last until another time"))?;

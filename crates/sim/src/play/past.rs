@@ -10,6 +10,7 @@
 //! state at the boundary. Clocks jump by whole hours, so that nobody need know the boundary to the millisecond. What processes
 //! said of the time and wrote nothing with may be forgotten by a crash: what they have folded is gone all the same.
 
+use folddb::time::moment;
 use folddb::{AsOf, BytesTable, ErrorKind, Expire, Keep, Seq, Snapshot};
 
 use crate::compare::{Outcome, compare_rows, compare_table, same};
@@ -121,7 +122,7 @@ impl Player {
         let by_then = |write: &&(Seq, u64)| write.1 <= time_ms;
         let seq = std::iter::once(&loaded).chain(&writes).rfind(by_then).map_or(0, |write| write.0);
         let is_gone = writes.iter().any(|(_, at_ms)| time_ms < *at_ms && *at_ms <= boundary.gone_ms);
-        Moment { as_of: AsOf::UnixMillis(time_ms), seq, time_ms, is_gone }
+        Moment { as_of: AsOf::Time(moment(time_ms)), seq, time_ms, is_gone }
             .compare(model, table, shape, boundary)
     }
 
