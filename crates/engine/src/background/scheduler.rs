@@ -13,6 +13,7 @@ use crate::background::{
 };
 use crate::edit::{feeds, install};
 use crate::state::catalog::TableCore;
+use crate::state::debt::Worker;
 use crate::state::engine::Engine;
 use crate::state::{log_sync, pressure};
 use crate::values::settle;
@@ -37,14 +38,6 @@ pub enum BackgroundJob {
     /// The merge of the lowest tier takes a step.
     Merge,
     /// What moves living values together takes a step.
-    Reclaim,
-}
-
-/// What a worker does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Worker {
-    Flush,
-    Merge,
     Reclaim,
 }
 
@@ -80,7 +73,7 @@ pub(crate) fn contained(background: &Background, work: Worker) -> Result<Option<
         Err(Error::new(ErrorKind::Io, "background work panicked; what it was doing has not taken effect"))
     });
     match &result {
-        Ok(_) => engine.debt.failures_in_a_row[work as usize].store(0, Ordering::Relaxed),
+        Ok(_) => engine.debt.failures_in_a_row.of(work).store(0, Ordering::Relaxed),
         Err(error) => note_background_failure(engine, work, error),
     }
     result
@@ -94,7 +87,7 @@ pub(crate) fn note_background_failure(engine: &Engine, work: Worker, error: &Err
         ErrorKind::Corruption if matches!(work, Worker::Merge | Worker::Reclaim) => {}
         _ => {
             // Each counts for itself: merges that go well must not hide that no memtable gets to disk.
-            let failures = &engine.debt.failures_in_a_row[work as usize];
+            let failures = engine.debt.failures_in_a_row.of(work);
             if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX {
                 engine.health.poison(error);
             }

@@ -9,8 +9,9 @@ use folddb_host::sync::thread;
 
 use crate::background::jobs::Background;
 use crate::background::scheduler;
-use crate::background::scheduler::{JOURNAL_TICK, Worker};
+use crate::background::scheduler::JOURNAL_TICK;
 use crate::options::BackgroundWork;
+use crate::state::debt::Worker;
 use crate::state::engine::Engine;
 use crate::state::health::PoisonOnPanic;
 use crate::state::{log_sync, pressure};

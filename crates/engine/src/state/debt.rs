@@ -4,6 +4,33 @@ use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use folddb_merge::pace::OwedDelay;
 
+/// What a worker does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worker {
+    Flush,
+    Merge,
+    Reclaim,
+}
+
+/// A count for each worker.
+#[derive(Debug, Default)]
+pub struct PerWorker {
+    flush: AtomicUsize,
+    merge: AtomicUsize,
+    reclaim: AtomicUsize,
+}
+
+impl PerWorker {
+    /// That of this one.
+    pub fn of(&self, worker: Worker) -> &AtomicUsize {
+        match worker {
+            Worker::Flush => &self.flush,
+            Worker::Merge => &self.merge,
+            Worker::Reclaim => &self.reclaim,
+        }
+    }
+}
+
 /// Work that is owed: raised by writers, paid by background work, watched by both.
 #[derive(Debug, Default)]
 pub struct Debt {
@@ -31,8 +58,8 @@ pub struct Debt {
     pub flushes_begun: AtomicU64,
     /// How many had begun when the last one began that failed for lack of space.
     pub flush_refused: AtomicU64,
-    /// How often flushing, merging, and moving values have failed since they last succeeded.
-    pub failures_in_a_row: [AtomicUsize; 3],
+    /// How often each worker has failed since it last succeeded.
+    pub failures_in_a_row: PerWorker,
     /// Whether the last step of a flush saved an index, and a memtable has its turn now.
     pub saved_last: AtomicBool,
     /// Held by whoever flushes: no memtable is flushed twice.
@@ -73,3 +100,7 @@ impl Rate {
         self.0.load(Ordering::Relaxed) as f64
     }
 }
+
+#[cfg(test)]
+#[path = "debt/tests.rs"]
+mod tests;
