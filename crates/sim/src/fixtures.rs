@@ -17,6 +17,7 @@
 //!               LENGTHS          how long files are that end in zeros: those are left out (`fixtures/lengths.rs`)
 //!   fixtures/v3/sealed/          the same again, with digests of version 2 among its tokens
 //!   fixtures/v4/lasting/         a store with values in pieces that have deadlines, or are versions
+//!   fixtures/v5/restored/        a store that was restored from a backup and not opened since: its log is a copy
 //! ```
 //!
 //! What is there is never written again: another way in which a version writes is another directory. Written by the example
@@ -50,8 +51,8 @@ pub fn options() -> Options {
 }
 
 /// What fixtures there are, by name: each is a store or a place for backups, and what is known of it.
-pub const NAMES: [&str; 8] =
-    ["closed", "unclosed", "backup", "settled", "died", "sealed", "copied", "lasting"];
+pub const NAMES: [&str; 9] =
+    ["closed", "unclosed", "backup", "settled", "died", "sealed", "copied", "lasting", "restored"];
 
 /// Writes one of the fixtures into a directory that is there and does not have it.
 ///
@@ -67,6 +68,7 @@ pub fn write(dir: &Path, name: &str) -> Result<()> {
         "sealed" => varied::sealed(dir),
         "copied" => varied::copied(dir),
         "lasting" => varied::lasting(dir),
+        "restored" => restored(dir),
         _ => Err(Error::invalid(format!("there is no fixture {name}: {NAMES:?}"))),
     }
 }
@@ -113,6 +115,18 @@ fn backup(dir: &Path) -> Result<()> {
         (source.path().join("earlier"), RestoreOptions::default().at_seq(Some(RESTORED_SEQ)));
     Store::restore(&to, &earlier, &what, &still(4))?;
     dump(&Store::open(&earlier, still(5))?, &dir.join(format!("backup-at-{RESTORED_SEQ}.dump")))
+}
+
+fn restored(dir: &Path) -> Result<()> {
+    let source = tempfile::tempdir().map_err(|error| Error::io("create a directory in", dir, error))?;
+    let store = Store::create(source.path().join("store"), still(6))?;
+    write_numbered(&store, 1..=40)?;
+    store.flush()?;
+    write_numbered(&store, 41..=60)?; // in the log
+    let (backups, to) = (source.path().join("backups"), dir.join("restored"));
+    store.backup(&backups, &BackupOptions::default().copy(true))?;
+    Store::restore(&backups, &to, &RestoreOptions::default(), &still(7))?;
+    dump(&Store::open_read_only(&to, still(8))?, &dir.join("restored.dump"))
 }
 
 fn write_numbered(store: &Store, range: std::ops::RangeInclusive<u64>) -> Result<()> {

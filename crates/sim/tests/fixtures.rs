@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use folddb::{LoadOptions, RestoreOptions, Store};
+use folddb::{Durability, LoadOptions, RestoreOptions, Store};
+use folddb_host::Host;
 use folddb_sim::fixtures::told::{check_tokens, take_more, told};
 use folddb_sim::fixtures::{NAMES, copy, cut, kept, options, write};
+use folddb_sim::numbered::Numbered;
 
 fn dump(store: &Store) -> String {
     let mut text = Vec::new();
@@ -232,7 +234,7 @@ impl Fixtures {
 fn what_earlier_versions_wrote_opens_with_the_same_content() {
     let kept = kept().expect("the fixtures are there");
     let checked: Vec<usize> = kept.into_iter().map(|dir| Fixtures::of(dir, false).check_all()).collect();
-    assert_eq!(checked, [3, 4, 1, 1], "how many there are of each version");
+    assert_eq!(checked, [3, 4, 1, 1, 1], "how many there are of each version");
 }
 
 #[test]
@@ -243,4 +245,56 @@ fn what_this_version_would_keep_opens_too() {
     }
     cut(dir.path()).expect("zeros are cut");
     assert_eq!(Fixtures::of(dir.path().to_owned(), true).check_all(), NAMES.len());
+}
+
+/// What the manifest says of the log: a copy ends where it was made up to, and no file of it needs the length that it was made with.
+fn log_is_a_copy(dir: &Path) -> Option<bool> {
+    folddb_manifest::load(&Host::real(), dir).expect("a manifest").state.log_copied
+}
+
+/// The newest segment of the log that has more than its header.
+fn newest_segment(dir: &Path) -> PathBuf {
+    let entries = std::fs::read_dir(dir).expect("a store").map(|entry| entry.expect("an entry").path());
+    let written =
+        |path: &PathBuf| std::fs::read(path).expect("it is read")[4096..].iter().any(|byte| *byte != 0);
+    let logs = entries.filter(|path| path.extension().is_some_and(|end| end == "log") && written(path));
+    logs.max().expect("a segment")
+}
+
+#[test]
+fn the_log_of_a_restored_store_is_a_copy_until_it_is_opened_for_writing() {
+    let work = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
+    write(work.path(), "restored").expect("it is written");
+    let own = work.path().join("restored");
+    let mut dirs = vec![own];
+    for kept in
+        kept().expect("the fixtures are there").into_iter().filter(|kept| kept.join("restored").exists())
+    {
+        let to = work.path().join(kept.file_name().expect("a version"));
+        copy(&kept, "restored", &to).expect("a fixture is copied");
+        dirs.push(to.join("restored"));
+    }
+    assert!(dirs.len() > 1, "a version keeps one");
+    for dir in dirs {
+        assert_eq!(log_is_a_copy(&dir), Some(true), "{}", dir.display());
+        drop(Store::open_read_only(&dir, options()).expect("it opens for reading"));
+        assert_eq!(log_is_a_copy(&dir), Some(true), "{}, opened for reading", dir.display());
+        let store = Store::open(&dir, options()).expect("it opens for writing");
+        assert_eq!(log_is_a_copy(&dir), Some(false), "{}, opened for writing", dir.display());
+        // What is written from now on is its own: where a segment of that is cut short, it is found out.
+        let numbered = Numbered::open(&store).expect("its tables");
+        for i in 61..=80 {
+            let mut batch = store.batch();
+            numbered.fill(&mut batch, i);
+            batch.commit(Durability::Sync).expect("it is written");
+        }
+        drop((numbered, store)); // as a process that dies
+        let segment = newest_segment(&dir);
+        let end = std::fs::read(&segment).expect("it is read").iter().rposition(|byte| *byte != 0);
+        let file = std::fs::File::options().write(true).open(&segment).expect("a segment");
+        file.set_len(end.expect("it is not empty") as u64 - 100).expect("it is cut");
+        let Err(refused) = Store::open(&dir, options()) else { panic!("{}: it is refused", dir.display()) };
+        let name = segment.file_name().and_then(|name| name.to_str()).expect("a plain name");
+        assert!(refused.to_string().contains(name), "{refused}");
+    }
 }

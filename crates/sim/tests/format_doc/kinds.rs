@@ -17,8 +17,7 @@ use crate::files;
 use crate::reader::{Bytes, FoundChange, Reader};
 
 /// What no fixture has, and why.
-const NOT_KEPT: [(&str, &str); 7] = [
-    ("change LogCopied", "every store of this version has it: the next fixtures bring it"),
+const NOT_KEPT: [(&str, &str); 6] = [
     ("frame.kind.seal_for_next", "a log of two segments is long; `harm` has one"),
     ("change MoveRun", "nothing writes it yet"),
     ("op.insert_fold in the log", "only composing makes it"),
