@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 
+use folddb_base::OpKind;
 use folddb_base::bytes::{Malformed, Reader};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::part::TopIndex;
@@ -93,16 +94,25 @@ impl Separators {
 }
 
 impl Leaf {
-    /// Decodes a leaf index block.
+    /// Decodes a leaf index block. What is taken for one here is taken for one by a search without the index, too
+    /// (`salvage.rs`), or its places would be salvaged as records.
     pub(crate) fn decode(block: &Block, order: &KeyOrder) -> Result<Leaf, Malformed> {
+        if block.has_seqs() {
+            return Err(Malformed::Tag);
+        }
         let mut leaf =
             Leaf { separators: Separators::default(), places: Vec::with_capacity(block.count().min(1024)) };
         let mut cursor = BlockCursor::new(0);
         cursor.enter(block);
         cursor.seek_index(block, 0)?;
         while let Some(record) = cursor.record(block) {
+            if record.kind != OpKind::Set {
+                return Err(Malformed::Tag);
+            }
+            let mut payload = Reader::new(record.payload);
             leaf.separators.push(record.key);
-            leaf.places.push(Place::read(&mut Reader::new(record.payload))?);
+            leaf.places.push(Place::read(&mut payload)?);
+            payload.finish()?;
             cursor.next(block)?;
         }
         leaf.separators.prepare(order);
