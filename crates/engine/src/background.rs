@@ -22,7 +22,7 @@ pub mod sweep_directories;
 pub mod snapshot_files;
 pub mod merge_job;
 pub mod merges;
-pub mod jobs;
+pub mod state;
 pub mod drop_expired;
 pub mod merge;
 pub mod reclaim;

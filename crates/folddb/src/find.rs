@@ -18,8 +18,8 @@ use std::sync::Arc;
 use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
 use folddb_rules::Extractor;
-use folddb_rules::asked::TermRange;
 use folddb_rules::codec::tuple::{self, Element};
+use folddb_rules::index_query::TermRange;
 use folddb_rules::terms::{before_entries, behind_entries, pack_term};
 
 use crate::bytes_table::BytesTable;

@@ -18,8 +18,8 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Weak};
 
 use folddb_base::{Error, ErrorKind, Op, Result, Seq};
-use folddb_engine::background::jobs::Background;
 use folddb_engine::background::merge;
+use folddb_engine::background::state::Background;
 use folddb_engine::edit::indexes;
 use folddb_engine::edit::indexes::NewIndexes;
 use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};

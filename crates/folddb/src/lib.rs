@@ -85,7 +85,7 @@ mod hits;
 mod typed_find;
 mod find_fold;
 mod digest;
-mod whole;
+mod any_length;
 mod transaction;
 mod table_edits;
 mod store;

@@ -8,7 +8,7 @@ use folddb_layout::values::VALUES_HEADER_BYTES;
 use crate::store::Store;
 use crate::table_stats;
 use crate::table_stats::TableStats;
-use folddb_engine::background::jobs::Background;
+use folddb_engine::background::state::Background;
 use folddb_engine::background::{live_values, merge, reclaim, unflushed};
 use folddb_engine::edit::old_snapshots;
 use folddb_engine::recovery::format::is_frozen;

@@ -10,8 +10,8 @@ use folddb_merge::tier_of;
 use folddb_rules::table_rules::{BoundRules, Custom, TableKind, TableRules};
 use folddb_run::PartFacts;
 
-use folddb_engine::background::jobs::Background;
 use folddb_engine::background::merge;
+use folddb_engine::background::state::Background;
 use folddb_engine::edit::indexes::{NewIndexes, check_rule};
 use folddb_engine::edit::install::{Installed, part_state};
 use folddb_engine::edit::log_archive::log_feed;

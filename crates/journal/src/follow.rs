@@ -1,7 +1,7 @@
 //! Following the log: batch by batch, from a place on, while it is written to.
 //!
 //! Who follows reads files, and of these only what is durable: a reader of frames in memory would hand out what a power cut takes
-//! back. Which file has the history at an LSN is told by who owns the files: segments, and kept ends of logs ([`crate::kept`]) in
+//! back. Which file has the history at an LSN is told by who owns the files: segments, and kept ends of logs ([`crate::archived_tail`]) in
 //! their place. A place without a whole frame is no end here but damage, since all before the end that it is told is durable.
 //!
 //! Who follows a log that *another process* writes knows of no such end
@@ -18,7 +18,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{Frame, FrameKind};
 use folddb_layout::segment::SegmentHeader;
 
-use crate::kept::kept_path;
+use crate::archived_tail::archived_tail_path;
 use crate::segment_file::segment_path;
 use crate::segment_reader::SegmentReader;
 
@@ -40,7 +40,7 @@ pub struct HistoryFile {
 impl HistoryFile {
     /// Where it lies.
     pub fn path(&self, dir: &Path) -> PathBuf {
-        if self.is_kept { kept_path(dir, self.number) } else { segment_path(dir, self.number) }
+        if self.is_kept { archived_tail_path(dir, self.number) } else { segment_path(dir, self.number) }
     }
 
     /// Whether it has the history at an LSN.

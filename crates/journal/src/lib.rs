@@ -33,7 +33,7 @@ mod journal;
 mod segment_reader;
 mod replay;
 mod examine;
-pub mod kept;
+pub mod archived_tail;
 pub mod follow;
 
 pub use examine::{LogFault, LogReport, TornEnd, examine};

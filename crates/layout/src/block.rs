@@ -4,7 +4,7 @@
 //! [`BlockCursor`] a place in it. This crate knows no key order: whoever searches brings the comparison along,
 //! or says that the keys are in the order of their bytes.
 
-mod stored;
+mod trailer;
 mod columns;
 mod generic;
 mod columnar;
@@ -15,7 +15,7 @@ use folddb_base::bytes::{Malformed, Reader, put_u32, put_u64};
 
 pub use builder::{BlockBuilder, BlockOptions};
 pub use cursor::BlockCursor;
-pub use stored::{BODY_BYTES_MAX, Compression, Encoding, Sealed, TRAILER_BYTES, seal};
+pub use trailer::{BODY_BYTES_MAX, Compression, Encoding, Sealed, TRAILER_BYTES, seal};
 
 use columnar::Columnar;
 use generic::Generic;

@@ -27,7 +27,7 @@
 //! makes and reads its values: [`Stats`], [`ExactSum`], [`Hll`], [`Quantiles`], [`TopK`], [`ByteSet`],
 //! [`Counters`], [`Bitmap`], [`Patch`], [`Timed`], [`Record`].
 
-mod wire;
+mod built_in;
 mod words;
 mod choose;
 mod number;

@@ -24,7 +24,7 @@ pub mod table_rules;
 mod fit;
 pub mod term_kind;
 pub mod extract;
-pub mod asked;
+pub mod index_query;
 pub mod term_law;
 
 pub use aggregate::Aggregate;

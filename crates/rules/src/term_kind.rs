@@ -1,6 +1,6 @@
 //! Of what kind the terms of an index are, and whether its rule can give any at all: both as the rules of the table tell.
 //!
-//! What is asked of an index is understood by the kind of its terms (`asked.rs`); a rule that can never give a term is
+//! What is asked of an index is understood by the kind of its terms (`index_query.rs`); a rule that can never give a term is
 //! refused when the index is made. How terms are taken does not depend on what is told here of fields and folds of numbers
 //! (`extract.rs`).
 

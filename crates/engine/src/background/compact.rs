@@ -15,8 +15,8 @@ use folddb_merge::plan::compact_plan;
 
 use super::clean::clean_plan;
 use super::merge_job::{MergeJob, Progress, contain, taken_in_bytes};
-use crate::background::jobs::Background;
 use crate::background::merges::Turn;
+use crate::background::state::Background;
 use crate::background::{dead_segments, hash_sweep, merge, scheduler};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;

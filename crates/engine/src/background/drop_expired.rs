@@ -6,7 +6,7 @@ use folddb_base::Result;
 use folddb_layout::manifest_edit::Change;
 
 use crate::background::expire;
-use crate::background::jobs::Background;
+use crate::background::state::Background;
 use crate::edit::install;
 use crate::edit::install::Installed;
 use crate::state::catalog::TableCore;

@@ -31,10 +31,10 @@ use folddb_manifest::State;
 use folddb_merge::{ReclaimOptions, SMALL_FILES, ValueFile, plan_reclaim};
 
 use crate::background::hidden_values::Beside;
-use crate::background::jobs::Background;
 use crate::background::reclaim_job::{ReclaimJob, StepFault};
 use crate::background::reclaim_report::ReclaimWant;
 use crate::background::reclaiming::{Examined, Reclaiming};
+use crate::background::state::Background;
 use crate::background::{hidden_values, live_values, sweep_directories};
 use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;

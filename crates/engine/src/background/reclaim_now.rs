@@ -6,8 +6,8 @@ use folddb_manifest::State;
 use folddb_merge::{ReclaimPlan, ValueFile, plan_reclaim};
 
 use crate::background::hidden_values::Beside;
-use crate::background::jobs::Background;
 use crate::background::reclaim_report::{ReclaimReport, ReclaimWant};
+use crate::background::state::Background;
 use crate::background::{dead_segments, hidden_values, reclaim, scheduler};
 use crate::edit::feeds::is_held_for_feeds;
 use crate::state::engine::Engine;

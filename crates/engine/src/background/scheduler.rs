@@ -7,7 +7,7 @@ use std::time::Duration;
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_host::sync::atomic::Ordering;
 
-use crate::background::jobs::Background;
+use crate::background::state::Background;
 use crate::background::{
     dead_segments, flush, hash_checkpoint, hash_sweep, merge, ranges, reclaim, snapshot_files,
 };

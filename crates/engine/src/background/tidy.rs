@@ -14,7 +14,7 @@ use folddb_merge::plan::Way;
 use folddb_merge::{Plan, RunSummary};
 
 use super::merge_job::contain;
-use crate::background::jobs::Background;
+use crate::background::state::Background;
 use crate::background::{dead_segments, merge, reclaim};
 use crate::state::catalog::TableCore;
 

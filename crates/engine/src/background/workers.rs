@@ -7,9 +7,9 @@ use std::time::Duration;
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_host::sync::thread;
 
-use crate::background::jobs::Background;
 use crate::background::scheduler;
 use crate::background::scheduler::JOURNAL_TICK;
+use crate::background::state::Background;
 use crate::options::BackgroundWork;
 use crate::state::debt::Worker;
 use crate::state::engine::Engine;

@@ -6,8 +6,8 @@ use std::path::Path;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, TableId};
 use folddb_host::Host;
 use folddb_host::sync::atomic::Ordering;
+use folddb_journal::archived_tail::archived_tail_path;
 use folddb_journal::follow::{HistoryFile, history, segments_in};
-use folddb_journal::kept::kept_path;
 use folddb_layout::file_name::FileName;
 use folddb_layout::segment::SEGMENT_HEADER_BYTES;
 use folddb_manifest::{Change, FeedPhase, FeedState, LossCause, State, TableNote};
@@ -242,7 +242,7 @@ pub(crate) fn look_at_history(engine: &Engine, state: &State) -> Result<Vec<Hist
 
 /// Removes a kept end of a log that nothing lists.
 pub(crate) fn remove_kept(engine: &Engine, number: FileNumber) {
-    let _ = engine.host.files.remove(&kept_path(&engine.dir, number));
+    let _ = engine.host.files.remove(&archived_tail_path(&engine.dir, number));
 }
 
 /// The files in the directory of a store that have history.
@@ -252,7 +252,7 @@ pub(crate) fn remove_kept(engine: &Engine, number: FileNumber) {
 pub fn history_in(host: &Host, dir: &Path, state: &State) -> Result<Vec<HistoryFile>> {
     let segments = segments_in(host, dir, state.store_id)?;
     let kept = state.feeds.kept().iter().map(|kept| {
-        let file_bytes = host.files.len_bytes(&kept_path(dir, kept.file)).unwrap_or(0);
+        let file_bytes = host.files.len_bytes(&archived_tail_path(dir, kept.file)).unwrap_or(0);
         let (number, first_lsn, next_lsn) = (kept.file, kept.first_lsn, kept.next_lsn);
         HistoryFile { number, is_kept: true, first_lsn, next_lsn, file_bytes }
     });

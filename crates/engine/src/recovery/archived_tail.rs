@@ -1,8 +1,8 @@
 //! The end of a log that a crash left, written again for the feeds that still have to read it.
 
 use folddb_base::{Error, FileNumber, Lsn, Result};
+use folddb_journal::archived_tail::ArchivedTailWriter;
 use folddb_journal::follow::segments_in;
-use folddb_journal::kept::KeptWriter;
 use folddb_journal::{ReplayFrame, Replayed};
 use folddb_manifest::{ArchivedLog, State};
 
@@ -16,7 +16,7 @@ pub struct Tail {
     next_lsn: Option<Lsn>,
     /// All before this is durable: where a batch ends, or a feed stands.
     durable_lsn: Lsn,
-    writer: Option<KeptWriter>,
+    writer: Option<ArchivedTailWriter>,
     number: Option<FileNumber>,
 }
 
@@ -45,11 +45,12 @@ impl Tail {
         self.writer(engine, next_lsn)?.put(batch)
     }
 
-    fn writer(&mut self, engine: &Engine, next_lsn: Lsn) -> Result<&mut KeptWriter> {
+    fn writer(&mut self, engine: &Engine, next_lsn: Lsn) -> Result<&mut ArchivedTailWriter> {
         let slot = &mut self.writer;
         if slot.is_none() {
             let (number, range) = (engine.numbers.take(), (self.durable_lsn, next_lsn));
-            *slot = Some(KeptWriter::begin(&engine.host, &engine.dir, number, engine.store_id, range)?);
+            *slot =
+                Some(ArchivedTailWriter::begin(&engine.host, &engine.dir, number, engine.store_id, range)?);
             self.number = Some(number);
         }
         slot.as_mut().ok_or_else(|| Error::invalid("there is no writer")) // there is

@@ -10,7 +10,7 @@ use folddb_host::{Files, Host};
 use folddb_layout::version::Version;
 use folddb_manifest::ManifestLog;
 
-use crate::background::jobs::Background;
+use crate::background::state::Background;
 use crate::options::Options;
 use crate::recovery::secondary::{ATTEMPTS_MAX, Held, PAUSE};
 use crate::recovery::{format, primary, secondary};

@@ -25,7 +25,7 @@ use folddb_manifest::{ManifestLog, State};
 use folddb_run::Shared;
 use folddb_value_log::ValueOptions;
 
-use crate::background::jobs::Background;
+use crate::background::state::Background;
 use crate::background::{merge, tidy};
 use crate::edit::indexes::link_indexes;
 use crate::edit::{feeds, install};
@@ -50,9 +50,9 @@ use crate::state::health::Health;
 use crate::state::manifest::Manifest;
 use crate::state::numbers::Numbers;
 use crate::state::snapshots::Boundaries;
-use crate::state::times::StoreTimes;
+use crate::state::tables_at_work::TablesAtWork;
 use crate::state::value_state::{Values, value_files};
-use crate::state::work::TablesAtWork;
+use crate::state::write_times::StoreTimes;
 use crate::values::segments;
 use crate::values::segments::remove_leftover;
 

@@ -35,9 +35,9 @@ use crate::state::health::Health;
 use crate::state::manifest::Manifest;
 use crate::state::numbers::Numbers;
 use crate::state::snapshots::Boundaries;
-use crate::state::times::StoreTimes;
+use crate::state::tables_at_work::TablesAtWork;
 use crate::state::value_state::Values;
-use crate::state::work::TablesAtWork;
+use crate::state::write_times::StoreTimes;
 
 /// The engine of one open store.
 pub struct Engine {

@@ -12,7 +12,7 @@
 //!   space, the feed is *lost*: it says so when it is read, and starts again. No writer ever waits for a feed, but for one without a
 //!   bound (`bytes_max` of `u64::MAX`), which is never lost for space.
 //! - **Only what is durable** is handed out, so no consumer learns of what a power cut takes back. After a crash recovery writes the
-//!   end of the log again, which nobody has been handed (`folddb_journal::kept`).
+//!   end of the log again, which nobody has been handed (`folddb_journal::archived_tail`).
 //!
 //! Where feeds stand is in the manifest, and changes under its lock; here is what follows from it. Called by `feed`, `recover`,
 //! `background`, `store`, `install` and `reclaim`. Without feeds all of it is one load of a number.

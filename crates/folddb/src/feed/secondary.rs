@@ -24,7 +24,7 @@
 //!
 //! **No hole is passed over.** Frames follow each other by their LSNs, from the place where the feed
 //! stands, and inside a file by their seqs. After the writer's crash recovery writes the end of the log anew,
-//! elsewhere (`folddb_journal::kept`): then this begins again where the feed stands and passes
+//! elsewhere (`folddb_journal::archived_tail`): then this begins again where the feed stands and passes
 //! over the batches that it has given. Each of these must be the one that was: what this has given
 //! was with the kernel, so a crash of the writer alone takes none of it, and where others have come
 //! in its place, the files were put back to what they were before. The same where the feed has moved

@@ -5,8 +5,8 @@ use folddb_host::{AppendMode, Host};
 
 use super::world::World;
 use super::{STORE, append, dir, payload, replay_from, start, start_at};
+use crate::archived_tail::ArchivedTailWriter;
 use crate::follow::{Follower, HistoryFile, Written, history, segments_in};
-use crate::kept::KeptWriter;
 use crate::{Handover, LogEnd, ReplayFrame, ReplayFrom, replay};
 
 /// The batches that a follower meets up to an LSN, by first seq, and their payloads.
@@ -133,7 +133,7 @@ fn a_kept_end_leads_over_a_crash() {
     let durable = ends[29];
     let end_lsn = segments_in(&host, dir(), STORE).unwrap().iter().map(|file| file.next_lsn).max().unwrap();
 
-    let mut writer: Option<KeptWriter> = None;
+    let mut writer: Option<ArchivedTailWriter> = None;
     let from = ReplayFrom {
         store_id: STORE,
         log_start_lsn: 0,
@@ -143,7 +143,8 @@ fn a_kept_end_leads_over_a_crash() {
     };
     let replayed = replay(&host, dir(), &from, &mut |frame: ReplayFrame<'_>| {
         if !frame.is_durable {
-            let begin = || KeptWriter::begin(&host, dir(), FileNumber(900), STORE, (frame.lsn, end_lsn));
+            let begin =
+                || ArchivedTailWriter::begin(&host, dir(), FileNumber(900), STORE, (frame.lsn, end_lsn));
             writer.get_or_insert_with(|| begin().unwrap()).put(&frame)?;
         }
         Ok(())

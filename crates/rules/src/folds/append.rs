@@ -10,7 +10,7 @@
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::BuiltIn;
+use super::built_in::BuiltIn;
 use super::words::quoted_bytes;
 
 /// See the module.

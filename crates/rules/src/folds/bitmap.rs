@@ -14,7 +14,7 @@ use roaring::RoaringBitmap;
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{self, BuiltIn, unexpected};
+use super::built_in::{self, BuiltIn, unexpected};
 
 const COOKIE: [u8; 4] = 12346u32.to_le_bytes();
 
@@ -80,7 +80,8 @@ impl Fold for BitmapFold {
     /// A number, or a list of them.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         let member = |datum: &Datum| {
-            u32::try_from(wire::integer(datum)?).or_else(|_| unexpected("a whole number of 32 bits", datum))
+            u32::try_from(built_in::integer(datum)?)
+                .or_else(|_| unexpected("a whole number of 32 bits", datum))
         };
         let bitmap: Bitmap = match datum {
             Datum::List(items) => items.iter().map(member).collect::<Result<_, _>>()?,

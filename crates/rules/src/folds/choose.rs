@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{BuiltIn, integer_i64, plain_bytes, unexpected, wrong_length};
+use super::built_in::{BuiltIn, integer_i64, plain_bytes, unexpected, wrong_length};
 
 /// `replace`: the later wins. Nothing before a value matters.
 pub(crate) struct Replace;

@@ -16,7 +16,7 @@ use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint};
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{BuiltIn, integer_i64, malformed, plain_bytes, rows_of_entries, unexpected};
+use super::built_in::{BuiltIn, integer_i64, malformed, plain_bytes, rows_of_entries, unexpected};
 
 const WHAT: &str = "a map of counters";
 

@@ -20,7 +20,7 @@
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{self, BuiltIn, NAN};
+use super::built_in::{self, BuiltIn, NAN};
 
 /// log2 of one over the unit of the accumulator.
 const UNIT_BITS: i32 = 2176;
@@ -521,7 +521,7 @@ impl Fold for SumF64 {
     }
 
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
-        out.extend_from_slice(&wire::float(datum)?.to_le_bytes());
+        out.extend_from_slice(&built_in::float(datum)?.to_le_bytes());
         Ok(())
     }
 }

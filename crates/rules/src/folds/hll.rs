@@ -20,7 +20,7 @@ use folddb_base::checksum::key_hash;
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{BuiltIn, plain_bytes};
+use super::built_in::{BuiltIn, plain_bytes};
 
 /// Least P.
 pub(crate) const PRECISION_MIN: u32 = 4;

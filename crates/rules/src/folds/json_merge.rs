@@ -32,7 +32,7 @@ use crate::datum::json_text::{self, Node, SET};
 use crate::datum::{Datum, json};
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{BuiltIn, unexpected};
+use super::built_in::{BuiltIn, unexpected};
 
 /// A document by the kinds of its nodes.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,7 +13,7 @@
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{self, BuiltIn, wrong_length};
+use super::built_in::{self, BuiltIn, wrong_length};
 
 /// Largest N: such a matrix takes half a megabyte.
 pub(crate) const SIDE_MAX: usize = 256;
@@ -69,9 +69,9 @@ impl Matmul {
 
     fn number(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         out.extend_from_slice(&if self.whole {
-            wire::integer_i64(datum)?.to_le_bytes()
+            built_in::integer_i64(datum)?.to_le_bytes()
         } else {
-            wire::float(datum)?.to_le_bytes()
+            built_in::float(datum)?.to_le_bytes()
         });
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Fold for Matmul {
                 } else {
                     let total: f64 = pairs.map(|(x, y)| f64::from_le_bytes(x) * f64::from_le_bytes(y)).sum();
                     // One NaN and one zero, so that equal results are equal bytes.
-                    let total = if total.is_nan() { wire::NAN } else { total + 0.0 };
+                    let total = if total.is_nan() { built_in::NAN } else { total + 0.0 };
                     total.to_le_bytes()
                 });
             }

@@ -16,7 +16,7 @@
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{self, BuiltIn, NAN, word};
+use super::built_in::{self, BuiltIn, NAN, word};
 
 /// `sum:i64`.
 pub(crate) struct SumI64;
@@ -38,7 +38,7 @@ impl Fold for SumI64 {
         Ok(Datum::Int(i64::from_le_bytes(word(value)?).into()))
     }
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
-        out.extend_from_slice(&wire::integer_i64(datum)?.to_le_bytes());
+        out.extend_from_slice(&built_in::integer_i64(datum)?.to_le_bytes());
         Ok(())
     }
     fn fixed_len(&self) -> Option<usize> {
@@ -76,7 +76,7 @@ impl Fold for SumU64 {
         Ok(Datum::Int(u64::from_le_bytes(word(value)?).into()))
     }
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
-        out.extend_from_slice(&wire::integer_u64(datum)?.to_le_bytes());
+        out.extend_from_slice(&built_in::integer_u64(datum)?.to_le_bytes());
         Ok(())
     }
     fn fixed_len(&self) -> Option<usize> {
@@ -95,7 +95,7 @@ impl BuiltIn for SumU64 {
 pub(crate) struct SumI128;
 
 fn wide(value: &[u8]) -> Result<i128, FoldFailure> {
-    value.try_into().map(i128::from_le_bytes).map_err(|_| wire::wrong_length(16, value.len()))
+    value.try_into().map(i128::from_le_bytes).map_err(|_| built_in::wrong_length(16, value.len()))
 }
 
 impl Fold for SumI128 {
@@ -114,7 +114,7 @@ impl Fold for SumI128 {
         Ok(Datum::Int(wide(value)?))
     }
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
-        out.extend_from_slice(&wire::integer(datum)?.to_le_bytes());
+        out.extend_from_slice(&built_in::integer(datum)?.to_le_bytes());
         Ok(())
     }
     fn fixed_len(&self) -> Option<usize> {
@@ -186,7 +186,7 @@ impl Fold for Extreme {
             NumberType::U64 => (u64::from_le_bytes(a) >= u64::from_le_bytes(b)) == self.largest,
             NumberType::F64 => {
                 let (a, b) = (f64::from_le_bytes(a), f64::from_le_bytes(b));
-                let best = if self.largest { wire::greatest(a, b) } else { wire::least(a, b) };
+                let best = if self.largest { built_in::greatest(a, b) } else { built_in::least(a, b) };
                 out.extend_from_slice(&best.to_le_bytes());
                 return Ok(Outcome::Value);
             }
@@ -213,9 +213,9 @@ impl Fold for Extreme {
 
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         out.extend_from_slice(&match self.number {
-            NumberType::I64 => wire::integer_i64(datum)?.to_le_bytes(),
-            NumberType::U64 => wire::integer_u64(datum)?.to_le_bytes(),
-            NumberType::F64 => wire::float(datum)?.to_le_bytes(),
+            NumberType::I64 => built_in::integer_i64(datum)?.to_le_bytes(),
+            NumberType::U64 => built_in::integer_u64(datum)?.to_le_bytes(),
+            NumberType::F64 => built_in::float(datum)?.to_le_bytes(),
         });
         Ok(())
     }

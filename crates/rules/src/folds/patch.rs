@@ -21,7 +21,7 @@ use folddb_base::limits::VALUE_BYTES_MAX;
 use crate::datum::{Datum, unwrapped};
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{BuiltIn, integer, malformed, plain_bytes, rows_of_entries, unexpected};
+use super::built_in::{BuiltIn, integer, malformed, plain_bytes, rows_of_entries, unexpected};
 use super::words::nearest;
 
 const WHAT: &str = "an object or a list of edits";

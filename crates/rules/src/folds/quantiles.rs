@@ -29,7 +29,7 @@ use folddb_base::bytes::{Malformed, Reader, put_varint};
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{self, BuiltIn, insert_varint, malformed, unexpected};
+use super::built_in::{self, BuiltIn, insert_varint, malformed, unexpected};
 
 const WHAT: &str = "a quantile sketch";
 
@@ -271,8 +271,8 @@ impl Fold for QuantilesFold {
         let (a, b) = (Parts::from_bytes(a, &self.mapping)?, Parts::from_bytes(b, &self.mapping)?);
         let Some(b) = b else { return Ok(Outcome::KeepEarlier) };
         let Some(a) = a else { return Ok(Outcome::KeepLater) };
-        out.extend_from_slice(&wire::least(a.smallest, b.smallest).to_le_bytes());
-        out.extend_from_slice(&wire::greatest(a.largest, b.largest).to_le_bytes());
+        out.extend_from_slice(&built_in::least(a.smallest, b.smallest).to_le_bytes());
+        out.extend_from_slice(&built_in::greatest(a.largest, b.largest).to_le_bytes());
         put_varint(out, a.zeros.saturating_add(b.zeros));
         put_merged(a.negative, b.negative, out).map_err(malformed(WHAT))?;
         put_merged(a.positive, b.positive, out).map_err(malformed(WHAT))?;
@@ -295,7 +295,7 @@ impl Fold for QuantilesFold {
 
     /// A number, or a list of them; not NaN.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
-        let number = |datum: &Datum| match wire::float(datum)? {
+        let number = |datum: &Datum| match built_in::float(datum)? {
             number if number.is_nan() => unexpected("a number", datum),
             number => Ok(number),
         };

@@ -22,7 +22,7 @@ use folddb_base::bytes::{Malformed, Reader, put_slice};
 use crate::datum::{Datum, json};
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{BuiltIn, insert_varint, malformed, unexpected, wrong_length};
+use super::built_in::{BuiltIn, insert_varint, malformed, unexpected, wrong_length};
 use super::words::{nearest, quoted_name};
 
 const WHAT: &str = "a record";

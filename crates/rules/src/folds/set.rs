@@ -15,7 +15,7 @@ use folddb_base::bytes::{Malformed, Reader, put_slice};
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{BuiltIn, malformed, plain_bytes, rows_of_entries};
+use super::built_in::{BuiltIn, malformed, plain_bytes, rows_of_entries};
 
 const WHAT: &str = "a set of byte strings";
 

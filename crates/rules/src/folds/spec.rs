@@ -18,6 +18,7 @@ use crate::fold::Fold;
 
 use super::append::Append;
 use super::bitmap::BitmapFold;
+use super::built_in::BuiltIn;
 use super::choose::{ExtremeBytes, First, LastWriter, Replace};
 use super::counters::CountersFold;
 use super::exact_sum::SumF64;
@@ -31,7 +32,6 @@ use super::record::{Field, Record, RecordFold};
 use super::set::{Keeps, SetFold};
 use super::stats::StatsF64;
 use super::top::{self, TopFold};
-use super::wire::BuiltIn;
 use super::words::{is_bare, nearest};
 
 /// Most fields of a record.

@@ -17,8 +17,8 @@ use folddb_base::bytes::{Reader, put_varint};
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
+use super::built_in::{self, BuiltIn, NAN, malformed};
 use super::exact_sum::{self, ExactSum, Term};
-use super::wire::{self, BuiltIn, NAN, malformed};
 
 const SINGLE: u8 = 0xf0;
 const LONG: u8 = 15;
@@ -51,7 +51,7 @@ impl<'a> Parts<'a> {
             [tag @ SINGLE..=u8::MAX, number @ ..] => {
                 let len = usize::from(tag - SINGLE);
                 if len > 8 || len != number.len() {
-                    return Err(wire::wrong_length(len.min(8), number.len()));
+                    return Err(built_in::wrong_length(len.min(8), number.len()));
                 }
                 Ok(Parts::of(cut_number(number)))
             }
@@ -137,8 +137,8 @@ fn put_several(a: &Parts<'_>, b: &Parts<'_>, out: &mut Vec<u8>) -> Result<(), Fo
     out.reserve(64);
     out.extend_from_slice(&[0, 0]);
     put_varint(out, a.count.saturating_add(b.count));
-    let smallest = put_cut(wire::least(a.smallest, b.smallest), out);
-    let largest = put_cut(wire::greatest(a.largest, b.largest), out);
+    let smallest = put_cut(built_in::least(a.smallest, b.smallest), out);
+    let largest = put_cut(built_in::greatest(a.largest, b.largest), out);
     let sum = put_total(a.sum, b.sum, out)?;
     let squares = put_total(a.squares, b.squares, out)?;
     out[start] = smallest | largest << 4;
@@ -191,10 +191,10 @@ impl Fold for StatsF64 {
         match datum {
             Datum::List(items) => {
                 for item in items {
-                    stats.add(wire::float(item)?);
+                    stats.add(built_in::float(item)?);
                 }
             }
-            one => stats.add(wire::float(one)?),
+            one => stats.add(built_in::float(one)?),
         }
         stats.put(out);
         Ok(())
@@ -260,8 +260,8 @@ impl Stats {
             *self = other.clone();
         } else if other.count > 0 {
             self.count = self.count.saturating_add(other.count);
-            self.smallest = wire::least(self.smallest, other.smallest);
-            self.largest = wire::greatest(self.largest, other.largest);
+            self.smallest = built_in::least(self.smallest, other.smallest);
+            self.largest = built_in::greatest(self.largest, other.largest);
             self.sum.add_sum(&other.sum);
             self.squares.add_sum(&other.squares);
         }

@@ -17,7 +17,7 @@ use folddb_base::bytes::{Malformed, Reader, put_slice};
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{BuiltIn, float, integer_i64, malformed, plain_bytes, rows_of_entries, unexpected};
+use super::built_in::{BuiltIn, float, integer_i64, malformed, plain_bytes, rows_of_entries, unexpected};
 
 const WHAT: &str = "a ranking";
 

@@ -400,5 +400,5 @@ fn numbers_separated<'t>(
 }
 
 #[cfg(test)]
-#[path = "asked/tests.rs"]
+#[path = "index_query/tests.rs"]
 mod tests;

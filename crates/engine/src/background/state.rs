@@ -1,4 +1,4 @@
-//! An open store with the background work that is under way in it.
+//! What background work keeps between two steps: an open store with the merges and the reclaiming under way in it.
 
 use std::sync::Arc;
 

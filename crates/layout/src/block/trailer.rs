@@ -1,4 +1,4 @@
-//! How a piece of a part file is closed and opened: what it is, whether it is compressed, a checksum.
+//! The trailer of a piece of a part file: what the piece is, whether it is compressed, a checksum.
 //!
 //! ```text
 //!   body, as it is or compressed       any length

@@ -26,7 +26,7 @@ use crate::replay::ReplayFrame;
 const WRITE_BYTES: usize = 1 << 20;
 
 /// A file that takes the end of a log.
-pub struct KeptWriter {
+pub struct ArchivedTailWriter {
     file: Box<dyn WriteFile>,
     path: PathBuf,
     header: SegmentHeader,
@@ -37,11 +37,11 @@ pub struct KeptWriter {
 }
 
 /// Where a kept end of a log lies.
-pub fn kept_path(dir: &Path, number: FileNumber) -> PathBuf {
+pub fn archived_tail_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(FileName::Kept(number).to_string())
 }
 
-impl KeptWriter {
+impl ArchivedTailWriter {
     /// Begins the file numbered `number`: the history from `first_lsn` to `next_lsn`.
     ///
     /// # Errors
@@ -52,14 +52,14 @@ impl KeptWriter {
         number: FileNumber,
         store_id: u128,
         (first_lsn, next_lsn): (Lsn, Lsn),
-    ) -> Result<KeptWriter> {
-        let path = kept_path(dir, number);
+    ) -> Result<ArchivedTailWriter> {
+        let path = archived_tail_path(dir, number);
         let salt = host.chance.next_u64();
         let capacity_bytes = next_lsn.saturating_sub(first_lsn);
         let header = SegmentHeader { number, store_id, salt, first_lsn, capacity_bytes, previous: None };
         let file = host.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
         let buffer = header.encode();
-        Ok(KeptWriter { file, path, header, lsn: first_lsn, next_seq: 0, prev_hash: 0, buffer })
+        Ok(ArchivedTailWriter { file, path, header, lsn: first_lsn, next_seq: 0, prev_hash: 0, buffer })
     }
 
     /// Where it begins.

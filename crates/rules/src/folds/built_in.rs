@@ -1,4 +1,4 @@
-//! What the folds share: reading numbers and bytes out of a [`Datum`], and saying what is wrong with bytes.
+//! What the built-in folds share: their trait, reading numbers and bytes out of a [`Datum`], and what is wrong with bytes.
 
 use folddb_base::bytes::{Malformed, Reader, put_varint, varint_len};
 
