@@ -254,7 +254,7 @@ pub(crate) struct CreateArgs {
     /// {a: SPEC, b: SPEC}: a record, each field by its own fold.
     #[arg(long, value_name = "SPEC", requires = "table", verbatim_doc_comment)]
     pub(crate) fold: Option<String>,
-    /// Type of the values of a table that replaces: bytes, utf8, u64, i64, f64, json
+    /// Type of the values of a table that replaces: bytes, utf8, u8 to u128, i8 to i128, f32, f64, bool, json
     #[arg(long, value_name = "TYPE", requires = "table")]
     pub(crate) value: Option<String>,
     /// Keys run backwards
@@ -325,7 +325,7 @@ pub(crate) struct ImportArgs {
     /// The column that holds the value; a list or an object in it is its JSON text, but with --value-type json
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value: Option<String>,
-    /// The type of the values, where a later one replaces the earlier: bytes, utf8, u64, i64, f64, json
+    /// The type of the values, where a later one replaces the earlier: bytes, utf8, u8 to u128, i8 to i128, f32, f64, bool, json
     #[arg(long, value_name = "TYPE", conflicts_with_all = ["fold", "value_json"])]
     pub(crate) value_type: Option<String>,
     /// All other columns are the value, as a JSON object

@@ -16,13 +16,13 @@ use folddb_merge::Times;
 use folddb_rules::algebra::Decline;
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
-use folddb_rules::{Composed, State};
+use folddb_rules::{Composed, Fit, State};
 use folddb_run::PartFacts;
 
 use crate::bytes_table::BytesTable;
 use crate::rules::Rules;
 use crate::store::Store;
-use crate::table::{Table, fit};
+use crate::table::{Table, check_value, fit};
 use crate::table_edits::Content;
 use folddb_engine::background::output::Output;
 use folddb_engine::edit::feeds;
@@ -54,6 +54,8 @@ pub struct BytesBulkLoad {
 #[must_use = "nothing is loaded before it is finished"]
 pub struct BulkLoad<K, V> {
     bytes: BytesBulkLoad,
+    /// Whether each value is checked, as in a [`Table`].
+    checks: bool,
     key: Vec<u8>,
     value: Vec<u8>,
     types: PhantomData<fn(K, V)>,
@@ -70,8 +72,8 @@ impl Store {
     /// tables, separated values or expire; or where a feed tells of the table.
     pub fn bulk_load<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<BulkLoad<K, V>> {
         let bytes = self.bulk_load_bytes(name, rules.checked(name)?.clone())?;
-        fit::<V>(name, bytes.rules())?;
-        Ok(BulkLoad { bytes, key: Vec::new(), value: Vec::new(), types: PhantomData })
+        let checks = fit::<V>(name, bytes.rules())? == Fit::Sometimes;
+        Ok(BulkLoad { bytes, checks, key: Vec::new(), value: Vec::new(), types: PhantomData })
     }
 
     /// As [`Store::bulk_load`], of a table whose rules are known at run time only.
@@ -315,6 +317,9 @@ impl<K: Key, V: Value> BulkLoad<K, V> {
         key.encode_key(&mut self.key);
         self.value.clear();
         value.encode(&mut self.value);
+        if self.checks {
+            check_value::<V>(&self.bytes.table, &self.value)?;
+        }
         self.bytes.push(op, &self.key, &self.value)
     }
 }

@@ -138,7 +138,7 @@ impl BytesTable {
         if op == WriteOp::Delete {
             return Ok(());
         }
-        check_value(table, value)
+        table.rules.check_value(value).map_err(|cause| wrong(table, "value", &cause))
     }
 
     /// Commits one op by itself.
@@ -279,10 +279,6 @@ impl std::fmt::Debug for BytesTable {
 }
 
 #[cold]
-pub(crate) fn check_value(table: &TableCore, value: &[u8]) -> Result<()> {
-    table.rules.check_value(value).map_err(|cause| wrong(table, "value", &cause))
-}
-
-fn wrong(table: &TableCore, what: &str, cause: &CodecError) -> Error {
+pub(crate) fn wrong(table: &TableCore, what: &str, cause: &CodecError) -> Error {
     Error::invalid(format!("this is no {what} of table `{}`: {cause}", table.name))
 }

@@ -13,10 +13,10 @@
 //! // A store is a directory. Only `create` makes one.
 //! let store = Store::create(&path, Options::default())?;
 //!
-//! // A table folds by the rules that it was created with: here, statistics of delays.
-//! let delays = store.table("delays", Rules::sorted::<(String, String), Stats>().fold("stats:f64"))?;
-//! delays.fold(&("UA", "EWR"), &Stats::of(12.5))?; // blind: reads nothing
-//! delays.fold(&("UA", "EWR"), &Stats::of(-3.0))?;
+//! // A table folds as its values are made for: here, statistics of delays.
+//! let delays = store.table("delays", Rules::sorted::<(String, String), Stats>())?;
+//! delays.fold(&("UA", "EWR"), &12.5)?; // blind: reads nothing
+//! delays.fold(&("UA", "EWR"), &-3.0)?;
 //! delays.fold(&("DL", "JFK"), &Stats::of(7.0))?;
 //!
 //! let one: Option<Stats> = delays.get(&("UA", "EWR"))?;
@@ -52,6 +52,18 @@
 //!
 //! None of them reads, in a sorted table; one that is hashed ([`Rules::hashed`]) looks the key up. What `·` is, the table's rules say: see [`folds`] for those that come with the store, and
 //! [`Fold`] to bring your own.
+//!
+//! # Types of values
+//! | values | the table folds by |
+//! |---|---|
+//! | numbers, `bool`, `String`, `Vec<u8>`, `Option`, tuples of these, [`Json`] | `replace`; or what [`Rules::fold`] says |
+//! | [`folds::Stats`], [`folds::Hll`], [`folds::ByteSet`] and others of [`folds`] | what they are made for |
+//! | [`folds::Sum`], `Min`, `Max`, `First` of a number or a text | what their name says |
+//! | tuples with such values, and structs with `#[derive(Record)]` | each field by its own fold |
+//! | [`Updated`] | a function of yours, of an item and an [`Update`] of another type |
+//!
+//! A table whose fold takes other values is refused when it is opened, so that a typed write never makes
+//! what cannot be read.
 //!
 //! # Durability
 //! Each commit chooses its [`Durability`]; by default it survives the death of the process, and with
@@ -149,9 +161,53 @@ pub use folddb_merge::{ReclaimPlan, ReclaimReason};
 pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::value_placement::ValuePlacement;
 pub use folddb_rules::{
-    Datum, Expire, Fold, FoldFailure, IndexRule, Keep, KeyOrder, Outcome, TermRule, Terms, codec, datum,
-    folds, law, order, table_rules, terms, time,
+    Datum, Expire, Fold, FoldFailure, IndexRule, Keep, KeyOrder, Outcome, TermRule, Terms, Update, Updated,
+    codec, datum, folds, law, order, table_rules, terms, time,
 };
+
+/// A struct whose fields fold on their own is a value of a table.
+///
+/// ```
+/// use folddb::folds::{Hll, Stats};
+/// use folddb::{Options, Record, Rules, Store};
+///
+/// #[derive(Record, Debug, PartialEq)]
+/// struct Route {
+///     #[fold(sum)]
+///     flights: u64,       // also min, max, first
+///     delay: Stats,       // folds as its type is made for
+///     tails: Option<Hll>, // may be absent
+/// }
+///
+/// # fn main() -> folddb::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let store = Store::create(dir.path().join("flights.folddb"), Options::default())?;
+/// let routes = store.table("routes", Rules::sorted::<String, Route>())?;
+/// routes.fold("UA", &Route { flights: 1, delay: Stats::of(12.5), tails: Some(Hll::of("N14228")) })?;
+/// routes.fold("UA", &Route { flights: 1, delay: Stats::default(), tails: None })?;
+/// let route = routes.get("UA")?.unwrap();
+/// assert_eq!((route.flights, route.delay.count(), route.tails.unwrap().estimate()), (2, 1, 1));
+/// assert_eq!(
+///     Rules::sorted::<String, Route>().as_table_rules().fold.spec(),
+///     "{flights: sum:u64, delay: stats:f64, tails: hll:12}",
+/// );
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A field whose type the fold does not take does not compile:
+///
+/// ```compile_fail
+/// #[derive(folddb::Record)]
+/// struct Route {
+///     #[fold(sum)]
+///     carrier: String,
+/// }
+/// ```
+#[cfg(feature = "derive")]
+pub use folddb_derive::Record;
+#[cfg(feature = "serde")]
+pub use folddb_rules::codec::Json;
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use folddb_base::{Error, Result};
 use folddb_rules::codec::{Key, Value};
+use folddb_rules::folds::{FoldSpec, IntoFold};
 use folddb_rules::head::HeadRule;
 use folddb_rules::table_rules::{Compression, TableRules};
 use folddb_rules::value_placement::ValuePlacement;
@@ -12,8 +13,8 @@ use folddb_rules::{Expire, Fold, IndexRule, Keep};
 /// What a table of keys `K` and values `V` means. Begin with [`Rules::sorted`] or [`Rules::hashed`].
 ///
 /// ```
-/// use folddb::Rules;
-/// let visits = Rules::sorted::<String, u64>().fold("sum:u64");
+/// use folddb::{Rules, folds};
+/// let visits = Rules::sorted::<String, u64>().fold(folds::sum());
 /// assert!(visits.as_table_rules().to_text().contains("sum:u64"));
 /// ```
 #[derive(Debug)]
@@ -31,20 +32,33 @@ impl<K, V> Clone for Rules<K, V> {
 }
 
 impl Rules<(), ()> {
-    /// A sorted table. Without a fold, a later value replaces the earlier one.
+    /// A sorted table. It folds as its values are made for ([`folds::Stats`](crate::folds::Stats) by `stats:f64`,
+    /// and so on); of other values a later one replaces the earlier.
     pub fn sorted<K: Key, V: Value>() -> Rules<K, V> {
-        Rules { rules: TableRules::new(K::codec()).value(V::codec()), mistake: None, types: PhantomData }
+        Rules::of(TableRules::new(K::codec()))
     }
 
     /// A hashed table: for large sets of values by key, which nobody asks for in order. An index in memory, of about fourteen
     /// bytes a key, says where each value lies, and a get is one read. Scans go over the whole table, in no order of the keys. A
     /// write looks its key up: what it replaces, and what a fold folds onto, is read when it is written.
     pub fn hashed<K: Key, V: Value>() -> Rules<K, V> {
-        Rules { rules: TableRules::hashed(K::codec()).value(V::codec()), mistake: None, types: PhantomData }
+        Rules::of(TableRules::hashed(K::codec()))
+    }
+}
+
+fn with_fold(rules: TableRules, fold: &FoldSpec) -> TableRules {
+    match fold.is_custom() {
+        false => rules.fold(&fold.to_string()),
+        true => rules.custom_fold(&fold.to_string(), fold.as_fold().version()),
     }
 }
 
 impl<K: Key, V: Value> Rules<K, V> {
+    fn of(rules: TableRules) -> Rules<K, V> {
+        let rules = with_fold(rules.value(V::codec()), &V::default_fold());
+        Rules { rules, mistake: None, types: PhantomData }
+    }
+
     /// Has this index from the beginning, named `name`, by a rule of [`crate::terms`]: `json:/city`. A wrong rule is an error when
     /// the table is opened. Indexes of a table that is there are added by [`crate::Store::add_index`].
     pub fn index(mut self, name: &str, rule: &str) -> Self {
@@ -55,10 +69,27 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// How values fold: the spec string of a built-in fold (see [`crate::folds`]). A wrong spec is an error when the
-    /// table is opened.
-    pub fn fold(mut self, spec: &str) -> Self {
-        self.rules = self.rules.fold(spec);
+    /// How values fold: one of [`crate::folds`], which knows the types that it folds, or its spec string.
+    ///
+    /// ```
+    /// use folddb::{Rules, folds};
+    /// let visits = Rules::sorted::<String, u64>().fold(folds::sum());
+    /// let visits_by_spec = Rules::sorted::<String, u64>().fold("sum:u64");
+    /// assert_eq!(visits.as_table_rules(), visits_by_spec.as_table_rules());
+    /// ```
+    ///
+    /// A fold of other values does not compile. A spec string that is wrong, or that of a fold of other values,
+    /// is an error when the table is opened.
+    ///
+    /// ```compile_fail
+    /// use folddb::{Rules, folds};
+    /// Rules::sorted::<String, String>().fold(folds::sum());
+    /// ```
+    pub fn fold(mut self, fold: impl IntoFold<V>) -> Self {
+        self.rules = match fold.into_fold() {
+            Ok(fold) => with_fold(self.rules, &fold),
+            Err(error) => self.rules.fold(&error.text), // who opens the table is told
+        };
         self
     }
 

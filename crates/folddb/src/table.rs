@@ -8,13 +8,14 @@ use folddb_rules::Fit;
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 use folddb_rules::table_rules::BoundRules;
 
-use crate::bytes_table::{BytesTable, check_value, with_buffers};
+use crate::bytes_table::{BytesTable, with_buffers, wrong};
 use crate::cursor::{Cursor, Resume};
 use crate::typed_scan::Scan;
 use folddb_engine::options::Durability;
 use folddb_engine::read::get;
 use folddb_engine::read::history::HistoryEntry;
 use folddb_engine::read::locate::{Locate, Located};
+use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock::AsOf;
 use folddb_engine::state::snapshots::At;
 use folddb_engine::values::head::Head;
@@ -38,6 +39,13 @@ pub struct Table<K, V> {
 /// They do not, naming the table and what would.
 pub(crate) fn fit<V: Value>(name: &str, rules: &BoundRules) -> Result<Fit> {
     rules.fit::<V>().map_err(|cause| Error::invalid(format!("table `{name}`: {cause}")))
+}
+
+/// Fails where bytes that a type has encoded are no value of the table, or could not be decoded again.
+#[cold]
+pub(crate) fn check_value<V: Value>(table: &TableCore, value: &[u8]) -> Result<()> {
+    let checked = table.rules.check_value(value).and_then(|()| V::decode(value).map(drop));
+    checked.map_err(|cause| wrong(table, "value", &cause))
 }
 
 impl<K, V> Clone for Table<K, V> {
@@ -101,7 +109,7 @@ impl<K: Key, V: Value> Table<K, V> {
     #[inline]
     pub(crate) fn check_written(&self, kind: OpKind, value: &[u8]) -> Result<()> {
         match self.checks && kind != OpKind::Delete {
-            true => check_value(&self.bytes.core, value),
+            true => check_value::<V>(&self.bytes.core, value),
             false => Ok(()),
         }
     }

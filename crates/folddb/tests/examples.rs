@@ -5,6 +5,9 @@
 #[path = "../examples/accounts.rs"]
 mod accounts;
 #[allow(dead_code)]
+#[path = "../examples/flights.rs"]
+mod flights;
+#[allow(dead_code)]
 #[path = "../examples/follow.rs"]
 mod follow;
 #[allow(dead_code)]
@@ -17,6 +20,11 @@ mod people;
 #[test]
 fn transfers_are_whole_and_reports_are_gone_on_with() {
     accounts::main().unwrap();
+}
+
+#[test]
+fn flights_are_folded_field_by_field() {
+    flights::main().unwrap();
 }
 
 #[test]

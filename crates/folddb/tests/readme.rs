@@ -54,11 +54,11 @@ fn library() -> folddb::Result<()> {
     // listing
     use folddb::{Durability, Options, Rules, Store, folds::Stats};
 
-    // A store is a directory. A table folds by the rules that it was created with.
+    // A store is a directory. A table folds as its values are made for.
     let store = Store::create("library.folddb", Options::default())?;
-    let delays = store.table("delays", Rules::sorted::<(String, String), Stats>().fold("stats:f64"))?;
-    delays.fold(&("UA", "EWR"), &Stats::of(12.5))?; // blind: reads nothing
-    delays.fold(&("UA", "EWR"), &Stats::of(-3.0))?;
+    let delays = store.table("delays", Rules::sorted::<(String, String), Stats>())?;
+    delays.fold(&("UA", "EWR"), &12.5)?; // blind: reads nothing
+    delays.fold(&("UA", "EWR"), &-3.0)?;
     assert_eq!(delays.get(&("UA", "EWR"))?.map(|stats| stats.mean()), Some(4.75));
 
     let mut batch = store.batch(); // atomic, over any tables of the store

@@ -16,12 +16,21 @@ pub mod key;
 pub mod typed;
 pub mod value;
 mod operands;
+#[doc(hidden)]
+pub mod record;
+#[cfg(feature = "serde")]
+mod json;
 
+#[cfg(feature = "serde")]
+pub use json::Json;
 pub use key::{ElementType, KeyCodec};
+#[doc(hidden)]
+pub use operands::FieldOf;
+pub use operands::{OrderedValue, SummedValue};
 pub use range::KeyRange;
 pub use tuple::Element;
 pub use typed::{AsElement, AsKey, Key, KeyBound, KeyElement, KeyPrefix, StartsWith};
-pub use value::{AsValue, Value, ValueCodec};
+pub use value::{AsValue, Fit, Value, ValueCodec};
 
 /// Why bytes or text are not a key or value of a codec. The message names what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,52 +1,35 @@
-//! Whether what a Rust type encodes is what the fold of a table takes, as far as that is known before anything is written.
+//! Whether what a Rust type encodes is what the fold of a table takes, and what folding gives can be read
+//! as that type.
 //!
 //! ```text
-//!   Always     the type is that of the fold, or the fold takes any bytes     nothing is checked when it is written
-//!   Sometimes  bytes that the type encodes may be values of the fold         each is checked
-//!   refused    a type of values that the fold reads as another one, or that encodes none of its values
+//!   Always     all values of the type are the table's                 nothing is checked when it is written
+//!   Sometimes  bytes that the type encodes may be values of the fold  each is checked, and decoded again
+//!   Never      a type that the fold reads as another one              refused, naming both and what fits
 //! ```
 //!
-//! Used by whoever opens a table for a type.
+//! Used when a table is opened for a type.
 
-use crate::codec::{CodecError, KeyCodec, Value, ValueCodec};
+use crate::codec::{CodecError, Fit, KeyCodec, Value, ValueCodec};
+use crate::fold::Fold;
+use crate::folds::Record;
 use crate::table_rules::{BoundRules, FoldName};
-
-/// How the values of a Rust type fit a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fit {
-    /// All are values of the table.
-    Always,
-    /// Some may be.
-    Sometimes,
-}
 
 impl BoundRules {
     /// How values of type `V` fit.
     ///
     /// # Errors
-    /// They cannot be values of the table: says what would fit.
+    /// They cannot be values of the table: names the type, the fold, and what would fit.
     pub fn fit<V: Value>(&self) -> Result<Fit, CodecError> {
-        let codec = V::codec();
-        if let Some(opaque) = self.opaque_codec() {
-            let fits = opaque == codec || opaque == ValueCodec::Bytes;
-            return Ok(if fits { Fit::Always } else { Fit::Sometimes });
+        if let Some(codec) = self.opaque_codec() {
+            return fit_by_codec::<V>(codec);
         }
-        let FoldName::BuiltIn(_) = &self.rules.fold else { return Ok(Fit::Sometimes) };
-        let spec = self.fold.spec();
-        if self.fold.joins().is_some() || V::is_operand_of(spec) {
-            return Ok(Fit::Always);
+        if let FoldName::Custom { .. } = &self.rules.fold {
+            return fit_custom::<V>(&self.rules.fold);
         }
-        let samples = samples(codec);
-        let taken = samples.iter().filter(|sample| self.check_value(sample).is_ok()).count();
-        match (taken_by(spec), codec) {
-            (_, ValueCodec::Bytes) => Ok(Fit::Sometimes),
-            (Some(taken_codec), codec) if taken_codec == codec && taken == samples.len() => Ok(Fit::Always),
-            (Some(ValueCodec::Json), ValueCodec::Utf8) => Ok(Fit::Sometimes), // text of JSON
-            (Some(taken_codec), codec) if taken_codec != codec => {
-                Err(unfit::<V>(spec, &format!("values of type {taken_codec}")))
-            }
-            _ if taken == 0 => Err(unfit::<V>(spec, "the operands of the fold, which `folds` has")),
-            _ => Ok(Fit::Sometimes),
+        let Some(fold) = self.fold.fold() else { return Ok(Fit::Sometimes) };
+        match V::fit(&**fold) {
+            Fit::Never => Err(unfit::<V>(&**fold)),
+            fit => Ok(fit),
         }
     }
 
@@ -63,39 +46,102 @@ impl BoundRules {
     }
 }
 
-fn unfit<V>(spec: &str, takes: &str) -> CodecError {
+/// How values of a type fit a table that replaces, and whose values are of this codec.
+fn fit_by_codec<V: Value>(codec: ValueCodec) -> Result<Fit, CodecError> {
+    match (V::codec(), codec) {
+        (own, codec) if V::ENCODES_SURELY && (own == codec || codec == ValueCodec::Bytes) => Ok(Fit::Always),
+        (_, ValueCodec::Bytes) => Ok(Fit::Sometimes),
+        (own, codec) if own == codec || own == ValueCodec::Bytes => Ok(Fit::Sometimes),
+        (ValueCodec::Utf8, ValueCodec::Json) => Ok(Fit::Sometimes), // text of JSON
+        (_, codec) => Err(CodecError(format!(
+            "its values are {codec}, and those of the Rust type `{}` are none; give it values of that type, or \
+             `Vec<u8>` that hold its bytes",
+            std::any::type_name::<V>()
+        ))),
+    }
+}
+
+/// How values of a type fit a table that folds by a custom fold: by that which the type has, or, where it has
+/// none, by what the fold says of each.
+fn fit_custom<V: Value>(fold: &FoldName) -> Result<Fit, CodecError> {
+    let own = V::default_fold();
+    if !own.is_custom() {
+        return Ok(Fit::Sometimes);
+    }
+    let own = FoldName::Custom { name: own.to_string(), version: own.as_fold().version() };
+    match (own == *fold, V::ENCODES_SURELY) {
+        (true, true) => Ok(Fit::Always),
+        (true, false) => Ok(Fit::Sometimes),
+        (false, _) => Err(CodecError(format!(
+            "values of the Rust type `{}` fold by {own}, and the table folds by {fold}: give the table values that \
+             fold so, or `Vec<u8>` that hold their bytes",
+            std::any::type_name::<V>()
+        ))),
+    }
+}
+
+fn unfit<V: Value>(fold: &dyn Fold) -> CodecError {
+    let own = V::default_fold();
+    let own = match own.to_string() {
+        spec if spec == "replace" => String::new(),
+        spec => format!(", which is made for the fold `{spec}`,"),
+    };
     CodecError(format!(
-        "values of the Rust type `{}` are none of the fold `{spec}`, which takes {takes}: give the table values of that type, \
-         or `Vec<u8>` that hold its bytes",
-        std::any::type_name::<V>()
+        "values of the Rust type `{}`{own} are none of the fold `{}`, which takes values of type {}: give the \
+         table values of that type, or `Vec<u8>` that hold its bytes",
+        std::any::type_name::<V>(),
+        fold.spec(),
+        type_of(&fold.spec()),
     ))
 }
 
-/// The type of values that a fold reads its own as, where that is one that Rust types have.
-fn taken_by(spec: &str) -> Option<ValueCodec> {
-    if spec == "json-merge" {
-        return Some(ValueCodec::Json);
+/// The Rust type that is made for a fold, as its users write it.
+fn type_of(spec: &str) -> String {
+    let mut words = spec.split(':');
+    let (name, of) = (words.next().unwrap_or_default(), words.next());
+    let in_folds = |name: &str| format!("folddb::folds::{name}");
+    match (name, of) {
+        ("sum", Some("f64")) => in_folds("ExactSum"),
+        ("min" | "max", Some("bytes")) | ("append", _) => "String or Vec<u8>".to_owned(),
+        ("sum" | "min" | "max", Some(number)) => number.to_owned(),
+        ("stats", _) => in_folds("Stats"),
+        ("set" | "intersect", _) => in_folds("ByteSet"),
+        ("bitmap", _) => in_folds("Bitmap"),
+        ("counters", _) => in_folds("Counters"),
+        ("patch", _) => in_folds("Patch"),
+        ("lww", _) => in_folds("Timed"),
+        ("hll", Some(precision)) => in_folds(&format!("Hll<{precision}>")),
+        ("quantiles", alpha) => in_folds(&format!("Quantiles<{}>", basis_points(alpha))),
+        ("top", Some(kept)) => in_folds(&format!("TopK<{kept}{}>", words.next().map_or("", |_| ", i64"))),
+        ("matmul", Some(side)) => in_folds(&format!("Matrix<{side}, {}>", words.next().unwrap_or("f64"))),
+        ("json-merge", _) => "serde_json::Value, or text of JSON".to_owned(),
+        _ if spec.starts_with('{') => type_of_record(spec),
+        _ => "Vec<u8>".to_owned(),
     }
-    let (fold, number) = spec.split_once(':')?;
-    let is_of_numbers = matches!(fold, "sum" | "min" | "max");
-    let codec = ValueCodec::parse(number).ok().filter(|codec| codec.fixed_len().is_some());
-    codec.filter(|_| is_of_numbers)
 }
 
-/// Some values of a codec, usual and unusual ones.
-fn samples(codec: ValueCodec) -> Vec<Vec<u8>> {
-    let texts = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
-    let numbers = || [0, 1, 2, 7, 255, 256, 1 << 32, u64::MAX >> 1, u64::MAX].map(u64::to_le_bytes);
-    let floats = || [0.0, 1.0, -1.5, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(f64::to_le_bytes);
-    match codec {
-        ValueCodec::Bytes => Vec::new(),
-        ValueCodec::Utf8 => {
-            texts(&["", "a", "hello", "1", "12.5", "{}", "[1]", "more letters than a number has"])
+/// A tuple of the types of its fields.
+fn type_of_record(spec: &str) -> String {
+    let Ok(record) = Record::parse(spec) else { return "Vec<u8>".to_owned() };
+    let field = |fold: &dyn Fold| {
+        let spec = fold.spec();
+        match spec.split_once(':') {
+            Some((name @ ("sum" | "min" | "max"), number)) if number != "bytes" => {
+                let mut letters = name.chars();
+                let first = letters.next().map(|letter| letter.to_ascii_uppercase()).unwrap_or_default();
+                format!("{first}{}<{}>", letters.as_str(), type_of(&spec))
+            }
+            _ => type_of(&spec),
         }
-        ValueCodec::Json => texts(&["null", "1", "-2.5", "\"text\"", "[1,2]", "{}", "{\"a\":{\"b\":null}}"]),
-        ValueCodec::U64 | ValueCodec::I64 => numbers().map(|number| number.to_vec()).to_vec(),
-        ValueCodec::F64 => floats().map(|number| number.to_vec()).to_vec(),
-    }
+    };
+    let fields: Vec<String> = (0..).map_while(|index| record.field_fold(index)).map(field).collect();
+    format!("({}), or of a struct that derives Record", fields.join(", "))
+}
+
+/// The error of a quantile sketch as its type has it.
+fn basis_points(alpha: Option<&str>) -> f64 {
+    let alpha = alpha.and_then(|alpha| alpha.parse().ok()).unwrap_or(0.01);
+    (alpha * 1e4_f64 * 1e6).round() / 1e6
 }
 
 #[cfg(test)]

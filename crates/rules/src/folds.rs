@@ -23,9 +23,12 @@
 //! | `{name: spec, ...}` | a record: each field by its own fold | |
 //!
 //! All but `matmul:N:f64` are associative byte for byte, whatever the merge schedule. Each module draws its
-//! bytes, says what happens at overflow, and why it is associative. Beside each fold stands a small type that
-//! makes and reads its values: [`Stats`], [`ExactSum`], [`Hll`], [`Quantiles`], [`TopK`], [`ByteSet`],
-//! [`Counters`], [`Bitmap`], [`Patch`], [`Timed`], [`Record`].
+//! bytes, says what happens at overflow, and why it is associative.
+//!
+//! Beside each fold stands a function that names it for a type ([`sum()`], [`stats()`], ...), and a type of
+//! its values: [`Stats`], [`ExactSum`], [`Hll`], [`Quantiles`], [`TopK`], [`ByteSet`], [`Counters`],
+//! [`Bitmap`], [`Patch`], [`Timed`], [`Matrix`]. A table of one of these folds so by itself. [`Sum`],
+//! [`Min`], [`Max`] and [`First`] say so of numbers and text.
 
 mod built_in;
 mod words;
@@ -45,12 +48,16 @@ mod matmul;
 mod patch;
 mod record;
 mod spec;
+mod named;
+mod typed;
 
 pub use bitmap::Bitmap;
 pub use choose::Timed;
 pub use counters::Counters;
 pub use exact_sum::ExactSum;
 pub use hll::Hll;
+pub use matmul::{Matrix, MatrixNumber};
+pub use named::{First, Max, Min, Sum};
 pub use patch::{Edit, Patch};
 pub use quantiles::Quantiles;
 pub use record::Record;
@@ -58,80 +65,12 @@ pub use set::ByteSet;
 pub use spec::{Columns, SPECS, Source, SpecError, parse, parse_columns};
 pub use stats::Stats;
 pub use top::{Score, TopK};
+pub use typed::{
+    FoldOf, FoldSpec, IntoFold, Joined, Ordered, Summed, append, bitmap, counters, first, hll, intersect,
+    json_merge, last_writer, matmul, max, min, patch, quantiles, replace, set, stats, sum, top,
+};
 
-use std::sync::Arc;
-
-use crate::fold::Fold;
-
-/// `replace`: the later value wins.
-pub fn replace() -> Arc<dyn Fold> {
-    Arc::new(choose::Replace)
-}
-
-/// `first`: the earlier value wins.
-pub fn first() -> Arc<dyn Fold> {
-    Arc::new(choose::First)
-}
-
-/// `sum:i64`: wraps at 2^63.
-pub fn sum_i64() -> Arc<dyn Fold> {
-    Arc::new(number::SumI64)
-}
-
-/// `sum:u64`: saturates at 2^64-1.
-pub fn sum_u64() -> Arc<dyn Fold> {
-    Arc::new(number::SumU64)
-}
-
-/// `sum:i128`: wraps at 2^127.
-pub fn sum_i128() -> Arc<dyn Fold> {
-    Arc::new(number::SumI128)
-}
-
-/// `sum:f64`: exact. See [`ExactSum`].
-pub fn sum_f64() -> Arc<dyn Fold> {
-    Arc::new(exact_sum::SumF64)
-}
-
-/// `stats:f64`. See [`Stats`].
-pub fn stats() -> Arc<dyn Fold> {
-    Arc::new(stats::StatsF64)
-}
-
-/// `append` with a separator, which may be empty.
-pub fn append(separator: &[u8]) -> Arc<dyn Fold> {
-    Arc::new(append::Append { separator: separator.to_vec() })
-}
-
-/// `set`: union. See [`ByteSet`].
-pub fn set() -> Arc<dyn Fold> {
-    Arc::new(set::SetFold { keeps: set::Keeps::All })
-}
-
-/// `counters`. See [`Counters`].
-pub fn counters() -> Arc<dyn Fold> {
-    Arc::new(counters::CountersFold)
-}
-
-/// `bitmap`. See [`Bitmap`].
-pub fn bitmap() -> Arc<dyn Fold> {
-    Arc::new(bitmap::BitmapFold)
-}
-
-/// `lww:ts`. See [`Timed`].
-pub fn last_writer() -> Arc<dyn Fold> {
-    Arc::new(choose::LastWriter)
-}
-
-/// `json-merge`.
-pub fn json_merge() -> Arc<dyn Fold> {
-    Arc::new(json_merge::JsonMerge)
-}
-
-/// `patch`. See [`Patch`].
-pub fn patch() -> Arc<dyn Fold> {
-    Arc::new(patch::PatchFold)
-}
+pub(crate) use typed::record_of;
 
 #[cfg(test)]
 #[path = "folds/tests.rs"]

@@ -64,9 +64,10 @@ fn shape_of(table: &BoundRules) -> Shape {
     match (table.opaque_codec(), &table.rules.fold) {
         (Some(ValueCodec::Bytes), _) => Shape::Terms(TermKind::Bytes),
         (Some(ValueCodec::Utf8), _) => Shape::Terms(TermKind::Text),
-        (Some(ValueCodec::U64 | ValueCodec::I64), _) => Shape::Terms(TermKind::Int),
+        (Some(codec), _) if codec.is_whole_number() => Shape::Terms(TermKind::Int),
+        (Some(ValueCodec::F32), _) => Shape::Terms(TermKind::Double), // as they are shown
         (Some(ValueCodec::F64), _) => Shape::Terms(TermKind::Double),
-        (Some(ValueCodec::Json), _) | (None, FoldName::Custom { .. }) => Shape::Unknown,
+        (Some(_), _) | (None, FoldName::Custom { .. }) => Shape::Unknown,
         (None, FoldName::BuiltIn(spec)) => shape_of_fold(spec),
     }
 }
@@ -251,7 +252,7 @@ fn takes(table: &BoundRules, wanted: Raw) -> bool {
     let raw = match (table.opaque_codec(), &table.rules.fold) {
         (Some(ValueCodec::Bytes), _) | (None, FoldName::Custom { .. }) => Raw::Bytes,
         (Some(ValueCodec::Utf8 | ValueCodec::Json), _) => Raw::Text,
-        (Some(ValueCodec::U64 | ValueCodec::I64 | ValueCodec::F64), _) => Raw::Formed,
+        (Some(_), _) => Raw::Formed,
         (None, FoldName::BuiltIn(spec)) => match spec.split(':').next() {
             Some("append") => Raw::Bytes,
             Some("min" | "max") if spec.ends_with(":bytes") => Raw::Bytes,

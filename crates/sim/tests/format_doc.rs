@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use document::Document;
-use folddb::codec::{AsKey, Element, Key};
+use folddb::codec::{AsKey, AsValue, Element, Key};
 use folddb::folds::{Bitmap, ByteSet, Counters, Edit, ExactSum, Hll, Patch, Quantiles, Stats, Timed, TopK};
 use folddb::{BackgroundWork, Durability, Options, Rules, Store, folds};
 use folddb_base::bytes::{put_slice, put_varint};
@@ -171,11 +171,14 @@ fn values() -> Vec<(&'static str, Vec<u8>)> {
             "counters of a=2 and b=-1",
             folded("counters", &[("a", 2), ("b", -1)].map(|(n, c)| Counters::of(n, c).to_bytes())),
         ),
-        ("lww:ts of 7 \"x\"", Timed { time: 7, payload: b"x" }.to_bytes()),
-        ("top:3 of 1.5 \"x\"", TopK::of(1.5, "x").to_bytes()),
+        ("lww:ts of 7 \"x\"", made(|out| AsValue::encode(&Timed { time: 7, value: "x".to_owned() }, out))),
+        ("top:3 of 1.5 \"x\"", TopK::<3>::of(1.5, "x").to_bytes()),
         ("bitmap of 1 and 5", folded("bitmap", &[1, 5].map(|member| Bitmap::of(member).to_bytes()))),
-        ("hll:12 of \"N12345\"", Hll::of(12, b"N12345").to_bytes()),
-        ("quantiles of 1 and 2", folded("quantiles", &[1.0, 2.0].map(|x| Quantiles::of(0.01, x).to_bytes()))),
+        ("hll:12 of \"N12345\"", Hll::<12>::of(b"N12345").as_bytes().to_vec()),
+        (
+            "quantiles of 1 and 2",
+            folded("quantiles", &[1.0, 2.0].map(|x| <Quantiles>::of(x).as_bytes().to_vec())),
+        ),
         (
             "json-merge of a=1 and b=2",
             folded("json-merge", &[br#"{"a":1}"#.to_vec(), br#"{"b":2}"#.to_vec()]),

@@ -121,7 +121,7 @@ fn frame_of(payload: &[u8], first_seq: Seq, count: u32, out: &mut Vec<u8>) {
 }
 
 fn new_memtable() -> Memtable {
-    let rules = Arc::new(FoldRules::new(folds::sum_u64()));
+    let rules = Arc::new(FoldRules::new(folds::sum::<u64>().into()));
     Memtable::new(KeyOrder::Bytewise, rules, MemtableLimits::default())
 }
 
@@ -179,7 +179,7 @@ impl folddb_host::WriteFile for Nowhere {
 fn step_rules(boundaries: Vec<Seq>) -> StepRules {
     StepRules {
         order: KeyOrder::Bytewise,
-        fold: FoldRules::new(folds::sum_u64()),
+        fold: FoldRules::new(folds::sum::<u64>().into()),
         boundaries,
         range_deletes: Vec::new(),
         bottom: BottomRule::Never,
@@ -373,7 +373,7 @@ fn merge_fold(operations: u64) -> Result<()> {
 }
 
 fn resolve(operations: u64) -> Result<()> {
-    let rules = FoldRules::new(folds::sum_u64());
+    let rules = FoldRules::new(folds::sum::<u64>().into());
     let mut resolver = Resolver::new();
     for first in (0..operations).step_by(10) {
         resolver.clear();

@@ -7,7 +7,9 @@
 use folddb_rules::codec::tuple::{Element, unpack};
 use folddb_rules::codec::{CodecError, ElementType, Key, KeyCodec, Value, ValueCodec};
 use folddb_rules::datum::{Datum, from_hex, hex};
-use folddb_rules::folds::{Bitmap, ByteSet, Counters, ExactSum, Patch, Stats, TopK};
+use folddb_rules::folds::{
+    Bitmap, ByteSet, Counters, ExactSum, Hll, Matrix, Max, Patch, Quantiles, Stats, Sum, Timed, TopK,
+};
 use folddb_rules::terms::{before_entries, behind_entries, put_entry, show_term, split_entry};
 
 use crate::carve::Carver;
@@ -177,7 +179,10 @@ fn key_typed_seeds() -> Vec<Vec<u8>> {
 }
 
 /// Codecs of values by their names.
-const VALUE_CODECS: [&str; 6] = ["bytes", "utf8", "u64", "i64", "f64", "json"];
+const VALUE_CODECS: [&str; 16] = [
+    "bytes", "utf8", "u64", "i64", "f64", "json", "u8", "u16", "u32", "u128", "i8", "i16", "i32", "i128",
+    "f32", "bool",
+];
 
 fn value(input: &[u8]) {
     assert_eq!(from_hex(&hex(input)).as_deref(), Some(input));
@@ -231,7 +236,7 @@ fn value_of<V: Value>(bytes: &[u8]) {
     assert_eq!(again, bytes);
 }
 
-const VALUE_TYPES: [fn(&[u8]); 13] = [
+const VALUE_TYPES: [fn(&[u8]); 22] = [
     value_of::<Vec<u8>>,
     value_of::<String>,
     value_of::<[u8; 4]>,
@@ -244,7 +249,16 @@ const VALUE_TYPES: [fn(&[u8]); 13] = [
     value_of::<ExactSum>,
     value_of::<Patch>,
     value_of::<Stats>,
-    value_of::<TopK>,
+    value_of::<TopK<10>>,
+    value_of::<TopK<2, i64>>,
+    value_of::<Hll<4>>,
+    value_of::<Hll>,
+    value_of::<Quantiles>,
+    value_of::<Matrix<1>>,
+    value_of::<Timed<String>>,
+    value_of::<Sum<i128>>,
+    value_of::<Max<String>>,
+    value_of::<bool>,
 ];
 
 fn value_typed(input: &[u8]) {
@@ -275,6 +289,6 @@ fn value_typed_seeds() -> Vec<Vec<u8>> {
         seed(9, &sum),
         seed(10, &Patch::object(b"object")),
         seed(11, &stats),
-        seed(12, &TopK::of(1.5, "member")),
+        seed(12, &TopK::<10>::of(1.5, "member")),
     ]
 }

@@ -609,7 +609,7 @@ fn put_datum(
         ElementType::Bytes => tuple::put_bytes(out, &read_bytes(datum)?),
         ElementType::Text => tuple::put_text(out, read_text(datum)?),
         ElementType::Int => tuple::put_i128(out, read_int(datum, "int")?),
-        ElementType::Float => tuple::put_float(out, read_float(datum)?),
+        ElementType::Float => tuple::put_float(out, read_float(datum, "float")?),
         ElementType::Double => tuple::put_double(out, read_number(datum, "double")?),
         ElementType::Bool => tuple::put_bool(out, read_bool(datum)?),
         ElementType::Uuid => tuple::put_element(out, &read_uuid(datum)?, nested),
@@ -713,13 +713,13 @@ pub(super) fn read_number(datum: &Datum, name: &str) -> Result<f64, CodecError> 
 }
 
 /// A number of 32 bits, the nearest to what is given; none where that is beyond all of them.
-fn read_float(datum: &Datum) -> Result<f32, CodecError> {
-    let value = read_number(datum, "float")?;
+pub(super) fn read_float(datum: &Datum, name: &str) -> Result<f32, CodecError> {
+    let value = read_number(datum, name)?;
     let narrow = value as f32;
-    if narrow.is_infinite() && value.is_finite() { Err(wrong("float", datum)) } else { Ok(narrow) }
+    if narrow.is_infinite() && value.is_finite() { Err(wrong(name, datum)) } else { Ok(narrow) }
 }
 
-fn read_bool(datum: &Datum) -> Result<bool, CodecError> {
+pub(super) fn read_bool(datum: &Datum) -> Result<bool, CodecError> {
     match datum {
         Datum::Bool(value) => Ok(*value),
         Datum::Text(text) => text.trim().parse().map_err(|_| wrong("true or false", datum)),

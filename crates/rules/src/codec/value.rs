@@ -1,11 +1,12 @@
 //! Values: how those of Rust types look as bytes, and how tables that replace show theirs.
 //!
 //! ```text
-//!   Vec<u8>  [u8; N]   bytes    as they are
-//!   String             utf8     text
-//!   u64  i64  f64      u64 ...  8 bytes, little-endian, as the folds of numbers keep them
-//!   i128               bytes    16 bytes, little-endian, as `sum:i128` keeps them
-//!   serde_json::Value  json     text
+//!   Vec<u8>  [u8; N]         bytes      as they are
+//!   String                   utf8       text
+//!   u8 .. u128  i8 .. i128   u8 ...     little-endian, as the folds of numbers keep them
+//!   f32  f64                 f32  f64   little-endian
+//!   bool                     bool       one byte, 0 or 1
+//!   serde_json::Value        json       text
 //! ```
 //!
 //! JSON text is kept as it was written, with every digit of its numbers. Shown, it has them too; a
@@ -17,9 +18,13 @@
 use std::fmt;
 
 use super::CodecError;
-use super::key::{fixed, read_bytes, read_int, read_number, read_text, show_bytes, utf8};
+use super::key::{
+    fixed, read_bool, read_bytes, read_float, read_int, read_number, read_text, show_bytes, utf8,
+};
 use crate::datum::json_text::{self, Node};
 use crate::datum::{Datum, json};
+use crate::fold::Fold;
+use crate::folds::{FoldSpec, replace};
 
 /// Deepest nesting of JSON that is a value: as deep as `serde_json` reads.
 const DEPTH_MAX: usize = 127;
@@ -32,12 +37,32 @@ pub enum ValueCodec {
     Bytes,
     /// Text.
     Utf8,
-    /// 8 bytes, little-endian.
+    /// A whole number of this width, little-endian.
+    U8,
+    /// As [`ValueCodec::U8`].
+    U16,
+    /// As [`ValueCodec::U8`].
+    U32,
+    /// As [`ValueCodec::U8`].
     U64,
-    /// 8 bytes, little-endian.
+    /// As [`ValueCodec::U8`].
+    U128,
+    /// As [`ValueCodec::U8`].
+    I8,
+    /// As [`ValueCodec::U8`].
+    I16,
+    /// As [`ValueCodec::U8`].
+    I32,
+    /// As [`ValueCodec::U8`].
     I64,
+    /// As [`ValueCodec::U8`].
+    I128,
+    /// 4 bytes, little-endian.
+    F32,
     /// 8 bytes, little-endian.
     F64,
+    /// One byte, 0 or 1.
+    Bool,
     /// JSON text.
     Json,
 }
@@ -48,13 +73,40 @@ impl fmt::Display for ValueCodec {
     }
 }
 
+/// Calls a macro for the codec of whole numbers that this is, and its type.
+macro_rules! of_whole_numbers {
+    ($codec:expr, $type:ident => $whole:expr, $other:expr) => {
+        of_whole_numbers!(@ $codec, $type, $whole, $other,
+            U8 u8, U16 u16, U32 u32, U64 u64, U128 u128, I8 i8, I16 i16, I32 i32, I64 i64, I128 i128)
+    };
+    (@ $codec:expr, $type:ident, $whole:expr, $other:expr, $($name:ident $number:ident),+) => {
+        match $codec {
+            $(ValueCodec::$name => {
+                type $type = $number;
+                $whole
+            })+
+            _ => $other,
+        }
+    };
+}
+
 impl ValueCodec {
-    const ALL: [ValueCodec; 6] = [
+    const ALL: [ValueCodec; 16] = [
         ValueCodec::Bytes,
         ValueCodec::Utf8,
+        ValueCodec::U8,
+        ValueCodec::U16,
+        ValueCodec::U32,
         ValueCodec::U64,
+        ValueCodec::U128,
+        ValueCodec::I8,
+        ValueCodec::I16,
+        ValueCodec::I32,
         ValueCodec::I64,
+        ValueCodec::I128,
+        ValueCodec::F32,
         ValueCodec::F64,
+        ValueCodec::Bool,
         ValueCodec::Json,
     ];
 
@@ -63,9 +115,19 @@ impl ValueCodec {
         match self {
             ValueCodec::Bytes => "bytes",
             ValueCodec::Utf8 => "utf8",
+            ValueCodec::U8 => "u8",
+            ValueCodec::U16 => "u16",
+            ValueCodec::U32 => "u32",
             ValueCodec::U64 => "u64",
+            ValueCodec::U128 => "u128",
+            ValueCodec::I8 => "i8",
+            ValueCodec::I16 => "i16",
+            ValueCodec::I32 => "i32",
             ValueCodec::I64 => "i64",
+            ValueCodec::I128 => "i128",
+            ValueCodec::F32 => "f32",
             ValueCodec::F64 => "f64",
+            ValueCodec::Bool => "bool",
             ValueCodec::Json => "json",
         }
     }
@@ -78,14 +140,25 @@ impl ValueCodec {
         let found = ValueCodec::ALL.into_iter().find(|codec| codec.name() == name.trim());
         found.ok_or_else(|| {
             CodecError::new(format!(
-                "{name:?} is not a type of values: use bytes, utf8, u64, i64, f64 or json"
+                "{name:?} is not a type of values: use bytes, utf8, u8 to u128, i8 to i128, f32, f64, bool or json"
             ))
         })
     }
 
     /// The length of every value in bytes, where it is fixed.
     pub fn fixed_len(self) -> Option<usize> {
-        matches!(self, ValueCodec::U64 | ValueCodec::I64 | ValueCodec::F64).then_some(8)
+        match self {
+            ValueCodec::Bytes | ValueCodec::Utf8 | ValueCodec::Json => None,
+            ValueCodec::F64 => Some(8),
+            ValueCodec::F32 => Some(4),
+            ValueCodec::Bool => Some(1),
+            whole => of_whole_numbers!(whole, N => Some(size_of::<N>()), None),
+        }
+    }
+
+    /// Whether values are whole numbers.
+    pub fn is_whole_number(self) -> bool {
+        of_whole_numbers!(self, N => size_of::<N>() > 0, false)
     }
 
     /// Checks that the bytes are a value of this codec.
@@ -93,11 +166,14 @@ impl ValueCodec {
     /// # Errors
     /// Says what was expected.
     pub fn check(self, bytes: &[u8]) -> Result<(), CodecError> {
-        match self {
-            ValueCodec::Bytes => Ok(()),
-            ValueCodec::Utf8 => utf8(bytes).map(|_| ()),
-            ValueCodec::U64 | ValueCodec::I64 | ValueCodec::F64 => fixed::<8>(bytes).map(|_| ()),
-            ValueCodec::Json => parse_json(bytes).map(|_| ()),
+        match (self, self.fixed_len()) {
+            (ValueCodec::Utf8, _) => utf8(bytes).map(|_| ()),
+            (ValueCodec::Bool, _) => bool::decode(bytes).map(|_| ()),
+            (ValueCodec::Json, _) => parse_json(bytes).map(|_| ()),
+            (_, Some(len)) if bytes.len() != len => {
+                Err(CodecError::new(format!("expected {len} bytes, found {}", bytes.len())))
+            }
+            (_, _) => Ok(()),
         }
     }
 
@@ -109,10 +185,18 @@ impl ValueCodec {
         Ok(match self {
             ValueCodec::Bytes => show_bytes(bytes),
             ValueCodec::Utf8 => Datum::Text(utf8(bytes)?.to_owned()),
-            ValueCodec::U64 => Datum::Int(u64::decode(bytes)?.into()),
-            ValueCodec::I64 => Datum::Int(i64::decode(bytes)?.into()),
+            ValueCodec::F32 => Datum::Float(f64::from(f32::decode(bytes)?)),
             ValueCodec::F64 => Datum::Float(f64::decode(bytes)?),
+            ValueCodec::Bool => Datum::Bool(bool::decode(bytes)?),
             ValueCodec::Json => json::datum_of(parse_json(bytes)?, false),
+            ValueCodec::U128 => {
+                let number = u128::decode(bytes)?;
+                i128::try_from(number).map_or_else(|_| Datum::Number(number.to_string()), Datum::Int)
+            }
+            whole => of_whole_numbers!(whole, N => {
+                #[allow(clippy::unnecessary_fallible_conversions, reason = "one of the types is wider")]
+                i128::try_from(N::decode(bytes)?).map_or(Datum::Null, Datum::Int)
+            }, Datum::Null),
         })
     }
 
@@ -125,9 +209,10 @@ impl ValueCodec {
         match self {
             ValueCodec::Bytes => out.extend_from_slice(&read_bytes(datum)?),
             ValueCodec::Utf8 => out.extend_from_slice(read_text(datum)?.as_bytes()),
-            ValueCodec::U64 => AsValue::<u64>::encode(&read_int::<u64>(datum, "u64")?, out),
-            ValueCodec::I64 => AsValue::<i64>::encode(&read_int::<i64>(datum, "i64")?, out),
+            ValueCodec::F32 => AsValue::<f32>::encode(&read_float(datum, "f32")?, out),
             ValueCodec::F64 => AsValue::<f64>::encode(&read_number(datum, "f64")?, out),
+            ValueCodec::Bool => AsValue::<bool>::encode(&read_bool(datum)?, out),
+            ValueCodec::U128 => AsValue::<u128>::encode(&read_u128(datum)?, out),
             ValueCodec::Json => match datum {
                 Datum::Text(text) => {
                     parse_json(text.as_bytes())?;
@@ -145,6 +230,9 @@ impl ValueCodec {
                     }
                 }
             },
+            whole => of_whole_numbers!(whole, N => {
+                AsValue::<N>::encode(&read_int::<N>(datum, whole.name())?, out);
+            }, ()),
         }
         Ok(())
     }
@@ -158,6 +246,15 @@ impl ValueCodec {
         self.encode(&Datum::Text(text.to_owned()), &mut value)?;
         Ok(value)
     }
+}
+
+/// A number that may be beyond those of a [`Datum::Int`].
+fn read_u128(datum: &Datum) -> Result<u128, CodecError> {
+    let wide = match datum {
+        Datum::Text(text) | Datum::Number(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    wide.map_or_else(|| read_int(datum, "u128"), Ok)
 }
 
 /// Reads JSON text, in which no number is beyond all doubles: programs could not read it.
@@ -195,24 +292,120 @@ fn has_no_json(datum: &Datum) -> bool {
     }
 }
 
+/// How values of a Rust type go with a fold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// All of them are operands, and all that folding gives are values of the type: nothing is checked.
+    Always,
+    /// Some may be: each is checked when it is written.
+    Sometimes,
+    /// None are, or folding gives what is none.
+    Never,
+}
+
 /// A type whose values are values of tables. It encodes by standing for itself, see [`AsValue`].
+///
+/// A type of your own needs [`Value::decode`] and, where tools shall show its values, [`Value::codec`]. What
+/// it encodes is checked when it is written: that the fold of the table takes it, and that it decodes again.
 pub trait Value: Sized + AsValue<Self> {
     /// How tables that replace show their values of this type; folds show their own.
     fn codec() -> ValueCodec {
         ValueCodec::Bytes
     }
 
-    /// Whether all values of this type are operands of the built-in fold with this spec, as those of [`crate::folds`] are of theirs.
-    /// Where they are not known to be, each is checked when it is written. A type of your own leaves it at that.
-    fn is_operand_of(_spec: &str) -> bool {
-        false
+    /// The fold of a table of these values whose rules name none: the one that the type is made for, or
+    /// `replace`.
+    fn default_fold() -> FoldSpec {
+        replace::<Self>().into()
     }
+
+    /// How values of this type go with a fold that comes with FoldDB and is neither `replace` nor `first`.
+    fn fit(fold: &dyn Fold) -> Fit {
+        match fit_by_codec(Self::codec(), fold) {
+            Fit::Always if !Self::ENCODES_SURELY => Fit::Sometimes,
+            fit => fit,
+        }
+    }
+
+    /// Whether all that [`AsValue::encode`] gives are values of [`Value::codec`] that decode again, and need
+    /// no check.
+    #[doc(hidden)]
+    const ENCODES_SURELY: bool = false;
 
     /// The value of these bytes.
     ///
     /// # Errors
     /// When the bytes are not a value of this type.
     fn decode(bytes: &[u8]) -> Result<Self, CodecError>;
+
+    // ---- as a field of a typed record, see record.rs ----
+
+    /// The length of every value of its own fold, where that is fixed.
+    #[doc(hidden)]
+    const FIELD_LEN: Option<usize> = None;
+
+    /// The fold of a field of this type.
+    #[doc(hidden)]
+    fn field_fold() -> FoldSpec {
+        Self::default_fold()
+    }
+
+    /// Appends the value as a field; false where it is absent.
+    #[doc(hidden)]
+    fn put_field(&self, out: &mut Vec<u8>) -> bool {
+        self.encode(out);
+        true
+    }
+
+    /// Appends what changes nothing, in a field of fixed length.
+    #[doc(hidden)]
+    fn put_nothing(out: &mut Vec<u8>) {
+        out.resize(out.len() + Self::FIELD_LEN.unwrap_or(0), 0);
+    }
+
+    /// The value of a field: its bytes, and whether its record has only fields of fixed length.
+    #[doc(hidden)]
+    fn take_field(field: Option<(&[u8], bool)>) -> Result<Self, CodecError> {
+        match field {
+            Some((bytes, _)) => Self::decode(bytes),
+            None => {
+                Self::nothing().ok_or_else(|| CodecError::new("it is absent, which only an `Option` can say"))
+            }
+        }
+    }
+
+    /// The value that changes nothing, where there is one.
+    #[doc(hidden)]
+    fn nothing() -> Option<Self> {
+        None
+    }
+}
+
+/// How values of a codec go with a fold.
+fn fit_by_codec(codec: ValueCodec, fold: &dyn Fold) -> Fit {
+    let spec = fold.spec();
+    let (name, of) = spec.split_once(':').unwrap_or((&spec, ""));
+    let is_sum_or_extreme = matches!(name, "sum" | "min" | "max");
+    match (codec, name, of) {
+        (_, "replace" | "first", _) => Fit::Always,
+        (ValueCodec::Bytes, "append", _) | (ValueCodec::Bytes | ValueCodec::Utf8, "min" | "max", "bytes") => {
+            Fit::Always
+        }
+        (ValueCodec::Bytes, _, _) => Fit::Sometimes,
+        (ValueCodec::Utf8, "append", _) => match fold.joins_with().map(std::str::from_utf8) {
+            Some(Ok(_)) => Fit::Always,
+            _ => Fit::Never,
+        },
+        (ValueCodec::Utf8, "json-merge", _) => Fit::Sometimes,
+        (ValueCodec::Json, "json-merge", _) => Fit::Always,
+        (ValueCodec::U64, _, "u64") | (ValueCodec::I64, _, "i64") | (ValueCodec::I128, _, "i128")
+            if is_sum_or_extreme =>
+        {
+            Fit::Always
+        }
+        (ValueCodec::F64, "min" | "max", "f64") => Fit::Always, // a sum of doubles is longer than one
+        _ => Fit::Never,
+    }
 }
 
 /// Something that may stand for a value of type `V` without being one: `str` for `String`.
@@ -244,12 +437,16 @@ bytes_as_value!(Vec<u8>: Vec<u8>, [u8], [u8; N] [const N: usize], str, String);
 bytes_as_value!(String: String, str);
 
 impl Value for Vec<u8> {
+    const ENCODES_SURELY: bool = true;
+
     fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
         Ok(bytes.to_vec())
     }
 }
 
 impl Value for String {
+    const ENCODES_SURELY: bool = true;
+
     fn codec() -> ValueCodec {
         ValueCodec::Utf8
     }
@@ -268,6 +465,16 @@ impl<const N: usize> AsValue<[u8; N]> for [u8; N] {
 
 /// Stored as plain `bytes`; a value of another length fails to decode.
 impl<const N: usize> Value for [u8; N] {
+    const ENCODES_SURELY: bool = true;
+
+    fn fit(fold: &dyn Fold) -> Fit {
+        match (fold.spec().as_str(), fold.fixed_len()) {
+            ("min:bytes" | "max:bytes", _) => Fit::Always,
+            (_, Some(len)) if len == N => Fit::Sometimes,
+            _ => Fit::Never, // folding gives other lengths
+        }
+    }
+
     fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
         fixed(bytes)
     }
@@ -283,6 +490,8 @@ macro_rules! number_value {
         }
 
         impl Value for $number {
+            const ENCODES_SURELY: bool = true;
+
             fn codec() -> ValueCodec {
                 $codec
             }
@@ -295,10 +504,41 @@ macro_rules! number_value {
     };
 }
 
+number_value!(u8, ValueCodec::U8);
+number_value!(u16, ValueCodec::U16);
+number_value!(u32, ValueCodec::U32);
 number_value!(u64, ValueCodec::U64);
+number_value!(u128, ValueCodec::U128);
+number_value!(i8, ValueCodec::I8);
+number_value!(i16, ValueCodec::I16);
+number_value!(i32, ValueCodec::I32);
 number_value!(i64, ValueCodec::I64);
+number_value!(i128, ValueCodec::I128);
+number_value!(f32, ValueCodec::F32);
 number_value!(f64, ValueCodec::F64);
-number_value!(i128, ValueCodec::Bytes); // the fold `sum:i128` shows it
+
+impl AsValue<bool> for bool {
+    #[inline]
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+}
+
+impl Value for bool {
+    const ENCODES_SURELY: bool = true;
+
+    fn codec() -> ValueCodec {
+        ValueCodec::Bool
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
+        match bytes {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            _ => Err(CodecError::new("expected a truth value, one byte that is 0 or 1")),
+        }
+    }
+}
 
 impl AsValue<serde_json::Value> for serde_json::Value {
     fn encode(&self, out: &mut Vec<u8>) {

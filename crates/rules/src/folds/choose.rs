@@ -84,7 +84,7 @@ impl Fold for LastWriter {
     }
 
     fn fold(&self, _key: &[u8], a: &[u8], b: &[u8], _out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
-        let (a, b) = (Timed::from_bytes(a)?, Timed::from_bytes(b)?);
+        let (a, b) = (TimedBytes::from_bytes(a)?, TimedBytes::from_bytes(b)?);
         Ok(match a.cmp(&b) {
             Ordering::Less => Outcome::KeepLater,
             Ordering::Equal | Ordering::Greater => Outcome::KeepEarlier,
@@ -92,11 +92,11 @@ impl Fold for LastWriter {
     }
 
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
-        Timed::from_bytes(value).map(|_| ())
+        TimedBytes::from_bytes(value).map(|_| ())
     }
 
     fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
-        let Timed { time, payload } = Timed::from_bytes(value)?;
+        let TimedBytes { time, payload } = TimedBytes::from_bytes(value)?;
         Ok(Datum::Map(vec![
             ("ts".to_owned(), Datum::Int(time.into())),
             ("value".to_owned(), Datum::text_or_bytes(payload)),
@@ -118,45 +118,53 @@ impl Fold for LastWriter {
             },
             _ => return unexpected(wanted, datum),
         };
-        Timed { time, payload: &payload }.put(out);
+        TimedBytes { time, payload: &payload }.put(out);
         Ok(())
     }
 }
 
 impl BuiltIn for LastWriter {}
 
-/// A value of `lww:ts`: a payload with the time that it claims.
+/// A value, borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Timed<'a> {
+pub(crate) struct TimedBytes<'a> {
     /// The time, in whatever unit the table's writers agree on.
-    pub time: i64,
+    pub(crate) time: i64,
     /// The payload.
-    pub payload: &'a [u8],
+    pub(crate) payload: &'a [u8],
 }
 
-impl<'a> Timed<'a> {
+impl<'a> TimedBytes<'a> {
     /// Reads a value.
     ///
     /// # Errors
     /// When there are fewer than eight bytes.
     #[inline]
-    pub fn from_bytes(value: &'a [u8]) -> Result<Timed<'a>, FoldFailure> {
+    pub(crate) fn from_bytes(value: &'a [u8]) -> Result<TimedBytes<'a>, FoldFailure> {
         match value.split_first_chunk::<8>() {
-            Some((time, payload)) => Ok(Timed { time: i64::from_le_bytes(*time), payload }),
+            Some((time, payload)) => Ok(TimedBytes { time: i64::from_le_bytes(*time), payload }),
             None => Err(wrong_length(8, value.len())),
         }
     }
 
     /// Appends the value.
-    pub fn put(&self, out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.time.to_le_bytes());
         out.extend_from_slice(self.payload);
     }
+}
 
-    /// The value's bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(8 + self.payload.len());
-        self.put(&mut out);
-        out
-    }
+/// A value of `lww:ts`: what was said at a time, of which the latest wins.
+///
+/// ```
+/// use folddb_rules::folds::Timed;
+/// let seen = Timed { time: 1_700_000_000, value: "Berlin".to_owned() };
+/// assert!(seen < Timed { time: 1_700_000_001, value: "Aachen".to_owned() });
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timed<V> {
+    /// The time, in whatever unit the table's writers agree on.
+    pub time: i64,
+    /// What was said then.
+    pub value: V,
 }

@@ -266,7 +266,7 @@ impl Fold for HllFold {
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         match datum {
             Datum::List(items) => {
-                let mut sketch = Hll::new(self.precision);
+                let mut sketch = Sketch::new(self.precision);
                 for item in items {
                     sketch.insert(&plain_bytes(item)?);
                 }
@@ -280,33 +280,17 @@ impl Fold for HllFold {
 
 impl BuiltIn for HllFold {}
 
-/// A sketch of how many distinct members there were: the value type of `hll:P`.
-///
-/// ```
-/// use folddb_rules::folds::Hll;
-/// let mut seen = Hll::new(12);
-/// for day in 0..3 {
-///     for visitor in 0..1000u32 { seen.insert(&(visitor + day).to_le_bytes()); }
-/// }
-/// assert!((980..1020).contains(&seen.estimate()));
-/// ```
+/// A sketch whose precision is known at run time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hll {
+pub(crate) struct Sketch {
     precision: u32,
     bytes: Vec<u8>,
 }
 
-impl Hll {
+impl Sketch {
     /// An empty sketch. `precision` is brought into 4 to 18.
-    pub fn new(precision: u32) -> Hll {
-        Hll { precision: precision.clamp(PRECISION_MIN, PRECISION_MAX), bytes: Vec::new() }
-    }
-
-    /// A sketch of one member.
-    pub fn of(precision: u32, member: &[u8]) -> Hll {
-        let mut sketch = Hll::new(precision);
-        sketch.insert(member);
-        sketch
+    pub(crate) fn new(precision: u32) -> Sketch {
+        Sketch { precision: precision.clamp(PRECISION_MIN, PRECISION_MAX), bytes: Vec::new() }
     }
 
     fn fold(&self) -> HllFold {
@@ -314,7 +298,7 @@ impl Hll {
     }
 
     /// Counts a member.
-    pub fn insert(&mut self, member: &[u8]) {
+    pub(crate) fn insert(&mut self, member: &[u8]) {
         let fold = self.fold();
         let (register, rank) = split(fold.entry_of(member));
         if self.bytes.len() == fold.registers() {
@@ -341,7 +325,7 @@ impl Hll {
     ///
     /// # Errors
     /// When the sketches differ in precision.
-    pub fn merge(&mut self, other: &Hll) -> Result<(), FoldFailure> {
+    pub(crate) fn merge(&mut self, other: &Sketch) -> Result<(), FoldFailure> {
         if self.precision != other.precision {
             return Err(FoldFailure::new(format!(
                 "expected a sketch of precision {}, found one of {}",
@@ -355,29 +339,86 @@ impl Hll {
     }
 
     /// How many distinct members there were, about.
-    pub fn estimate(&self) -> u64 {
+    pub(crate) fn estimate(&self) -> u64 {
         self.fold().estimate(&self.bytes).map_or(0, |estimate| estimate.round() as u64)
     }
 
-    /// The value's bytes, borrowed.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
     /// The value's bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.bytes.clone()
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Reads a value of `hll:P`.
     ///
     /// # Errors
     /// When the bytes are not a sketch of this precision.
-    pub fn from_bytes(precision: u32, value: &[u8]) -> Result<Hll, FoldFailure> {
-        let mut sketch = Hll::new(precision);
+    pub(crate) fn from_bytes(precision: u32, value: &[u8]) -> Result<Sketch, FoldFailure> {
+        let mut sketch = Sketch::new(precision);
         sketch.fold().check(value)?;
         sketch.bytes = value.to_vec();
         Ok(sketch)
+    }
+}
+
+/// A sketch of how many distinct members there were: the value type of `hll:P`.
+///
+/// ```
+/// use folddb_rules::folds::Hll;
+/// let mut seen = <Hll>::default(); // of precision 12
+/// for day in 0..3 {
+///     for visitor in 0..1000u32 { seen.insert(&(visitor + day).to_le_bytes()); }
+/// }
+/// assert!((980..1020).contains(&seen.estimate()));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hll<const P: u32 = 12>(Sketch);
+
+impl<const P: u32> Default for Hll<P> {
+    fn default() -> Hll<P> {
+        Hll::new()
+    }
+}
+
+impl<const P: u32> Hll<P> {
+    /// An empty sketch. A precision that is not from 4 to 18 does not compile.
+    pub fn new() -> Hll<P> {
+        const { assert!(PRECISION_MIN <= P && P <= PRECISION_MAX, "the precision of a sketch is from 4 to 18") };
+        Hll(Sketch::new(P))
+    }
+
+    /// A sketch of one member.
+    pub fn of(member: impl AsRef<[u8]>) -> Hll<P> {
+        let mut sketch = Hll::new();
+        sketch.insert(member);
+        sketch
+    }
+
+    /// Counts a member.
+    pub fn insert(&mut self, member: impl AsRef<[u8]>) {
+        self.0.insert(member.as_ref());
+    }
+
+    /// Takes in the members of `other`.
+    pub fn merge(&mut self, other: &Hll<P>) {
+        let _ = self.0.merge(&other.0); // of one precision: there is nothing that could fail
+    }
+
+    /// How many distinct members there were, about.
+    pub fn estimate(&self) -> u64 {
+        self.0.estimate()
+    }
+
+    /// The value's bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
+    /// Reads a value of `hll:P`.
+    ///
+    /// # Errors
+    /// When the bytes are not a sketch of this precision.
+    pub fn from_bytes(value: &[u8]) -> Result<Hll<P>, FoldFailure> {
+        Sketch::from_bytes(Hll::<P>::new().0.precision, value).map(Hll)
     }
 }
 

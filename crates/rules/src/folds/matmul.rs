@@ -149,3 +149,80 @@ impl BuiltIn for Matmul {
         true
     }
 }
+
+/// A type of the numbers in a [`Matrix`]: `f64`, `i64`.
+pub trait MatrixNumber: Copy + Default + PartialEq + std::fmt::Debug {
+    /// Whether it is whole.
+    #[doc(hidden)]
+    const WHOLE: bool;
+    /// Its eight bytes.
+    #[doc(hidden)]
+    fn to_word(self) -> [u8; 8];
+    /// What [`MatrixNumber::to_word`] wrote.
+    #[doc(hidden)]
+    fn from_word(word: [u8; 8]) -> Self;
+}
+
+macro_rules! matrix_number {
+    ($($number:ty: $whole:expr),+) => {$(
+        impl MatrixNumber for $number {
+            const WHOLE: bool = $whole;
+            fn to_word(self) -> [u8; 8] {
+                self.to_le_bytes()
+            }
+            fn from_word(word: [u8; 8]) -> $number {
+                <$number>::from_le_bytes(word)
+            }
+        }
+    )+};
+}
+
+matrix_number!(f64: false, i64: true);
+
+/// A matrix of `N` rows and columns: the value type of `matmul:N:f64`, and of `matmul:N:i64`.
+///
+/// ```
+/// use folddb_rules::folds::Matrix;
+/// let turn = Matrix::of([[0, -1], [1, 0]]);
+/// assert_eq!(turn.get(0, 1), Some(-1));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix<const N: usize, T = f64> {
+    numbers: Vec<T>,
+}
+
+impl<const N: usize, T: MatrixNumber> Matrix<N, T> {
+    pub(crate) const FOLD: Matmul = {
+        assert!(1 <= N && N <= SIDE_MAX, "a matrix has 1 to 256 rows");
+        Matmul { side: N, whole: T::WHOLE }
+    };
+
+    /// The matrix of these rows.
+    pub fn of(rows: [[T; N]; N]) -> Self {
+        Matrix { numbers: rows.into_iter().flatten().collect() }
+    }
+
+    /// The number in this row and column, both from 0.
+    pub fn get(&self, row: usize, column: usize) -> Option<T> {
+        if column < N { self.numbers.get(row.checked_mul(N)?.checked_add(column)?).copied() } else { None }
+    }
+
+    /// The rows, one after the other.
+    pub fn rows(&self) -> impl Iterator<Item = &[T]> {
+        self.numbers.chunks_exact(N)
+    }
+
+    /// Appends the value's bytes.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        self.numbers.iter().for_each(|number| out.extend_from_slice(&number.to_word()));
+    }
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// When the bytes are not a matrix of this size.
+    pub fn from_bytes(value: &[u8]) -> Result<Self, FoldFailure> {
+        Self::FOLD.check_length(value)?;
+        Ok(Matrix { numbers: (0..N * N).map(|index| T::from_word(cell(value, index))).collect() })
+    }
+}

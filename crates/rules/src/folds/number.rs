@@ -145,7 +145,7 @@ pub(crate) struct Extreme {
 
 impl Extreme {
     /// The number that loses against every other: the identity. For floats, NaN.
-    fn weakest(&self) -> [u8; 8] {
+    pub(crate) fn weakest(&self) -> [u8; 8] {
         match (self.number, self.largest) {
             (NumberType::I64, false) => i64::MAX.to_le_bytes(),
             (NumberType::I64, true) => i64::MIN.to_le_bytes(),

@@ -49,14 +49,15 @@ const C: f64 = 10.0 / 7.0;
 
 impl Mapping {
     /// `alpha` is brought into 0.0001 to 0.5.
-    pub(crate) fn new(alpha: f64) -> Mapping {
+    pub(crate) const fn new(alpha: f64) -> Mapping {
         let alpha = if alpha.is_nan() { ALPHA_DEFAULT } else { alpha.clamp(0.0001, 0.5) };
         // ln((1+a)/(1-a)) = 2 (a + a^3/3 + a^5/5 + ...): the same on every machine, as library logarithms are
         // not.
-        let (mut ln_gamma, mut power) = (0.0, alpha);
-        for odd in (1..120u32).step_by(2) {
-            ln_gamma += 2.0 * power / f64::from(odd);
+        let (mut ln_gamma, mut power, mut odd) = (0.0, alpha, 1u32);
+        while odd < 120 {
+            ln_gamma += 2.0 * power / odd as f64;
             power *= alpha * alpha;
+            odd += 2;
         }
         Mapping { alpha, buckets_per_unit: 0.7 / ln_gamma }
     }
@@ -280,12 +281,12 @@ impl Fold for QuantilesFold {
     }
 
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
-        Quantiles::from_bytes(self.mapping.alpha, value).map(|_| ())
+        Sketch::from_bytes(self.mapping, value).map(|_| ())
     }
 
     /// A map of `count`, `min`, `p50`, `p90`, `p99` and `max`.
     fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
-        let sketch = Quantiles::from_bytes(self.mapping.alpha, value)?;
+        let sketch = Sketch::from_bytes(self.mapping, value)?;
         let mut fields = vec![("count".to_owned(), Datum::Int(sketch.count().into()))];
         for (name, q) in [("min", 0.0), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)] {
             fields.extend(sketch.quantile(q).map(|number| (name.to_owned(), Datum::Float(number))));
@@ -299,7 +300,7 @@ impl Fold for QuantilesFold {
             number if number.is_nan() => unexpected("a number", datum),
             number => Ok(number),
         };
-        let mut sketch = Quantiles::new(self.mapping.alpha);
+        let mut sketch = Sketch::by(self.mapping);
         match datum {
             Datum::List(items) => {
                 for item in items {
@@ -315,36 +316,21 @@ impl Fold for QuantilesFold {
 
 impl BuiltIn for QuantilesFold {}
 
-/// A sketch of a distribution: the value type of `quantiles`.
-///
-/// ```
-/// use folddb_rules::folds::Quantiles;
-/// let mut delays = Quantiles::new(0.01);
-/// (1..=1000).for_each(|delay| delays.add(f64::from(delay)));
-/// let median = delays.quantile(0.5).unwrap();
-/// assert!((median - 500.0).abs() <= 5.0);
-/// ```
+/// A sketch whose error is known at run time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Quantiles {
+pub(crate) struct Sketch {
     mapping: Mapping,
     bytes: Vec<u8>,
 }
 
-impl Quantiles {
-    /// An empty sketch with the relative error `alpha`, which is brought into 0.0001 to 0.5.
-    pub fn new(alpha: f64) -> Quantiles {
-        Quantiles { mapping: Mapping::new(alpha), bytes: Vec::new() }
-    }
-
-    /// A sketch of one number.
-    pub fn of(alpha: f64, number: f64) -> Quantiles {
-        let mut sketch = Quantiles::new(alpha);
-        sketch.add(number);
-        sketch
+impl Sketch {
+    /// An empty sketch.
+    fn by(mapping: Mapping) -> Sketch {
+        Sketch { mapping, bytes: Vec::new() }
     }
 
     /// Counts a number. NaN is not counted.
-    pub fn add(&mut self, number: f64) {
+    pub(crate) fn add(&mut self, number: f64) {
         if !number.is_nan() {
             self.merge_bytes(&number.to_le_bytes());
         }
@@ -354,7 +340,7 @@ impl Quantiles {
     ///
     /// # Errors
     /// When the sketches differ in their error.
-    pub fn merge(&mut self, other: &Quantiles) -> Result<(), FoldFailure> {
+    pub(crate) fn merge(&mut self, other: &Sketch) -> Result<(), FoldFailure> {
         if self.mapping != other.mapping {
             return Err(FoldFailure::new(format!(
                 "expected a sketch with the error {}, found one with {}",
@@ -381,7 +367,7 @@ impl Quantiles {
     }
 
     /// How many numbers there were.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         let Some(parts) = self.parts() else { return 0 };
         let mut total = parts.zeros;
         let mut add = |_, count| total = u64::saturating_add(total, count);
@@ -391,19 +377,19 @@ impl Quantiles {
     }
 
     /// The smallest number seen, exactly.
-    pub fn min(&self) -> Option<f64> {
+    pub(crate) fn min(&self) -> Option<f64> {
         self.parts().map(|parts| parts.smallest)
     }
 
     /// The largest number seen, exactly.
-    pub fn max(&self) -> Option<f64> {
+    pub(crate) fn max(&self) -> Option<f64> {
         self.parts().map(|parts| parts.largest)
     }
 
     /// The least of the numbers of which at least the share `q` (0 to 1) of all is not above it, within the
     /// relative error: the nearest rank, as `percentile_disc` of SQL. The smallest and the largest number are
     /// exact. None when nothing was seen.
-    pub fn quantile(&self, q: f64) -> Option<f64> {
+    pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
         let parts = self.parts()?;
         let q = if q.is_nan() { 0.5 } else { q.clamp(0.0, 1.0) };
         let (rank, last) = (nearest_rank(q, self.count()), self.count().saturating_sub(1));
@@ -443,22 +429,14 @@ impl Quantiles {
         parts.largest
     }
 
-    /// The value's bytes, borrowed.
-    pub fn as_bytes(&self) -> &[u8] {
+    /// The value's bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The value's bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.bytes.clone()
-    }
-
-    /// Reads a value of `quantiles:ALPHA`.
-    ///
-    /// # Errors
-    /// When the bytes are not a sketch.
-    pub fn from_bytes(alpha: f64, value: &[u8]) -> Result<Quantiles, FoldFailure> {
-        let sketch = Quantiles { mapping: Mapping::new(alpha), bytes: value.to_vec() };
+    /// Reads a value; fails when the bytes are not a sketch.
+    pub(crate) fn from_bytes(mapping: Mapping, value: &[u8]) -> Result<Sketch, FoldFailure> {
+        let sketch = Sketch { mapping, bytes: value.to_vec() };
         let parts = Parts::from_bytes(value, &sketch.mapping)?;
         if let Some(parts) = parts
             && value.len() != 8
@@ -475,6 +453,92 @@ impl Quantiles {
         merge(parts.negative, Buckets::NONE, &mut see).map_err(malformed(WHAT))?;
         merge(parts.positive, Buckets::NONE, &mut see).map_err(malformed(WHAT))?;
         if in_range { Ok(()) } else { Err(malformed(WHAT)(Malformed::Order)) }
+    }
+}
+
+/// A sketch of a distribution: the value type of `quantiles`. Its relative error is given in hundredths of
+/// a percent: `Quantiles<100>`, which `Quantiles` is by itself, is that of `quantiles:0.01`.
+///
+/// ```
+/// use folddb_rules::folds::Quantiles;
+/// let mut delays = <Quantiles>::default();
+/// (1..=1000).for_each(|delay| delays.add(f64::from(delay)));
+/// let median = delays.quantile(0.5).unwrap();
+/// assert!((median - 500.0).abs() <= 5.0);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantiles<const BASIS_POINTS: u32 = 100>(Sketch);
+
+impl<const BASIS_POINTS: u32> Default for Quantiles<BASIS_POINTS> {
+    fn default() -> Self {
+        Quantiles::new()
+    }
+}
+
+impl<const BASIS_POINTS: u32> Quantiles<BASIS_POINTS> {
+    const MAPPING: Mapping = {
+        assert!(1 <= BASIS_POINTS && BASIS_POINTS <= 5000, "the relative error is from 0.0001 to 0.5");
+        Mapping::new(Self::ALPHA)
+    };
+
+    /// The relative error.
+    pub const ALPHA: f64 = BASIS_POINTS as f64 / 10_000.0;
+
+    /// An empty sketch. A relative error that is not from 0.0001 to 0.5 does not compile.
+    pub fn new() -> Self {
+        Quantiles(Sketch::by(Self::MAPPING))
+    }
+
+    /// A sketch of one number; of NaN an empty one.
+    pub fn of(number: f64) -> Self {
+        let mut sketch = Quantiles::new();
+        sketch.add(number);
+        sketch
+    }
+
+    /// Counts a number. NaN is not counted.
+    pub fn add(&mut self, number: f64) {
+        self.0.add(number);
+    }
+
+    /// Takes in the numbers of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        let _ = self.0.merge(&other.0); // of one error: there is nothing that could fail
+    }
+
+    /// How many numbers there were.
+    pub fn count(&self) -> u64 {
+        self.0.count()
+    }
+
+    /// The smallest number seen, exactly.
+    pub fn min(&self) -> Option<f64> {
+        self.0.min()
+    }
+
+    /// The largest number seen, exactly.
+    pub fn max(&self) -> Option<f64> {
+        self.0.max()
+    }
+
+    /// The least of the numbers of which at least the share `q` (0 to 1) of all is not above it, within the
+    /// relative error: the nearest rank, as `percentile_disc` of SQL. The smallest and the largest number are
+    /// exact. None when nothing was seen.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        self.0.quantile(q)
+    }
+
+    /// The value's bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
+    /// Reads a value of `quantiles:ALPHA`.
+    ///
+    /// # Errors
+    /// When the bytes are not a sketch.
+    pub fn from_bytes(value: &[u8]) -> Result<Self, FoldFailure> {
+        Sketch::from_bytes(Self::MAPPING, value).map(Quantiles)
     }
 }
 

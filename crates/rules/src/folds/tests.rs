@@ -1,7 +1,7 @@
 use super::*;
 use crate::algebra::FoldRules;
 use crate::datum::{Datum, json};
-use crate::fold::Outcome;
+use crate::fold::{Fold, Outcome};
 use crate::law;
 use proptest::prelude::*;
 
@@ -525,12 +525,12 @@ fn patches_apply_in_order() {
         Edit::Splice { at: 5, removed: 2, bytes: b", " },
         Edit::Append(b"!"),
     ] {
-        value = folded(&*patch(), &value, Patch::edits([edit]).as_bytes());
+        value = folded(&**patch().as_fold(), &value, Patch::edits([edit]).as_bytes());
     }
     assert_eq!(Patch::from_bytes(&value).unwrap().to_object().unwrap(), b"hello, you!");
     let far = Patch::edits([Edit::Write { at: u64::MAX, bytes: b"x" }]);
-    assert!(patch().fold(b"", &value, far.as_bytes(), &mut Vec::new()).is_err());
-    assert!(patch().check(far.as_bytes()).is_err());
+    assert!(patch().as_fold().fold(b"", &value, far.as_bytes(), &mut Vec::new()).is_err());
+    assert!(patch().as_fold().check(far.as_bytes()).is_err());
 }
 
 /// What an edit says under a name that it does not have would be left out.
@@ -538,7 +538,11 @@ fn patches_apply_in_order() {
 fn an_edit_with_a_name_that_it_does_not_have_is_refused() {
     let read = |text: &str| {
         let mut value = Vec::new();
-        patch().read(&json::parse(text).unwrap(), &mut value).map(|()| value).map_err(|why| why.to_string())
+        patch()
+            .as_fold()
+            .read(&json::parse(text).unwrap(), &mut value)
+            .map(|()| value)
+            .map_err(|why| why.to_string())
     };
     let splice = Patch::edits([Edit::Splice { at: 1, removed: 2, bytes: b"x" }]);
     assert_eq!(read(r#"{"splice":1,"remove":2,"bytes":"x"}"#).unwrap(), splice.as_bytes());
@@ -557,7 +561,7 @@ fn bitmaps_have_one_form() {
     let dense: Bitmap = (0..10_000).collect();
     let mut parts = (0..10_000u32).map(|member| Bitmap::of(member).to_bytes());
     let first = parts.next().unwrap();
-    let folded = parts.fold(first, |a, b| folded(&*bitmap(), &a, &b));
+    let folded = parts.fold(first, |a, b| folded(&**bitmap().as_fold(), &a, &b));
     assert_eq!(folded, dense.to_bytes());
     // The same set with a run container, as other libraries may write it.
     let mut runs = roaring::RoaringBitmap::new();
@@ -565,10 +569,10 @@ fn bitmaps_have_one_form() {
     runs.optimize();
     let mut bytes = Vec::new();
     runs.serialize_into(&mut bytes).unwrap();
-    assert!(bitmap().check(&bytes).is_err());
+    assert!(bitmap().as_fold().check(&bytes).is_err());
     // A header that promises 65,536 chunks is refused before the library takes memory for them.
     let promise = [12346u32.to_le_bytes(), 65536u32.to_le_bytes()].concat();
-    let refused = bitmap().check(&promise).map_err(|failure| failure.0);
+    let refused = bitmap().as_fold().check(&promise).map_err(|failure| failure.0);
     assert_eq!(refused, Err("expected a roaring bitmap, the bytes end too early".to_owned()));
     assert_eq!(runs.iter().collect::<Bitmap>().to_bytes(), folded);
 }
@@ -580,7 +584,7 @@ fn records_are_built_and_taken_apart() {
     let columns = [Some(Datum::Int(1)), None, Some(Datum::Text("N14228".to_owned()))];
     let (mut read, mut put) = (Vec::new(), Vec::new());
     shape.read_columns(|index| columns[index].clone(), &mut read).unwrap();
-    let tail = Hll::of(12, b"N14228").to_bytes();
+    let tail = Hll::<12>::of(b"N14228").as_bytes().to_vec();
     shape.put(&[Some(&1u64.to_le_bytes()), None, Some(&tail)], &mut put).unwrap();
     assert_eq!(read, put);
     assert_eq!(shape.field(&read, "delay").unwrap(), None);

@@ -29,42 +29,42 @@ const COMPARED_MAX: usize = 48;
 
 /// A score: its number decides, as `f64` or as `i64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Score {
+pub(crate) enum AnyScore {
     /// Of `top:K`.
     Float(f64),
     /// Of `top:K:i64`.
     Int(i64),
 }
 
-impl Score {
-    fn compare(self, other: Score) -> Ordering {
+impl AnyScore {
+    fn compare(self, other: AnyScore) -> Ordering {
         match (self, other) {
-            (Score::Float(a), Score::Float(b)) => a.total_cmp(&b),
-            (Score::Int(a), Score::Int(b)) => a.cmp(&b),
+            (AnyScore::Float(a), AnyScore::Float(b)) => a.total_cmp(&b),
+            (AnyScore::Int(a), AnyScore::Int(b)) => a.cmp(&b),
             // One fold has scores of one type.
-            (Score::Float(_), Score::Int(_)) => Ordering::Less,
-            (Score::Int(_), Score::Float(_)) => Ordering::Greater,
+            (AnyScore::Float(_), AnyScore::Int(_)) => Ordering::Less,
+            (AnyScore::Int(_), AnyScore::Float(_)) => Ordering::Greater,
         }
     }
 
     fn to_le_bytes(self) -> [u8; 8] {
         match self {
-            Score::Float(score) => score.to_le_bytes(),
-            Score::Int(score) => score.to_le_bytes(),
+            AnyScore::Float(score) => score.to_le_bytes(),
+            AnyScore::Int(score) => score.to_le_bytes(),
         }
     }
 
     fn datum(self) -> Datum {
         match self {
-            Score::Float(score) => Datum::Float(score),
-            Score::Int(score) => Datum::Int(score.into()),
+            AnyScore::Float(score) => Datum::Float(score),
+            AnyScore::Int(score) => Datum::Int(score.into()),
         }
     }
 }
 
 #[derive(Clone, Copy, PartialEq)]
 struct Entry<'a> {
-    score: Score,
+    score: AnyScore,
     member: &'a [u8],
 }
 
@@ -93,20 +93,23 @@ impl TopFold {
         }
         let bits = reader.u64().map_err(malformed(WHAT))?;
         let member = reader.slice().map_err(malformed(WHAT))?;
-        let score =
-            if self.whole_scores { Score::Int(bits as i64) } else { Score::Float(f64::from_bits(bits)) };
+        let score = if self.whole_scores {
+            AnyScore::Int(bits as i64)
+        } else {
+            AnyScore::Float(f64::from_bits(bits))
+        };
         Ok(Some(Entry { score, member }))
     }
 
-    fn score(&self, datum: &Datum) -> Result<Score, FoldFailure> {
+    fn score(&self, datum: &Datum) -> Result<AnyScore, FoldFailure> {
         if self.whole_scores {
-            return integer_i64(datum).map(Score::Int);
+            return integer_i64(datum).map(AnyScore::Int);
         }
         let score = float(datum)?;
-        if score.is_nan() { unexpected("a score", datum) } else { Ok(Score::Float(score)) }
+        if score.is_nan() { unexpected("a score", datum) } else { Ok(AnyScore::Float(score)) }
     }
 
-    fn pair(&self, datum: &Datum) -> Result<(Score, Vec<u8>), FoldFailure> {
+    fn pair(&self, datum: &Datum) -> Result<(AnyScore, Vec<u8>), FoldFailure> {
         let wanted = "a score and a member, as in `12.5 alice`";
         match datum {
             Datum::List(pair) if pair.len() == 2 => {
@@ -200,7 +203,7 @@ impl Fold for TopFold {
             if !in_order || rank >= self.kept || !seen.insert(entry.member) {
                 return Err(malformed(WHAT)(Malformed::Order));
             }
-            if let Score::Float(score) = entry.score
+            if let AnyScore::Float(score) = entry.score
                 && score.is_nan()
             {
                 return Err(FoldFailure::new("expected a ranking, a score is NaN"));
@@ -244,28 +247,92 @@ impl Fold for TopFold {
 
 impl BuiltIn for TopFold {}
 
-/// A ranking: the value type of `top:K`. An operand is usually one pair, [`TopK::of`].
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TopK {
-    entries: Vec<(f64, Vec<u8>)>,
+/// A type of scores: `f64`, and `i64` of `top:K:i64`.
+pub trait Score: Copy + PartialEq + std::fmt::Debug {
+    /// Whether scores are whole numbers.
+    #[doc(hidden)]
+    const WHOLE: bool;
+    /// The score in eight bytes. NaN is the least score.
+    #[doc(hidden)]
+    fn to_word(self) -> [u8; 8];
+    /// What [`Score::to_word`] wrote.
+    #[doc(hidden)]
+    fn from_word(word: [u8; 8]) -> Self;
 }
 
-impl TopK {
+impl Score for f64 {
+    const WHOLE: bool = false;
+    fn to_word(self) -> [u8; 8] {
+        let score = if self.is_nan() { f64::NEG_INFINITY } else { self };
+        score.to_le_bytes()
+    }
+    fn from_word(word: [u8; 8]) -> f64 {
+        f64::from_le_bytes(word)
+    }
+}
+
+impl Score for i64 {
+    const WHOLE: bool = true;
+    fn to_word(self) -> [u8; 8] {
+        self.to_le_bytes()
+    }
+    fn from_word(word: [u8; 8]) -> i64 {
+        i64::from_le_bytes(word)
+    }
+}
+
+/// A ranking of `K` members: the value type of `top:K`, and with scores of `i64` of `top:K:i64`. An operand
+/// is usually one pair, [`TopK::of`].
+///
+/// ```
+/// use folddb_rules::folds::TopK;
+/// let mut best = TopK::<2>::of(1.5, "ann");
+/// best.merge(&TopK::of(7.0, "bob"));
+/// best.merge(&TopK::of(3.0, "cy"));
+/// assert_eq!(best.entries(), [(7.0, b"bob".to_vec()), (3.0, b"cy".to_vec())]);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct TopK<const K: usize = 10, S = f64> {
+    entries: Vec<(S, Vec<u8>)>,
+}
+
+impl<const K: usize, S> Default for TopK<K, S> {
+    fn default() -> Self {
+        TopK { entries: Vec::new() }
+    }
+}
+
+impl<const K: usize, S: Score> TopK<K, S> {
+    pub(crate) const FOLD: TopFold = {
+        assert!(1 <= K && K <= KEPT_MAX, "a ranking is of 1 to 10000 members");
+        TopFold { kept: K, whole_scores: S::WHOLE }
+    };
+
     /// One member with its score. NaN counts as the least score.
-    pub fn of(score: f64, member: impl Into<Vec<u8>>) -> TopK {
-        let score = if score.is_nan() { f64::NEG_INFINITY } else { score };
-        TopK { entries: vec![(score, member.into())] }
+    pub fn of(score: S, member: impl Into<Vec<u8>>) -> Self {
+        TopK { entries: vec![(S::from_word(score.to_word()), member.into())] }
+    }
+
+    /// Takes in the members of `other`, and keeps the best.
+    pub fn merge(&mut self, other: &Self) {
+        let mut out = Vec::new();
+        let merged = Self::FOLD.fold(&[], &self.to_bytes(), &other.to_bytes(), &mut out);
+        // Both are rankings: there is nothing that could fail.
+        if let Ok(Ok(merged)) = merged.map(|_| Self::from_bytes(&out)) {
+            *self = merged;
+        }
     }
 
     /// Scores and members, best first.
-    pub fn entries(&self) -> &[(f64, Vec<u8>)] {
+    pub fn entries(&self) -> &[(S, Vec<u8>)] {
         &self.entries
     }
 
     /// Appends the value's bytes.
     pub fn put(&self, out: &mut Vec<u8>) {
         for (score, member) in &self.entries {
-            Entry { score: Score::Float(*score), member }.put(out);
+            out.extend_from_slice(&score.to_word());
+            put_slice(out, member);
         }
     }
 
@@ -279,14 +346,13 @@ impl TopK {
     /// Reads a value.
     ///
     /// # Errors
-    /// When the bytes are not a ranking with scores of `f64`.
-    pub fn from_bytes(value: &[u8]) -> Result<TopK, FoldFailure> {
-        let fold = TopFold { kept: usize::MAX, whole_scores: false };
-        fold.check(value)?;
+    /// When the bytes are not a ranking of at most `K` members with scores of this type.
+    pub fn from_bytes(value: &[u8]) -> Result<Self, FoldFailure> {
+        Self::FOLD.check(value)?;
         let mut reader = Reader::new(value);
         let mut entries = Vec::new();
-        while let Some(Entry { score: Score::Float(score), member }) = fold.next(&mut reader)? {
-            entries.push((score, member.to_vec()));
+        while let Some(Entry { score, member }) = Self::FOLD.next(&mut reader)? {
+            entries.push((S::from_word(score.to_le_bytes()), member.to_vec()));
         }
         Ok(TopK { entries })
     }

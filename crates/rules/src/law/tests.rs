@@ -93,7 +93,7 @@ fn each_law_can_be_found_broken() {
 
 #[test]
 fn samples_that_are_no_values_are_counted_and_left_out() {
-    let report = check(&*folds::sum_u64(), b"", &[vec![1; 8], vec![1; 7], vec![2; 8]]);
+    let report = check(&**folds::sum::<u64>().as_fold(), b"", &[vec![1; 8], vec![1; 7], vec![2; 8]]);
     assert_eq!((report.samples, report.samples_malformed), (2, 1));
     assert_eq!(report.first_malformed.as_deref(), Some("expected 8 bytes, found 7"));
     assert!(report.holds());
@@ -102,7 +102,7 @@ fn samples_that_are_no_values_are_counted_and_left_out() {
 
 #[test]
 fn nothing_to_try_is_no_finding() {
-    let report = check(&*folds::stats(), b"", &[]);
+    let report = check(&**folds::stats().as_fold(), b"", &[]);
     assert!(report.holds());
     assert!(report.to_string().contains("no case among the samples"));
 }

@@ -54,6 +54,13 @@ fn text_and_back() {
     assert_eq!(shown(ValueCodec::U64, "18446744073709551615"), "18446744073709551615");
     assert_eq!(shown(ValueCodec::I64, "-5"), "-5");
     assert_eq!(shown(ValueCodec::F64, "-2.5"), "-2.5");
+    assert_eq!(shown(ValueCodec::U128, &u128::MAX.to_string()), u128::MAX.to_string());
+    assert_eq!(shown(ValueCodec::I128, &i128::MIN.to_string()), i128::MIN.to_string());
+    assert_eq!(shown(ValueCodec::I8, "-128"), "-128");
+    assert_eq!(shown(ValueCodec::F32, "0.5"), "0.5");
+    assert_eq!(shown(ValueCodec::Bool, "true"), "true");
+    assert!(ValueCodec::U8.parse_text("256").is_err() && ValueCodec::F32.parse_text("1e40").is_err());
+    assert!(ValueCodec::Bool.check(&[2]).is_err() && ValueCodec::U16.check(&[1]).is_err());
     assert_eq!(shown(ValueCodec::Json, r#"{"b": 1, "a": [null, "x"]}"#), r#"b=1 a=[null, "x"]"#);
     for (codec, text) in
         [(ValueCodec::U64, "-1"), (ValueCodec::F64, "x"), (ValueCodec::Json, "{"), (ValueCodec::Bytes, "0x0")]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 #[test]
 fn estimates_are_within_four_standard_errors() {
     for precision in [4, 8, 12, 14, 18] {
-        let mut sketch = Hll::new(precision);
+        let mut sketch = Sketch::new(precision);
         let error = 1.04 / f64::from(1u32 << precision).sqrt();
         let mut next = 1u64;
         for member in 1..=100_000u64 {
@@ -30,7 +30,7 @@ proptest! {
         precision in 4u32..9,
     ) {
         let of = |members: &[u16]| {
-            let mut sketch = Hll::new(precision);
+            let mut sketch = Sketch::new(precision);
             members.iter().for_each(|member| sketch.insert(&member.to_le_bytes()));
             sketch
         };
@@ -41,7 +41,7 @@ proptest! {
         prop_assert_eq!(&halves, &all);
         members.reverse();
         prop_assert_eq!(&of(&members), &all);
-        prop_assert_eq!(Hll::from_bytes(precision, all.as_bytes()).unwrap(), all);
+        prop_assert_eq!(Sketch::from_bytes(precision, all.as_bytes()).unwrap(), all);
     }
 }
 
@@ -60,5 +60,5 @@ fn other_forms_are_refused() {
 #[test]
 fn a_saturated_sketch_still_answers() {
     assert!(HllFold { precision: 4 }.estimate(&[61; 16]).unwrap() > 1e18);
-    assert_eq!(Hll::new(12).estimate(), 0);
+    assert_eq!(Sketch::new(12).estimate(), 0);
 }

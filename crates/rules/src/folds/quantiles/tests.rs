@@ -1,8 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
-fn of_all(alpha: f64, numbers: &[f64]) -> Quantiles {
-    let mut sketch = Quantiles::new(alpha);
+fn of_all(alpha: f64, numbers: &[f64]) -> Sketch {
+    let mut sketch = Sketch::by(Mapping::new(alpha));
     numbers.iter().for_each(|&number| sketch.add(number));
     sketch
 }
@@ -71,7 +71,7 @@ proptest! {
         prop_assert_eq!(&halves, &all);
         numbers.reverse();
         prop_assert_eq!(&of_all(0.01, &numbers), &all);
-        prop_assert_eq!(Quantiles::from_bytes(0.01, all.as_bytes()).unwrap(), all);
+        prop_assert_eq!(Sketch::from_bytes(Mapping::new(0.01), all.as_bytes()).unwrap(), all);
     }
 
     #[test]
@@ -105,6 +105,20 @@ fn extremes_have_a_place() {
         (5, Some(f64::NEG_INFINITY), Some(f64::INFINITY))
     );
     assert_eq!(sketch.quantile(0.5), Some(0.0));
-    assert_eq!(Quantiles::new(0.01).quantile(0.5), None);
-    assert_eq!(Quantiles::of(0.01, f64::NAN).count(), 0);
+    assert_eq!(<Quantiles>::new().quantile(0.5), None);
+    assert_eq!(<Quantiles>::of(f64::NAN).count(), 0);
+}
+
+#[test]
+fn the_error_of_a_type_is_that_of_its_spec() {
+    let spec_of = |mapping| QuantilesFold { mapping }.spec();
+    assert_eq!(spec_of(<Quantiles>::MAPPING), "quantiles");
+    for (mapping, spec) in [
+        (Quantiles::<1>::MAPPING, "quantiles:0.0001"),
+        (Quantiles::<50>::MAPPING, "quantiles:0.005"),
+        (Quantiles::<5000>::MAPPING, "quantiles:0.5"),
+    ] {
+        assert_eq!(spec_of(mapping), spec);
+        assert_eq!(super::super::parse(spec).unwrap().spec(), spec);
+    }
 }

@@ -1,0 +1,65 @@
+//! Values of types that serde knows, as JSON: tools show them, indexes find them by what is in them, and fields
+//! may be added later.
+
+use serde_core::Serialize;
+use serde_core::de::DeserializeOwned;
+
+use super::CodecError;
+use super::value::{AsValue, Fit, Value, ValueCodec};
+use crate::fold::Fold;
+
+/// A value of a type that serde knows, kept as JSON.
+///
+/// ```
+/// use folddb_rules::codec::{AsValue, Json, Value};
+///
+/// #[derive(serde::Serialize, serde::Deserialize, Debug, PartialEq)]
+/// struct Person {
+///     name: String,
+///     #[serde(default)]
+///     age: u32,
+/// }
+///
+/// let mut bytes = Vec::new();
+/// Json(Person { name: "Ann".to_owned(), age: 28 }).encode(&mut bytes);
+/// assert_eq!(bytes, br#"{"name":"Ann","age":28}"#);
+/// let Json(person) = Json::<Person>::decode(br#"{"name":"Bob"}"#).unwrap();
+/// assert_eq!(person, Person { name: "Bob".to_owned(), age: 0 });
+/// ```
+///
+/// What JSON cannot say is refused when it is written: a map whose keys are no text, a NaN, which JSON has
+/// as `null`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Json<T>(pub T);
+
+/// Nothing where it cannot be written as JSON; tables refuse that, since it does not decode.
+impl<T: Serialize> AsValue<Json<T>> for Json<T> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        if serde_json::to_writer(&mut *out, &self.0).is_err() {
+            out.truncate(start);
+        }
+    }
+}
+
+impl<T: Serialize + DeserializeOwned> Value for Json<T> {
+    fn codec() -> ValueCodec {
+        ValueCodec::Json
+    }
+
+    /// Documents that are merged need not be of the type any more: [`serde_json::Value`] takes them.
+    fn fit(_fold: &dyn Fold) -> Fit {
+        Fit::Never
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
+        if bytes.is_empty() {
+            return Err(CodecError::new("expected JSON; a value that JSON cannot say is written as nothing"));
+        }
+        serde_json::from_slice(bytes).map(Json).map_err(|error| CodecError(format!("expected JSON: {error}")))
+    }
+}
+
+#[cfg(test)]
+#[path = "json/tests.rs"]
+mod tests;
