@@ -60,8 +60,11 @@ pub(crate) fn main() -> folddb::Result<()> {
     Ok(())
 }
 
-/// Carrier, airport, delay and tail number of each flight of the sample.
-fn rows() -> Result<Vec<(String, String, String, String)>, Box<dyn std::error::Error>> {
+/// Carrier, airport, delay and tail number of a flight.
+type Row = (String, String, String, String);
+
+/// The flights of the sample.
+fn rows() -> Result<Vec<Row>, Box<dyn std::error::Error>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/flights-2013-01-first-days.csv.gz");
     let mut reader = csv::Reader::from_reader(GzDecoder::new(File::open(path)?));
     let columns = reader.headers()?.clone();

@@ -197,11 +197,14 @@ fn goes_with<V: Value>(store: &Store, name: &str, spec: &str, samples: &[V]) -> 
     true
 }
 
+/// Whether a type goes with a fold, tried in a table of this name by this spec.
+type GoesWith = Box<dyn Fn(&Store, &str, &str) -> bool>;
+
 /// The Rust types of values: how each is written, the spec of its own fold, and how it goes with any.
 struct Type {
     name: &'static str,
     own: String,
-    goes_with: Box<dyn Fn(&Store, &str, &str) -> bool>,
+    goes_with: GoesWith,
 }
 
 fn of_type<V: Value + 'static>(name: &'static str, samples: Vec<V>) -> Type {

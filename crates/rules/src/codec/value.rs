@@ -194,7 +194,7 @@ impl ValueCodec {
                 i128::try_from(number).map_or_else(|_| Datum::Number(number.to_string()), Datum::Int)
             }
             whole => of_whole_numbers!(whole, N => {
-                #[allow(clippy::unnecessary_fallible_conversions, reason = "one of the types is wider")]
+                #[allow(clippy::unnecessary_fallible_conversions, clippy::useless_conversion, reason = "of each type")]
                 i128::try_from(N::decode(bytes)?).map_or(Datum::Null, Datum::Int)
             }, Datum::Null),
         })
