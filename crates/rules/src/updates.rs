@@ -56,7 +56,7 @@ pub trait Update: Value + 'static {
 ///
 /// impl AsValue<Raise> for Raise {
 ///     fn encode(&self, out: &mut Vec<u8>) {
-///         self.0.encode(out);
+///         AsValue::<u64>::encode(&self.0, out);
 ///     }
 /// }
 ///
