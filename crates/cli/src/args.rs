@@ -65,7 +65,7 @@ pub(crate) enum Verb {
     ///
     /// Until when values last is left out, which is said where some do not last for ever: `dump` keeps that.
     Export(ExportArgs),
-    /// Make each file below a directory the value of its path; files that have not changed since are passed over
+    /// Make each file below a directory the value of its path, unless unchanged since
     ///
     /// A file that cannot be read, or whose name or bytes the table does not take, is refused by its name, and the others are stored.
     ///
@@ -142,7 +142,7 @@ pub(crate) enum Verb {
     Explain(KeyArgs),
     /// Look for a counter-example to the laws of a fold
     CheckFold(CheckFoldArgs),
-    /// Check the files of a store, which need not open: every checksum, and with --deep every record
+    /// Check the files of a store that need not open: checksums, with --deep every record
     Verify(VerifyArgs),
     /// Salvage what is whole of a damaged store into a new one, and say what is lost
     Repair(RepairArgs),
@@ -168,7 +168,7 @@ pub(crate) enum Verb {
     Dump(DumpArgs),
     /// Load what `dump` wrote
     Load(LoadArgs),
-    /// Print the digest of a table, or of a range of it; keep it, or compare it with one that was kept
+    /// Print the digest of a table or a range of it; keep it, or compare it with a kept one
     Digest(DigestArgs),
     /// List the keys that two stores do not have alike
     Diff(DiffArgs),
