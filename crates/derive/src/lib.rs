@@ -1,6 +1,6 @@
 //! `#[derive(Record)]`: a struct whose fields fold on their own is a value of a table of FoldDB.
 //!
-//! Internal: use it through crate `folddb`, whose names it writes. What it writes is short, and calls
+//! Internal, no promises: use it through crate `folddb`, whose names it writes. What it writes is short, and calls
 //! `folddb::codec::record` for all that is more than naming the fields.
 
 #![forbid(unsafe_code)]
