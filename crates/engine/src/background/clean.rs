@@ -223,7 +223,7 @@ fn hold_oldest(engine: &Engine, table: &TableCore) -> Held {
 fn hold_window(engine: &Engine, table: &TableCore, window_ms: u64) -> Held {
     let committer = engine.commit.lock(); // no snapshot is taken meanwhile
     let present = At::new(engine.published(), clock::noted_now_of(engine, table, &committer));
-    let kept_since = clock::kept_since(engine, table, present.time_ms).max(table.folded_before);
+    let kept_since = clock::kept_since(engine, table, present.time_ms);
     // Whoever reads files of his own looks at these entries, too: see `find`.
     let seq = engine.boundaries.oldest_held().map_or(kept_since, |oldest| oldest.min(kept_since));
     let begins_ms = present.time_ms.saturating_sub(window_ms);

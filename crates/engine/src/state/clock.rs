@@ -105,7 +105,7 @@ fn now_of(engine: &Engine, table: &TableCore) -> u64 {
     if table.is_timed { now_ms(engine) } else { 0 }
 }
 
-/// From this seq on all states of a table are kept.
+/// From this seq on all states of a table are kept: what was folded away stays so where the clock has gone back since.
 pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> Seq {
     let keep = table.rules.rules.keep;
     match keep {
@@ -113,7 +113,7 @@ pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> Seq {
         Keep::Window(_) => {
             let since_ms = now_ms.saturating_sub(keep.window_ms().unwrap_or(0));
             let since = engine.times.map.lock().seq_at(since_ms);
-            since.unwrap_or(0).min(engine.published())
+            since.unwrap_or(0).min(engine.published()).max(table.folded_before)
         }
         Keep::Latest | Keep::Versions(_) => Seq::MAX,
     }
@@ -243,7 +243,7 @@ pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result
     }
     let since = match keep {
         Keep::Forever => 0,
-        Keep::Window(_) => kept_since(engine, table, now.time_ms).max(table.folded_before),
+        Keep::Window(_) => kept_since(engine, table, now.time_ms),
         Keep::Latest => Seq::MAX,
         Keep::Versions(count) => {
             let message = format!(

@@ -162,6 +162,29 @@ fn a_range_delete_hides_the_past_from_the_present_only() {
     }
 }
 
+/// A flush folds by a clock that has jumped ahead, and nothing that says so is written before the process ends.
+#[test]
+fn a_window_has_no_holes_where_the_clock_goes_back_over_what_was_folded() {
+    let world = World::new();
+    let store = world.create();
+    let keep = Keep::Window(Duration::from_secs(60));
+    let table = counts(&store, keep, Expire::Never);
+    table.put(&1, &10).unwrap();
+    store.flush().unwrap();
+    let folded_away = table.put(&1, &20).unwrap();
+    table.put(&1, &30).unwrap();
+    world.pass(3_600_000);
+    store.flush().unwrap();
+    drop((table, store));
+    world.set(START_MS);
+
+    let store = world.open();
+    let table = counts(&store, keep, Expire::Never);
+    assert_eq!(values(&table.history(&1, usize::MAX).unwrap()), [Some(30)], "10 was not the last before 30");
+    let refused = table.get_at(&1, AsOf::Seq(folded_away)).unwrap_err();
+    assert!(refused.to_string().contains("the oldest state that is kept"), "{refused}");
+}
+
 #[test]
 fn time_does_not_go_back_over_reopening() {
     let world = World::new();
