@@ -11,6 +11,8 @@ use folddb_host::{AppendMode, Host};
 use folddb_layout::hash_checkpoint::UNIT_BITS;
 use folddb_rules::table_rules::Custom;
 
+use crate::events::{Event, Listener};
+
 /// When a commit is acknowledged. Every commit may choose; the store's option is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
@@ -81,6 +83,7 @@ pub struct Options {
     #[doc(hidden)]
     pub beside: Option<Host>,
     pub(crate) background: BackgroundWork,
+    pub(crate) listener: Option<Listener>,
     #[doc(hidden)]
     pub custom: Custom,
     #[doc(hidden)]
@@ -112,6 +115,7 @@ impl Default for Options {
             secondary: false,
             beside: None,
             background: BackgroundWork::Threads,
+            listener: None,
             custom: Custom::default(),
             host: Host::real(),
         }
@@ -219,6 +223,11 @@ impl Options {
 
     pub fn background(mut self, background: BackgroundWork) -> Options {
         self.background = background;
+        self
+    }
+
+    pub fn on_event(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Options {
+        self.listener = Some(Listener(Arc::new(listener)));
         self
     }
 

@@ -5,6 +5,7 @@ pub mod bell;
 pub mod counters;
 pub mod numbers;
 pub mod health;
+pub mod event_queue;
 pub mod debt;
 pub mod disk_quota;
 pub mod range_deletes;

@@ -125,6 +125,9 @@ pub use find::BytesFind;
 pub use folddb_engine::background::merge_job::Progress;
 pub use folddb_engine::background::reclaim_report::ReclaimReport;
 pub use folddb_engine::background::scheduler::BackgroundJob;
+pub use folddb_engine::events::{
+    Event, FlushEvent, MergeEvent, MissedEvents, PoisonEvent, ReclaimEvent, StallCause, StallEvent,
+};
 pub use folddb_engine::options::{BackgroundWork, Durability};
 pub use folddb_engine::read::history::HistoryEntry;
 pub use folddb_engine::read::locate::{FilePiece, Locate, Located, LocatedPiece};

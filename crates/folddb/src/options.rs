@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use folddb_engine::events::Event;
 use folddb_engine::options::{BackgroundWork, Durability, Options as EngineOptions};
 use folddb_host::AppendMode;
 use folddb_rules::{Fold, Terms, order::CustomOrder};
@@ -88,6 +89,29 @@ impl Options {
     /// Who does the work in the background. Default [`BackgroundWork::Threads`].
     pub fn background(self, background: BackgroundWork) -> Options {
         Options { engine: self.engine.background(background) }
+    }
+
+    /// Calls this with what the store does and meets: flushes, merges, reclaims, writers that
+    /// waited, and poison. See [`Event`].
+    ///
+    /// A thread of the store calls it soon after, with one event at a time and no lock held: it may
+    /// read and write the store, but not close it. While it runs merges wait. At most 1,024 events
+    /// wait for it; of those beyond only the number is kept, [`Event::Missed`]. With
+    /// [`BackgroundWork::Manual`] it is called within the steps that the caller takes. A store that
+    /// is opened for reading has no events. A panic of the listener ends that one call.
+    ///
+    /// ```
+    /// use folddb::{Event, Options};
+    ///
+    /// let options = Options::default().on_event(|event| match event {
+    ///     Event::Stall(stall) => eprintln!("a writer waited {:?}: {:?}", stall.took, stall.cause),
+    ///     Event::Poison(poison) => eprintln!("the store writes no more: {}", poison.message),
+    ///     _ => (),
+    /// });
+    /// # drop(options);
+    /// ```
+    pub fn on_event(self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Options {
+        Options { engine: self.engine.on_event(listener) }
     }
 
     /// Makes a custom fold known, so that tables which name it can be opened.

@@ -503,6 +503,7 @@ impl Open {
         engine.health.close();
         engine.bell.ring();
         workers.join();
+        engine.events.hand_on(&engine.health);
         merge::abandon_merges(background);
         engine.catalog().all().for_each(|table| hash_checkpoint::abandon_saving(engine, table));
         reclaim::abandon_reclaim(background);

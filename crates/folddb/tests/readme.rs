@@ -129,6 +129,25 @@ fn indexes() -> folddb::Result<()> {
     Ok(())
 }
 
+fn events() -> folddb::Result<()> {
+    // listing
+    use folddb::{Event, Options, Rules, Store};
+
+    let options = Options::default().on_event(|event| match event {
+        Event::Merge(merge) => println!("{}: {} runs in {:?}", merge.table, merge.runs, merge.took),
+        Event::Stall(stall) => println!("a writer waited {:?}: {:?}", stall.took, stall.cause),
+        Event::Poison(poison) => println!("the store writes no more: {}", poison.message),
+        _ => (),
+    });
+    let store = Store::create("visits.folddb", options)?;
+    let visits = store.table("visits", Rules::sorted::<String, u64>().fold("sum:u64"))?;
+    visits.fold("/index.html", &1)?;
+    store.flush()?;
+    assert_eq!(store.stats().flushes, 1);
+    // end
+    store.close()
+}
+
 fn read(page: &Path) -> String {
     std::fs::read_to_string(page).expect("the page is there")
 }
@@ -150,6 +169,7 @@ fn the_rust_listings_of_the_pages_run_as_printed() {
     library().expect("it runs");
     transactions().expect("it runs");
     indexes().expect("it runs");
+    events().expect("it runs");
 }
 
 #[test]

@@ -18,6 +18,7 @@
 //! ```
 
 mod clock;
+mod heard;
 mod parts;
 mod player;
 mod background;

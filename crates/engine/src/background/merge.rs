@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use folddb_base::ids::RunId;
 use folddb_base::stream::Direction;
@@ -98,6 +99,7 @@ pub(crate) fn finish_job(background: &Background, job: MergeJob) {
     engine.counters.records_merged.add(job.step.counts().records_in);
     engine.counters.fold_failures.add(job.step.counts().declined_failed);
     engine.counters.records_expired.add(job.step.counts().expired);
+    engine.events.note(|| job.event());
     job.cleaner.iter().for_each(Cleaner::finish);
     let (table, plan, run) = (Arc::clone(&job.table), job.plan.clone(), job.run);
     drop(job); // with the files that it has read
@@ -415,6 +417,7 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result
         range_deletes,
         boundaries,
         bytes_total,
+        took: Duration::ZERO,
         files,
         plan,
     })

@@ -2,6 +2,7 @@
 //! keys over part by part.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use folddb_base::ids::RunId;
 use folddb_base::{Error, ErrorKind, Result, Seq};
@@ -15,6 +16,7 @@ use super::ranges::Applied;
 use crate::background::step;
 use crate::edit::install;
 use crate::edit::install::{Installed, part_state};
+use crate::events::{Event, MergeEvent};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::view::{PartFile, RunView, TableView};
@@ -36,6 +38,8 @@ pub struct MergeJob {
     /// The boundaries when the merge began; a range delete below them serves a snapshot no longer.
     pub boundaries: Vec<Seq>,
     pub bytes_total: u64,
+    /// How long its steps have taken.
+    pub took: Duration,
     /// The inputs that it may still read.
     pub files: Vec<Arc<PartFile>>,
 }
@@ -48,6 +52,7 @@ impl MergeJob {
         let result = self.take_in(engine)?;
         let took = engine.host.clock.monotonic().saturating_sub(started);
         engine.debt.merge_bytes_per_s.note(self.step.counts().bytes_in - bytes_before, took);
+        self.took += took;
         match result {
             StepResult::Done => {
                 self.close_part(engine, true)?;
@@ -119,6 +124,20 @@ impl MergeJob {
         let idle = applied.idle(&others, None);
         let done = self.range_deletes.iter().zip(idle).filter(|(_, idle)| *idle);
         done.map(|(range, _)| Change::RetireRangeDelete { table: self.table.id, seq: range.seq }).collect()
+    }
+
+    /// What it has done, for the program to hear.
+    pub(crate) fn event(&self) -> Event {
+        let counts = self.step.counts();
+        Event::Merge(MergeEvent {
+            table: self.table.name.clone(),
+            plan: self.plan.to_string(),
+            runs: self.plan.inputs.len(),
+            bytes_in: counts.bytes_in,
+            records_in: counts.records_in,
+            records_out: counts.records_out,
+            took: self.took,
+        })
     }
 
     pub fn progress(&self) -> Progress {

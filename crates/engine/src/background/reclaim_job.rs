@@ -32,6 +32,7 @@ use folddb_value_log::relocated::{CopyFault, RelocatedFile, RelocatedWriter, Sou
 use crate::background::live_values;
 use crate::background::live_values::Holder;
 use crate::edit::install;
+use crate::events::{Event, ReclaimEvent};
 use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
 use crate::state::log_sync;
@@ -285,6 +286,15 @@ impl ReclaimJob {
         let counters = &engine.counters;
         engine.debt.reclaim_bytes_per_s.note(gone.saturating_sub(file_bytes), self.took);
         counters.reclaims.add(1);
+        engine.events.note(|| {
+            let (bytes_copied, bytes_freed) = (file_bytes, gone.saturating_sub(file_bytes));
+            Event::Reclaim(ReclaimEvent {
+                segments: segments.len(),
+                bytes_copied,
+                bytes_freed,
+                took: self.took,
+            })
+        });
         counters.value_bytes_copied.add(file_bytes);
         counters.value_bytes_given_back.add(gone.saturating_sub(file_bytes));
         Ok(())

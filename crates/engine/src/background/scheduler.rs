@@ -12,6 +12,7 @@ use crate::background::{
     dead_segments, flush, hash_checkpoint, hash_sweep, merge, ranges, reclaim, snapshot_files,
 };
 use crate::edit::{feeds, install};
+use crate::events::{Event, FlushEvent};
 use crate::state::catalog::TableCore;
 use crate::state::debt::Worker;
 use crate::state::engine::Engine;
@@ -98,7 +99,13 @@ pub(crate) fn note_background_failure(engine: &Engine, work: Worker, error: &Err
 /// One step of background work, the most urgent; says what it did, or nothing when there is nothing to do.
 pub fn background_step(background: &Background) -> Result<Option<String>> {
     let engine = &background.engine;
-    journal_step(engine)?;
+    let done = most_urgent_step(background);
+    engine.events.hand_on(&engine.health);
+    done
+}
+
+fn most_urgent_step(background: &Background) -> Result<Option<String>> {
+    journal_step(&background.engine)?;
     match contained(background, Worker::Flush)? {
         Some(done) => Ok(Some(done)),
         None => match contained(background, Worker::Merge)? {
@@ -110,6 +117,13 @@ pub fn background_step(background: &Background) -> Result<Option<String>> {
 
 /// One step of one kind of work; says what it did, or nothing when there is nothing to do.
 pub fn background_step_of(background: &Background, work: BackgroundJob) -> Result<Option<String>> {
+    let engine = &background.engine;
+    let done = step_of(background, work);
+    engine.events.hand_on(&engine.health);
+    done
+}
+
+fn step_of(background: &Background, work: BackgroundJob) -> Result<Option<String>> {
     let engine = &background.engine;
     match work {
         BackgroundJob::Journal => journal_step(engine).map(|()| None),
@@ -218,6 +232,10 @@ pub(crate) fn flush_step(background: &Background) -> Result<Option<String>> {
     engine.debt.flush_bytes_per_s.note(memory_bytes as u64, took);
     engine.debt.settle_sealed(bytes);
     engine.counters.flushes.add(1);
+    engine.events.note(|| {
+        let (table, memory_bytes) = (table.name.clone(), memory_bytes as u64);
+        Event::Flush(FlushEvent { table, records, memory_bytes, took })
+    });
     merge::note_overdue_of(background, &table);
     engine.bell.ring();
     Ok(Some(format!("flushed {records} records of table `{}`", table.name)))

@@ -124,6 +124,9 @@ pub(crate) fn work_loop(background: &Background, work: Worker) {
             Worker::Merge => scheduler::merge_and_reclaim(background),
             work => scheduler::contained(background, work),
         };
+        if work == Worker::Merge {
+            engine.events.hand_on(&engine.health); // not the flushing one: memory waits for that
+        }
         match done {
             Ok(Some(_)) => {}
             Ok(None) => engine.bell.wait(seen, IDLE_TICK),

@@ -44,6 +44,7 @@ use crate::state::counters::Counters;
 use crate::state::debt::Debt;
 use crate::state::disk_quota::{DiskQuota, SpaceUser};
 use crate::state::engine::Engine;
+use crate::state::event_queue::EventQueue;
 use crate::state::feed_state::Feeds;
 use crate::state::hash_index::PointLocks;
 use crate::state::health::Health;
@@ -107,6 +108,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
         bell: Bell::default(),
         work: TablesAtWork::default(),
         counters: Counters::default(),
+        events: EventQueue::new(options.listener.clone()),
         options,
         lock: Mutex::new(lock),
     };

@@ -29,6 +29,7 @@ use crate::state::committer::Committer;
 use crate::state::counters::Counters;
 use crate::state::debt::Debt;
 use crate::state::disk_quota::{DiskQuota, SpaceUser};
+use crate::state::event_queue::EventQueue;
 use crate::state::feed_state::Feeds;
 use crate::state::hash_index::PointLocks;
 use crate::state::health::Health;
@@ -71,6 +72,7 @@ pub struct Engine {
     pub bell: Bell,
     pub work: TablesAtWork,
     pub counters: Counters,
+    pub events: EventQueue,
     /// Held until the store is closed.
     pub lock: Mutex<Option<Box<dyn FileLock>>>,
 }

@@ -9,6 +9,7 @@ use folddb_host::sync::atomic::Ordering;
 use folddb_host::sync::thread;
 use folddb_merge::pace;
 
+use crate::events::{Event, StallCause, StallEvent};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::pressure;
@@ -52,23 +53,37 @@ pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
         return Ok(());
     }
     pay_delay(engine, batch.payload.len(), batch.values.len());
-    let begun = debt.flushes_begun.load(Ordering::Acquire);
-    let mut waited = false;
+    let mut waits_since = None;
+    let admitted = wait_for_memory(engine, batch, &mut waits_since);
+    if let Some(from) = waits_since {
+        note_stall(engine, StallCause::MemoryFull, from);
+    }
+    admitted
+}
+
+/// Waits until memory takes the batch, or it is known that it will not; says since when, if it had to.
+fn wait_for_memory(engine: &Engine, batch: &Encoded, since: &mut Option<Duration>) -> Result<()> {
+    let begun = engine.debt.flushes_begun.load(Ordering::Acquire);
     while memory_is_full_for(engine, batch) && pressure::background_runs(engine) {
         let seen = engine.bell.count();
         engine.health.check_writable(batch.frees_only)?;
-        if debt.is_refused_since(begun) {
+        if engine.debt.is_refused_since(begun) {
             return Err(pressure::no_space(engine));
         }
-        if !waited {
+        if since.is_none() {
             engine.counters.stalls.add(1);
-            waited = true;
+            *since = Some(engine.host.clock.monotonic());
         }
         if memory_is_full_for(engine, batch) {
             engine.bell.wait(seen, Duration::from_millis(10));
         }
     }
     Ok(())
+}
+
+fn note_stall(engine: &Engine, cause: StallCause, from: Duration) {
+    let took = engine.host.clock.monotonic().saturating_sub(from);
+    engine.events.note(|| Event::Stall(StallEvent { cause, took }));
 }
 
 /// Slows down who deletes ranges faster than merges let them go: a while for each batch, and never forever.
@@ -78,7 +93,9 @@ pub(crate) fn wait_for_ranges(engine: &Engine, batch: &Encoded) {
     let is_over = |table: &Arc<TableCore>| table.has_many_ranges.load(Ordering::Relaxed);
     if pressure::background_runs(engine) && batch.tables.iter().any(is_over) {
         engine.counters.stalls.add(1);
+        let from = engine.host.clock.monotonic();
         engine.bell.wait(seen, Duration::from_millis(10));
+        note_stall(engine, StallCause::RangeDeletes, from);
     }
 }
 

@@ -10,6 +10,7 @@ use folddb_host::{AppendMode, Host};
 use crate::compare::Outcome;
 use crate::known::{Contents, Known};
 use crate::play::clock::HeldClock;
+use crate::play::heard::Heard;
 use crate::play::parts::{Consumer, Left, Loading, Past, Running};
 use crate::program::{Crash, Settings};
 use crate::tables::{Shape, with_customs};
@@ -43,6 +44,8 @@ pub(super) struct Player {
     pub(super) clock: Option<Arc<HeldClock>>,
     /// Absent for moments only.
     pub(super) store: Option<Store>,
+    /// What it has reported since it was opened.
+    pub(super) heard: Arc<Heard>,
     pub(super) snapshots: Vec<Snapshot>,
     /// Snapshots of moments that were over when they were taken.
     pub(super) pasts: Vec<Past>,
@@ -84,6 +87,7 @@ impl Player {
             disk,
             clock: None,
             store: None,
+            heard: Arc::default(),
             snapshots: Vec::new(),
             pasts: Vec::new(),
             transactions: Vec::new(),
@@ -120,6 +124,12 @@ impl Player {
             (None, None) => options,
         };
         with_customs(self.with_ages(options))
+    }
+
+    /// The options of a store that begins to report anew.
+    pub(super) fn reporting(&mut self) -> Options {
+        self.heard = Arc::default();
+        self.options().on_event(self.heard.listener())
     }
 
     /// What an error means: where the process is dead or calls have failed, that is what they do; else it is a

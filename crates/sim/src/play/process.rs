@@ -77,11 +77,12 @@ impl Player {
     }
 
     /// Opens the store, which a process may have frozen before it died.
-    pub(super) fn open_store(&self) -> folddb::Result<Store> {
+    pub(super) fn open_store(&mut self) -> folddb::Result<Store> {
         if Store::is_frozen(&self.dir, &self.options()) {
             Store::thaw(&self.dir, self.options())?;
         }
-        Store::open(&self.dir, self.options())
+        let options = self.reporting();
+        Store::open(&self.dir, options)
     }
 
     /// An opening in the middle of which the process dies, or right after it.
@@ -306,7 +307,8 @@ fn files_wanted(disk: &SimDisk, dir: &Path) -> Result<(BTreeSet<String>, Vec<Str
 
 impl Player {
     pub(super) fn create_store(&mut self) -> Outcome {
-        match Store::create(&self.dir, self.options()) {
+        let options = self.reporting();
+        match Store::create(&self.dir, options) {
             Ok(store) => {
                 self.epoch_ms = store.unix_millis();
                 self.store = Some(store);
@@ -324,7 +326,9 @@ impl Player {
     pub(super) fn close(&mut self) -> Outcome {
         self.let_go();
         let store = self.store.take().ok_or("the store is not open")?;
+        let stats = store.stats();
         let closed = store.close();
+        self.heard.has_all_of(&stats)?;
         self.makes_durable("close", closed)?;
         self.reopen()
     }
@@ -345,7 +349,8 @@ impl Player {
         if self.disk.is_some() {
             return self.next_process();
         }
-        self.store = Some(Store::open(&self.dir, self.options()).map_err(said("open the store"))?);
+        let options = self.reporting();
+        self.store = Some(Store::open(&self.dir, options).map_err(said("open the store"))?);
         Ok(())
     }
 
