@@ -771,9 +771,9 @@ pub(crate) struct TtlArgs {
 }
 
 impl TtlArgs {
-    /// The lifetime that is asked for, if one is.
-    pub(crate) fn lifetime(self) -> Option<Lifetime> {
-        self.ttl.map(Lifetime::For)
+    /// The lifetime that is asked for.
+    pub(crate) fn lifetime(self) -> Lifetime {
+        self.ttl.map_or(Lifetime::Default, Lifetime::For)
     }
 }
 

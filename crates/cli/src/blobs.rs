@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use folddb::codec::CodecError;
-use folddb::{AsOf, BytesTable, Datum, Lifetime, Seq, WriteOp};
+use folddb::{AsOf, BytesTable, Datum, Seq, WriteOp};
 use indicatif::ProgressBar;
 
 use crate::failure::Failure;
@@ -29,22 +29,19 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Puts all that `from` gives, for so long; `name` is where it comes from. Returns the seq, and how many
+/// Puts all that `from` gives; `name` is where it comes from. Returns the seq, and how many
 /// bytes it was.
 pub(crate) fn put(
     table: &BytesTable,
     (op, key): (WriteOp, &[u8]),
     from: impl Read,
-    (name, lifetime): (&str, Option<Lifetime>),
+    name: &str,
     bar: &ProgressBar,
 ) -> Result<(Seq, u64), Failure> {
     let mut from = Counted(from, bar, 0);
     let of_file = |error: folddb::Error| Failure::Store(error.context(name));
     let seq = if table.takes_streams() || !folds(table) {
-        let mut writer = match lifetime {
-            None => table.writer(op, key)?,
-            Some(lifetime) => table.writer_expiring(op, key, lifetime)?,
-        };
+        let mut writer = table.writer(op, key)?;
         let mut piece = vec![0; 256 << 10];
         loop {
             match from.read(&mut piece) {
@@ -68,7 +65,7 @@ pub(crate) fn put(
             )));
         }
         let value = as_stored(table, value).map_err(|cause| of_file(cause.into()))?;
-        table.write_whole(op, key, &value, lifetime).map_err(of_file)?
+        table.write_whole(op, key, &value).map_err(of_file)?
     };
     Ok((seq, from.2))
 }

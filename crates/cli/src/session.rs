@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::Path;
 
-use folddb::{BytesTable, Durability, ErrorKind, Lifetime, Options, Store, Transaction, WriteOp};
+use folddb::{BytesTable, Durability, ErrorKind, Options, Store, Transaction, WriteOp};
 
 use crate::args::Globals;
 use crate::failure::Failure;
@@ -42,13 +42,9 @@ impl Begun {
         &mut self,
         (table, op): (&BytesTable, WriteOp),
         (key, value): (&[u8], &[u8]),
-        lifetime: Option<Lifetime>,
         durability: Durability,
     ) {
-        match lifetime {
-            None => self.transaction.write(table, op, key, value),
-            Some(lifetime) => self.transaction.write_expiring(table, op, key, value, lifetime),
-        };
+        self.transaction.write(table, op, key, value);
         if durability == Durability::Sync {
             self.durability = durability;
         }

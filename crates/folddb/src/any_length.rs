@@ -17,40 +17,26 @@ use folddb_base::{Error, Result, Seq};
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
 use folddb_engine::write::encoded_batch::WriteOp;
-use folddb_engine::write::ops::Lifetime;
 
 /// Room in a batch for what stands beside the value of an op.
 const BESIDE_BYTES: usize = 128 << 10;
 
 impl BytesTable {
-    /// Writes one op whose value may have any length: as [`BytesTable::write`] (or [`BytesTable::write_expiring`], where it is told how
-    /// long it lasts) up to 16 MiB; as a stream where it is longer and the table takes streams; else as operands that fold to it, where
-    /// the fold can say which ([`folddb_rules::Fold::pieces`]). Operands of more than 32 MiB together are several batches: after a crash
-    /// between two the key has the beginning of the value.
+    /// Writes one op whose value may have any length: as [`BytesTable::write`] up to 16 MiB; as a stream where it is
+    /// longer and the table takes streams; else as operands that fold to it, where the fold can say which
+    /// ([`folddb_rules::Fold::pieces`]). Operands of more than 32 MiB together are several batches: after a crash between
+    /// two the key has the beginning of the value.
     ///
     /// # Errors
     /// As [`BytesTable::write`]; [`crate::ErrorKind::InvalidInput`], naming the key, for a value that the table takes in none of these
     /// ways. Nothing is written then.
-    pub fn write_whole(
-        &self,
-        op: WriteOp,
-        key: &[u8],
-        value: &[u8],
-        lifetime: Option<Lifetime>,
-    ) -> Result<Seq> {
+    pub fn write_whole(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Seq> {
         if value.len() <= VALUE_BYTES_MAX || op == WriteOp::Delete {
-            return match lifetime {
-                None => self.write(op, key, value),
-                Some(lifetime) => self.write_expiring(op, key, value, lifetime),
-            };
+            return self.write(op, key, value);
         }
         self.check(op, key, value)?;
-        let writer = || match lifetime {
-            None => self.writer(op, key),
-            Some(lifetime) => self.writer_expiring(op, key, lifetime),
-        };
         if self.takes_streams()
-            && let Ok(mut writer) = writer()
+            && let Ok(mut writer) = self.writer(op, key)
         {
             writer.write_from(&mut &value[..])?;
             return writer.finish();
@@ -62,26 +48,17 @@ impl BytesTable {
             WriteOp::PutIfAbsent | WriteOp::Delete => None, // a later piece cannot ask what the first has met
         };
         let pieces = pieces.ok_or_else(|| self.too_long(key, value.len()))?;
-        self.write_pieces(op, key, &pieces, lifetime)
+        self.write_pieces(op, key, &pieces)
     }
 
-    fn write_pieces(
-        &self,
-        op: WriteOp,
-        key: &[u8],
-        pieces: &[Vec<u8>],
-        lifetime: Option<Lifetime>,
-    ) -> Result<Seq> {
+    fn write_pieces(&self, op: WriteOp, key: &[u8], pieces: &[Vec<u8>]) -> Result<Seq> {
         let mut batch = Batch::new(Arc::clone(&self.engine));
         for (index, piece) in pieces.iter().enumerate() {
             if !batch.is_empty() && batch.len_bytes() + piece.len() + BESIDE_BYTES > BATCH_BYTES_MAX {
                 batch.commit(self.durability)?;
             }
             let op = if index == 0 { op } else { WriteOp::Fold };
-            match lifetime {
-                None => batch.write(self, op, key, piece),
-                Some(lifetime) => batch.write_expiring(self, op, key, piece, lifetime),
-            };
+            batch.write(self, op, key, piece);
         }
         batch.commit(self.durability)
     }

@@ -13,7 +13,6 @@ use folddb_engine::options::Durability;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::write::commit;
 use folddb_engine::write::encoded_batch::{Encoded, WriteOp};
-use folddb_engine::write::ops::Lifetime;
 use folddb_engine::write::read_set::ReadSet;
 
 /// Ops that are committed together: after a crash all of them are there or none, and no reader ever sees
@@ -113,10 +112,7 @@ impl Gather for Batch {
         }
         if self.accepts(table.engine()) {
             let core = table.core();
-            let pushed = match op.lifetime {
-                None => self.encoded.push(core, op.kind, op.key, op.value),
-                Some(lifetime) => self.encoded.push_lasting(core, op.kind, op.key, op.value, lifetime),
-            };
+            let pushed = self.encoded.push_lasting(core, op.kind, op.key, op.value, table.lifetime);
             self.remember(pushed);
         }
     }

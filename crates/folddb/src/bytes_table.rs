@@ -43,6 +43,8 @@ pub struct BytesTable {
     pub(crate) engine: Arc<Engine>,
     pub(crate) core: Arc<TableCore>,
     pub(crate) durability: Durability,
+    /// How long the values last that are written by this handle.
+    pub(crate) lifetime: Lifetime,
 }
 
 impl BytesTable {
@@ -65,9 +67,16 @@ impl BytesTable {
     }
 
     /// The same table, whose single writes are as durable as this says.
-    pub fn with_durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
-        self
+    #[must_use = "it is another handle that has this durability"]
+    pub fn with_durability(&self, durability: Durability) -> Self {
+        BytesTable { durability, ..self.clone() }
+    }
+
+    /// The same table, to which values are written that last this long: see
+    /// [`Table::with_lifetime`](crate::Table::with_lifetime).
+    #[must_use = "it is another handle whose values last this long"]
+    pub fn with_lifetime(&self, lifetime: Lifetime) -> Self {
+        BytesTable { lifetime, ..self.clone() }
     }
 
     /// Writes one op. The value of a `Delete` is ignored.
@@ -77,20 +86,11 @@ impl BytesTable {
     pub fn write(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Seq> {
         let value = if op == WriteOp::Delete { &[][..] } else { value };
         self.check(op, key, value)?;
-        self.push(op.kind(), key, value, None)
+        self.push(op.kind(), key, value)
     }
 
-    /// Writes one op whose value lasts so long. The value and the lifetime of a `Delete` are ignored.
-    ///
-    /// # Errors
-    /// As [`Table::put_expiring`](crate::Table::put_expiring) and [`BytesTable::write`].
-    pub fn write_expiring(&self, op: WriteOp, key: &[u8], value: &[u8], lifetime: Lifetime) -> Result<Seq> {
-        self.check(op, key, value)?;
-        self.push(op.kind(), key, value, Some(lifetime))
-    }
-
-    fn push(&self, kind: OpKind, key: &[u8], value: &[u8], lifetime: Option<Lifetime>) -> Result<Seq> {
-        with_buffers(|(encoded, ..)| self.write_encoded(encoded, kind, (key, value), lifetime))
+    fn push(&self, kind: OpKind, key: &[u8], value: &[u8]) -> Result<Seq> {
+        with_buffers(|(encoded, ..)| self.write_encoded(encoded, kind, (key, value)))
     }
 
     /// The time of its store: see [`crate::Store::unix_millis`].
@@ -148,13 +148,9 @@ impl BytesTable {
         encoded: &mut Encoded,
         kind: OpKind,
         (key, value): (&[u8], &[u8]),
-        lifetime: Option<Lifetime>,
     ) -> Result<Seq> {
         encoded.clear();
-        match lifetime {
-            None => encoded.push(&self.core, kind, key, value)?,
-            Some(lifetime) => encoded.push_lasting(&self.core, kind, key, value, lifetime)?,
-        }
+        encoded.push_lasting(&self.core, kind, key, value, self.lifetime)?;
         let committed = commit::commit(&self.engine, encoded, self.durability);
         encoded.recycle(); // holds no table back
         committed
@@ -203,21 +199,13 @@ impl BytesTable {
         head::head(&self.engine, &self.core, key, None)
     }
 
-    /// A writer of a value that lasts so long. See [`Table::writer_expiring`](crate::Table::writer_expiring).
-    ///
-    /// # Errors
-    /// As [`Table::writer_expiring`](crate::Table::writer_expiring); a key that is not of the table's type.
-    pub fn writer_expiring(&self, op: WriteOp, key: &[u8], lifetime: Lifetime) -> Result<ValueWriter> {
-        self.writer(op, key)?.lasting(lifetime)
-    }
-
     /// A writer of a value of any length, or of an operand where folding joins them. See [`Table::writer`](crate::Table::writer).
     ///
     /// # Errors
     /// As [`Table::writer`](crate::Table::writer); a key that is not of the table's type.
     pub fn writer(&self, op: WriteOp, key: &[u8]) -> Result<ValueWriter> {
         self.check(WriteOp::Delete, key, &[])?;
-        ValueWriter::new(&self.engine, &self.core, op.kind(), key, self.durability)
+        ValueWriter::new(&self.engine, &self.core, op.kind(), key, (self.durability, self.lifetime))
     }
 
     /// A reader of the value of `key`. See [`Table::read`](crate::Table::read).

@@ -8,7 +8,6 @@ use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 use crate::bytes_table::BytesTable;
 use crate::table::Table;
 use folddb_engine::write::encoded_batch::WriteOp;
-use folddb_engine::write::ops::Lifetime;
 
 /// One op as bytes.
 #[derive(Clone, Copy)]
@@ -16,7 +15,6 @@ pub(crate) struct Written<'a> {
     pub(crate) kind: OpKind,
     pub(crate) key: &'a [u8],
     pub(crate) value: &'a [u8],
-    pub(crate) lifetime: Option<Lifetime>,
 }
 
 /// Gathers ops.
@@ -35,7 +33,6 @@ pub(crate) fn gather<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Si
     table: &Table<K, V>,
     kind: OpKind,
     (key, value): (&Q, Option<&W>),
-    lifetime: Option<Lifetime>,
 ) {
     // Taken out meanwhile: a key or value that itself writes while it is encoded gets its own.
     let (mut key_bytes, mut value_bytes) = std::mem::take(to.buffers());
@@ -46,7 +43,7 @@ pub(crate) fn gather<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Si
         value.encode(&mut value_bytes);
     }
     let checked = table.check_written(kind, &value_bytes);
-    to.take(table.as_bytes(), Written { kind, key: &key_bytes, value: &value_bytes, lifetime }, checked);
+    to.take(table.as_bytes(), Written { kind, key: &key_bytes, value: &value_bytes }, checked);
     *to.buffers() = (key_bytes, value_bytes);
 }
 
@@ -56,11 +53,10 @@ pub(crate) fn gather_bytes(
     table: &BytesTable,
     op: WriteOp,
     (key, value): (&[u8], &[u8]),
-    lifetime: Option<Lifetime>,
 ) {
     let value = if op == WriteOp::Delete { &[][..] } else { value };
     let checked = table.check(op, key, value);
-    to.take(table, Written { kind: op.kind(), key, value, lifetime }, checked);
+    to.take(table, Written { kind: op.kind(), key, value }, checked);
 }
 
 /// Gives a type that gathers ops its verbs.
@@ -74,20 +70,7 @@ macro_rules! gathering_verbs {
                 key: &Q,
                 value: &W,
             ) -> &mut Self {
-                gather(self, table, OpKind::Set, (key, Some(value)), None);
-                self
-            }
-
-            /// Makes the value of `key` this one, for so long. As in [`Table::put_expiring`], the values of the table may
-            /// expire.
-            pub fn put_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-                &mut self,
-                table: &Table<K, V>,
-                key: &Q,
-                value: &W,
-                lifetime: Lifetime,
-            ) -> &mut Self {
-                gather(self, table, OpKind::Set, (key, Some(value)), Some(lifetime));
+                gather(self, table, OpKind::Set, (key, Some(value)));
                 self
             }
 
@@ -98,19 +81,7 @@ macro_rules! gathering_verbs {
                 key: &Q,
                 value: &W,
             ) -> &mut Self {
-                gather(self, table, OpKind::Insert, (key, Some(value)), None);
-                self
-            }
-
-            /// Gives `key` this value unless it has one, for so long: see [`Table::put_if_absent_expiring`].
-            pub fn put_if_absent_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-                &mut self,
-                table: &Table<K, V>,
-                key: &Q,
-                value: &W,
-                lifetime: Lifetime,
-            ) -> &mut Self {
-                gather(self, table, OpKind::Insert, (key, Some(value)), Some(lifetime));
+                gather(self, table, OpKind::Insert, (key, Some(value)));
                 self
             }
 
@@ -121,19 +92,7 @@ macro_rules! gathering_verbs {
                 key: &Q,
                 operand: &W,
             ) -> &mut Self {
-                gather(self, table, OpKind::Fold, (key, Some(operand)), None);
-                self
-            }
-
-            /// Folds `operand` onto the value of `key`, which from now on lasts so long: see [`Table::fold_expiring`].
-            pub fn fold_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-                &mut self,
-                table: &Table<K, V>,
-                key: &Q,
-                operand: &W,
-                lifetime: Lifetime,
-            ) -> &mut Self {
-                gather(self, table, OpKind::Fold, (key, Some(operand)), Some(lifetime));
+                gather(self, table, OpKind::Fold, (key, Some(operand)));
                 self
             }
 
@@ -143,27 +102,14 @@ macro_rules! gathering_verbs {
                 table: &Table<K, V>,
                 key: &Q,
             ) -> &mut Self {
-                gather(self, table, OpKind::Delete, (key, None::<&V>), None);
+                gather(self, table, OpKind::Delete, (key, None::<&V>));
                 self
             }
 
             /// Any op on a table of bytes. `value` is ignored by a delete. A key or value that is not of the table's types
             /// is a mistake, as in [`BytesTable::write`], which the commit returns.
             pub fn write(&mut self, table: &BytesTable, op: WriteOp, key: &[u8], value: &[u8]) -> &mut Self {
-                gather_bytes(self, table, op, (key, value), None);
-                self
-            }
-
-            /// Any op on a table of bytes, whose value lasts so long.
-            pub fn write_expiring(
-                &mut self,
-                table: &BytesTable,
-                op: WriteOp,
-                key: &[u8],
-                value: &[u8],
-                lifetime: Lifetime,
-            ) -> &mut Self {
-                gather_bytes(self, table, op, (key, value), Some(lifetime));
+                gather_bytes(self, table, op, (key, value));
                 self
             }
         }

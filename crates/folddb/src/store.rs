@@ -34,6 +34,7 @@ use folddb_engine::state::clock::AsOf;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::snapshots::HeldFor;
 use folddb_engine::state::{clock, log_sync};
+use folddb_engine::write::ops::Lifetime;
 
 /// An open store: a directory of tables. Cheap to clone; any number of threads may use it. It is closed by
 /// [`Store::close`], or when the last clone is dropped.
@@ -286,7 +287,7 @@ impl Store {
     fn handle(&self, core: Arc<TableCore>) -> BytesTable {
         let engine = Arc::clone(self.engine());
         let durability = engine.options.durability;
-        BytesTable { engine, core, durability }
+        BytesTable { engine, core, durability, lifetime: Lifetime::Default }
     }
 
     /// The names of the tables, in order. Indexes are not among them: see [`Store::indexes`].

@@ -80,14 +80,6 @@ impl<K: Key> Table<K, Vec<u8>> {
         writer.finish()
     }
 
-    /// As [`Table::writer`], of a value that lasts so long, counted from when it is finished.
-    ///
-    /// # Errors
-    /// As [`Table::put_expiring`].
-    pub fn writer_expiring<Q: AsKey<K> + ?Sized>(&self, key: &Q, lifetime: Lifetime) -> Result<ValueWriter> {
-        self.bytes.writer_expiring(WriteOp::Put, &encoded_key(key), lifetime)
-    }
-
     /// A reader of the value of `key`, which holds no more than a piece of it: see [`ValueReader`].
     ///
     /// # Errors
@@ -125,9 +117,37 @@ impl<K: Key, V: Value> Table<K, V> {
     }
 
     /// The same table, whose single writes are as durable as this says.
-    pub fn with_durability(mut self, durability: Durability) -> Self {
-        self.bytes.durability = durability;
-        self
+    #[must_use = "it is another handle that has this durability"]
+    pub fn with_durability(&self, durability: Durability) -> Self {
+        Table { bytes: self.bytes.with_durability(durability), ..*self }
+    }
+
+    /// The same table, to which values are written that last this long: by themselves, in a batch, in a transaction, and
+    /// in pieces. A value that is there lasts on as it did after [`Table::put_if_absent`], and after [`Table::fold`] as this
+    /// says; with [`Lifetime::Default`] and [`crate::Expire::ByWrite`] that is for ever, also of one that had a deadline.
+    ///
+    /// A table whose values last for ever refuses such writes: [`crate::ErrorKind::InvalidInput`].
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use folddb::{Durability, Expire, Lifetime, Options, Rules, Store};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let store = Store::create(dir.path().join("s.folddb"), Options::default())?;
+    /// let sessions = store.table("sessions", Rules::sorted::<u64, String>().expire(Expire::ByWrite))?;
+    /// let short = sessions.with_lifetime(Lifetime::For(Duration::from_secs(1800)));
+    /// short.put(&1, "ann")?;
+    /// sessions.put(&2, "a daemon's, which does not end")?;
+    ///
+    /// let mut batch = store.batch();
+    /// batch.put(&short, &3, "bob").put(&sessions, &4, "another daemon's");
+    /// batch.commit(Durability::Process)?;
+    /// # assert!(sessions.head(&3)?.unwrap().deadline_ms.is_some());
+    /// # assert!(sessions.head(&4)?.unwrap().deadline_ms.is_none());
+    /// # Ok::<(), folddb::Error>(())
+    /// ```
+    #[must_use = "it is another handle whose values last this long"]
+    pub fn with_lifetime(&self, lifetime: Lifetime) -> Self {
+        Table { bytes: self.bytes.with_lifetime(lifetime), ..*self }
     }
 
     /// Makes the value of `key` this one, whatever it was.
@@ -135,7 +155,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// # Errors
     /// A key or value that is too long; [`crate::ErrorKind::NoSpace`] on a full disk; any failed write.
     pub fn put<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&self, key: &Q, value: &W) -> Result<Seq> {
-        self.write(OpKind::Set, key, Some(value), None)
+        self.write(OpKind::Set, key, Some(value))
     }
 
     /// Gives `key` this value unless it has one. Reads nothing: the first one wins when it is read.
@@ -147,7 +167,7 @@ impl<K: Key, V: Value> Table<K, V> {
         key: &Q,
         value: &W,
     ) -> Result<Seq> {
-        self.write(OpKind::Insert, key, Some(value), None)
+        self.write(OpKind::Insert, key, Some(value))
     }
 
     /// Folds `operand` onto the value of `key`, or makes it the value of an absent key. Reads nothing.
@@ -155,7 +175,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// # Errors
     /// As [`Table::put`].
     pub fn fold<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&self, key: &Q, operand: &W) -> Result<Seq> {
-        self.write(OpKind::Fold, key, Some(operand), None)
+        self.write(OpKind::Fold, key, Some(operand))
     }
 
     /// Makes `key` absent.
@@ -163,7 +183,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// # Errors
     /// As [`Table::put`].
     pub fn delete<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Seq> {
-        self.write(OpKind::Delete, key, None::<&V>, None)
+        self.write(OpKind::Delete, key, None::<&V>)
     }
 
     fn write<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
@@ -171,7 +191,6 @@ impl<K: Key, V: Value> Table<K, V> {
         kind: OpKind,
         key: &Q,
         value: Option<&W>,
-        lifetime: Option<Lifetime>,
     ) -> Result<Seq> {
         with_buffers(|(encoded, key_bytes, value_bytes)| {
             key_bytes.clear();
@@ -182,7 +201,7 @@ impl<K: Key, V: Value> Table<K, V> {
             }
             let checked = self.check_written(kind, value_bytes);
             let op = (&key_bytes[..], &value_bytes[..]);
-            let written = checked.and_then(|()| self.bytes.write_encoded(encoded, kind, op, lifetime));
+            let written = checked.and_then(|()| self.bytes.write_encoded(encoded, kind, op));
             value_bytes.clear();
             value_bytes.shrink_to(RECYCLED_BYTES_MAX);
             written
@@ -229,46 +248,6 @@ impl<K: Key, V: Value> Table<K, V> {
         let typed =
             |version: HistoryEntry<Option<Vec<u8>>>| version.try_map(|value| value.map(decode).transpose());
         self.bytes.history(&key, limit)?.into_iter().map(typed).collect()
-    }
-
-    /// Makes the value of `key` this one, for so long.
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] in a table whose values last for ever; otherwise as [`Table::put`].
-    pub fn put_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &self,
-        key: &Q,
-        value: &W,
-        lifetime: Lifetime,
-    ) -> Result<Seq> {
-        self.write(OpKind::Set, key, Some(value), Some(lifetime))
-    }
-
-    /// Gives `key` this value unless it has one, for so long. A value that is there stays, and lasts as long as it did.
-    ///
-    /// # Errors
-    /// As [`Table::put_expiring`].
-    pub fn put_if_absent_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &self,
-        key: &Q,
-        value: &W,
-        lifetime: Lifetime,
-    ) -> Result<Seq> {
-        self.write(OpKind::Insert, key, Some(value), Some(lifetime))
-    }
-
-    /// Folds `operand` onto the value of `key`, which from now on lasts so long. [`Table::fold`] is as [`Lifetime::Default`]:
-    /// in a table of [`crate::Expire::ByWrite`] the value lasts for ever then, also one that had a deadline.
-    ///
-    /// # Errors
-    /// As [`Table::put_expiring`].
-    pub fn fold_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &self,
-        key: &Q,
-        operand: &W,
-        lifetime: Lifetime,
-    ) -> Result<Seq> {
-        self.write(OpKind::Fold, key, Some(operand), Some(lifetime))
     }
 
     pub(crate) fn get_seen<Q: AsKey<K> + ?Sized>(&self, key: &Q, at: Option<At>) -> Result<Option<V>> {

@@ -21,7 +21,6 @@ use crate::typed_scan::Scan;
 use folddb_engine::options::Durability;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::write::encoded_batch::WriteOp;
-use folddb_engine::write::ops::Lifetime;
 use folddb_engine::write::read_set::Reads;
 
 /// Reads at one snapshot, and writes that are committed together, if nobody has written to what was read since, and no value

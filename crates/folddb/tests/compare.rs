@@ -202,8 +202,8 @@ fn what_is_brought_over_lasts_as_long_as_it_does_there() {
     let (first, second) = (expiring(Expire::ByWrite), expiring(Expire::After(Duration::from_secs(3600))));
     let long = blob(24); // is separated
     assert!(long.len() > 512);
-    first.table.put_expiring(&1, &blob(1), Lifetime::Until(moment(FAR_MS))).unwrap();
-    first.table.put_expiring(&2, &long, Lifetime::Until(moment(FAR_MS + 2))).unwrap();
+    first.table.with_lifetime(Lifetime::Until(moment(FAR_MS))).put(&1, &blob(1)).unwrap();
+    first.table.with_lifetime(Lifetime::Until(moment(FAR_MS + 2))).put(&2, &long).unwrap();
     first.table.put(&3, &blob(3)).unwrap();
     for key in 1..=3 {
         second.table.put(&key, &first.table.get(&key).unwrap().unwrap()).unwrap();
@@ -224,7 +224,7 @@ fn what_is_brought_over_lasts_as_long_as_it_does_there() {
 #[test]
 fn a_table_whose_values_last_for_ever_is_not_brought_up_to_one_where_they_may_expire() {
     let (first, second) = (side_of(Rules::sorted().expire(Expire::ByWrite)), side_of(Rules::sorted()));
-    first.table.put_expiring(&1, &blob(1), Lifetime::Until(moment(FAR_MS))).unwrap();
+    first.table.with_lifetime(Lifetime::Until(moment(FAR_MS))).put(&1, &blob(1)).unwrap();
     second.table.put(&2, &blob(2)).unwrap();
     let refused = bring_up(&second, &first).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
@@ -253,7 +253,7 @@ fn tables_are_compared_whichever_way_their_keys_run() {
 #[test]
 fn the_same_bytes_that_last_for_ever_in_one_table_only_are_not_the_same() {
     let (first, second) = (side_of(Rules::sorted().expire(Expire::ByWrite)), side_of(Rules::sorted()));
-    first.table.put_expiring(&1, &blob(1), Lifetime::Until(moment(FAR_MS))).unwrap();
+    first.table.with_lifetime(Lifetime::Until(moment(FAR_MS))).put(&1, &blob(1)).unwrap();
     first.table.put(&2, &blob(2)).unwrap();
     for key in 1..=2 {
         second.table.put(&key, &blob(key)).unwrap();

@@ -205,9 +205,9 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
             batch.put(&table, &key, &"by default".to_owned());
         }
         batch.commit(Durability::Process).unwrap();
-        table.put_expiring(&100, &"short".to_owned(), Lifetime::For(Duration::from_secs(10))).unwrap();
-        table.put_expiring(&101, &"long".to_owned(), Lifetime::Forever).unwrap();
-        table.put_expiring(&102, &"never was".to_owned(), Lifetime::Until(moment(START_MS))).unwrap();
+        table.with_lifetime(Lifetime::For(Duration::from_secs(10))).put(&100, &"short".to_owned()).unwrap();
+        table.with_lifetime(Lifetime::Forever).put(&101, &"long".to_owned()).unwrap();
+        table.with_lifetime(Lifetime::Until(moment(START_MS))).put(&102, &"never was".to_owned()).unwrap();
     }
     let count = |store: &Store| {
         let table = texts(store, Keep::Latest, expire);

@@ -460,7 +460,7 @@ fn expired_values_are_not_found_and_the_past_is_found_where_it_is_kept() {
         Rules::sorted::<String, Vec<u8>>().expire(folddb::Expire::ByWrite).index("by_city", "json:/city");
     let table: People = store.table("brief", rules).unwrap();
     table.put("stays", &person("Berlin", 1)).unwrap();
-    table.put_expiring("goes", &person("Berlin", 1), Lifetime::Until(moment(1))).unwrap();
+    table.with_lifetime(Lifetime::Until(moment(1))).put("goes", &person("Berlin", 1)).unwrap();
     assert_eq!(in_city(&table, "Berlin"), ["stays"]);
     store.compact("brief", on).unwrap();
     assert_eq!(in_city(&table, "Berlin"), ["stays"]);

@@ -262,9 +262,9 @@ fn the_same_rows_with_another_deadline_are_not_the_same_digest() {
             let table = store.table(&format!("{kind} {name}"), rules.clone()).unwrap();
             let value = "a value that is separated".repeat(2);
             for key in 0..20 {
-                table.put_expiring(&key, &value, until(1)).unwrap();
+                table.with_lifetime(until(1)).put(&key, &value).unwrap();
             }
-            table.put_expiring(&7, &value, lifetime).unwrap();
+            table.with_lifetime(lifetime).put(&7, &value).unwrap();
             table
         };
         let tables = [("first", until(1)), ("other", until(2)), ("forever", Lifetime::Forever)];
@@ -275,7 +275,7 @@ fn the_same_rows_with_another_deadline_are_not_the_same_digest() {
             assert_eq!(digest(&first).differing(&digest(different)), Ok(leaf.clone()), "{kind}");
             assert_ne!(digest(&first).root(), digest(different).root(), "{kind}");
         }
-        other.put_expiring(&7, &first.get(&7).unwrap().unwrap(), until(1)).unwrap();
+        other.with_lifetime(until(1)).put(&7, &first.get(&7).unwrap().unwrap()).unwrap();
         assert_eq!(digest(&first), digest(&other), "{kind}");
     }
 }
@@ -291,7 +291,7 @@ fn equal_stores_have_one_digest_after_merges_dump_and_load_and_sync() {
     let table = store.table("t", rules.clone()).unwrap();
     for round in 0..5 {
         for key in 0..500 {
-            table.fold_expiring(&key, &round, until(key % 7 + round)).unwrap();
+            table.with_lifetime(until(key % 7 + round)).fold(&key, &round).unwrap();
         }
         store.flush().unwrap();
     }
@@ -307,7 +307,7 @@ fn equal_stores_have_one_digest_after_merges_dump_and_load_and_sync() {
 
     let synced = create("synced");
     let theirs = synced.table("t", rules).unwrap();
-    theirs.fold_expiring(&3, &1, until(9)).unwrap();
+    theirs.with_lifetime(until(9)).fold(&3, &1).unwrap();
     let (to, from) = (theirs.as_bytes().scan(), table.as_bytes().scan());
     assert_ne!(digest(&synced), before);
     synced.bring_up(to, from, &SyncOptions::default()).unwrap();
@@ -369,7 +369,7 @@ fn a_transaction_makes_no_digest_of_deadlines_that_are_not_settled() {
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let rules = Rules::hashed::<u64, String>().expire(Expire::ByWrite);
     let table = store.table("t", rules).unwrap();
-    table.put_expiring(&1, "one", until(1)).unwrap();
+    table.with_lifetime(until(1)).put(&1, "one").unwrap();
     let mut transaction = store.transaction();
     let inside = |transaction: &Transaction| transaction.scan_bytes(table.as_bytes()).digest(1, 1);
     assert_eq!(inside(&transaction).unwrap(), table.as_bytes().scan().digest(1, 1).unwrap());

@@ -298,12 +298,12 @@ fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_a
         assert!(table.get(&1).unwrap() == before, "{why}");
     }
     let table = &tables[1].0;
-    let mut writer = table.writer_expiring(&7, Lifetime::For(Duration::from_secs(3600))).unwrap();
+    let mut writer = table.with_lifetime(Lifetime::For(Duration::from_secs(3600))).writer(&7).unwrap();
     writer.write_all(b"page").unwrap();
     writer.finish().unwrap();
     assert_eq!(table.get(&7).unwrap().as_deref(), Some(&b"page"[..]));
     assert!(table.as_bytes().head(&7_u64.to_be_bytes()).unwrap().unwrap().deadline_ms.is_some());
-    let for_ever = blobs(&store).writer_expiring(&1, Lifetime::Forever).err().unwrap();
+    let for_ever = blobs(&store).with_lifetime(Lifetime::Forever).writer(&1).err().unwrap();
     assert!(for_ever.to_string().contains("last for ever"), "{for_ever}");
     assert!(!text.as_bytes().takes_streams() && blobs(&store).as_bytes().takes_streams());
     let table = blobs(&store);
@@ -341,7 +341,7 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
     let kept = || Rules::hashed::<u64, Vec<u8>>().keep(Keep::Versions(3));
     let versions = |store: &Store| store.table("versions", kept()).unwrap();
     let stream = |table: &Table<u64, Vec<u8>>, key: u64, len: u64, lifetime: Lifetime| {
-        let mut writer = table.writer_expiring(&key, lifetime).unwrap();
+        let mut writer = table.with_lifetime(lifetime).writer(&key).unwrap();
         writer.write_from(&mut bytes(key, len)).unwrap();
         writer.finish().unwrap();
     };

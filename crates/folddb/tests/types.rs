@@ -46,22 +46,22 @@ fn a_table_whose_values_cannot_be_those_of_its_fold_is_refused_by_name_and_not_m
 
 /// Writes a value in every way there is, and says whether all were refused, or none.
 fn is_refused(store: &Store, table: &Table<u64, Vec<u8>>, value: &Vec<u8>) -> bool {
-    let for_ever = Lifetime::Forever;
+    let lasting = &table.with_lifetime(Lifetime::Forever);
     let mut batches: Vec<_> = (0..6).map(|_| store.batch()).collect();
     batches[0].put(table, &1, value);
     batches[1].put_if_absent(table, &1, value);
     batches[2].fold(table, &1, value);
-    batches[3].put_expiring(table, &1, value, for_ever);
-    batches[4].put_if_absent_expiring(table, &1, value, for_ever);
-    batches[5].fold_expiring(table, &1, value, for_ever);
+    batches[3].put(lasting, &1, value);
+    batches[4].put_if_absent(lasting, &1, value);
+    batches[5].fold(lasting, &1, value);
     let singles = [
         table.as_bytes().check(WriteOp::Put, &1u64.to_be_bytes(), value).map(|()| 0),
         table.put(&1, value),
         table.put_if_absent(&1, value),
         table.fold(&1, value),
-        table.put_expiring(&1, value, for_ever),
-        table.put_if_absent_expiring(&1, value, for_ever),
-        table.fold_expiring(&1, value, for_ever),
+        lasting.put(&1, value),
+        lasting.put_if_absent(&1, value),
+        lasting.fold(&1, value),
         store.transact(Durability::Process, |transaction| {
             transaction.fold(table, &1, value);
             Ok(0)

@@ -152,8 +152,9 @@ fn operations() -> Vec<Operation> {
         }),
         light("a value that lasts so long, or until a time", |tried| {
             let lifetime = Lifetime::For(Duration::from_secs(3600));
-            tried.table.write_expiring(WriteOp::Put, &KEYS[0], b"lasting", lifetime)?;
-            let mut writer = tried.table.writer_expiring(WriteOp::Put, &KEYS[0], lifetime)?;
+            let table = tried.table.with_lifetime(lifetime);
+            table.write(WriteOp::Put, &KEYS[0], b"lasting")?;
+            let mut writer = table.writer(WriteOp::Put, &KEYS[0])?;
             writer.write_all(&[b'a'; 20_000]).unwrap();
             writer.finish().map(drop)
         }),

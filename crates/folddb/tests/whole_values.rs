@@ -140,13 +140,10 @@ fn expected(shape: &Shape, key: u64, (len, way): (usize, Way)) -> Vec<u8> {
 }
 
 fn make(shape: &Shape, table: &BytesTable, key: u64, (len, way): (usize, Way)) {
-    let lifetime = shape.lasts.then_some(Lifetime::Until(moment(UNTIL_MS)));
+    let lifetime = if shape.lasts { Lifetime::Until(moment(UNTIL_MS)) } else { Lifetime::Default };
+    let table = table.with_lifetime(lifetime);
     let write = |op, value: &[u8]| {
-        let written = match lifetime {
-            None => table.write(op, &key.to_be_bytes(), value),
-            Some(lifetime) => table.write_expiring(op, &key.to_be_bytes(), value, lifetime),
-        };
-        written.unwrap();
+        table.write(op, &key.to_be_bytes(), value).unwrap();
     };
     let value = bytes(key, len);
     match way {
@@ -156,11 +153,7 @@ fn make(shape: &Shape, table: &BytesTable, key: u64, (len, way): (usize, Way)) {
             members(key, len).iter().for_each(|set| write(WriteOp::Fold, &set.to_bytes()));
         }
         Way::Stream => {
-            let writer = match lifetime {
-                None => table.writer(WriteOp::Put, &key.to_be_bytes()),
-                Some(lifetime) => table.writer_expiring(WriteOp::Put, &key.to_be_bytes(), lifetime),
-            };
-            let mut writer = writer.unwrap();
+            let mut writer = table.writer(WriteOp::Put, &key.to_be_bytes()).unwrap();
             writer.write_from(&mut &value[..]).unwrap();
             writer.finish().unwrap();
         }
@@ -308,8 +301,9 @@ fn fed(source: &Store, feed: &mut folddb::Feed, dir: &Path) {
                     }
                     other => panic!("{other:?}"),
                 };
-                let lifetime = row.deadline_ms.map(|ms| Lifetime::Until(moment(ms)));
-                table.write_whole(WriteOp::Put, &row.key, &value, lifetime).unwrap();
+                let until = |ms| Lifetime::Until(moment(ms));
+                let table = table.with_lifetime(row.deadline_ms.map_or(Lifetime::Default, until));
+                table.write_whole(WriteOp::Put, &row.key, &value).unwrap();
             }
             FeedEvent::Batch(batch) => {
                 assert!(batch.ops.iter().all(|op| op.change == FeedChange::Delete), "{batch:?}");
@@ -362,9 +356,7 @@ fn what_a_table_cannot_take_is_an_error_that_names_the_key_and_nothing_is_lost_w
     };
     named(to.bring_up(inline.scan(), blobs.scan(), &SyncOptions::default()).unwrap_err());
     named(
-        inline
-            .write_whole(WriteOp::Put, &7_u64.to_be_bytes(), &bytes(7, VALUE_BYTES_MAX + 1), None)
-            .unwrap_err(),
+        inline.write_whole(WriteOp::Put, &7_u64.to_be_bytes(), &bytes(7, VALUE_BYTES_MAX + 1)).unwrap_err(),
     );
     named(inline.write(WriteOp::Put, &7_u64.to_be_bytes(), &bytes(7, VALUE_BYTES_MAX + 1)).unwrap_err());
     drop((inline, to));

@@ -619,8 +619,8 @@ fn leveled_auto_expiry() {
     let rules = || Rules::sorted::<String, String>().expire(Expire::After(Duration::from_secs(3600)));
     let table = store.table("sessions", rules()).unwrap();
     table.put("lasts an hour", "1").unwrap();
-    table.put_expiring("is over", "2", Lifetime::Until(moment(1))).unwrap();
-    table.put_expiring("lasts", "3", Lifetime::Forever).unwrap();
+    table.with_lifetime(Lifetime::Until(moment(1))).put("is over", "2").unwrap();
+    table.with_lifetime(Lifetime::Forever).put("lasts", "3").unwrap();
     assert_eq!(table.get("is over").unwrap(), None, "hidden at once, wherever it lies");
     let keys: Vec<_> = table.scan().into_iter().map(|row| row.unwrap().0).collect();
     assert_eq!(keys, ["lasts", "lasts an hour"]);

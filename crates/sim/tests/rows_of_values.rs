@@ -136,7 +136,10 @@ fn leveled_each_table_has_its_rules_for_metadata_and_retention() {
             batch.put(table, &1, &blob(1, round));
         }
         batch.commit(Durability::Process).unwrap();
-        expiring.put_expiring(&round, &blob(1, round), Lifetime::Until(moment(round * LONG_MS))).unwrap();
+        expiring
+            .with_lifetime(Lifetime::Until(moment(round * LONG_MS)))
+            .put(&round, &blob(1, round))
+            .unwrap();
         settle(&store);
     }
     compact(&store, "expiring");

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &DeleteArgs, session: &mut Session) -> Result<(), Failur
             return Err(Failure::Usage("a transaction deletes keys, and no range".to_owned()));
         }
         let key = keys::key(&table, &args.key, args.hex)?;
-        begun.write((&table, WriteOp::Delete), (&key, &[]), None, args.durability.into());
+        begun.write((&table, WriteOp::Delete), (&key, &[]), args.durability.into());
         return Ok(());
     }
     let seq = match args.range.as_slice() {

@@ -195,7 +195,7 @@ fn import(
         return Ok(());
     }
     let (from, _) = blobs::open(&name)?;
-    let (_, bytes) = blobs::put(table, (WriteOp::Put, &key), from, (&name, None), bar)?;
+    let (_, bytes) = blobs::put(table, (WriteOp::Put, &key), from, &name, bar)?;
     tally.stored += 1;
     tally.bytes += bytes;
     Ok(())

@@ -28,13 +28,14 @@ fn put_file(op: WriteOp, args: &PutArgs, file: &str, session: &mut Session) -> R
     }
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
+    let table = table.with_lifetime(args.ttl.lifetime());
     let key = keys::key(&table, &args.key_and_value, args.hex)?;
     if args.ttl.ttl.is_some() {
         rules_words::check_expires(&args.table, &table.rules().rules)?; // before any of it is read
     }
     let (from, len_bytes) = blobs::open(file)?;
     let bar = progress::bytes_bar(len_bytes, "storing");
-    let put = blobs::put(&table, (op, &key), from, (file, args.ttl.lifetime()), &bar);
+    let put = blobs::put(&table, (op, &key), from, file, &bar);
     bar.finish_and_clear();
     let (seq, bytes) = put?;
     session.report(&json!({ "seq": seq, "bytes": bytes }), |_| Ok(()))

@@ -29,13 +29,10 @@ pub(crate) fn fold(args: &FoldArgs, session: &mut Session) -> Result<(), Failure
         return Err(Failure::Usage("name a key and a value".to_owned()));
     };
     let store = session.write(&of.store)?;
-    let table = store.known_table(&of.table)?;
+    let table = store.known_table(&of.table)?.with_lifetime(of.ttl.lifetime());
     let (key, operand) = (keys::key(&table, key, of.hex)?, keys::value(&table, operand)?);
     let found = store.transact(of.durability.into(), |transaction| {
-        match of.ttl.lifetime() {
-            None => transaction.write(&table, WriteOp::Fold, &key, &operand),
-            Some(lifetime) => transaction.write_expiring(&table, WriteOp::Fold, &key, &operand, lifetime),
-        };
+        transaction.write(&table, WriteOp::Fold, &key, &operand);
         transaction.get_bytes(&table, &key)
     })?;
     let shown = match &found {
@@ -53,18 +50,16 @@ pub(crate) fn write(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Res
     };
     let store = session.write_keys(&args.store)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
+    let table = table.with_lifetime(args.ttl.lifetime());
     let key = keys::key(&table, key, args.hex)?;
     let value = keys::value(&table, value)?;
     if let Some(begun) = &mut session.transaction {
         if args.ttl.ttl.is_some() {
             rules_words::check_expires(&args.table, &table.rules().rules)?; // now, and not when it is committed
         }
-        begun.write((&table, op), (&key, &value), args.ttl.lifetime(), args.durability.into());
+        begun.write((&table, op), (&key, &value), args.durability.into());
         return Ok(());
     }
-    let seq = match args.ttl.lifetime() {
-        None => table.write(op, &key, &value)?,
-        Some(lifetime) => table.write_expiring(op, &key, &value, lifetime)?,
-    };
+    let seq = table.write(op, &key, &value)?;
     session.report(&json!({ "seq": seq }), |_| Ok(()))
 }

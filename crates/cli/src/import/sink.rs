@@ -48,7 +48,7 @@ pub(crate) struct Into<'a> {
     /// Rows come in the order of their keys, and make the table.
     pub(crate) is_sorted: bool,
     /// How long they last.
-    pub(crate) lifetime: Option<Lifetime>,
+    pub(crate) lifetime: Lifetime,
     /// When a batch of them is acknowledged.
     pub(crate) durability: Durability,
 }
@@ -143,14 +143,11 @@ impl<'a> Sink<'a> {
         let put = match &mut self.table {
             // In commits of its own.
             Some(Made::Batches { table, separated, .. }) if value.len() > VALUE_BYTES_MAX => {
-                let table = table.as_ref().clone().with_durability(durability);
-                table.write_whole(self.op, key, value, lifetime).map(|_| *separated += 1)
+                let table = table.with_durability(durability).with_lifetime(lifetime);
+                table.write_whole(self.op, key, value).map(|_| *separated += 1)
             }
             Some(Made::Batches { table, batch, .. }) => {
-                match lifetime {
-                    None => batch.write(table, self.op, key, value),
-                    Some(lifetime) => batch.write_expiring(table, self.op, key, value, lifetime),
-                };
+                batch.write(&table.with_lifetime(lifetime), self.op, key, value);
                 Ok(())
             }
             Some(Made::Load(load)) => load.push(self.op, key, value),

@@ -132,13 +132,27 @@ impl Encoded {
         Ok(())
     }
 
-    /// As [`Encoded::push`], of a value that lasts so long.
+    /// As [`Encoded::push`], of a value that lasts this long.
+    #[inline]
     pub fn push_lasting(
         &mut self,
         table: &Arc<TableCore>,
         kind: OpKind,
         key: &[u8],
         value: &[u8],
+        lifetime: Lifetime,
+    ) -> Result<()> {
+        match lifetime {
+            Lifetime::Default => self.push(table, kind, key, value),
+            said => self.push_expiring(table, (kind, key, value), said),
+        }
+    }
+
+    #[cold]
+    fn push_expiring(
+        &mut self,
+        table: &Arc<TableCore>,
+        (kind, key, value): (OpKind, &[u8], &[u8]),
         lifetime: Lifetime,
     ) -> Result<()> {
         check_lengths(table, key, value)?;

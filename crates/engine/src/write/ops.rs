@@ -61,9 +61,10 @@ pub struct ValueRecord {
 }
 
 /// How long a value lasts, in a table whose values may expire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lifetime {
     /// As the rules of the table say.
+    #[default]
     Default,
     /// So long after it is written; to the millisecond.
     For(Duration),

@@ -66,8 +66,7 @@ pub struct ValueWriter {
     pinned: BTreeSet<u32>,
     /// Why its table takes the value whole, where it does, and which tables do not.
     whole: Option<Whole>,
-    /// How long the value lasts, where that was said.
-    lifetime: Option<Lifetime>,
+    lifetime: Lifetime,
     failure: Option<Error>,
 }
 
@@ -78,12 +77,15 @@ impl ValueWriter {
         core: &Arc<TableCore>,
         kind: OpKind,
         key: &[u8],
-        durability: Durability,
+        (durability, lifetime): (Durability, Lifetime),
     ) -> Result<ValueWriter> {
         engine.check_not_read_only()?;
         core.check_alive()?;
         check_lengths(core, key, &[])?;
         core.rules.check_writable()?;
+        if lifetime != Lifetime::Default {
+            check_expires(core)?;
+        }
         let whole = whole_because(core);
         check_op(core, kind)?;
         Ok(ValueWriter {
@@ -99,17 +101,9 @@ impl ValueWriter {
             head: Vec::new(),
             pinned: BTreeSet::new(),
             whole,
-            lifetime: None,
+            lifetime,
             failure: None,
         })
-    }
-
-    /// The same of a value that lasts so long, once it is finished.
-    #[doc(hidden)]
-    pub fn lasting(mut self, lifetime: Lifetime) -> Result<ValueWriter> {
-        check_expires(&self.core)?;
-        self.lifetime = Some(lifetime);
-        Ok(self)
     }
 
     /// Fails where a value of so many bytes is too long.
@@ -226,7 +220,7 @@ impl ValueWriter {
         self.check_len(self.len_bytes())?;
         let mut batch = Encoded::default();
         batch.clear();
-        let lifetime = self.lifetime.unwrap_or(Lifetime::Default);
+        let lifetime = self.lifetime;
         if self.long.is_some() {
             self.put_piece()?;
             if let Some(mut long) = self.long.take() {
@@ -256,10 +250,7 @@ impl ValueWriter {
         let ValueWriter { core, kind, key, piece, lifetime, .. } = self;
         let wrong = |cause| Error::invalid(format!("this is no value of table `{}`: {cause}", core.name));
         core.rules.check_value(piece).map_err(wrong)?;
-        match lifetime {
-            None => batch.push(core, *kind, key, piece),
-            Some(lifetime) => batch.push_lasting(core, *kind, key, piece, *lifetime),
-        }
+        batch.push_lasting(core, *kind, key, piece, *lifetime)
     }
 }
 

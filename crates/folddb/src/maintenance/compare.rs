@@ -369,35 +369,29 @@ impl Sync {
 
     /// Sets what lasts as long as it does there: also for ever, whatever the rules here say of who says nothing.
     fn set(&mut self, key: &[u8], value: &[u8], deadline_ms: Option<u64>) {
-        match self.lifetime(deadline_ms) {
-            Some(lifetime) => {
-                self.batch.write_expiring(&self.ours, WriteOp::Put, key, value, lifetime);
-            }
-            None => {
-                self.batch.write(&self.ours, WriteOp::Put, key, value);
-            }
-        }
+        let ours = self.ours_until(deadline_ms);
+        self.batch.write(&ours, WriteOp::Put, key, value);
     }
 
-    fn lifetime(&self, deadline_ms: Option<u64>) -> Option<Lifetime> {
-        let expires = self.ours.core().expires;
-        expires.then(|| deadline_ms.map_or(Lifetime::Forever, |ms| Lifetime::Until(moment(ms))))
+    fn ours_until(&self, deadline_ms: Option<u64>) -> BytesTable {
+        self.ours.with_lifetime(match deadline_ms {
+            _ if !self.ours.core().expires => Lifetime::Default,
+            None => Lifetime::Forever,
+            Some(ms) => Lifetime::Until(moment(ms)),
+        })
     }
 
     /// Sets a value that is longer than one in a batch may be: piece by piece where the table takes that, else as a whole. Returns its
     /// bytes.
     fn long(&mut self, key: &[u8], deadline_ms: Option<u64>) -> Result<u64> {
-        let lifetime = self.lifetime(deadline_ms);
-        if !self.ours.takes_streams() {
+        let ours = self.ours_until(deadline_ms);
+        if !ours.takes_streams() {
             let value = self.theirs.value(key)?.unwrap_or_default();
-            self.ours.write_whole(WriteOp::Put, key, &value, lifetime)?;
+            ours.write_whole(WriteOp::Put, key, &value)?;
             return Ok(value.len() as u64);
         }
         let Some(mut value) = self.theirs.read(key)? else { return Ok(0) };
-        let mut writer = match lifetime {
-            None => self.ours.writer(WriteOp::Put, key)?,
-            Some(lifetime) => self.ours.writer_expiring(WriteOp::Put, key, lifetime)?,
-        };
+        let mut writer = ours.writer(WriteOp::Put, key)?;
         writer.write_from(&mut value)?;
         let value_bytes = writer.len_bytes();
         writer.finish()?;

@@ -176,7 +176,7 @@ enum Long {
     /// Into the table, as they come.
     Stream(Box<ValueWriter>),
     /// All of it is held, since its table takes no streams.
-    Held { value: Vec<u8>, lifetime: Option<Lifetime> },
+    Held { value: Vec<u8>, of: BytesTable },
 }
 
 /// A load under way.
@@ -328,7 +328,7 @@ impl Load<'_> {
 
     pub(crate) fn record(&mut self, key: Said, content: Content, until_ms: Option<u64>) -> Result<()> {
         let Some(table) = &self.table else { return Err(Error::invalid(NO_TABLE)) };
-        let lifetime = self.lifetime(table, until_ms)?;
+        let table = &table.with_lifetime(self.lifetime(table, until_ms)?);
         self.has_expired = until_ms.is_some_and(|until_ms| until_ms <= self.store.unix_millis());
         self.report.records += 1;
         self.key.clear();
@@ -338,12 +338,9 @@ impl Load<'_> {
         }
         let written = match content {
             Content::Long(bytes) => {
-                let long = match (table.takes_streams(), lifetime) {
-                    (true, None) => Long::Stream(Box::new(table.writer(WriteOp::Put, &self.key)?)),
-                    (true, Some(lifetime)) => {
-                        Long::Stream(Box::new(table.writer_expiring(WriteOp::Put, &self.key, lifetime)?))
-                    }
-                    (false, lifetime) => Long::Held { value: Vec::new(), lifetime },
+                let long = match table.takes_streams() {
+                    true => Long::Stream(Box::new(table.writer(WriteOp::Put, &self.key)?)),
+                    false => Long::Held { value: Vec::new(), of: table.clone() },
                 };
                 self.long = Some((long, bytes));
                 return Ok(()); // which is written when it is all there
@@ -351,15 +348,15 @@ impl Load<'_> {
             Content::Value(Said::Shown(datum)) => {
                 self.value.clear();
                 table.rules().read_value(&datum, &mut self.value)?;
-                write(&mut self.batch, table, WriteOp::Put, (&self.key, &self.value), lifetime)?
+                write(&mut self.batch, table, WriteOp::Put, (&self.key, &self.value))?
             }
             Content::Value(Said::Bytes(value)) => {
-                write(&mut self.batch, table, WriteOp::Put, (&self.key, &value), lifetime)?
+                write(&mut self.batch, table, WriteOp::Put, (&self.key, &value))?
             }
             Content::Ops(ops) => {
                 let mut last = Written::ToBatch;
                 for (op, value) in ops {
-                    last = write(&mut self.batch, table, op, (&self.key, &value), lifetime)?;
+                    last = write(&mut self.batch, table, op, (&self.key, &value))?;
                 }
                 last
             }
@@ -368,15 +365,16 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// How long a record lasts of which the dump says this; none where it is for the rules of the table to say.
-    fn lifetime(&self, table: &BytesTable, until_ms: Option<u64>) -> Result<Option<Lifetime>> {
+    /// How long a record lasts of which the dump says this.
+    fn lifetime(&self, table: &BytesTable, until_ms: Option<u64>) -> Result<Lifetime> {
         match until_ms {
             Some(_) if !table.core().expires => Err(Error::invalid(format!(
                 "it says until when a value lasts, and those of table `{}` last for ever",
                 table.name()
             ))),
-            Some(until_ms) => Ok(Some(Lifetime::Until(moment(until_ms)))),
-            None => Ok((self.tells_deadlines && table.core().expires).then_some(Lifetime::Forever)),
+            Some(until_ms) => Ok(Lifetime::Until(moment(until_ms))),
+            None if self.tells_deadlines && table.core().expires => Ok(Lifetime::Forever),
+            None => Ok(Lifetime::Default),
         }
     }
 }
@@ -396,17 +394,13 @@ fn write(
     table: &BytesTable,
     op: WriteOp,
     (key, value): (&[u8], &[u8]),
-    lifetime: Option<Lifetime>,
 ) -> Result<Written> {
     if value.len() > VALUE_BYTES_MAX {
         batch.commit(Durability::Process)?;
-        return table.write_whole(op, key, value, lifetime).map(|_| Written::AtOnce);
+        return table.write_whole(op, key, value).map(|_| Written::AtOnce);
     }
     table.check(op, key, value)?;
-    match lifetime {
-        None => batch.write(table, op, key, value),
-        Some(lifetime) => batch.write_expiring(table, op, key, value, lifetime),
-    };
+    batch.write(table, op, key, value);
     Ok(Written::ToBatch)
 }
 
@@ -429,10 +423,7 @@ impl Load<'_> {
                 writer.finish()?;
                 Written::AtOnce
             }
-            Long::Held { value, lifetime } => {
-                let Some(table) = &self.table else { return Ok(()) };
-                write(&mut self.batch, table, WriteOp::Put, (&self.key, &value), lifetime)?
-            }
+            Long::Held { value, of } => write(&mut self.batch, &of, WriteOp::Put, (&self.key, &value))?,
         };
         self.count_written(written);
         Ok(())

@@ -13,19 +13,15 @@ fn deadlines_come_with_rows_and_ops() {
     let table = store.table("t", rules).unwrap();
     let far = store.unix_millis() + 3_600_000;
     let put = |key: u64, bytes: usize| {
-        let table = table.as_bytes();
-        table
-            .write_expiring(WriteOp::Put, &key.to_be_bytes(), &vec![7; bytes], Lifetime::Until(moment(far)))
-            .unwrap();
+        let table = table.with_lifetime(Lifetime::Until(moment(far)));
+        table.put(&key, &vec![7; bytes]).unwrap();
     };
     put(1, 10);
     put(2, 100);
     let hashed = store.table("h", Rules::hashed::<u64, Vec<u8>>().expire(folddb::Expire::ByWrite)).unwrap();
     let put_hashed = |key: u64, bytes: usize| {
-        let table = hashed.as_bytes();
-        table
-            .write_expiring(WriteOp::Put, &key.to_be_bytes(), &vec![8; bytes], Lifetime::Until(moment(far)))
-            .unwrap();
+        let table = hashed.with_lifetime(Lifetime::Until(moment(far)));
+        table.put(&key, &vec![8; bytes]).unwrap();
     };
     put_hashed(1, 30);
     let mut feed = store.feed("f", FeedOptions::default()).unwrap();
@@ -137,11 +133,8 @@ fn writes_of_long_values_are_told_with_their_deadlines() {
     for table in &tables {
         let lasts = table.name() != "versions";
         for (key, len) in (0_u64..).zip(lens) {
-            let writer = match lasts {
-                true => table.writer_expiring(&key, Lifetime::Until(moment(UNTIL_MS))),
-                false => table.writer(&key),
-            };
-            let mut writer = writer.unwrap();
+            let lifetime = if lasts { Lifetime::Until(moment(UNTIL_MS)) } else { Lifetime::Default };
+            let mut writer = table.with_lifetime(lifetime).writer(&key).unwrap();
             writer.write_from(&mut &vec![key as u8; len][..]).unwrap();
             writer.finish().unwrap();
         }

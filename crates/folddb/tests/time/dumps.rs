@@ -40,9 +40,9 @@ fn what_is_dumped_and_loaded_lasts_as_long_as_it_did() {
         let world = World::new();
         let store = world.create();
         let table = store.table("t", rules).unwrap();
-        table.put_expiring(&1, &1, Lifetime::For(Duration::from_secs(5))).unwrap();
+        table.with_lifetime(Lifetime::For(Duration::from_secs(5))).put(&1, &1).unwrap();
         table.put(&2, &2).unwrap();
-        table.put_expiring(&3, &3, Lifetime::Forever).unwrap();
+        table.with_lifetime(Lifetime::Forever).put(&3, &3).unwrap();
         let text = dump_of(&store);
         world.pass(2_000);
         let load = |name: &str| {
@@ -104,7 +104,7 @@ fn ops_that_do_not_fold_are_dumped_with_their_deadline() {
     let table = store.create_bytes_table("t", rules).unwrap();
     let fold = |operand: u8, seconds| {
         let lifetime = Lifetime::For(Duration::from_secs(seconds));
-        table.write_expiring(WriteOp::Fold, b"k", &[operand], lifetime).unwrap()
+        table.with_lifetime(lifetime).write(WriteOp::Fold, b"k", &[operand]).unwrap()
     };
     fold(9, 5);
     world.pass(1_000);
@@ -131,7 +131,7 @@ fn a_dump_at_a_moment_is_what_it_was_then() {
         for round in 0..6u64 {
             for key in 0..5 {
                 let lasts = Lifetime::For(Duration::from_secs(5 * (key + 1)));
-                table.fold_expiring(&key, &(round + 1), lasts).unwrap();
+                table.with_lifetime(lasts).fold(&key, &(round + 1)).unwrap();
             }
             table.delete(&(round % 5)).unwrap();
             told.push((store.last_seq(), START_MS + 3_000 * round, dump_of(&store)));

@@ -19,9 +19,9 @@ fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
     let table = store.table("sessions", rules()).unwrap();
     table.put("default", &vec![1; 5]).unwrap();
     table.put("separated", &vec![2; 500]).unwrap();
-    table.put_expiring("short", &vec![3; 5], Lifetime::For(Duration::from_secs(2))).unwrap();
-    table.put_expiring("dated", &vec![4; 500], Lifetime::Until(moment(START_MS + 5_000))).unwrap();
-    table.put_expiring("kept", &vec![5; 5], Lifetime::Forever).unwrap();
+    table.with_lifetime(Lifetime::For(Duration::from_secs(2))).put("short", &vec![3; 5]).unwrap();
+    table.with_lifetime(Lifetime::Until(moment(START_MS + 5_000))).put("dated", &vec![4; 500]).unwrap();
+    table.with_lifetime(Lifetime::Forever).put("kept", &vec![5; 5]).unwrap();
     let head = table.head("dated").unwrap().unwrap();
     assert_eq!(
         (head.is_separated, head.deadline_ms, head.written_ms),
@@ -147,7 +147,7 @@ fn a_merge_is_planned_for_what_has_expired() {
     for key in 0..4000u64 {
         let lifetime = if key % 4 == 0 { Lifetime::Forever } else { Lifetime::For(Duration::from_secs(60)) };
         let bytes = (key.to_be_bytes(), key.to_le_bytes());
-        table.as_bytes().write_expiring(WriteOp::Put, &bytes.0, &bytes.1, lifetime).unwrap();
+        table.as_bytes().with_lifetime(lifetime).write(WriteOp::Put, &bytes.0, &bytes.1).unwrap();
     }
     store.settle().unwrap();
     assert_eq!(store.table_stats("counts").unwrap().records, 4000);
@@ -214,7 +214,7 @@ fn what_has_expired_goes_on_hiding_what_lasts_longer() {
     let world = World::new();
     let store = world.create();
     let table = counts(&store, Keep::Latest, Expire::ByWrite);
-    let set = |key: u64, value: u64, lifetime| table.put_expiring(&key, &value, lifetime).unwrap();
+    let set = |key: u64, value: u64, lifetime| table.with_lifetime(lifetime).put(&key, &value).unwrap();
     for key in 0..100 {
         set(key, 1, Lifetime::Forever);
     }
@@ -323,26 +323,26 @@ fn each_op_says_how_long_its_value_lasts() {
     let lasts = |seconds| Lifetime::For(Duration::from_secs(seconds));
     let deadline = |key: u64| table.head(&key).unwrap().and_then(|head| head.deadline_ms);
     let until = |seconds: u64| Some(START_MS + seconds * 1000);
-    table.put_if_absent_expiring(&1, &1, lasts(5)).unwrap();
-    table.put_if_absent_expiring(&1, &9, lasts(50)).unwrap();
+    table.with_lifetime(lasts(5)).put_if_absent(&1, &1).unwrap();
+    table.with_lifetime(lasts(50)).put_if_absent(&1, &9).unwrap();
     assert_eq!(
         (table.get(&1).unwrap(), deadline(1)),
         (Some(1), until(5)),
         "what is there lasts as long as it did"
     );
-    table.fold_expiring(&1, &2, lasts(8)).unwrap();
+    table.with_lifetime(lasts(8)).fold(&1, &2).unwrap();
     assert_eq!((table.get(&1).unwrap(), deadline(1)), (Some(3), until(8)));
     let mut batch = store.batch();
     batch
-        .put_expiring(&table, &2, &1, lasts(3))
-        .fold_expiring(&table, &2, &1, lasts(4))
-        .put_if_absent_expiring(&table, &3, &7, lasts(5));
+        .put(&table.with_lifetime(lasts(3)), &2, &1)
+        .fold(&table.with_lifetime(lasts(4)), &2, &1)
+        .put_if_absent(&table.with_lifetime(lasts(5)), &3, &7);
     batch.commit(Durability::Process).unwrap();
     assert_eq!((table.get(&2).unwrap(), deadline(2), deadline(3)), (Some(2), until(4), until(5)));
     let mut transaction = store.transaction();
-    transaction.put_expiring(&table, &4, &1, lasts(3)).fold_expiring(&table, &4, &1, lasts(6));
+    transaction.put(&table.with_lifetime(lasts(3)), &4, &1).fold(&table.with_lifetime(lasts(6)), &4, &1);
     assert_eq!(
-        transaction.put_if_absent_expiring(&table, &5, &7, lasts(7)).get(&table, &4).unwrap(),
+        transaction.put_if_absent(&table.with_lifetime(lasts(7)), &5, &7).get(&table, &4).unwrap(),
         Some(2)
     );
     transaction.commit(Durability::Process).unwrap();
@@ -351,7 +351,10 @@ fn each_op_says_how_long_its_value_lasts() {
     assert_eq!(deadline(4), None, "a fold that says nothing makes it last for ever");
     let plain = store.table::<u64, u64>("plain", Rules::sorted()).unwrap();
     let mut batch = store.batch();
-    batch.fold_expiring(&plain, &1, &1, lasts(5));
+    batch.fold(&plain.with_lifetime(lasts(5)), &1, &1);
     assert!(batch.commit(Durability::Process).unwrap_err().message().contains("last for ever"));
-    assert_eq!(plain.put_if_absent_expiring(&1, &1, lasts(5)).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(
+        plain.with_lifetime(lasts(5)).put_if_absent(&1, &1).unwrap_err().kind(),
+        ErrorKind::InvalidInput
+    );
 }

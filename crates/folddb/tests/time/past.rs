@@ -136,7 +136,7 @@ fn a_table_that_keeps_only_what_is_says_so() {
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     assert!(refused.to_string().contains("keeps latest"), "{refused}");
     assert_eq!(table.get_at(&1, AsOf::Seq(before + 1)).unwrap(), Some(3), "the present is there");
-    let refused = table.put_expiring(&1, &1, Lifetime::For(Duration::from_secs(1))).unwrap_err();
+    let refused = table.with_lifetime(Lifetime::For(Duration::from_secs(1))).put(&1, &1).unwrap_err();
     assert!(refused.to_string().contains("last for ever"), "{refused}");
 }
 
@@ -309,7 +309,7 @@ fn time_does_not_go_back_where_a_store_is_repaired() {
         let store = world.create();
         let rules = || Rules::sorted::<u64, u64>().expire(Expire::ByWrite).archive_log(archive_log);
         let table = store.table("brief", rules()).expect("it works");
-        table.put_expiring(&1, &1, Lifetime::For(Duration::from_millis(HOUR_MS))).expect("it works");
+        table.with_lifetime(Lifetime::For(Duration::from_millis(HOUR_MS))).put(&1, &1).expect("it works");
         world.pass(2 * HOUR_MS);
         table.put(&2, &2).expect("it works");
         assert_eq!(table.get(&1).expect("it works"), None);
@@ -341,7 +341,7 @@ fn explain_tells_what_the_table_keeps_and_when() {
         let table = store.table::<u64, u64>(name, rules).unwrap();
         table.put(&1, &1).unwrap();
         for operand in 1..=3 {
-            table.fold_expiring(&1, &operand, Lifetime::For(Duration::from_secs(900))).unwrap();
+            table.with_lifetime(Lifetime::For(Duration::from_secs(900))).fold(&1, &operand).unwrap();
         }
         for _ in 0..2 {
             let told = table.as_bytes().explain(&1u64.to_be_bytes()).unwrap();

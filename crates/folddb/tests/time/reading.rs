@@ -46,7 +46,7 @@ fn what_a_transaction_scanned_and_has_expired_since_holds_no_more() {
         let rules = if is_hashed { Rules::hashed::<u64, u64>() } else { Rules::sorted() };
         let table = store.table("t", rules.expire(Expire::ByWrite)).unwrap();
         for (key, lasts_ms) in [(1, 1_000), (2, 50_000), (3, 2_000)] {
-            table.put_expiring(&key, &key, Lifetime::For(Duration::from_millis(lasts_ms))).unwrap();
+            table.with_lifetime(Lifetime::For(Duration::from_millis(lasts_ms))).put(&key, &key).unwrap();
         }
         let scanned = |limit: usize, passed_ms: u64| {
             let mut transaction = store.transaction();

@@ -367,7 +367,7 @@ fn give_another_deadline(shape: &Shape, table: &BytesTable) -> Result<Option<Vec
         Some(_) => Lifetime::Forever,
         None => Lifetime::Until(moment(FAR_OFF_MS)),
     };
-    let written = table.write_expiring(WriteOp::Put, &key, &value, lifetime);
+    let written = table.with_lifetime(lifetime).write(WriteOp::Put, &key, &value);
     written.map_err(said("let a value last until another time"))?;
     Ok(Some(key))
 }

@@ -1,6 +1,6 @@
 //! What a player writes: single ops, streams, batches; and what it takes note of when that is acknowledged, refused, or fails.
 
-use folddb::{BytesTable, Durability, ErrorKind, Expire, Lifetime, Seq, WriteOp};
+use folddb::{BytesTable, Durability, ErrorKind, Expire, Seq, WriteOp};
 use folddb_base::Stamp;
 
 use crate::compare::{Outcome, range, same};
@@ -28,11 +28,8 @@ impl Player {
                 table.delete_range(&from, &to)
             }
             What::Delete => table.write(WriteOp::Delete, &key, b"ignored"),
-            What::Put | What::PutIfAbsent | What::Fold if lifetime == Lifetime::Default => {
-                table.write(write_op(op.what), &key, &value)
-            }
             What::Put | What::PutIfAbsent | What::Fold => {
-                table.write_expiring(write_op(op.what), &key, &value, lifetime)
+                table.with_lifetime(lifetime).write(write_op(op.what), &key, &value)
             }
         };
         self.committed(self.op_of(op, &shape)?.into_iter().collect(), Durability::Process, written)
@@ -47,11 +44,7 @@ impl Player {
         (how, value): (WriteOp, &[u8]),
     ) -> Outcome {
         let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
-        let begun = match lifetime {
-            Lifetime::Default => table.writer(how, &shape.key(op.key)),
-            lifetime => table.writer_expiring(how, &shape.key(op.key), lifetime),
-        };
-        let mut writer = match begun {
+        let mut writer = match table.with_lifetime(lifetime).writer(how, &shape.key(op.key)) {
             Ok(writer) => writer,
             Err(error) => return self.refused("begin a stream", error),
         };
@@ -85,11 +78,8 @@ impl Player {
             let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
             let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
             match op.what {
-                What::Put | What::PutIfAbsent | What::Fold if lifetime == Lifetime::Default => {
-                    batch.write(&table, write_op(op.what), &key, &value)
-                }
                 What::Put | What::PutIfAbsent | What::Fold => {
-                    batch.write_expiring(&table, write_op(op.what), &key, &value, lifetime)
+                    batch.write(&table.with_lifetime(lifetime), write_op(op.what), &key, &value)
                 }
                 What::Delete => batch.write(&table, WriteOp::Delete, &key, &[]),
                 What::DeleteRange if shape.order == Order::Hashed => continue,
