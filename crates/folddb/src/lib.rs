@@ -65,6 +65,18 @@
 //! A table whose fold takes other values is refused when it is opened, so that a typed write never makes
 //! what cannot be read.
 //!
+//! # Features
+//! | feature | by default | what it adds |
+//! |---|---|---|
+//! | `derive` | on | `#[derive(Record)]` |
+//! | `json` | on | values of types that serde knows ([`Json`]), and `serde_json::Value` |
+//! | `bitmap` | on | the fold `bitmap`, and its type |
+//! | `lz4` | on | tables whose blocks are compressed ([`Rules::lz4`]) |
+//! | `testing` | off | `Options::host`: a simulated world |
+//!
+//! A table that needs what is off is refused, by name. Documents as text, the folds of JSON and indexes by what
+//! is in it need no feature.
+//!
 //! # Durability
 //! Each commit chooses its [`Durability`]; by default it survives the death of the process, and with
 //! [`Durability::Sync`] a power cut. After a failed write the store is *poisoned*: it reads, and refuses to
@@ -74,6 +86,7 @@
 //! [`BackgroundWork`] names, and those that [`BytesScan::fold_rows`] is told to use, which end with the call.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod options;
 mod own_writes;
@@ -209,7 +222,7 @@ pub use folddb_rules::{
 /// ```
 #[cfg(feature = "derive")]
 pub use folddb_derive::Record;
-#[cfg(feature = "serde")]
+#[cfg(feature = "json")]
 pub use folddb_rules::codec::Json;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use folddb_base::{Error, Result};
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::folds::{FoldSpec, IntoFold};
 use folddb_rules::head::HeadRule;
-use folddb_rules::table_rules::{Compression, TableRules};
+use folddb_rules::table_rules::TableRules;
 use folddb_rules::value_placement::ValuePlacement;
 use folddb_rules::{Expire, Fold, IndexRule, Keep};
 
@@ -59,7 +59,7 @@ impl<K: Key, V: Value> Rules<K, V> {
         Rules { rules, mistake: None, types: PhantomData }
     }
 
-    /// Has this index from the beginning, named `name`, by a rule of [`crate::terms`]: `json:/city`. A wrong rule is an error when
+    /// Has this index from the beginning, named `name`, by a rule of terms ([`crate::TermRule`]): `json:/city`. A wrong rule is an error when
     /// the table is opened. Indexes of a table that is there are added by [`crate::Store::add_index`].
     pub fn index(mut self, name: &str, rule: &str) -> Self {
         match IndexRule::parse(&format!("{name}:{rule}")) {
@@ -190,8 +190,9 @@ impl<K: Key, V: Value> Rules<K, V> {
     }
 
     /// Compresses the blocks of runs with LZ4. Off by default.
+    #[cfg(feature = "lz4")]
     pub fn lz4(mut self) -> Self {
-        self.rules = self.rules.compression(Compression::Lz4);
+        self.rules = self.rules.compression(folddb_rules::table_rules::Compression::Lz4);
         self
     }
 

@@ -4,6 +4,7 @@
 //! [`BlockCursor`] a place in it. This crate knows no key order: whoever searches brings the comparison along,
 //! or says that the keys are in the order of their bytes.
 
+mod lz4;
 mod trailer;
 mod columns;
 mod generic;

@@ -18,10 +18,10 @@ pub mod value;
 mod operands;
 #[doc(hidden)]
 pub mod record;
-#[cfg(feature = "serde")]
+#[cfg(feature = "json")]
 mod json;
 
-#[cfg(feature = "serde")]
+#[cfg(feature = "json")]
 pub use json::Json;
 pub use key::{ElementType, KeyCodec};
 #[doc(hidden)]

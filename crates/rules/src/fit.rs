@@ -114,7 +114,10 @@ fn type_of(spec: &str) -> String {
         ("quantiles", alpha) => in_folds(&format!("Quantiles<{}>", basis_points(alpha))),
         ("top", Some(kept)) => in_folds(&format!("TopK<{kept}{}>", words.next().map_or("", |_| ", i64"))),
         ("matmul", Some(side)) => in_folds(&format!("Matrix<{side}, {}>", words.next().unwrap_or("f64"))),
-        ("json-merge", _) => "serde_json::Value, or text of JSON".to_owned(),
+        ("json-merge", _) => match cfg!(feature = "json") {
+            true => "serde_json::Value, or text of JSON".to_owned(),
+            false => "text of JSON".to_owned(),
+        },
         _ if spec.starts_with('{') => type_of_record(spec),
         _ => "Vec<u8>".to_owned(),
     }

@@ -39,6 +39,7 @@ mod stats;
 mod append;
 mod set;
 mod counters;
+#[cfg(feature = "bitmap")]
 mod bitmap;
 mod top;
 mod hll;
@@ -51,6 +52,7 @@ mod spec;
 mod named;
 mod typed;
 
+#[cfg(feature = "bitmap")]
 pub use bitmap::Bitmap;
 pub use choose::Timed;
 pub use counters::Counters;
@@ -66,9 +68,14 @@ pub use spec::{Columns, SPECS, Source, SpecError, parse, parse_columns};
 pub use stats::Stats;
 pub use top::{Score, TopK};
 pub use typed::{
-    FoldOf, FoldSpec, IntoFold, Joined, Ordered, Summed, append, bitmap, counters, first, hll, intersect,
-    json_merge, last_writer, matmul, max, min, patch, quantiles, replace, set, stats, sum, top,
+    FoldOf, FoldSpec, IntoFold, Joined, Ordered, Summed, append, counters, first, hll, intersect,
+    last_writer, matmul, max, min, patch, quantiles, replace, set, stats, sum, top,
 };
+
+#[cfg(feature = "bitmap")]
+pub use typed::bitmap;
+#[cfg(feature = "json")]
+pub use typed::json_merge;
 
 pub(crate) use typed::record_of;
 

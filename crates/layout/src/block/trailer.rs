@@ -12,6 +12,8 @@
 use folddb_base::bytes::{Malformed, Reader, put_u32};
 use folddb_base::checksum::hash32;
 
+use super::lz4;
+
 /// Bytes that follow the body of every piece.
 pub const TRAILER_BYTES: usize = 6;
 
@@ -77,7 +79,7 @@ pub enum Compression {
     /// They are not.
     #[default]
     None = 0,
-    /// By LZ4 (Yann Collet), where it saves an eighth at least. Columnar bodies never are.
+    /// By LZ4, where it saves an eighth at least. Columnar bodies never are.
     Lz4 = 1,
 }
 
@@ -102,11 +104,7 @@ pub fn seal(
 fn compress(out: &mut Vec<u8>, start: usize, scratch: &mut Vec<u8>) -> bool {
     let raw = out.get(start..).unwrap_or(&[]);
     let Ok(raw_len) = u32::try_from(raw.len()) else { return false };
-    let bound = lz4_flex::block::get_maximum_output_size(raw.len());
-    if scratch.len() < bound {
-        scratch.resize(bound, 0);
-    }
-    let Ok(len) = lz4_flex::block::compress_into(raw, scratch) else { return false };
+    let Some(len) = lz4::compress(raw, scratch) else { return false };
     if len + 4 > raw.len() - raw.len() / 8 {
         return false;
     }
@@ -177,7 +175,7 @@ impl<'a> Sealed<'a> {
             return Err(Malformed::Bounds);
         }
         out.resize(raw_len, 0);
-        let len = lz4_flex::block::decompress_into(reader.rest(), out).map_err(|_| Malformed::Bounds)?;
+        let len = lz4::decompress(reader.rest(), out).ok_or(Malformed::Bounds)?;
         if len == raw_len { Ok(()) } else { Err(Malformed::Bounds) }
     }
 }

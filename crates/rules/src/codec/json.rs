@@ -1,12 +1,18 @@
 //! Values of types that serde knows, as JSON: tools show them, indexes find them by what is in them, and fields
 //! may be added later.
+//!
+//! Written by `serde_json`, read by the one reader of JSON here. What is read is so the same whatever features
+//! of that crate a program asks for: features unify, so the store asks for none.
 
 use serde_core::Serialize;
 use serde_core::de::DeserializeOwned;
 
 use super::CodecError;
-use super::value::{AsValue, Fit, Value, ValueCodec};
+use super::value::{AsValue, Fit, Value, ValueCodec, parse_json};
 use crate::fold::Fold;
+use read::Piece;
+
+mod read;
 
 /// A value of a type that serde knows, kept as JSON.
 ///
@@ -56,8 +62,31 @@ impl<T: Serialize + DeserializeOwned> Value for Json<T> {
         if bytes.is_empty() {
             return Err(CodecError::new("expected JSON; a value that JSON cannot say is written as nothing"));
         }
-        serde_json::from_slice(bytes).map(Json).map_err(|error| CodecError(format!("expected JSON: {error}")))
+        decode(bytes).map(Json)
     }
+}
+
+/// A document as it stands in the program: the order of its names is that of [`serde_json::Map`], which the
+/// features of that crate decide, and a number that is neither of 64 bits nor a double is rounded to one.
+impl AsValue<serde_json::Value> for serde_json::Value {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.to_string().as_bytes());
+    }
+}
+
+impl Value for serde_json::Value {
+    fn codec() -> ValueCodec {
+        ValueCodec::Json
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
+        decode(bytes)
+    }
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+    let document = parse_json(bytes)?;
+    T::deserialize(Piece(document)).map_err(|error| CodecError(format!("expected JSON of the type: {error}")))
 }
 
 #[cfg(test)]

@@ -44,7 +44,6 @@ fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 operand_value! {
-    Bitmap: folds::bitmap(), [], Always, folds::Bitmap::put, Some(Self::default()), None;
     ByteSet: folds::set(), ["intersect"], Always, folds::ByteSet::put, Some(Self::default()), None;
     Counters: folds::counters(), [], Always, folds::Counters::put, Some(Self::default()), None;
     ExactSum: folds::sum::<folds::ExactSum>(), [], Always, folds::ExactSum::put, Some(Self::default()), None;
@@ -178,6 +177,11 @@ fn sure(encodes_surely: bool) -> Fit {
     if encodes_surely { Fit::Always } else { Fit::Sometimes }
 }
 
+#[cfg(feature = "bitmap")]
+operand_value! {
+    Bitmap: folds::bitmap(), [], Always, folds::Bitmap::put, Some(Self::default()), None;
+}
+
 /// How a type goes with a fold that is made for one, and goes with others, too.
 fn fit_of(fold: &dyn Fold, own: &FoldSpec, others: &[&str], fit: Fit) -> Fit {
     let spec = fold.spec();
@@ -197,8 +201,12 @@ macro_rules! stands_for {
     )+};
 }
 
+#[cfg(feature = "bitmap")]
 stands_for! {
     u32 => folds::Bitmap: |member| folds::Bitmap::of(*member);
+}
+
+stands_for! {
     str => folds::ByteSet: |member| folds::ByteSet::of(member);
     String => folds::ByteSet: |member| folds::ByteSet::of(member.as_str());
     [u8] => folds::ByteSet: |member| folds::ByteSet::of(member);

@@ -6,11 +6,10 @@
 //!   u8 .. u128  i8 .. i128   u8 ...     little-endian, as the folds of numbers keep them
 //!   f32  f64                 f32  f64   little-endian
 //!   bool                     bool       one byte, 0 or 1
-//!   serde_json::Value        json       text
+//!   Json<T>, serde_json::Value   json   text, see json.rs
 //! ```
 //!
-//! JSON text is kept as it was written, with every digit of its numbers. Shown, it has them too; a
-//! `serde_json::Value` rounds what is neither of 64 bits nor a double, as that crate does.
+//! JSON text is kept as it was written, with every digit of its numbers, and shown with them.
 //!
 //! Values and operands of a fold have one type, so the operand types of [`crate::folds`] are values too;
 //! their fold shows them, and their value codec is `bytes`.
@@ -258,7 +257,7 @@ fn read_u128(datum: &Datum) -> Result<u128, CodecError> {
 }
 
 /// Reads JSON text, in which no number is beyond all doubles: programs could not read it.
-fn parse_json(bytes: &[u8]) -> Result<Node<'_>, CodecError> {
+pub(super) fn parse_json(bytes: &[u8]) -> Result<Node<'_>, CodecError> {
     let text =
         std::str::from_utf8(bytes).map_err(|_| CodecError::new("not JSON: the bytes are not UTF-8 text"))?;
     let node = json_text::parse_in_order(text, DEPTH_MAX)
@@ -537,22 +536,6 @@ impl Value for bool {
             [1] => Ok(true),
             _ => Err(CodecError::new("expected a truth value, one byte that is 0 or 1")),
         }
-    }
-}
-
-impl AsValue<serde_json::Value> for serde_json::Value {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.to_string().as_bytes());
-    }
-}
-
-impl Value for serde_json::Value {
-    fn codec() -> ValueCodec {
-        ValueCodec::Json
-    }
-
-    fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
-        serde_json::from_slice(bytes).map_err(|error| CodecError::new(format!("not JSON: {error}")))
     }
 }
 

@@ -116,9 +116,12 @@ fn number_of(text: &str) -> Datum {
     }
 }
 
-/// The shortest number that reads back as this one, which has a fraction or an exponent.
+/// The shortest number that reads back as this one, which has a fraction or an exponent: as `serde_json` prints it.
 pub(crate) fn float_text(value: f64) -> String {
-    serde_json::Number::from_f64(value).map_or_else(|| value.to_string(), |number| number.to_string())
+    match value.is_finite() {
+        true => zmij::Buffer::new().format_finite(value).to_owned(),
+        false => value.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use crate::fold::Fold;
 
 use super::append::Append;
+#[cfg(feature = "bitmap")]
 use super::bitmap::BitmapFold;
 use super::built_in::BuiltIn;
 use super::choose::{ExtremeBytes, First, LastWriter, Replace};
@@ -463,7 +464,10 @@ impl Arguments<'_, '_> {
             }
             "set" => Arc::new(SetFold { keeps: Keeps::All }),
             "intersect" => Arc::new(SetFold { keeps: Keeps::Common }),
+            #[cfg(feature = "bitmap")]
             "bitmap" => Arc::new(BitmapFold),
+            #[cfg(not(feature = "bitmap"))]
+            "bitmap" => return Err(self.needs_feature("bitmap")),
             "counters" => Arc::new(CountersFold),
             "lww" => {
                 self.choice("the place of the time", &["ts"])?;
@@ -489,6 +493,14 @@ impl Arguments<'_, '_> {
             "patch" => Arc::new(PatchFold),
             name => return Err(self.unknown(name)),
         })
+    }
+
+    /// The fold is known, and was left out where the program was built.
+    #[cfg(not(feature = "bitmap"))]
+    fn needs_feature(&self, feature: &str) -> SpecError {
+        let message =
+            format!("the fold `{}` needs the feature `{feature}` of folddb, which is off", self.name.text());
+        self.parser.error(self.name.at, message)
     }
 
     fn unknown(&self, name: &str) -> SpecError {

@@ -15,11 +15,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::append::Append;
+#[cfg(feature = "bitmap")]
 use super::bitmap::{Bitmap, BitmapFold};
 use super::choose::{ExtremeBytes, First, LastWriter, Replace, Timed};
 use super::counters::{Counters, CountersFold};
 use super::exact_sum::{ExactSum, SumF64};
 use super::hll::{Hll, HllFold};
+#[cfg(feature = "json")]
 use super::json_merge::JsonMerge;
 use super::matmul::{Matrix, MatrixNumber};
 use super::number::{Extreme, NumberType, SumI64, SumI128, SumU64};
@@ -360,6 +362,7 @@ pub fn intersect() -> FoldOf<ByteSet> {
 }
 
 /// `bitmap`: the union of sets of `u32`.
+#[cfg(feature = "bitmap")]
 pub fn bitmap() -> FoldOf<Bitmap> {
     FoldOf::new(BitmapFold)
 }
@@ -396,6 +399,7 @@ pub fn matmul<const N: usize, T: MatrixNumber>() -> FoldOf<Matrix<N, T>> {
 }
 
 /// `json-merge`: documents, name by name.
+#[cfg(feature = "json")]
 pub fn json_merge() -> FoldOf<serde_json::Value> {
     FoldOf::new(JsonMerge)
 }

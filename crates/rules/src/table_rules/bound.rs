@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind};
 
-use super::choices::{FoldName, PredicateRule, TableKind};
+use super::choices::{Compression, FoldName, PredicateRule, TableKind};
 use super::custom::Custom;
 use super::data::TableRules;
 use crate::algebra::{FoldRules, Predicate};
@@ -38,8 +38,11 @@ impl TableRules {
     /// A missing fold or predicate leaves rules that do not fold, see [`BoundRules::missing`].
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`] when the order is not at hand: without it nothing can be found.
+    /// [`ErrorKind::RulesMismatch`] when the order or the compression is not at hand: without them nothing can be
+    /// found.
+    #[doc(hidden)] // of the engine; users have `folddb::DynamicRules`
     pub fn bind(&self, custom: &Custom) -> Result<BoundRules, Error> {
+        self.check_compression()?;
         let order = self.bind_order(custom)?;
         let (fold, missing) = match self.bind_fold(custom) {
             Ok(fold) => (fold, None),
@@ -59,6 +62,15 @@ impl TableRules {
         };
         let fold = fold.with_head_bytes(head_bytes);
         Ok(BoundRules { rules: self.clone(), order, fold, missing, heads, opaque })
+    }
+
+    fn check_compression(&self) -> Result<(), Error> {
+        if self.compression == Compression::Lz4 && cfg!(not(feature = "lz4")) {
+            let message =
+                "its blocks are compressed by `lz4`: that needs the feature `lz4` of folddb, which is off";
+            return Err(Error::new(ErrorKind::RulesMismatch, message));
+        }
+        Ok(())
     }
 
     fn bind_order(&self, custom: &Custom) -> Result<KeyOrder, Error> {
@@ -103,9 +115,8 @@ impl TableRules {
 
     fn find_fold(&self, custom: &Custom) -> Result<Arc<dyn Fold>, String> {
         match &self.fold {
-            FoldName::BuiltIn(spec) => folds::parse(spec).map_err(|error| {
-                format!("the table folds by `{spec}`, which this version does not know: {error}")
-            }),
+            FoldName::BuiltIn(spec) => folds::parse(spec)
+                .map_err(|error| format!("the table folds by `{spec}`, which is not at hand: {error}")),
             FoldName::Custom { name, version } => match custom.folds.get(name) {
                 Some(fold) if fold.version() == *version => Ok(Arc::clone(fold)),
                 Some(fold) => Err(format!(

@@ -100,6 +100,7 @@ impl TableRules {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](folddb_base::ErrorKind::InvalidInput), saying what is wrong or missing.
+    #[doc(hidden)] // of the engine; users have `folddb::Store::check_table`
     pub fn validate(&self, custom: &Custom) -> Result<(), Error> {
         if !BLOCK_BYTES.contains(&self.block_bytes) {
             let (least, most) = BLOCK_BYTES.into_inner();

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used)]
+
 use proptest::prelude::*;
 
 use super::{Datum, parse, text_of};
@@ -82,6 +84,35 @@ fn bytes_are_read_in_the_one_form_that_is_written() {
         let read = parse(text).unwrap();
         assert!(matches!(read, Datum::Map(_)), "{text}");
         assert_eq!(text_of(&read), text);
+    }
+}
+
+/// A double as `serde_json` prints it, which keeps its digits whatever its features are.
+fn as_others_print_it(value: f64) -> String {
+    serde_json::Number::from_f64(value).unwrap().to_string()
+}
+
+#[test]
+fn a_double_at_each_power_of_two_and_of_ten_is_printed_as_others_print_it() {
+    let of_two =
+        (1..0x7ff_u64).flat_map(|exponent| [(exponent << 52) - 1, exponent << 52, (exponent << 52) + 1]);
+    let of_ten = (-330..309).filter_map(|exponent| format!("1e{exponent}").parse::<f64>().ok());
+    for value in
+        of_two.map(f64::from_bits).chain(of_ten.flat_map(|ten| [ten.next_down(), ten, ten.next_up()]))
+    {
+        for value in [value, -value] {
+            assert_eq!(super::float_text(value), as_others_print_it(value), "{:x}", value.to_bits());
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_double_is_printed_as_others_print_it(bits in any::<u64>(), digits in any::<i32>(), exponent in -40i32..40) {
+        let short = format!("{digits}e{exponent}").parse::<f64>().unwrap();
+        for value in [f64::from_bits(bits), short].into_iter().filter(|value| value.is_finite()) {
+            prop_assert_eq!(super::float_text(value), as_others_print_it(value));
+        }
     }
 }
 
