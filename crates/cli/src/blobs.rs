@@ -73,7 +73,7 @@ pub(crate) fn put(
 /// The bytes of a file as the table stores them: JSON that is merged has one form there, whichever it has
 /// in a file.
 fn as_stored(table: &BytesTable, bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> {
-    if table.rules().rules.fold.spec() != "json-merge" {
+    if table.rules().as_table_rules().fold.spec() != "json-merge" {
         return Ok(bytes);
     }
     let mut value = Vec::with_capacity(bytes.len());
@@ -85,7 +85,7 @@ fn as_stored(table: &BytesTable, bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> 
 
 /// Whether a value is an operand, which may have to be read as one, and may be longer than one op.
 fn folds(table: &BytesTable) -> bool {
-    table.rules().rules.fold.spec() != "replace"
+    table.rules().as_table_rules().fold.spec() != "replace"
 }
 
 /// Writes the value of `key` to `to`, which is called so. Returns its length; none where the key has none, and then nothing was

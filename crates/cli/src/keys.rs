@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 /// The bytes of a key given in one word, or one word for each element of a tuple.
 pub(crate) fn key(table: &BytesTable, words: &[String], hex: bool) -> Result<Vec<u8>, Failure> {
-    let codec = table.rules().rules.key_codec();
+    let codec = table.rules().as_table_rules().key_codec();
     let key = if hex { hex_key(words, |bytes| codec.check(bytes)) } else { codec.parse_text(&parts(words)) };
     key.map_err(|cause| wrong_key(table, words, &cause))
 }
@@ -20,7 +20,7 @@ pub(crate) fn bound(table: &BytesTable, words: &[String], hex: bool) -> Result<K
     let span = if hex {
         hex_key(words, |_| Ok(())).map(KeyRange::one)
     } else {
-        table.rules().rules.key_codec().parse_bound(&parts(words))
+        table.rules().as_table_rules().key_codec().parse_bound(&parts(words))
     };
     let span = span.map_err(|cause| wrong_key(table, words, &cause))?;
     Ok(in_order(table, span))
@@ -28,7 +28,7 @@ pub(crate) fn bound(table: &BytesTable, words: &[String], hex: bool) -> Result<K
 
 /// The keys that begin with what was typed, in the order of the table.
 pub(crate) fn prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<KeyRange, Failure> {
-    if !table.rules().order.has_byte_prefixes() {
+    if !table.rules().order().has_byte_prefixes() {
         let message =
             format!("table `{}` has an order of its own, in which prefixes are no ranges", table.name());
         return Err(Failure::Usage(message));
@@ -36,7 +36,7 @@ pub(crate) fn prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<
     let range = if hex {
         hex_key(words, |_| Ok(())).map(KeyRange::prefix)
     } else {
-        table.rules().rules.key_codec().parse_prefix(&parts(words))
+        table.rules().as_table_rules().key_codec().parse_prefix(&parts(words))
     };
     let range = range.map_err(|cause| wrong_key(table, words, &cause))?;
     Ok(in_order(table, range))
@@ -44,7 +44,7 @@ pub(crate) fn prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<
 
 /// The bytes that the keys begin with which begin with what was typed, whatever their order.
 pub(crate) fn prefix_bytes(table: &BytesTable, words: &[String]) -> Result<Vec<u8>, Failure> {
-    let range = table.rules().rules.key_codec().parse_prefix(&parts(words));
+    let range = table.rules().as_table_rules().key_codec().parse_prefix(&parts(words));
     match range.map_err(|cause| wrong_key(table, words, &cause))?.low {
         Bound::Included(prefix) | Bound::Excluded(prefix) => Ok(prefix),
         Bound::Unbounded => Ok(Vec::new()),
@@ -52,7 +52,7 @@ pub(crate) fn prefix_bytes(table: &BytesTable, words: &[String]) -> Result<Vec<u
 }
 
 fn in_order(table: &BytesTable, range: KeyRange) -> KeyRange {
-    match table.rules().order {
+    match table.rules().order() {
         KeyOrder::Reversed => range.mirrored(),
         _ => range,
     }
@@ -74,7 +74,7 @@ fn hex_key(
 }
 
 fn wrong_key(table: &BytesTable, words: &[String], cause: &CodecError) -> Failure {
-    let codec = table.rules().rules.key_codec();
+    let codec = table.rules().as_table_rules().key_codec();
     let typed = words.join(" ");
     Failure::Usage(format!(
         "`{typed}` is no key of table `{}`, whose keys are {codec}: {cause}",
@@ -111,10 +111,10 @@ fn tighter(
 pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> {
     table.rules().check_writable()?;
     let mut bytes = Vec::new();
-    let datum = value_datum(table.rules().rules.fold.spec(), word).map_err(CodecError::new);
+    let datum = value_datum(table.rules().as_table_rules().fold.spec(), word).map_err(CodecError::new);
     let read = datum.and_then(|datum| table.rules().read_value(&datum, &mut bytes));
     read.map_err(|cause| {
-        let spec = table.rules().rules.fold.spec();
+        let spec = table.rules().as_table_rules().fold.spec();
         Failure::Usage(format!(
             "`{word}` is no value of table `{}`, which folds by `{spec}`: {cause}",
             table.name()

@@ -28,7 +28,7 @@ pub(crate) fn narrow_at(
         let keys = keys::prefix(table, &range.prefix, range.hex)?;
         (low, high) = (keys.low, keys.high);
     }
-    let order = &table.rules().order;
+    let order = &table.rules().order();
     if !range.from.is_empty() {
         low = keys::higher(order, low, bound(&range.from)?.from());
     }

@@ -44,7 +44,7 @@ impl BytesTable {
         let pieces = match op {
             // A hashed table folds as it is written to, and holds no folded value that is longer.
             _ if self.core.hashed.is_some() => None,
-            WriteOp::Put | WriteOp::Fold => self.rules().fold.pieces(key, value, VALUE_BYTES_MAX),
+            WriteOp::Put | WriteOp::Fold => self.core.rules.fold.pieces(key, value, VALUE_BYTES_MAX),
             WriteOp::PutIfAbsent | WriteOp::Delete => None, // a later piece cannot ask what the first has met
         };
         let pieces = pieces.ok_or_else(|| self.too_long(key, value.len()))?;
@@ -64,7 +64,7 @@ impl BytesTable {
     }
 
     fn too_long(&self, key: &[u8], bytes: usize) -> Error {
-        let key = self.rules().rules.key_codec().show_line(key);
+        let key = self.core.rules.rules.key_codec().show_line(key);
         Error::invalid(format!(
             "the value of key {key}, of {bytes} bytes, cannot be written to table `{}`: it takes values of at most {VALUE_BYTES_MAX} bytes, \
              and its fold cannot say which operands come to a longer one",

@@ -20,6 +20,7 @@ use folddb_rules::{Composed, Fit, State};
 use folddb_run::PartFacts;
 
 use crate::bytes_table::BytesTable;
+use crate::dynamic_rules::DynamicRules;
 use crate::rules::Rules;
 use crate::store::Store;
 use crate::table::{Table, check_value, fit};
@@ -72,7 +73,7 @@ impl Store {
     /// tables, separated values or expire; or where a feed tells of the table.
     pub fn bulk_load<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<BulkLoad<K, V>> {
         let bytes = self.bulk_load_bytes(name, rules.checked(name)?.clone())?;
-        let checks = fit::<V>(name, bytes.rules())? == Fit::Sometimes;
+        let checks = fit::<V>(name, &bytes.table.rules)? == Fit::Sometimes;
         Ok(BulkLoad { bytes, checks, key: Vec::new(), value: Vec::new(), types: PhantomData })
     }
 
@@ -161,8 +162,8 @@ impl BytesBulkLoad {
     }
 
     /// The rules of the table.
-    pub fn rules(&self) -> &BoundRules {
-        &self.table.rules
+    pub fn rules(&self) -> DynamicRules {
+        DynamicRules::of(Arc::clone(&self.table.rules))
     }
 
     /// Makes the table, with all rows. They are on the disk when this returns.

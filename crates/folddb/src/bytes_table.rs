@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use folddb_base::{Error, OpKind, Result, Seq};
 use folddb_rules::codec::CodecError;
-use folddb_rules::table_rules::BoundRules;
 
 use crate::cursor::{Cursor, Resume};
+use crate::dynamic_rules::DynamicRules;
+use crate::record_op::RecordOp;
 use crate::scans::BytesScan;
 use folddb_engine::options::Durability;
 use folddb_engine::read::history::HistoryEntry;
@@ -45,9 +46,16 @@ pub struct BytesTable {
     pub(crate) durability: Durability,
     /// How long the values last that are written by this handle.
     pub(crate) lifetime: Lifetime,
+    rules: DynamicRules,
 }
 
 impl BytesTable {
+    pub(crate) fn new(engine: &Arc<Engine>, core: Arc<TableCore>) -> BytesTable {
+        let rules = DynamicRules::of(Arc::clone(&core.rules));
+        let (engine, durability) = (Arc::clone(engine), engine.options.durability);
+        BytesTable { engine, core, durability, lifetime: Lifetime::Default, rules }
+    }
+
     pub(crate) fn core(&self) -> &Arc<TableCore> {
         &self.core
     }
@@ -62,8 +70,8 @@ impl BytesTable {
     }
 
     /// The rules of the table, with its codecs and fold: they parse and show keys and values.
-    pub fn rules(&self) -> &BoundRules {
-        &self.core.rules
+    pub fn rules(&self) -> &DynamicRules {
+        &self.rules
     }
 
     /// The same table, whose single writes are as durable as this says.
@@ -233,8 +241,9 @@ impl BytesTable {
     ///
     /// # Errors
     /// Damage, or a failed read.
-    pub fn operands(&self, key: &[u8]) -> Result<Vec<(OpKind, Vec<u8>)>> {
-        get::operands(&self.engine, &self.core, key, None)
+    pub fn operands(&self, key: &[u8]) -> Result<Vec<RecordOp>> {
+        let operands = get::operands(&self.engine, &self.core, key, None)?;
+        Ok(operands.iter().map(|(kind, payload)| RecordOp::plain(*kind, payload)).collect())
     }
 
     /// A scan of the table as it is when the scan starts.

@@ -9,6 +9,7 @@ use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
 
 use crate::bytes_table::BytesTable;
+use crate::record_op::RecordOp;
 use folddb_engine::read::hashed;
 use folddb_engine::read::hashed::As;
 use folddb_engine::state::clock;
@@ -23,9 +24,7 @@ pub struct Explained {
     /// Its seq. Where a run keeps none, the newest seq of its part; 0 in a hashed table, which keeps none.
     pub seq: Seq,
     /// What it does.
-    pub kind: OpKind,
-    /// Its payload, as stored.
-    pub payload: Vec<u8>,
+    pub op: RecordOp,
     /// When it was written, in milliseconds since 1970, as far as its table keeps that.
     pub written_ms: Option<u64>,
     /// Until when what it brings lasts, in milliseconds since 1970; none where that is for ever.
@@ -127,8 +126,7 @@ impl BytesTable {
         Explained {
             place,
             seq: record.seq,
-            kind: record.kind,
-            payload: record.payload.to_vec(),
+            op: RecordOp::stored(record.kind, record.payload, &self.core.rules.fold),
             written_ms: stamp.map(|stamp| stamp.write_ms).or_else(noted_ms),
             deadline_ms: stamp.map(|stamp| stamp.deadline_ms).filter(|&deadline_ms| deadline_ms < NEVER),
             why: String::new(),
@@ -147,8 +145,7 @@ impl BytesTable {
                 offset: u64::from(found.slot.unit()) * VALUE_ALIGN,
             },
             seq: 0,
-            kind: OpKind::Set,
-            payload: found.value(&record).to_vec(),
+            op: RecordOp::plain(OpKind::Set, found.value(&record)),
             written_ms: found.front.map(|front| front.stamp.write_ms),
             deadline_ms: found.deadline_ms(),
             why:

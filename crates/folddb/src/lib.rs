@@ -88,7 +88,11 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod edge;
 mod options;
+mod dynamic_rules;
+mod record_op;
+mod reclaim_step;
 mod own_writes;
 mod any_rows;
 mod rules;
@@ -129,6 +133,8 @@ pub use bulk::{BulkLoad, BytesBulkLoad};
 pub use bytes_table::BytesTable;
 pub use cursor::{Cursor, Resume};
 pub use digest::{DIGEST_VERSION, Digest};
+pub use dynamic_rules::DynamicRules;
+pub use edge::{codec, datum, law, limits, order, table_rules, time};
 pub use explain::{Explained, Place};
 pub use feed::{
     Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
@@ -158,6 +164,8 @@ pub use maintenance::{
     LoadReport, Moved, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
 };
 pub use options::{Options, Tuning};
+pub use reclaim_step::ReclaimStep;
+pub use record_op::{RecordOp, RecordValue};
 pub use rules::Rules;
 pub use scans::{BytesRows, BytesScan, Heads, LentRows};
 pub use snapshot::Snapshot;
@@ -172,13 +180,12 @@ pub use typed_find::Find;
 pub use typed_scan::{Scan, TypedRows};
 pub use value_times::ValueTimes;
 
-pub use folddb_base::{Damage, Error, ErrorKind, OpKind, Result, Seq, limits};
-pub use folddb_merge::{ReclaimPlan, ReclaimReason};
+pub use folddb_base::{Damage, Error, ErrorKind, Result, Seq};
 pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::value_placement::ValuePlacement;
 pub use folddb_rules::{
     Datum, Expire, Fold, FoldFailure, IndexRule, Keep, KeyOrder, Outcome, TermRule, Terms, Update, Updated,
-    codec, datum, folds, law, order, table_rules, terms, time,
+    folds,
 };
 
 /// A struct whose fields fold on their own is a value of a table.

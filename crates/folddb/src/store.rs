@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, Result, Seq};
 use folddb_host::sync::Mutex;
-use folddb_merge::ReclaimPlan;
 use folddb_rules::IndexRule;
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::table_rules::{BoundRules, TableRules};
 
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
+use crate::dynamic_rules::DynamicRules;
 use crate::indexing;
 use crate::indexing::{IndexInfo, IndexProgress};
 use crate::options::Options;
+use crate::reclaim_step::ReclaimStep;
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
 use crate::table::{Table, fit};
@@ -34,7 +35,6 @@ use folddb_engine::state::clock::AsOf;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::snapshots::HeldFor;
 use folddb_engine::state::{clock, log_sync};
-use folddb_engine::write::ops::Lifetime;
 
 /// An open store: a directory of tables. Cheap to clone; any number of threads may use it. It is closed by
 /// [`Store::close`], or when the last clone is dropped.
@@ -217,7 +217,7 @@ impl Store {
     /// fold of the table takes no values of type `V`.
     pub fn open_table<K: Key, V: Value>(&self, name: &str) -> Result<Table<K, V>> {
         let table = self.bytes_table(name)?;
-        if let Some(difference) = table.rules().types_differ(&K::codec(), &V::codec()) {
+        if let Some(difference) = table.core().rules.types_differ(&K::codec(), &V::codec()) {
             let message = format!("table `{name}` is of other types: {difference}");
             return Err(Error::new(ErrorKind::RulesMismatch, message));
         }
@@ -250,8 +250,9 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for a bad name, or rules that cannot be.
-    pub fn check_table(name: &str, rules: &TableRules, options: &Options) -> Result<BoundRules> {
-        table_edits::check_rules(name, rules, &options.engine.custom)
+    pub fn check_table(name: &str, rules: &TableRules, options: &Options) -> Result<DynamicRules> {
+        let bound = table_edits::check_rules(name, rules, &options.engine.custom)?;
+        Ok(DynamicRules::of(Arc::new(bound)))
     }
 
     /// The rules of a table that is to be made, with all that they name.
@@ -285,9 +286,7 @@ impl Store {
     }
 
     fn handle(&self, core: Arc<TableCore>) -> BytesTable {
-        let engine = Arc::clone(self.engine());
-        let durability = engine.options.durability;
-        BytesTable { engine, core, durability, lifetime: Lifetime::Default }
+        BytesTable::new(self.engine(), core)
     }
 
     /// The names of the tables, in order. Indexes are not among them: see [`Store::indexes`].
@@ -440,14 +439,14 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::NoSpace`]; a failed read or write.
-    pub fn reclaim(&self, mut progress: impl FnMut(&ReclaimPlan)) -> Result<ReclaimReport> {
+    pub fn reclaim(&self, mut progress: impl FnMut(&ReclaimStep)) -> Result<ReclaimReport> {
         self.engine().check_not_read_only()?;
-        reclaim_now::reclaim_all(self.background(), &mut progress)
+        reclaim_now::reclaim_all(self.background(), &mut |plan| progress(&ReclaimStep::of(plan)))
     }
 
     /// What [`Store::reclaim`] would do, as far as that can be told.
-    pub fn reclaim_plans(&self) -> Vec<ReclaimPlan> {
-        reclaim_now::reclaim_plans(self.background())
+    pub fn reclaim_plans(&self) -> Vec<ReclaimStep> {
+        reclaim_now::reclaim_plans(self.background()).iter().map(ReclaimStep::of).collect()
     }
 
     /// Takes one step of background: for stores opened with [`crate::BackgroundWork::Manual`]. Says what it did; none when there is

@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{drain, small_values as options};
-use folddb::{BackgroundWork, Durability, ErrorKind, Rules, Store, Table, WriteOp};
+use folddb::{BackgroundWork, Durability, ErrorKind, RecordOp, RecordValue, Rules, Store, Table, WriteOp};
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
     store.table("blobs", Rules::hashed::<u64, Vec<u8>>()).unwrap()
@@ -274,7 +274,7 @@ fn bytes_tables_write_and_read_them_too() {
     assert_eq!(table.get(b"k").unwrap().unwrap(), b"v");
     assert_eq!(table.get(b"").unwrap().unwrap(), vec![7; 5 << 20]);
     assert_eq!(table.explain(b"k").unwrap().len(), 1);
-    assert_eq!(table.operands(b"k").unwrap(), vec![(folddb::OpKind::Set, b"v".to_vec())]);
+    assert_eq!(table.operands(b"k").unwrap(), [RecordOp::Put(RecordValue::Inline(b"v".to_vec()))]);
     let mut keys = Vec::new();
     let mut rows = table.scan().keys_only().rows().unwrap();
     while let Some((key, value)) = rows.next_row().unwrap() {

@@ -235,5 +235,5 @@ fn the_rule_is_refused_where_no_value_is_separated_and_comes_back_with_the_table
     store.close().unwrap();
     let store = Store::open(&path, options()).unwrap();
     let table = store.bytes_table("hashed").unwrap();
-    assert_eq!(table.rules().rules.value_placement, ValuePlacement::Files);
+    assert_eq!(table.rules().as_table_rules().value_placement, ValuePlacement::Files);
 }

@@ -180,7 +180,7 @@ fn put(
 ) -> Result<()> {
     let table = store.bytes_table(table)?;
     let (mut key_bytes, mut value) = (Vec::new(), Vec::new());
-    table.rules().rules.key_codec().encode(&datum(key)?, &mut key_bytes)?;
+    table.rules().as_table_rules().key_codec().encode(&datum(key)?, &mut key_bytes)?;
     table.rules().read_value(&datum(operand)?, &mut value)?;
     let op = match chance.below(12) {
         0 => WriteOp::Put,

@@ -89,6 +89,18 @@ fn an_arrow_that_runs_up_or_sideways_is_found() {
 }
 
 #[test]
+fn a_door_knows_only_what_is_public() {
+    let crates = workspace();
+    let doors = crates.iter().filter(|(_, door)| door.floor == Some(5));
+    for (name, door) in doors {
+        let ours = door.uses.iter().filter(|used| crates.contains_key(*used));
+        let inner: Vec<&String> =
+            ours.filter(|used| !["folddb", "folddb-bench"].contains(&used.as_str())).collect();
+        assert!(inner.is_empty(), "{name} uses {inner:?}; what it needs of them is missing in folddb");
+    }
+}
+
+#[test]
 fn the_library_needs_no_async_runtime_and_no_c() {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "-p", "folddb", "-e", "normal,build", "--prefix", "none"])

@@ -159,8 +159,8 @@ fn osmos_user_defined_associative_merge() {
     // Without the function at hand the store opens, the operands are there, and nothing is written.
     let store = place.open(manual());
     let bytes = store.bytes_table("t").unwrap();
-    assert!(bytes.rules().missing.as_deref().unwrap().contains("longest"));
-    assert_eq!(bytes.operands(b"numbers").unwrap()[0].1, b"\x04seven");
+    assert!(bytes.rules().missing().unwrap().contains("longest"));
+    assert_eq!(bytes.operands(b"numbers").unwrap()[0].values().next().unwrap(), b"\x04seven");
     assert_eq!(
         bytes.write(WriteOp::Fold, b"numbers", b"\x01x").unwrap_err().kind(),
         ErrorKind::RulesMismatch
@@ -347,7 +347,7 @@ fn osmos_table_formats_with_block_size_key_and_value_codecs_and_key_order() {
     let store = place.open(options());
     for (index, (rules, expected)) in formats.iter().enumerate() {
         let table = store.bytes_table(&index.to_string()).unwrap();
-        assert_eq!(&table.rules().rules, rules);
+        assert_eq!(table.rules().as_table_rules(), rules);
         let keys: Vec<Vec<u8>> = table.scan().into_iter().map(|row| row.unwrap().0).collect();
         assert_eq!(keys, expected.map(|key| key.as_bytes().to_vec()), "{rules:?}");
     }
@@ -361,7 +361,7 @@ fn osmos_ready_made_formats() {
         let rules = TableRules::ready_made(name).unwrap();
         let table = store.create_bytes_table(name, rules.clone()).unwrap();
         let bound = table.rules().clone();
-        let key = bound.rules.key_codec().parse_text(&["7"]).unwrap();
+        let key = bound.as_table_rules().key_codec().parse_text(&["7"]).unwrap();
         let mut value = Vec::new();
         bound.read_value(&folddb::Datum::Text("7".to_owned()), &mut value).unwrap();
         table.write(WriteOp::Fold, &key, &value).unwrap();
@@ -372,7 +372,10 @@ fn osmos_ready_made_formats() {
     store.close().unwrap();
     let store = place.open(manual());
     for (name, _) in READY_MADE {
-        assert_eq!(store.bytes_table(name).unwrap().rules().rules, TableRules::ready_made(name).unwrap());
+        assert_eq!(
+            store.bytes_table(name).unwrap().rules().as_table_rules(),
+            &TableRules::ready_made(name).unwrap()
+        );
         assert_eq!(store.bytes_table(name).unwrap().scan().count().unwrap(), 1);
     }
 }

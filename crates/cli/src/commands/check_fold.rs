@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use folddb::law::{self, LawReport, LawResult};
 use folddb::{BytesTable, Datum, Fold, datum, folds};
-use folddb_base::Op;
 
 use crate::args::CheckFoldArgs;
 use crate::exit_code::ExitCode;
@@ -83,7 +82,7 @@ fn samples_in(file: &Path, fold: &dyn Fold, hex: bool) -> Result<Vec<Vec<u8>>, F
 
 fn of_table(table: &BytesTable, limit: usize) -> Result<LawReport, Failure> {
     table.rules().check_writable()?;
-    let Some(fold) = table.rules().fold.fold() else {
+    let Some(fold) = table.rules().fold() else {
         return Err(Failure::Refused(format!("the fold of table `{}` is not at hand", table.name())));
     };
     let fold: Arc<dyn Fold> = Arc::clone(fold);
@@ -92,13 +91,8 @@ fn of_table(table: &BytesTable, limit: usize) -> Result<LawReport, Failure> {
     let mut first_key = None;
     while let Some((key, _)) = rows.next_row()? {
         first_key.get_or_insert_with(|| key.to_vec());
-        for (kind, payload) in table.operands(key)? {
-            match Op::from_parts(kind, &payload) {
-                Ok(Op::Set(value) | Op::Insert(value) | Op::Fold(value)) => samples.push(value.to_vec()),
-                Ok(Op::InsertFold { absent, present }) => samples.extend([absent.to_vec(), present.to_vec()]),
-                Ok(Op::Delete | Op::SetSeparated(_) | Op::InsertSeparated(_) | Op::FoldSeparated(_))
-                | Err(_) => {}
-            }
+        for op in table.operands(key)? {
+            samples.extend(op.values().map(<[u8]>::to_vec));
         }
         if samples.len() >= limit {
             break;

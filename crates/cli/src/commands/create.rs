@@ -2,7 +2,7 @@
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::{Compression, TableKind, TableRules};
-use folddb::{Datum, ErrorKind, Expire, HeadRule, Keep, Store, ValuePlacement, folds};
+use folddb::{Datum, DynamicRules, ErrorKind, Expire, HeadRule, Keep, Options, Store, ValuePlacement, folds};
 use serde_json::json;
 
 use crate::args::CreateArgs;
@@ -119,7 +119,7 @@ fn stated_rules(args: &CreateArgs) -> Result<TableRules, Failure> {
 
 fn delete_when(rules: TableRules, value: &str) -> Result<TableRules, Failure> {
     let mut bytes = Vec::new();
-    let bound = rules.bind(&Default::default())?;
+    let bound = DynamicRules::new(&rules, &Options::default())?;
     bound
         .read_value(&Datum::Text(value.to_owned()), &mut bytes)
         .map_err(|cause| Failure::Usage(format!("in --delete-when: {cause}")))?;

@@ -68,7 +68,7 @@ fn tell_lifetimes(
     (ours, theirs): (&BytesTable, &BytesTable),
     session: &mut Session,
 ) -> Result<bool, Failure> {
-    let [first, second] = [ours, theirs].map(|table| table.rules().rules.expire.to_string());
+    let [first, second] = [ours, theirs].map(|table| table.rules().as_table_rules().expire.to_string());
     let line = json!({ "table": ours.name(), "expire": { "first": first, "second": second } });
     tell_rules(ours.name(), ("has other rules of expiry", &first, &second), &line, session)
 }
@@ -110,7 +110,7 @@ pub(crate) fn tables_of(
 
 /// Whether a table cannot be gone through side by side with another.
 pub(crate) fn is_hashed(table: &BytesTable) -> bool {
-    table.rules().rules.kind == TableKind::Hashed
+    table.rules().as_table_rules().kind == TableKind::Hashed
 }
 
 /// Tells of a hashed table what there is instead of comparing it.
@@ -159,7 +159,7 @@ fn compare(
         return Err(failure);
     }
     let table = ours.name();
-    let expires = [ours, theirs].iter().any(|table| table.rules().rules.expire.has_stamps());
+    let expires = [ours, theirs].iter().any(|table| table.rules().as_table_rules().expire.has_stamps());
     session.report(&summary(table, &report), |out| {
         writeln!(out, "table {table}: {}", in_words(&report, expires, means_same))
     })?;
@@ -174,7 +174,7 @@ fn tell(
 ) -> Result<(), Failure> {
     let Difference { key, first, second, .. } = difference;
     let table = if first.is_some() { ours } else { theirs };
-    let shown = table.rules().rules.key_codec().show(key).unwrap_or(Datum::from_bytes(key));
+    let shown = table.rules().as_table_rules().key_codec().show(key).unwrap_or(Datum::from_bytes(key));
     let known = |head: &Option<Head>| {
         head.as_ref().map(|head| {
             let until = head.deadline_ms.map(human::rfc3339);

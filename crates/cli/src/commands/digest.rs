@@ -105,7 +105,8 @@ fn compare(
     while let Some((key, _)) = rows.next_row()? {
         if leaves.binary_search(&digest.leaf_of(key)).is_ok() {
             suspects += 1;
-            let shown = table.rules().rules.key_codec().show(key).unwrap_or(Datum::from_bytes(key));
+            let shown =
+                table.rules().as_table_rules().key_codec().show(key).unwrap_or(Datum::from_bytes(key));
             session.report(&object! { "key": json::from_datum(&shown) }, |out| writeln!(out, "{shown}"))?;
         }
     }

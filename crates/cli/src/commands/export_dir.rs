@@ -165,7 +165,7 @@ fn export(
     bar: &ProgressBar,
 ) -> Result<Exported, Failure> {
     let Some(relative) = path_of(table, key) else {
-        let shown = table.rules().rules.key_codec().show_line(key);
+        let shown = table.rules().as_table_rules().key_codec().show_line(key);
         let why = format!("key {shown} of table `{}` is no path below a directory", table.name());
         return Ok(Exported::PassedOver(why));
     };
@@ -263,7 +263,7 @@ fn create_secondary(path: &Path) -> Result<(File, PathBuf), Failure> {
 
 /// The path that a key is, below any directory; none where it is none.
 fn path_of(table: &BytesTable, key: &[u8]) -> Option<PathBuf> {
-    let Ok(Datum::Text(text)) = table.rules().rules.key_codec().show(key) else { return None };
+    let Ok(Datum::Text(text)) = table.rules().as_table_rules().key_codec().show(key) else { return None };
     let path = PathBuf::from(&text);
     let is_plain = |component| matches!(component, Component::Normal(_));
     // `components` passes over doubled and trailing slashes and over dots, which would make two keys one file.

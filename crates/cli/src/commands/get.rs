@@ -37,7 +37,7 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     };
     let Some(value) = found else { return Err(none()) };
     let shown = rules.show_value(&value).unwrap_or_else(|_| Datum::Bytes(value.clone()));
-    let key = rules.rules.key_codec().show(&key).unwrap_or(Datum::Bytes(key));
+    let key = rules.as_table_rules().key_codec().show(&key).unwrap_or(Datum::Bytes(key));
     let report = object! { "key": json::from_datum(&key), "value": json::from_datum(&shown) };
     session.report(&report, |out| value::write(out, rules, &shown))
 }

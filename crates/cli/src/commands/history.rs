@@ -3,8 +3,8 @@
 
 use std::num::NonZeroUsize;
 
+use folddb::DynamicRules;
 use folddb::limits::VALUE_BYTES_MAX;
-use folddb::table_rules::BoundRules;
 use folddb::{Datum, HistoryEntry};
 
 use crate::args::HistoryArgs;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failu
     }
     let rules = table.rules();
     if session.globals.json {
-        let key = rules.rules.key_codec().show(&key).unwrap_or(Datum::Bytes(key));
+        let key = rules.as_table_rules().key_codec().show(&key).unwrap_or(Datum::Bytes(key));
         let listed: Vec<_> = states.iter().map(|state| as_json(rules, state)).collect();
         return session.report(&object! { "key": Json(key), "states": listed }, |_| Ok(()));
     }
@@ -47,14 +47,14 @@ pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failu
     Ok(())
 }
 
-fn shown(rules: &BoundRules, value: &[u8]) -> Datum {
+fn shown(rules: &DynamicRules, value: &[u8]) -> Datum {
     rules.show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()))
 }
 
 /// The value on a line, and how long it is where that does not hold all of it.
-fn in_words(rules: &BoundRules, state: &State) -> String {
+fn in_words(rules: &DynamicRules, state: &State) -> String {
     let Some(value) = &state.value else { return "(absent)".to_owned() };
-    let paths = columns::value_paths(rules.rules.fold.spec());
+    let paths = columns::value_paths(rules.as_table_rules().fold.spec());
     match table::cut(columns::for_people(&paths, shown(rules, value)).to_string()) {
         (text, false) => text,
         (text, true) => format!("{text}  ({})", human::bytes(value.len() as u64)),
@@ -67,7 +67,7 @@ fn written(state: &State, ms: u64) -> String {
     if state.seq.is_none() { human::rfc3339(ms) } else { human::rfc3339_seconds(ms) }
 }
 
-fn as_json(rules: &BoundRules, state: &State) -> Json {
+fn as_json(rules: &DynamicRules, state: &State) -> Json {
     let long = state.value.as_ref().map(Vec::len).filter(|&bytes| bytes > VALUE_BYTES_MAX);
     let value = state.value.as_ref().filter(|_| long.is_none());
     let told = object! {

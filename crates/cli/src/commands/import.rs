@@ -115,7 +115,7 @@ fn open_sink<'a>(
         }
         Some(Err(failure)) => return Err(failure),
     };
-    let known = existing.as_ref().map(|table| &table.rules().rules);
+    let known = existing.as_ref().map(|table| table.rules().as_table_rules());
     stated.settle_key(&args.table, known)?;
     let rules = stated.rules(&args.table, known)?;
     if args.ttl.ttl.is_some() {

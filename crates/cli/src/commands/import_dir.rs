@@ -207,7 +207,7 @@ fn key_of(table: &BytesTable, path: &Path) -> Result<Vec<u8>, Failure> {
     let Some(names) = names else {
         return Err(Failure::Refused(format!("the name of {path:?} is no UTF-8 text, and so no key")));
     };
-    let (codec, mut key) = (table.rules().rules.key_codec(), Vec::new());
+    let (codec, mut key) = (table.rules().as_table_rules().key_codec(), Vec::new());
     codec.encode(&Datum::Text(names.join("/")), &mut key).map_err(|cause| {
         let table = table.name();
         Failure::Usage(format!("{} is no key of table `{table}`: {cause}", path.display()))

@@ -31,7 +31,7 @@ fn put_file(op: WriteOp, args: &PutArgs, file: &str, session: &mut Session) -> R
     let table = table.with_lifetime(args.ttl.lifetime());
     let key = keys::key(&table, &args.key_and_value, args.hex)?;
     if args.ttl.ttl.is_some() {
-        rules_words::check_expires(&args.table, &table.rules().rules)?; // before any of it is read
+        rules_words::check_expires(&args.table, table.rules().as_table_rules())?; // before any of it is read
     }
     let (from, len_bytes) = blobs::open(file)?;
     let bar = progress::bytes_bar(len_bytes, "storing");

@@ -1,7 +1,7 @@
 //! `folddb reclaim STORE [--dry-run]`: gives back the space of dead values, by copying what is alive out of the files in which
 //! little is. May be broken off at any moment; what is given back by then stays given back. Files that are damaged stay, and are told.
 
-use folddb::ReclaimPlan;
+use folddb::ReclaimStep;
 use serde_json::{Value, json};
 
 use crate::args::ReclaimArgs;
@@ -63,12 +63,12 @@ fn plans(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failure> {
     })
 }
 
-fn as_json(plan: &ReclaimPlan) -> Value {
+fn as_json(plan: &ReclaimStep) -> Value {
     json!({
         "files": plan.files,
         "bytes": plan.bytes,
         "live_bytes": plan.live_bytes,
         "new_bytes": plan.new_bytes,
-        "reason": plan.reason.to_string(),
+        "reason": plan.reason,
     })
 }

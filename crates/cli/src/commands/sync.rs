@@ -120,7 +120,7 @@ fn bring_up(
     let ours = match to.bytes_table(theirs.name()) {
         Ok(ours) => ours,
         Err(error) if error.kind() == ErrorKind::TableNotFound => {
-            let rules = theirs.rules().rules.clone();
+            let rules = theirs.rules().as_table_rules().clone();
             let rules =
                 from.indexes(theirs.name())?.into_iter().fold(rules, |rules, index| rules.index(index.rule));
             to.create_bytes_table(theirs.name(), rules)?

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
     let (mut rows, mut report) = (Vec::new(), Vec::new());
     for name in store.tables() {
         let (stats, table) = (store.table_stats(&name)?, store.known_table(&name)?);
-        let rules = &table.rules().rules;
+        let rules = table.rules().as_table_rules();
         let indexes: Vec<String> = store.indexes(&name)?.iter().map(|index| index.rule.to_string()).collect();
         let bytes = stats.disk_bytes + stats.memtable_bytes;
         report.push(json!({

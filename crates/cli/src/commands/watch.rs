@@ -11,10 +11,10 @@
 //! only once much has come; where another process has the store open by then it cannot, and says
 //! so.
 
-use folddb::table_rules::{BoundRules, Custom, TableRules};
+use folddb::table_rules::TableRules;
 use folddb::{
-    Datum, ErrorKind, Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow,
-    FeedTable, SecondaryFeed, Store, datum,
+    Datum, DynamicRules, ErrorKind, Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions,
+    FeedPosition, FeedRow, FeedTable, Options, SecondaryFeed, Store, datum,
 };
 
 use std::collections::BTreeMap;
@@ -318,7 +318,7 @@ fn plain_bytes(word: &str) -> Result<Vec<u8>, Failure> {
 struct Printer {
     is_json: bool,
     /// The rules of the tables that were met, where they can be read here.
-    tables: BTreeMap<u32, Option<BoundRules>>,
+    tables: BTreeMap<u32, Option<DynamicRules>>,
 }
 
 impl Printer {
@@ -415,7 +415,7 @@ impl Printer {
     }
 
     fn key(&mut self, table: &FeedTable, key: &[u8]) -> Datum {
-        let shown = self.rules(table).and_then(|rules| rules.rules.key_codec().show(key).ok());
+        let shown = self.rules(table).and_then(|rules| rules.as_table_rules().key_codec().show(key).ok());
         shown.unwrap_or_else(|| Datum::Bytes(key.to_vec()))
     }
 
@@ -424,10 +424,10 @@ impl Printer {
         shown.unwrap_or_else(|| Datum::Bytes(value.to_vec()))
     }
 
-    fn rules(&mut self, table: &FeedTable) -> Option<&BoundRules> {
+    fn rules(&mut self, table: &FeedTable) -> Option<&DynamicRules> {
         let bound = self.tables.entry(table.id).or_insert_with(|| {
             let rules = TableRules::from_text(&table.rules_text).ok()?;
-            rules.bind(&Custom::default()).ok()
+            DynamicRules::new(&rules, &Options::default()).ok()
         });
         bound.as_ref()
     }

@@ -55,7 +55,7 @@ pub(crate) fn write(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Res
     let value = keys::value(&table, value)?;
     if let Some(begun) = &mut session.transaction {
         if args.ttl.ttl.is_some() {
-            rules_words::check_expires(&args.table, &table.rules().rules)?; // now, and not when it is committed
+            rules_words::check_expires(&args.table, table.rules().as_table_rules())?; // now, and not when it is committed
         }
         begun.write((&table, op), (&key, &value), args.durability.into());
         return Ok(());

@@ -5,11 +5,12 @@
 //! 3. [`Mapping::bind`] finds the columns in the file.
 //! 4. [`Mapping::fill`] makes key and value of a row. It allocates nothing for rows like the one before.
 
+use folddb::DynamicRules;
 use folddb::codec::{ElementType, KeyCodec, ValueCodec};
 use folddb::datum::plain;
 use folddb::folds::{self, Columns, Record, SPECS, Source, SpecError};
 use folddb::limits::KEY_BYTES_MAX;
-use folddb::table_rules::{BoundRules, TableRules};
+use folddb::table_rules::TableRules;
 use folddb::{Datum, ErrorKind, datum};
 
 use crate::args::ImportArgs;
@@ -215,7 +216,7 @@ impl Mapping {
     pub(crate) fn fill(
         &mut self,
         rows: &Rows,
-        rules: &BoundRules,
+        rules: &DynamicRules,
         key: &mut Vec<u8>,
         value: &mut Vec<u8>,
     ) -> Result<bool, BadRow> {
@@ -228,7 +229,7 @@ impl Mapping {
         Ok(true)
     }
 
-    fn fill_key(&mut self, rows: &Rows, rules: &BoundRules, key: &mut Vec<u8>) -> Result<(), BadRow> {
+    fn fill_key(&mut self, rows: &Rows, rules: &DynamicRules, key: &mut Vec<u8>) -> Result<(), BadRow> {
         for (index, &slot) in self.key_slots.iter().enumerate() {
             let datum = match &mut self.key {
                 Datum::List(items) => &mut items[index],
@@ -250,9 +251,11 @@ impl Mapping {
                 (Some(text), _) => put_text(datum, &text),
             }
         }
-        rules.rules.key_codec().encode(&self.key, key).map_err(|cause| match &self.key_slots[..] {
-            [slot] => BadRow::column(rows.column(*slot), cause.0),
-            _ => BadRow { column: None, reason: format!("key: {cause}") },
+        rules.as_table_rules().key_codec().encode(&self.key, key).map_err(|cause| {
+            match &self.key_slots[..] {
+                [slot] => BadRow::column(rows.column(*slot), cause.0),
+                _ => BadRow { column: None, reason: format!("key: {cause}") },
+            }
         })?;
         if key.len() > KEY_BYTES_MAX {
             let len = key.len();
@@ -427,7 +430,7 @@ impl ValueMap {
     fn fill(
         &mut self,
         rows: &Rows,
-        rules: &BoundRules,
+        rules: &DynamicRules,
         key_slots: &[Slot],
         value: &mut Vec<u8>,
     ) -> Result<bool, BadRow> {

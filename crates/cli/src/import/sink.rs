@@ -6,8 +6,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use folddb::DynamicRules;
 use folddb::limits::VALUE_BYTES_MAX;
-use folddb::table_rules::{BoundRules, TableRules};
+use folddb::table_rules::TableRules;
 use folddb::{Batch, BytesBulkLoad, BytesTable, Durability, Lifetime, WriteOp};
 
 use crate::failure::Failure;
@@ -27,7 +28,7 @@ const LOADED_ROWS: u64 = 4096;
 pub(crate) struct Sink<'a> {
     session: &'a Session,
     into: Into<'a>,
-    rules: BoundRules,
+    rules: DynamicRules,
     op: WriteOp,
     store: Option<Opened>,
     /// Rows for a table that is not there yet, with their lines, and the bytes of them.
@@ -84,9 +85,9 @@ impl<'a> Sink<'a> {
         session: &'a Session,
         into: Into<'a>,
         store: Option<Opened>,
-        rules: BoundRules,
+        rules: DynamicRules,
     ) -> Sink<'a> {
-        let (op, since, waiting) = (op_of(&rules.rules), Instant::now(), Vec::new());
+        let (op, since, waiting) = (op_of(rules.as_table_rules()), Instant::now(), Vec::new());
         Sink { session, into, rules, op, store, waiting, waiting_bytes: 0, since, table: None }
     }
 
@@ -95,7 +96,7 @@ impl<'a> Sink<'a> {
         self.store
     }
 
-    pub(crate) fn rules(&self) -> &BoundRules {
+    pub(crate) fn rules(&self) -> &DynamicRules {
         &self.rules
     }
 
@@ -123,7 +124,7 @@ impl<'a> Sink<'a> {
             Some(store) => store,
             None => self.session.create_to_fill(self.into.path)?,
         };
-        let (store, rules) = (self.store.insert(store), self.rules.rules.clone());
+        let (store, rules) = (self.store.insert(store), self.rules.as_table_rules().clone());
         self.table = Some(match self.into.is_sorted {
             true => Made::Load(Box::new(store.bulk_load_bytes(self.into.table, rules)?)),
             false => {

@@ -3,9 +3,9 @@
 //! Columns are known before the first row, from the rules: `{flights: sum:u64, delay: stats:f64}` has
 //! `flights`, `delay.count`, `delay.sum`, ... A value without named fields is one column, `value`.
 
+use folddb::DynamicRules;
 use folddb::codec::{ElementType, ValueCodec};
 use folddb::folds::Record;
-use folddb::table_rules::BoundRules;
 use folddb::{Datum, Fold, datum, folds};
 
 use crate::failure::Failure;
@@ -151,22 +151,22 @@ pub(crate) struct Columns {
 
 impl Columns {
     /// All columns of a table. An untyped tuple is one column.
-    pub(crate) fn of(rules: &BoundRules, keys_only: bool, hex: bool) -> Columns {
-        let codec = rules.rules.key_codec();
+    pub(crate) fn of(rules: &DynamicRules, keys_only: bool, hex: bool) -> Columns {
+        let codec = rules.as_table_rules().key_codec();
         let key_count = if hex { 1 } else { codec.element_types().map_or(1, <[_]>::len) };
-        let named: Vec<String> = rules.rules.names_of_key().map(str::to_owned).collect();
+        let named: Vec<String> = rules.as_table_rules().names_of_key().map(str::to_owned).collect();
         let keys = match key_count {
             count if count == named.len() => named,
             1 => vec!["key".to_owned()],
             count => (1..=count).map(|number| format!("key.{number}")).collect(),
         };
-        let folds = rules.fold.fold().is_some();
+        let folds = rules.fold().is_some();
         let paths = match (keys_only, folds) {
             (true, _) => Vec::new(),
-            (false, true) => value_paths(rules.rules.fold.spec()),
+            (false, true) => value_paths(rules.as_table_rules().fold.spec()),
             (false, false) => vec![Path::of(Vec::new())],
         };
-        let values = match (rules.rules.fold.spec(), rules.rules.value_codec()) {
+        let values = match (rules.as_table_rules().fold.spec(), rules.as_table_rules().value_codec()) {
             ("replace" | "first", ValueCodec::Json) => Shown::Json,
             ("replace" | "first", _) => Shown::ByCodec,
             _ => Shown::ByFold,
@@ -203,7 +203,7 @@ impl Columns {
     }
 
     /// The columns of keys and heads.
-    pub(crate) fn of_heads(rules: &BoundRules, hex: bool) -> Columns {
+    pub(crate) fn of_heads(rules: &DynamicRules, hex: bool) -> Columns {
         let paths = HEAD_FIELDS.iter().map(|name| Path::of(vec![(*name).to_owned()])).collect();
         Columns { paths, values: Shown::ByCodec, ..Columns::of(rules, true, hex) }
     }
@@ -278,11 +278,11 @@ impl Columns {
     }
 
     /// The key as a value of its own.
-    pub(crate) fn key(&self, rules: &BoundRules, key: &[u8]) -> Datum {
+    pub(crate) fn key(&self, rules: &DynamicRules, key: &[u8]) -> Datum {
         if self.hex {
             return Datum::Text(datum::hex(key));
         }
-        rules.rules.key_codec().show(key).unwrap_or_else(|_| Datum::Bytes(key.to_vec()))
+        rules.as_table_rules().key_codec().show(key).unwrap_or_else(|_| Datum::Bytes(key.to_vec()))
     }
 
     /// The fields of a row, in the order of the columns.

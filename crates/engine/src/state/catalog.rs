@@ -21,7 +21,7 @@ use crate::state::view::{PartFiles, TableView};
 pub struct TableCore {
     pub id: TableId,
     pub name: String,
-    pub rules: BoundRules,
+    pub rules: Arc<BoundRules>,
     /// The fold of the rules, shared with memtables.
     pub fold: Arc<FoldRules>,
     /// Values of so many bytes and more are separated.
@@ -122,7 +122,7 @@ impl TableCore {
             id,
             name: name.to_owned(),
             takes_writes: rules.missing.is_none() && rules.rules.index_of.is_none(),
-            rules,
+            rules: Arc::new(rules),
             separate_from,
             separates_operands: fold.joins().is_some(),
             hides_values: separate_from < usize::MAX && fold.spec() == "replace" && !keeps_past,

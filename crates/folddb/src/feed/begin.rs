@@ -15,7 +15,6 @@ use crate::snapshot::Snapshot;
 use folddb_engine::edit::feeds;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::log_sync;
-use folddb_engine::write::ops::Lifetime;
 
 /// The budget of a feed that is made without one.
 const BYTES_MAX: u64 = 1 << 30;
@@ -86,9 +85,7 @@ pub(crate) fn begin_at(feed: &mut Feed, from_now: bool) -> Result<()> {
     feed.place = FeedPosition { begun: engine.feeds.begin(&feed.name), ..place };
     let catalog = engine.catalog();
     let wanted = catalog.own().filter(|core| reader::tells_of(feed, &core.name)).cloned();
-    let (durability, lifetime) = (engine.options.durability, Lifetime::Default);
-    let handle = |core| BytesTable { engine: Arc::clone(&engine), core, durability, lifetime };
-    let tables = wanted.map(handle).collect();
+    let tables = wanted.map(|core| BytesTable::new(&engine, core)).collect();
     drop(manifest);
     feeds::let_go_of_history(&engine); // what it held before
     (feed.acknowledged, feed.owes) = (feed.place, false);

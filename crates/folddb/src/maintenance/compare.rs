@@ -399,7 +399,7 @@ impl Sync {
     }
 
     fn naming(&self, key: &[u8], error: Error) -> Error {
-        error.context(format!("key {}", self.ours.rules().rules.key_codec().show_line(key)))
+        error.context(format!("key {}", self.ours.rules().as_table_rules().key_codec().show_line(key)))
     }
 
     fn commit(&mut self) -> Result<()> {

@@ -362,7 +362,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
         // A table may be dropped meanwhile.
         let Ok(stats) = store.table_stats(&name) else { continue };
         let Ok(table) = store.bytes_table(&name) else { continue };
-        let rules = table.rules();
+        let rules = &table.core().rules;
         tables.push(TableFacts {
             stats,
             filter_bits: u32::from(rules.rules.filter_bits),

@@ -333,7 +333,7 @@ impl Load<'_> {
         self.report.records += 1;
         self.key.clear();
         match key {
-            Said::Shown(datum) => table.rules().rules.key_codec().encode(&datum, &mut self.key)?,
+            Said::Shown(datum) => table.rules().as_table_rules().key_codec().encode(&datum, &mut self.key)?,
             Said::Bytes(bytes) => self.key = bytes,
         }
         let written = match content {

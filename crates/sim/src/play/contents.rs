@@ -14,7 +14,7 @@ pub(super) fn contents(store: &Store) -> folddb::Result<Contents> {
         .map(|name| {
             let table = store.bytes_table(&name)?;
             let mut rows = dump(table.scan())?;
-            if table.rules().rules.kind == TableKind::Hashed {
+            if table.rules().as_table_rules().kind == TableKind::Hashed {
                 rows.sort(); // as the model has them
             }
             Ok((name, rows))

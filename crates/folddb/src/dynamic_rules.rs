@@ -1,0 +1,112 @@
+//! The rules of a table whose types are known at run time only: how a tool shows its keys and values, and
+//! reads them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use folddb_base::Result;
+use folddb_rules::codec::CodecError;
+use folddb_rules::table_rules::{BoundRules, TableRules};
+use folddb_rules::{Datum, Fold, KeyOrder};
+
+use crate::options::Options;
+
+/// The rules of a table, with the order and the fold that they name.
+///
+/// ```
+/// # use folddb::{Datum, Options, Rules, Store};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let store = Store::create(dir.path().join("s.folddb"), Options::default())?;
+/// store.table("visits", Rules::sorted::<String, u64>().fold("sum:u64"))?.fold("/index", &2)?;
+///
+/// let visits = store.bytes_table("visits")?; // by a tool that knows no types
+/// let rules = visits.rules();
+/// let key = rules.as_table_rules().key_codec().parse_text(&["/index"])?;
+/// let value = visits.get(&key)?.unwrap();
+/// assert_eq!(rules.show_value(&value)?, Datum::Int(2));
+/// # Ok::<(), folddb::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct DynamicRules {
+    bound: Arc<BoundRules>,
+}
+
+impl DynamicRules {
+    /// These rules, with the orders and folds that the options know.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RulesMismatch`](crate::ErrorKind::RulesMismatch) where the order of keys is not at hand: without
+    /// it nothing can be found.
+    pub fn new(rules: &TableRules, options: &Options) -> Result<DynamicRules> {
+        Ok(DynamicRules::of(Arc::new(rules.bind(&options.engine.custom)?)))
+    }
+
+    pub(crate) fn of(bound: Arc<BoundRules>) -> DynamicRules {
+        DynamicRules { bound }
+    }
+
+    /// The stored form.
+    pub fn as_table_rules(&self) -> &TableRules {
+        &self.bound.rules
+    }
+
+    /// The order of keys.
+    pub fn order(&self) -> &KeyOrder {
+        &self.bound.order
+    }
+
+    /// How values fold; none where what that needs is not at hand.
+    pub fn fold(&self) -> Option<&Arc<dyn Fold>> {
+        self.bound.fold.fold()
+    }
+
+    /// What is not at hand, in words. The table is then for reading only, and reading does not fold.
+    pub fn missing(&self) -> Option<&str> {
+        self.bound.missing.as_deref()
+    }
+
+    /// What of the rules the bytes of keys and values depend on, in words: two tables of which this is the same
+    /// mean the same by theirs.
+    pub fn meaning(&self) -> String {
+        self.bound.meaning()
+    }
+
+    /// Checks that the table may be written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RulesMismatch`](crate::ErrorKind::RulesMismatch), naming what is not at hand.
+    pub fn check_writable(&self) -> Result<()> {
+        self.bound.check_writable()
+    }
+
+    /// Checks that the bytes are a value, or an operand, of the table.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn check_value(&self, value: &[u8]) -> Result<(), CodecError> {
+        self.bound.check_value(value)
+    }
+
+    /// A value as people read it. Without the fold of the table, its bytes.
+    ///
+    /// # Errors
+    /// When the bytes are not a value of the table.
+    pub fn show_value(&self, value: &[u8]) -> Result<Datum, CodecError> {
+        self.bound.show_value(value)
+    }
+
+    /// Encodes what a person typed, or what stood in a file, as a value or operand of the table. Appends the
+    /// bytes to `out`.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn read_value(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        self.bound.read_value(datum, out)
+    }
+}
+
+impl fmt::Debug for DynamicRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.bound.fmt(f)
+    }
+}

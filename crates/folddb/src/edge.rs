@@ -1,0 +1,64 @@
+//! What a user sees of the inner crates, beside the names at the root: tools and programs whose types are
+//! known at run time need it. Each name is chosen; whatever is not named here stays inside.
+
+/// How keys and values look as bytes: the traits of typed tables, and codecs for types that are known at run
+/// time only.
+pub mod codec {
+    #[cfg(feature = "json")]
+    pub use folddb_rules::codec::Json;
+    pub use folddb_rules::codec::{
+        AsElement, AsKey, AsValue, CodecError, Element, ElementType, Fit, Key, KeyBound, KeyCodec,
+        KeyElement, KeyPrefix, KeyRange, OrderedValue, StartsWith, SummedValue, Value, ValueCodec,
+    };
+    #[doc(hidden)] // for what `#[derive(Record)]` writes
+    pub use folddb_rules::codec::{FieldOf, record};
+
+    /// Keys that are tuples, as bytes.
+    pub mod tuple {
+        pub use folddb_rules::codec::tuple::{Element, pack, unpack};
+    }
+}
+
+/// The rules of a table as data, as the store keeps them.
+pub mod table_rules {
+    pub use folddb_rules::table_rules::{
+        Compression, FoldName, PredicateRule, READY_MADE, TableKind, TableRules,
+    };
+}
+
+/// Keys and values as people read and type them.
+pub mod datum {
+    pub use folddb_rules::datum::{Datum, from_hex, hex, unwrapped, unwrapped_text, wrapped};
+
+    /// As JSON.
+    pub mod json {
+        pub use folddb_rules::datum::json::{parse, put, put_fields, text_of};
+    }
+
+    /// As plain text.
+    pub mod plain {
+        pub use folddb_rules::datum::plain::{expected_text, miswrapped};
+    }
+}
+
+/// Moments and times as people read and type them. Milliseconds count since 1970, in UTC.
+pub mod time {
+    pub use folddb_rules::time::{civil, moment, parse_time, rfc3339, show_time, unix_ms, utc, why_no_time};
+}
+
+/// The search for operands that break a law of a fold.
+pub mod law {
+    pub use folddb_rules::law::{CounterExample, Law, LawReport, LawResult, check};
+}
+
+/// The order of keys.
+pub mod order {
+    pub use folddb_rules::order::{CustomOrder, KeyOrder};
+}
+
+/// How long a key, a value, a batch and a name may be, in bytes.
+pub mod limits {
+    pub use folddb_base::limits::{
+        BATCH_BYTES_MAX, KEY_BYTES_MAX, STREAM_BYTES_MAX, TABLE_NAME_BYTES_MAX, VALUE_BYTES_MAX,
+    };
+}
