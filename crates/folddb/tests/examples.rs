@@ -2,8 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 #[allow(dead_code)]
+#[path = "../examples/access_log.rs"]
+mod access_log;
+#[allow(dead_code)]
 #[path = "../examples/accounts.rs"]
 mod accounts;
+#[allow(dead_code)]
+#[path = "../examples/blob_cache.rs"]
+mod blob_cache;
 #[allow(dead_code)]
 #[path = "../examples/flights.rs"]
 mod flights;
@@ -14,12 +20,30 @@ mod follow;
 #[path = "../examples/inverted_index.rs"]
 mod inverted_index;
 #[allow(dead_code)]
+#[path = "../examples/metrics.rs"]
+mod metrics;
+#[allow(dead_code)]
 #[path = "../examples/people.rs"]
 mod people;
 
 #[test]
 fn transfers_are_whole_and_reports_are_gone_on_with() {
     accounts::main().unwrap();
+}
+
+#[test]
+fn an_access_log_is_folded_by_page_and_sessions_end_by_themselves() {
+    access_log::main().unwrap();
+}
+
+#[test]
+fn blobs_are_streamed_listed_by_their_heads_and_gone_in_time() {
+    blob_cache::main().unwrap();
+}
+
+#[test]
+fn metrics_are_found_by_their_tags_and_aggregated_over_ranges() {
+    metrics::main().unwrap();
 }
 
 #[test]
