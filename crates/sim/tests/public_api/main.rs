@@ -1,0 +1,60 @@
+//! The public API is what `crates/folddb/public-api.txt` says: each name that a user can write, with its
+//! signature. A difference is a decision: `UPDATE=1 cargo test -p folddb-sim --test public_api` takes it over, and
+//! the diff of the file is read before it lands.
+//!
+//! The sources are read, not what a compiler makes of them. Names are followed through re-exports to where they
+//! are defined. What a macro writes is listed by the macro, and by where it is called.
+
+mod listing;
+mod source;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use listing::listing;
+use source::Sources;
+
+#[test]
+fn the_public_api_is_the_one_that_is_listed() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let found = listing(&Sources::read(&crates), "folddb");
+    let path = crates.join("folddb/public-api.txt");
+    if std::env::var_os("UPDATE").is_some() {
+        let text: String = found.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(&path, text).expect("it is written");
+    }
+    let listed = std::fs::read_to_string(&path).expect("the listing");
+    let (found, listed): (BTreeSet<&str>, BTreeSet<&str>) =
+        (found.iter().map(String::as_str).collect(), listed.lines().collect());
+    let come = found.difference(&listed).map(|line| format!("+ {line}"));
+    let gone = listed.difference(&found).map(|line| format!("- {line}"));
+    let differences: Vec<String> = come.chain(gone).collect();
+    assert!(differences.is_empty(), "UPDATE=1 takes over what is meant:\n{}", differences.join("\n"));
+}
+
+#[test]
+fn names_are_followed_to_where_they_are_defined() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let found = listing(&Sources::read(&crates), "folddb");
+    for begins in [
+        "struct folddb::Store",                  // of the crate itself
+        "  folddb::Store::fn open(",             // a method
+        "enum folddb::Durability",               // of another crate
+        "  folddb::Durability::Sync",            // a variant
+        "trait folddb::Fold:",                   // a trait,
+        "  folddb::Fold: fn spec(",              // and what it asks for
+        "fn folddb::folds::sum fn sum<",         // a function behind two re-exports
+        "const folddb::limits::VALUE_BYTES_MAX", // a constant of a chosen module
+        "  folddb::Error is std::error::Error",  // a trait that a type has
+    ] {
+        assert!(
+            found.iter().any(|line| line.starts_with(begins)),
+            "no `{begins}` among {} lines",
+            found.len()
+        );
+    }
+    for inner in ["folddb_engine::", "OpKind", "ReclaimPlan", "struct folddb::table_rules::BoundRules"] {
+        let named: Vec<&String> = found.iter().filter(|line| line.contains(inner)).collect();
+        assert!(named.is_empty(), "`{inner}` is none of a user's business:\n{named:#?}");
+    }
+}

@@ -1,0 +1,221 @@
+//! The sources of the crates, as trees of modules, and what a path in them names.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use syn::{Attribute, Item, Type, UseTree, Visibility};
+
+/// A module, of a file or in the midst of one.
+#[derive(Default)]
+pub(crate) struct Module {
+    pub(crate) items: Vec<Item>,
+    pub(crate) children: BTreeMap<String, Module>,
+}
+
+/// The crates by the names that code uses: `folddb_rules`.
+pub(crate) struct Sources(BTreeMap<String, Module>);
+
+/// Where a thing is defined: its crate, its modules, and its name.
+pub(crate) type Place = Vec<String>;
+
+/// A name that a `use` brings, and the path that is written.
+pub(crate) struct Binding {
+    pub(crate) name: String,
+    path: Vec<String>,
+}
+
+impl Sources {
+    pub(crate) fn read(crates: &Path) -> Sources {
+        let mut found = BTreeMap::new();
+        for entry in std::fs::read_dir(crates).expect("a folder") {
+            let folder = entry.expect("an entry").path();
+            let root = folder.join("src/lib.rs");
+            if root.exists() {
+                let name = folder.file_name().expect("a name").to_string_lossy().replace('-', "_");
+                let name = if name == "folddb" { name } else { format!("folddb_{name}") };
+                found.insert(name, module_of(&root, &folder.join("src")));
+            }
+        }
+        Sources(found)
+    }
+
+    pub(crate) fn module(&self, place: &[String]) -> Option<&Module> {
+        let (root, rest) = place.split_first()?;
+        rest.iter().try_fold(self.0.get(root)?, |module, name| module.children.get(name))
+    }
+
+    /// All modules of a crate, with their places.
+    pub(crate) fn modules_of<'s>(&'s self, root: &str) -> Vec<(Place, &'s Module)> {
+        let mut found = Vec::new();
+        let mut left: Vec<(Place, &Module)> =
+            self.0.get(root).map(|module| (vec![root.to_owned()], module)).into_iter().collect();
+        while let Some((place, module)) = left.pop() {
+            for (name, child) in &module.children {
+                left.push(([place.clone(), vec![name.clone()]].concat(), child));
+            }
+            found.push((place, module));
+        }
+        found
+    }
+
+    pub(crate) fn crates(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Where that is defined which a path names that stands in a module. None for what is not of these crates.
+    pub(crate) fn resolve(&self, from: &[String], path: &[String]) -> Option<Place> {
+        self.resolve_within(from, path, 16)
+    }
+
+    fn resolve_within(&self, from: &[String], path: &[String], steps_left: usize) -> Option<Place> {
+        let steps_left = steps_left.checked_sub(1)?; // an import of itself would go on forever
+        let (first, rest) = path.split_first()?;
+        let at = match first.as_str() {
+            "crate" => vec![from[0].clone()],
+            "self" => from.to_vec(),
+            "super" => from[..from.len() - 1].to_vec(),
+            name if self.0.contains_key(name) => vec![name.to_owned()],
+            _ => return self.within(from, path, steps_left),
+        };
+        if rest.is_empty() { Some(at) } else { self.within(&at, rest, steps_left) }
+    }
+
+    /// The same, from what a module has.
+    fn within(&self, at: &[String], path: &[String], steps_left: usize) -> Option<Place> {
+        let (first, rest) = path.split_first()?;
+        let module = self.module(at)?;
+        let here = || [at, std::slice::from_ref(first)].concat();
+        if module.children.contains_key(first) {
+            return if rest.is_empty() {
+                Some(here())
+            } else {
+                self.resolve_within(&here(), rest, steps_left)
+            };
+        }
+        if rest.is_empty() && module.items.iter().any(|item| name_of(item).as_ref() == Some(first)) {
+            return Some(here());
+        }
+        let bindings = module.items.iter().filter_map(|item| match item {
+            Item::Use(item) => Some(bindings_of(&item.tree)),
+            _ => None,
+        });
+        let bound = bindings.flatten().find(|binding| binding.name == *first)?;
+        self.resolve_within(at, &[bound.path.as_slice(), rest].concat(), steps_left)
+    }
+
+    /// Where the type of an `impl` block is defined.
+    pub(crate) fn place_of(&self, at: &[String], of: &Type) -> Option<Place> {
+        let Type::Path(of) = of else { return None };
+        let path: Vec<String> = of.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        self.resolve(at, &path)
+    }
+
+    pub(crate) fn resolve_binding(&self, at: &[String], binding: &Binding) -> Option<Place> {
+        self.resolve(at, &binding.path)
+    }
+}
+
+fn module_of(file: &Path, folder: &Path) -> Module {
+    let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let parsed = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    take(parsed.items, folder)
+}
+
+fn take(items: Vec<Item>, folder: &Path) -> Module {
+    let mut module = Module::default();
+    for item in items.into_iter().filter(|item| !is_for_tests(attributes(item))) {
+        let Item::Mod(inner) = &item else {
+            module.items.push(item);
+            continue;
+        };
+        let name = inner.ident.to_string();
+        let folder = folder.join(&name);
+        let child = match &inner.content {
+            Some((_, items)) => take(items.clone(), &folder),
+            None => module_of(&folder.with_extension("rs"), &folder),
+        };
+        module.children.insert(name, child);
+        module.items.push(item);
+    }
+    module
+}
+
+/// The names that a `use` brings.
+pub(crate) fn bindings_of(tree: &UseTree) -> Vec<Binding> {
+    let mut found = Vec::new();
+    bind(&mut Vec::new(), tree, &mut found);
+    found
+}
+
+fn bind(prefix: &mut Vec<String>, tree: &UseTree, found: &mut Vec<Binding>) {
+    let whole = |prefix: &[String], name: &syn::Ident| [prefix, &[name.to_string()]].concat();
+    match tree {
+        UseTree::Path(path) => {
+            prefix.push(path.ident.to_string());
+            bind(prefix, &path.tree, found);
+            prefix.pop();
+        }
+        UseTree::Group(group) => group.items.iter().for_each(|tree| bind(prefix, tree, found)),
+        UseTree::Glob(_) => {}
+        UseTree::Name(name) if name.ident == "self" => {
+            let name = prefix.last().expect("a path").clone();
+            found.push(Binding { name, path: prefix.clone() });
+        }
+        UseTree::Name(name) => {
+            found.push(Binding { name: name.ident.to_string(), path: whole(prefix, &name.ident) });
+        }
+        UseTree::Rename(rename) => {
+            found.push(Binding { name: rename.rename.to_string(), path: whole(prefix, &rename.ident) });
+        }
+    }
+}
+
+fn says(attributes: &[Attribute], name: &str, what: &str) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        syn::Meta::List(list) => list.path.is_ident(name) && list.tokens.to_string() == what,
+        _ => false,
+    })
+}
+
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    says(attributes, "cfg", "test")
+}
+
+pub(crate) fn is_hidden(attributes: &[Attribute]) -> bool {
+    says(attributes, "doc", "hidden")
+}
+
+pub(crate) fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+pub(crate) fn is_public(visibility: &Visibility) -> bool {
+    matches!(visibility, Visibility::Public(_))
+}
+
+pub(crate) fn name_of(item: &Item) -> Option<String> {
+    let name = match item {
+        Item::Const(item) => &item.ident,
+        Item::Enum(item) => &item.ident,
+        Item::Fn(item) => &item.sig.ident,
+        Item::Static(item) => &item.ident,
+        Item::Struct(item) => &item.ident,
+        Item::Trait(item) => &item.ident,
+        Item::Type(item) => &item.ident,
+        _ => return None,
+    };
+    Some(name.to_string())
+}
