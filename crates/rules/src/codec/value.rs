@@ -17,9 +17,8 @@
 use std::fmt;
 
 use super::CodecError;
-use super::key::{
-    fixed, read_bool, read_bytes, read_float, read_int, read_number, read_text, show_bytes, utf8,
-};
+use super::given::{read_bool, read_bytes, read_float, read_int, read_number, read_text};
+use super::key::{fixed, show_bytes, utf8};
 use crate::datum::json_text::{self, Node};
 use crate::datum::{Datum, json};
 use crate::fold::Fold;

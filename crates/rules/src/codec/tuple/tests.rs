@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::read::zero_at;
 use super::*;
 use crate::datum::{from_hex, hex};
 
