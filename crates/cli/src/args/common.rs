@@ -1,0 +1,202 @@
+//! What several verbs take: a store, a range, keys, how values last and commits are kept.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use folddb::{AsOf, Durability, Lifetime};
+
+use crate::human;
+
+/// A store.
+#[derive(Args, Debug)]
+pub(crate) struct StoreArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+}
+
+/// A store, and perhaps one of its tables.
+#[derive(Args, Debug)]
+pub(crate) struct StoreTableArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Only this table
+    pub(crate) table: Option<String>,
+}
+
+/// What a file of rows holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    /// Fields between commas
+    Csv,
+    /// Fields between tabs
+    Tsv,
+    /// A JSON object on each line
+    Ndjson,
+}
+
+pub(super) fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"\\t" | b"tab" => Ok(b'\t'),
+        [byte] => Ok(*byte),
+        _ => Err("a delimiter is one byte, or \\t".to_owned()),
+    }
+}
+
+/// Which keys of a table.
+#[derive(Args, Debug, Default)]
+pub(crate) struct RangeArgs {
+    /// Only keys that begin with this: the first elements of a tuple, the first letters of text
+    #[arg(long, value_name = "KEY", num_args = 1.., allow_negative_numbers = true)]
+    pub(crate) prefix: Vec<String>,
+    /// Begin at this key, included
+    #[arg(long, value_name = "KEY", num_args = 1.., conflicts_with = "after", allow_negative_numbers = true)]
+    pub(crate) from: Vec<String>,
+    /// Begin after this key
+    #[arg(long, value_name = "KEY", num_args = 1.., allow_negative_numbers = true)]
+    pub(crate) after: Vec<String>,
+    /// End before this key
+    #[arg(long, value_name = "KEY", num_args = 1.., conflicts_with = "through", allow_negative_numbers = true)]
+    pub(crate) before: Vec<String>,
+    /// End with this key, included
+    #[arg(long, value_name = "KEY", num_args = 1.., allow_negative_numbers = true)]
+    pub(crate) through: Vec<String>,
+    /// Keys are given and shown as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
+    #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
+    pub(crate) at: Option<AsOf>,
+}
+
+/// Which rows of a table, and what of them.
+#[derive(Args, Debug, Default)]
+pub(crate) struct RowsArgs {
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
+    /// From the last key to the first
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// At most so many rows
+    #[arg(long, value_name = "ROWS")]
+    pub(crate) limit: Option<usize>,
+    /// Only the keys
+    #[arg(long)]
+    pub(crate) keys: bool,
+    /// Heads instead of values: size, hash, and what the table's rules take out
+    #[arg(long, conflicts_with = "keys")]
+    pub(crate) heads: bool,
+    /// Only these columns
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "keys")]
+    pub(crate) columns: Vec<String>,
+    /// Print, on the error output, the cursor from which the next scan goes on
+    #[arg(long, conflicts_with = "heads")]
+    pub(crate) cursor: bool,
+    /// Go on where this cursor stood, in the same range and direction
+    #[arg(long, value_name = "CURSOR", conflicts_with_all = ["prefix", "from", "after", "before", "through", "reverse", "at"])]
+    pub(crate) resume: Option<String>,
+    /// Only if the scan still sees what it saw: nothing was written to the store since, or the table keeps its past
+    #[arg(long, requires = "resume")]
+    pub(crate) strict: bool,
+}
+
+/// How rows look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// Columns for people
+    Table,
+    /// Fields between commas, with a header
+    Csv,
+    /// Fields between tabs, with a header
+    Tsv,
+    /// A JSON object on each line
+    Ndjson,
+}
+
+/// A key of a table: all that `explain` asks for.
+#[derive(Args, Debug)]
+pub(crate) struct KeyArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The key; one word for each element of a tuple
+    #[arg(required = true, allow_negative_numbers = true)]
+    pub(crate) key: Vec<String>,
+    /// The key is given as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+}
+
+/// What is written to one key: `fold`, and `put` of a value that is given.
+#[derive(Args, Debug)]
+pub(crate) struct WriteArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The key, one word for each element of a tuple, and last the value
+    #[arg(required = true, num_args = 2.., value_names = ["KEY", "VALUE"], allow_negative_numbers = true)]
+    pub(crate) key_and_value: Vec<String>,
+    /// The key is given as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// How long the value lasts
+    #[command(flatten)]
+    pub(crate) ttl: TtlArgs,
+    /// When the write is acknowledged
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+}
+
+/// How long a value lasts.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct TtlArgs {
+    /// The value lasts so long from now on: 90s, 15m, 30d [default: as the table says; if that is by-write, for ever,
+    /// whatever was before]
+    #[arg(long, value_name = "TIME", value_parser = human::parse_time)]
+    pub(crate) ttl: Option<std::time::Duration>,
+}
+
+impl TtlArgs {
+    /// The lifetime that is asked for.
+    pub(crate) fn lifetime(self) -> Lifetime {
+        self.ttl.map_or(Lifetime::Default, Lifetime::For)
+    }
+}
+
+/// When a write is acknowledged.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct DurabilityArgs {
+    /// What an acknowledged write survives
+    #[arg(long, value_enum, default_value = "process")]
+    pub(crate) durability: DurabilityName,
+}
+
+/// What an acknowledged write survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DurabilityName {
+    /// Nothing for certain: the last 10 ms may be lost
+    Buffered,
+    /// The death of the process
+    Process,
+    /// A power cut
+    Sync,
+}
+
+impl From<DurabilityArgs> for Durability {
+    fn from(args: DurabilityArgs) -> Durability {
+        match args.durability {
+            DurabilityName::Buffered => Durability::Buffered,
+            DurabilityName::Process => Durability::Process,
+            DurabilityName::Sync => Durability::Sync,
+        }
+    }
+}
+
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("at least one backup stays: write 1 or more".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}

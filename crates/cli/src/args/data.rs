@@ -1,0 +1,350 @@
+//! The verbs that make tables, and that read and write what is in them.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+use folddb::AsOf;
+
+use super::common::{
+    DurabilityArgs, InputFormat, KeyArgs, OutputFormat, RangeArgs, RowsArgs, TtlArgs, WriteArgs, delimiter,
+};
+use crate::human;
+
+/// `create`.
+#[derive(Args, Debug)]
+pub(crate) struct CreateArgs {
+    /// The directory of the store; made when it is not there
+    pub(crate) store: PathBuf,
+    /// A table to create in it
+    pub(crate) table: Option<String>,
+    /// Ready-made rules: replace, counter, stats, blob, blobs, postings
+    #[arg(long, value_name = "NAME", requires = "table", conflicts_with_all = ["key", "fold", "value"])]
+    pub(crate) like: Option<String>,
+    /// sorted, or hashed: an index in memory, one read for a get, no order of keys [default: sorted]
+    #[arg(long, value_name = "KIND", requires = "table")]
+    pub(crate) kind: Option<String>,
+    /// Type of the keys: bytes, utf8, u64, i64, u32, tuple, tuple(text,int,...)
+    #[arg(long, value_name = "TYPE", requires = "table", default_value = "utf8")]
+    pub(crate) key: String,
+    /// Names of the parts of the key, which head its columns
+    #[arg(long, value_name = "NAMES", requires = "table", value_delimiter = ',')]
+    pub(crate) key_names: Vec<String>,
+    /// An index, as NAME:RULE, see `index add`; may be given several times
+    #[arg(long, value_name = "INDEX", requires = "table")]
+    pub(crate) index: Vec<String>,
+    /// How values fold: sum:u64, stats:f64, set, {name: fold, ...}, ... [default: replace]
+    ///
+    /// replace, first: the latest, the first value.
+    /// sum:i64: the sum; beyond 2^63 it wraps around, without a word.
+    /// sum:u64: the sum; once it is 2^64-1 it stays there, and is shown as "or more".
+    /// sum:i128: the sum, where one of these might not hold it; it wraps beyond 2^127.
+    /// sum:f64: the sum, exact until it is read.
+    /// min:T, max:T: the extreme; T is i64, u64, f64 or bytes.
+    /// stats:f64: count, sum, smallest, largest, mean, variance.
+    /// append:SEP: everything, one after the other.
+    /// set, intersect, bitmap: union, intersection of byte strings; union of u32.
+    /// counters: a map of names to counts, each as sum:i64.
+    /// lww:ts: the latest by a time inside the value.
+    /// top:K: the K members with the largest scores.
+    /// hll:P: about how many distinct members.
+    /// quantiles:ALPHA: any quantile, within a relative error.
+    /// json-merge: JSON documents, merged name by name.
+    /// matmul:N:T: the product of matrices, in order.
+    /// patch: an object and edits on it.
+    /// {a: SPEC, b: SPEC}: a record, each field by its own fold.
+    #[arg(long, value_name = "SPEC", requires = "table", verbatim_doc_comment)]
+    pub(crate) fold: Option<String>,
+    /// Type of the values of a table that replaces: bytes, utf8, u8 to u128, i8 to i128, f32, f64, bool, json
+    #[arg(long, value_name = "TYPE", requires = "table")]
+    pub(crate) value: Option<String>,
+    /// Keys run backwards
+    #[arg(long, requires = "table")]
+    pub(crate) reversed: bool,
+    /// A complete value equal to this one means that the key is absent
+    #[arg(long, value_name = "VALUE", requires = "table", allow_hyphen_values = true)]
+    pub(crate) delete_when: Option<String>,
+    /// Values of so many bytes and more are separated from their keys, and are written once
+    #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
+    pub(crate) separate: Option<usize>,
+    /// Where values separated lie: segments, or files: each in a file of its own [default: segments]
+    #[arg(long, value_name = "PLACE", requires = "table")]
+    pub(crate) value_placement: Option<String>,
+    /// What of a value is its head, which lies with its key: none, first:N bytes, json:POINTER
+    #[arg(long, value_name = "RULE", requires = "table")]
+    pub(crate) head: Option<String>,
+    /// How much of the past is kept: latest, versions:N of each key, window:TIME (90s, 15m, 30d), forever
+    #[arg(long, value_name = "HOW_MUCH", requires = "table")]
+    pub(crate) keep: Option<String>,
+    /// How long values last: a time (90s, 15m, 30d), or by-write: as --ttl of each write says, else for ever
+    #[arg(long, value_name = "TIME", requires = "table")]
+    pub(crate) expire: Option<String>,
+    /// Keep its log for ever, so that repair --rebuild-index can make its runs anew
+    #[arg(long, requires = "table")]
+    pub(crate) archive_log: bool,
+    /// Blocks say what they come to, so that count and aggregate read little once runs are merged
+    #[arg(long, requires = "table")]
+    pub(crate) summaries: bool,
+    /// Size of a block, the unit of reading, in bytes
+    #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
+    pub(crate) block: Option<usize>,
+    /// Compress runs with LZ4
+    #[arg(long, requires = "table")]
+    pub(crate) lz4: bool,
+    /// Filter bits a key, 0 for none [default: 10]
+    #[arg(long, value_name = "BITS", requires = "table")]
+    pub(crate) filter_bits: Option<u8>,
+}
+
+/// `import`.
+#[derive(Args, Debug)]
+pub(crate) struct ImportArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The file to read; `-` is stdin
+    pub(crate) file: String,
+    /// Create the store and the table when they are not there
+    #[arg(long)]
+    pub(crate) create: bool,
+    /// Rows come in the order of their keys, and make a new table at once, each written once; nothing is imported where one does not
+    ///
+    /// Refused for a table that is hashed, whose values are separated or expire, that has indexes or archives its log (--archive-log),
+    /// and where a feed tells of it: an import without it, in batches, serves these. Indexes can be added afterwards.
+    #[arg(long, requires = "create", conflicts_with_all = ["durability", "ttl"])]
+    pub(crate) sorted: bool,
+    /// Columns that make the key, in the order of its elements; a table that is there may know their names
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub(crate) key: Vec<String>,
+    /// Types of the key's columns: text, int, double, bool, bytes, uuid, ...; one column may also be u64, i64, u32
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    pub(crate) key_types: Option<Vec<String>>,
+    /// The fold, and the columns that feed it: 'flights: sum:u64 = 1, delay: stats:f64 = dep_delay'; `create --help` lists folds
+    #[arg(long, value_name = "FIELDS", conflicts_with_all = ["value_json"])]
+    pub(crate) fold: Option<String>,
+    /// The column that holds the value; a list or an object in it is its JSON text, but with --value-type json
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) value: Option<String>,
+    /// The type of the values, where a later one replaces the earlier: bytes, utf8, u8 to u128, i8 to i128, f32, f64, bool, json
+    #[arg(long, value_name = "TYPE", conflicts_with_all = ["fold", "value_json"])]
+    pub(crate) value_type: Option<String>,
+    /// All other columns are the value, as a JSON object
+    #[arg(long, conflicts_with = "value")]
+    pub(crate) value_json: bool,
+    /// What the file holds, where its name does not say
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<InputFormat>,
+    /// What stands between fields
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    pub(crate) delimiter: Option<u8>,
+    /// The first line is a row; columns are called c1, c2, ...
+    #[arg(long)]
+    pub(crate) no_header: bool,
+    /// A text that means a missing value: NA, NULL, \N; for folds an empty field does too
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) null: Vec<String>,
+    /// Fields that no row of an NDJSON file need have; one that is misspelt would feed nothing
+    #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
+    pub(crate) optional: Vec<String>,
+    /// Write bad rows to this CSV file, which must not be there yet, with line number and reason
+    #[arg(long, value_name = "FILE")]
+    pub(crate) bad_rows: Option<PathBuf>,
+    /// Stop at the first bad row
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// How long the values last
+    #[command(flatten)]
+    pub(crate) ttl: TtlArgs,
+    /// Print the first rows of the table afterwards
+    #[arg(long, value_name = "ROWS", num_args = 0..=1, default_missing_value = "10")]
+    pub(crate) show: Option<usize>,
+    /// When a batch is acknowledged
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+}
+
+/// `import-dir`.
+#[derive(Args, Debug)]
+pub(crate) struct ImportDirArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table, whose keys are text or bytes
+    pub(crate) table: String,
+    /// The directory; keys are paths in it, with `/` between names
+    pub(crate) dir: PathBuf,
+    /// Create the store and the table (as `create --value bytes --block 32KiB --separate 2KiB` does) when they are not there
+    #[arg(long)]
+    pub(crate) create: bool,
+    /// Take files too that have the size of what is stored and are not younger
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// When a write is acknowledged
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+}
+
+/// `export-dir`.
+#[derive(Args, Debug)]
+pub(crate) struct ExportDirArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table, whose keys are paths
+    pub(crate) table: String,
+    /// The directory to write to; made when it is not there
+    pub(crate) dir: PathBuf,
+    /// Write over files that are there
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+}
+
+/// `scan`.
+#[derive(Args, Debug)]
+pub(crate) struct ScanArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// Which rows
+    #[command(flatten)]
+    pub(crate) rows: RowsArgs,
+    /// How rows look [default: table, or ndjson with --json]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<OutputFormat>,
+}
+
+/// `export`.
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The file to write, as --to says it
+    #[arg(conflicts_with = "to")]
+    pub(crate) file: Option<String>,
+    /// The file to write, which must not be there yet, packed where its name ends in .gz; `-` is stdout [default: -]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<String>,
+    /// Which rows
+    #[command(flatten)]
+    pub(crate) rows: RowsArgs,
+    /// How rows look [default: by the name of the file, else csv]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<OutputFormat>,
+}
+
+/// `get`.
+#[derive(Args, Debug)]
+pub(crate) struct GetArgs {
+    #[command(flatten)]
+    pub(crate) of: KeyArgs,
+    /// Print the bytes of the value as they are stored, and nothing else
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) raw: bool,
+    /// Write those bytes to this file, which must not be there yet; `-` is stdout
+    #[arg(long, value_name = "FILE", conflicts_with = "raw")]
+    pub(crate) to: Option<PathBuf>,
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
+    #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
+    pub(crate) at: Option<AsOf>,
+}
+
+/// `history`.
+#[derive(Args, Debug)]
+pub(crate) struct HistoryArgs {
+    #[command(flatten)]
+    pub(crate) of: KeyArgs,
+    /// At most so many states
+    #[arg(long, value_name = "STATES")]
+    pub(crate) limit: Option<NonZeroUsize>,
+}
+
+/// `fold`.
+#[derive(Args, Debug)]
+pub(crate) struct FoldArgs {
+    #[command(flatten)]
+    pub(crate) write: WriteArgs,
+    /// Print what the value comes to, by a transaction: nobody else's fold is between
+    #[arg(long)]
+    pub(crate) get: bool,
+}
+
+/// `head`.
+#[derive(Args, Debug)]
+pub(crate) struct HeadArgs {
+    #[command(flatten)]
+    pub(crate) of: KeyArgs,
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
+    #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
+    pub(crate) at: Option<AsOf>,
+}
+
+/// `put`.
+#[derive(Args, Debug)]
+pub(crate) struct PutArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The key, one word for each element of a tuple, and last the value (but with --file)
+    #[arg(required = true, num_args = 1.., value_names = ["KEY", "VALUE"], allow_negative_numbers = true)]
+    pub(crate) key_and_value: Vec<String>,
+    /// The bytes of this file are the value; `-` is stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<String>,
+    /// Leave a key alone that has a value
+    #[arg(long)]
+    pub(crate) if_absent: bool,
+    /// The key is given as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// How long the value lasts
+    #[command(flatten)]
+    pub(crate) ttl: TtlArgs,
+    /// When the write is acknowledged
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+}
+
+/// `delete`.
+#[derive(Args, Debug)]
+pub(crate) struct DeleteArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The key; one word for each element of a tuple
+    #[arg(required_unless_present = "range", conflicts_with = "range", allow_negative_numbers = true)]
+    pub(crate) key: Vec<String>,
+    /// All keys from the first on and before the second; a tuple in one word: UA,EWR
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], allow_negative_numbers = true)]
+    pub(crate) range: Vec<String>,
+    /// Keys are given as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// When the write is acknowledged
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+}
+
+/// `count`, `aggregate`.
+#[derive(Args, Debug)]
+pub(crate) struct CountArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
+}
+
+/// `drop`.
+#[derive(Args, Debug)]
+pub(crate) struct DropArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+}

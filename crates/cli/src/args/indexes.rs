@@ -1,0 +1,117 @@
+//! The verbs of secondary indexes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use folddb::AsOf;
+
+use super::common::OutputFormat;
+use crate::human;
+
+/// `find`.
+#[derive(Args, Debug)]
+pub(crate) struct FindArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The index
+    pub(crate) index: String,
+    /// The term: numbers (inf and nan where all terms are numbers) and true as they are, in quotes as text, bytes as 0x...;
+    /// without it all terms, or a range. Numbers by json: are doubles: those beyond 2^53 with the same double are found together
+    #[arg(allow_negative_numbers = true, conflicts_with_all = ["prefix", "from", "after", "before", "through"])]
+    pub(crate) term: Option<String>,
+    /// Only terms that begin with this text, or with these bytes, as 0x...
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["from", "after", "before", "through"])]
+    pub(crate) prefix: Option<String>,
+    /// Begin at this term, included
+    #[arg(long, value_name = "TERM", conflicts_with = "after", allow_negative_numbers = true)]
+    pub(crate) from: Option<String>,
+    /// Begin after this term
+    #[arg(long, value_name = "TERM", allow_negative_numbers = true)]
+    pub(crate) after: Option<String>,
+    /// End before this term
+    #[arg(long, value_name = "TERM", conflicts_with = "through", allow_negative_numbers = true)]
+    pub(crate) before: Option<String>,
+    /// End with this term, included
+    #[arg(long, value_name = "TERM", allow_negative_numbers = true)]
+    pub(crate) through: Option<String>,
+    /// From the last term to the first
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// At most so many rows
+    #[arg(long, value_name = "ROWS")]
+    pub(crate) limit: Option<usize>,
+    /// Only the keys
+    #[arg(long)]
+    pub(crate) keys: bool,
+    /// Heads instead of values
+    #[arg(long, conflicts_with = "keys")]
+    pub(crate) heads: bool,
+    /// How many there are, and nothing else
+    #[arg(long, conflicts_with_all = ["keys", "heads"])]
+    pub(crate) count: bool,
+    /// Keys are shown as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
+    #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
+    pub(crate) at: Option<AsOf>,
+    /// How rows look [default: table, or ndjson with --json]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<OutputFormat>,
+}
+
+/// `index`.
+#[derive(Args, Debug)]
+pub(crate) struct IndexArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) verb: IndexVerb,
+}
+
+/// What `index` does.
+#[derive(Subcommand, Debug)]
+pub(crate) enum IndexVerb {
+    /// Add an index to a table, and build it of what the table has; one that was broken off goes on
+    ///
+    /// The rule says what records are found by: `json:/a/b` what stands there in a JSON value (of an array each element), `value`,
+    /// `field:NAME` of a record, `tuple:N` and `key:N` an element of a tuple, `head` the head as bytes, `head:` a head that is JSON,
+    /// `head:/a/b` what stands in such a one, `custom:NAME@VERSION`.
+    Add(IndexAddArgs),
+    /// Drop an index and its entries
+    Drop(IndexDropArgs),
+    /// List the indexes of a table, or of all
+    List(IndexListArgs),
+}
+
+/// `index add`.
+#[derive(Args, Debug)]
+pub(crate) struct IndexAddArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The index, as NAME:RULE
+    pub(crate) index: String,
+}
+
+/// `index drop`.
+#[derive(Args, Debug)]
+pub(crate) struct IndexDropArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The name of the index
+    pub(crate) index: String,
+}
+
+/// `index list`.
+#[derive(Args, Debug)]
+pub(crate) struct IndexListArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table; all without it
+    pub(crate) table: Option<String>,
+}

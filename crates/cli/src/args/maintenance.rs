@@ -1,0 +1,243 @@
+//! The verbs that look after a store.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use folddb::AsOf;
+
+use super::common::{RangeArgs, at_least_one};
+use crate::human;
+
+/// `values`.
+#[derive(Args, Debug)]
+pub(crate) struct ValuesArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Also say when the living values of each segment were written, as far as keys tell it; reads all keys, and no value
+    #[arg(long)]
+    pub(crate) ages: bool,
+}
+
+/// `digest`.
+#[derive(Args, Debug)]
+pub(crate) struct DigestArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
+    /// How fine it is: 16^DEPTH leaves, 8 bytes each
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=6))]
+    pub(crate) depth: u8,
+    /// Keep it in this file, which must not be there yet
+    #[arg(long, value_name = "FILE", alias = "save")]
+    pub(crate) to: Option<String>,
+    /// Compare it with this one, which was kept, and print the keys of the table among which the two differ
+    #[arg(long, value_name = "FILE", conflicts_with = "depth")]
+    pub(crate) against: Option<PathBuf>,
+}
+
+/// `diff`.
+#[derive(Args, Debug)]
+#[command(mut_arg("at", |at| at.help(
+    "Both stores as they were then (2026-11-22T08:30:00Z, or 15m ago); the first one after a seq, the other as it is now"
+)))]
+pub(crate) struct DiffArgs {
+    /// The directory of the first store
+    pub(crate) store: PathBuf,
+    /// The directory of the second
+    pub(crate) other: PathBuf,
+    /// Only this table
+    pub(crate) table: Option<String>,
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
+    /// List at most so many keys of each table
+    #[arg(long, value_name = "KEYS")]
+    pub(crate) limit: Option<u64>,
+    /// Only count them
+    #[arg(long)]
+    pub(crate) summary: bool,
+}
+
+/// `sync`.
+#[derive(Args, Debug)]
+#[command(mut_arg("at", |at| at.help(
+    "The source as it was then: after a seq of it, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)"
+)))]
+pub(crate) struct SyncArgs {
+    /// The directory of the store to read
+    pub(crate) source: PathBuf,
+    /// The directory of the store to bring up to it
+    pub(crate) target: PathBuf,
+    /// Only this table
+    pub(crate) table: Option<String>,
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
+    /// Keys that only the second store has stay
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+/// `compact`.
+#[derive(Args, Debug)]
+pub(crate) struct CompactArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Only these tables
+    pub(crate) tables: Vec<String>,
+}
+
+/// `reclaim`.
+#[derive(Args, Debug)]
+pub(crate) struct ReclaimArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Only say what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `check-fold`.
+#[derive(Args, Debug)]
+pub(crate) struct CheckFoldArgs {
+    /// The fold: sum:f64, stats:f64, {name: fold, ...}, ...
+    #[arg(required_unless_present = "store", conflicts_with = "store")]
+    pub(crate) spec: Option<String>,
+    /// A file with an operand on each line
+    #[arg(long, value_name = "FILE", requires = "spec")]
+    pub(crate) samples: Option<PathBuf>,
+    /// The lines are bytes as hexadecimal digits
+    #[arg(long, requires = "samples")]
+    pub(crate) hex: bool,
+    /// Check the fold of a table, on its real operands
+    #[arg(long, requires = "table")]
+    pub(crate) store: Option<PathBuf>,
+    /// The table
+    #[arg(long, requires = "store")]
+    pub(crate) table: Option<String>,
+    /// At most so many operands of the table
+    #[arg(long, value_name = "COUNT", default_value_t = 200)]
+    pub(crate) limit: usize,
+}
+
+/// `verify`.
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Read every record: checksums, order, filters, values
+    #[arg(long)]
+    pub(crate) deep: bool,
+}
+
+/// `repair`.
+#[derive(Args, Debug)]
+pub(crate) struct RepairArgs {
+    /// The directory of the damaged store, which is only read
+    pub(crate) store: PathBuf,
+    /// The directory of the new store, which must not be there yet or be empty
+    pub(crate) new: PathBuf,
+    /// Take batches of the log beyond a hole too, although those in the hole are missing
+    #[arg(long)]
+    pub(crate) past_holes: bool,
+    /// Make the runs of this table anew from its log, as it keeps that for ever; may be given several times
+    #[arg(long, value_name = "TABLE")]
+    pub(crate) rebuild_index: Vec<String>,
+    /// Take the list of what lives from this backup of the store, where its own manifest is lost
+    #[arg(long, value_name = "BACKUP")]
+    pub(crate) list_from: Option<PathBuf>,
+}
+
+/// `backup`.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct BackupArgs {
+    /// What to do, if not to add one
+    #[command(subcommand)]
+    pub(crate) verb: Option<BackupVerb>,
+    /// The directory of the store
+    #[arg(required = true)]
+    pub(crate) store: Option<PathBuf>,
+    /// The directory of its backups, outside of the store; made when it is not there
+    #[arg(required = true)]
+    pub(crate) place: Option<PathBuf>,
+    /// Copy files that could be linked, so that the backup shares nothing with the store
+    #[arg(long)]
+    pub(crate) copy: bool,
+    /// Afterwards remove all but the newest so many backups
+    #[arg(long, value_name = "BACKUPS", value_parser = at_least_one)]
+    pub(crate) keep: Option<usize>,
+    /// Read and check every record of the backup, also of files that were linked
+    #[arg(long)]
+    pub(crate) check_all: bool,
+}
+
+/// What else `backup` does.
+#[derive(Subcommand, Debug)]
+pub(crate) enum BackupVerb {
+    /// List the backups in a directory, and the seqs that each can be restored at
+    List(BackupListArgs),
+}
+
+/// `backup list`.
+#[derive(Args, Debug)]
+pub(crate) struct BackupListArgs {
+    /// The directory of the backups
+    pub(crate) place: PathBuf,
+}
+
+/// `restore`.
+#[derive(Args, Debug)]
+pub(crate) struct RestoreArgs {
+    /// The directory of the backups, or that of one of them
+    pub(crate) backup: PathBuf,
+    /// The directory of the new store, which must not be there yet
+    pub(crate) store: PathBuf,
+    /// This backup [default: the newest, or with --at-seq the newest that has it]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) generation: Option<u64>,
+    /// The state at the last batch that ends at or before this seq [default: the last]
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) at_seq: Option<u64>,
+    /// Copy files that could be linked, so that the store shares nothing with the backup
+    #[arg(long)]
+    pub(crate) copy: bool,
+}
+
+/// `dump`.
+#[derive(Args, Debug)]
+pub(crate) struct DumpArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Only these tables
+    pub(crate) tables: Vec<String>,
+    /// The file to write, which must not be there yet, packed where its name ends in .gz; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<String>,
+    /// As they were then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
+    #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
+    pub(crate) at: Option<AsOf>,
+}
+
+/// `load`.
+#[derive(Args, Debug)]
+pub(crate) struct LoadArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The file to read, gzip or not; `-` is stdin
+    #[arg(default_value = "-")]
+    pub(crate) file: String,
+    /// Create the store when it is not there
+    #[arg(long)]
+    pub(crate) create: bool,
+    /// Take a dump that was cut: what is there of it is loaded
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// Load over what tables of the same names hold: keys of the dump get its values, others stay
+    #[arg(long)]
+    pub(crate) over: bool,
+}
