@@ -88,7 +88,7 @@ fn look(
         longest.as_secs_f64() * 1e3,
         stats.range_deletes,
         stats.runs.len(),
-        all.disk_bytes / 1024,
+        all.disk.bytes / 1024,
         resident_kilobytes()?,
     );
     Ok(())

@@ -46,16 +46,16 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     report.put(
         "index",
         json!({
-            "bytes": stats.index_bytes,
-            "bytes_per_key": round(stats.index_bytes as f64 / rows as f64, 2),
-            "saved": stats.indexes_saved,
-            "written_bytes": stats.index_bytes_written,
+            "bytes": stats.memory.index_bytes,
+            "bytes_per_key": round(stats.memory.index_bytes as f64 / rows as f64, 2),
+            "saved": stats.background.indexes_saved,
+            "written_bytes": stats.background.index_bytes,
         }),
     );
-    let written = stats.journal_bytes
-        + stats.part_bytes_written
-        + stats.value_bytes_written
-        + stats.index_bytes_written;
+    let written = stats.writes.log_bytes
+        + stats.background.part_bytes
+        + stats.writes.value_bytes
+        + stats.background.index_bytes;
     report.put("amplification", round(written as f64 / user_bytes.max(1) as f64, 3));
     report.put("disk", work.disk(TABLE)?);
 
@@ -145,7 +145,7 @@ fn gets(work: &Workplace, objects: &Objects, rows: u64, seed: u64) -> Result<(Va
         all.absorb(&latencies);
         right &= was_right;
     }
-    let reads = work.store.stats().value_reads - before.value_reads;
+    let reads = work.store.stats().reads.values - before.reads.values;
     let bytes = read_bytes().zip(bytes_before).map(|(after, before)| after - before);
     let figures = json!({
         "open_ms": work.open_ms,
@@ -154,7 +154,7 @@ fn gets(work: &Workplace, objects: &Objects, rows: u64, seed: u64) -> Result<(Va
         "gets": all.to_json(),
         "value_reads_per_get": round(reads as f64 / gets as f64, 4),
         "bytes_from_disk_per_get": bytes.map(|bytes| round(bytes as f64 / gets as f64, 0)),
-        "index_loads": work.store.stats().index_loads,
+        "index_loads": work.store.stats().reads.index_loads,
     });
     Ok((figures, right))
 }

@@ -54,8 +54,8 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
         }
     }
     let stats = work.store.stats();
-    report.put("entries_met", stats.index_entries_met);
-    report.put("entries_stale", stats.index_entries_stale);
+    report.put("entries_met", stats.reads.index_entries);
+    report.put("entries_stale", stats.reads.index_entries_stale);
     work.put_process(&mut report);
     report.verify(right);
     work.close(&mut report)?;

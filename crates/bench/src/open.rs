@@ -43,7 +43,7 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     progress(Progress { phase: "writing more", done: 0, total: 0 });
     let more = (rows / UNFLUSHED_SHARE).max(1);
     write(&work, source, rows..rows + more, options)?;
-    let memtable_bytes = work.store.stats().memtable_bytes;
+    let memtable_bytes = work.store.stats().memory.memtable_bytes;
     reading.expect(more);
     progress(Progress { phase: "opening", done: 0, total: 0 });
     let work = work.leave_and_reopen_cold()?;

@@ -302,17 +302,17 @@ impl Series {
     fn end_second(&mut self, store: &Store) {
         let (now, before) = (store.stats(), &self.last);
         let waits = std::mem::take(&mut self.second).to_json();
-        self.debt_s_max = self.debt_s_max.max(now.debt_s);
+        self.debt_s_max = self.debt_s_max.max(now.background.debt_s);
         self.seconds.push(json!({
             "commits": waits["count"],
             "p50_us": waits["p50_us"],
             "p99_us": waits["p99_us"],
             "p99_9_us": waits["p99_9_us"],
             "max_us": waits["max_us"],
-            "flushes": now.flushes - before.flushes,
-            "merges": now.merges - before.merges,
-            "records_merged": now.records_merged - before.records_merged,
-            "debt_s": round(now.debt_s, 3),
+            "flushes": now.background.flushes - before.background.flushes,
+            "merges": now.background.merges - before.background.merges,
+            "records_merged": now.background.records_merged - before.background.records_merged,
+            "debt_s": round(now.background.debt_s, 3),
         }));
         self.last = now;
     }
@@ -320,12 +320,12 @@ impl Series {
     fn end(mut self, store: &Store, figures: &mut Value) {
         self.end_second(store);
         let (first, last) = (&self.first, &self.last);
-        figures["flushes"] = json!(last.flushes - first.flushes);
-        figures["merges"] = json!(last.merges - first.merges);
-        figures["records_merged"] = json!(last.records_merged - first.records_merged);
-        figures["stalls"] = json!(last.stalls - first.stalls);
+        figures["flushes"] = json!(last.background.flushes - first.background.flushes);
+        figures["merges"] = json!(last.background.merges - first.background.merges);
+        figures["records_merged"] = json!(last.background.records_merged - first.background.records_merged);
+        figures["stalls"] = json!(last.writes.stalls - first.writes.stalls);
         figures["writer_delay_s"] =
-            json!(round((last.writer_delay_us - first.writer_delay_us) as f64 / 1e6, 3));
+            json!(round((last.writes.delay_us - first.writes.delay_us) as f64 / 1e6, 3));
         figures["debt_s_max"] = json!(round(self.debt_s_max, 3));
         figures["by_second"] = Value::Array(self.seconds);
     }
@@ -354,9 +354,9 @@ fn beside(store: &Store, quiet: &mut Writer, load: Option<&mut Writer>, seconds:
         let rows = loaded.unwrap_or_else(panicked)? - loaded_before;
         let after = store.stats();
         figures["load_rows_per_s"] = json!(per_second(rows, Duration::from_secs_f64(seconds)));
-        figures["flushes"] = json!(after.flushes - before.flushes);
-        figures["merges"] = json!(after.merges - before.merges);
-        figures["stalls"] = json!(after.stalls - before.stalls);
+        figures["flushes"] = json!(after.background.flushes - before.background.flushes);
+        figures["merges"] = json!(after.background.merges - before.background.merges);
+        figures["stalls"] = json!(after.writes.stalls - before.writes.stalls);
     }
     Ok(figures)
 }

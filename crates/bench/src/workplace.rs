@@ -118,11 +118,11 @@ impl Workplace {
         report.put(
             "background",
             json!({
-                "flushes": stats.flushes,
-                "merges": stats.merges,
-                "records_merged": stats.records_merged,
-                "stalls": stats.stalls,
-                "writer_delay_s": round(stats.writer_delay_us as f64 / 1e6, 3),
+                "flushes": stats.background.flushes,
+                "merges": stats.background.merges,
+                "records_merged": stats.background.records_merged,
+                "stalls": stats.writes.stalls,
+                "writer_delay_s": round(stats.writes.delay_us as f64 / 1e6, 3),
             }),
         );
     }
@@ -157,10 +157,10 @@ fn written(stats: &StoreStats, user_bytes: u64) -> Value {
     let factor = |bytes: u64| round(bytes as f64 / user_bytes.max(1) as f64, 3);
     json!({
         "user_bytes": user_bytes,
-        "journal_bytes": stats.journal_bytes,
-        "part_bytes": stats.part_bytes_written,
-        "amplification": factor(stats.journal_bytes + stats.part_bytes_written),
-        "amplification_of_parts": factor(stats.part_bytes_written),
+        "journal_bytes": stats.writes.log_bytes,
+        "part_bytes": stats.background.part_bytes,
+        "amplification": factor(stats.writes.log_bytes + stats.background.part_bytes),
+        "amplification_of_parts": factor(stats.background.part_bytes),
     })
 }
 

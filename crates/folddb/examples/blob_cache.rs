@@ -69,7 +69,7 @@ fn use_cache(store: &Store, blobs: &Blobs) -> Result<(), Box<dyn Error>> {
 
 /// Name, length and what is left of its time, of each blob. No blob is read for it.
 fn list(store: &Store, blobs: &Blobs) -> folddb::Result<()> {
-    let before = store.stats().value_reads;
+    let before = store.stats().reads.values;
     let (mut names, mut bytes) = (Vec::new(), 0);
     for row in blobs.scan().heads() {
         let (name, head) = row?;
@@ -79,7 +79,7 @@ fn list(store: &Store, blobs: &Blobs) -> folddb::Result<()> {
         bytes += head.size_bytes;
         names.push(name);
     }
-    assert_eq!(store.stats().value_reads, before, "heads are read, blobs are not");
+    assert_eq!(store.stats().reads.values, before, "heads are read, blobs are not");
     names.sort();
     assert_eq!(
         names,

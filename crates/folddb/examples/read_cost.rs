@@ -110,8 +110,8 @@ fn measure(store: &Store, table: &Table<u64, u64>, rows: u64, phase: char, chanc
         sum as f64 / calls as f64 / 1e3,
         at(0.5),
         at(0.99),
-        (after.pieces_read - before.pieces_read) as f64 / calls as f64,
-        (after.bytes_read - before.bytes_read) as f64 / calls as f64,
+        (after.reads.pieces - before.reads.pieces) as f64 / calls as f64,
+        (after.reads.bytes - before.reads.bytes) as f64 / calls as f64,
     );
     Ok(())
 }

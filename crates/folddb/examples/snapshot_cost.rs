@@ -68,14 +68,14 @@ fn measure((name, count, files_after_ms, age_max_ms): (&str, u64, u64, u64)) -> 
     let (stats, of_table) = (store.stats(), store.table_stats("sums")?);
     println!(
         "{name:21}  {:4}  {:8}  {:8.0}  {:6.0}  {:8.0}  {:7}  {:7.1}  {:7.1}  {:9.1}",
-        stats.snapshots,
-        stats.snapshots_in_files,
+        stats.snapshots.live,
+        stats.snapshots.in_files,
         (written - before) * 1e9 / WRITES as f64,
         (got - written) * 1e9 / KEYS as f64,
         (merged - got) * 1e3,
         of_table.records,
         of_table.disk_bytes as f64 / 1e6,
-        stats.snapshot_file_bytes as f64 / 1e6,
+        stats.disk.snapshot_file_bytes as f64 / 1e6,
         resident_bytes() as f64 / 1e6,
     );
     drop((snapshots, table));

@@ -107,6 +107,7 @@ mod snapshot;
 mod parallel;
 mod scan_fold;
 mod aggregate;
+mod figures;
 mod table_stats;
 mod indexing;
 mod find;
@@ -140,6 +141,10 @@ pub use feed::{
     Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
     SecondaryFeed,
 };
+pub use figures::{
+    BackgroundStats, DiskStats, MemoryStats, Metric, MetricKind, ReadStats, SnapshotStats, StoreStats,
+    WriteStats,
+};
 pub use find::BytesFind;
 pub use folddb_engine::background::merge_job::Progress;
 pub use folddb_engine::background::reclaim_report::ReclaimReport;
@@ -169,7 +174,7 @@ pub use record_op::{RecordOp, RecordValue};
 pub use rules::Rules;
 pub use scans::{BytesRows, BytesScan, Heads, LentRows};
 pub use snapshot::Snapshot;
-pub use stats::{StoreStats, ValueSegment};
+pub use stats::ValueSegment;
 pub use store::Store;
 pub use table::Table;
 pub use table_stats::PartInfo;

@@ -82,7 +82,7 @@ fn what_differs_is_found_in_order_and_values_are_read_only_where_their_heads_lea
     assert_eq!(found.len(), 25);
     assert!(found.is_sorted_by(|a, b| a.key < b.key));
     assert!(found.iter().all(|one| one.first.is_some() || one.second.is_some()));
-    assert_eq!(first.store.stats().value_reads, 0, "sizes differ, or hashes are the same");
+    assert_eq!(first.store.stats().reads.values, 0, "sizes differ, or hashes are the same");
 
     let (report, found) = compared(first.table.as_bytes(), first.table.as_bytes());
     assert!(report.is_same() && found.is_empty() && report.same == 1000);
@@ -483,7 +483,7 @@ fn values_that_differ_are_read_up_to_where_they_do() {
     };
     let reads = |a: &Side, b: &Side| {
         let report = compared(a.table.as_bytes(), b.table.as_bytes()).0;
-        (report.differing, a.store.stats().value_reads, b.store.stats().value_reads)
+        (report.differing, a.store.stats().reads.values, b.store.stats().reads.values)
     };
     assert_eq!(reads(&streamed(1, 1), &streamed(2, 2)), (2, 1, 1));
     assert_eq!(reads(&streamed(1, 1), &streamed(1, 2)), (2, 4, 4));

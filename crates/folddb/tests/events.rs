@@ -54,7 +54,7 @@ fn every_flush_merge_and_reclaim_is_reported() {
         assert_eq!(count(&events, |event| matches!(event, Event::Missed(_))), 0);
         assert_eq!(
             (flushes, merges, reclaims),
-            (stats.flushes, stats.merges, stats.reclaims),
+            (stats.background.flushes, stats.background.merges, stats.background.reclaims),
             "{background:?}"
         );
         assert!(flushes >= 20 && merges > 0 && reclaims > 0, "{background:?}: {flushes} {merges} {reclaims}");

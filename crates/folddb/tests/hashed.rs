@@ -81,22 +81,22 @@ fn a_get_of_a_key_that_is_there_is_one_read_and_of_one_that_is_not_none() {
     (0..500).for_each(|key| {
         table.put(&key, &blob(key, 0)).unwrap();
     });
-    assert_eq!(store.stats().value_head_reads, 0, "a new key is looked for in memory only");
+    assert_eq!(store.stats().reads.value_heads, 0, "a new key is looked for in memory only");
     store.close().unwrap();
     let store = Store::open(&path, options()).unwrap();
     let table = blobs(&store);
     for key in 0..500 {
         assert_eq!(table.get(&key).unwrap(), Some(blob(key, 0)));
     }
-    assert_eq!(store.stats().value_reads, 500);
+    assert_eq!(store.stats().reads.values, 500);
     (500..2000).for_each(|key| assert_eq!(table.get(&key).unwrap(), None));
-    assert_eq!((store.stats().value_reads, store.stats().value_head_reads), (500, 0));
+    assert_eq!((store.stats().reads.values, store.stats().reads.value_heads), (500, 0));
     // A head is one small read; so is the look of a write for what it replaces.
     let head = table.head(&77).unwrap().unwrap();
     assert_eq!((head.size_bytes, head.is_separated), (blob(77, 0).len() as u64, true));
     assert!(table.contains(&78).unwrap());
     table.put(&79, &blob(79, 1)).unwrap();
-    assert_eq!((store.stats().value_reads, store.stats().value_head_reads), (500, 3));
+    assert_eq!((store.stats().reads.values, store.stats().reads.value_heads), (500, 3));
 }
 
 #[test]
@@ -224,8 +224,8 @@ fn segments_of_dead_values_go_and_what_is_read_meanwhile_stays() {
     store.flush().unwrap();
     drain(&store);
     let stats = store.stats();
-    assert!(stats.value_segments_reclaimed > 4, "{stats:?}");
-    assert!(stats.value_segments < before.value_segments, "{stats:?}");
+    assert!(stats.background.value_segments_reclaimed > 4, "{stats:?}");
+    assert!(stats.disk.value_segments < before.disk.value_segments, "{stats:?}");
     (0..100).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 59))));
     drop((table, store));
     let store = Store::open(&path, options()).unwrap();
@@ -235,7 +235,7 @@ fn segments_of_dead_values_go_and_what_is_read_meanwhile_stays() {
     drain(&store);
     store.close().unwrap();
     let store = Store::open(&path, options()).unwrap();
-    assert_eq!((store.stats().value_segments, store.tables()), (0, vec!["other".to_owned()]));
+    assert_eq!((store.stats().disk.value_segments, store.tables()), (0, vec!["other".to_owned()]));
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn an_index_larger_than_its_memory_is_read_again_and_does_not_fail() {
         assert!(table.get(&5000).unwrap().is_none());
     }
     let stats = store.stats();
-    assert!(stats.index_loads > 0 && stats.indexes_saved > 0, "{stats:?}");
+    assert!(stats.reads.index_loads > 0 && stats.background.indexes_saved > 0, "{stats:?}");
     assert_eq!(table.scan().count().unwrap(), 3000);
     store.close().unwrap();
     let store = Store::open(&path, options().tuning(|t| t.lock_in_memory(true))).unwrap();

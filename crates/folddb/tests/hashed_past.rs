@@ -182,7 +182,7 @@ fn what_an_old_snapshot_sees_of_a_hashed_table_is_not_swept_away() {
     }
     let snapshot = store.snapshot();
     while store.background_step().unwrap().is_some() {}
-    assert_eq!(store.stats().snapshots_in_files, 1);
+    assert_eq!(store.stats().snapshots.in_files, 1);
     world.pass(120_000);
     store.compact("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert_eq!(table.scan().count().unwrap(), 0);
@@ -424,7 +424,7 @@ fn time_does_not_go_back_behind_a_sweep() {
     store.flush().unwrap();
     while store.background_step().unwrap().is_some() {}
     let swept_ms = store.unix_millis();
-    assert_eq!(store.stats().records_expired, 1);
+    assert_eq!(store.stats().background.records_expired, 1);
     let store = dies_with_the_clock_back(&world, store, DAY_MS);
     assert!(store.unix_millis() + 1000 >= swept_ms, "{} after {swept_ms}", store.unix_millis());
 }

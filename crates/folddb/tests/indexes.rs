@@ -96,7 +96,9 @@ fn what_was_overwritten_deleted_or_never_took_place_is_not_found() {
     assert_eq!(in_city(&people, "Berlin"), ["bob", "cid"]);
     assert_eq!(in_city(&people, "Rome"), [""; 0]);
     let stats = store.stats();
-    assert!(stats.index_entries_met > stats.index_entries_stale && stats.index_entries_stale > 0);
+    assert!(
+        stats.reads.index_entries > stats.reads.index_entries_stale && stats.reads.index_entries_stale > 0
+    );
 }
 
 #[test]
@@ -173,10 +175,10 @@ fn compacting_leaves_no_stale_entry_and_gives_its_space_back() {
     let after = store.table_stats("people/by_city").unwrap();
     assert_eq!(after.records, 1500, "one entry for each record");
     assert!(after.disk_bytes < before.disk_bytes / 4, "{} of {}", after.disk_bytes, before.disk_bytes);
-    assert_eq!(store.stats().index_entries_cleaned, 7 * 1500);
-    let met = store.stats().index_entries_met;
+    assert_eq!(store.stats().background.index_entries_cleaned, 7 * 1500);
+    let met = store.stats().reads.index_entries;
     assert_eq!(people.find("by_city").unwrap().count().unwrap(), 1500);
-    assert_eq!((store.stats().index_entries_met - met, store.stats().index_entries_stale), (1500, 0));
+    assert_eq!((store.stats().reads.index_entries - met, store.stats().reads.index_entries_stale), (1500, 0));
 }
 
 #[test]
@@ -424,7 +426,7 @@ fn where_heads_tell_the_terms_no_value_is_read() {
         table.put(&format!("o{n:02}"), value.as_bytes()).unwrap();
     }
     store.flush().unwrap();
-    let reads = || store.stats().value_reads;
+    let reads = || store.stats().reads.values;
     let before = reads();
     assert_eq!(table.find("by_kind").unwrap().term("k1").count().unwrap(), 15);
     assert_eq!(table.find("by_key").unwrap().prefix("o1").count().unwrap(), 10);

@@ -253,7 +253,7 @@ fn the_later_of_two_values_is_found_without_the_index_though_the_earlier_is_ther
     table.put(&1, &blob(1, 3, 300)).unwrap();
     store.flush().unwrap();
     drain(&store);
-    assert!(store.stats().indexes_saved > 0 && entries(&path, "shelf").len() == 1);
+    assert!(store.stats().background.indexes_saved > 0 && entries(&path, "shelf").len() == 1);
     drop((past, table, store)); // as a process that dies
     std::fs::write(entries(&path, "index").pop().unwrap(), [9; 5000]).unwrap();
     let mended = dir.path().join("mended");
@@ -302,7 +302,7 @@ fn short_and_long_values_in_turn_take_no_more_of_the_disk_than_they_are() {
         stream(&store, WriteOp::Put, round, &blob(round, 1, 6000));
         drain(&store);
     }
-    let taken = store.stats().value_bytes;
+    let taken = store.stats().disk.value_bytes;
     assert!(
         taken < rounds * (200 + 6000 + 3 * 4096) + (4 << 20),
         "{taken} bytes, {:?}",

@@ -171,7 +171,7 @@ fn compacting_waits_for_no_merge_to_end_and_one_does_it_at_a_time() {
         ControlFlow::Break(())
     };
     let mut first = |_| {
-        merges_before.get_or_insert(store.stats().merges);
+        merges_before.get_or_insert(store.stats().background.merges);
         steps += 1;
         if steps == 1 {
             store.compact("t", &mut second).unwrap();
@@ -182,7 +182,7 @@ fn compacting_waits_for_no_merge_to_end_and_one_does_it_at_a_time() {
     };
     store.compact("t", &mut first).unwrap();
     assert_eq!((merges_before, told), (Some(0), 1), "what was begun is given up, who comes second is told");
-    assert_eq!(store.stats().merges, 2, "newer runs are merged beside it");
+    assert_eq!(store.stats().background.merges, 2, "newer runs are merged beside it");
     assert_eq!(store.table("t", counters()).unwrap().get(&99).unwrap(), Some(4));
 }
 
@@ -264,14 +264,14 @@ fn a_load_that_waits_for_memory_does_not_stall_a_quiet_table() {
     let loader = std::thread::spawn(move || {
         (0u64..).take_while(|n| loaded.put(n, n).is_ok() && !stop_seen.load(Ordering::Relaxed)).count()
     });
-    while store.stats().stalls == 0 {
+    while store.stats().writes.stalls == 0 {
         std::thread::yield_now();
     }
     let writer = std::thread::spawn(move || (0..100).map(|n| quiet.put(&n, &n).unwrap()).max());
-    while !writer.is_finished() && store.stats().stalls == 1 {
+    while !writer.is_finished() && store.stats().writes.stalls == 1 {
         std::thread::yield_now();
     }
-    let (stalls, flushes) = (store.stats().stalls, store.stats().flushes);
+    let (stalls, flushes) = (store.stats().writes.stalls, store.stats().background.flushes);
     stop.store(true, Ordering::Relaxed);
     go_on.send(()).unwrap();
     writer.join().unwrap();

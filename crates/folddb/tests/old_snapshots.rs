@@ -100,16 +100,16 @@ fn old_snapshots_go_on_reading_while_merges_keep_nothing_for_them() {
         store.reclaim(|_| {}).unwrap();
         snapshots.iter().zip(0..).for_each(|(snapshot, round)| tables.check(snapshot, round));
         let (stats, records) = (store.stats(), store.table_stats("sums").unwrap().records);
-        assert_eq!(stats.snapshots, 6);
+        assert_eq!(stats.snapshots.live, 6);
         if files_after == AT_ONCE {
-            assert_eq!((stats.snapshots_in_files, records), (6, 500), "a record a key, whoever looks back");
-            assert!(stats.snapshot_file_bytes > 0);
+            assert_eq!((stats.snapshots.in_files, records), (6, 500), "a record a key, whoever looks back");
+            assert!(stats.disk.snapshot_file_bytes > 0);
         } else {
-            assert_eq!((stats.snapshots_in_files, stats.snapshot_file_bytes), (0, 0));
+            assert_eq!((stats.snapshots.in_files, stats.disk.snapshot_file_bytes), (0, 0));
             assert_eq!(records, 6 * 500, "a record a key and snapshot");
         }
         drop(snapshots);
-        assert_eq!(store.stats().snapshot_file_bytes, 0);
+        assert_eq!(store.stats().disk.snapshot_file_bytes, 0);
         compact(&store, "sums");
         compact(&store, "texts");
         assert_eq!(part_files(&path), 2, "what was kept for them goes with them");
@@ -130,9 +130,9 @@ fn a_snapshot_comes_to_files_once_all_that_it_sees_is_in_them() {
     tables[..2].iter().for_each(|table| assert!(table.fold(&200, &1).is_ok()));
     assert_eq!(counts(), [100, 100, 0]);
     while store.background_step().unwrap().is_some() {
-        assert_eq!(counts(), [100, 100, 0], "{} in files", store.stats().snapshots_in_files);
+        assert_eq!(counts(), [100, 100, 0], "{} in files", store.stats().snapshots.in_files);
     }
-    assert_eq!((counts(), store.stats().snapshots_in_files), ([100, 100, 0], 1));
+    assert_eq!((counts(), store.stats().snapshots.in_files), ([100, 100, 0], 1));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_table_that_came_later_or_is_gone_is_no_trouble_to_an_old_snapshot() {
     drain(&store);
     store.flush().unwrap();
     drain(&store);
-    assert_eq!(store.stats().snapshots_in_files, 1);
+    assert_eq!(store.stats().snapshots.in_files, 1);
     let later = store.table("later", Rules::sorted::<u64, u64>()).unwrap();
     later.put(&1, &2).unwrap();
     assert_eq!((snapshot.get(&later, &1).unwrap(), snapshot.scan(&later).count().unwrap()), (None, 0));
@@ -216,7 +216,7 @@ fn what_a_range_comes_to_is_told_by_what_an_old_snapshot_sees() {
     compact(&store, "told");
     let snapshot = store.snapshot();
     drain(&store);
-    assert_eq!(store.stats().snapshots_in_files, 1);
+    assert_eq!(store.stats().snapshots.in_files, 1);
     table.delete_range(&100, &200).unwrap();
     for key in 5000..30_000 {
         table.put(&key, &7).unwrap();
@@ -343,13 +343,13 @@ fn an_old_snapshot_keeps_what_it_sees_and_nothing_that_came_later() {
         lens.map(|file| file.metadata().unwrap().len()).sum()
     };
     // The values of both tables lie side by side.
-    let (kept, of_one_round) = (store.stats().snapshot_file_bytes, 2 * 500 * 245);
+    let (kept, of_one_round) = (store.stats().disk.snapshot_file_bytes, 2 * 500 * 245);
     assert!(kept > of_one_round && kept < of_one_round * 2, "{kept} bytes are kept for {of_one_round}");
     let before = bytes();
     store.drop_table("sums").unwrap();
     store.drop_table("texts").unwrap();
     assert_eq!(snapshot.get(&tables.texts, &9).unwrap_err().kind(), ErrorKind::Closed);
-    let without_tables = store.stats().snapshot_file_bytes;
+    let without_tables = store.stats().disk.snapshot_file_bytes;
     drop(snapshot);
     let freed = before - bytes();
     assert!(freed <= kept, "{freed} bytes of values went with it, and {kept} were said to");
@@ -375,7 +375,7 @@ fn a_loaded_table_is_seen_by_each_snapshot_that_is_not_older_than_its_rows() {
         let meanwhile = store.snapshot();
         drain(&store);
         let in_files = if files_after == AT_ONCE { 3 } else { 0 };
-        assert_eq!(store.stats().snapshots_in_files, in_files);
+        assert_eq!(store.stats().snapshots.in_files, in_files);
         (0..100u64).for_each(|number| load.put(&number, &number).unwrap());
         let loaded = load.finish().unwrap();
         let check = || {
@@ -402,9 +402,9 @@ fn a_loaded_table_is_seen_by_each_snapshot_that_is_not_older_than_its_rows() {
         }
         compact(&store, "loaded");
         check();
-        let kept = store.stats().snapshot_file_bytes;
+        let kept = store.stats().disk.snapshot_file_bytes;
         store.drop_table("loaded").unwrap();
-        assert!(store.stats().snapshot_file_bytes < kept || files_after == LATE);
+        assert!(store.stats().disk.snapshot_file_bytes < kept || files_after == LATE);
         assert_eq!(old.get(&loaded, &7).unwrap_err().kind(), ErrorKind::Closed);
     }
 }
@@ -419,7 +419,7 @@ fn a_strict_cursor_of_a_loaded_table_goes_on_at_a_snapshot_that_was_old_when_it_
         sums.fold(&1, &1).unwrap();
         let old = store.snapshot();
         drain(&store);
-        assert_eq!(store.stats().snapshots_in_files, 1);
+        assert_eq!(store.stats().snapshots.in_files, 1);
         let mut load = store.bulk_load("loaded", rules()).unwrap();
         (0..100u64).for_each(|number| load.put(&number, &number).unwrap());
         let loaded = load.finish().unwrap();

@@ -143,7 +143,7 @@ fn events() -> folddb::Result<()> {
     let visits = store.table("visits", Rules::sorted::<String, u64>().fold("sum:u64"))?;
     visits.fold("/index.html", &1)?;
     store.flush()?;
-    assert_eq!(store.stats().flushes, 1);
+    assert_eq!(store.stats().background.flushes, 1);
     // end
     store.close()
 }

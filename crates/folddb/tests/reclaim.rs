@@ -86,13 +86,17 @@ fn what_is_alive_moves_together_and_reads_as_before() {
     let report = store.reclaim(|_| {}).unwrap();
     assert!(report.plans > 0 && report.plans == plans.len() as u64, "{report:?}, {plans:?}");
     let after = store.stats();
-    assert!(report.bytes_after < before.value_bytes, "{report:?}");
-    assert_eq!(after.value_bytes, report.bytes_after);
-    assert_eq!(after.value_bytes_copied, report.bytes_copied);
-    assert_eq!(after.value_live_bytes, before.value_live_bytes, "no pointer has changed");
+    assert!(report.bytes_after < before.disk.value_bytes, "{report:?}");
+    assert_eq!(after.disk.value_bytes, report.bytes_after);
+    assert_eq!(after.background.value_bytes_copied, report.bytes_copied);
+    assert_eq!(after.disk.value_live_bytes, before.disk.value_live_bytes, "no pointer has changed");
     let sealed: u64 =
         store.value_segments().iter().filter(|file| file.is_sealed).map(|file| file.bytes).sum();
-    assert!(sealed as f64 <= 1.25 * after.value_live_bytes as f64, "{sealed} of {}", after.value_live_bytes);
+    assert!(
+        sealed as f64 <= 1.25 * after.disk.value_live_bytes as f64,
+        "{sealed} of {}",
+        after.disk.value_live_bytes
+    );
     assert!(!files(&path, ".moved").is_empty());
     assert_eq!(reclaim(&store), 0, "nothing more is worth it");
     check(&store, 6);
@@ -240,10 +244,10 @@ fn background_work_does_it_by_itself_and_keeps_to_the_bound() {
         while store.background_step().unwrap().is_some() {}
     }
     let stats = store.stats();
-    assert!(stats.reclaims > 3, "{stats:?}");
+    assert!(stats.background.reclaims > 3, "{stats:?}");
     let sealed: u64 =
         store.value_segments().iter().filter(|file| file.is_sealed).map(|file| file.bytes).sum();
-    assert!(sealed as f64 <= 1.45 * stats.value_live_bytes as f64, "{stats:?}");
+    assert!(sealed as f64 <= 1.45 * stats.disk.value_live_bytes as f64, "{stats:?}");
 }
 
 #[test]
@@ -472,7 +476,7 @@ impl Overwriting {
 
     /// What the value log takes for each byte that is alive.
     fn space(&self, alive: u64) -> f64 {
-        self.store.stats().value_bytes as f64 / (alive * 4_150) as f64
+        self.store.stats().disk.value_bytes as f64 / (alive * 4_150) as f64
     }
 
     fn background(&mut self, alive: u64) {
@@ -510,8 +514,9 @@ impl Overwriting {
     /// Bytes written for each byte put.
     fn written(&self) -> f64 {
         let stats = self.store.stats();
-        let index = stats.journal_bytes + stats.part_bytes_written;
-        (index + stats.value_bytes_written + stats.value_bytes_copied) as f64 / stats.user_bytes as f64
+        let index = stats.writes.log_bytes + stats.background.part_bytes;
+        (index + stats.writes.value_bytes + stats.background.value_bytes_copied) as f64
+            / stats.writes.user_bytes as f64
     }
 }
 
@@ -577,7 +582,7 @@ fn open_segments_of_a_value_log_that_was_large_are_given_up() {
     background();
     background();
     assert!(open().sum::<u64>() <= 8 << 20, "{:?}", store.value_segments());
-    assert!(store.stats().value_bytes <= 12 << 20, "{:?}", store.value_segments());
+    assert!(store.stats().disk.value_bytes <= 12 << 20, "{:?}", store.value_segments());
     for key in 0..4 {
         assert_eq!(table.get(&key).unwrap(), Some(vec![key as u8; 1 << 20]));
     }

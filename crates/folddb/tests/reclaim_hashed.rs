@@ -80,8 +80,13 @@ fn what_is_alive_moves_together_and_is_found_as_before() {
     let before = store.stats();
     assert!(reclaim(&store) > 0, "{:?}", store.value_segments());
     let after = store.stats();
-    assert!(after.value_bytes < before.value_bytes / 2, "{} of {}", after.value_bytes, before.value_bytes);
-    assert_eq!(after.value_live_bytes, before.value_live_bytes, "no slot has changed");
+    assert!(
+        after.disk.value_bytes < before.disk.value_bytes / 2,
+        "{} of {}",
+        after.disk.value_bytes,
+        before.disk.value_bytes
+    );
+    assert_eq!(after.disk.value_live_bytes, before.disk.value_live_bytes, "no slot has changed");
     assert!(!files(&path, ".moved").is_empty());
     assert_eq!(reclaim(&store), 0, "nothing more is worth it");
     check(&store, 6);
@@ -122,7 +127,7 @@ fn what_has_moved_moves_on_and_goes_when_nothing_leads_there() {
         blobs(&store).delete(&key).unwrap();
     }
     reclaim(&store);
-    assert_eq!(store.stats().value_live_bytes, 0);
+    assert_eq!(store.stats().disk.value_live_bytes, 0);
     assert_eq!(files(&path, ".moved"), Vec::<PathBuf>::new());
 }
 
@@ -146,12 +151,12 @@ fn walks_and_snapshots_of_before_read_what_they_saw() {
     walked.sort();
     assert_eq!(walked.len() as u64, KEYS);
     assert!(walked.iter().all(|(key, value)| *value == blob(*key, round_of(*key, 2))));
-    let held = store.stats().value_bytes;
+    let held = store.stats().disk.value_bytes;
     drop(snapshot);
     overwrite(&store, 9..=9);
     reclaim(&store);
     check(&store, 9);
-    assert!(store.stats().value_bytes < held, "{} of {held}", store.stats().value_bytes);
+    assert!(store.stats().disk.value_bytes < held, "{} of {held}", store.stats().disk.value_bytes);
     drop((table, store));
     check(&Store::open(&path, options()).unwrap(), 9);
 }
@@ -176,7 +181,7 @@ fn background_work_does_it_by_itself_and_keeps_to_the_bound() {
         most = most.max(sealed as f64 / alive as f64);
     }
     let stats = store.stats();
-    assert!(stats.reclaims > 2, "{stats:?}");
+    assert!(stats.background.reclaims > 2, "{stats:?}");
     assert!(most <= 1.6, "{most}: {stats:?}");
 }
 

@@ -89,18 +89,21 @@ fn long_operands_are_joined_and_never_written_again() {
     }
     check(&store, &expected);
     let stats = store.stats();
-    assert!(stats.merges > 3 && stats.part_bytes_written < stats.value_bytes_written / 4, "{stats:?}");
+    assert!(
+        stats.background.merges > 3 && stats.background.part_bytes < stats.writes.value_bytes / 4,
+        "{stats:?}"
+    );
     store.compact("lists", |_| ControlFlow::Continue(())).unwrap();
     // Each key is one record now, and its head reads no value.
     let records = store.table_stats("lists").unwrap().records;
     assert_eq!(records, expected.len() as u64);
-    let reads = store.stats().value_reads;
+    let reads = store.stats().reads.values;
     for (key, value) in &expected {
         let head = table.head(key).unwrap().unwrap();
         assert_eq!((head.size_bytes, &head.bytes[..]), (value.len() as u64, &value[..value.len().min(8)]));
         assert!(head.pieces > 1 || value.len() < 3000, "{head:?}");
     }
-    assert_eq!(store.stats().value_reads, reads);
+    assert_eq!(store.stats().reads.values, reads);
     store.close().unwrap();
     let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);

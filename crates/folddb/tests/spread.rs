@@ -100,7 +100,7 @@ fn a_fold_over_rows_comes_to_the_same_on_any_number_of_threads() {
         );
         assert_eq!(gathered.unwrap(), (keys.clone(), bytes), "{threads} threads");
     }
-    let read = store.stats().value_reads;
+    let read = store.stats().reads.values;
     let sized = table.scan().fold_heads(
         3,
         || 0,
@@ -111,7 +111,7 @@ fn a_fold_over_rows_comes_to_the_same_on_any_number_of_threads() {
         |a, b| a + b,
     );
     assert_eq!(sized.unwrap(), bytes);
-    assert_eq!(store.stats().value_reads, read, "a fold over heads reads no value");
+    assert_eq!(store.stats().reads.values, read, "a fold over heads reads no value");
 }
 
 #[test]
@@ -177,11 +177,11 @@ fn two_stores_with_the_same_content_have_the_same_digest_however_it_came_there()
     let (_dir, mine, table) = filled(Some(256), 0..KEYS);
     let (_other_dir, _theirs, other) = filled(None, (0..KEYS).rev());
     let (table, other) = (table.as_bytes(), other.as_bytes());
-    let read = mine.stats().value_reads;
+    let read = mine.stats().reads.values;
     let digest = |table: &BytesTable, threads| table.scan().digest(3, threads).unwrap();
     assert_eq!(digest(table, 1), digest(other, 4));
     assert_eq!(digest(table, 3).keys(), KEYS);
-    assert_eq!(mine.stats().value_reads, read, "a digest reads no value");
+    assert_eq!(mine.stats().reads.values, read, "a digest reads no value");
 
     let changed = rows(table)[1234].0.clone();
     other.write(WriteOp::Put, &changed, &blob(1234, 1)).unwrap();

@@ -128,12 +128,12 @@ fn a_reader_seeks_and_keeps_what_it_reads() {
         store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
         while store.background_step().unwrap().is_some() {}
     }
-    let reads = store.stats().value_reads;
+    let reads = store.stats().reads.values;
     assert_eq!(reader.seek(SeekFrom::End(-3)).unwrap(), len - 3);
     let mut rest = Vec::new();
     reader.read_to_end(&mut rest).unwrap();
     assert_eq!(
-        (&rest[..], store.stats().value_reads - reads),
+        (&rest[..], store.stats().reads.values - reads),
         (&all[all.len() - 3..], 1),
         "one piece is read"
     );
@@ -185,7 +185,7 @@ fn a_writer_that_is_dropped_or_whose_source_fails_leaves_only_dead_bytes() {
         while store.background_step().unwrap().is_some() {}
     }
     let stats = store.stats();
-    assert!(stats.value_bytes_written > 9_000_000 && stats.value_bytes <= 4 << 20, "{stats:?}");
+    assert!(stats.writes.value_bytes > 9_000_000 && stats.disk.value_bytes <= 4 << 20, "{stats:?}");
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_stream_under_way_keeps_its_segments_though_nothing_points_to_them() {
     store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
     while store.background_step().unwrap().is_some() {}
     let stats = store.stats();
-    assert!(stats.value_bytes < 600_000, "what the stream wrote can go now: {stats:?}");
+    assert!(stats.disk.value_bytes < 600_000, "what the stream wrote can go now: {stats:?}");
 }
 
 #[test]
@@ -412,13 +412,13 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
     let store = Store::open(dir.path().join("store"), options()).unwrap();
     clock.pass(MINUTE_MS);
     there(&store, &[1, 3, 4, 5]);
-    let held = store.stats().value_bytes;
+    let held = store.stats().disk.value_bytes;
     clock.pass(10 * MINUTE_MS);
     there(&store, &[3, 4]);
     settled(&store);
     there(&store, &[3, 4]);
     store.reclaim(|_| {}).unwrap();
-    let left = store.stats().value_bytes;
+    let left = store.stats().disk.value_bytes;
     // Of the sorted one it is less than what `value_space_max` leaves lying.
     assert!(left + 2 * len <= held, "what has expired is given back: {left} of {held}");
     // An absent value is inserted, one that is there stays.

@@ -96,7 +96,7 @@ fn each_value_is_a_file_and_goes_when_it_is_dead() {
     check(&store, 3);
     let live: u64 = value_files(&path).values().sum();
     assert_eq!(value_files(&path).len() as u64, 2 * KEYS, "every value has its file, and no dead one has");
-    assert_eq!(store.stats().value_bytes, live);
+    assert_eq!(store.stats().disk.value_bytes, live);
     assert_eq!(fs::read_dir(&path).unwrap().filter(|one| has_ending(one, "values")).count(), 0);
     // Most of a directory is dead, and what is alive of it stays where it is.
     for key in (0..KEYS).filter(|key| key % 5 != 0) {

@@ -79,15 +79,15 @@ fn keys_counts_and_whether_a_key_is_there_read_no_value() {
     let table = blobs(&store);
     fill(&table, 100, 0);
     for _ in 0..2 {
-        let before = store.stats().value_reads;
+        let before = store.stats().reads.values;
         assert_eq!(table.scan().count().unwrap(), 100);
         assert!(table.contains(&7).unwrap() && !table.contains(&700).unwrap());
         let mut rows = table.as_bytes().scan().keys_only().rows().unwrap();
         while rows.next_row().unwrap().is_some() {}
         store.compact("blobs", |_| std::ops::ControlFlow::Continue(())).unwrap();
-        assert_eq!(store.stats().value_reads, before);
+        assert_eq!(store.stats().reads.values, before);
         table.get(&7).unwrap().unwrap();
-        assert_eq!(store.stats().value_reads, before + 1, "one read for a value");
+        assert_eq!(store.stats().reads.values, before + 1, "one read for a value");
         store.flush().unwrap();
     }
 }
@@ -103,9 +103,12 @@ fn merges_write_pointers_and_never_the_values_again() {
     }
     store.settle().unwrap();
     let stats = store.stats();
-    assert!(stats.merges > 0 && stats.part_bytes_written < stats.value_bytes_written / 10, "{stats:?}");
     assert!(
-        stats.value_live_bytes > 0 && stats.value_live_bytes * 4 < stats.value_bytes_written,
+        stats.background.merges > 0 && stats.background.part_bytes < stats.writes.value_bytes / 10,
+        "{stats:?}"
+    );
+    assert!(
+        stats.disk.value_live_bytes > 0 && stats.disk.value_live_bytes * 4 < stats.writes.value_bytes,
         "{stats:?}"
     );
     (0..50).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 7))));
@@ -119,7 +122,7 @@ fn short_values_and_operands_stay_inline_and_fold_onto_those_that_are_separated(
     let table = store.table("lists", rules).unwrap();
     let long = vec![b'x'; 300];
     table.put(&1, &b"short".to_vec()).unwrap();
-    assert_eq!(store.stats().value_bytes_written, 0);
+    assert_eq!(store.stats().writes.value_bytes, 0);
     table.put_if_absent(&2, &long).unwrap();
     table.put_if_absent(&2, &b"not this".to_vec()).unwrap();
     table.fold(&2, &b"more".to_vec()).unwrap();
@@ -262,7 +265,7 @@ fn head_beside_get_reads_no_value() {
     fill(&table, 100, 1);
     table.put(&500, &b"short".to_vec()).unwrap();
     for _ in 0..3 {
-        let before = store.stats().value_reads;
+        let before = store.stats().reads.values;
         let mut heads = Vec::new();
         for key in 0..100 {
             let head = table.head(&key).unwrap().unwrap();
@@ -283,9 +286,9 @@ fn head_beside_get_reads_no_value() {
         let snapshot = store.snapshot();
         let key = 7u64.to_be_bytes();
         assert_eq!(snapshot.head(table.as_bytes(), &key).unwrap().as_ref(), Some(&heads[7].1));
-        assert_eq!(store.stats().value_reads, before, "no value was read");
+        assert_eq!(store.stats().reads.values, before, "no value was read");
         table.get(&7).unwrap().unwrap();
-        assert_eq!(store.stats().value_reads, before + 1, "a get reads it");
+        assert_eq!(store.stats().reads.values, before + 1, "a get reads it");
         store.flush().unwrap();
         store.compact("objects", |_| std::ops::ControlFlow::Continue(())).unwrap();
     }
@@ -352,16 +355,19 @@ fn segments_of_dead_values_go_while_the_store_is_open() {
     let table = blobs(&store);
     overwrite(&store, &table, 0..12);
     let stats = store.stats();
-    assert!(stats.value_bytes_written > 12 << 20 && stats.value_segments_reclaimed >= 2, "{stats:?}");
-    assert_eq!((files(&path, ".values") + files(&path, ".moved")) as u64, stats.value_segments);
-    assert!(stats.value_segments <= 3, "{stats:?}");
+    assert!(
+        stats.writes.value_bytes > 12 << 20 && stats.background.value_segments_reclaimed >= 2,
+        "{stats:?}"
+    );
+    assert_eq!((files(&path, ".values") + files(&path, ".moved")) as u64, stats.disk.value_segments);
+    assert!(stats.disk.value_segments <= 3, "{stats:?}");
     (0..300).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 11))));
     drop((table, store)); // as a process that dies
     let store = Store::open(&path, options()).unwrap();
     let table = blobs(&store);
     (0..300).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 11))));
     overwrite(&store, &table, 12..20);
-    assert!(store.stats().value_segments_reclaimed >= 2);
+    assert!(store.stats().background.value_segments_reclaimed >= 2);
     store.close().unwrap();
     let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
@@ -377,14 +383,14 @@ fn who_reads_keeps_the_segments_that_it_reads() {
     let mut rows = table.scan().into_iter();
     assert_eq!(rows.next().unwrap().unwrap(), (0, blob(0, 0)));
     overwrite(&store, &table, 1..12);
-    assert!(store.stats().value_segments_reclaimed >= 2);
+    assert!(store.stats().background.value_segments_reclaimed >= 2);
     let held = files(&path, ".values") as u64;
-    assert!(held > store.stats().value_segments, "what is read stays, listed or not");
+    assert!(held > store.stats().disk.value_segments, "what is read stays, listed or not");
     for key in 1..300 {
         assert_eq!(rows.next().unwrap().unwrap(), (key, blob(key, 0)), "the scan goes on as it began");
     }
     drop(rows);
-    assert_eq!((files(&path, ".values") + files(&path, ".moved")) as u64, store.stats().value_segments);
+    assert_eq!((files(&path, ".values") + files(&path, ".moved")) as u64, store.stats().disk.value_segments);
 
     let snapshot = store.snapshot();
     overwrite(&store, &table, 12..24);
@@ -404,7 +410,7 @@ fn a_segment_stays_as_long_as_a_memtable_or_the_log_leads_to_it() {
         store.background_step_of(folddb::BackgroundJob::Journal).unwrap();
     }
     while store.background_step().unwrap().is_some() {}
-    let segments = store.stats().value_segments;
+    let segments = store.stats().disk.value_segments;
     assert!(segments >= 3, "nothing is in runs yet: {segments}");
     assert_eq!(other.get(&1).unwrap(), Some(blob(1, 1)));
     drop((other, table, store));
@@ -426,7 +432,7 @@ fn memtables_that_keep_many_segments_are_flushed() {
         while store.background_step().unwrap().is_some() {}
     }
     let stats = store.stats();
-    assert!(stats.flushes > 3 && stats.value_segments_reclaimed > 5, "{stats:?}");
+    assert!(stats.background.flushes > 3 && stats.background.value_segments_reclaimed > 5, "{stats:?}");
     (0..30).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 19))));
 }
 
@@ -446,9 +452,9 @@ fn overwritten_values_are_garbage_that_starts_a_merge() {
         while store.background_step().unwrap().is_some() {}
     }
     let stats = store.stats();
-    assert!(stats.merges >= 2 && stats.value_segments_reclaimed >= 10, "{stats:?}");
+    assert!(stats.background.merges >= 2 && stats.background.value_segments_reclaimed >= 10, "{stats:?}");
     let live_bytes = 40 << 20;
-    assert!(stats.value_bytes <= 2 * live_bytes, "{stats:?}");
+    assert!(stats.disk.value_bytes <= 2 * live_bytes, "{stats:?}");
     (0..40u64).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(vec![3; 1 << 20])));
 }
 
@@ -534,7 +540,7 @@ fn a_small_store_takes_little_disk_and_segments_grow_with_what_it_holds() {
     let (most, all) = (lens().into_iter().max().unwrap(), lens().iter().sum::<u64>());
     assert!(most == 4 << 20 && all <= 64 << 20, "{:?}", lens());
     let stats = store.stats();
-    assert_eq!(stats.value_bytes, all, "what is told is what the files take");
+    assert_eq!(stats.disk.value_bytes, all, "what is told is what the files take");
 }
 
 #[test]
@@ -547,11 +553,11 @@ fn a_located_value_is_copied_by_the_system_and_stays_while_its_segment_goes() {
         table.put(&1, &blob(1, 0)).unwrap();
         table.put(&2, &vec![7; 20]).unwrap();
         store.flush().unwrap();
-        let reads = store.stats().value_reads;
+        let reads = store.stats().reads.values;
         let unread = table.locate(&1, Locate::default().verify(false).read_ahead(true)).unwrap().unwrap();
-        assert_eq!(store.stats().value_reads, reads);
+        assert_eq!(store.stats().reads.values, reads);
         let located = table.locate(&1, Locate::default()).unwrap().unwrap();
-        assert_eq!(store.stats().value_reads, reads + 1, "it is read once, to be verified");
+        assert_eq!(store.stats().reads.values, reads + 1, "it is read once, to be verified");
         assert!(table.locate(&9, Locate::default()).unwrap().is_none());
         let short = table.locate(&2, Locate::default()).unwrap().unwrap();
         assert!(matches!(short.pieces(), [LocatedPiece::Bytes(bytes)] if *bytes == [7; 20]));
@@ -602,9 +608,9 @@ fn heads_read_a_value_only_where_an_operand_waits_that_folding_does_not_join() {
     let key = |n: u64| n.to_be_bytes();
     let text = |n: usize| format!("{{\"text\":\"{}\"}}", "x".repeat(n)).into_bytes();
     let reads = |of: &dyn Fn()| {
-        let before = store.stats().value_reads;
+        let before = store.stats().reads.values;
         of();
-        store.stats().value_reads - before
+        store.stats().reads.values - before
     };
     for table in &tables {
         let write = |op: WriteOp, n: u64, bytes: &[u8]| assert!(table.write(op, &key(n), bytes).is_ok());

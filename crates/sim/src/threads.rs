@@ -199,9 +199,9 @@ fn cast(plan: &Plan, chance: &mut Seeded, store: &Store) -> (Vec<Desk>, Vec<Box<
 fn note_figures(world: &World<'_>, report: &mut Report) {
     if let Some(store) = &*world.store.read() {
         let stats = store.stats();
-        report.flushes += stats.flushes;
-        report.merges += stats.merges;
-        report.stalls += stats.stalls;
+        report.flushes += stats.background.flushes;
+        report.merges += stats.background.merges;
+        report.stalls += stats.writes.stalls;
     }
 }
 

@@ -135,7 +135,7 @@ fn a_backup_made_while_four_threads_write_is_a_prefix_of_whole_batches() {
             })
             .collect();
         let reports = (0..6).map(|round| {
-            while store.stats().merges < round {
+            while store.stats().background.merges < round {
                 std::thread::sleep(std::time::Duration::from_millis(1)); // with fewer merges this would show little
             }
             let before = store.last_seq();

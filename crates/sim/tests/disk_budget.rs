@@ -157,7 +157,7 @@ fn dead_values_are_given_back_at_the_bound(rules: Rules<u64, Vec<u8>>, asks: boo
     store.flush().expect("there is room for that");
     // What is deleted is dead once a merge has met it, which background work does by itself, and then what is left moves together.
     let began = Instant::now();
-    let is_half_free = || store.stats().value_bytes < BUDGET_BYTES / 3;
+    let is_half_free = || store.stats().disk.value_bytes < BUDGET_BYTES / 3;
     while !is_half_free() {
         if asks {
             store.reclaim(|_| {}).expect("there is room for that");
@@ -176,7 +176,7 @@ fn dead_values_are_given_back_at_the_bound(rules: Rules<u64, Vec<u8>>, asks: boo
     holds(&table);
     drop((store, table)); // as a process that dies
     let store = Store::open(world.temp.path().join("store"), world.options()).expect("it opens");
-    assert!(store.stats().value_bytes > 0);
+    assert!(store.stats().disk.value_bytes > 0);
     world.assert_kept();
     let opened = store.tables();
     assert_eq!(opened, ["t"]);
@@ -299,7 +299,7 @@ fn a_store_that_holds_more_than_a_smaller_budget_opens_and_comes_down_to_it() {
     store.close().expect("it closes");
 
     let (store, table) = world.open();
-    assert!(store.stats().disk_bytes > BUDGET_BYTES, "{} bytes", store.stats().disk_bytes);
+    assert!(store.stats().disk.bytes > BUDGET_BYTES, "{} bytes", store.stats().disk.bytes);
     assert_eq!(table.put(&1, &value(1)).map_err(|error| error.kind()), Err(ErrorKind::NoSpace));
     assert_eq!(table.get(&39_999).expect("reads go on"), Some(value(39_999)));
     let mut batch = store.batch();
@@ -312,5 +312,5 @@ fn a_store_that_holds_more_than_a_smaller_budget_opens_and_comes_down_to_it() {
         assert!(began.elapsed() < PATIENCE, "it never comes down: {error}");
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert!(store.stats().disk_bytes <= BUDGET_BYTES);
+    assert!(store.stats().disk.bytes <= BUDGET_BYTES);
 }

@@ -80,7 +80,7 @@ fn background(store: &Store) {
 /// Whether the value log keeps to its bound of 1.4, or nearly: what is alive of hashed tables is known by classes.
 fn is_down(store: &Store) -> bool {
     let stats = store.stats();
-    stats.value_bytes * 2 <= stats.value_live_bytes * 3
+    stats.disk.value_bytes * 2 <= stats.disk.value_live_bytes * 3
 }
 
 /// The files of relocated values that are there, listed or not.
@@ -115,7 +115,7 @@ fn whichever_call_of_a_reclaim_finds_no_space_the_store_is_whole_and_comes_down_
             let what = format!("{times} from call {skip} on");
             let world = whole.fork();
             let mut store = open(&world);
-            let before = store.stats().value_bytes;
+            let before = store.stats().disk.value_bytes;
             assert!(!is_down(&store), "{:?}", store.stats());
             world.break_on(Fault { os_error: ENOSPC, skip, times, ..Fault::on(&changing) });
             let reclaimed = store.reclaim(|_| {});
@@ -214,7 +214,7 @@ fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on()
     fill(&store);
     // Less than the reserve is left, and it is not given back from outside.
     world.leave_free(Some(reserve - MIB / 2));
-    let before = store.stats().value_bytes;
+    let before = store.stats().disk.value_bytes;
     let [sorted, _] = tables(&store);
     let refused = (0..100).find_map(|_| {
         store.background_step_of(BackgroundJob::Journal).err();
@@ -228,7 +228,7 @@ fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on()
         assert!(steps < 10_000, "background work never ends");
     }
     let after = store.stats();
-    assert!(after.reclaims > 0 && after.value_bytes < before, "{after:?}");
+    assert!(after.background.reclaims > 0 && after.disk.value_bytes < before, "{after:?}");
     assert!(after.short_of_space.is_none(), "{after:?}");
     sorted.put(&0, &value(0, ROUNDS)).expect("there is space again");
     assert_holds(&store, "after it");
@@ -246,7 +246,7 @@ fn without_a_byte_left_reclaim_lets_all_be_and_begins_when_there_is_room() {
     store.close().expect("it closes");
     let store = open(&world);
     world.leave_free(Some(0));
-    let before = store.stats().value_bytes;
+    let before = store.stats().disk.value_bytes;
     assert!(!is_down(&store), "{:?}", store.stats());
     for _ in 0..20 {
         if let Err(error) = store.background_step() {

@@ -272,7 +272,7 @@ fn all_at_once(world: &mut World) {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    world.note("value_segments", store.stats().value_segments);
+    world.note("value_segments", store.stats().disk.value_segments);
     world.note("parts", parts_max.into_inner().max(parts(&store)));
     world.note("descriptors_max", descriptors.into_inner());
 }

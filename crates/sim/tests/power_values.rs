@@ -117,7 +117,10 @@ fn replaced_values_go(place: ValuePlacement, work: BackgroundJob, changes: impl 
     sums(&store); // there is another table, so background work looks again; a flush would sync what replaces
     while store.background_step_of(work).unwrap().is_some() {}
     let after = store.stats();
-    assert!(after.value_bytes_given_back > before.value_bytes_given_back, "something goes");
+    assert!(
+        after.background.value_bytes_given_back > before.background.value_bytes_given_back,
+        "something goes"
+    );
     after_cuts(&disk, |left, store| {
         let table = hashed(store, place);
         for key in 0..KEYS {
@@ -217,7 +220,7 @@ fn a_batch_over_a_hashed_table_and_a_sorted_one_is_whole_when_the_index_is_saved
             }
         });
     }
-    assert!(store.stats().indexes_saved > 0, "the index was saved");
+    assert!(store.stats().background.indexes_saved > 0, "the index was saved");
 }
 
 #[test]

@@ -242,10 +242,10 @@ fn osmos_short_circuit() {
         table.fold(&1, &7).unwrap();
         store.flush().unwrap();
     }
-    let before = store.stats().pieces_read;
+    let before = store.stats().reads.pieces;
     table.fold(&1, &100).unwrap();
     assert_eq!(table.get(&1).unwrap(), Some(100));
-    assert_eq!(store.stats().pieces_read, before, "no run is looked at");
+    assert_eq!(store.stats().reads.pieces, before, "no run is looked at");
     table.fold(&1, &3).unwrap();
     assert_eq!(table.get(&1).unwrap(), Some(100));
     compact(&store, "t");
@@ -497,9 +497,9 @@ fn hugedb_no_write_reads_the_disk() {
     }
     table.delete_range(&0, &100).unwrap();
     let written = store.stats();
-    assert_eq!((written.pieces_read, written.bytes_read), (opened.pieces_read, opened.bytes_read));
+    assert_eq!((written.reads.pieces, written.reads.bytes), (opened.reads.pieces, opened.reads.bytes));
     assert_eq!(table.scan().count().unwrap(), 9900);
-    assert!(store.stats().pieces_read > written.pieces_read, "the counters do count");
+    assert!(store.stats().reads.pieces > written.reads.pieces, "the counters do count");
 }
 
 #[test]
@@ -522,7 +522,7 @@ fn hugedb_merge_factor() {
             most = most.max(runs.len());
         }
         assert!(most >= factor - 1, "at most {most} runs with a merge factor of {factor}");
-        assert!(store.stats().merges > 0);
+        assert!(store.stats().background.merges > 0);
     }
 }
 
@@ -564,7 +564,7 @@ fn hugedb_the_memory_cache_is_saved_when_full() {
     }
     store.settle().unwrap();
     let stats = store.stats();
-    assert!(stats.flushes > 2, "{stats:?}");
+    assert!(stats.background.flushes > 2, "{stats:?}");
     drop((table, store));
     let store = place.open(small());
     assert_eq!(store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap().scan().count().unwrap(), 20_000);

@@ -112,7 +112,7 @@ fn leveled_secondary_indexes_a_write_to_an_indexed_table_reads_nothing() {
     store.flush().expect("flushed");
     let reads = |store: &Store| {
         let stats = store.stats();
-        (stats.pieces_read, stats.gets, stats.value_reads)
+        (stats.reads.pieces, stats.reads.gets, stats.reads.values)
     };
     let before = reads(&store);
     for key in 0..400 {

@@ -42,7 +42,7 @@ fn leveled_multiple_fold_types() {
     let table = fill(&store);
     for threads in [1, 2] {
         let sum = |sum: u64, more: u64| sum + more;
-        let values_read = || store.stats().value_reads;
+        let values_read = || store.stats().reads.values;
         let before = values_read();
         // Over keys: of the table, of a prefix, of a range.
         let count = |sum: &mut u64, _| {

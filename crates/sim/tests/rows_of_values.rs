@@ -79,9 +79,9 @@ fn leveled_head_beside_get() {
         assert!(head.is_separated && head.written_ms.is_some());
     }
     assert_eq!(table.scan().heads().filter(|row| row.is_ok()).count(), 100);
-    assert_eq!(store.stats().value_reads, 0, "no head was taken out of the value log");
+    assert_eq!(store.stats().reads.values, 0, "no head was taken out of the value log");
     assert_eq!(table.get(&7).unwrap(), Some(blob(7, 3)));
-    assert_eq!(store.stats().value_reads, 1);
+    assert_eq!(store.stats().reads.values, 1);
 }
 
 #[test]
@@ -96,13 +96,13 @@ fn leveled_keys_and_metadata_apart_from_values() {
     let before = store.stats();
     compact(&store, "blobs");
     let after = store.stats();
-    assert_eq!(after.value_bytes_written, before.value_bytes_written, "merging keys writes no value");
-    assert_eq!(after.value_reads, before.value_reads, "and reads none");
+    assert_eq!(after.writes.value_bytes, before.writes.value_bytes, "merging keys writes no value");
+    assert_eq!(after.reads.values, before.reads.values, "and reads none");
     let index_bytes = store.table_stats("blobs").unwrap().disk_bytes;
     assert!(
-        index_bytes * 20 < after.value_live_bytes,
+        index_bytes * 20 < after.disk.value_live_bytes,
         "{index_bytes} of keys, {} of values",
-        after.value_live_bytes
+        after.disk.value_live_bytes
     );
 }
 
@@ -122,7 +122,7 @@ fn leveled_each_table_has_its_rules_for_metadata_and_retention() {
     assert!(head(&plain).is_empty());
     assert_eq!(head(&first), 9_u64.to_le_bytes());
     assert!(String::from_utf8(head(&json)).unwrap().contains("letter"));
-    assert_eq!(store.stats().value_reads, 0);
+    assert_eq!(store.stats().reads.values, 0);
 
     // How long what is kept, each table by itself: in one batch, through the same merges.
     let kept: Vec<Blobs> = [("one", Keep::Latest), ("two", Keep::Versions(2)), ("all", Keep::Forever)]
@@ -219,8 +219,8 @@ fn leveled_values_over_4_kb_are_written_about_once() {
             settle(&store);
         }
         let stats = store.stats();
-        let bytes = stats.journal_bytes + stats.part_bytes_written + stats.value_bytes_written;
-        bytes as f64 / stats.user_bytes as f64
+        let bytes = stats.writes.log_bytes + stats.background.part_bytes + stats.writes.value_bytes;
+        bytes as f64 / stats.writes.user_bytes as f64
     };
     let (separated, inline) = (written(rules()), written(Rules::sorted::<u64, Vec<u8>>()));
     // All that may be added to once is what reclaim copies.
@@ -273,10 +273,10 @@ fn ydb_index_in_memory_and_one_seek_for_each_read() {
     let before = store.stats();
     (0..500).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 0))));
     let after = store.stats();
-    assert_eq!(after.value_reads - before.value_reads, 500);
-    assert_eq!(after.pieces_read, before.pieces_read, "nothing of the index is read");
+    assert_eq!(after.reads.values - before.reads.values, 500);
+    assert_eq!(after.reads.pieces, before.reads.pieces, "nothing of the index is read");
     (1000..1500).for_each(|key| assert_eq!(table.get(&key).unwrap(), None));
-    assert_eq!(store.stats().value_reads, after.value_reads, "a key that is not there costs no read");
+    assert_eq!(store.stats().reads.values, after.reads.values, "a key that is not there costs no read");
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn ydb_a_collector_that_runs_while_serving() {
         for next in 1.. {
             fill(&table, 300, next);
             round.store(next, Ordering::Release);
-            let reclaimed = store.stats().value_segments_reclaimed;
+            let reclaimed = store.stats().background.value_segments_reclaimed;
             assert!(Instant::now() < due, "round {next}, {reclaimed} segments given back");
             if next >= 10 && reclaimed >= 3 {
                 break;
@@ -323,12 +323,12 @@ fn ydb_data_larger_than_memory() {
     let store = place.create(small());
     let table = blobs(&store);
     fill(&table, 3000, 0);
-    assert!(store.stats().user_bytes > 5 * MEMORY_BYTES as u64);
+    assert!(store.stats().writes.user_bytes > 5 * MEMORY_BYTES as u64);
     for key in (0..3000).rev() {
         assert_eq!(table.get(&key).unwrap(), Some(blob(key, 0)), "key {key}");
     }
     let stats = store.stats();
-    assert!(stats.memtable_bytes + stats.cache_bytes <= MEMORY_BYTES as u64);
+    assert!(stats.memory.memtable_bytes + stats.memory.cache_bytes <= MEMORY_BYTES as u64);
 }
 
 #[test]
@@ -340,9 +340,9 @@ fn ydb_quick_start() {
     let store = place.open(small());
     let table = blobs(&store);
     let stats = store.stats();
-    assert_eq!((stats.value_reads, stats.records_written), (0, 0), "opening reads no value");
-    assert!(stats.value_bytes > 20 << 20);
-    assert!(stats.bytes_read < 1 << 20, "{} bytes are read", stats.bytes_read);
+    assert_eq!((stats.reads.values, stats.writes.records), (0, 0), "opening reads no value");
+    assert!(stats.disk.value_bytes > 20 << 20);
+    assert!(stats.reads.bytes < 1 << 20, "{} bytes are read", stats.reads.bytes);
     assert_eq!(table.get(&2999).unwrap(), Some(blob(2999, 0)));
 }
 
@@ -416,8 +416,8 @@ fn elliptics_a_store_of_many_blobs_opens_without_reading_them() {
     let store = place.open(manual());
     let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
     let stats = store.stats();
-    assert_eq!(stats.value_reads, 0);
-    assert!(stats.bytes_read < 64 << 10, "{} bytes are read", stats.bytes_read);
+    assert_eq!(stats.reads.values, 0);
+    assert!(stats.reads.bytes < 64 << 10, "{} bytes are read", stats.reads.bytes);
     assert_eq!(table.get(&49_999).unwrap(), Some(vec![49_999_u64 as u8; 40]));
 }
 
@@ -448,10 +448,10 @@ fn elliptics_the_index_is_a_file_of_its_own() {
         "{} of index",
         bytes(".index")
     );
-    let read = store.stats().value_reads;
+    let read = store.stats().reads.values;
     assert_eq!(blobs(&store).scan().count().unwrap(), 500);
     assert_eq!(hashed.scan().count().unwrap(), 500);
-    assert_eq!(store.stats().value_reads, read, "ids are listed without the blobs");
+    assert_eq!(store.stats().reads.values, read, "ids are listed without the blobs");
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn of_seal(facts: &Facts, advice: &mut Vec<Advice>) {
 }
 
 fn of_space(facts: &Facts, advice: &mut Vec<Advice>) {
-    let used = facts.stats.disk_bytes;
+    let used = facts.stats.disk.bytes;
     if let Some(why) = &facts.stats.short_of_space {
         let todo = "free some space, or raise the bound that it names; writing resumes by itself. Deletes still go through";
         advice.push(one(Weight::Broken, format!("there is no space: {why}"), "writes are refused", todo));
@@ -137,7 +137,7 @@ fn of_space(facts: &Facts, advice: &mut Vec<Advice>) {
 }
 
 fn of_folds(facts: &Facts, advice: &mut Vec<Advice>) {
-    let failures = facts.stats.fold_failures;
+    let failures = facts.stats.reads.fold_failures;
     if failures > 0 {
         let what = format!("folds have failed {failures} times since the store was opened");
         let costs = "such keys cannot be read, and their records are kept one by one";
@@ -151,9 +151,12 @@ fn of_folds(facts: &Facts, advice: &mut Vec<Advice>) {
 }
 
 fn of_snapshots(facts: &Facts, advice: &mut Vec<Advice>) {
-    let Some(age_s) = facts.stats.oldest_snapshot_s.filter(|age_s| *age_s > SNAPSHOT_S_MAX) else { return };
-    let what = format!("{} snapshots are live, the oldest for {age_s:.0} seconds", facts.stats.snapshots);
-    let costs = match facts.stats.snapshot_file_bytes {
+    let Some(age_s) = facts.stats.snapshots.oldest_s.filter(|age_s| *age_s > SNAPSHOT_S_MAX) else {
+        return;
+    };
+    let what =
+        format!("{} snapshots are live, the oldest for {age_s:.0} seconds", facts.stats.snapshots.live);
+    let costs = match facts.stats.disk.snapshot_file_bytes {
         0 => {
             "records on the two sides of a snapshot are not folded together, and what it sees is not removed"
                 .to_owned()
@@ -175,14 +178,14 @@ fn of_debt(facts: &Facts, advice: &mut Vec<Advice>) {
             "background work is behind: {} bytes wait to be merged and {} to be flushed",
             facts.overdue_bytes, facts.sealed_bytes
         );
-        let costs = format!("writers have been slowed down by {} us so far", facts.stats.writer_delay_us);
+        let costs = format!("writers have been slowed down by {} us so far", facts.stats.writes.delay_us);
         let todo = "write in larger batches, give the store more memory, or a faster disk; it catches up when writing pauses";
         advice.push(one(Weight::Costly, what, costs, todo));
     }
-    if facts.stats.background_retries > 0 {
+    if facts.stats.background.retries > 0 {
         let what = format!(
             "flushes or merges have failed and were tried again, {} times",
-            facts.stats.background_retries
+            facts.stats.background.retries
         );
         let todo = "see whether the disk is full or failing";
         advice.push(one(Weight::Minor, what, "five failures in a row refuse all writes", todo));

@@ -35,7 +35,7 @@ fn a_feed_without_a_bound_is_never_lost_for_space_and_writes_wait_for_its_consum
     };
     let first = write();
     drain(&store);
-    assert!(write() < 10 && store.stats().feeds_lost == 0, "{:?}", store.feeds());
+    assert!(write() < 10 && store.stats().background.feeds_lost == 0, "{:?}", store.feeds());
     let mut batches = 0;
     while let Some(event) = feed.poll().unwrap() {
         batches += usize::from(matches!(event, FeedEvent::Batch(_)));
@@ -44,7 +44,7 @@ fn a_feed_without_a_bound_is_never_lost_for_space_and_writes_wait_for_its_consum
     feed.acknowledge(feed.position()).unwrap();
     drain(&store);
     assert!(write() > first / 2, "there is room again");
-    assert_eq!(store.stats().feeds_lost, 0);
+    assert_eq!(store.stats().background.feeds_lost, 0);
 }
 
 #[test]
@@ -58,14 +58,14 @@ fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_anew() {
     replica.follow(&mut feed);
     feed.acknowledge(feed.position()).unwrap();
     let mut rounds = 0;
-    while store.stats().feeds_lost == 0 {
+    while store.stats().background.feeds_lost == 0 {
         write(&store, rounds);
         store.flush().unwrap();
         drain(&store);
         rounds += 1;
         assert!(rounds < 100, "{:?}", store.feeds());
     }
-    assert_eq!(store.stats().segments, 1, "what it held is gone");
+    assert_eq!(store.stats().disk.log_segments, 1, "what it held is gone");
     let lost = feed.poll().unwrap_err();
     assert_eq!(lost.kind(), ErrorKind::FeedLost);
     assert!(lost.to_string().contains("slow") && lost.to_string().contains("1.0 MiB"), "{lost}");

@@ -69,7 +69,7 @@ fn of_long_values_rows_and_batches_tell_the_length_and_read_nothing() {
     let mut feed = store.feed("f", FeedOptions::default()).unwrap();
     let mut rows = Vec::new();
     loop {
-        let reads = store.stats().value_reads;
+        let reads = store.stats().reads.values;
         match feed.poll().unwrap().unwrap() {
             FeedEvent::Row(row) => {
                 let key = row.key[7];
@@ -77,7 +77,7 @@ fn of_long_values_rows_and_batches_tell_the_length_and_read_nothing() {
                 if let Some(head) = &row.long {
                     let table = store.bytes_table(&row.table.name).unwrap();
                     assert_eq!(Some(head), table.head(&row.key).unwrap().as_ref());
-                    assert!(row.table.name == "blobs" || store.stats().value_reads == reads);
+                    assert!(row.table.name == "blobs" || store.stats().reads.values == reads);
                 }
                 let len = row.value.map(|value| value.len());
                 rows.push((row.table.name.clone(), key, len, row.long.map(|head| head.size_bytes as usize)));

@@ -113,7 +113,7 @@ fn a_snapshot_reads_at_its_own_time_and_holds_what_it_sees() {
     table.fold(&501, &1).unwrap();
     compact(&store, "counts");
     assert_eq!(store.table_stats("counts").unwrap().records, 2);
-    assert_eq!(store.stats().records_expired, 100);
+    assert_eq!(store.stats().background.records_expired, 100);
 }
 
 #[test]
@@ -132,8 +132,11 @@ fn parts_in_which_all_has_expired_go_unread() {
     }
     store.settle().unwrap();
     // Six slices at 0, 50, .. 250 s, now 300 s: that of 250 s lives.
-    let (left, expired, merged) =
-        (store.table_stats("counts").unwrap(), store.stats().records_expired, store.stats().records_merged);
+    let (left, expired, merged) = (
+        store.table_stats("counts").unwrap(),
+        store.stats().background.records_expired,
+        store.stats().background.records_merged,
+    );
     assert_eq!(left.records, 5_000, "{left:?}");
     assert_eq!((expired, merged), (25_000, 0), "no record was read for it");
     assert_eq!(table.scan().count().unwrap(), 5_000);

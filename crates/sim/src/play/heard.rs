@@ -39,10 +39,10 @@ impl Heard {
     /// Whether all came that the statistics had counted before the store was closed. Closing may do more.
     pub(super) fn has_all_of(&self, stats: &StoreStats) -> Outcome {
         let kinds = [
-            ("flushes", &self.flushes, stats.flushes),
-            ("merges", &self.merges, stats.merges),
-            ("reclaims", &self.reclaims, stats.reclaims),
-            ("stalls", &self.stalls, stats.stalls),
+            ("flushes", &self.flushes, stats.background.flushes),
+            ("merges", &self.merges, stats.background.merges),
+            ("reclaims", &self.reclaims, stats.background.reclaims),
+            ("stalls", &self.stalls, stats.writes.stalls),
         ];
         let missed = self.missed.load(Ordering::SeqCst);
         for (kind, heard, counted) in kinds {

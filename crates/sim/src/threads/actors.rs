@@ -543,7 +543,7 @@ impl BackgroundPlayer {
     fn look(&mut self, world: &World<'_>) -> Step {
         let store = world.store()?;
         let stats = store.stats();
-        check(stats.fold_failures == 0 && stats.damage.is_empty(), || format!("{stats:?}"))?;
+        check(stats.reads.fold_failures == 0 && stats.damage.is_empty(), || format!("{stats:?}"))?;
         check(stats.poisoned_by.is_none(), || format!("poisoned: {stats:?}"))?;
         store.table_stats("history")?;
         world.books.history.as_bytes().explain(&key_bytes(&(0, self.chance.below(512))))?;

@@ -172,12 +172,35 @@ impl Listing<'_> {
                     }
                 }
                 None if !item.mac.path.is_ident("thread_local") => {
-                    let called = item.mac.path.to_token_stream();
-                    self.add(format!("  macro {path}: {called}!({})", tidy(&item.mac.tokens.to_string())));
+                    let called = format!("macro {path}: {}!", item.mac.path.to_token_stream());
+                    let mut entries = Vec::new();
+                    entries_of(without_comments(item.mac.tokens.clone()), &called, &mut entries);
+                    entries.into_iter().for_each(|entry| self.add(format!("  {entry}")));
                 }
                 None => {}
             }
         }
+    }
+}
+
+/// What a macro is called with, entry by entry, each behind what it stands in.
+fn entries_of(tokens: TokenStream, before: &str, found: &mut Vec<String>) {
+    let mut entry: Vec<TokenTree> = Vec::new();
+    let text = |entry: &mut Vec<TokenTree>| tidy(&entry.drain(..).collect::<TokenStream>().to_string());
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                let before = format!("{before} {}", text(&mut entry));
+                entries_of(group.stream(), before.trim_end(), found);
+            }
+            TokenTree::Punct(mark) if matches!(mark.as_char(), ',' | ';') => {
+                found.push(format!("{before} {}", text(&mut entry)));
+            }
+            token => entry.push(token),
+        }
+    }
+    if !entry.is_empty() {
+        found.push(format!("{before} {}", text(&mut entry)));
     }
 }
 

@@ -77,13 +77,13 @@ fn each_trouble_has_its_advice_and_names_what_to_do() {
     assert!(lost.what.contains("why"), "{lost}");
     let nearly = on(|facts| facts.free_bytes = 100 << 20);
     assert!(nearly.weight == Weight::Costly && nearly.costs.contains("soon"));
-    let budget = on(|facts| (facts.bytes_max, facts.stats.disk_bytes) = (Some(1000), 950));
+    let budget = on(|facts| (facts.bytes_max, facts.stats.disk.bytes) = (Some(1000), 950));
     assert!(budget.todo.contains("disk_bytes_max"));
 
-    let folds = on(|facts| facts.stats.fold_failures = 3);
+    let folds = on(|facts| facts.stats.reads.fold_failures = 3);
     assert!(folds.what.contains("3 times") && folds.todo.contains("folddb explain s TABLE KEY"));
 
-    let snapshot = on(|facts| facts.stats.oldest_snapshot_s = Some(4000.0));
+    let snapshot = on(|facts| facts.stats.snapshots.oldest_s = Some(4000.0));
     assert!(snapshot.what.contains("4000 seconds"));
 
     let behind = on(|facts| facts.overdue_bytes = 1 << 30);
@@ -125,7 +125,7 @@ fn tables_are_looked_at_each() {
 fn the_heaviest_comes_first() {
     let mut facts = healthy();
     facts.segments = 9;
-    facts.stats.fold_failures = 1;
+    facts.stats.reads.fold_failures = 1;
     facts.stats.poisoned_by = Some("cannot sync".to_owned());
     let weights: Vec<Weight> = advise(&facts).iter().map(|advice| advice.weight).collect();
     assert_eq!(weights, [Weight::Broken, Weight::Costly, Weight::Minor]);
