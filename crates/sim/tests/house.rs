@@ -135,6 +135,7 @@ fn library_sources() -> Vec<(PathBuf, String)> {
         "manifest",
         "engine",
         "folddb",
+        "c",
     ];
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = library.iter().map(|name| crates.join(name).join("src")).collect();
@@ -184,9 +185,24 @@ fn reason_and_tests(lines: &[&str], index: usize) -> Option<Vec<String>> {
     (has_reason && !tests.is_empty()).then_some(tests)
 }
 
+/// The files with blocks of unsafe code, how many there are in each, and where the tests stand that
+/// its comments name.
+const UNSAFE: [(&str, usize, Tests); 3] = [
+    ("host/src/mapped.rs", 11, Tests::NextDoor),
+    ("c/src/memory.rs", 10, Tests::Programs),
+    ("c/src/callbacks.rs", 2, Tests::Programs),
+];
+
+enum Tests {
+    /// Functions of `tests.rs` in the folder of the file's name.
+    NextDoor,
+    /// Programs in C, in `tests/programs` of the crate.
+    Programs,
+}
+
 #[test]
-fn unsafe_stands_in_one_named_file_and_every_block_has_its_reason_and_its_test() {
-    let mut blocks = 0;
+fn unsafe_stands_in_named_files_and_every_block_has_its_reason_and_its_test() {
+    let mut blocks = [0; UNSAFE.len()];
     for (path, text) in library_sources() {
         let lines: Vec<&str> = text.lines().collect();
         for (index, line) in lines.iter().enumerate() {
@@ -194,19 +210,34 @@ fn unsafe_stands_in_one_named_file_and_every_block_has_its_reason_and_its_test()
             if !is_block || line.trim_start().starts_with("//") {
                 continue;
             }
-            blocks += 1;
-            assert!(path.ends_with("host/src/mapped.rs"), "unsafe in {}", path.display());
+            let file = UNSAFE.iter().position(|(file, ..)| path.ends_with(file));
+            let file = file.unwrap_or_else(|| panic!("unsafe in {}", path.display()));
+            blocks[file] += 1;
             let place = format!("{}:{}", path.display(), index + 1);
             let named = reason_and_tests(&lines, index);
             let named = named.unwrap_or_else(|| panic!("{place} says no reason, or names no test"));
-            let tests = path.with_extension("").join("tests.rs");
-            let tests = std::fs::read_to_string(tests).expect("its tests stand next door");
             for name in named {
-                assert!(tests.contains(&format!("fn {name}()")), "{place} names {name}, which is no test");
+                let is_there = match UNSAFE[file].2 {
+                    Tests::NextDoor => {
+                        let tests = path.with_extension("").join("tests.rs");
+                        let tests = std::fs::read_to_string(tests).expect("its tests stand next door");
+                        tests.contains(&format!("fn {name}()"))
+                    }
+                    Tests::Programs => {
+                        path.with_file_name(format!("../tests/programs/{name}.c")).canonicalize().is_ok()
+                    }
+                };
+                assert!(is_there, "{place} names {name}, which is no test");
             }
         }
     }
-    assert_eq!(blocks, 11, "blocks of unsafe code; if that is meant, say so here");
+    let meant = UNSAFE.map(|(_, blocks, _)| blocks);
+    assert_eq!(
+        blocks,
+        meant,
+        "blocks of unsafe code in {:?}; if that is meant, say so there",
+        UNSAFE.map(|(file, ..)| file)
+    );
 }
 
 #[test]

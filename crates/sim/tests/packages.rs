@@ -13,7 +13,7 @@ use serde_json::Value;
 const AT_HOME: [&str; 2] = ["folddb-fuzz", "folddb-sim"];
 
 /// What makes promises. All other crates say that they make none.
-const PUBLIC: [&str; 2] = ["folddb", "folddb-cli"];
+const PUBLIC: [&str; 3] = ["folddb", "folddb-c", "folddb-cli"];
 
 const NO_PROMISES: &str = "Internal, no promises";
 

@@ -1,0 +1,1162 @@
+#ifndef FOLDDB_H
+#define FOLDDB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// What kind of trouble an error is, by what the caller can do about it. Numbers are never reused.
+typedef enum {
+    // There is no error.
+    FOLDDB_ERROR_OK = 0,
+    // The call itself is wrong: a handle that is NULL or was destroyed, a key too long, a rule that
+    // does not parse. Mend the call.
+    FOLDDB_ERROR_INVALID_INPUT = 1,
+    // There is no store at this path.
+    FOLDDB_ERROR_STORE_NOT_FOUND = 2,
+    // There is something of this name already.
+    FOLDDB_ERROR_ALREADY_EXISTS = 3,
+    // The store has no table of this name.
+    FOLDDB_ERROR_TABLE_NOT_FOUND = 4,
+    // The table exists under other rules.
+    FOLDDB_ERROR_RULES_MISMATCH = 5,
+    // Another process, or another handle of this one, has the store open.
+    FOLDDB_ERROR_LOCKED = 6,
+    // The store was written by a newer version of FoldDB.
+    FOLDDB_ERROR_NEWER_FORMAT = 7,
+    // The operating system refuses access to a file.
+    FOLDDB_ERROR_PERMISSION = 8,
+    // The disk, or the store's own budget, is full. Writes resume when there is space again.
+    FOLDDB_ERROR_NO_SPACE = 9,
+    // A synced commit is written and visible, but the disk has not said that it has it.
+    FOLDDB_ERROR_NOT_DURABLE = 10,
+    // Bytes on disk are not what was written.
+    FOLDDB_ERROR_CORRUPTION = 11,
+    // An earlier write failed, so nothing more is written. Reads go on; reopen the store to write.
+    FOLDDB_ERROR_POISONED = 12,
+    // The fold of the table failed on this key. Other keys are untouched.
+    FOLDDB_ERROR_FOLD_FAILED = 13,
+    // What a transaction read was overtaken. Nothing of it is written: begin anew.
+    FOLDDB_ERROR_CONFLICT = 14,
+    // What a snapshot saw is not kept any more.
+    FOLDDB_ERROR_SNAPSHOT_TOO_OLD = 15,
+    // A feed has lost its place. Begin it anew.
+    FOLDDB_ERROR_FEED_LOST = 16,
+    // The store or the table is for reading only.
+    FOLDDB_ERROR_READ_ONLY = 17,
+    // The store is closed, or the table is dropped.
+    FOLDDB_ERROR_CLOSED = 18,
+    // A callback has asked to stop this work. What was done before stays done.
+    FOLDDB_ERROR_STOPPED = 19,
+    // Any other failure of the operating system.
+    FOLDDB_ERROR_IO = 20,
+    // A mistake in FoldDB itself. The handles of the call may be in any state: destroy them.
+    FOLDDB_ERROR_PANIC = 21,
+    // A kind that this version of the library does not know.
+    FOLDDB_ERROR_UNKNOWN = 22,
+} folddb_error;
+
+// What has happened.
+typedef enum {
+    // A memtable has become a run.
+    FOLDDB_EVENT_KIND_FLUSH = 0,
+    // Some runs of a table have become one.
+    FOLDDB_EVENT_KIND_MERGE = 1,
+    // Live values were copied together, and the files that they were in are gone.
+    FOLDDB_EVENT_KIND_RECLAIM = 2,
+    // A writer had to wait for memory, and goes on.
+    FOLDDB_EVENT_KIND_STALL_MEMORY = 3,
+    // A writer had to wait for range deletes, and goes on.
+    FOLDDB_EVENT_KIND_STALL_RANGE_DELETES = 4,
+    // A write or a sync failed: the store writes no more until it is opened again.
+    FOLDDB_EVENT_KIND_POISON = 5,
+    // The function was slower than the store, which has forgotten some events.
+    FOLDDB_EVENT_KIND_MISSED = 6,
+    // Something that this version of the header has no name for.
+    FOLDDB_EVENT_KIND_OTHER = 7,
+} folddb_event_kind;
+
+// What a feed gives.
+typedef enum {
+    // No event: the handle is none.
+    FOLDDB_FEED_EVENT_KIND_NONE = 0,
+    // Forget all that this feed has given before: what comes now is everything.
+    FOLDDB_FEED_EVENT_KIND_BEGIN = 1,
+    // There is a table, which the change names.
+    FOLDDB_FEED_EVENT_KIND_TABLE_CREATED = 2,
+    // The table that the change names is gone, with all that is in it.
+    FOLDDB_FEED_EVENT_KIND_TABLE_DROPPED = 3,
+    // What a key has.
+    FOLDDB_FEED_EVENT_KIND_ROW = 4,
+    // There are no more rows.
+    FOLDDB_FEED_EVENT_KIND_ROWS_END = 5,
+    // A batch, whole: its ops are the changes.
+    FOLDDB_FEED_EVENT_KIND_BATCH = 6,
+} folddb_feed_event_kind;
+
+// What a change does to its key.
+typedef enum {
+    // It names a table, and has no key.
+    FOLDDB_FEED_CHANGE_KIND_TABLE = 0,
+    // Makes the value this one.
+    FOLDDB_FEED_CHANGE_KIND_PUT = 1,
+    // Gives an absent key this value.
+    FOLDDB_FEED_CHANGE_KIND_PUT_IF_ABSENT = 2,
+    // Folds this operand on.
+    FOLDDB_FEED_CHANGE_KIND_FOLD = 3,
+    // Makes the key absent.
+    FOLDDB_FEED_CHANGE_KIND_DELETE = 4,
+    // Makes all keys from the key on, and below the one that stands as the value, absent.
+    FOLDDB_FEED_CHANGE_KIND_DELETE_RANGE = 5,
+    // As Put, of a value too long to be handed out: read it from the store.
+    FOLDDB_FEED_CHANGE_KIND_PUT_LONG = 6,
+    // As PutIfAbsent, of such a value.
+    FOLDDB_FEED_CHANGE_KIND_PUT_IF_ABSENT_LONG = 7,
+    // As Fold, of such an operand.
+    FOLDDB_FEED_CHANGE_KIND_FOLD_LONG = 8,
+} folddb_feed_change_kind;
+
+// When a commit is acknowledged.
+typedef enum {
+    // In memory. The last 10 ms or 256 KiB may be lost when the process dies.
+    FOLDDB_DURABILITY_BUFFERED = 0,
+    // In the hands of the operating system: survives the death of the process, not a power cut.
+    FOLDDB_DURABILITY_PROCESS = 1,
+    // On the disk: survives a power cut. Commits of several threads share one sync.
+    FOLDDB_DURABILITY_SYNC = 2,
+} folddb_durability;
+
+// What a fold function says that it did.
+typedef enum {
+    // The value is what it has appended to its output.
+    FOLDDB_FOLD_OUTCOME_VALUE = 0,
+    // The value is the earlier one, as it is.
+    FOLDDB_FOLD_OUTCOME_KEEP_EARLIER = 1,
+    // The value is the later one, as it is.
+    FOLDDB_FOLD_OUTCOME_KEEP_LATER = 2,
+    // The key becomes absent, whatever came before these two.
+    FOLDDB_FOLD_OUTCOME_DELETE = 3,
+    // It cannot fold them; what it has appended to its output says why. So does any other number.
+    FOLDDB_FOLD_OUTCOME_FAILED = 4,
+} folddb_fold_outcome;
+
+// What a value is written as.
+typedef enum {
+    // It becomes the value of the key.
+    FOLDDB_STREAM_OP_PUT = 0,
+    // It becomes the value of the key, if that is absent.
+    FOLDDB_STREAM_OP_PUT_IF_ABSENT = 1,
+    // It is folded onto the value of the key.
+    FOLDDB_STREAM_OP_FOLD = 2,
+} folddb_stream_op;
+
+// Ops on any tables of a store, which are committed together. One thread uses it at a time.
+typedef struct folddb_batch folddb_batch;
+
+// What a feed has given. Any number of threads use it at once.
+typedef struct folddb_feed_event folddb_feed_event;
+
+// Reads a feed. One thread uses it at a time.
+typedef struct folddb_feed folddb_feed;
+
+// A place in a scan. One thread uses it at a time.
+typedef struct folddb_iterator folddb_iterator;
+
+// The settings of a store. They are not stored: each opening chooses anew.
+typedef struct folddb_options folddb_options;
+
+// Collects what a callback writes. It is of use while the callback runs, on its thread.
+typedef struct folddb_output folddb_output;
+
+// Reads one value, piece by piece. One thread uses it at a time.
+typedef struct folddb_reader folddb_reader;
+
+// A range of a table, and how it is walked. One thread uses it at a time; it is used as often as one
+// likes.
+typedef struct folddb_scan folddb_scan;
+
+// The whole store as it was when the snapshot was taken. Any number of threads read at it at once.
+typedef struct folddb_snapshot folddb_snapshot;
+
+// An open store: a directory of tables. Any number of threads use it at once.
+typedef struct folddb_store folddb_store;
+
+// A table of a store: as it is now, as a snapshot sees it, or in a transaction. Any number of threads
+// use it at once; one in a transaction is used by one thread at a time.
+typedef struct folddb_table folddb_table;
+
+// Reads at one snapshot, and writes that are committed together, if nobody has written to what was
+// read since. One thread uses it at a time.
+typedef struct folddb_transaction folddb_transaction;
+
+// Writes one value, piece by piece. One thread uses it at a time.
+typedef struct folddb_writer folddb_writer;
+
+// Folds `later` onto `earlier`, which are values of `key`, and returns one of `folddb_fold_outcome`.
+//
+// It must be associative, byte for byte, and give equal bytes for equal bytes, in every process and
+// version. It is called from any thread, by several at once, with locks held: it must not call the
+// store that calls it. The pointers are valid during the call. A C++ exception must not leave it.
+typedef int (*folddb_fold_function)(void *context,
+                                    const char *key,
+                                    size_t key_len,
+                                    const char *earlier,
+                                    size_t earlier_len,
+                                    const char *later,
+                                    size_t later_len,
+                                    folddb_output *output);
+
+// Gives back a context, when the library calls the function that it belongs to no more.
+typedef void (*folddb_destroy_function)(void *context);
+
+// Compares two keys: below zero where `a` comes first, above where `b` does. Zero leaves it to their
+// bytes: keys are one key only where their bytes are the same.
+//
+// It must be an order, and the same one in every process, for as long as a table has it. It is called
+// from any thread, by several at once, with locks held: it must not call the store that calls it. The
+// pointers are valid during the call. A C++ exception must not leave it.
+typedef int (*folddb_order_function)(void *context,
+                                     const char *a,
+                                     size_t a_len,
+                                     const char *b,
+                                     size_t b_len);
+
+// An event in figures. What an event does not say is 0 or NULL.
+typedef struct {
+    // What has happened.
+    folddb_event_kind kind;
+    // The table of a flush or a merge.
+    const char *table;
+    // The plan of a merge, and what failed where the store is poisoned.
+    const char *text;
+    // What kind of failure has poisoned the store.
+    folddb_error error_kind;
+    // Runs that were merged, segments that were reclaimed, events that were missed.
+    uint64_t count;
+    // Records that a merge has read.
+    uint64_t records_in;
+    // Records that a flush or a merge has written.
+    uint64_t records_out;
+    // Bytes that a merge has read, and that a reclaim has copied.
+    uint64_t bytes_in;
+    // Bytes of memory that a flush, and of files that a reclaim has given back.
+    uint64_t bytes_freed;
+    // How long it took, in microseconds.
+    uint64_t took_us;
+} folddb_event;
+
+// Is told of an event. The event, and the texts in it, are valid during the call.
+//
+// A thread of the store calls it, with one event at a time and no lock held: it may read and write
+// the store, but not close it. Merges wait while it runs. A C++ exception must not leave it.
+typedef void (*folddb_event_function)(void *context, const folddb_event *event);
+
+// Does the work of a transaction, and returns whether it is to be committed. It is called again where
+// others have come between, so it must do nothing else that cannot be done twice. It must neither
+// commit nor destroy the transaction. A C++ exception must not leave it.
+typedef bool (*folddb_transact_function)(void *context, folddb_transaction *transaction);
+
+// What is known of a value without reading it. What is not known is 0.
+typedef struct {
+    // Bytes of the value.
+    uint64_t size_bytes;
+    // Hash of the value, seeded with its key.
+    uint32_t hash;
+    // In how many pieces it is stored: 1, but for values that were streamed or joined.
+    uint32_t pieces;
+    // Whether the value, or some of it, is separated from its key.
+    bool is_separated;
+    // Whether its version is known, as it is of a separated value.
+    bool has_version;
+    // What tells the value from any other that its key has ever had in this store.
+    uint64_t version;
+    // When it was written, in milliseconds since 1970.
+    uint64_t written_ms;
+    // Until when it lasts, in milliseconds since 1970; 0 where it lasts forever.
+    uint64_t deadline_ms;
+} folddb_value_head;
+
+// Is given a row, and returns whether it wants the next one. The pointers are valid during the call. A
+// C++ exception must not leave it.
+typedef bool (*folddb_row_function)(void *context,
+                                    const char *key,
+                                    size_t key_len,
+                                    const char *value,
+                                    size_t value_len);
+
+// A change of an event. The pointers are valid until the event is destroyed.
+typedef struct {
+    // What it does.
+    folddb_feed_change_kind kind;
+    // The number of its table, which no other table of the store ever has.
+    uint32_t table_id;
+    // The name of its table.
+    const char *table;
+    // The key.
+    const char *key;
+    // Bytes of the key.
+    size_t key_len;
+    // The value, or the operand; NULL where it is long, or where there is none.
+    const char *value;
+    // Bytes of the value, also of one that is long.
+    uint64_t value_len;
+    // The seq of the op; 0 for rows and tables.
+    uint64_t seq;
+    // Until when the value lasts, in milliseconds since 1970; 0 where it lasts forever.
+    uint64_t deadline_ms;
+} folddb_feed_change;
+
+// Is told of long work: how much is done, of how much. Returns whether to go on, which only some
+// functions ask. A C++ exception must not leave it.
+typedef bool (*folddb_progress_function)(void *context, uint64_t done, uint64_t total);
+
+// A value that goes out. The data is for folddb_free; NULL where there is none.
+typedef struct {
+    // The bytes of the value.
+    char *data;
+    // How many there are.
+    size_t len;
+} folddb_value;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Data across the border: bytes and texts that come in, buffers that go out. ----------------------
+
+// Gives back a buffer that a function of this header returned, be it a value or the text of an
+// error. NULL is nothing to give back.
+//
+// Give each buffer back once. Any thread may do it. Do not give handles to this function: each type
+// of these has a function of its own.
+void folddb_free(void *memory);
+
+// How a call fails: a text where C asked for it, that begins with the kind of the error. ----------
+
+// What kind of error a text is that a function of this header has put into `errptr`.
+//
+// NULL is FOLDDB_OK. The text stays the caller's. Any thread may call it.
+folddb_error folddb_error_kind(const char *error);
+
+// What a function of C's writes while it is called: a value, or why there is none. ----------------
+
+// Appends bytes to what a callback gives. False where `output` is not that of the callback which
+// runs on this thread at the moment; nothing is appended then.
+//
+// The bytes are copied.
+bool folddb_output_append(folddb_output *output, const char *data, size_t data_len);
+
+// The settings that a store is opened with, and the functions of C's that its tables name. --------
+
+// Options with every default. NULL where it fails.
+//
+// One thread sets them at a time; any number open stores with them. Destroy them when done, the
+// stores that were opened with them stay as they are.
+folddb_options *folddb_options_create(char **errptr);
+
+// Ends the handle. NULL is nothing to end. Functions that were added are given back when the last
+// store that was opened with them is closed, too.
+void folddb_options_destroy(folddb_options *options);
+
+// Sets one setting, by the name that it has in Rust, to a value as text. Returns whether it did.
+//
+// Sizes are in bytes, times in milliseconds, both whole numbers. `none` is no bound.
+//
+//     memory_bytes, disk_bytes_max, disk_reserve_bytes, snapshot_age_max_ms, deletes_age_max_ms
+//     durability: buffered, process or sync
+//     background: threads or manual
+//     merge_factor, part_bytes, open_files_max, index_bytes_max, lock_in_memory, mapped_log,
+//     segment_bytes, value_segment_bytes, stream_piece_bytes, values_direct, value_space_max,
+//     snapshot_files_after_ms
+//
+// Errors: InvalidInput for a name that there is not, and for a value that is none.
+bool folddb_options_set(folddb_options *options,
+                        const char *name,
+                        const char *value,
+                        char **errptr);
+
+// Makes a fold of C's own known by name and version, so that tables whose rules name it
+// (`custom_fold=NAME` and `fold_version=VERSION`) can be opened. Returns whether it did.
+//
+// The options own `context` from now on, also where this fails: `destroy`, unless it is NULL, is
+// called with it once, when the options and the last store that was opened with them are gone.
+bool folddb_options_add_fold(folddb_options *options,
+                             const char *name,
+                             uint32_t version,
+                             folddb_fold_function fold,
+                             void *context,
+                             folddb_destroy_function destroy,
+                             char **errptr);
+
+// Makes an order of C's own known by name, so that tables whose rules name it (`order=NAME`) can be
+// opened. Returns whether it did. For `context` and `destroy` see folddb_options_add_fold.
+bool folddb_options_add_order(folddb_options *options,
+                              const char *name,
+                              folddb_order_function order,
+                              void *context,
+                              folddb_destroy_function destroy,
+                              char **errptr);
+
+// Calls `listener` with what the store does and meets. Returns whether it will.
+//
+// A later one takes the place of an earlier one. For `context` and `destroy` see
+// folddb_options_add_fold.
+bool folddb_options_on_event(folddb_options *options,
+                             folddb_event_function listener,
+                             void *context,
+                             folddb_destroy_function destroy,
+                             char **errptr);
+
+// Stores: opened, closed, and what concerns all of one. -------------------------------------------
+
+// Opens a store that exists, to read it and to write to it. `options` may be NULL for the defaults.
+// NULL where it fails. Close it with folddb_close.
+//
+// Errors: StoreNotFound, Locked, NewerFormat, Permission; ReadOnly where it is frozen; Corruption.
+folddb_store *folddb_open(const char *path, folddb_options *options, char **errptr);
+
+// Creates a store in a directory that does not exist yet, or is empty, and opens it. Otherwise as
+// folddb_open.
+//
+// Errors: AlreadyExists; any failure of the operating system.
+folddb_store *folddb_create(const char *path, folddb_options *options, char **errptr);
+
+// Opens the store in a directory, and creates it where the directory does not exist or is empty.
+// Otherwise as folddb_open.
+folddb_store *folddb_open_or_create(const char *path, folddb_options *options, char **errptr);
+
+// Opens a store to read it while no process writes: nothing on disk changes. Otherwise as
+// folddb_open. This is how a frozen store is opened.
+folddb_store *folddb_open_read_only(const char *path, folddb_options *options, char **errptr);
+
+// Opens a store to read it while another process may write to it: it is what was there when it was
+// opened, and stays that; folddb_refresh opens it anew. Otherwise as folddb_open.
+folddb_store *folddb_open_secondary(const char *path, folddb_options *options, char **errptr);
+
+// Opens a secondary anew, as its store is now: another handle, which is closed by itself. NULL where
+// it fails.
+//
+// Errors: InvalidInput where the store was not opened by folddb_open_secondary; as folddb_open.
+folddb_store *folddb_refresh(folddb_store *store,
+                             char **errptr);
+
+// Flushes and closes a store, and ends the handle, also where it returns false for an error. NULL is
+// an error.
+//
+// Handles of its tables, snapshots, iterators and the rest may outlive it: what is called with them
+// gives Closed, and they are destroyed as always. Calls under way in other threads end first, or
+// with that error. It must not be called by a function that listens to events of the store.
+bool folddb_close(folddb_store *store,
+                  char **errptr);
+
+// The names of the tables, in order. `count` is set to how many there are; it may be NULL, and NULL
+// stands behind the last name. One folddb_free of the list gives back all of it. NULL where it fails.
+char **folddb_tables(folddb_store *store,
+                     size_t *count,
+                     char **errptr);
+
+// Removes a table and everything in it. Handles of it give Closed from now on; readers that are under
+// way end first. Returns whether it did.
+//
+// Errors: TableNotFound; ReadOnly; a failed write.
+bool folddb_drop_table(folddb_store *store,
+                       const char *name,
+                       char **errptr);
+
+// The seq of the last record that was committed; 0 where there is none, and where it fails.
+uint64_t folddb_last_seq(folddb_store *store, char **errptr);
+
+// Makes all that was committed so far survive a power cut. Returns whether it did.
+//
+// Errors: NotDurable, Poisoned, Closed.
+bool folddb_sync(folddb_store *store, char **errptr);
+
+// Writes all memtables out as runs. Returns whether it did. A store does this by itself.
+bool folddb_flush(folddb_store *store, char **errptr);
+
+// Waits until no background work is due. Returns whether it came to that.
+bool folddb_settle(folddb_store *store, char **errptr);
+
+// Freezes a store that nobody has open: it is opened for reading only, until it is thawed. Returns
+// whether it did. `options` may be NULL.
+//
+// Errors: as folddb_open.
+bool folddb_freeze(const char *path, folddb_options *options, char **errptr);
+
+// Lets a frozen store be written to again. Returns whether it does. `options` may be NULL.
+//
+// Errors: as folddb_open.
+bool folddb_thaw(const char *path, folddb_options *options, char **errptr);
+
+// Whether a store is frozen. False where it fails, too.
+bool folddb_is_frozen(const char *path, folddb_options *options, char **errptr);
+
+// Snapshots: the whole store as it was at one moment. ---------------------------------------------
+
+// Takes a snapshot, which is free. While it lives, what it sees is kept: destroy it when done. NULL
+// where it fails. folddb_snapshot_table reads at it.
+folddb_snapshot *folddb_snapshot_create(folddb_store *store, char **errptr);
+
+// A snapshot of the store as it was after the record of this seq. Only tables that keep their past
+// (`keep=...` among the rules) can be read at it. NULL where it fails.
+//
+// Errors: InvalidInput for a seq that is not written yet; SnapshotTooOld.
+folddb_snapshot *folddb_snapshot_at_seq(folddb_store *store, uint64_t seq, char **errptr);
+
+// A snapshot of the store as it was at this time, in milliseconds since 1970. Otherwise as
+// folddb_snapshot_at_seq.
+folddb_snapshot *folddb_snapshot_at_time(folddb_store *store, uint64_t unix_ms, char **errptr);
+
+// The seq of the last record that it sees; 0 where it fails, too.
+uint64_t folddb_snapshot_seq(folddb_snapshot *snapshot, char **errptr);
+
+// Ends the handle. NULL is nothing to end. Tables and iterators that read at it hold what they need
+// until they are destroyed.
+void folddb_snapshot_destroy(folddb_snapshot *snapshot);
+
+// Transactions: reads at one snapshot, and writes that happen only if what was read still holds. --
+
+// Begins a transaction. NULL where it fails. folddb_transaction_table reads and writes in it.
+folddb_transaction *folddb_transaction_create(folddb_store *store, char **errptr);
+
+// Commits what was written, if what was read still holds, as durably as `durability` says, one of
+// folddb_durability. Returns whether it did. The transaction is over in either case.
+//
+// Errors: Conflict where others have written to what was read: nothing is written, begin anew;
+// InvalidInput where something that was written was wrong: nothing is written; a failed write.
+bool folddb_transaction_commit(folddb_transaction *transaction, int durability, char **errptr);
+
+// Ends the handle. NULL is nothing to end. What was not committed is forgotten.
+void folddb_transaction_destroy(folddb_transaction *transaction);
+
+// Runs `work` in a transaction and commits it, again and again until no other has come between.
+// Returns whether it was committed: false with no error where `work` said no.
+//
+// Errors: as folddb_transaction_commit; Conflict after a thousand tries.
+bool folddb_transact(folddb_store *store,
+                     int durability,
+                     folddb_transact_function work,
+                     void *context,
+                     char **errptr);
+
+// Tables: made, opened, and as they are read at a snapshot or in a transaction. -------------------
+
+// Opens a table that exists. NULL where it fails. Destroy it with folddb_table_destroy.
+//
+// Errors: TableNotFound, with the names that there are.
+folddb_table *folddb_table_open(folddb_store *store, const char *name, char **errptr);
+
+// Creates a table under these rules, and opens it. NULL where it fails.
+//
+// Rules are a line for each that is not the default: `key=utf8\nfold=sum:u64`. docs/C.md lists them.
+// The name of ready-made rules stands for those (`counter`, `stats`, ...); NULL is every default:
+// sorted, keys and values of any bytes, a later value replaces the earlier one.
+//
+// Errors: AlreadyExists; InvalidInput for a bad name, and rules that cannot be.
+folddb_table *folddb_table_create(folddb_store *store,
+                                  const char *name,
+                                  const char *rules,
+                                  char **errptr);
+
+// Opens a table, and creates it under these rules where the store has none of this name. Otherwise as
+// folddb_table_create.
+//
+// Errors: RulesMismatch where the table exists under other rules, with the difference.
+folddb_table *folddb_table_open_or_create(folddb_store *store,
+                                          const char *name,
+                                          const char *rules,
+                                          char **errptr);
+
+// Ends the handle. NULL is nothing to end. The table stays where it is.
+void folddb_table_destroy(folddb_table *table);
+
+// The name of the table, for folddb_free. NULL where it fails.
+char *folddb_table_name(folddb_table *table, char **errptr);
+
+// The rules of the table, as folddb_table_create takes them, for folddb_free. NULL where it fails.
+char *folddb_table_rules(folddb_table *table, char **errptr);
+
+// The same table as a snapshot sees it: another handle, for reading. NULL where it fails.
+//
+// Errors: InvalidInput where the snapshot is of another store, or `table` is in a transaction.
+folddb_table *folddb_snapshot_table(folddb_snapshot *snapshot, folddb_table *table, char **errptr);
+
+// The same table in a transaction: another handle. What is written by it is committed with the
+// transaction, and is read by it before. NULL where it fails.
+//
+// Errors: InvalidInput where the transaction is of another store, or over.
+folddb_table *folddb_transaction_table(folddb_transaction *transaction,
+                                       folddb_table *table,
+                                       char **errptr);
+
+// The same table, whose writes are acknowledged when `durability` says, one of folddb_durability:
+// another handle. NULL where it fails.
+folddb_table *folddb_table_with_durability(folddb_table *table, int durability, char **errptr);
+
+// The same table, whose values last so many milliseconds after they are written: another handle. For
+// tables whose values may expire (`expire=...` among the rules). NULL where it fails.
+folddb_table *folddb_table_lasting_for(folddb_table *table,
+                                       uint64_t ms,
+                                       char **errptr);
+
+// The same table, whose values last until this time, in milliseconds since 1970: another handle.
+// Otherwise as folddb_table_lasting_for.
+folddb_table *folddb_table_lasting_until(folddb_table *table, uint64_t unix_ms, char **errptr);
+
+// Writes to one key, and to a range of keys. ------------------------------------------------------
+
+// Makes the value of a key this one. Returns whether it did. Key and value are copied.
+//
+// Errors: InvalidInput for a key or a value that the rules of the table do not take, or that is too
+// long; ReadOnly, NoSpace, NotDurable, Poisoned, Closed; in a transaction what is wrong with key and
+// value is said by its commit.
+bool folddb_put(folddb_table *table,
+                const char *key,
+                size_t key_len,
+                const char *value,
+                size_t value_len,
+                char **errptr);
+
+// Gives a key this value if it is absent: the first wins. Otherwise as folddb_put.
+bool folddb_put_if_absent(folddb_table *table,
+                          const char *key,
+                          size_t key_len,
+                          const char *value,
+                          size_t value_len,
+                          char **errptr);
+
+// Folds this operand onto the value of a key. It reads nothing. Otherwise as folddb_put.
+bool folddb_fold(folddb_table *table,
+                 const char *key,
+                 size_t key_len,
+                 const char *operand,
+                 size_t operand_len,
+                 char **errptr);
+
+// Makes a key absent. Otherwise as folddb_put.
+bool folddb_delete(folddb_table *table, const char *key, size_t key_len, char **errptr);
+
+// Makes all keys from `from` on and below `to`, in the order of the table, absent. Otherwise as
+// folddb_put.
+//
+// Errors: InvalidInput also for a hashed table, for bounds upside down, and in a transaction.
+bool folddb_delete_range(folddb_table *table,
+                         const char *from,
+                         size_t from_len,
+                         const char *to,
+                         size_t to_len,
+                         char **errptr);
+
+// Reads of keys: the value of one, of several, and what is known without reading it. --------------
+
+// The value of a key, for folddb_free, and its length. NULL where the key is absent, and where it
+// fails. A NUL stands behind the value, and does not count.
+//
+// Errors: FoldFailed where the fold of the table fails on this key; Corruption, SnapshotTooOld,
+// Closed; a failed read.
+char *folddb_get(folddb_table *table,
+                 const char *key,
+                 size_t key_len,
+                 size_t *value_len,
+                 char **errptr);
+
+// Copies the value of a key into `buffer`, as much as it has room for, and sets `value_len` to the
+// length of the value. Returns whether the key is there; false where it fails, too. Otherwise as
+// folddb_get.
+bool folddb_get_into(folddb_table *table,
+                     const char *key,
+                     size_t key_len,
+                     char *buffer,
+                     size_t buffer_len,
+                     size_t *value_len,
+                     char **errptr);
+
+// The values of `count` keys, in their order. `values` has room for as many: each is set to the data
+// of a value, for folddb_free, and its length, or to NULL where its key is absent. Returns whether it
+// did; where it fails all are NULL.
+//
+// Errors: as folddb_get.
+bool folddb_get_many(folddb_table *table,
+                     size_t count,
+                     const char *const *keys,
+                     const size_t *key_lens,
+                     folddb_value *values,
+                     char **errptr);
+
+// Whether a key is there. False where it fails, too. No separated value is read.
+//
+// Errors: as folddb_get.
+bool folddb_contains(folddb_table *table, const char *key, size_t key_len, char **errptr);
+
+// What is known of the value of a key without reading it: `head`, and as the result, for folddb_free,
+// what the rules of the table take out of the value (`head=...`), with its length; empty where they
+// take nothing. NULL where the key is absent, and where it fails.
+//
+// Errors: as folddb_get; InvalidInput for a table in a transaction.
+char *folddb_head(folddb_table *table,
+                  const char *key,
+                  size_t key_len,
+                  folddb_value_head *head,
+                  size_t *taken_len,
+                  char **errptr);
+
+// Batches: ops on any tables of a store, committed together. --------------------------------------
+
+// An empty batch. NULL where it fails. Destroy it with folddb_batch_destroy.
+folddb_batch *folddb_batch_create(folddb_store *store, char **errptr);
+
+// Ends the handle. NULL is nothing to end. What was not committed is forgotten.
+void folddb_batch_destroy(folddb_batch *batch);
+
+// Makes the value of a key this one, with the batch. Returns whether it was added. Key and value are
+// copied.
+//
+// Errors: InvalidInput where a handle is wrong. What is wrong with key and value, and a table of
+// another store, is said by the commit, which writes nothing then.
+bool folddb_batch_put(folddb_batch *batch,
+                      folddb_table *table,
+                      const char *key,
+                      size_t key_len,
+                      const char *value,
+                      size_t value_len,
+                      char **errptr);
+
+// Gives a key this value if it is absent, with the batch. Otherwise as folddb_batch_put.
+bool folddb_batch_put_if_absent(folddb_batch *batch,
+                                folddb_table *table,
+                                const char *key,
+                                size_t key_len,
+                                const char *value,
+                                size_t value_len,
+                                char **errptr);
+
+// Folds this operand onto the value of a key, with the batch. Otherwise as folddb_batch_put.
+bool folddb_batch_fold(folddb_batch *batch,
+                       folddb_table *table,
+                       const char *key,
+                       size_t key_len,
+                       const char *operand,
+                       size_t operand_len,
+                       char **errptr);
+
+// Makes a key absent, with the batch. Otherwise as folddb_batch_put.
+bool folddb_batch_delete(folddb_batch *batch,
+                         folddb_table *table,
+                         const char *key,
+                         size_t key_len,
+                         char **errptr);
+
+// Makes all keys from `from` on and below `to` absent, with the batch. Otherwise as folddb_batch_put.
+bool folddb_batch_delete_range(folddb_batch *batch,
+                               folddb_table *table,
+                               const char *from,
+                               size_t from_len,
+                               const char *to,
+                               size_t to_len,
+                               char **errptr);
+
+// How many ops it has; 0 where it fails, too.
+size_t folddb_batch_len(folddb_batch *batch, char **errptr);
+
+// Commits all ops together, as durably as `durability` says, one of folddb_durability. Returns whether
+// it did. The batch is empty afterwards, in either case, and may be used again.
+//
+// Errors: InvalidInput where an op was wrong: nothing is written; ReadOnly, NoSpace, NotDurable,
+// Poisoned, Closed.
+bool folddb_batch_commit(folddb_batch *batch,
+                         int durability,
+                         char **errptr);
+
+// Scans: a range of a table, which is then walked, counted, aggregated, or handed to a function. --
+
+// A scan of all of a table: as it is now, as the snapshot sees it, or in the transaction, by what kind
+// of handle `table` is. NULL where it fails. Destroy it with folddb_scan_destroy.
+//
+// A scan of a table as it is now sees it as it is when it is walked.
+folddb_scan *folddb_scan_create(folddb_table *table,
+                                char **errptr);
+
+// Ends the handle. NULL is nothing to end. Iterators of it go on.
+void folddb_scan_destroy(folddb_scan *scan);
+
+// Only keys from this one on, in the order of the table. Returns whether it was set. The key is copied.
+bool folddb_scan_from(folddb_scan *scan,
+                      const char *key,
+                      size_t key_len,
+                      char **errptr);
+
+// Only keys after this one. Otherwise as folddb_scan_from, in whose place it comes.
+bool folddb_scan_after(folddb_scan *scan, const char *key, size_t key_len, char **errptr);
+
+// Only keys before this one. Otherwise as folddb_scan_from.
+bool folddb_scan_before(folddb_scan *scan, const char *key, size_t key_len, char **errptr);
+
+// Only keys up to this one, with it. Otherwise as folddb_scan_before, in whose place it comes.
+bool folddb_scan_through(folddb_scan *scan, const char *key, size_t key_len, char **errptr);
+
+// Only keys that begin with these bytes. It comes in the place of both bounds. Returns whether it was
+// set.
+//
+// Errors: InvalidInput for a table with an order of its own, in which prefixes are no ranges.
+bool folddb_scan_prefix(folddb_scan *scan,
+                        const char *prefix,
+                        size_t prefix_len,
+                        char **errptr);
+
+// Turns the way that it goes: from the highest key down, or up again. Returns whether it was set.
+bool folddb_scan_reverse(folddb_scan *scan, char **errptr);
+
+// At most so many rows. Returns whether it was set.
+bool folddb_scan_limit(folddb_scan *scan, size_t rows, char **errptr);
+
+// Only keys: values are empty, and no separated one is read. Returns whether it was set.
+bool folddb_scan_keys_only(folddb_scan *scan, char **errptr);
+
+// Calls `visit` with each row, without copying any: the fastest way through a range. Returns whether
+// it came to the end.
+//
+// Errors: FoldFailed, naming the key; Stopped where `visit` wants no more; Corruption, SnapshotTooOld,
+// Closed; a failed read.
+bool folddb_scan_each(folddb_scan *scan,
+                      folddb_row_function visit,
+                      void *context,
+                      char **errptr);
+
+// Keys and values as JSON, both ways, as the command line shows them and takes them. --------------
+
+// The bytes of a key that is given as JSON, for folddb_free, and their length: `"UA"`, `7`, or for a
+// tuple `["UA", "EWR"]`. NULL where it fails.
+//
+// Errors: InvalidInput, with what the table expects.
+char *folddb_key_from_json(folddb_table *table,
+                           const char *json,
+                           size_t *key_len,
+                           char **errptr);
+
+// Only keys that begin as is given in JSON: a tuple with its first elements, `["UA"]`; otherwise as
+// folddb_scan_prefix.
+//
+// Errors: InvalidInput, with what the table expects, and for keys that are numbers.
+bool folddb_scan_prefix_json(folddb_scan *scan, const char *json, char **errptr);
+
+// A key as JSON, for folddb_free. NULL where it fails.
+//
+// Errors: InvalidInput for bytes that are no key of the table.
+char *folddb_key_to_json(folddb_table *table, const char *key, size_t key_len, char **errptr);
+
+// The bytes of a value or an operand that is given as JSON, for folddb_free, and their length: `12.5`
+// for statistics, `["a", "b"]` for a set, `{"flights": 1, "delay": 12.5}` for a record. NULL where it
+// fails.
+//
+// Errors: InvalidInput, with what the fold of the table expects.
+char *folddb_value_from_json(folddb_table *table,
+                             const char *json,
+                             size_t *value_len,
+                             char **errptr);
+
+// A value as JSON, for folddb_free: statistics with their mean, a sketch with its estimate. NULL where
+// it fails.
+//
+// Errors: InvalidInput for bytes that are no value of the table.
+char *folddb_value_to_json(folddb_table *table,
+                           const char *value,
+                           size_t value_len,
+                           char **errptr);
+
+// What a range adds up to. ------------------------------------------------------------------------
+
+// How many rows a scan has; 0 where it fails, too. Of a table with summaries most of it is known
+// without reading the rows.
+//
+// Errors: Corruption, SnapshotTooOld, Closed; a failed read.
+uint64_t folddb_scan_count(folddb_scan *scan, char **errptr);
+
+// What the values of a scan fold to, for folddb_free, and its length; NULL where there are no rows,
+// and where it fails. `rows` is set to how many rows there are. Of a table with summaries most of it is
+// known without reading the rows.
+//
+// Errors: InvalidInput for a scan with a limit, and for a table that replaces values; FoldFailed,
+// naming the key; as folddb_scan_count.
+char *folddb_scan_aggregate(folddb_scan *scan,
+                            uint64_t *rows,
+                            size_t *value_len,
+                            char **errptr);
+
+// Iterators: a place in a scan, which goes both ways. ---------------------------------------------
+
+// An iterator over the range that the scan has now. It stands at no row, and sees the table as it is
+// now, or as the snapshot or the transaction sees it. NULL where it fails. Destroy it with
+// folddb_iterator_destroy; while it lives, what it sees is kept.
+//
+// Errors: SnapshotTooOld, Closed.
+folddb_iterator *folddb_iterator_create(folddb_scan *scan,
+                                        char **errptr);
+
+// Ends the handle. NULL is nothing to end.
+void folddb_iterator_destroy(folddb_iterator *iterator);
+
+// Goes to the first row, the way that the scan goes. Returns whether there is one.
+//
+// Errors: FoldFailed where the fold of the table fails on the key there: folddb_iterator_next goes on
+// behind it; InvalidInput for a hashed table whose scan has bounds; Corruption, SnapshotTooOld, Closed;
+// a failed read.
+bool folddb_iterator_seek_to_first(folddb_iterator *iterator,
+                                   char **errptr);
+
+// Goes to the last row, the way that the scan goes. Otherwise as folddb_iterator_seek_to_first.
+bool folddb_iterator_seek_to_last(folddb_iterator *iterator, char **errptr);
+
+// Goes to the first row at the key or behind it, the way that the scan goes: in a reversed one, to the
+// last key that is no higher. Otherwise as folddb_iterator_seek_to_first.
+bool folddb_iterator_seek(folddb_iterator *iterator,
+                          const char *key,
+                          size_t key_len,
+                          char **errptr);
+
+// Goes to the next row, the way that the scan goes. Otherwise as folddb_iterator_seek_to_first.
+bool folddb_iterator_next(folddb_iterator *iterator, char **errptr);
+
+// Goes to the row before. Otherwise as folddb_iterator_seek_to_first.
+bool folddb_iterator_prev(folddb_iterator *iterator, char **errptr);
+
+// Whether it stands at a row. False for a handle that is none, too.
+bool folddb_iterator_valid(folddb_iterator *iterator, char **errptr);
+
+// The key of the row where it stands, and its length. NULL where it stands at none. The pointer is
+// valid until the iterator moves or is destroyed; it is not for folddb_free.
+const char *folddb_iterator_key(folddb_iterator *iterator, size_t *key_len, char **errptr);
+
+// The value of the row where it stands, and its length. Otherwise as folddb_iterator_key.
+const char *folddb_iterator_value(folddb_iterator *iterator, size_t *value_len, char **errptr);
+
+// Secondary indexes: added, dropped, and what is found by them. -----------------------------------
+
+// Adds an index to a table, and builds it of what the table has, here and now, while writes go on. It
+// is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the rules. Returns whether
+// it did. To add it once more goes on with what was broken off.
+//
+// Errors: InvalidInput for a rule that does not parse or breaks the law of terms, for a hashed table,
+// and where another index has this name; a failed write.
+bool folddb_index_add(folddb_table *table,
+                      const char *rule,
+                      char **errptr);
+
+// Drops an index of a table. Returns whether it did.
+//
+// Errors: InvalidInput where the table has no such index; a failed write.
+bool folddb_index_drop(folddb_table *table, const char *index, char **errptr);
+
+// Calls `function` with each record that an index has under a term, which is given as it is typed:
+// `Berlin`, `7`; quotes make a text of what would be something else without. Returns whether it came to
+// the end.
+//
+// Errors: InvalidInput where the table has no such index, and for a term that it cannot have; Stopped
+// where `function` wants no more; as folddb_scan_each.
+bool folddb_find(folddb_table *table,
+                 const char *index,
+                 const char *term,
+                 folddb_row_function function,
+                 void *context,
+                 char **errptr);
+
+// The same for terms from `from` on and below `to`, in their order; NULL is no bound.
+bool folddb_find_range(folddb_table *table,
+                       const char *index,
+                       const char *from,
+                       const char *to,
+                       folddb_row_function function,
+                       void *context,
+                       char **errptr);
+
+// Values of any length, written and read piece by piece. ------------------------------------------
+
+// A writer of the value of a key, as `op` says, one of folddb_stream_op. Nothing is there before
+// folddb_writer_finish. NULL where it fails. Destroy it with folddb_writer_destroy.
+//
+// Errors: InvalidInput for a key that the table does not take, and for a table in a transaction;
+// ReadOnly, Closed.
+folddb_writer *folddb_writer_create(folddb_table *table,
+                                    int op,
+                                    const char *key,
+                                    size_t key_len,
+                                    char **errptr);
+
+// Takes the next bytes of the value. Returns whether it did; a writer that has failed stays so.
+//
+// Errors: InvalidInput for a value that is too long; NoSpace, Poisoned, Closed; a failed write.
+bool folddb_writer_write(folddb_writer *writer, const char *data, size_t data_len, char **errptr);
+
+// Ends the value and commits it. Returns whether it did. The writer is of no use afterwards, but to be
+// destroyed.
+//
+// Errors: as folddb_writer_write; NotDurable.
+bool folddb_writer_finish(folddb_writer *writer,
+                          char **errptr);
+
+// Ends the handle. NULL is nothing to end. A value that was not finished was not written.
+void folddb_writer_destroy(folddb_writer *writer);
+
+// A reader of the value of a key. NULL where the key is absent, and where it fails. Destroy it with
+// folddb_reader_destroy; while it lives, its value stays.
+//
+// Errors: as folddb_get; InvalidInput for a table in a transaction.
+folddb_reader *folddb_reader_create(folddb_table *table,
+                                    const char *key,
+                                    size_t key_len,
+                                    char **errptr);
+
+// How many bytes the value has; 0 where it fails, too.
+uint64_t folddb_reader_len(folddb_reader *reader, char **errptr);
+
+// Reads at most so many bytes into `buffer`, and returns how many; 0 at the end, and where it fails.
+//
+// Errors: Corruption; a failed read.
+size_t folddb_reader_read(folddb_reader *reader,
+                          char *buffer,
+                          size_t buffer_len,
+                          char **errptr);
+
+// Goes to this byte of the value. Returns whether it did.
+bool folddb_reader_seek(folddb_reader *reader, uint64_t at, char **errptr);
+
+// Ends the handle. NULL is nothing to end.
+void folddb_reader_destroy(folddb_reader *reader);
+
+// Change feeds: rows as of one moment, then every batch after it, in the order of commits. --------
+
+// Opens the feed of this name for reading, and makes it where there is none: it begins with the rows of
+// the present, and goes on behind what was acknowledged last. NULL where it fails. Destroy it with
+// folddb_feed_destroy.
+//
+// `table` is the only table that it tells of; NULL is all. It tells of keys that begin with `prefix`.
+// `bytes_max` bounds the bytes that are kept only for it; 0 leaves what it has, and gives a new one
+// 1 GiB. With `from_now` it gives no rows, and begins with what comes.
+//
+// Errors: Locked while somebody else reads it; InvalidInput for a bad name, and where there is one that
+// tells of something else; ReadOnly; a failed write.
+folddb_feed *folddb_feed_open(folddb_store *store,
+                              const char *name,
+                              const char *table,
+                              const char *prefix,
+                              size_t prefix_len,
+                              uint64_t bytes_max,
+                              bool from_now,
+                              char **errptr);
+
+// Ends the handle, and lets others read the feed. NULL is nothing to end. The feed stays, and so does
+// what is held for it, until folddb_feed_drop.
+void folddb_feed_destroy(folddb_feed *feed);
+
+// Removes a feed, and what is held for it. Returns whether it did.
+//
+// Errors: InvalidInput where there is none of this name; Locked while it is being read; a failed write.
+bool folddb_feed_drop(folddb_store *store,
+                      const char *name,
+                      char **errptr);
+
+// The next event of a feed; waits for one, at most so many milliseconds. NULL where none came, and
+// where it fails. Destroy it with folddb_feed_event_destroy.
+//
+// Errors: FeedLost where it has lost its place, see folddb_feed_begin_again; Closed; Corruption; a
+// failed read or write.
+folddb_feed_event *folddb_feed_next(folddb_feed *feed, uint64_t timeout_ms, char **errptr);
+
+// Says, durably, that all up to this event has been dealt with: none of it is given again. Returns
+// whether it did.
+//
+// Errors: FeedLost; InvalidInput for an event of another feed that this one has not come to; a failed
+// write.
+bool folddb_feed_acknowledge(folddb_feed *feed,
+                             folddb_feed_event *event,
+                             char **errptr);
+
+// Forgets where the feed stood, and begins anew with the rows of the present. Returns whether it did.
+bool folddb_feed_begin_again(folddb_feed *feed,
+                             char **errptr);
+
+// What the event is. FOLDDB_FEED_EVENT_KIND_NONE where it fails.
+folddb_feed_event_kind folddb_feed_event_type(folddb_feed_event *event, char **errptr);
+
+// How many changes the event has: the ops of a batch, one for a row or a table; 0 where it fails, too.
+size_t folddb_feed_event_len(folddb_feed_event *event,
+                             char **errptr);
+
+// One change of the event, counted from 0. Returns whether there is one.
+//
+// Errors: InvalidInput where there is none.
+bool folddb_feed_event_change(folddb_feed_event *event,
+                              size_t index,
+                              folddb_feed_change *change,
+                              char **errptr);
+
+// Ends the handle. NULL is nothing to end. Pointers into the event are over.
+void folddb_feed_event_destroy(folddb_feed_event *event);
+
+// What a person does for a store: compact it, look whether it is whole, back it up and restore it. 
+
+// Merges all runs of a table into one, and those of its indexes, here and now. `progress` may be NULL,
+// and may break off: what is merged by then stays merged. Returns whether all of it was done.
+//
+// Errors: NoSpace; Stopped where `progress` wants it to; a failed read or write.
+bool folddb_compact(folddb_table *table,
+                    folddb_progress_function progress,
+                    void *context,
+                    char **errptr);
+
+// Adds a backup of the store, as it is now, to the folder for backups at `to`, which is made where
+// nothing is there. Writing and reading go on. Returns whether it did: the backup is durable then, and
+// checked.
+//
+// Errors: AlreadyExists where `to` is something else; InvalidInput where it holds backups of another
+// store; Locked, NoSpace, Poisoned; any other failure of the operating system.
+bool folddb_backup(folddb_store *store,
+                   const char *to,
+                   char **errptr);
+
+// Makes a store at `to` of the newest backup at `from`. `options` may be NULL. Returns whether it did.
+//
+// Errors: StoreNotFound where there is no backup; AlreadyExists where something is at `to`; Corruption;
+// any other failure of the operating system.
+bool folddb_restore(const char *from,
+                    const char *to,
+                    folddb_options *options,
+                    char **errptr);
+
+// Checks the files of a store that nobody is writing to; a deep check reads every record. `options` and
+// `progress` may be NULL. Returns whether the store is whole. `findings`, unless it is NULL, is set to how
+// many things are wrong.
+//
+// Errors: Corruption, with the first thing that is wrong; StoreNotFound, Locked; a folder that cannot be
+// listed.
+bool folddb_verify(const char *path,
+                   folddb_options *options,
+                   bool deep,
+                   size_t *findings,
+                   folddb_progress_function progress,
+                   void *context,
+                   char **errptr);
+
+// Figures of a store and of a table, by name. -----------------------------------------------------
+
+// A figure of a store, by the name that it has in Rust: `disk.bytes`, `writes.commits`, `last_seq`;
+// folddb_stat_names lists them. Counters begin at the opening. 0 where it fails, too.
+//
+// Errors: InvalidInput for a name that there is not, with those that there are.
+double folddb_stat(folddb_store *store, const char *name, char **errptr);
+
+// The names of the figures of a store. Otherwise as folddb_tables.
+char **folddb_stat_names(folddb_store *store, size_t *count, char **errptr);
+
+// A figure of a table, by the name that it has in Rust's `TableStats`: `records`, `disk_bytes`, `runs`.
+// 0 where it fails, too.
+//
+// Errors: InvalidInput for a name that there is not, with those that there are; Closed.
+double folddb_table_stat(folddb_table *table,
+                         const char *name,
+                         char **errptr);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* FOLDDB_H */

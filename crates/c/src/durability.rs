@@ -1,0 +1,27 @@
+//! How durable a commit is, as C says it.
+
+use std::ffi::c_int;
+
+use folddb::{Durability, Error, Result};
+
+/// When a commit is acknowledged.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitDurability {
+    /// In memory. The last 10 ms or 256 KiB may be lost when the process dies.
+    Buffered = 0,
+    /// In the hands of the operating system: survives the death of the process, not a power cut.
+    Process = 1,
+    /// On the disk: survives a power cut. Commits of several threads share one sync.
+    Sync = 2,
+}
+
+/// What this number of C's means.
+pub(crate) fn durability(number: c_int) -> Result<Durability> {
+    match number {
+        n if n == CommitDurability::Buffered as c_int => Ok(Durability::Buffered),
+        n if n == CommitDurability::Process as c_int => Ok(Durability::Process),
+        n if n == CommitDurability::Sync as c_int => Ok(Durability::Sync),
+        n => Err(Error::invalid(format!("{n} is none of folddb_durability"))),
+    }
+}

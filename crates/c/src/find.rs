@@ -1,0 +1,105 @@
+//! Secondary indexes: added, dropped, and what is found by them.
+
+use std::ffi::c_void;
+use std::ops::{Bound, ControlFlow};
+
+use folddb::{BytesFind, Error, ErrorKind, IndexRule, Result};
+
+use crate::callbacks::begin;
+use crate::errors::guard;
+use crate::handles;
+use crate::memory::{ErrPtr, Text};
+use crate::scan::RowFunction;
+use crate::table::{Place, TableObject};
+
+/// Adds an index to a table, and builds it of what the table has, here and now, while writes go on. It
+/// is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the rules. Returns whether
+/// it did. To add it once more goes on with what was broken off.
+///
+/// Errors: InvalidInput for a rule that does not parse or breaks the law of terms, for a hashed table,
+/// and where another index has this name; a failed write.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_index_add(table: *mut TableObject, rule: Text, errptr: ErrPtr<'_>) -> bool {
+    guard(errptr, false, || {
+        let (table, rule) = (handles::get(table)?, rule.get("the rule")?);
+        let index = IndexRule::parse(rule).ok_or_else(|| {
+            Error::invalid(format!(
+                "`{rule}` is no index: write NAME:RULE, such as `city:json:/address/city`"
+            ))
+        })?;
+        let go_on = |_| ControlFlow::Continue(());
+        table.store.0.add_index(table.itself()?.name(), &index, go_on).map(|()| true)
+    })
+}
+
+/// Drops an index of a table. Returns whether it did.
+///
+/// Errors: InvalidInput where the table has no such index; a failed write.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_index_drop(table: *mut TableObject, index: Text, errptr: ErrPtr<'_>) -> bool {
+    guard(errptr, false, || {
+        let table = handles::get(table)?;
+        table.store.0.drop_index(table.itself()?.name(), index.get("the index")?).map(|()| true)
+    })
+}
+
+fn find(table: &TableObject, index: &str) -> Result<BytesFind> {
+    let find = table.table.find(index)?;
+    match &table.place {
+        Place::Now => Ok(find),
+        Place::Snapshot(snapshot) => Ok(find.at(&snapshot.0)),
+        Place::Transaction(_) => table.itself()?.find(index), // which it cannot
+    }
+}
+
+fn visit(find: BytesFind, function: RowFunction, context: *mut c_void) -> Result<bool> {
+    let function = function.ok_or_else(|| Error::invalid("the function is NULL"))?;
+    for row in find.values() {
+        let (key, value) = row?;
+        if !function(context, begin(&key), key.len(), begin(&value), value.len()) {
+            return Err(Error::new(ErrorKind::Stopped, "the function wants no more rows"));
+        }
+    }
+    Ok(true)
+}
+
+/// Calls `function` with each record that an index has under a term, which is given as it is typed:
+/// `Berlin`, `7`; quotes make a text of what would be something else without. Returns whether it came to
+/// the end.
+///
+/// Errors: InvalidInput where the table has no such index, and for a term that it cannot have; Stopped
+/// where `function` wants no more; as folddb_scan_each.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_find(
+    table: *mut TableObject,
+    index: Text,
+    term: Text,
+    function: RowFunction,
+    context: *mut c_void,
+    errptr: ErrPtr<'_>,
+) -> bool {
+    guard(errptr, false, || {
+        let term = term.get("the term")?.to_owned();
+        let find = find(&*handles::get(table)?, index.get("the index")?)?;
+        visit(find.typed((Bound::Included(term.clone()), Bound::Included(term))), function, context)
+    })
+}
+
+/// The same for terms from `from` on and below `to`, in their order; NULL is no bound.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_find_range(
+    table: *mut TableObject,
+    index: Text,
+    from: Text,
+    to: Text,
+    function: RowFunction,
+    context: *mut c_void,
+    errptr: ErrPtr<'_>,
+) -> bool {
+    guard(errptr, false, || {
+        let (from, to) = (from.get_optional("the first term")?, to.get_optional("the end")?);
+        let low = from.map_or(Bound::Unbounded, |from| Bound::Included(from.to_owned()));
+        let high = to.map_or(Bound::Unbounded, |to| Bound::Excluded(to.to_owned()));
+        visit(find(&*handles::get(table)?, index.get("the index")?)?.typed((low, high)), function, context)
+    })
+}

@@ -1,0 +1,158 @@
+//! Handles: what C holds is a number in the clothes of a pointer, which is never followed.
+//!
+//! ```text
+//!   folddb_table *   [generation : 32][index : 32]      of a slot, which has an object and a generation
+//!   given            the first free slot                 generation as it stands
+//!   destroyed        the object goes, generation + 1     the old number leads nowhere from now on
+//! ```
+//!
+//! So null, a handle that was destroyed, and one of another type are found. An object is held for as
+//! long as a call uses it, also where another thread destroys its handle meanwhile.
+//!
+//! Slots are process-wide, since C gives a call nothing else. They lie in chunks that double, and are
+//! never given back: finding one takes no lock that others write to but that of the slot itself.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use folddb::{Error, Result};
+
+/// What a handle leads to.
+pub(crate) trait Object: Any + Send + Sync {
+    /// What C calls the type.
+    const NAME: &'static str;
+}
+
+/// Half of the bits of a handle are the index.
+const INDEX_BITS: u32 = usize::BITS / 2;
+
+/// The first chunk has so many slots, and each next one twice as many.
+const FIRST_CHUNK: usize = 64;
+
+const CHUNKS: usize = INDEX_BITS as usize - FIRST_CHUNK.ilog2() as usize;
+
+struct Slot {
+    /// Handles of another generation are over.
+    generation: usize,
+    object: Option<Held>,
+}
+
+#[derive(Clone)]
+struct Held {
+    object: Arc<dyn Any + Send + Sync>,
+    name: &'static str,
+}
+
+struct Free {
+    /// The longest free first, so that an old number is told from a new one for as long as it can be.
+    indexes: VecDeque<usize>,
+    /// Slots that were ever used.
+    used: usize,
+}
+
+static SLOTS: [OnceLock<Box<[RwLock<Slot>]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+
+static FREE: Mutex<Free> = Mutex::new(Free { indexes: VecDeque::new(), used: 0 });
+
+/// Where a slot lies: which chunk, and where in it.
+fn place(index: usize) -> (usize, usize) {
+    let chunk = (index / FIRST_CHUNK + 1).ilog2() as usize;
+    (chunk, index - FIRST_CHUNK * ((1 << chunk) - 1))
+}
+
+fn slot(index: usize) -> Option<&'static RwLock<Slot>> {
+    let (chunk, at) = place(index);
+    SLOTS.get(chunk)?.get()?.get(at)
+}
+
+fn split<T>(handle: *mut T) -> (usize, usize) {
+    let number = handle.addr();
+    (number >> INDEX_BITS, number & ((1 << INDEX_BITS) - 1))
+}
+
+/// Gives C a handle of this object.
+///
+/// # Errors
+/// There are as many handles as there can be.
+pub(crate) fn give<T: Object>(object: T) -> Result<*mut T> {
+    let index = free_index()?;
+    let (chunk, at) = place(index);
+    let make = || {
+        let slots = FIRST_CHUNK << chunk;
+        (0..slots).map(|_| RwLock::new(Slot { generation: 1, object: None })).collect()
+    };
+    let mut slot = SLOTS[chunk].get_or_init(make)[at].write().unwrap_or_else(PoisonError::into_inner);
+    slot.object = Some(Held { object: Arc::new(object), name: T::NAME });
+    Ok(std::ptr::without_provenance_mut(slot.generation << INDEX_BITS | index))
+}
+
+fn free_index() -> Result<usize> {
+    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(index) = free.indexes.pop_front() {
+        return Ok(index);
+    }
+    if free.used >= (1 << INDEX_BITS) - FIRST_CHUNK {
+        return Err(Error::invalid("there are too many handles: destroy those that are done with"));
+    }
+    free.used += 1;
+    Ok(free.used - 1)
+}
+
+/// What the handle leads to.
+///
+/// # Errors
+/// It is null, was destroyed, or is of another type.
+#[inline]
+pub(crate) fn get<T: Object>(handle: *mut T) -> Result<Arc<T>> {
+    let (generation, index) = split(handle);
+    let held = slot(index).and_then(|slot| {
+        let slot = slot.read().unwrap_or_else(PoisonError::into_inner);
+        slot.object.as_ref().filter(|_| slot.generation == generation).cloned()
+    });
+    match held {
+        Some(held) => held.object.downcast().map_err(|_| mistaken::<T>(handle, Some(held.name))),
+        None => Err(mistaken::<T>(handle, None)),
+    }
+}
+
+/// The same, or nothing where the handle is null.
+pub(crate) fn get_optional<T: Object>(handle: *mut T) -> Result<Option<Arc<T>>> {
+    if handle.is_null() { Ok(None) } else { get(handle).map(Some) }
+}
+
+/// Ends the handle, and gives what it led to.
+///
+/// # Errors
+/// As [`get`]; what another type's handle leads to stays.
+pub(crate) fn take<T: Object>(handle: *mut T) -> Result<Arc<T>> {
+    let object = get(handle)?;
+    let (generation, index) = split(handle);
+    let slot = slot(index).ok_or_else(|| mistaken::<T>(handle, None))?;
+    let ended = {
+        let mut slot = slot.write().unwrap_or_else(PoisonError::into_inner);
+        if slot.generation != generation {
+            return Err(mistaken::<T>(handle, None)); // another thread was faster
+        }
+        slot.generation += 1;
+        slot.object.take()
+    };
+    drop(ended);
+    if generation + 1 < 1 << (usize::BITS - INDEX_BITS) {
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).indexes.push_back(index);
+    }
+    Ok(object)
+}
+
+#[cold]
+fn mistaken<T: Object>(handle: *mut T, found: Option<&'static str>) -> Error {
+    let name = T::NAME;
+    Error::invalid(match found {
+        _ if handle.is_null() => format!("the {name} is NULL"),
+        Some(found) => format!("a {found} was given where a {name} is expected"),
+        None => format!("this {name} was destroyed, or never was one"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

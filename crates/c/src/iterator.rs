@@ -1,0 +1,219 @@
+//! Iterators: a place in a scan, which goes both ways.
+//!
+//! ```text
+//!   next, prev    the scan goes on; where its direction turns, another one begins at the row
+//!   seek          another scan begins at the key
+//! ```
+//!
+//! All of these scans read at one snapshot, which the iterator takes when it is made.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+use std::ops::Bound;
+use std::ptr::null_mut;
+
+use folddb::{BytesScan, LentRows, Result};
+
+use crate::callbacks::begin;
+use crate::errors::{guard, guard_silently};
+use crate::exclusive::Exclusive;
+use crate::handles::{self, Object};
+use crate::memory::{Bytes, ErrPtr, put};
+use crate::scan::{Range, ScanObject, high, low, range_of};
+use crate::table::Place;
+
+/// A place in a scan. One thread uses it at a time.
+pub struct IteratorObject(Exclusive<Walk>);
+
+impl Object for IteratorObject {
+    const NAME: &'static str = "folddb_iterator";
+}
+
+struct Walk {
+    range: Range,
+    /// All of the range, the way that it goes.
+    all: BytesScan,
+    /// Rows from where it stands, and whether they go against the range.
+    rows: Option<(LentRows, bool)>,
+    /// Where it stands, unless it is at neither a row nor one whose fold fails.
+    row: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Walk {
+    fn of(range: Range) -> Result<Walk> {
+        let table = &range.table;
+        let all = match &table.place {
+            // Many scans that see the same.
+            Place::Now => range.narrow(table.store.0.snapshot().scan_bytes(&table.table)),
+            _ => range.scan()?,
+        };
+        Ok(Walk { range, all, rows: None, row: None })
+    }
+
+    /// Begins a scan and goes to its first row.
+    fn begin(&mut self, scan: BytesScan, is_against: bool) -> Result<bool> {
+        (self.rows, self.row) = (None, None);
+        self.rows = Some((scan.rows()?, is_against));
+        self.step()
+    }
+
+    /// Goes to the next row of the scan under way.
+    fn step(&mut self) -> Result<bool> {
+        let Some((rows, _)) = &mut self.rows else { return Ok(false) };
+        let (mut key, mut value) = self.row.take().unwrap_or_default();
+        let Some(row) = rows.next_row()? else { return Ok(false) };
+        key.clear();
+        key.extend_from_slice(row.0);
+        value.clear();
+        value.extend_from_slice(row.1);
+        self.row = Some((key, value));
+        Ok(true)
+    }
+
+    /// Goes to the neighbour of the row where it stands, along the range or against it.
+    fn go(&mut self, is_against: bool) -> Result<bool> {
+        match (&self.rows, &self.row) {
+            (Some((_, way)), _) if *way == is_against => self.step(),
+            (_, None) => Ok(false),
+            (_, Some((key, _))) => {
+                let from = Bound::Excluded(key.clone());
+                let scan = if is_against { self.all.clone().reverse() } else { self.all.clone() };
+                let is_down = self.range.is_reversed() != is_against;
+                let scan = if is_down { high(scan, &from) } else { low(scan, &from) };
+                self.begin(scan, is_against)
+            }
+        }
+    }
+
+    /// Goes to the first row at the key or behind it, the way that the range goes.
+    fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        let order = self.range.table.table.rules().order();
+        let (is_reversed, all) = (self.range.is_reversed(), self.all.clone());
+        let first = if is_reversed { &self.range.high } else { &self.range.low };
+        let is_inside = match first {
+            Bound::Unbounded => true,
+            Bound::Included(bound) | Bound::Excluded(bound) if is_reversed => {
+                order.compare(key, bound).is_lt()
+            }
+            Bound::Included(bound) | Bound::Excluded(bound) => order.compare(key, bound).is_gt(),
+        };
+        let from = Bound::Included(key.to_vec());
+        let scan = match (is_inside, is_reversed) {
+            (false, _) => all,
+            (true, true) => high(all, &from),
+            (true, false) => low(all, &from),
+        };
+        self.begin(scan, false)
+    }
+}
+
+fn walk(
+    iterator: *mut IteratorObject,
+    errptr: ErrPtr<'_>,
+    walk: impl FnOnce(&mut Walk) -> Result<bool>,
+) -> bool {
+    guard(errptr, false, || {
+        let iterator = handles::get(iterator)?;
+        walk(&mut *iterator.0.lock::<IteratorObject>()?)
+    })
+}
+
+/// An iterator over the range that the scan has now. It stands at no row, and sees the table as it is
+/// now, or as the snapshot or the transaction sees it. NULL where it fails. Destroy it with
+/// folddb_iterator_destroy; while it lives, what it sees is kept.
+///
+/// Errors: SnapshotTooOld, Closed.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_iterator_create(scan: *mut ScanObject, errptr: ErrPtr<'_>) -> *mut IteratorObject {
+    guard(errptr, null_mut(), || handles::give(IteratorObject(Exclusive::new(Walk::of(range_of(scan)?)?))))
+}
+
+/// Ends the handle. NULL is nothing to end.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_iterator_destroy(iterator: *mut IteratorObject) {
+    guard_silently(|| handles::take(iterator).map(drop));
+}
+
+/// Goes to the first row, the way that the scan goes. Returns whether there is one.
+///
+/// Errors: FoldFailed where the fold of the table fails on the key there: folddb_iterator_next goes on
+/// behind it; InvalidInput for a hashed table whose scan has bounds; Corruption, SnapshotTooOld, Closed;
+/// a failed read.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_iterator_seek_to_first(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
+    walk(iterator, errptr, |walk| walk.begin(walk.all.clone(), false))
+}
+
+/// Goes to the last row, the way that the scan goes. Otherwise as folddb_iterator_seek_to_first.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_iterator_seek_to_last(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
+    walk(iterator, errptr, |walk| walk.begin(walk.all.clone().reverse(), true))
+}
+
+/// Goes to the first row at the key or behind it, the way that the scan goes: in a reversed one, to the
+/// last key that is no higher. Otherwise as folddb_iterator_seek_to_first.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_iterator_seek(
+    iterator: *mut IteratorObject,
+    key: Bytes,
+    key_len: usize,
+    errptr: ErrPtr<'_>,
+) -> bool {
+    walk(iterator, errptr, |walk| walk.seek(key.get(key_len, "the key")?))
+}
+
+/// Goes to the next row, the way that the scan goes. Otherwise as folddb_iterator_seek_to_first.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_iterator_next(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
+    walk(iterator, errptr, |walk| walk.go(false))
+}
+
+/// Goes to the row before. Otherwise as folddb_iterator_seek_to_first.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_iterator_prev(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
+    walk(iterator, errptr, |walk| walk.go(true))
+}
+
+/// Whether it stands at a row. False for a handle that is none, too.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_iterator_valid(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
+    walk(iterator, errptr, |walk| Ok(walk.row.is_some()))
+}
+
+fn part(
+    iterator: *mut IteratorObject,
+    len: Option<&mut MaybeUninit<usize>>,
+    errptr: ErrPtr<'_>,
+    part: impl FnOnce(&(Vec<u8>, Vec<u8>)) -> &Vec<u8>,
+) -> *const c_char {
+    guard(errptr, std::ptr::null(), || {
+        let iterator = handles::get(iterator)?;
+        let at = iterator.0.lock::<IteratorObject>()?;
+        let row = at.row.as_ref();
+        let row = row.ok_or_else(|| folddb::Error::invalid("the folddb_iterator stands at no row"))?;
+        let bytes = part(row);
+        put(len, bytes.len());
+        Ok(begin(bytes))
+    })
+}
+
+/// The key of the row where it stands, and its length. NULL where it stands at none. The pointer is
+/// valid until the iterator moves or is destroyed; it is not for folddb_free.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_iterator_key(
+    iterator: *mut IteratorObject,
+    key_len: Option<&mut MaybeUninit<usize>>,
+    errptr: ErrPtr<'_>,
+) -> *const c_char {
+    part(iterator, key_len, errptr, |row| &row.0)
+}
+
+/// The value of the row where it stands, and its length. Otherwise as folddb_iterator_key.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_iterator_value(
+    iterator: *mut IteratorObject,
+    value_len: Option<&mut MaybeUninit<usize>>,
+    errptr: ErrPtr<'_>,
+) -> *const c_char {
+    part(iterator, value_len, errptr, |row| &row.1)
+}

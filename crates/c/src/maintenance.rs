@@ -1,0 +1,107 @@
+//! What a person does for a store: compact it, look whether it is whole, back it up and restore it.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
+
+use folddb::maintenance::Severity;
+use folddb::{BackupOptions, Error, ErrorKind, RestoreOptions, Store};
+
+use crate::errors::guard;
+use crate::handles;
+use crate::memory::{ErrPtr, Text, put};
+use crate::options::{OptionsObject, settings};
+use crate::store::StoreObject;
+use crate::table::TableObject;
+
+/// Is told of long work: how much is done, of how much. Returns whether to go on, which only some
+/// functions ask. A C++ exception must not leave it.
+pub type ProgressFunction = Option<extern "C" fn(context: *mut c_void, done: u64, total: u64) -> bool>;
+
+/// Merges all runs of a table into one, and those of its indexes, here and now. `progress` may be NULL,
+/// and may break off: what is merged by then stays merged. Returns whether all of it was done.
+///
+/// Errors: NoSpace; Stopped where `progress` wants it to; a failed read or write.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_compact(
+    table: *mut TableObject,
+    progress: ProgressFunction,
+    context: *mut c_void,
+    errptr: ErrPtr<'_>,
+) -> bool {
+    guard(errptr, false, || {
+        let table = handles::get(table)?;
+        let mut is_stopped = false;
+        table.store.0.compact(table.itself()?.name(), |at| {
+            is_stopped |= progress.is_some_and(|told| !told(context, at.bytes_done, at.bytes_total));
+            if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if is_stopped {
+            Err(Error::new(ErrorKind::Stopped, "the compaction was broken off"))
+        } else {
+            Ok(true)
+        }
+    })
+}
+
+/// Adds a backup of the store, as it is now, to the folder for backups at `to`, which is made where
+/// nothing is there. Writing and reading go on. Returns whether it did: the backup is durable then, and
+/// checked.
+///
+/// Errors: AlreadyExists where `to` is something else; InvalidInput where it holds backups of another
+/// store; Locked, NoSpace, Poisoned; any other failure of the operating system.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_backup(store: *mut StoreObject, to: Text, errptr: ErrPtr<'_>) -> bool {
+    guard(errptr, false, || {
+        handles::get(store)?.0.backup(to.get("the place")?, &BackupOptions::default()).map(|_| true)
+    })
+}
+
+/// Makes a store at `to` of the newest backup at `from`. `options` may be NULL. Returns whether it did.
+///
+/// Errors: StoreNotFound where there is no backup; AlreadyExists where something is at `to`; Corruption;
+/// any other failure of the operating system.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_restore(
+    from: Text,
+    to: Text,
+    options: *mut OptionsObject,
+    errptr: ErrPtr<'_>,
+) -> bool {
+    guard(errptr, false, || {
+        let (from, to, options) = (from.get("the place")?, to.get("the path")?, settings(options)?);
+        Store::restore(from, to, &RestoreOptions::default(), &options).map(|_| true)
+    })
+}
+
+/// Checks the files of a store that nobody is writing to; a deep check reads every record. `options` and
+/// `progress` may be NULL. Returns whether the store is whole. `findings`, unless it is NULL, is set to how
+/// many things are wrong.
+///
+/// Errors: Corruption, with the first thing that is wrong; StoreNotFound, Locked; a folder that cannot be
+/// listed.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_verify(
+    path: Text,
+    options: *mut OptionsObject,
+    deep: bool,
+    findings: Option<&mut MaybeUninit<usize>>,
+    progress: ProgressFunction,
+    context: *mut c_void,
+    errptr: ErrPtr<'_>,
+) -> bool {
+    guard(errptr, false, || {
+        let (path, options) = (path.get("the path")?, settings(options)?);
+        let report = Store::verify(path, &options, deep, |done, total| {
+            if let Some(told) = progress {
+                told(context, done, total);
+            }
+        })?;
+        let damage: Vec<_> =
+            report.findings.iter().filter(|found| found.severity == Severity::Damage).collect();
+        put(findings, damage.len());
+        let Some(first) = damage.first() else { return Ok(true) };
+        let message = format!("{path} is damaged in {}: {}", first.file, first.what);
+        Err(Error::new(ErrorKind::Corruption, message))
+    })
+}

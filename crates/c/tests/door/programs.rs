@@ -1,0 +1,75 @@
+//! The programs of `tests/programs`, which check what they do themselves: with the shared and the static
+//! library, under valgrind, and with AddressSanitizer.
+
+use std::process::Command;
+
+use crate::compile::{How, compiled, succeeded};
+
+fn run(name: &str, how: How) {
+    let program = compiled(name, how);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = match how {
+        How::Valgrind => {
+            let mut valgrind = Command::new("valgrind");
+            valgrind.args(["--quiet", "--error-exitcode=99", "--leak-check=full"]);
+            valgrind.args(["--show-leak-kinds=definite,indirect,possible"]);
+            valgrind.arg("--errors-for-leak-kinds=definite,indirect,possible").arg(&program);
+            valgrind
+        }
+        _ => Command::new(&program),
+    };
+    let output = command.arg(folder.path()).output().expect("the program runs");
+    succeeded(name, &output);
+    assert!(output.stderr.is_empty(), "{name} says: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Runs a program in all ways that there are on this machine.
+fn run_all(name: &str) {
+    run(name, How::Shared);
+    run(name, How::Static);
+    match Command::new("valgrind").arg("--version").output() {
+        Ok(_) => run(name, How::Valgrind),
+        Err(_) => println!("NOT CHECKED: there is no valgrind here, so {name} did not run under it"),
+    }
+    run(name, How::Sanitized);
+}
+
+#[test]
+fn a_store_is_written_read_closed_and_opened_again() {
+    run_all("basics");
+}
+
+#[test]
+fn the_tour_of_the_readme_has_its_lines_in_c() {
+    run_all("readme");
+}
+
+#[test]
+fn a_misused_handle_is_an_error() {
+    run_all("misuse");
+}
+
+#[test]
+fn iterators_go_both_ways_within_their_bounds() {
+    run_all("iterators");
+}
+
+#[test]
+fn batches_and_transactions_are_whole_and_threads_share_a_store() {
+    run_all("atomic");
+}
+
+#[test]
+fn folds_and_orders_and_listeners_are_functions_of_c() {
+    run_all("custom");
+}
+
+#[test]
+fn large_values_are_written_and_read_piece_by_piece() {
+    run_all("streams");
+}
+
+#[test]
+fn indexes_feeds_backups_and_figures() {
+    run_all("keeping");
+}

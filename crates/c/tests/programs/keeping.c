@@ -1,0 +1,139 @@
+/* Indexes, feeds, compaction, backups, checks and figures. */
+#include "check.h"
+
+static bool collects(void *context, const char *key, size_t key_len, const char *value, size_t value_len) {
+    (void)value, (void)value_len;
+    strncat(context, key, key_len);
+    return true;
+}
+
+static bool goes_on(void *context, uint64_t done, uint64_t total) {
+    CHECK(total > 0 || done == 0);
+    ++*(int *)context;
+    return true;
+}
+
+static bool stops(void *context, uint64_t done, uint64_t total) {
+    return context != NULL && done > total;
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc == 2);
+    char *err = NULL;
+    const char *path = in(argv[1], "k.folddb");
+    folddb_store *store = folddb_create(path, NULL, &err);
+    folddb_table *people = folddb_table_create(store, "people", "key=utf8\nfold=json-merge", &err);
+    OK(err);
+
+    /* a feed, from the beginning */
+    folddb_feed *feed = folddb_feed_open(store, "copy", "people", NULL, 0, 0, true, &err);
+    OK(err);
+    CHECK(!folddb_feed_open(store, "copy", NULL, NULL, 0, 0, false, &err));
+    FAILED(err, FOLDDB_ERROR_LOCKED, "copy");
+
+    /* an index */
+    CHECK(folddb_put(people, S("ann"), S("{\"city\":\"Bern\"}"), &err));
+    CHECK(folddb_index_add(people, "city:json:/city", &err));
+    CHECK(folddb_put(people, S("bob"), S("{\"city\":\"Basel\"}"), &err));
+    CHECK(folddb_put(people, S("cleo"), S("{\"city\":\"Bern\"}"), &err));
+    char found[64] = "";
+    CHECK(folddb_find(people, "city", "Bern", collects, found, &err) && strcmp(found, "anncleo") == 0);
+    found[0] = 0;
+    CHECK(folddb_find_range(people, "city", "Ba", "Be", collects, found, &err) && strcmp(found, "bob") == 0);
+    found[0] = 0;
+    CHECK(folddb_find_range(people, "city", NULL, NULL, collects, found, &err));
+    CHECK(strcmp(found, "bobanncleo") == 0);
+    folddb_snapshot *past = folddb_snapshot_create(store, &err);
+    CHECK(folddb_delete(people, S("ann"), &err));
+    folddb_table *then = folddb_snapshot_table(past, people, &err);
+    found[0] = 0;
+    CHECK(folddb_find(then, "city", "Bern", collects, found, &err) && strcmp(found, "anncleo") == 0);
+    folddb_table_destroy(then);
+    folddb_snapshot_destroy(past);
+    CHECK(!folddb_find(people, "street", "x", collects, found, &err));
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "street");
+    CHECK(!folddb_index_add(people, "nonsense", &err));
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "NAME:RULE");
+    CHECK(folddb_index_drop(people, "city", &err));
+
+    /* what the feed gives: a batch for each write */
+    int batches = 0;
+    char *seen = found;
+    seen[0] = 0;
+    folddb_feed_event *event;
+    while ((event = folddb_feed_next(feed, 0, &err)) != NULL) {
+        if (folddb_feed_event_type(event, &err) == FOLDDB_FEED_EVENT_KIND_BATCH) {
+            batches++;
+            for (size_t i = 0; i < folddb_feed_event_len(event, &err); i++) {
+                folddb_feed_change change;
+                CHECK(folddb_feed_event_change(event, i, &change, &err));
+                CHECK(strcmp(change.table, "people") == 0 && change.seq > 0);
+                strncat(seen, change.key, change.key_len);
+                strcat(seen, change.kind == FOLDDB_FEED_CHANGE_KIND_PUT ? "+" : "-");
+            }
+        }
+        CHECK(!folddb_feed_event_change(event, 99, NULL, &err));
+        FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "no change 99");
+        CHECK(folddb_feed_acknowledge(feed, event, &err));
+        folddb_feed_event_destroy(event);
+    }
+    OK(err);
+    CHECK(batches >= 4 && strcmp(seen, "ann+bob+cleo+ann-") == 0);
+
+    /* and the rows of the present, when it begins again */
+    CHECK(folddb_feed_begin_again(feed, &err));
+    int rows = 0;
+    while ((event = folddb_feed_next(feed, 0, &err)) != NULL) {
+        rows += folddb_feed_event_type(event, &err) == FOLDDB_FEED_EVENT_KIND_ROW;
+        folddb_feed_event_destroy(event);
+    }
+    OK(err);
+    CHECK(rows == 2);
+    folddb_feed_destroy(feed);
+    CHECK(folddb_feed_drop(store, "copy", &err));
+
+    /* compaction, figures, a backup */
+    for (int i = 0; i < 300; i++) CHECK(folddb_put(people, (char *)&i, 1, S("{}"), &err) || err);
+    folddb_free(err);
+    err = NULL;
+    CHECK(folddb_flush(store, &err));
+    int told = 0;
+    CHECK(folddb_compact(people, goes_on, &told, &err) || err);
+    OK(err);
+    folddb_compact(people, stops, NULL, &err);
+    folddb_free(err);
+    err = NULL;
+    CHECK(folddb_stat(store, "writes.commits", &err) > 4 && folddb_stat(store, "disk.bytes", &err) > 0);
+    CHECK(folddb_table_stat(people, "records", &err) > 1);
+    size_t names = 0;
+    char **figures = folddb_stat_names(store, &names, &err);
+    for (size_t i = 0; i < names; i++) CHECK(folddb_stat(store, figures[i], &err) >= 0);
+    OK(err);
+    CHECK(names > 20);
+    folddb_free(figures);
+    CHECK(folddb_stat(store, "luck", &err) == 0);
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "there is no figure `luck`");
+    CHECK(folddb_backup(store, in(argv[1], "backups"), &err));
+    OK(err);
+    folddb_table_destroy(people);
+    CHECK(folddb_close(store, &err));
+
+    /* it is whole; its copy is the same; a damaged one is told */
+    size_t findings = 9;
+    CHECK(folddb_verify(path, NULL, true, &findings, goes_on, &told, &err) && findings == 0);
+    OK(err);
+    const char *copy = in(argv[1], "copy.folddb");
+    CHECK(folddb_restore(in(argv[1], "backups"), copy, NULL, &err));
+    store = folddb_open(copy, NULL, &err);
+    OK(err);
+    people = folddb_table_open(store, "people", &err);
+    CHECK(has(people, "bob", "{\"city\":\"Basel\"}"));
+    folddb_table_destroy(people);
+    CHECK(folddb_close(store, &err));
+    CHECK(!folddb_restore(in(argv[1], "backups"), copy, NULL, &err));
+    FAILED(err, FOLDDB_ERROR_ALREADY_EXISTS, "copy.folddb");
+    CHECK(!folddb_verify(in(argv[1], "nowhere"), NULL, false, NULL, NULL, NULL, &err));
+    FAILED(err, FOLDDB_ERROR_STORE_NOT_FOUND, "nowhere");
+    OK(err);
+    return 0;
+}
