@@ -6,6 +6,8 @@
 //! `--cfg folddb_sleeps` strews sleeps before and after locks are taken (`sync/sleeping.rs`), for
 //! the random programs of `.ci/races sleeps`.
 //!
+//! [`Swap`] is built of them: a value that is replaced whole while others read it.
+//!
 //! Used by all crates whose threads meet: `memtable`, `journal`, `folddb`, and `mapped.rs` here. What only counts
 //! (statistics, the numbers of files) takes the atomics of the standard library.
 
@@ -29,3 +31,6 @@ pub use sleeping::{
 pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[cfg(not(any(folddb_schedules, folddb_sleeps)))]
 pub use std::{sync::atomic, thread};
+
+mod swap;
+pub use swap::Swap;

@@ -1,8 +1,9 @@
 //! What a reader holds of a memtable: its state at one moment, exact and unchanging.
 //!
-//! Chunks are shared; the tail is copied raw under the lock and sorted here, when a stream first asks for
-//! it. A sorted copy is left with the memtable, so that the next capture of the same tail takes it from
-//! there and copies only what came since.
+//! Chunks are shared; so is the tail, as far as it was published then. That is copied and sorted
+//! when a stream first asks for it. A sorted copy is left with the memtable, so that the next
+//! capture of the same tail takes it from there and sorts only what came since. The first who asks
+//! for a tail sorts no more than his stream gives (see front.rs).
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, OnceLock};
@@ -12,6 +13,7 @@ use folddb_host::sync::Mutex;
 use folddb_rules::KeyOrder;
 
 use crate::chunk::Chunk;
+use crate::front::front_of;
 use crate::hash::key_hash;
 use crate::kway::{Jump, KWay};
 use crate::slices::{Cut, Slices};
@@ -27,29 +29,69 @@ pub(crate) struct SortedTail {
     pub(crate) chunk: Arc<Chunk>,
 }
 
-/// The newest sorted copy, shared by a memtable and its captures.
-pub(crate) type SortedTailCell = Arc<Mutex<Option<SortedTail>>>;
+/// What captures of a memtable share.
+#[derive(Debug, Default)]
+pub(crate) struct SortedTails {
+    /// The newest sorted copy.
+    pub(crate) copy: Option<SortedTail>,
+    /// The last tail of which a capture took the front.
+    asked: Option<u64>,
+}
+
+impl SortedTails {
+    /// True for the first who asks for this tail.
+    fn first_asked(&mut self, tail_id: u64) -> bool {
+        let has_copy = self.copy.as_ref().is_some_and(|copy| copy.tail_id == tail_id);
+        self.asked.replace(tail_id) != Some(tail_id) && !has_copy
+    }
+}
+
+/// See [`SortedTails`].
+pub(crate) type SortedTailCell = Arc<Mutex<SortedTails>>;
 
 /// A memtable as it was at one moment. Cheap to hold but for its memory: it pins chunks.
 #[derive(Debug)]
 pub struct Captured {
-    pub(crate) order: KeyOrder,
-    pub(crate) published: Seq,
+    order: KeyOrder,
+    published: Seq,
     /// Oldest first.
-    pub(crate) chunks: Arc<Vec<Arc<Chunk>>>,
-    /// A full tail that was being sealed.
-    pub(crate) sealing: Option<Arc<Tail>>,
-    /// The tail, as far as it was sorted already.
-    pub(crate) sorted: Option<Arc<Chunk>>,
-    /// The rest of the tail. Taken by the first stream.
-    pub(crate) raw: Mutex<RawTail>,
-    /// Where to leave the sorted tail, when `raw` is all of it.
-    pub(crate) leave: Option<(SortedTailCell, u64)>,
-    /// The pieces of the tails, newest first, once they are sorted.
-    pub(crate) pieces: OnceLock<Vec<Arc<Chunk>>>,
+    chunks: Arc<Vec<Arc<Chunk>>>,
+    has_tail: bool,
+    /// The tail, until the first stream takes what it needs of it.
+    tail: Mutex<Option<TailSeen>>,
+    sorted_tail: SortedTailCell,
+    /// The pieces of the tail, newest first, once they are sorted.
+    pieces: OnceLock<Vec<Arc<Chunk>>>,
 }
 
+/// A tail as far as a reader sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct TailSeen {
+    pub(crate) tail: Arc<Tail>,
+    /// Which tail of the memtable it is.
+    pub(crate) id: u64,
+    pub(crate) records: usize,
+}
+
+/// A tail of so few records is sorted whole.
+const WHOLE_RECORDS_MAX: usize = 512;
+
+/// A sorted copy of the tail serves captures until so many records have come since.
+const SORTED_TAIL_LAG_MAX: usize = 256;
+
 impl Captured {
+    pub(crate) fn new(
+        order: KeyOrder,
+        published: Seq,
+        chunks: Arc<Vec<Arc<Chunk>>>,
+        tail: TailSeen,
+        sorted_tail: SortedTailCell,
+    ) -> Captured {
+        let has_tail = tail.records > 0;
+        let (tail, pieces) = (Mutex::new(Some(tail).filter(|_| has_tail)), OnceLock::new());
+        Captured { order, published, chunks, has_tail, tail, sorted_tail, pieces }
+    }
+
     /// The published seq at the moment of the capture. Newer records may be in here; filter by seq.
     pub fn published(&self) -> Seq {
         self.published
@@ -58,7 +100,9 @@ impl Captured {
     /// The records from `from` on, in the total order or its mirror. Reversed, `from` is the highest key.
     /// Records of all seqs are given, also of those that are not yet published.
     pub fn stream(&self, direction: Direction, from: Bound<&[u8]>) -> MemStream {
-        MemStream { merged: KWay::new(self.order.clone(), self.newest_first(), direction, from, None) }
+        let by_front = (direction == Direction::Forward).then(|| self.by_front(from)).flatten();
+        let whole = || KWay::new(self.order.clone(), self.newest_first(), direction, from, None);
+        MemStream { merged: by_front.unwrap_or_else(whole) }
     }
 
     /// The records from `from` on, in the total order, but for some that `jump` says are not needed.
@@ -102,7 +146,35 @@ impl Captured {
 
     /// True when it holds no record.
     pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty() && self.pieces().is_empty()
+        self.chunks.is_empty() && !self.has_tail
+    }
+
+    /// How many records the first stream has to sort.
+    #[cfg(test)]
+    pub(crate) fn to_sort(&self) -> usize {
+        let Some(seen) = &*self.tail.lock() else { return 0 };
+        seen.records - self.sorted_of(seen).map_or(0, |sorted| sorted.records)
+    }
+
+    /// The stream from `from` on by the front of the tail, where that is worth it: the tail is
+    /// long, and nobody has asked for it before.
+    fn by_front(&self, from: Bound<&[u8]>) -> Option<KWay> {
+        let seen = self.tail.lock().clone().filter(|seen| seen.records > WHOLE_RECORDS_MAX)?;
+        let is_first = self.sorted_tail.try_lock()?.first_asked(seen.id);
+        if !is_first {
+            return None;
+        }
+        let mut raw = RawTail::default();
+        seen.tail.copy_range(0, seen.records, &mut raw);
+        let older = self.chunks.iter().rev().cloned();
+        Some(match front_of(&self.order, raw, from) {
+            Some((front, Some(rest))) => KWay::with_rest(self.order.clone(), (front, rest), older, from),
+            Some((front, None)) => {
+                let newest_first = [Arc::new(front)].into_iter().chain(older);
+                KWay::new(self.order.clone(), newest_first, Direction::Forward, from, None)
+            }
+            None => KWay::new(self.order.clone(), older, Direction::Forward, from, None),
+        })
     }
 
     fn newest_first(&self) -> impl DoubleEndedIterator<Item = Arc<Chunk>> {
@@ -114,19 +186,25 @@ impl Captured {
     }
 
     fn sort_pieces(&self) -> Vec<Arc<Chunk>> {
-        let raw = std::mem::take(&mut *self.raw.lock());
-        let sealing = self.sealing.as_ref().map(|tail| {
-            let mut raw = RawTail::default();
-            tail.copy_from(0, &mut raw);
-            raw
-        });
-        let sort = |raw: RawTail| Arc::new(Chunk::from_raw(&self.order, raw));
-        let newest = Some(raw).filter(|raw| !raw.entries.is_empty()).map(sort);
-        if let (Some((cell, tail_id)), Some(chunk)) = (&self.leave, &newest) {
-            let copy = SortedTail { tail_id: *tail_id, records: chunk.len(), chunk: Arc::clone(chunk) };
-            leave_newest(&mut cell.lock(), copy);
+        let Some(seen) = self.tail.lock().take() else { return Vec::new() };
+        let sorted = self.sorted_of(&seen);
+        let from = sorted.as_ref().map_or(0, |sorted| sorted.records);
+        let mut raw = RawTail::default();
+        seen.tail.copy_range(from, seen.records, &mut raw);
+        let newest = (!raw.entries.is_empty()).then(|| Arc::new(Chunk::from_raw(&self.order, raw)));
+        if let (None, Some(chunk), Some(mut cell)) = (&sorted, &newest, self.sorted_tail.try_lock()) {
+            let copy = SortedTail { tail_id: seen.id, records: seen.records, chunk: Arc::clone(chunk) };
+            leave_newest(&mut cell.copy, copy);
         }
-        newest.into_iter().chain(self.sorted.clone()).chain(sealing.map(sort)).collect()
+        newest.into_iter().chain(sorted.map(|sorted| sorted.chunk)).collect()
+    }
+
+    /// A sorted copy of the beginning of the tail, if one is there that is not too far behind.
+    fn sorted_of(&self, seen: &TailSeen) -> Option<SortedTail> {
+        let cell = self.sorted_tail.try_lock()?; // another reader has it: it is quicker to do without
+        let held = cell.copy.as_ref().filter(|held| held.tail_id == seen.id)?;
+        let lag = seen.records.checked_sub(held.records)?;
+        (lag <= SORTED_TAIL_LAG_MAX).then(|| held.clone())
     }
 }
 

@@ -50,13 +50,18 @@ impl Chunk {
     pub(crate) fn from_raw(order: &KeyOrder, raw: RawTail) -> Chunk {
         let mut scratch = SortScratch::default();
         let sorted = sort_records(order, &raw.arena, raw.entries.iter().copied(), &mut scratch);
+        Chunk::of_sorted(raw, &scratch.keys, sorted.skip)
+    }
+
+    /// Records of a copied tail, sorted.
+    pub(crate) fn of_sorted(raw: RawTail, keys: &[SortKey], skip: usize) -> Chunk {
         let entry =
             |key: &SortKey| Entry { prefix: key.prefix(), offset: key.offset(), seq_delta: key.seq_delta() };
         Chunk {
-            entries: scratch.keys.iter().map(entry).collect(),
+            entries: keys.iter().map(entry).collect(),
             arena: raw.arena,
             filter: Filter::none(),
-            skip: sorted.skip,
+            skip,
             base_seq: raw.base_seq,
             max_seq: raw.last_seq,
             generation: 0,

@@ -12,6 +12,7 @@ use folddb_base::{Direction, Record, RecordStream, Result, Seq};
 use folddb_rules::KeyOrder;
 
 use crate::chunk::{Chunk, Entry, LANES, counts_before};
+use crate::front::Rest;
 use crate::packed::Place;
 
 /// A stretch of which a reader knows that it need not see what is not newer than `through`: sources that hold nothing
@@ -42,6 +43,8 @@ struct Source {
     /// Entries left, with the current one.
     left: usize,
     head: Place,
+    /// What comes behind the last entry; forward only.
+    rest: Option<Box<Rest>>,
 }
 
 /// A source in the tree, by a number that orders as the stream does.
@@ -74,12 +77,44 @@ impl KWay {
         };
         let start = |(chunk, start): (Arc<Chunk>, usize)| Source::start(chunk, direction, start);
         let sources = chunks.into_iter().zip(starts).map(start).filter(|source| source.left > 0);
-        let sources: Vec<Source> = sources.collect();
-        let mut merged = KWay { order, direction, skip, tree: vec![NOBODY; sources.len().max(1)], sources };
-        for source in 0..merged.sources.len() {
-            merged.enter(source);
+        KWay { order, direction, skip, tree: Vec::new(), sources: sources.collect() }.with_tree()
+    }
+
+    /// Merges `front`, behind which comes `rest`, with what is older, from `from` on.
+    pub(crate) fn with_rest(
+        order: KeyOrder,
+        (front, rest): (Chunk, Rest),
+        older: impl DoubleEndedIterator<Item = Arc<Chunk>>,
+        from: Bound<&[u8]>,
+    ) -> KWay {
+        let front = Arc::new(front);
+        let skip = shared_skip(&order, &[Arc::clone(&front)]);
+        let mut merged = KWay::new(order, older, Direction::Forward, from, None);
+        let start = front.count_before(&merged.order, from);
+        let mut source = Source::start(Arc::clone(&front), Direction::Forward, start);
+        source.rest = Some(Box::new(rest));
+        if source.left == 0 {
+            source.go_on();
         }
-        merged
+        // Where others are, all keys share what they and the front do.
+        merged.skip = match merged.sources.first() {
+            None => skip,
+            Some(first) => {
+                let (a, b) = (first.chunk.key(&first.chunk.entries[0]), front.key(&front.entries[0]));
+                skip.min(merged.skip).min(merged.order.shared_prefix_len(a, b))
+            }
+        };
+        merged.sources.insert(0, source);
+        merged.with_tree()
+    }
+
+    /// Lets all sources play.
+    fn with_tree(mut self) -> KWay {
+        self.tree = vec![NOBODY; self.sources.len().max(1)];
+        for source in 0..self.sources.len() {
+            self.enter(source);
+        }
+        self
     }
 
     /// Leading bytes that all keys share; the prefixes of [`KWay::current`] begin after them.
@@ -114,6 +149,8 @@ impl KWay {
                 Direction::Reversed => source.at -= 1,
             }
             source.read_head();
+        } else if source.rest.is_some() {
+            source.go_on();
         }
         self.replay(winner);
     }
@@ -253,11 +290,18 @@ impl Source {
             Direction::Forward => (start, chunk.len() - start),
             Direction::Reversed => (start.saturating_sub(1), start),
         };
-        let mut source = Source { chunk, at, left, head: Place::NOWHERE };
+        let mut source = Source { chunk, at, left, head: Place::NOWHERE, rest: None };
         if left > 0 {
             source.read_head();
         }
         source
+    }
+
+    /// Goes on with the rest, all of which is to be given.
+    #[cold]
+    fn go_on(&mut self) {
+        let Some(rest) = self.rest.take() else { return };
+        *self = Source::start(Arc::new(rest.sort()), Direction::Forward, 0);
     }
 
     #[inline]

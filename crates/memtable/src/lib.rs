@@ -1,19 +1,20 @@
-//! Floor 2 of FoldDB: the memtable, a table's newest records, and the first tiers of its merge sort.
-//! Internal, no promises: `folddb` is the public API.
+//! Floor 2 of FoldDB: the memtable, a table's newest records, and the first tiers of its merge
+//! sort. Internal, no promises: `folddb` is the public API.
 //!
-//! A write appends to the *tail* and looks for nothing. A full tail (4096 records) is sorted, folded within
-//! stripes and sealed into an immutable *chunk* with a small filter; background work merges chunks geometrically. A
-//! flush sorts the chunks slice by slice of the keys. Nothing is ever changed in place, so what a reader has captured
-//! stays as it was, and snapshots and batches are exact.
+//! A write appends to the *tail* and looks for nothing. A full tail (4096 records) is sorted,
+//! folded within stripes and sealed into an immutable *chunk* with a small filter; background work
+//! merges chunks geometrically. A flush sorts the chunks slice by slice of the keys. Nothing is
+//! ever changed in place, so what a reader has captured stays as it was, and snapshots and batches
+//! are exact.
 //!
 //! ```text
 //!   push ──> tail ──(full: sort, fold)──> chunk chunk ... ──(merge_step)──> larger chunk ──> flush
 //!            hash of 8192 slots           filter of 10 bits a key
 //! ```
 //!
-//! The engine calls [`Memtable::apply`] under its commit lock; [`Memtable::get`] and [`Memtable::capture`]
-//! from any thread; [`Memtable::merge_step`] and [`Memtable::stream`] from background work. The modules stand
-//! bottom-up.
+//! The engine calls [`Memtable::apply`] under its commit lock; [`Memtable::get`] and
+//! [`Memtable::capture`] from any thread, which never wait for it; [`Memtable::merge_step`] and
+//! [`Memtable::stream`] from background work. The modules stand bottom-up.
 
 #![forbid(unsafe_code)]
 
@@ -23,13 +24,13 @@ mod packed;
 mod tail;
 mod sort;
 mod chunk;
+mod front;
 mod fold_stack;
 mod seal;
 mod kway;
 mod slices;
 mod capture;
 mod merge_plan;
-mod gate;
 mod memtable;
 
 pub use capture::{Captured, FlushStream, MemStream};

@@ -1,37 +1,38 @@
 //! The memtable itself: a tail, chunks, and who may touch what when.
 //!
-//! 1. One applier at a time appends, seals and freezes (the store's commit lock sees to that), through a
-//!    [`Writer`], which holds the lock `state` for writing, and lets readers in between two records.
-//! 2. Readers take `state` for reading, for as long as it takes to look into the tail or copy it. What they
-//!    take away (chunks, a full tail) never changes.
-//! 3. A full tail moves to `sealing`, where readers still see it, and is sorted and folded *without* the
-//!    lock; then a chunk takes its place under the lock. User code never runs under a lock that readers
-//!    want.
-//! 4. [`Memtable::merge_step`] is serialised by the lock `merging`. Chunks are only ever added at the new
-//!    end by others, so the indexes of a plan stay valid while it is carried out.
+//! 1. One applier at a time appends, seals and freezes (the store's commit lock sees to that),
+//!    through a [`Writer`].
+//! 2. Readers take no lock that anybody holds while he works. They take the *layers*, the tail and
+//!    the chunks of one moment, and read in the tail what has been published (see tail.rs). No
+//!    layers are ever changed: the next ones take their place (see `folddb_host::sync::Swap`).
+//! 3. A full tail is sorted and folded while readers still see it; then layers with a chunk in its
+//!    place and an empty tail are swapped in.
+//! 4. [`Memtable::merge_step`] is serialised by the lock `merging`. Chunks are only ever added at
+//!    the new end by others, so the indexes of a plan stay valid while it is carried out.
 //!
-//! **Folding and readers.** A fold keeps only the newest seq of what it folded, so it must not cross a seq
-//! that anybody reads at. Those are the live snapshots and the published seq: the caller passes them as
-//! *boundaries*, ascending, the published seq last. A reader without a snapshot loads the published seq inside
-//! of the lock, together with the list of chunks, so no later fold can reach what it holds.
+//! **Folding and readers.** A fold keeps only the newest seq of what it folded, so it must not
+//! cross a seq that anybody reads at. Those are the live snapshots and the published seq: the
+//! caller passes them as *boundaries*, ascending, the published seq last. A reader without a
+//! snapshot takes the layers, loads the published seq, and looks whether the layers are still the
+//! present ones. If so, all that is published is in them, and no fold in them has crossed that seq;
+//! if not, he begins anew. An applier replaces them once in some thousand records.
 
 use std::ops::{Bound, ControlFlow};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use folddb_base::{Direction, Record, Seq};
 use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use folddb_host::sync::{Mutex, RwLockWriteGuard};
+use folddb_host::sync::{Mutex, MutexGuard, Swap};
 use folddb_rules::{FoldRules, KeyOrder};
 
-use crate::capture::{Captured, FlushStream, SortedTailCell, visit_until_absorbed};
+use crate::capture::{Captured, FlushStream, SortedTailCell, SortedTails, TailSeen, visit_until_absorbed};
 use crate::chunk::{Chunk, LANES, counts_before};
 use crate::fold_stack::Incoming;
-use crate::gate::Gate;
 use crate::hash::key_hash;
 use crate::kway::KWay;
 use crate::merge_plan::{ChunkFacts, MergePlan, plan_merge};
 use crate::seal::{SealScratch, Sealer, seal_tail};
-use crate::tail::{Copied, RawTail, Tail, TailLimits};
+use crate::tail::{Appender, Copied, RawTail, Tail, TailLimits};
 
 /// Bounds of a memtable. Those of its whole size are the caller's: see [`Memtable::bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,41 +51,46 @@ impl Default for MemtableLimits {
     }
 }
 
-/// A sorted copy of the tail serves captures until so many records have come since.
-const SORTED_TAIL_LAG_MAX: usize = 256;
-
 /// A table's newest records. See the module for who may do what when.
 #[derive(Debug)]
 pub struct Memtable {
     order: KeyOrder,
     rules: Arc<FoldRules>,
     limits: MemtableLimits,
-    state: Gate<State>,
+    layers: Swap<Layers>,
+    applying: Mutex<Applying>,
     merging: Mutex<()>,
-    scratch: Mutex<SealScratch>,
     sorted_tail: SortedTailCell,
-    /// Bytes of `scratch`.
+    /// Bytes of the chunks in the present layers.
+    chunk_bytes: AtomicUsize,
+    /// Bytes of the tail and of the spare one.
+    tail_bytes: AtomicUsize,
+    /// Bytes of the applier's scratch.
     scratch_bytes: AtomicUsize,
     /// Bytes that a merge under way is building.
     merging_bytes: AtomicUsize,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    tail: Tail,
+/// All records of one moment, and in the tail those that have come since.
+#[derive(Clone, Debug, Default)]
+struct Layers {
+    tail: Arc<Tail>,
     /// Rises with each tail.
     tail_id: u64,
-    sealing: Option<Arc<Tail>>,
     /// Oldest first.
     chunks: Arc<Vec<Arc<Chunk>>>,
     chunk_records: usize,
     chunk_bytes: usize,
-    /// An emptied tail, kept for its memory.
-    spare: Option<Tail>,
-    pushed: u64,
     folded: u64,
-    min_seq: Seq,
-    max_seq: Seq,
+}
+
+/// What only the applier has.
+#[derive(Debug, Default)]
+struct Applying {
+    appender: Appender,
+    /// An emptied tail, kept for its memory; readers may still see what it was.
+    spare: Option<Arc<Tail>>,
+    scratch: SealScratch,
 }
 
 /// Records that came and what became of them: `pushed = held + folded`.
@@ -103,7 +109,7 @@ pub struct Counts {
 pub enum ReadAt<'a> {
     /// A registered snapshot, or any seq at which nothing can have been folded across.
     Seq(Seq),
-    /// What is published; loaded under the lock.
+    /// What is published; loaded when the layers are taken.
     Published(&'a AtomicU64),
 }
 
@@ -121,8 +127,6 @@ pub struct Seen {
 pub enum Whereabouts {
     /// In the tail.
     Tail,
-    /// In a full tail that is being sealed.
-    Sealing,
     /// In a chunk: 0 is the newest.
     Chunk(usize),
 }
@@ -131,7 +135,6 @@ impl std::fmt::Display for Whereabouts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Whereabouts::Tail => f.write_str("tail"),
-            Whereabouts::Sealing => f.write_str("tail, being sealed"),
             Whereabouts::Chunk(index) => write!(f, "chunk {index}"),
         }
     }
@@ -144,23 +147,25 @@ impl Memtable {
             order,
             rules,
             limits,
-            state: Gate::default(),
+            layers: Swap::new(Arc::default()),
+            applying: Mutex::default(),
             merging: Mutex::new(()),
-            scratch: Mutex::default(),
             sorted_tail: SortedTailCell::default(),
+            chunk_bytes: AtomicUsize::new(0),
+            tail_bytes: AtomicUsize::new(0),
             scratch_bytes: AtomicUsize::new(0),
             merging_bytes: AtomicUsize::new(0),
         }
     }
 
-    /// The way in for records; holds the lock, so keep it for a batch and no longer. One applier at a time.
+    /// The way in for records; keep it for a batch and no longer. One applier at a time.
     #[inline]
     pub fn apply(&self) -> Writer<'_> {
-        Writer { memtable: self, state: self.state.write(), pushed: 0 }
+        Writer { memtable: self, applying: self.applying.lock() }
     }
 
     /// Gives the records of `key` up to `at` to `visit`, newest first, until one absorbs (and that one too)
-    /// or `visit` breaks off. `visit` runs without a lock.
+    /// or `visit` breaks off.
     pub fn get(
         &self,
         key: &[u8],
@@ -170,32 +175,41 @@ impl Memtable {
         self.find(key, at).visit(&self.order, key, &mut visit)
     }
 
-    /// Takes hold of what [`Memtable::get`] visits, without calling anybody: of use where a lock of the caller's is to
-    /// be let go before user code runs.
+    /// Takes hold of what [`Memtable::get`] visits, without calling anybody: for a caller who has
+    /// yet to see whether this is still the memtable to ask.
     pub fn find(&self, key: &[u8], at: ReadAt<'_>) -> Found {
         let hash = key_hash(key);
+        let (layers, at) = self.layers_at(at);
         let mut copied = Copied::default();
-        let state = self.state.read();
-        let at = at.load();
-        state.tail.copy_found(key, hash, at, &mut copied);
-        let (sealing, chunks) = state.sealed();
-        drop(state);
-        Found { at, hash, copied, sealing, chunks }
+        layers.tail.copy_found(key, hash, at, &mut copied);
+        Found { at, hash, copied, layers }
+    }
+
+    /// The layers, with the seq up to which they are to be read.
+    #[inline]
+    fn layers_at(&self, at: ReadAt<'_>) -> (Arc<Layers>, Seq) {
+        let published = match at {
+            ReadAt::Seq(seq) => return (self.layers.load(), seq),
+            ReadAt::Published(published) => published,
+        };
+        loop {
+            let (layers, version) = self.layers.load_with_version();
+            let seq = published.load(Ordering::Acquire);
+            if self.layers.is_at(version) {
+                return (layers, seq);
+            }
+        }
     }
 
     /// Gives the records that are newer than `since`, in no order of keys, until `visit` breaks off; true when it did. What is
-    /// wholly older is not looked at. `visit` runs without a lock.
+    /// wholly older is not looked at.
     pub fn visit_newer(&self, since: Seq, mut visit: impl FnMut(Record<'_>) -> ControlFlow<()>) -> bool {
-        let mut raw = RawTail::default();
-        let state = self.state.read();
-        state.tail.copy_from(state.tail.count_up_to(since), &mut raw);
-        let (sealing, chunks) = state.sealed();
-        drop(state);
-
+        let layers = self.layers.load();
+        let (mut raw, len) = (RawTail::default(), layers.tail.len());
+        layers.tail.copy_range(layers.tail.count_up_to(since, len), len, &mut raw);
         let mut look = || {
             raw.records().try_for_each(&mut visit)?;
-            sealing.iter().try_for_each(|tail| tail.newer_than(since).try_for_each(&mut visit))?;
-            let newer = chunks.iter().rev().filter(|chunk| chunk.max_seq > since);
+            let newer = layers.chunks.iter().rev().filter(|chunk| chunk.max_seq > since);
             newer.flat_map(|chunk| chunk.newer_than(since)).try_for_each(&mut visit)
         };
         look().is_break()
@@ -204,18 +218,12 @@ impl Memtable {
     /// Gives every record of `key`, newest first, with where it lies.
     pub fn explain(&self, key: &[u8], mut visit: impl FnMut(Whereabouts, Record<'_>)) {
         let hash = key_hash(key);
+        let layers = self.layers.load();
         let mut raw = RawTail::default();
-        let state = self.state.read();
-        state.tail.copy_from(0, &mut raw);
-        let (sealing, chunks) = state.sealed();
-        drop(state);
-
+        layers.tail.copy_range(0, layers.tail.len(), &mut raw);
         let tail = Chunk::from_raw(&self.order, raw);
         tail.find(&self.order, key, hash, Seq::MAX).for_each(|record| visit(Whereabouts::Tail, record));
-        if let Some(tail) = &sealing {
-            tail.records_of(key, hash, Seq::MAX).for_each(|record| visit(Whereabouts::Sealing, record));
-        }
-        for (index, chunk) in chunks.iter().rev().enumerate() {
+        for (index, chunk) in layers.chunks.iter().rev().enumerate() {
             let found = chunk.find(&self.order, key, hash, Seq::MAX);
             found.for_each(|record| visit(Whereabouts::Chunk(index), record));
         }
@@ -228,49 +236,11 @@ impl Memtable {
 
     /// Takes the state as it is now, to be read at a snapshot.
     pub fn capture_at(&self, at: ReadAt<'_>) -> Captured {
-        let mut raw = self.room_for_tail();
-        let state = self.state.read();
-        let published = at.load();
-        let held = self.sorted_of(&state);
-        let from = held.as_ref().map_or(0, |held| held.1);
-        state.tail.copy_from(from, &mut raw);
-        let (sealing, chunks) = state.sealed();
-        let tail_id = state.tail_id;
-        drop(state);
-
-        Captured {
-            order: self.order.clone(),
-            published,
-            chunks,
-            sealing,
-            sorted: held.map(|held| held.0),
-            leave: (from == 0).then(|| (Arc::clone(&self.sorted_tail), tail_id)),
-            raw: Mutex::new(raw),
-            pieces: OnceLock::new(),
-        }
-    }
-
-    /// The sorted copy of the tail and how much it covers, if it is of this tail and not too far behind.
-    fn sorted_of(&self, state: &State) -> Option<(Arc<Chunk>, usize)> {
-        let cell = self.sorted_tail.lock();
-        let held = cell.as_ref().filter(|held| held.tail_id == state.tail_id)?;
-        let close = state.tail.len() - held.records <= SORTED_TAIL_LAG_MAX;
-        close.then(|| (Arc::clone(&held.chunk), held.records))
-    }
-
-    /// Buffers large enough for a copy of the tail, their pages touched, so that no page fault is met under
-    /// the lock.
-    fn room_for_tail(&self) -> RawTail {
-        let state = self.state.read();
-        let from = self.sorted_of(&state).map_or(0, |held| held.1);
-        let (records, bytes) = (state.tail.len() - from, state.tail.bytes_from(from));
-        drop(state);
-        let mut raw = RawTail::default();
-        raw.arena.resize(bytes + bytes / 8, 0xff);
-        raw.entries.resize(records + records / 8, (u32::MAX, u32::MAX));
-        raw.arena.clear();
-        raw.entries.clear();
-        raw
+        let (layers, published) = self.layers_at(at);
+        let tail =
+            TailSeen { tail: Arc::clone(&layers.tail), id: layers.tail_id, records: layers.tail.len() };
+        let (order, chunks) = (self.order.clone(), Arc::clone(&layers.chunks));
+        Captured::new(order, published, chunks, tail, Arc::clone(&self.sorted_tail))
     }
 
     /// Everything in the total order; what a flush takes from a frozen memtable. Records of one key may
@@ -284,21 +254,20 @@ impl Memtable {
     /// A memtable that is frozen takes no more records; if it did, none would be lost: a new tail begins.
     pub fn freeze(&self, boundaries: &[Seq]) {
         let mut writer = self.apply();
-        while !writer.state.tail.is_empty() || writer.state.sealing.is_some() {
+        if writer.applying.appender.len() > 0 {
             writer.seal(boundaries);
         }
-        writer.state.spare = None;
-        writer.state.tail = Tail::default();
-        *self.sorted_tail.lock() = None;
-        *self.scratch.lock() = SealScratch::default();
+        *writer.applying = Applying::default();
+        let empty = Arc::clone(writer.applying.appender.tail());
+        writer.change(|layers| Layers { tail: empty, ..layers.clone() });
         self.scratch_bytes.store(0, Ordering::Relaxed);
+        *self.sorted_tail.lock() = SortedTails::default();
     }
 
     /// True when [`Memtable::merge_step`] would find work, whatever the boundaries.
     #[cfg(test)]
     pub(crate) fn wants_merge(&self) -> bool {
-        let (_, chunks) = self.state.read().sealed();
-        plan_merge(&facts_of(&chunks), self.limits.merge_factor, Seq::MAX).is_some()
+        plan_merge(&facts_of(&self.layers.load().chunks), self.limits.merge_factor, Seq::MAX).is_some()
     }
 
     /// Merges some chunks into one, off the commit path, and folds within stripes. True when it did; call it
@@ -311,7 +280,7 @@ impl Memtable {
     /// knows, are touched.
     pub fn merge_step(&self, boundaries: &[Seq]) -> bool {
         let Some(_only) = self.merging.try_lock() else { return false };
-        let (_, chunks) = self.state.read().sealed();
+        let chunks = Arc::clone(&self.layers.load().chunks);
         let last_boundary = boundaries.last().copied().unwrap_or(Seq::MAX);
         let Some(plan) = plan_merge(&facts_of(&chunks), self.limits.merge_factor, last_boundary) else {
             return false;
@@ -322,20 +291,26 @@ impl Memtable {
         scratch.keeps_all = self.limits.keeps_all;
         let merged = merge_chunks(&self.order, &self.rules, boundaries, inputs, &plan, scratch);
         self.merging_bytes.store(0, Ordering::Relaxed);
-        let mut state = self.state.write();
-        state.replace(plan, merged);
+        let merged = Arc::new(merged);
+        self.change(|layers| layers.with_merged(&plan, merged));
         true
     }
 
-    /// Every byte that it takes: records, entries, filters, spare buffers, scratch, merges under way.
-    /// Captures that outlive what they hold are not counted.
-    pub fn bytes(&self) -> usize {
-        self.state.read().bytes() + self.working_bytes()
+    /// Swaps in the next layers.
+    fn change(&self, next: impl FnOnce(&Layers) -> Layers) {
+        self.layers.replace(|layers| {
+            let next = next(layers);
+            self.chunk_bytes.store(next.chunk_bytes, Ordering::Relaxed);
+            Arc::new(next)
+        });
     }
 
+    /// Every byte that it takes: records, entries, filters, spare buffers, scratch, merges under
+    /// way. Captures that outlive what they hold are not counted.
     #[inline]
-    fn working_bytes(&self) -> usize {
-        self.scratch_bytes.load(Ordering::Relaxed) + self.merging_bytes.load(Ordering::Relaxed)
+    pub fn bytes(&self) -> usize {
+        let parts = [&self.chunk_bytes, &self.tail_bytes, &self.scratch_bytes, &self.merging_bytes];
+        size_of::<Memtable>() + parts.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum::<usize>()
     }
 
     /// Records held: pushed and not folded away.
@@ -345,26 +320,28 @@ impl Memtable {
 
     /// Records that came and what became of them.
     pub fn counts(&self) -> Counts {
-        let state = self.state.read();
-        let held =
-            state.chunk_records + state.tail.len() + state.sealing.as_ref().map_or(0, |tail| tail.len());
-        Counts { pushed: state.pushed, held: held as u64, folded: state.folded }
+        let layers = self.layers.load();
+        let held = (layers.chunk_records + layers.tail.len()) as u64;
+        Counts { pushed: held + layers.folded, held, folded: layers.folded }
     }
 
     /// Chunks: what a get may have to ask besides the tail.
     pub fn chunks(&self) -> usize {
-        self.state.read().chunks.len()
+        self.layers.load().chunks.len()
     }
 
     /// True when nothing was ever pushed.
     pub fn is_empty(&self) -> bool {
-        self.state.read().pushed == 0
+        self.records() == 0
     }
 
     /// The lowest and the highest seq ever pushed; none when it is empty.
     pub fn seqs(&self) -> Option<(Seq, Seq)> {
-        let state = self.state.read();
-        (state.pushed > 0).then_some((state.min_seq, state.max_seq))
+        let layers = self.layers.load();
+        let (tail, len) = (&layers.tail, layers.tail.len());
+        let of_chunks = layers.chunks.iter().map(|chunk| (chunk.base_seq, chunk.max_seq));
+        let of_tail = (len > 0).then(|| (tail.base_seq(), tail.seq(len - 1)));
+        of_chunks.chain(of_tail).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 }
 
@@ -374,15 +351,18 @@ pub struct Found {
     at: Seq,
     hash: u32,
     copied: Copied,
-    sealing: Option<Arc<Tail>>,
-    /// Oldest first.
-    chunks: Arc<Vec<Arc<Chunk>>>,
+    layers: Arc<Layers>,
 }
 
 impl Found {
+    /// Up to which seq it sees.
+    pub fn at(&self) -> Seq {
+        self.at
+    }
+
     /// How many chunks there are to look through.
     pub fn chunks(&self) -> usize {
-        self.chunks.len()
+        self.layers.chunks.len()
     }
 
     /// Visits the records of `key`, newest first, until one absorbs or `visit` breaks. `key` and `order` are those of
@@ -393,15 +373,11 @@ impl Found {
         key: &[u8],
         visit: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> Seen {
-        let Found { at, hash, .. } = *self;
         let mut look = || {
             visit_until_absorbed(self.copied.records(), &mut *visit)?;
-            if let Some(tail) = &self.sealing {
-                visit_until_absorbed(tail.records_of(key, hash, at), &mut *visit)?;
-            }
             self.visit_chunks(order, key, &mut *visit)
         };
-        Seen { at, done: look().is_break() }
+        Seen { at: self.at, done: look().is_break() }
     }
 
     /// Visits the chunks that may hold the key, newest first: the newest alone, which often is enough, the others
@@ -412,7 +388,7 @@ impl Found {
         key: &[u8],
         visit: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let newest_first = self.chunks.iter().rev();
+        let newest_first = self.layers.chunks.iter().rev();
         let mut admitted = newest_first.filter(|chunk| chunk.may_hold(self.hash, self.at));
         let mut together = 1;
         while let Some(first) = admitted.next() {
@@ -431,64 +407,33 @@ impl Found {
     }
 }
 
-impl ReadAt<'_> {
-    #[inline]
-    fn load(self) -> Seq {
-        match self {
-            ReadAt::Seq(seq) => seq,
-            ReadAt::Published(published) => published.load(Ordering::Acquire),
-        }
-    }
-}
-
-impl State {
-    /// What never changes, to be examined without the lock.
-    #[inline]
-    fn sealed(&self) -> (Option<Arc<Tail>>, Arc<Vec<Arc<Chunk>>>) {
-        (self.sealing.clone(), Arc::clone(&self.chunks))
-    }
-
-    fn bytes(&self) -> usize {
-        let tails = self.spare.iter().chain(self.sealing.as_deref()).map(Tail::bytes);
-        size_of::<Memtable>() + self.chunk_bytes + self.tail.bytes() + tails.sum::<usize>()
-    }
-
-    /// Puts the full tail aside, unless one stands aside already, and gives the one to seal.
-    fn set_tail_aside(&mut self) -> Arc<Tail> {
-        if let Some(tail) = &self.sealing {
-            return Arc::clone(tail);
-        }
-        let empty = self.spare.take().unwrap_or_default();
-        let full = Arc::new(std::mem::replace(&mut self.tail, empty));
-        self.tail_id += 1;
-        self.sealing = Some(Arc::clone(&full));
-        full
-    }
-
-    /// Puts a chunk in the place of the tail that it was sealed from.
-    fn install(&mut self, tail: Arc<Tail>, chunk: Chunk) {
-        if !self.sealing.as_ref().is_some_and(|sealing| Arc::ptr_eq(sealing, &tail)) {
-            return;
-        }
-        self.sealing = None;
-        self.folded += (tail.len() - chunk.len()) as u64;
-        self.chunk_records += chunk.len();
-        self.chunk_bytes += chunk.bytes();
-        Arc::make_mut(&mut self.chunks).push(Arc::new(chunk));
-        if let Some(mut tail) = Arc::into_inner(tail) {
-            tail.clear();
-            self.spare = Some(tail);
+impl Layers {
+    /// With a chunk in the place of the tail that it was sealed from, and an empty tail.
+    fn with_sealed(&self, chunk: Chunk, tail: Arc<Tail>) -> Layers {
+        let mut chunks = Vec::with_capacity(self.chunks.len() + 1);
+        chunks.extend(self.chunks.iter().cloned());
+        let (records, bytes) = (chunk.len(), chunk.bytes());
+        chunks.push(Arc::new(chunk));
+        Layers {
+            tail,
+            tail_id: self.tail_id + 1,
+            chunks: Arc::new(chunks),
+            chunk_records: self.chunk_records + records,
+            chunk_bytes: self.chunk_bytes + bytes,
+            folded: self.folded + (self.tail.len() - records) as u64,
         }
     }
 
-    /// Puts a merged chunk in the place of its inputs.
-    fn replace(&mut self, plan: MergePlan, merged: Chunk) {
+    /// With a merged chunk in the place of its inputs.
+    fn with_merged(&self, plan: &MergePlan, merged: Arc<Chunk>) -> Layers {
+        let mut next = self.clone();
         let inputs = &self.chunks[plan.range.clone()];
-        self.chunk_bytes -= inputs.iter().map(|chunk| chunk.bytes()).sum::<usize>();
-        self.chunk_bytes += merged.bytes();
-        self.chunk_records -= plan.records - merged.len();
-        self.folded += (plan.records - merged.len()) as u64;
-        Arc::make_mut(&mut self.chunks).splice(plan.range, [Arc::new(merged)]);
+        next.chunk_bytes -= inputs.iter().map(|chunk| chunk.bytes()).sum::<usize>();
+        next.chunk_bytes += merged.bytes();
+        next.chunk_records -= plan.records - merged.len();
+        next.folded += (plan.records - merged.len()) as u64;
+        Arc::make_mut(&mut next.chunks).splice(plan.range.clone(), [merged]);
+        next
     }
 }
 
@@ -530,16 +475,11 @@ fn merge_chunks(
     sealer.finish(skip, max_seq, plan.generation)
 }
 
-/// After so many records does a batch look whether a reader waits: about every microsecond.
-const PUSHED_TOGETHER: usize = 16;
-
-/// Appends records; see [`Memtable::apply`]. Readers wait while it lives, but for sealing and between some records.
+/// Appends records; see [`Memtable::apply`].
 #[derive(Debug)]
 pub struct Writer<'a> {
     memtable: &'a Memtable,
-    state: RwLockWriteGuard<'a, State>,
-    /// Records so far.
-    pushed: usize,
+    applying: MutexGuard<'a, Applying>,
 }
 
 impl Writer<'_> {
@@ -551,42 +491,51 @@ impl Writer<'_> {
     /// the last boundary fold among themselves: they are to be published together.
     #[inline]
     pub fn push(&mut self, record: Record<'_>, boundaries: &[Seq]) {
-        self.pushed += 1;
-        if self.pushed.is_multiple_of(PUSHED_TOGETHER) {
-            self.memtable.state.let_in(&mut self.state);
-        }
-        while !self.state.tail.has_room(&record, &self.memtable.limits.tail) {
+        if !self.applying.appender.has_room(&record, &self.memtable.limits.tail) {
             self.seal(boundaries);
         }
-        let state = &mut *self.state;
-        if state.pushed == 0 {
-            state.min_seq = record.seq;
+        if !self.applying.appender.try_push(record) {
+            self.grow(&record);
+            let pushed = self.applying.appender.try_push(record);
+            debug_assert!(pushed, "the larger tail has room for it");
         }
-        state.pushed += 1;
-        state.max_seq = record.seq;
-        state.tail.push(record);
     }
 
     /// Every byte that the memtable takes, as [`Memtable::bytes`].
     #[inline]
     pub fn bytes(&self) -> usize {
-        self.state.bytes() + self.memtable.working_bytes()
+        self.memtable.bytes()
     }
 
-    /// Makes a chunk of the tail. Sorting and folding happen without the lock.
+    /// Goes on in a larger tail.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, record: &Record<'_>) {
+        self.applying.appender.grow(record, &self.memtable.limits.tail);
+        let tail = Arc::clone(self.applying.appender.tail());
+        self.change(|layers| Layers { tail, ..layers.clone() });
+    }
+
+    /// Makes a chunk of the tail, which readers see meanwhile.
     #[cold]
     #[inline(never)]
     fn seal(&mut self, boundaries: &[Seq]) {
         let memtable = self.memtable;
-        let tail = self.state.set_tail_aside();
-        let chunk = RwLockWriteGuard::unlocked(&mut self.state, || {
-            let mut scratch = memtable.scratch.lock();
-            scratch.keeps_all = memtable.limits.keeps_all;
-            let chunk = seal_tail(&memtable.order, &memtable.rules, boundaries, &tail, &mut scratch);
-            memtable.scratch_bytes.store(scratch.bytes(), Ordering::Relaxed);
-            chunk
-        });
-        self.state.install(tail, chunk);
+        let Applying { appender, spare, scratch } = &mut *self.applying;
+        scratch.keeps_all = memtable.limits.keeps_all;
+        let chunk = seal_tail(&memtable.order, &memtable.rules, boundaries, appender.tail(), scratch);
+        memtable.scratch_bytes.store(scratch.bytes(), Ordering::Relaxed);
+        *spare = Some(appender.begin(spare.take(), &memtable.limits.tail));
+        let tail = Arc::clone(appender.tail());
+        self.change(|layers| layers.with_sealed(chunk, tail));
+    }
+
+    /// Swaps in the next layers, of a tail that is the applier's now.
+    fn change(&self, next: impl FnOnce(&Layers) -> Layers) {
+        self.memtable.change(next);
+        let Applying { appender, spare, .. } = &*self.applying;
+        let tail_bytes = appender.tail().bytes() + spare.as_ref().map_or(0, |spare| spare.bytes());
+        self.memtable.tail_bytes.store(tail_bytes, Ordering::Relaxed);
     }
 }
 

@@ -11,7 +11,7 @@ use folddb_base::bytes::{Reader, put_varint};
 use folddb_base::{OpKind, Record, Seq};
 
 /// Longest header: a kind and two varints.
-const HEADER_BYTES_MAX: usize = 21;
+pub(crate) const HEADER_BYTES_MAX: usize = 21;
 
 /// Bytes that a record takes at most.
 #[inline]
@@ -93,10 +93,16 @@ impl Place {
         &arena[(self.key_at + self.key_len) as usize..][..self.payload_len as usize]
     }
 
+    /// Where its record ends.
+    #[inline]
+    pub(crate) fn end(&self) -> usize {
+        (self.key_at + self.key_len + self.payload_len) as usize
+    }
+
     /// All bytes of the record, as `put` wrote them from `offset` on.
     #[inline]
     pub(crate) fn packed<'a>(&self, arena: &'a [u8], offset: u32) -> &'a [u8] {
-        &arena[offset as usize..(self.key_at + self.key_len + self.payload_len) as usize]
+        &arena[offset as usize..self.end()]
     }
 
     /// The record.

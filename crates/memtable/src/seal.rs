@@ -18,7 +18,7 @@ use crate::fold_stack::{FoldStack, Incoming};
 use crate::hash::key_hash;
 use crate::packed::{self, Place};
 use crate::sort::{SortScratch, sort_records};
-use crate::tail::Tail;
+use crate::tail::{RawTail, Tail};
 
 /// Which stripe a seq lies in: how many boundaries are older. Two records fold only in the same stripe, which
 /// is when no boundary S has older <= S < newer.
@@ -30,6 +30,8 @@ pub(crate) fn stripe_of(boundaries: &[Seq], seq: Seq) -> usize {
 /// Buffers that live from one sealing to the next.
 #[derive(Debug, Default)]
 pub(crate) struct SealScratch {
+    /// A plain copy of the tail.
+    raw: RawTail,
     sort: SortScratch,
     hashes: Vec<u32>,
     group: Vec<Incoming>,
@@ -41,14 +43,15 @@ pub(crate) struct SealScratch {
 impl SealScratch {
     /// Bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.sort.bytes()
+        self.raw.bytes()
+            + self.sort.bytes()
             + self.hashes.capacity() * size_of::<u32>()
             + self.group.capacity() * size_of::<Incoming>()
             + self.stack.bytes()
     }
 }
 
-/// Sorts and folds a full tail.
+/// Sorts and folds a tail to which nothing is appended meanwhile.
 pub(crate) fn seal_tail(
     order: &KeyOrder,
     rules: &FoldRules,
@@ -56,22 +59,23 @@ pub(crate) fn seal_tail(
     tail: &Tail,
     scratch: &mut SealScratch,
 ) -> Chunk {
-    let mut sort = std::mem::take(&mut scratch.sort);
-    let records = tail.entries().iter().map(|entry| (entry.offset, entry.seq_delta));
-    let sorted = sort_records(order, tail.arena(), records, &mut sort);
-    let base_seq = tail.base_seq();
+    let (mut raw, mut sort) = (std::mem::take(&mut scratch.raw), std::mem::take(&mut scratch.sort));
+    raw.clear();
+    tail.copy_range(0, tail.len(), &mut raw);
+    let sorted = sort_records(order, &raw.arena, raw.entries.iter().copied(), &mut sort);
+    let base_seq = raw.base_seq;
     let incoming = sort.keys.iter().map(|key| Incoming {
         prefix: key.prefix(),
         seq: base_seq + Seq::from(key.seq_delta()),
         source: 0,
         offset: key.offset(),
     });
-    let arenas = [tail.arena()];
-    let mut sealer =
-        Sealer::new(rules, boundaries, &arenas, base_seq, tail.len(), tail.arena().len(), scratch);
+    let arenas = [&raw.arena[..]];
+    let (records, bytes) = (raw.entries.len(), raw.arena.len());
+    let mut sealer = Sealer::new(rules, boundaries, &arenas, base_seq, records, bytes, scratch);
     sealer.take_all(incoming, sorted.exact);
-    let chunk = sealer.finish(sorted.skip, tail.last_seq(), 0);
-    scratch.sort = sort;
+    let chunk = sealer.finish(sorted.skip, raw.last_seq, 0);
+    (scratch.raw, scratch.sort) = (raw, sort);
     chunk
 }
 

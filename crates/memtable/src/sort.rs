@@ -47,6 +47,11 @@ impl SortKey {
         self.0 as u32
     }
 
+    /// The same of a record that was copied elsewhere.
+    pub(crate) fn moved_to(self, offset: u32) -> SortKey {
+        SortKey(self.0 >> 32 << 32 | u128::from(offset))
+    }
+
     /// See [`SortKey::in_chunk`].
     #[inline]
     pub(crate) fn rank(self) -> usize {
@@ -67,6 +72,20 @@ pub(crate) fn sort_records(
     records: impl DoubleEndedIterator<Item = (u32, u32)> + Clone,
     scratch: &mut SortScratch,
 ) -> Sorted {
+    let sorted = number_records(order, arena, records, scratch);
+    sort_numbered(order, arena, sorted, scratch);
+    sorted
+}
+
+/// Makes the numbers by which [`sort_numbered`] sorts.
+#[inline]
+pub(crate) fn number_records(
+    order: &KeyOrder,
+    arena: &[u8],
+    records: impl DoubleEndedIterator<Item = (u32, u32)> + Clone,
+    scratch: &mut SortScratch,
+) -> Sorted {
+    scratch.keys.clear();
     let Some((first, _)) = records.clone().next() else { return Sorted { skip: 0, exact: true } };
     let first = Place::at(arena, first).key(arena);
     let mut skip = if order.has_byte_prefixes() { first.len() } else { 0 };
@@ -80,12 +99,17 @@ pub(crate) fn sort_records(
             Err(shared) => skip = shared,
         }
     };
-    sort_keys(scratch);
     let exact = order.has_byte_prefixes() && same_len && first.len() <= skip + 8;
-    if !exact {
+    Sorted { skip, exact }
+}
+
+/// Sorts what [`number_records`] numbered, or some of it.
+#[inline]
+pub(crate) fn sort_numbered(order: &KeyOrder, arena: &[u8], sorted: Sorted, scratch: &mut SortScratch) {
+    sort_keys(scratch);
+    if !sorted.exact {
         settle_ties(order, &mut scratch.keys, |record| Place::at(arena, record.offset()).key(arena));
     }
-    Sorted { skip, exact }
 }
 
 /// Makes the sort keys, given that all keys share `skip` bytes with the first. True when all are of its
@@ -186,6 +210,11 @@ pub(crate) struct SortScratch {
 }
 
 impl SortScratch {
+    /// With numbers to sort.
+    pub(crate) fn of(keys: Vec<SortKey>) -> SortScratch {
+        SortScratch { keys, ..SortScratch::default() }
+    }
+
     /// Bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
         (self.keys.capacity() + self.spread.capacity()) * size_of::<SortKey>()

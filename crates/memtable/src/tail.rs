@@ -1,10 +1,27 @@
-//! The tail: the newest records, in the order in which they came.
+//! The tail: the newest records, in the order in which they came, read while more are appended.
 //!
-//! Appending is all that a write does: bytes to the arena, sixteen bytes to the entries, four to a slot of the
-//! micro hash, through which a get finds the records of a key, newest first. One applier appends under the
-//! memtable's lock; a full tail is sealed and never changes again.
+//! Appending is all that a write does: words to the arena, sixteen bytes to the entries, four to a
+//! slot of the micro hash, through which a get finds the records of a key, newest first. One thread
+//! appends, through an [`Appender`]. Readers take no lock: what is appended never changes, and they
+//! come to it only by what is stored last:
+//!
+//! ```text
+//!   arena     |record 0   |record 1|record 2     |...          1. its words
+//!   entries   [0] [1] [2]                                      2. its entry
+//!   slots     hash of the key -> newest entry -> older ...     3. its slot     (release)
+//!   len       3                                                4. the length   (release)
+//! ```
+//!
+//! A tail has room for so many records and bytes; a larger one is another tail, which holds the
+//! same. All is atomic numbers, so nothing here is unsafe; on most processors they cost what others
+//! do. Those of the words and entries are the standard library's: no scheduler of tests need stop
+//! at them, since no reader sees them before 3 or 4.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64 as Word;
 
 use folddb_base::{Record, Seq};
+use folddb_host::sync::atomic::{AtomicU32, Ordering};
 
 use crate::hash::key_hash;
 use crate::packed::{self, Place};
@@ -26,233 +43,321 @@ impl Default for TailLimits {
     }
 }
 
+/// More records than links can name are in no tail.
+const RECORDS_MAX: usize = 65_000;
+const WORD_BYTES: usize = size_of::<Word>();
+const ENTRIES_MIN: usize = 32;
+const WORDS_MIN: usize = 64;
+
 /// One record of the tail. Links, here and in slots, are indexes plus one; zero is the end.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TailEntry {
-    /// Where its bytes begin in the arena.
-    pub(crate) offset: u32,
-    /// Its seq, counted from the tail's first.
-    pub(crate) seq_delta: u32,
-    hash: u32,
-    /// The next older record of the same slot.
-    prev: u16,
+#[derive(Debug, Default)]
+struct Entry {
+    /// Where its words begin, above; its seq, counted from the tail's first, below.
+    place: Word,
+    /// The hash of its key, above; the next older record of the same slot, below.
+    link: Word,
 }
 
 /// A slot of the micro hash: how many records it holds, and the newest of them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy)]
 struct Slot {
     count: u16,
     newest: u16,
 }
 
-/// See the module.
+impl Slot {
+    #[inline]
+    fn of(number: u32) -> Slot {
+        Slot { count: (number >> 16) as u16, newest: number as u16 }
+    }
+
+    #[inline]
+    fn number(self) -> u32 {
+        u32::from(self.count) << 16 | u32::from(self.newest)
+    }
+}
+
+/// What readers see of a tail. See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    arena: Vec<u8>,
-    entries: Vec<TailEntry>,
-    /// A power of two of them, at least twice the entries.
-    slots: Vec<Slot>,
+    /// Packed records, each from a whole word on.
+    arena: Box<[Word]>,
+    entries: Box<[Entry]>,
+    /// A power of two of them, at least twice the entries; none where there are no entries.
+    slots: Box<[AtomicU32]>,
+    base_seq: Word,
+    len: AtomicU32,
+}
+
+impl Tail {
+    /// An empty one with room for so many entries, a power of two, and words.
+    fn with_room(entries: usize, words: usize) -> Tail {
+        Tail {
+            arena: (0..words).map(|_| Word::new(0)).collect(),
+            entries: (0..entries).map(|_| Entry::default()).collect(),
+            slots: (0..entries * 2).map(|_| AtomicU32::new(0)).collect(),
+            base_seq: Word::new(0),
+            len: AtomicU32::new(0),
+        }
+    }
+
+    /// Forgets all records, keeping the memory.
+    fn clear(&mut self) {
+        self.slots.iter_mut().for_each(|slot| *slot.get_mut() = 0);
+        *self.len.get_mut() = 0;
+    }
+
+    /// Records: all that were appended before what the caller knows of.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Acquire) as usize
+    }
+
+    /// Bytes that it takes, used or not.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.arena) + size_of_val(&*self.entries) + size_of_val(&*self.slots)
+    }
+
+    /// The seq from which the entries count.
+    #[inline]
+    pub(crate) fn base_seq(&self) -> Seq {
+        self.base_seq.load(Ordering::Relaxed)
+    }
+
+    /// Where the words of an entry begin, and its seq delta.
+    #[inline]
+    fn place(&self, index: usize) -> (usize, u32) {
+        let place = self.entries[index].place.load(Ordering::Relaxed);
+        ((place >> 32) as usize, place as u32)
+    }
+
+    /// The seq of an entry below [`Tail::len`].
+    pub(crate) fn seq(&self, index: usize) -> Seq {
+        self.base_seq() + Seq::from(self.place(index).1)
+    }
+
+    /// Which slot a hash has; there is one unless the tail has no room at all.
+    #[inline]
+    fn slot(&self, hash: u32) -> Option<&AtomicU32> {
+        self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))
+    }
+
+    /// Copies the records of a key with a seq up to `max_seq`, newest first, up to the first that
+    /// absorbs.
+    pub(crate) fn copy_found(&self, key: &[u8], hash: u32, max_seq: Seq, out: &mut Copied) {
+        let Some(slot) = self.slot(hash) else { return };
+        let mut next = Slot::of(slot.load(Ordering::Acquire)).newest;
+        let base_seq = self.base_seq();
+        while let Some(index) = usize::from(next).checked_sub(1) {
+            let link = self.entries[index].link.load(Ordering::Relaxed);
+            next = link as u16;
+            let (word, seq_delta) = self.place(index);
+            let seq = base_seq + Seq::from(seq_delta);
+            if (link >> 32) as u32 == hash && seq <= max_seq && self.copy_if_of(key, word, seq, out) {
+                return;
+            }
+        }
+    }
+
+    /// Copies the record at a word if it is one of `key`. True when it absorbs.
+    #[inline]
+    fn copy_if_of(&self, key: &[u8], word: usize, seq: Seq, out: &mut Copied) -> bool {
+        let offset = out.arena.len();
+        copy_words(&self.arena[word..][..self.words_at(word)], &mut out.arena);
+        let place = Place::at(&out.arena, offset as u32);
+        if place.key(&out.arena) != key {
+            out.arena.truncate(offset);
+            return false;
+        }
+        out.seqs.push((offset as u32, seq));
+        place.kind().absorbs()
+    }
+
+    /// How many words the record at a word takes.
+    #[inline]
+    fn words_at(&self, word: usize) -> usize {
+        let words = &self.arena[word..];
+        let mut head = [0; packed::HEADER_BYTES_MAX.next_multiple_of(WORD_BYTES)];
+        for (bytes, word) in head.chunks_exact_mut(WORD_BYTES).zip(words) {
+            bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        Place::at(&head, 0).end().div_ceil(WORD_BYTES)
+    }
+
+    /// Copies the records from entry `from` to entry `to`, which is not above [`Tail::len`], into
+    /// `out`, which is empty.
+    pub(crate) fn copy_range(&self, from: usize, to: usize, out: &mut RawTail) {
+        if from >= to {
+            return;
+        }
+        let ((first, _), (last, _)) = (self.place(from), self.place(to - 1));
+        copy_words(&self.arena[first..last + self.words_at(last)], &mut out.arena);
+        out.base_seq = self.base_seq();
+        out.last_seq = self.seq(to - 1);
+        out.entries.extend((from..to).map(|index| {
+            let (word, seq_delta) = self.place(index);
+            (((word - first) * WORD_BYTES) as u32, seq_delta)
+        }));
+    }
+
+    /// How many of the first `len` records have a seq up to this one.
+    pub(crate) fn count_up_to(&self, seq: Seq, len: usize) -> usize {
+        let (mut low, mut high) = (0, len);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.seq(middle) <= seq { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+}
+
+#[inline]
+fn copy_words(words: &[Word], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + words.len() * WORD_BYTES, 0);
+    for (bytes, word) in out[start..].chunks_exact_mut(WORD_BYTES).zip(words) {
+        bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+    }
+}
+
+/// Who appends to a tail.
+#[derive(Debug, Default)]
+pub(crate) struct Appender {
+    tail: Arc<Tail>,
+    len: usize,
+    /// Words used of the arena.
+    words: usize,
     base_seq: Seq,
     last_seq: Seq,
     longest_chain: u16,
+    /// A record on its way into the arena.
+    packed: Vec<u8>,
 }
 
-const SLOTS_MIN: usize = 64;
+/// A buffer over this many bytes is not kept for the next record.
+const PACKED_BYTES_MAX: usize = 64 << 10;
 
-impl Tail {
+impl Appender {
+    /// What readers see.
+    pub(crate) fn tail(&self) -> &Arc<Tail> {
+        &self.tail
+    }
+
+    /// Records.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// True when `record` may still be appended under these limits. An empty tail takes any record.
     #[inline]
     pub(crate) fn has_room(&self, record: &Record<'_>, limits: &TailLimits) -> bool {
-        if self.entries.is_empty() {
+        if self.len == 0 {
             return true;
         }
-        let bytes = self.arena.len() + packed::packed_len_max(record.key, record.payload);
-        self.entries.len() < limits.records_max.min(65_000)
+        let bytes = self.words * WORD_BYTES + packed::packed_len_max(record.key, record.payload);
+        self.len < limits.records_max.min(RECORDS_MAX)
             && bytes <= limits.bytes_max
             && usize::from(self.longest_chain) < limits.chain_max
             && record.seq > self.last_seq
             && record.seq - self.base_seq <= u64::from(u32::MAX)
     }
 
-    /// Appends a record; it must have room.
+    /// Appends a record that has room, if its tail has. Otherwise that is to grow.
     #[inline]
-    pub(crate) fn push(&mut self, record: Record<'_>) {
-        if self.entries.is_empty() {
+    pub(crate) fn try_push(&mut self, record: Record<'_>) -> bool {
+        let Appender { tail, len, words, .. } = &*self;
+        let most = packed::packed_len_max(record.key, record.payload).div_ceil(WORD_BYTES);
+        if *len == tail.entries.len() || tail.arena.len() - words < most {
+            return false;
+        }
+        if self.len == 0 {
             self.base_seq = record.seq;
+            self.tail.base_seq.store(record.seq, Ordering::Relaxed);
         }
-        if self.entries.len() * 2 >= self.slots.len() {
-            self.grow_slots();
-        }
-        let hash = key_hash(record.key);
-        let prev = self.link(hash, self.entries.len());
-        self.entries.push(TailEntry {
-            offset: self.arena.len() as u32,
-            seq_delta: (record.seq - self.base_seq) as u32,
-            hash,
-            prev,
-        });
+        let word = self.words;
+        self.put_words(&record);
+        self.put_entry(self.len, word, (record.seq - self.base_seq) as u32, key_hash(record.key));
         self.last_seq = record.seq;
-        packed::put(&mut self.arena, record.kind, record.key, record.payload);
+        self.len += 1;
+        self.tail.len.store(self.len as u32, Ordering::Release);
+        true
     }
 
-    /// Makes an entry the newest of its slot. Returns the link to the one that was.
     #[inline]
-    fn link(&mut self, hash: u32, index: usize) -> u16 {
-        let at = slot_of(hash, &self.slots);
-        let slot = &mut self.slots[at];
-        slot.count += 1;
+    fn put_words(&mut self, record: &Record<'_>) {
+        self.packed.clear();
+        packed::put(&mut self.packed, record.kind, record.key, record.payload);
+        let (whole, rest) = self.packed.as_chunks::<WORD_BYTES>();
+        let cells = &self.tail.arena[self.words..];
+        for (cell, bytes) in cells.iter().zip(whole) {
+            cell.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
+        }
+        self.words += whole.len();
+        if !rest.is_empty() {
+            let mut last = [0; WORD_BYTES];
+            last[..rest.len()].copy_from_slice(rest);
+            cells[whole.len()].store(u64::from_le_bytes(last), Ordering::Relaxed);
+            self.words += 1;
+        }
+        if self.packed.capacity() > PACKED_BYTES_MAX {
+            self.packed = Vec::new();
+        }
+    }
+
+    /// Puts an entry and makes it the newest of its slot.
+    #[inline]
+    fn put_entry(&mut self, index: usize, word: usize, seq_delta: u32, hash: u32) {
+        let Some(cell) = self.tail.slot(hash) else { return };
+        let slot = Slot::of(cell.load(Ordering::Relaxed));
+        let entry = &self.tail.entries[index];
+        entry.place.store((word as u64) << 32 | u64::from(seq_delta), Ordering::Relaxed);
+        entry.link.store(u64::from(hash) << 32 | u64::from(slot.newest), Ordering::Relaxed);
+        let slot = Slot { count: slot.count + 1, newest: index as u16 + 1 };
         self.longest_chain = self.longest_chain.max(slot.count);
-        std::mem::replace(&mut slot.newest, index as u16 + 1)
+        cell.store(slot.number(), Ordering::Release);
     }
 
-    /// Small tables stay small: slots grow with the entries, and keep their size in the next tail.
+    /// Goes on in a larger tail, with the same records and room for one more. Readers are to be
+    /// shown it before it is appended to.
     #[cold]
-    fn grow_slots(&mut self) {
-        let count = (self.slots.len() * 2).max(SLOTS_MIN);
-        self.slots.clear();
-        self.slots.resize(count, Slot::default());
-        for index in 0..self.entries.len() {
-            self.entries[index].prev = self.link(self.entries[index].hash, index);
+    pub(crate) fn grow(&mut self, record: &Record<'_>, limits: &TailLimits) {
+        let small = Arc::clone(&self.tail);
+        let room = |used: usize, has: usize, needs: usize, least: usize| match used + needs > has {
+            true => (has * 2).max(least).max(used + needs),
+            false => has,
+        };
+        let needs = packed::packed_len_max(record.key, record.payload).div_ceil(WORD_BYTES);
+        let most = limits.bytes_max.div_ceil(WORD_BYTES).max(self.words + needs);
+        let words = room(self.words, small.arena.len(), needs, WORDS_MIN).min(most);
+        let entries = room(self.len, small.entries.len(), 1, ENTRIES_MIN).next_power_of_two();
+        self.tail = Arc::new(Tail::with_room(entries, words));
+        for (to, from) in self.tail.arena.iter().zip(&small.arena[..self.words]) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
-    }
-
-    /// Forgets all records, keeping the memory.
-    pub(crate) fn clear(&mut self) {
-        self.arena.clear();
-        self.entries.clear();
-        self.slots.fill(Slot::default());
-        (self.base_seq, self.last_seq, self.longest_chain) = (0, 0, 0);
-    }
-
-    /// The records of a key with a seq up to `max_seq`, newest first: where they lie, and their seqs.
-    #[inline]
-    pub(crate) fn find<'a>(&'a self, key: &'a [u8], hash: u32, max_seq: Seq) -> Find<'a> {
-        let next = if self.slots.is_empty() { 0 } else { self.slots[slot_of(hash, &self.slots)].newest };
-        Find { tail: self, key, hash, max_seq, next }
-    }
-
-    /// The same as records.
-    #[inline]
-    pub(crate) fn records_of<'a>(
-        &'a self,
-        key: &'a [u8],
-        hash: u32,
-        max_seq: Seq,
-    ) -> impl Iterator<Item = Record<'a>> {
-        self.find(key, hash, max_seq).map(|(_, place, seq)| place.record(&self.arena, seq))
-    }
-
-    /// Copies the records that [`Tail::find`] gives into `out`, up to the first that absorbs, so that they
-    /// can be visited after the lock is released.
-    pub(crate) fn copy_found(&self, key: &[u8], hash: u32, max_seq: Seq, out: &mut Copied) {
-        for (offset, place, seq) in self.find(key, hash, max_seq) {
-            out.seqs.push((out.arena.len() as u32, seq));
-            out.arena.extend_from_slice(place.packed(&self.arena, offset));
-            if place.kind().absorbs() {
-                return;
-            }
+        self.tail.base_seq.store(self.base_seq, Ordering::Relaxed);
+        self.longest_chain = 0;
+        for index in 0..self.len {
+            let (word, seq_delta) = small.place(index);
+            let hash = (small.entries[index].link.load(Ordering::Relaxed) >> 32) as u32;
+            self.put_entry(index, word, seq_delta, hash);
         }
+        self.tail.len.store(self.len as u32, Ordering::Relaxed);
     }
 
-    /// Copies everything from entry `from` on into `out`.
-    pub(crate) fn copy_from(&self, from: usize, out: &mut RawTail) {
-        let Some(first) = self.entries.get(from) else { return };
-        out.base_seq = self.base_seq;
-        out.last_seq = self.last_seq;
-        out.arena.extend_from_slice(&self.arena[first.offset as usize..]);
-        out.entries
-            .extend(self.entries[from..].iter().map(|entry| (entry.offset - first.offset, entry.seq_delta)));
-    }
-
-    /// How many records it has up to a seq: so many entries come before the first that is newer.
-    pub(crate) fn count_up_to(&self, seq: Seq) -> usize {
-        self.entries.partition_point(|entry| self.base_seq + Seq::from(entry.seq_delta) <= seq)
-    }
-
-    /// The records that are newer than a seq, oldest first.
-    pub(crate) fn newer_than(&self, seq: Seq) -> impl Iterator<Item = Record<'_>> {
-        self.entries[self.count_up_to(seq)..].iter().map(|entry| {
-            let seq = self.base_seq + Seq::from(entry.seq_delta);
-            Place::at(&self.arena, entry.offset).record(&self.arena, seq)
-        })
-    }
-
-    /// Bytes of packed records from entry `from` on.
-    pub(crate) fn bytes_from(&self, from: usize) -> usize {
-        self.entries.get(from).map_or(0, |first| self.arena.len() - first.offset as usize)
-    }
-
-    /// Its packed records.
-    pub(crate) fn arena(&self) -> &[u8] {
-        &self.arena
-    }
-
-    /// Its entries, oldest first.
-    pub(crate) fn entries(&self) -> &[TailEntry] {
-        &self.entries
-    }
-
-    /// The seq from which the entries count.
-    pub(crate) fn base_seq(&self) -> Seq {
-        self.base_seq
-    }
-
-    /// The newest seq.
-    pub(crate) fn last_seq(&self) -> Seq {
-        self.last_seq
-    }
-
-    /// Records.
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// True when it holds nothing.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Bytes that it takes, used or not.
-    #[inline]
-    pub(crate) fn bytes(&self) -> usize {
-        self.arena.capacity()
-            + self.entries.capacity() * size_of::<TailEntry>()
-            + self.slots.capacity() * size_of::<Slot>()
-    }
-}
-
-#[inline]
-fn slot_of(hash: u32, slots: &[Slot]) -> usize {
-    hash as usize & (slots.len() - 1)
-}
-
-/// See [`Tail::find`].
-pub(crate) struct Find<'a> {
-    tail: &'a Tail,
-    key: &'a [u8],
-    hash: u32,
-    max_seq: Seq,
-    next: u16,
-}
-
-impl Iterator for Find<'_> {
-    type Item = (u32, Place, Seq);
-
-    #[inline]
-    fn next(&mut self) -> Option<(u32, Place, Seq)> {
-        while self.next != 0 {
-            let entry = self.tail.entries[usize::from(self.next) - 1];
-            self.next = entry.prev;
-            let seq = self.tail.base_seq + Seq::from(entry.seq_delta);
-            if entry.hash != self.hash || seq > self.max_seq {
-                continue;
-            }
-            let place = Place::at(&self.tail.arena, entry.offset);
-            if place.key(&self.tail.arena) == self.key {
-                return Some((entry.offset, place, seq));
-            }
-        }
-        None
+    /// Begins an empty tail, in the memory of `spare` if nobody reads it any more, and gives the
+    /// one that was. What one long record took beyond the limits is not kept.
+    pub(crate) fn begin(&mut self, spare: Option<Arc<Tail>>, limits: &TailLimits) -> Arc<Tail> {
+        let words = self.tail.arena.len().min(limits.bytes_max.div_ceil(WORD_BYTES));
+        let entries = self.tail.entries.len();
+        let fits = |spare: &&mut Tail| spare.arena.len() == words && spare.entries.len() == entries;
+        let reused = spare.and_then(|mut spare| {
+            Arc::get_mut(&mut spare).filter(fits)?.clear();
+            Some(spare)
+        });
+        let next = reused.unwrap_or_else(|| Arc::new(Tail::with_room(entries, words)));
+        (self.len, self.words, self.longest_chain) = (0, 0, 0);
+        (self.base_seq, self.last_seq) = (0, 0);
+        std::mem::replace(&mut self.tail, next)
     }
 }
 
@@ -270,7 +375,8 @@ impl Copied {
     }
 }
 
-/// A copy of a tail, or of its end, as a capture takes it: unsorted, without the micro hash.
+/// A copy of a tail, or of a range of it: unsorted, without the micro hash. Between its records may
+/// lie a few bytes.
 #[derive(Debug, Default)]
 pub(crate) struct RawTail {
     /// Packed records.
@@ -289,6 +395,17 @@ impl RawTail {
         self.entries.iter().map(|&(offset, seq_delta)| {
             Place::at(&self.arena, offset).record(&self.arena, self.base_seq + Seq::from(seq_delta))
         })
+    }
+
+    /// Forgets all records, keeping the memory.
+    pub(crate) fn clear(&mut self) {
+        self.arena.clear();
+        self.entries.clear();
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.arena.capacity() + self.entries.capacity() * size_of::<(u32, u32)>()
     }
 }
 

@@ -194,12 +194,11 @@ fn collect(
     let limit = at.map_or(Seq::MAX, |at| at.seq);
     let read_at = at.map_or(ReadAt::Published(&engine.published), |at| ReadAt::Seq(at.seq));
     let mut search = Search { table, key, limit, cover: 0, resolver, failure: None };
-    let pinned = table.pinned_view();
-    engine.check_readable(table)?;
-    search.cover = cover_of(&pinned, table, key, limit);
-    let found = pinned.active.find(key, read_at);
-    let view = Arc::clone(&pinned);
-    drop(pinned); // before the user's fold is called: it may take its time, or read
+    let (view, found) = table.view_with(|view| {
+        engine.check_readable(table)?;
+        Ok(view.active.find(key, read_at))
+    })?;
+    search.cover = cover_of(&view, table, key, found.at());
     if let Some(own) = pinned::pinned_files_at(engine, at)? {
         search.pinned_runs(engine, &own)?;
         return Ok(Some(own));
@@ -213,7 +212,7 @@ fn collect(
         if done {
             break;
         }
-        done = sealed.memtable.get(key, read_at, |record| search.take(record)).done;
+        done = sealed.memtable.get(key, ReadAt::Seq(found.at()), |record| search.take(record)).done;
     }
     if let Some(failure) = search.failure.take() {
         return Err(failure);

@@ -42,7 +42,7 @@ pub(crate) fn pinned_files_of_old(engine: &Engine, at: At) -> Result<Option<Arc<
 /// # Errors
 /// As [`pinned_files_at`]; the table is dropped.
 pub fn view_at(engine: &Engine, table: &TableCore, at: Option<At>) -> Result<Arc<TableView>> {
-    let view = Arc::clone(&table.pinned_view());
+    let view = table.view();
     let own = pinned_files_at(engine, at)?.map(|files| files.view(table));
     engine.check_readable(table)?;
     Ok(own.unwrap_or(view))

@@ -148,11 +148,10 @@ impl Rows {
     }
 
     fn start_once(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> Result<Rows> {
-        let pinned = table.pinned_view();
-        engine.check_readable(table)?;
-        let captured = pinned.active.capture(&engine.published);
-        let view = Arc::clone(&pinned);
-        drop(pinned);
+        let (view, captured) = table.view_with(|view| {
+            engine.check_readable(table)?;
+            Ok(view.active.capture(&engine.published))
+        })?;
         if let Some(own) = pinned::pinned_files_at(engine, plan.at)? {
             let view = own.view(table);
             engine.check_readable(table)?;

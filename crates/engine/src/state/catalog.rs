@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use folddb_base::limits::TABLE_NAME_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, OpKind, Result, Seq, SharedMap, TableId};
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use folddb_host::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use folddb_host::sync::{RwLock, Swap};
 use folddb_layout::manifest_edit::IndexStand;
 use folddb_memtable::{Memtable, MemtableLimits};
 use folddb_rules::IndexRule;
@@ -53,7 +53,7 @@ pub struct TableCore {
     indexes: RwLock<Arc<Vec<Arc<IndexCore>>>>,
     /// What it is the index of, where it is one.
     owner: RwLock<Option<Owner>>,
-    view: RwLock<Arc<TableView>>,
+    view: Swap<TableView>,
     dropped: AtomicBool,
     /// It has more range deletes than merges should have left: who adds to them waits a while.
     pub has_many_ranges: AtomicBool,
@@ -137,7 +137,7 @@ impl TableCore {
             empty_ranges: EmptyRanges::default(),
             indexes: RwLock::default(),
             owner: RwLock::default(),
-            view: RwLock::new(Arc::new(view)),
+            view: Swap::new(Arc::new(view)),
             dropped: AtomicBool::new(false),
             has_many_ranges: AtomicBool::new(false),
             wants_chunk_merge: AtomicBool::new(false),
@@ -169,24 +169,29 @@ impl TableCore {
     /// The present view.
     #[inline]
     pub fn view(&self) -> Arc<TableView> {
-        Arc::clone(&self.view.read())
+        self.view.load()
     }
 
-    /// The present view, held in place: while the guard lives no batch with a range delete takes effect.
+    /// The present view, and what `look` finds in it while it stays the present one. Where `look`
+    /// loads the published seq, all that is published is in that view: its memtables, its runs, and
+    /// its range deletes up to that seq.
     #[inline]
-    pub(crate) fn pinned_view(&self) -> RwLockReadGuard<'_, Arc<TableView>> {
-        self.view.read_recursive()
-    }
-
-    /// Keeps readers from beginning, so that a batch with a range delete takes effect at once.
-    pub(crate) fn hold_readers(&self) -> RwLockWriteGuard<'_, Arc<TableView>> {
-        self.view.write()
+    pub(crate) fn view_with<R>(
+        &self,
+        mut look: impl FnMut(&TableView) -> Result<R>,
+    ) -> Result<(Arc<TableView>, R)> {
+        loop {
+            let (view, version) = self.view.load_with_version();
+            let found = look(&view)?;
+            if self.view.is_at(version) {
+                return Ok((view, found));
+            }
+        }
     }
 
     /// Makes the next view from the present one and swaps it in.
     pub(crate) fn change_view(&self, next: impl FnOnce(&TableView) -> TableView) {
-        let mut view = self.view.write();
-        *view = Arc::new(next(&view));
+        self.view.replace(|view| Arc::new(next(view)));
     }
 
     /// Lets go of what the view holds, however many handles of the table live on. Readers check that they may read
@@ -195,7 +200,7 @@ impl TableCore {
         let active = new_memtable(&self.rules.order, &self.fold, false);
         let empty =
             TableView { active, sealed: Vec::new(), runs: Arc::default(), range_deletes: Arc::default() };
-        let before = std::mem::replace(&mut *self.view.write(), Arc::new(empty));
+        let before = self.view.replace(|_| Arc::new(empty));
         self.hashed.iter().for_each(Hashed::let_go);
         drop(before); // memtables and files may go with it, which no reader should wait for
     }

@@ -5,12 +5,13 @@
 //!   points        keys of hashed tables that are being written      a batch is resolved, placed and published
 //!   commit        the journal's end, the next seq, active memtables  one batch is appended and applied
 //!   manifest      the list of what lives                             one edit is appended and synced
-//!   a table's     the view that readers take                      it is swapped
+//!   a table's     who replaces the view that readers take         it is replaced; readers do not take it
 //!   view
 //! ```
 //!
-//! Taken in this order: points, manifest, commit, view. Nothing waits for the disk under `commit`, but an append that rolls
-//! before background work has made the next segment; a full tail is sorted and folded under it, so folds must not use the store.
+//! Taken in this order: points, manifest, commit, view. Nothing waits for the disk under `commit`,
+//! but an append that rolls before background work has made the next segment; a full tail is sorted
+//! and folded under it, so folds must not use the store.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -116,21 +116,14 @@ fn append_and_apply(
         .inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     refresh_stripes(engine, committer);
     let last_seq = first_seq + u64::from(batch.count) - 1;
-    {
-        // A range delete shows in a table's view before the batch is published: let nobody look between.
-        let mut held: Vec<_> = match batch.has_range_delete {
-            true => batch.tables.iter().map(|table| (table.id, table.hold_readers())).collect(),
-            false => Vec::new(),
-        };
-        apply(engine, committer, first_seq, start_lsn, &batch.payload, &mut |table, range| {
-            if let Some((_, view)) = held.iter_mut().find(|(id, _)| *id == table.id) {
-                **view = Arc::new(view.with_range_delete(&table.rules.order, range));
-            }
-        })
-        .inspect_err(|error| engine.health.poison(error))?; // memory has half of it
-        committer.next_seq = last_seq + 1;
-        publish(engine, committer, last_seq);
-    }
+    // A range delete stands in a table's view before the batch is published: readers pass over what
+    // is newer than they are.
+    apply(engine, committer, first_seq, start_lsn, &batch.payload, &mut |table, range| {
+        table.change_view(|view| view.with_range_delete(&table.rules.order, range));
+    })
+    .inspect_err(|error| engine.health.poison(error))?; // memory has half of it
+    committer.next_seq = last_seq + 1;
+    publish(engine, committer, last_seq);
     settle_points(engine, batch, last_seq);
     engine.counters.commits.add(1);
     engine.counters.records_written.add(u64::from(batch.count));

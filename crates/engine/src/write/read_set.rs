@@ -182,7 +182,7 @@ impl ReadSet {
             return Ok(checked);
         }
         for read in &self.tables {
-            let view = Arc::clone(&read.table.pinned_view());
+            let view = read.table.view();
             read.check_memory(engine, &view, self.at.seq)?;
             read.check_runs(engine, &view, self.at.seq)?;
         }
@@ -229,7 +229,7 @@ impl ReadSet {
             return Ok(());
         }
         for read in &self.tables {
-            let view = Arc::clone(&read.table.pinned_view());
+            let view = read.table.view();
             if view.runs.iter().any(|run| run.max_seq() > checked) {
                 return Err(conflict(&read.table, None));
             }

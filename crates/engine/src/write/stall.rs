@@ -116,6 +116,6 @@ pub(crate) fn memory_is_full_for(engine: &Engine, batch: &Encoded) -> bool {
     let memtable_bytes = engine.options.memtable_bytes();
     // A memtable is sealed once it is full, so two hold a little more than two.
     let limit = engine.options.sealed_bytes_max() + memtable_bytes / 4;
-    let is_quiet = |table: &Arc<TableCore>| table.pinned_view().sealed.is_empty();
+    let is_quiet = |table: &Arc<TableCore>| table.view().sealed.is_empty();
     sealed_bytes > limit && (sealed_bytes > limit + memtable_bytes / 2 || !batch.tables.iter().all(is_quiet))
 }

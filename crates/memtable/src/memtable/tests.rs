@@ -1,6 +1,7 @@
 //! Random programs against a list of records applied one at a time, and the edges.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use folddb_base::{Op, OpKind, RecordStream};
 use folddb_rules::resolve::Resolver;
@@ -119,6 +120,15 @@ struct World {
     captures: Vec<Captured>,
 }
 
+impl ReadAt<'_> {
+    fn seq(self) -> Seq {
+        match self {
+            ReadAt::Seq(seq) => seq,
+            ReadAt::Published(published) => published.load(Ordering::Acquire),
+        }
+    }
+}
+
 type Values = BTreeMap<Vec<u8>, Result<Option<Vec<u8>>, ()>>;
 
 impl World {
@@ -202,7 +212,7 @@ impl World {
     }
 
     fn check_at(&self, at: ReadAt<'_>, keys: &[Vec<u8>]) {
-        let expected = self.model(at.load(), keys);
+        let expected = self.model(at.seq(), keys);
         let get = |key: &Vec<u8>| {
             let mut resolver = Resolver::new();
             let seen = self.memtable.get(key, at, |record| {
@@ -210,13 +220,13 @@ impl World {
                 let done = resolver.feed_older(&self.rules, key, record.kind, record.payload).unwrap();
                 if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
-            assert_eq!(seen.at, at.load());
+            assert_eq!(seen.at, at.seq());
             let value = resolver.finish(&self.rules, key).map(|v| v.map(<[u8]>::to_vec)).map_err(drop);
             (key.clone(), value)
         };
         let values: Values = keys.iter().map(get).collect();
         assert_eq!(values, expected, "get at {:?}", at);
-        self.check_captured(&self.memtable.capture_at(at), at.load(), keys);
+        self.check_captured(&self.memtable.capture_at(at), at.seq(), keys);
     }
 
     fn check_captured(&self, captured: &Captured, at: Seq, keys: &[Vec<u8>]) {
@@ -259,9 +269,13 @@ impl World {
         assert_eq!(counts.pushed, self.history.len() as u64);
         assert_eq!(counts.pushed, counts.held + counts.folded);
         assert_eq!(counts.held, records(self.memtable.stream()).len() as u64);
-        let state = self.memtable.state.read();
-        assert_eq!(state.chunk_records, state.chunks.iter().map(|chunk| chunk.len()).sum::<usize>());
-        assert_eq!(state.chunk_bytes, state.chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>());
+        let layers = self.memtable.layers.load();
+        assert_eq!(layers.chunk_records, layers.chunks.iter().map(|chunk| chunk.len()).sum::<usize>());
+        assert_eq!(layers.chunk_bytes, layers.chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>());
+        let tails = self.memtable.tail_bytes.load(Ordering::Relaxed);
+        assert!(layers.tail.bytes() <= tails, "the spare tail counts too");
+        let parts = layers.chunk_bytes + tails + self.memtable.scratch_bytes.load(Ordering::Relaxed);
+        assert_eq!(self.memtable.bytes(), size_of::<Memtable>() + parts);
     }
 }
 
@@ -309,7 +323,7 @@ proptest! {
         world.check(&keys);
         world.memtable.freeze(&world.boundaries());
         while world.memtable.merge_step(&world.boundaries()) {}
-        prop_assert!(world.memtable.state.read().tail.is_empty());
+        prop_assert_eq!(world.memtable.layers.load().tail.len(), 0);
         prop_assert!(!world.memtable.wants_merge());
         world.check(&keys);
     }
@@ -385,10 +399,10 @@ fn captures_share_the_sorted_tail_until_it_lags() {
         }
         let captured = memtable.capture_at(ReadAt::Seq(seq));
         assert_eq!(records(captured.stream(Direction::Forward, Bound::Unbounded)).len() as u64, seq);
-        let covered = memtable.sorted_tail.lock().as_ref().map_or(0, |held| held.records);
+        let covered = memtable.sorted_tail.lock().copy.as_ref().map_or(0, |held| held.records);
         assert!(covered > 0, "round {round}");
         let fresh = memtable.capture_at(ReadAt::Seq(seq));
-        assert!(fresh.raw.lock().entries.len() <= SORTED_TAIL_LAG_MAX);
+        assert!(fresh.to_sort() <= 256);
     }
 }
 
@@ -402,7 +416,8 @@ fn bytes_cover_what_is_held_and_freezing_gives_back_the_rest() {
     memtable.freeze(&[]);
     let tight = 20_000 * (111 + 16 + 2);
     assert!(memtable.bytes() < tight + tight / 8, "{} bytes", memtable.bytes());
-    assert_eq!(memtable.bytes(), memtable.state.read().bytes(), "no scratch is left");
+    let held = size_of::<Memtable>() + memtable.layers.load().chunk_bytes;
+    assert_eq!(memtable.bytes(), held, "no scratch is left, and no tail");
 }
 
 /// Joins, and looks meanwhile at another key of the memtable that it folds for.
@@ -446,6 +461,32 @@ fn a_tail_is_seen_while_it_is_sealed() {
     }
     memtable.freeze(&[4]);
     assert_eq!(*looking.found.lock(), [1, 1], "two folds, and at each the other key is there");
+}
+
+#[test]
+fn what_a_reader_holds_stays_while_its_tail_is_grown_sealed_and_used_again() {
+    let tail = TailLimits { records_max: 50, ..TailLimits::default() };
+    let memtable = memtable(MemtableLimits { tail, ..MemtableLimits::default() });
+    let mut held = Vec::new();
+    for seq in 1..=1000u64 {
+        push(&memtable, b"k", seq, &[seq as u8]);
+        if seq % 7 == 0 {
+            held.push((memtable.capture_at(ReadAt::Seq(seq)), memtable.find(b"k", ReadAt::Seq(seq)), seq));
+        }
+    }
+    for (captured, found, at) in held {
+        let (mut scanned, mut got) = (Vec::new(), Vec::new());
+        let _ = captured.get(b"k", at, |record| {
+            scanned.splice(0..0, record.payload.iter().copied());
+            ControlFlow::Continue(())
+        });
+        found.visit(&KeyOrder::Bytewise, b"k", &mut |record| {
+            got.splice(0..0, record.payload.iter().copied());
+            ControlFlow::Continue(())
+        });
+        let expected: Vec<u8> = (1..=at).map(|seq| seq as u8).collect();
+        assert_eq!((scanned, got), (expected.clone(), expected), "at {at}");
+    }
 }
 
 #[test]
@@ -521,5 +562,23 @@ fn a_memtable_that_keeps_all_folds_nothing() {
             ControlFlow::Continue(())
         });
         assert_eq!(seen, [at]);
+    }
+}
+
+#[test]
+fn a_stream_by_the_front_of_the_tail_is_that_of_the_whole() {
+    let memtable = memtable(MemtableLimits::default());
+    let key = |seq: Seq| seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+    (1..=6000).for_each(|seq| push(&memtable, &key(seq), seq, b"x")); // a chunk, and a long tail
+    for from in [0, 1, 77, 5999, 9999].map(key) {
+        for bound in [Bound::Unbounded, Bound::Included(&from[..]), Bound::Excluded(&from[..])] {
+            *memtable.sorted_tail.lock() = SortedTails::default();
+            let captured = memtable.capture_at(ReadAt::Seq(6000));
+            let by_front = records(captured.stream(Direction::Forward, bound));
+            assert!(captured.to_sort() > 0, "nobody has sorted the tail whole");
+            assert_eq!(by_front, records(captured.stream(Direction::Forward, bound)));
+            assert_eq!(captured.to_sort(), 0);
+            assert!(by_front.len() == 6000 || bound != Bound::Unbounded);
+        }
     }
 }

@@ -6,6 +6,7 @@ use folddb_base::{OpKind, Record};
 use folddb_rules::{Fold, FoldFailure, Outcome};
 
 use super::*;
+use crate::tail::Appender;
 
 /// Joins; refuses to join a `!` on its left to anything.
 struct Join;
@@ -32,7 +33,7 @@ impl Fold for Join {
 
 /// Seals a script such as `a+1 a=2 b- a+3`, with seqs from 1, and prints the chunk.
 fn sealed(script: &str, boundaries: &[Seq]) -> String {
-    let mut tail = Tail::default();
+    let mut tail = Appender::default();
     for (word, seq) in script.split_whitespace().zip(1..) {
         let (key, op) = word.split_at(1);
         let (op, payload) = op.split_at(1);
@@ -46,7 +47,7 @@ fn sealed(script: &str, boundaries: &[Seq]) -> String {
     }
     let rules = FoldRules::new(Arc::new(Join));
     let mut scratch = SealScratch::default();
-    let chunk = seal_tail(&KeyOrder::Bytewise, &rules, boundaries, &tail, &mut scratch);
+    let chunk = seal_tail(&KeyOrder::Bytewise, &rules, boundaries, tail.tail(), &mut scratch);
     let print = |entry: &Entry| {
         let record = chunk.record(entry);
         let (key, payload) = (String::from_utf8_lossy(record.key), String::from_utf8_lossy(record.payload));
@@ -89,13 +90,13 @@ fn stripes_are_counted_by_boundaries_below() {
 
 #[test]
 fn folding_a_long_chain_copies_little() {
-    let mut tail = Tail::default();
+    let mut tail = Appender::default();
     for seq in 1..=4096 {
         tail.push(Record { key: b"hot", seq, kind: OpKind::Fold, payload: &[seq as u8 | 0x80; 8] });
     }
     let rules = FoldRules::new(Arc::new(Join));
     let mut scratch = SealScratch::default();
-    let chunk = seal_tail(&KeyOrder::Bytewise, &rules, &[], &tail, &mut scratch);
+    let chunk = seal_tail(&KeyOrder::Bytewise, &rules, &[], tail.tail(), &mut scratch);
     let expected: Vec<u8> = (1..=4096u64).flat_map(|seq| [seq as u8 | 0x80; 8]).collect();
     assert!(chunk.record(&chunk.entries[0]).payload == expected);
     assert_eq!(chunk.len(), 1);

@@ -5,6 +5,16 @@ use proptest::prelude::*;
 
 use super::*;
 
+impl Appender {
+    /// Appends a record that has room, growing as a memtable does.
+    pub(crate) fn push(&mut self, record: Record<'_>) {
+        if !self.try_push(record) {
+            self.grow(&record, &TailLimits::default());
+            assert!(self.try_push(record));
+        }
+    }
+}
+
 fn record<'a>(key: &'a [u8], seq: Seq, payload: &'a [u8]) -> Record<'a> {
     Record { key, seq, kind: OpKind::Fold, payload }
 }
@@ -12,7 +22,7 @@ fn record<'a>(key: &'a [u8], seq: Seq, payload: &'a [u8]) -> Record<'a> {
 #[test]
 fn it_is_full_by_records_bytes_or_one_long_chain() {
     let limits = TailLimits { records_max: 3, bytes_max: 100, chain_max: 3 };
-    let mut tail = Tail::default();
+    let mut tail = Appender::default();
     assert!(tail.has_room(&record(b"k", 1, &[0; 1000]), &limits), "an empty tail takes any record");
     tail.push(record(b"a", 1, b""));
     assert!(!tail.has_room(&record(b"b", 2, &[0; 100]), &limits), "bytes");
@@ -23,7 +33,7 @@ fn it_is_full_by_records_bytes_or_one_long_chain() {
     tail.push(record(b"a", 3, b""));
     assert!(!tail.has_room(&record(b"b", 4, b""), &TailLimits { records_max: 9, ..limits }), "a long chain");
     assert!(!tail.has_room(&record(b"b", 4, b""), &TailLimits { chain_max: 9, ..limits }), "records");
-    tail.clear();
+    tail.begin(None, &limits);
     assert!(tail.has_room(&record(b"b", 4, b""), &limits));
 }
 
@@ -34,10 +44,12 @@ proptest! {
         max_seq in 0u64..1000,
         cleared in any::<bool>(),
     ) {
-        let mut tail = Tail::default();
+        let mut tail = Appender::default();
         if cleared {
-            (0..100).for_each(|seq| tail.push(record(&[seq as u8], seq + 1, b"gone")));
-            tail.clear();
+            (0..100).for_each(|seq| tail.push(record(&[seq as u8], seq + 1, &[b'x'; 100])));
+            let gone = tail.begin(None, &TailLimits::default());
+            (0..100).for_each(|seq| tail.push(record(&[seq as u8], seq + 1, b"gone too")));
+            tail.begin(Some(gone), &TailLimits::default());
         }
         let payload = |seq: Seq| vec![seq as u8; seq as usize % 200];
         for (index, &key) in keys.iter().enumerate() {
@@ -45,11 +57,12 @@ proptest! {
             tail.push(record(&[key], seq, &payload(seq)));
         }
         for key in 0..41u8 {
-            let found: Vec<Seq> =
-                tail.records_of(&[key], crate::hash::key_hash(&[key]), max_seq).map(|r| {
-                    assert_eq!((r.key, r.payload), (&[key][..], &payload(r.seq)[..]));
-                    r.seq
-                }).collect();
+            let mut copied = Copied::default();
+            tail.tail().copy_found(&[key], key_hash(&[key]), max_seq, &mut copied);
+            let found: Vec<Seq> = copied.records().map(|r| {
+                assert_eq!((r.key, r.payload), (&[key][..], &payload(r.seq)[..]));
+                r.seq
+            }).collect();
             let expected: Vec<Seq> = (0..keys.len()).rev()
                 .filter(|&index| keys[index] == key)
                 .map(|index| 5 + 3 * index as Seq)
@@ -57,6 +70,22 @@ proptest! {
                 .collect();
             prop_assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn a_range_is_copied_as_it_was_pushed(lens in prop::collection::vec(0usize..300, 1..200), cut in any::<prop::sample::Index>()) {
+        let mut tail = Appender::default();
+        for (index, &len) in lens.iter().enumerate() {
+            tail.push(record(&index.to_le_bytes()[..index % 9], 10 + 2 * index as Seq, &vec![index as u8; len]));
+        }
+        let from = cut.index(lens.len() + 1);
+        let mut raw = RawTail::default();
+        tail.tail().copy_range(from, lens.len(), &mut raw);
+        let copied: Vec<(Seq, usize)> = raw.records().map(|r| (r.seq, r.payload.len())).collect();
+        let expected: Vec<_> = (from..lens.len()).map(|index| (10 + 2 * index as Seq, lens[index])).collect();
+        prop_assert_eq!(copied, expected);
+        let seq = 10 + 2 * from as Seq;
+        prop_assert_eq!(tail.tail().count_up_to(seq - 1, lens.len()), from);
     }
 
     #[test]

@@ -14,6 +14,8 @@
 //! test = "tests::recovering::a_read_error_is_never_an_end"
 //! ```
 //!
+//! A test in a module `schedules` is built as `.ci/races schedules` builds it.
+//!
 //! The program `mutations` and the test of the same name read it.
 
 use std::fs;
@@ -61,6 +63,11 @@ impl Test {
     pub(crate) fn package_dir(&self) -> PathBuf {
         let short = self.package.strip_prefix("folddb-").unwrap_or(&self.package);
         Path::new("crates").join(short)
+    }
+
+    /// Whether it runs under a scheduler, which asks for a build of its own: see `.ci/races`.
+    pub(crate) fn is_scheduled(&self) -> bool {
+        self.target == "schedules" || self.name.split("::").any(|module| module == "schedules")
     }
 
     /// Why no source of the target has a test of this name, if none has.

@@ -77,6 +77,10 @@ impl Workshop {
             target => cargo.args(["--test", target]),
         };
         cargo.current_dir(&self.tree.root).env("CARGO_TARGET_DIR", &self.tree.build_dir);
+        if test.is_scheduled() {
+            cargo.env("RUSTFLAGS", "--cfg folddb_schedules");
+            cargo.env("CARGO_TARGET_DIR", self.tree.build_dir.join("schedules"));
+        }
         // Nobody steps through it, and dependencies are built more often than they are used: a sixth of the time.
         cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
         cargo.args(["--config", "profile.dev.package.\"*\".opt-level=0"]);

@@ -1,0 +1,101 @@
+//! The front of a tail: what a forward stream gives of it first. The rest is sorted when the stream
+//! gets there.
+//!
+//! Most scans end after some rows, and a tail lives for a millisecond beside a writer that writes
+//! flat out: sorting it whole for each of them would be most of what they cost. So the records from
+//! where the stream begins are numbered as for a sort, some hundred of the lowest are picked and
+//! sorted, and the others are kept as they are.
+
+use std::ops::Bound;
+
+use folddb_rules::KeyOrder;
+
+use crate::chunk::Chunk;
+use crate::packed::Place;
+use crate::sort::{SortKey, SortScratch, Sorted, number_records, sort_numbered};
+use crate::tail::RawTail;
+
+/// How many records a front has, but for those of one prefix, which stay together.
+const RECORDS: usize = 256;
+
+/// What a stream has not come to yet: all of it is behind the front.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    order: KeyOrder,
+    raw: RawTail,
+    keys: SortScratch,
+    sorted: Sorted,
+}
+
+impl Rest {
+    /// The rest, sorted.
+    #[cold]
+    pub(crate) fn sort(mut self) -> Chunk {
+        sort_numbered(&self.order, &self.raw.arena, self.sorted, &mut self.keys);
+        Chunk::of_sorted(self.raw, &self.keys.keys, self.sorted.skip)
+    }
+}
+
+/// The front of a tail from `from` on, sorted, and the rest of it, if there is one. Nothing where
+/// the tail has nothing there.
+pub(crate) fn front_of(order: &KeyOrder, raw: RawTail, from: Bound<&[u8]>) -> Option<(Chunk, Option<Rest>)> {
+    let mut scratch = SortScratch::default();
+    let sorted = number_records(order, &raw.arena, raw.entries.iter().copied(), &mut scratch);
+    leave_out_before(order, &raw, sorted, from, &mut scratch.keys);
+    if scratch.keys.is_empty() {
+        return None;
+    }
+    let behind = if order.has_byte_prefixes() { split(&mut scratch.keys) } else { Vec::new() };
+    sort_numbered(order, &raw.arena, sorted, &mut scratch);
+    if behind.is_empty() {
+        return Some((Chunk::of_sorted(raw, &scratch.keys, sorted.skip), None));
+    }
+    let front = Chunk::of_sorted(copy_of(&raw, &mut scratch.keys), &scratch.keys, sorted.skip);
+    let keys = SortScratch::of(behind);
+    Some((front, Some(Rest { order: order.clone(), raw, keys, sorted })))
+}
+
+/// Leaves out the records whose prefixes say that they come before `from`.
+fn leave_out_before(
+    order: &KeyOrder,
+    raw: &RawTail,
+    sorted: Sorted,
+    from: Bound<&[u8]>,
+    keys: &mut Vec<SortKey>,
+) {
+    let (Bound::Included(from) | Bound::Excluded(from), Some(first)) = (from, raw.records().next()) else {
+        return;
+    };
+    if from.get(..sorted.skip) == first.key.get(..sorted.skip) {
+        let prefix = order.prefix(from, sorted.skip);
+        keys.retain(|key| key.prefix() >= prefix);
+    } else if order.compare(first.key, from).is_lt() {
+        keys.clear(); // all keys lie on the same side of it
+    }
+}
+
+/// Takes out all but the lowest, as far as it is worth it. None of what is left has a prefix that
+/// something left has.
+fn split(keys: &mut Vec<SortKey>) -> Vec<SortKey> {
+    if keys.len() <= 2 * RECORDS {
+        return Vec::new();
+    }
+    let last = keys.select_nth_unstable(RECORDS).1.prefix();
+    keys.extract_if(RECORDS.., |key| key.prefix() > last).collect()
+}
+
+/// A copy of the records of `keys`, which are made to point there.
+fn copy_of(raw: &RawTail, keys: &mut [SortKey]) -> RawTail {
+    let mut copy = RawTail { base_seq: raw.base_seq, last_seq: raw.last_seq, ..RawTail::default() };
+    for key in keys {
+        let offset = key.offset();
+        let packed = Place::at(&raw.arena, offset).packed(&raw.arena, offset);
+        *key = key.moved_to(copy.arena.len() as u32);
+        copy.arena.extend_from_slice(packed);
+    }
+    copy
+}
+
+#[cfg(test)]
+#[path = "front/tests.rs"]
+mod tests;
