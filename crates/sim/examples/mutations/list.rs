@@ -65,11 +65,6 @@ impl Test {
         Path::new("crates").join(short)
     }
 
-    /// Whether it runs under a scheduler, which asks for a build of its own: see `.ci/races`.
-    pub(crate) fn is_scheduled(&self) -> bool {
-        self.target == "schedules" || self.name.split("::").any(|module| module == "schedules")
-    }
-
     /// Why no source of the target has a test of this name, if none has.
     fn fault(&self, root: &Path) -> Option<String> {
         let package = root.join(self.package_dir());
