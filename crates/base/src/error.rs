@@ -107,6 +107,7 @@ struct Inner {
 
 /// Where bytes are not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Damage {
     /// The file.
     pub file: PathBuf,
@@ -155,11 +156,7 @@ impl Error {
 
     /// A failed call of the operating system: `doing` is a phrase such as "sync" or "open".
     pub fn io(doing: &str, file: &Path, os_error: io::Error) -> Error {
-        let kind = match os_error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Permission,
-            _ => ErrorKind::Io,
-        };
+        let kind = kind_of(&os_error);
         let message = format!("cannot {doing} {}: {os_error}", file.display());
         Error::of(kind, Inner { message, os_error: Some(os_error), ..Inner::default() })
     }
@@ -199,6 +196,43 @@ impl Error {
     /// The message without the advice.
     pub fn message(&self) -> &str {
         &self.inner.message
+    }
+}
+
+/// That of the operating system, or the store's own where that was handed through [`io::Read`] or [`io::Write`].
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        let os_error = match error.downcast::<Error>() {
+            Ok(own) => return own,
+            Err(other) => other,
+        };
+        let (kind, message) = (kind_of(&os_error), os_error.to_string());
+        Error::of(kind, Inner { message, os_error: Some(os_error), ..Inner::default() })
+    }
+}
+
+/// Has this error as its cause, and comes back from it.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> io::Error {
+        let kind = match error.kind {
+            ErrorKind::InvalidInput => io::ErrorKind::InvalidInput,
+            ErrorKind::StoreNotFound | ErrorKind::TableNotFound => io::ErrorKind::NotFound,
+            ErrorKind::AlreadyExists => io::ErrorKind::AlreadyExists,
+            ErrorKind::Permission => io::ErrorKind::PermissionDenied,
+            ErrorKind::NoSpace => io::ErrorKind::StorageFull,
+            ErrorKind::Corruption => io::ErrorKind::InvalidData,
+            _ => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+/// What kind of trouble the operating system has.
+fn kind_of(os_error: &io::Error) -> ErrorKind {
+    match os_error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Permission,
+        _ => ErrorKind::Io,
     }
 }
 

@@ -82,7 +82,7 @@ fn look(
         seen += 1;
     }
     let row_us = begun.elapsed().as_secs_f64() * 1e6 / f64::from(seen.max(1));
-    let (stats, all) = (store.table_stats("t")?, store.stats());
+    let (stats, all) = (store.bytes_table("t")?.stats()?, store.stats());
     println!(
         "{done:>9} {rate:>10.0} {:>11.1} {get_us:>7.2} {row_us:>7.2} {:>7} {:>6} {:>8} {:>8}",
         longest.as_secs_f64() * 1e3,

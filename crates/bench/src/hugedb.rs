@@ -140,7 +140,7 @@ impl Load<'_> {
 fn compact(store: &Store, rows: u64, progress: &mut dyn FnMut(Progress)) -> Result<Value> {
     let phase = Phase::start(rows);
     let mut next_at = 0;
-    store.compact(TABLE, |at| {
+    store.bytes_table(TABLE)?.compact_with(|at| {
         if at.bytes_done >= next_at {
             next_at = at.bytes_done + at.bytes_total / 20;
             progress(Progress { phase: "compacting", done: at.bytes_done, total: at.bytes_total });

@@ -47,7 +47,7 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
         report.put(name, written);
         if count == 1 {
             let (found, is_right) = find(&people, &newest(writes, options.seed), writes)?;
-            work.store.compact(name, |_| std::ops::ControlFlow::Continue(()))?;
+            work.store.bytes_table(name)?.compact()?;
             let (clean, is_still_right) = find(&people, &newest(writes, options.seed), writes)?;
             report.put("find", json!({ "half_stale": found, "clean": clean }));
             right &= is_right && is_still_right;

@@ -66,7 +66,7 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     work.put_written(&mut report, writes * WRITE_BYTES);
     report.put("settled", work.disk(TABLE)?);
     report.put("reads", settled_reads(&table, options.seed, writes, keys)?);
-    work.store.compact(TABLE, |_| std::ops::ControlFlow::Continue(()))?;
+    work.store.bytes_table(TABLE)?.compact()?;
     report.put("compacted", work.disk(TABLE)?);
     work.put_process(&mut report);
 

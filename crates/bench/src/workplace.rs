@@ -129,7 +129,7 @@ impl Workplace {
 
     /// What the store takes up on the disk now, and in how many runs.
     pub(crate) fn disk(&self, table: &str) -> Result<Value> {
-        let stats = self.store.table_stats(table)?;
+        let stats = self.store.bytes_table(table)?.stats()?;
         let parts: usize = stats.runs.iter().map(|run| run.parts.len()).sum();
         Ok(json!({
             "runs": stats.runs.len(),

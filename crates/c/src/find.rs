@@ -1,7 +1,7 @@
 //! Secondary indexes: added, dropped, and what is found by them.
 
 use std::ffi::c_void;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 
 use folddb::{BytesFind, Error, ErrorKind, IndexRule, Result};
 
@@ -27,8 +27,7 @@ pub extern "C" fn folddb_index_add(table: *mut TableObject, rule: Text, errptr: 
                 "`{rule}` is no index: write NAME:RULE, such as `city:json:/address/city`"
             ))
         })?;
-        let go_on = |_| ControlFlow::Continue(());
-        table.store.0.add_index(table.itself()?.name(), &index, go_on).map(|()| true)
+        table.itself()?.add_index(&index).map(|()| true)
     })
 }
 
@@ -39,15 +38,14 @@ pub extern "C" fn folddb_index_add(table: *mut TableObject, rule: Text, errptr: 
 pub extern "C" fn folddb_index_drop(table: *mut TableObject, index: Text, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || {
         let table = handles::get(table)?;
-        table.store.0.drop_index(table.itself()?.name(), index.get("the index")?).map(|()| true)
+        table.itself()?.drop_index(index.get("the index")?).map(|()| true)
     })
 }
 
 fn find(table: &TableObject, index: &str) -> Result<BytesFind> {
-    let find = table.table.find(index)?;
     match &table.place {
-        Place::Now => Ok(find),
-        Place::Snapshot(snapshot) => Ok(find.at(&snapshot.0)),
+        Place::Now => table.table.find(index),
+        Place::Snapshot(snapshot) => snapshot.0.table(&table.table).find(index),
         Place::Transaction(_) => table.itself()?.find(index), // which it cannot
     }
 }

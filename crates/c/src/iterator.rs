@@ -44,7 +44,7 @@ impl Walk {
         let table = &range.table;
         let all = match &table.place {
             // Many scans that see the same.
-            Place::Now => range.narrow(table.store.0.snapshot().scan_bytes(&table.table)),
+            Place::Now => range.narrow(table.store.0.snapshot().scan(&table.table)),
             _ => range.scan()?,
         };
         Ok(Walk { range, all, rows: None, row: None })

@@ -32,7 +32,7 @@ pub extern "C" fn folddb_compact(
     guard(errptr, false, || {
         let table = handles::get(table)?;
         let mut is_stopped = false;
-        table.store.0.compact(table.itself()?.name(), |at| {
+        table.itself()?.compact_with(|at| {
             is_stopped |= progress.is_some_and(|told| !told(context, at.bytes_done, at.bytes_total));
             if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;

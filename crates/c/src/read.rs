@@ -16,9 +16,9 @@ use crate::table::{Place, TableObject};
 fn get<R>(table: &TableObject, key: &[u8], take: impl FnOnce(Option<&[u8]>) -> Result<R>) -> Result<R> {
     match &table.place {
         Place::Now => table.table.get_with(key, take)?,
-        Place::Snapshot(snapshot) => take(snapshot.0.get_bytes(&table.table, key)?.as_deref()),
+        Place::Snapshot(snapshot) => take(snapshot.0.get(&table.table, key)?.as_deref()),
         Place::Transaction(transaction) => {
-            take(transaction.with(|transaction| transaction.get_bytes(&table.table, key))?.as_deref())
+            take(transaction.with(|transaction| transaction.get(&table.table, key))?.as_deref())
         }
     }
 }
@@ -107,7 +107,7 @@ pub extern "C" fn folddb_contains(
         let key = key.get(key_len, "the key")?;
         match &table.place {
             Place::Now => table.table.contains(key),
-            Place::Snapshot(snapshot) => Ok(snapshot.0.head(&table.table, key)?.is_some()),
+            Place::Snapshot(snapshot) => snapshot.0.table(&table.table).contains(key),
             Place::Transaction(_) => get(&table, key, |value| Ok(value.is_some())),
         }
     })
@@ -168,7 +168,7 @@ pub extern "C" fn folddb_head(
         let key = key.get(key_len, "the key")?;
         let found = match &table.place {
             Place::Now => table.table.head(key)?,
-            Place::Snapshot(snapshot) => snapshot.0.head(&table.table, key)?,
+            Place::Snapshot(snapshot) => snapshot.0.table(&table.table).head(key)?,
             Place::Transaction(_) => table.itself()?.head(key)?, // which it cannot
         };
         let Some(found) = found else { return Ok(null_mut()) };

@@ -43,10 +43,8 @@ impl Range {
         let table = &self.table.table;
         Ok(self.narrow(match &self.table.place {
             Place::Now => table.scan(),
-            Place::Snapshot(snapshot) => snapshot.0.scan_bytes(table),
-            Place::Transaction(transaction) => {
-                transaction.with(|transaction| Ok(transaction.scan_bytes(table)))?
-            }
+            Place::Snapshot(snapshot) => snapshot.0.scan(table),
+            Place::Transaction(transaction) => transaction.with(|transaction| Ok(transaction.scan(table)))?,
         }))
     }
 

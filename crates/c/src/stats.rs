@@ -71,7 +71,7 @@ pub extern "C" fn folddb_stat_names(
 pub extern "C" fn folddb_table_stat(table: *mut TableObject, name: Text, errptr: ErrPtr<'_>) -> f64 {
     guard(errptr, 0.0, || {
         let table = handles::get(table)?;
-        let stats = table.store.0.table_stats(table.table.name())?;
+        let stats = table.table.stats()?;
         named(&table_figures(&stats), name.get("the name")?)
     })
 }

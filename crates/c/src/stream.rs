@@ -134,7 +134,7 @@ pub extern "C" fn folddb_reader_create(
         let key = key.get(key_len, "the key")?;
         let reader = match &table.place {
             Place::Now => table.table.read(key)?,
-            Place::Snapshot(snapshot) => snapshot.0.read(&table.table, key)?,
+            Place::Snapshot(snapshot) => snapshot.0.table(&table.table).read(key)?,
             Place::Transaction(_) => table.itself()?.read(key)?, // which it cannot
         };
         reader.map_or(Ok(null_mut()), |reader| handles::give(ReaderObject(Exclusive::new(reader))))

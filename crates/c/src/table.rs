@@ -192,7 +192,7 @@ pub extern "C" fn folddb_snapshot_table(
 ) -> *mut TableObject {
     derived(table, errptr, |table| {
         let snapshot = handles::get(snapshot)?;
-        snapshot.0.scan_bytes(&table.table).keys_only().limit(0).rows()?; // whether it is of this store
+        snapshot.0.scan(&table.table).keys_only().limit(0).rows()?; // whether it is of this store
         Ok(TableObject { place: Place::Snapshot(snapshot), ..table })
     })
 }
@@ -210,7 +210,7 @@ pub extern "C" fn folddb_transaction_table(
     derived(table, errptr, |table| {
         let transaction = handles::get(transaction)?;
         transaction.with(|transaction| {
-            transaction.snapshot().scan_bytes(&table.table).keys_only().limit(0).rows().map(drop)
+            transaction.snapshot().scan(&table.table).keys_only().limit(0).rows().map(drop)
         })?;
         Ok(TableObject { place: Place::Transaction(transaction), ..table })
     })

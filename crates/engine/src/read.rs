@@ -1,10 +1,11 @@
-//! Reading: a key, its head, its history, a range of keys, in sorted and in hashed tables.
+//! Reading: one key or several, the head of one, its history, a range of keys, in sorted and in hashed tables.
 
 pub mod stop;
 pub mod buffer;
 pub mod pinned;
 pub mod hashed;
 pub mod get;
+pub mod get_many;
 pub mod head;
 pub mod terms;
 pub mod lookup;

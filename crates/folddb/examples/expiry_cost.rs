@@ -2,7 +2,6 @@
 //! whose values last an hour, and of one whose values have all expired when they are merged.
 //! `cargo run --release -p folddb --example expiry_cost`.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use folddb::{BackgroundWork, Durability, Expire, Options, Result, Rules, Store};
@@ -45,9 +44,9 @@ fn measure(name: &str, last_ms: Option<u64>) -> Result<()> {
     }
     let got = cpu();
     std::thread::sleep(Duration::from_secs(3));
-    store.compact("t", |_| ControlFlow::Continue(()))?;
+    store.bytes_table("t")?.compact()?;
     let merged = cpu();
-    let of_table = store.table_stats("t")?;
+    let of_table = store.bytes_table("t")?.stats()?;
     println!(
         "{name:13}  {:8.0}  {:6.0}  {:8.0}  {:7}  {:14.1}",
         (written - before) * 1e9 / WRITES as f64,

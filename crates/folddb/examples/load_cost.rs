@@ -2,7 +2,6 @@
 //! bulk load of the same rows in order, until all is in one run; and of sums and counts of ranges with summaries and without.
 //! `cargo run --release -p folddb --example load_cost`.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -48,7 +47,7 @@ fn load(way: Way) -> Result<()> {
                 }
             }
             batch.commit(Durability::Process)?;
-            store.compact("t", |_| ControlFlow::Continue(()))?;
+            store.bytes_table("t")?.compact()?;
             table
         }
         Way::Bulk | Way::BulkWithSummaries => {

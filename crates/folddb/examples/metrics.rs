@@ -8,8 +8,6 @@
 //! A sample is one blind write, however many there are in a minute. In a table with summaries the blocks say
 //! what they fold to, so the aggregate of a long range reads little.
 
-use std::ops::ControlFlow;
-
 use folddb::folds::{Quantiles, Stats};
 use folddb::{Durability, Options, Record, Result, Rules, Store, Table};
 
@@ -41,7 +39,7 @@ pub(crate) fn main() -> Result<()> {
     let series: Series = store.table("series", rules)?;
 
     report(&store, &minutes, &series)?;
-    store.compact("minutes", |_| ControlFlow::Continue(()))?; // background merges do so in time
+    minutes.compact()?; // background merges do so in time
 
     println!("last hour by zone            samples    mean     p95");
     for zone in ZONES {

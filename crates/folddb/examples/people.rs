@@ -34,7 +34,7 @@ pub(crate) fn main() -> folddb::Result<()> {
 
     // Added to a table that is full, while writes could go on.
     let rule = IndexRule::parse("by_age:json:/age").ok_or_else(|| folddb::Error::invalid("a rule"))?;
-    store.add_index("people", &rule, |at| {
+    store.bytes_table("people")?.add_index_with(&rule, |at| {
         println!("built of {} keys", at.keys_done);
         ControlFlow::Continue(())
     })?;

@@ -6,7 +6,6 @@
 //! with other memory. Each phase prints the median and the 99th percentile of a call, and the pieces and bytes that it
 //! read from files. Phases are letters: `h` hits, `m` misses, `x` both in turn, `s` scans of 100 rows, `a` one of all.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -35,7 +34,7 @@ fn main() -> Result<()> {
     println!(
         "open {:.1} ms, {} runs",
         before.elapsed().as_secs_f64() * 1e3,
-        store.table_stats("numbers")?.runs.len()
+        store.bytes_table("numbers")?.stats()?.runs.len()
     );
     let mut chance = 1;
     for _ in 0..rounds {
@@ -59,7 +58,7 @@ fn write(dir: &PathBuf, rows: u64, memory: usize, compacted: bool, rules: Rules<
     batch.commit(folddb::Durability::Process)?;
     store.settle()?;
     if compacted {
-        store.compact("numbers", |_| ControlFlow::Continue(()))?;
+        store.bytes_table("numbers")?.compact()?;
     }
     store.close()
 }

@@ -2,7 +2,6 @@
 //! them: as boundaries, with files of their own, and with an end. Each in a process of its own, for its memory.
 //! `cargo run --release -p folddb --example snapshot_cost`.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use folddb::{BackgroundWork, Durability, Options, Result, Rules, Store};
@@ -63,9 +62,9 @@ fn measure((name, count, files_after_ms, age_max_ms): (&str, u64, u64, u64)) -> 
         table.get(&key)?;
     }
     let got = cpu();
-    store.compact("sums", |_| ControlFlow::Continue(()))?;
+    store.bytes_table("sums")?.compact()?;
     let merged = cpu();
-    let (stats, of_table) = (store.stats(), store.table_stats("sums")?);
+    let (stats, of_table) = (store.stats(), store.bytes_table("sums")?.stats()?);
     println!(
         "{name:21}  {:4}  {:8}  {:8.0}  {:6.0}  {:8.0}  {:7}  {:7.1}  {:7.1}  {:9.1}",
         stats.snapshots.live,

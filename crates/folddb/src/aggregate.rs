@@ -26,6 +26,7 @@ use folddb_engine::state::view::{PartView, RunView, TableView};
 
 /// What the rows of a range come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Aggregate<V = Vec<u8>> {
     /// How many there are.
     pub rows: u64,
@@ -37,6 +38,7 @@ pub struct Aggregate<V = Vec<u8>> {
 
 /// What counting or aggregating a range took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AggregateCost {
     /// Parts that were told by one sum, without reading anything.
     pub parts_told: u64,

@@ -52,7 +52,7 @@ impl BytesTable {
     }
 
     fn write_pieces(&self, op: WriteOp, key: &[u8], pieces: &[Vec<u8>]) -> Result<Seq> {
-        let mut batch = Batch::new(Arc::clone(&self.engine));
+        let mut batch = Batch::new(Arc::clone(self.engine()));
         for (index, piece) in pieces.iter().enumerate() {
             if !batch.is_empty() && batch.len_bytes() + piece.len() + BESIDE_BYTES > BATCH_BYTES_MAX {
                 batch.commit(self.durability)?;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use folddb_base::{ErrorKind, OpBuf, Result};
 use folddb_host::sync::Mutex;
 
-use crate::own_writes::{Inside, OwnOps, applied};
+use crate::own_writes::{DeletedRange, Inside, OwnOps, applied, deleted, is_in_any};
 use folddb_engine::read::get;
 use folddb_engine::read::hashed_scan::HashedRows;
 use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
@@ -62,11 +62,12 @@ impl AnyRows {
             None => AnyRows::start(engine, table, plan),
             Some(inside) => {
                 let own = VecDeque::from(inside.own_of(table, &plan));
+                let deleted = inside.deleted_of(table);
                 let range = (plan.low.clone(), plan.high.clone());
                 let direction = plan.direction;
                 let base = AnyRows::start(engine, table, plan)?;
                 let passed = inside.reads.note_scan(table, range, direction);
-                Ok(AnyRows::Inside(Box::new(InsideRows::new(base, own, passed))))
+                Ok(AnyRows::Inside(Box::new(InsideRows::new(base, own, deleted, passed))))
             }
         }
     }
@@ -154,6 +155,8 @@ pub(crate) struct InsideRows {
     ahead: Option<Result<()>>,
     /// What the transaction has written to keys that are still to come. Hashed: to any; to those without ops the walk has come.
     own: VecDeque<OwnOps>,
+    /// The ranges that it has deleted.
+    deleted: Vec<DeletedRange>,
     /// The last row where the transaction has written to its key.
     shown: Option<(Vec<u8>, Vec<u8>)>,
     passed: Arc<Mutex<Passed>>,
@@ -168,8 +171,13 @@ enum Turn {
 }
 
 impl InsideRows {
-    fn new(base: AnyRows, own: VecDeque<OwnOps>, passed: Arc<Mutex<Passed>>) -> InsideRows {
-        InsideRows { base, ahead: None, own, shown: None, passed }
+    fn new(
+        base: AnyRows,
+        own: VecDeque<OwnOps>,
+        deleted: Vec<DeletedRange>,
+        passed: Arc<Mutex<Passed>>,
+    ) -> InsideRows {
+        InsideRows { base, ahead: None, own, deleted, shown: None, passed }
     }
 
     fn stands(&self) -> Stands<'_> {
@@ -281,7 +289,7 @@ impl InsideRows {
                 Err(_) => Turn::Base,
             };
         }
-        let Some((key, _)) = self.own.front() else { return Turn::Base };
+        let Some((key, _)) = self.own.front() else { return self.base_or_deleted(table, base) };
         let placed = match is_ahead {
             true => plan.compare(&table.rules.order, key, base),
             false => Ordering::Less,
@@ -289,7 +297,15 @@ impl InsideRows {
         let next = if placed.is_le() { self.own.pop_front() } else { None };
         match next {
             Some(ops) => Turn::Own { ops, is_met: placed.is_eq() },
-            None => Turn::Base,
+            None => self.base_or_deleted(table, base),
+        }
+    }
+
+    /// The turn of the snapshot's row, which is none where the transaction has deleted its range.
+    fn base_or_deleted(&self, table: &TableCore, key: &[u8]) -> Turn {
+        match self.ahead.is_some() && is_in_any(table, &self.deleted, key) {
+            true => Turn::Own { ops: (key.to_vec(), vec![deleted()]), is_met: true },
+            false => Turn::Base,
         }
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use folddb_base::limits::BATCH_BYTES_MAX;
 use folddb_base::{Error, OpKind, Result, Seq};
-use folddb_rules::codec::{AsKey, AsValue, Key, Value};
+use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};
 
 use crate::bytes_table::BytesTable;
-use crate::gathered::{Gather, Written, gather, gather_bytes, gathering_verbs};
-use crate::table::Table;
+use crate::gathered::{Gather, Written, gather, gather_prefix, gather_range, gathering_verbs};
+use crate::reader::AnyTable;
 use folddb_engine::options::Durability;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::write::commit;
@@ -20,6 +20,7 @@ use folddb_engine::write::read_set::ReadSet;
 ///
 /// Mistakes (a key too long, a table of another store) are remembered and returned by `commit`, so that
 /// calls can be chained.
+#[must_use = "a batch writes nothing until it is committed"]
 pub struct Batch {
     engine: Arc<Engine>,
     encoded: Encoded,
@@ -32,15 +33,6 @@ impl Batch {
         let mut encoded = Encoded::default();
         encoded.clear();
         Batch { engine, encoded, buffers: Default::default(), mistake: None }
-    }
-
-    /// Makes all keys from `from` on and below `to`, in the order of the table, absent. Costs as much as one write.
-    pub fn delete_range(&mut self, table: &BytesTable, from: &[u8], to: &[u8]) -> &mut Batch {
-        if self.accepts(table.engine()) {
-            let pushed = self.encoded.push_range_delete(table.core(), from, to);
-            self.remember(pushed);
-        }
-        self
     }
 
     fn accepts(&mut self, engine: &Arc<Engine>) -> bool {
@@ -113,6 +105,13 @@ impl Gather for Batch {
         if self.accepts(table.engine()) {
             let core = table.core();
             let pushed = self.encoded.push_lasting(core, op.kind, op.key, op.value, table.lifetime);
+            self.remember(pushed);
+        }
+    }
+
+    fn take_range(&mut self, table: &BytesTable, from: &[u8], to: &[u8]) {
+        if self.accepts(table.engine()) {
+            let pushed = self.encoded.push_range_delete(table.core(), from, to);
             self.remember(pushed);
         }
     }

@@ -134,7 +134,7 @@ impl BytesBulkLoad {
     pub fn push(&mut self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_whole()?;
         let value = if op == WriteOp::Delete { &[][..] } else { value };
-        BytesTable::check_row(&self.table, op, key, value)?;
+        BytesTable::check_row(&self.table, op.kind(), key, value)?;
         check_lengths(&self.table, key, &[])?;
         if value.len() > FOLDED_BYTES_MAX {
             return Err(self.too_long(key, value.len()));

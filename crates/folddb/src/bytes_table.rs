@@ -4,17 +4,20 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use folddb_base::{Error, OpKind, Result, Seq};
-use folddb_rules::codec::CodecError;
+use folddb_rules::codec::{CodecError, KeyRange, Value};
 
 use crate::cursor::{Cursor, Resume};
 use crate::dynamic_rules::DynamicRules;
+use crate::prefix_delete::PrefixDelete;
 use crate::record_op::RecordOp;
 use crate::scans::BytesScan;
+use folddb_engine::background::state::Background;
 use folddb_engine::options::Durability;
+use folddb_engine::read::get_many::TakeValue;
 use folddb_engine::read::history::HistoryEntry;
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::read::scan::ScanPlan;
-use folddb_engine::read::{get, head, history, locate};
+use folddb_engine::read::{get, get_many, head, history, locate};
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock;
 use folddb_engine::state::clock::AsOf;
@@ -41,7 +44,7 @@ pub(crate) fn with_buffers<R>(write: impl FnOnce(&mut (Encoded, Vec<u8>, Vec<u8>
 /// A table as bytes: keys and values stand as they are stored. What tools and other languages use.
 #[derive(Clone)]
 pub struct BytesTable {
-    pub(crate) engine: Arc<Engine>,
+    background: Arc<Background>,
     pub(crate) core: Arc<TableCore>,
     pub(crate) durability: Durability,
     /// How long the values last that are written by this handle.
@@ -50,18 +53,24 @@ pub struct BytesTable {
 }
 
 impl BytesTable {
-    pub(crate) fn new(engine: &Arc<Engine>, core: Arc<TableCore>) -> BytesTable {
+    /// A handle of a table, whose writes are as durable as the store says.
+    pub(crate) fn new(background: &Arc<Background>, core: Arc<TableCore>) -> BytesTable {
         let rules = DynamicRules::of(Arc::clone(&core.rules));
-        let (engine, durability) = (Arc::clone(engine), engine.options.durability);
-        BytesTable { engine, core, durability, lifetime: Lifetime::Default, rules }
+        let (background, durability) = (Arc::clone(background), background.engine.options.durability);
+        BytesTable { background, core, durability, lifetime: Lifetime::Default, rules }
     }
 
     pub(crate) fn core(&self) -> &Arc<TableCore> {
         &self.core
     }
 
+    #[inline]
     pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.engine
+        &self.background.engine
+    }
+
+    pub(crate) fn background(&self) -> &Background {
+        &self.background
     }
 
     /// The name of the table.
@@ -97,13 +106,45 @@ impl BytesTable {
         self.push(op.kind(), key, value)
     }
 
+    /// Makes the value of `key` this one, whatever it was.
+    ///
+    /// # Errors
+    /// As [`BytesTable::write`].
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<Seq> {
+        self.write(WriteOp::Put, key, value)
+    }
+
+    /// Gives `key` this value unless it has one: see [`Table::put_if_absent`](crate::Table::put_if_absent).
+    ///
+    /// # Errors
+    /// As [`BytesTable::write`].
+    pub fn put_if_absent(&self, key: &[u8], value: &[u8]) -> Result<Seq> {
+        self.write(WriteOp::PutIfAbsent, key, value)
+    }
+
+    /// Folds `operand` onto the value of `key`: see [`Table::fold`](crate::Table::fold).
+    ///
+    /// # Errors
+    /// As [`BytesTable::write`].
+    pub fn fold(&self, key: &[u8], operand: &[u8]) -> Result<Seq> {
+        self.write(WriteOp::Fold, key, operand)
+    }
+
+    /// Makes `key` absent.
+    ///
+    /// # Errors
+    /// As [`BytesTable::write`].
+    pub fn delete(&self, key: &[u8]) -> Result<Seq> {
+        self.write(WriteOp::Delete, key, &[])
+    }
+
     fn push(&self, kind: OpKind, key: &[u8], value: &[u8]) -> Result<Seq> {
         with_buffers(|(encoded, ..)| self.write_encoded(encoded, kind, (key, value)))
     }
 
     /// The time of its store: see [`crate::Store::unix_millis`].
     pub fn unix_millis(&self) -> u64 {
-        clock::now_ms(&self.engine)
+        clock::now_ms(self.engine())
     }
 
     /// The value that `key` had at a moment that is over, copied.
@@ -111,15 +152,15 @@ impl BytesTable {
     /// # Errors
     /// As [`Table::get_at`](crate::Table::get_at).
     pub fn get_at(&self, key: &[u8], as_of: AsOf) -> Result<Option<Vec<u8>>> {
-        history::get_at(&self.engine, &self.core, key, as_of)
+        history::get_at(self.engine(), &self.core, key, as_of)
     }
 
     /// A scan of the table as it was at a moment that is over; an error when it is iterated where the table does not keep that.
     pub fn scan_at(&self, as_of: AsOf) -> BytesScan {
-        let (held, asked) = clock::hold_at(&self.engine, as_of);
-        let scan = BytesScan::new(&self.engine, &self.core, ScanPlan::everything(Some(held.at)));
-        let kept = clock::check_written(&self.engine, as_of);
-        match kept.and_then(|()| clock::check_kept(&self.engine, &self.core, held.at, asked)) {
+        let (held, asked) = clock::hold_at(self.engine(), as_of);
+        let scan = BytesScan::new(self.engine(), &self.core, ScanPlan::everything(Some(held.at)));
+        let kept = clock::check_written(self.engine(), as_of);
+        match kept.and_then(|()| clock::check_kept(self.engine(), &self.core, held.at, asked)) {
             Ok(()) => scan.holding(Arc::new(held)),
             Err(mistake) => scan.failing(mistake),
         }
@@ -130,7 +171,7 @@ impl BytesTable {
     /// # Errors
     /// As [`Table::history`](crate::Table::history).
     pub fn history(&self, key: &[u8], limit: usize) -> Result<Vec<HistoryEntry<Option<Vec<u8>>>>> {
-        history::history(&self.engine, &self.core, key, limit)
+        history::history(self.engine(), &self.core, key, limit)
     }
 
     /// Checks that key and value are of the table's types, as [`BytesTable::write`] does.
@@ -138,12 +179,12 @@ impl BytesTable {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`], naming the table and what is wrong.
     pub fn check(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
-        BytesTable::check_row(&self.core, op, key, value)
+        BytesTable::check_row(&self.core, op.kind(), key, value)
     }
 
-    pub(crate) fn check_row(table: &TableCore, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(crate) fn check_row(table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) -> Result<()> {
         table.rules.rules.key_codec().check(key).map_err(|cause| wrong(table, "key", &cause))?;
-        if op == WriteOp::Delete {
+        if kind == OpKind::Delete {
             return Ok(());
         }
         table.rules.check_value(value).map_err(|cause| wrong(table, "value", &cause))
@@ -159,7 +200,7 @@ impl BytesTable {
     ) -> Result<Seq> {
         encoded.clear();
         encoded.push_lasting(&self.core, kind, key, value, self.lifetime)?;
-        let committed = commit::commit(&self.engine, encoded, self.durability);
+        let committed = commit::commit(self.engine(), encoded, self.durability);
         encoded.recycle(); // holds no table back
         committed
     }
@@ -172,39 +213,70 @@ impl BytesTable {
         let mut encoded = Encoded::default();
         encoded.clear();
         encoded.push_range_delete(&self.core, from, to)?;
-        commit::commit(&self.engine, &mut encoded, self.durability)
+        commit::commit(self.engine(), &mut encoded, self.durability)
     }
 
-    /// The value of `key`, copied.
+    /// Makes all keys whose bytes begin so absent: see [`Table::delete_prefix`](crate::Table::delete_prefix).
     ///
     /// # Errors
-    /// As [`Table::get`](crate::Table::get).
-    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.get_with(key, |value| value.map(<[u8]>::to_vec))
+    /// As [`Table::delete_prefix`](crate::Table::delete_prefix).
+    pub fn delete_prefix(&self, prefix: &[u8]) -> Result<Seq> {
+        self.delete_within(KeyRange::prefix(prefix.to_vec()))
+    }
+
+    /// Makes all keys of the range of a prefix absent.
+    pub(crate) fn delete_within(&self, range: KeyRange) -> Result<Seq> {
+        let deletes = self.prefix_delete(range)?;
+        let mut encoded = Encoded::default();
+        encoded.clear();
+        if let Some((from, to)) = &deletes.range {
+            encoded.push_range_delete(&self.core, from, to)?;
+        }
+        if let Some(last) = &deletes.last {
+            encoded.push(&self.core, OpKind::Delete, last, &[])?;
+        }
+        commit::commit(self.engine(), &mut encoded, self.durability)
+    }
+
+    /// What deleting the keys of a prefix takes.
+    pub(crate) fn prefix_delete(&self, range: KeyRange) -> Result<PrefixDelete> {
+        let (name, order) = (self.name(), &self.core.rules.order);
+        if !order.has_byte_prefixes() {
+            let message = format!("table `{name}` has a custom order, in which prefixes are no ranges");
+            return Err(Error::invalid(message).advise("delete its keys, or ranges of them in its order"));
+        }
+        let mut deletes = PrefixDelete::of(order, range);
+        let codec = self.core.rules.rules.key_codec();
+        deletes.last = deletes.last.filter(|last| codec.check(last).is_ok()); // what is no key is not there
+        Ok(deletes)
     }
 
     /// Hands the value of `key` to `take` without copying it.
     ///
     /// # Errors
-    /// As [`Table::get`](crate::Table::get).
+    /// As [`Reader::get`](crate::Reader::get).
     pub fn get_with<R>(&self, key: &[u8], take: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
-        get::get(&self.engine, &self.core, key, None, |value| Ok(take(value)))
+        get::get(self.engine(), &self.core, key, None, |value| Ok(take(value)))
+    }
+
+    pub(crate) fn get_many_with(&self, keys: &[Vec<u8>], take: &mut TakeValue<'_>) -> Result<()> {
+        get_many::get_many(self.engine(), &self.core, keys, None, take)
     }
 
     /// True when `key` has a value.
     ///
     /// # Errors
-    /// As [`Table::get`](crate::Table::get).
+    /// As [`Reader::get`](crate::Reader::get).
     pub fn contains(&self, key: &[u8]) -> Result<bool> {
-        get::contains(&self.engine, &self.core, key, None)
+        get::contains(self.engine(), &self.core, key, None)
     }
 
     /// The head of the value of `key`.
     ///
     /// # Errors
-    /// As [`Table::head`](crate::Table::head).
+    /// As [`Reader::head`](crate::Reader::head).
     pub fn head(&self, key: &[u8]) -> Result<Option<Head>> {
-        head::head(&self.engine, &self.core, key, None)
+        head::head(self.engine(), &self.core, key, None)
     }
 
     /// A writer of a value of any length, or of an operand where folding joins them. See [`Table::writer`](crate::Table::writer).
@@ -213,15 +285,15 @@ impl BytesTable {
     /// As [`Table::writer`](crate::Table::writer); a key that is not of the table's type.
     pub fn writer(&self, op: WriteOp, key: &[u8]) -> Result<ValueWriter> {
         self.check(WriteOp::Delete, key, &[])?;
-        ValueWriter::new(&self.engine, &self.core, op.kind(), key, (self.durability, self.lifetime))
+        ValueWriter::new(self.engine(), &self.core, op.kind(), key, (self.durability, self.lifetime))
     }
 
-    /// A reader of the value of `key`. See [`Table::read`](crate::Table::read).
+    /// A reader of the value of `key`. See [`Reader::read`](crate::Reader::read).
     ///
     /// # Errors
-    /// As [`Table::get`](crate::Table::get).
+    /// As [`Reader::get`](crate::Reader::get).
     pub fn read(&self, key: &[u8]) -> Result<Option<ValueReader>> {
-        stream::read_value(&self.engine, &self.core, key, None)
+        stream::read_value(self.engine(), &self.core, key, None)
     }
 
     /// Whether the table takes values piece by piece, and so of any length: see [`Table::writer`](crate::Table::writer).
@@ -232,9 +304,9 @@ impl BytesTable {
     /// Where the value of `key` lies.
     ///
     /// # Errors
-    /// As [`Table::locate`](crate::Table::locate).
+    /// As [`Reader::locate`](crate::Reader::locate).
     pub fn locate(&self, key: &[u8], how: Locate) -> Result<Option<Located>> {
-        locate::locate(&self.engine, &self.core, key, None, how)
+        locate::locate(self.engine(), &self.core, key, None, how)
     }
 
     /// What is written to `key` as far as it folds, newest first: of use where the table's fold is not at hand.
@@ -242,13 +314,13 @@ impl BytesTable {
     /// # Errors
     /// Damage, or a failed read.
     pub fn operands(&self, key: &[u8]) -> Result<Vec<RecordOp>> {
-        let operands = get::operands(&self.engine, &self.core, key, None)?;
+        let operands = get::operands(self.engine(), &self.core, key, None)?;
         Ok(operands.iter().map(|(kind, payload)| RecordOp::plain(*kind, payload)).collect())
     }
 
     /// A scan of the table as it is when the scan starts.
     pub fn scan(&self) -> BytesScan {
-        BytesScan::new(&self.engine, &self.core, ScanPlan::everything(None))
+        BytesScan::new(self.engine(), &self.core, ScanPlan::everything(None))
     }
 
     /// Goes on with a scan where its cursor stood, in its range and direction, with values; narrow it to keys, or to so many rows, as
@@ -258,7 +330,17 @@ impl BytesTable {
     /// [`crate::ErrorKind::SnapshotTooOld`] when that must see what it saw, and cannot; [`crate::ErrorKind::InvalidInput`] for the cursor of
     /// another table or another store.
     pub fn resume(&self, cursor: &Cursor, how: Resume) -> Result<BytesScan> {
-        BytesScan::resume(&self.engine, &self.core, cursor, how)
+        BytesScan::resume(self.engine(), &self.core, cursor, how)
+    }
+
+    /// Itself: what a handle of it as of a snapshot has of it.
+    pub(crate) fn table(&self) -> &BytesTable {
+        self
+    }
+
+    /// A value of a key, as its type.
+    pub(crate) fn decoded<V: Value>(&self, key: &[u8], value: Option<&[u8]>) -> Result<Option<V>> {
+        value.map(|value| V::decode(value).map_err(|cause| self.undecodable(key, &cause))).transpose()
     }
 
     pub(crate) fn undecodable(&self, key: &[u8], cause: &dyn std::fmt::Display) -> folddb_base::Error {

@@ -19,7 +19,6 @@ pub use folddb_layout::digest::{DIGEST_VERSION, Digest};
 use crate::parallel::{END, GO_ON, Step};
 use crate::scans::{BytesScan, LentRows};
 use folddb_engine::write::stream;
-use folddb_engine::write::stream::cause_of;
 
 /// Bytes of a value in several pieces that are held at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -92,7 +91,7 @@ fn hash_of_pieces(rows: &LentRows) -> Result<u32> {
     let Some(mut value) = stream::read_value(engine, table, key, Some(at))? else { return Ok(hash.hash32()) };
     let mut piece = vec![0; PIECE_BYTES];
     loop {
-        match value.read(&mut piece).map_err(cause_of)? {
+        match value.read(&mut piece).map_err(Error::from)? {
             0 => return Ok(hash.hash32()),
             read => hash.push(&piece[..read]),
         }

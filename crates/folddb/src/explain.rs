@@ -18,6 +18,7 @@ use folddb_engine::values::hashed_record::Reading;
 
 /// One record of a key, and where it lies.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Explained {
     /// Where: a part of a memtable, or run and file.
     pub place: Place,
@@ -35,6 +36,7 @@ pub struct Explained {
 
 /// Where a record lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Place {
     /// In the memtable that is written to: the tail or a chunk.
     Memtable(String),
@@ -80,7 +82,7 @@ impl BytesTable {
         }
         let mut found = Vec::new();
         let view = self.core.view();
-        self.engine.check_readable(&self.core)?;
+        self.engine().check_readable(&self.core)?;
         view.active
             .explain(key, |at, record| found.push(self.explained(Place::Memtable(at.to_string()), &record)));
         for sealed in &view.sealed {
@@ -105,8 +107,8 @@ impl BytesTable {
         found.sort_by_key(|record| std::cmp::Reverse(record.seq));
         let ranges = view.range_deletes.all_over(order, key);
         let kept = Kept {
-            boundaries: self.engine.boundaries.all(),
-            times: clock::times_to_keep(&self.engine, &self.core),
+            boundaries: self.engine().boundaries.all(),
+            times: clock::times_to_keep(self.engine(), &self.core),
             keep: self.core.rules.rules.keep,
             ranges,
         };
@@ -122,7 +124,7 @@ impl BytesTable {
     fn explained(&self, place: Place, record: &folddb_base::Record<'_>) -> Explained {
         let has_stamps = self.core.rules.fold.has_stamps();
         let stamp = if has_stamps { Stamp::of(record.kind, record.payload).ok().flatten() } else { None };
-        let noted_ms = || if self.core.is_timed { clock::time_of(&self.engine, record.seq) } else { None };
+        let noted_ms = || if self.core.is_timed { clock::time_of(self.engine(), record.seq) } else { None };
         Explained {
             place,
             seq: record.seq,
@@ -135,7 +137,7 @@ impl BytesTable {
 
     /// The newest record of a key of a hashed table; older versions are its history.
     fn explain_hashed(&self, hashed: &Hashed, key: &[u8]) -> Result<Vec<Explained>> {
-        let (engine, core) = (&self.engine, &*self.core);
+        let (engine, core) = (self.engine(), &*self.core);
         let mut record = Vec::new();
         let found = hashed::look_up(engine, (core, hashed), key, As::Reader, Reading::Short, &mut record)?;
         let of = engine.values.files.present();

@@ -136,7 +136,7 @@ impl BytesFind {
     }
 
     /// As a snapshot sees it. Without, what is found is that of the moment when the iteration begins.
-    pub fn at(mut self, snapshot: &Snapshot) -> Self {
+    pub(crate) fn at(mut self, snapshot: &Snapshot) -> Self {
         match snapshot.hold_for(&self.table) {
             Ok(seen) => (self.seen, self.reads) = (Some(seen), snapshot.reads()),
             Err(mistake) => self.mistake = Some(mistake),

@@ -1,13 +1,14 @@
-//! The verbs of writes that are gathered before they are committed: the same in a batch and in a transaction.
+//! The verbs of writes that are gathered before they are committed: the same in a batch and in a transaction, on tables with
+//! types and without.
 //!
 //! How an op is encoded and checked is said here, once. Who gathers says what becomes of it.
 
 use folddb_base::{OpKind, Result};
-use folddb_rules::codec::{AsKey, AsValue, Key, Value};
+use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};
 
 use crate::bytes_table::BytesTable;
-use crate::table::Table;
-use folddb_engine::write::encoded_batch::WriteOp;
+use crate::reader::AnyTable;
+use crate::table::encoded_key;
 
 /// One op as bytes.
 #[derive(Clone, Copy)]
@@ -24,13 +25,16 @@ pub(crate) trait Gather {
 
     /// Takes an op on a table, or notes why it is none of that table.
     fn take(&mut self, table: &BytesTable, op: Written<'_>, checked: Result<()>);
+
+    /// Takes a range delete.
+    fn take_range(&mut self, table: &BytesTable, from: &[u8], to: &[u8]);
 }
 
-/// Gathers an op on a typed table.
+/// Gathers an op.
 #[inline]
-pub(crate) fn gather<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+pub(crate) fn gather<T: AnyTable, Q: AsKey<T::Key> + ?Sized, W: AsValue<T::Value> + ?Sized>(
     to: &mut impl Gather,
-    table: &Table<K, V>,
+    table: &T,
     kind: OpKind,
     (key, value): (&Q, Option<&W>),
 ) {
@@ -42,21 +46,38 @@ pub(crate) fn gather<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Si
     if let Some(value) = value {
         value.encode(&mut value_bytes);
     }
-    let checked = table.check_written(kind, &value_bytes);
-    to.take(table.as_bytes(), Written { kind, key: &key_bytes, value: &value_bytes }, checked);
+    let checked = table.check_op(kind, &key_bytes, &value_bytes);
+    to.take(table.of_bytes(), Written { kind, key: &key_bytes, value: &value_bytes }, checked);
     *to.buffers() = (key_bytes, value_bytes);
 }
 
-/// Gathers an op on a table of bytes.
-pub(crate) fn gather_bytes(
+/// Gathers what deleting all keys of a prefix takes.
+pub(crate) fn gather_prefix<T: AnyTable, P: KeyPrefix<T::Key> + ?Sized>(
     to: &mut impl Gather,
-    table: &BytesTable,
-    op: WriteOp,
-    (key, value): (&[u8], &[u8]),
+    table: &T,
+    prefix: &P,
 ) {
-    let value = if op == WriteOp::Delete { &[][..] } else { value };
-    let checked = table.check(op, key, value);
-    to.take(table, Written { kind: op.kind(), key, value }, checked);
+    let bytes = table.of_bytes();
+    match bytes.prefix_delete(prefix.key_range()) {
+        Err(mistake) => to.take(bytes, Written { kind: OpKind::Delete, key: &[], value: &[] }, Err(mistake)),
+        Ok(deletes) => {
+            if let Some((from, until)) = &deletes.range {
+                to.take_range(bytes, from, until);
+            }
+            if let Some(last) = &deletes.last {
+                to.take(bytes, Written { kind: OpKind::Delete, key: last, value: &[] }, Ok(()));
+            }
+        }
+    }
+}
+
+/// Gathers a range delete.
+pub(crate) fn gather_range<T: AnyTable, Q: AsKey<T::Key> + ?Sized, R: AsKey<T::Key> + ?Sized>(
+    to: &mut impl Gather,
+    table: &T,
+    (from, until): (&Q, &R),
+) {
+    to.take_range(table.of_bytes(), &encoded_key(from), &encoded_key(until));
 }
 
 /// Gives a type that gathers ops its verbs.
@@ -64,9 +85,9 @@ macro_rules! gathering_verbs {
     ($gathers:ty) => {
         impl $gathers {
             /// Makes the value of `key` this one, whatever it was.
-            pub fn put<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+            pub fn put<T: AnyTable, Q: AsKey<T::Key> + ?Sized, W: AsValue<T::Value> + ?Sized>(
                 &mut self,
-                table: &Table<K, V>,
+                table: &T,
                 key: &Q,
                 value: &W,
             ) -> &mut Self {
@@ -75,9 +96,9 @@ macro_rules! gathering_verbs {
             }
 
             /// Gives `key` this value unless it has one. Reads nothing.
-            pub fn put_if_absent<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+            pub fn put_if_absent<T: AnyTable, Q: AsKey<T::Key> + ?Sized, W: AsValue<T::Value> + ?Sized>(
                 &mut self,
-                table: &Table<K, V>,
+                table: &T,
                 key: &Q,
                 value: &W,
             ) -> &mut Self {
@@ -86,9 +107,9 @@ macro_rules! gathering_verbs {
             }
 
             /// Folds `operand` onto the value of `key`. Reads nothing.
-            pub fn fold<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+            pub fn fold<T: AnyTable, Q: AsKey<T::Key> + ?Sized, W: AsValue<T::Value> + ?Sized>(
                 &mut self,
-                table: &Table<K, V>,
+                table: &T,
                 key: &Q,
                 operand: &W,
             ) -> &mut Self {
@@ -97,19 +118,46 @@ macro_rules! gathering_verbs {
             }
 
             /// Makes `key` absent.
-            pub fn delete<K: Key, V: Value, Q: AsKey<K> + ?Sized>(
+            pub fn delete<T: AnyTable, Q: AsKey<T::Key> + ?Sized>(
                 &mut self,
-                table: &Table<K, V>,
+                table: &T,
                 key: &Q,
             ) -> &mut Self {
-                gather(self, table, OpKind::Delete, (key, None::<&V>));
+                gather(self, table, OpKind::Delete, (key, None::<&T::Value>));
                 self
             }
 
-            /// Any op on a table of bytes. `value` is ignored by a delete. A key or value that is not of the table's types
-            /// is a mistake, as in [`BytesTable::write`], which the commit returns.
-            pub fn write(&mut self, table: &BytesTable, op: WriteOp, key: &[u8], value: &[u8]) -> &mut Self {
-                gather_bytes(self, table, op, (key, value));
+            /// Makes all keys from `from` on and below `to`, in the order of the table, absent. Costs as much as one write.
+            pub fn delete_range<T: AnyTable, Q: AsKey<T::Key> + ?Sized, R: AsKey<T::Key> + ?Sized>(
+                &mut self,
+                table: &T,
+                from: &Q,
+                to: &R,
+            ) -> &mut Self {
+                gather_range(self, table, (from, to));
+                self
+            }
+
+            /// Makes all keys that begin so absent: see [`Table::delete_prefix`](crate::Table::delete_prefix).
+            pub fn delete_prefix<T: AnyTable, P: KeyPrefix<T::Key> + ?Sized>(
+                &mut self,
+                table: &T,
+                prefix: &P,
+            ) -> &mut Self {
+                gather_prefix(self, table, prefix);
+                self
+            }
+
+            /// Any op that is known at run time only. `value` is ignored by a delete. A key or value that is not of the
+            /// table's types is a mistake, as in [`BytesTable::write`], which the commit returns.
+            pub fn write<T: AnyTable, Q: AsKey<T::Key> + ?Sized, W: AsValue<T::Value> + ?Sized>(
+                &mut self,
+                table: &T,
+                op: WriteOp,
+                key: &Q,
+                value: &W,
+            ) -> &mut Self {
+                gather(self, table, op.kind(), (key, (op != WriteOp::Delete).then_some(value)));
                 self
             }
         }

@@ -1,6 +1,7 @@
 //! What a find comes upon: entries of the index in their order, and of each the record that it leads to.
 
 use std::collections::VecDeque;
+use std::iter::FusedIterator;
 use std::sync::Arc;
 
 use folddb_base::stream::Direction;
@@ -10,7 +11,6 @@ use folddb_rules::codec::tuple::{self, Element};
 use folddb_rules::terms::{show_term, split_entry};
 use folddb_rules::{Datum, Extractor, Terms};
 
-use crate::bytes_table::BytesTable;
 use crate::find::{BytesFind, EntryRange};
 use crate::snapshot::Snapshot;
 use folddb_engine::read::lookup;
@@ -28,6 +28,7 @@ const TOGETHER: std::ops::RangeInclusive<usize> = 16..=256;
 
 /// A record that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Hit {
     /// The term, as bytes.
     pub term: Vec<u8>,
@@ -96,6 +97,8 @@ impl Iterator for Hits {
     }
 }
 
+impl FusedIterator for Hits {}
+
 /// A search under way.
 struct Search {
     engine: Arc<Engine>,
@@ -123,7 +126,7 @@ impl Search {
         if let Some(mistake) = find.mistake {
             return Err(mistake);
         }
-        let BytesTable { engine, core: table, .. } = find.table;
+        let (engine, table) = (Arc::clone(find.table.engine()), Arc::clone(find.table.core()));
         let index = find.index;
         let extractor = index.extractor.clone().map_err(|why| not_at_hand(&table, &index, &why))?;
         table.rules.check_writable()?; // without its fold nothing can be looked at
@@ -274,12 +277,12 @@ fn note_met(engine: &Engine, index: &IndexCore, met: u64, stale: u64) {
 
 impl BytesFind {
     /// The keys of the records. No separated value is read where heads or keys tell the terms.
-    pub fn keys(self) -> impl Iterator<Item = Result<Vec<u8>>> {
+    pub fn keys(self) -> impl FusedIterator<Item = Result<Vec<u8>>> {
         Hits::start(self, Want::Key).map(|hit| Ok(hit?.key))
     }
 
     /// Keys and heads of the records.
-    pub fn heads(self) -> impl Iterator<Item = Result<(Vec<u8>, Head)>> {
+    pub fn heads(self) -> impl FusedIterator<Item = Result<(Vec<u8>, Head)>> {
         Hits::start(self, Want::Head).filter_map(|hit| match hit {
             Ok(Hit { key, head, .. }) => head.map(|head| Ok((key, head))),
             Err(error) => Some(Err(error)),
@@ -287,7 +290,7 @@ impl BytesFind {
     }
 
     /// Keys and values of the records.
-    pub fn values(self) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>)>> {
+    pub fn values(self) -> impl FusedIterator<Item = Result<(Vec<u8>, Vec<u8>)>> {
         Hits::start(self, Want::Value).map(|hit| hit.map(|hit| (hit.key, hit.value)))
     }
 

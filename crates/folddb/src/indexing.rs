@@ -49,6 +49,7 @@ const SAMPLES: usize = 48;
 
 /// An index of a table, as it stands.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct IndexInfo {
     /// Its name and how it takes its terms.
     pub rule: IndexRule,
@@ -68,6 +69,7 @@ pub struct IndexInfo {
 
 /// How far the building of an index has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct IndexProgress {
     /// Keys of the table that are in it, since this was begun.
     pub keys_done: u64,
@@ -81,8 +83,8 @@ pub struct IndexProgress {
 pub(crate) type Told<'a> = &'a mut dyn FnMut(IndexProgress) -> ControlFlow<()>;
 
 /// The indexes of a table, as they stand.
-pub(crate) fn infos(table: &TableCore) -> Vec<IndexInfo> {
-    table.indexes().iter().map(|index| info(index)).collect()
+pub(crate) fn infos(core: &TableCore) -> Vec<IndexInfo> {
+    core.indexes().iter().map(|index| info(index)).collect()
 }
 
 fn info(index: &IndexCore) -> IndexInfo {
@@ -102,12 +104,12 @@ fn info(index: &IndexCore) -> IndexInfo {
 const ADD_INDEX: &str = "name one that is there, or add it";
 
 /// The table of this name, and its index.
-pub(crate) fn index_of(table: &Arc<TableCore>, name: &str) -> Result<Arc<IndexCore>> {
-    table.index(name).ok_or_else(|| {
-        let names: Vec<String> = table.indexes().iter().map(|index| index.name.clone()).collect();
+pub(crate) fn index_of(core: &Arc<TableCore>, name: &str) -> Result<Arc<IndexCore>> {
+    core.index(name).ok_or_else(|| {
+        let names: Vec<String> = core.indexes().iter().map(|index| index.name.clone()).collect();
         let has =
             if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
-        Error::invalid(format!("table `{}` has no index `{name}`; {has}", table.name)).advise(ADD_INDEX)
+        Error::invalid(format!("table `{}` has no index `{name}`; {has}", core.name)).advise(ADD_INDEX)
     })
 }
 
@@ -174,19 +176,19 @@ pub(crate) fn sample(engine: &Arc<Engine>, table: &Arc<TableCore>) -> Result<Vec
 }
 
 /// Removes an index of a table and its entries.
-pub(crate) fn drop_index(background: &Background, table: &Arc<TableCore>, name: &str) -> Result<()> {
+pub(crate) fn drop_index(background: &Background, core: &Arc<TableCore>, name: &str) -> Result<()> {
     let engine = &background.engine;
     engine.check_not_read_only()?;
     let mut manifest = engine.manifest.lock();
-    table.check_alive()?;
-    let index = index_of(table, name)?;
+    core.check_alive()?;
+    let index = index_of(core, name)?;
     engine.health.check_writable(true)?;
     let edit = [Change::DropTable { table: index.table.id }];
     manifest.append(&edit).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     {
         let mut committer = engine.commit.lock();
-        let left = table.indexes().iter().filter(|other| !Arc::ptr_eq(other, &index)).cloned().collect();
-        table.set_indexes(left);
+        let left = core.indexes().iter().filter(|other| !Arc::ptr_eq(other, &index)).cloned().collect();
+        core.set_indexes(left);
         engine.index_epoch.fetch_add(1, Ordering::AcqRel);
         engine.retire_active(&mut committer, &index.table);
     }

@@ -31,7 +31,7 @@
 //! // A snapshot sees the store as it was.
 //! let past = store.snapshot();
 //! delays.delete(&("UA", "EWR"))?;
-//! for row in past.scan(&delays).prefix(&("UA",)).reverse() {
+//! for row in past.table(&delays).scan().prefix(&("UA",)).reverse() {
 //!     let ((carrier, origin), stats) = row?;
 //!     println!("{carrier} {origin} {}", stats.mean());
 //! }
@@ -49,6 +49,9 @@
 //! | `put_if_absent v` | v | x: the first wins |
 //! | `fold m` | m | x·m |
 //! | `delete` | absent | absent |
+//!
+//! They are the same on a [`Table`], a [`Batch`] and a [`Transaction`], as are `delete_range` and `delete_prefix`. What is
+//! read is the same of a table, of one as of a snapshot, and of one in a transaction: see [`Reader`].
 //!
 //! None of them reads, in a sorted table; one that is hashed ([`Rules::hashed`]) looks the key up. What `·` is, the table's rules say: see [`folds`] for those that come with the store, and
 //! [`Fold`] to bring your own.
@@ -97,12 +100,11 @@ mod own_writes;
 mod any_rows;
 mod rules;
 mod cursor;
+mod prefix_delete;
 mod scans;
 mod typed_scan;
 mod bytes_table;
 mod table;
-mod gathered;
-mod batch;
 mod snapshot;
 mod parallel;
 mod scan_fold;
@@ -110,11 +112,16 @@ mod aggregate;
 mod figures;
 mod table_stats;
 mod indexing;
+mod table_work;
 mod find;
 mod hits;
 mod typed_find;
 mod find_fold;
 mod digest;
+mod table_at;
+mod reader;
+mod gathered;
+mod batch;
 mod any_length;
 mod transaction;
 mod table_edits;
@@ -169,6 +176,7 @@ pub use maintenance::{
     LoadReport, Moved, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
 };
 pub use options::{Options, Tuning};
+pub use reader::{AnyTable, Reader};
 pub use reclaim_step::ReclaimStep;
 pub use record_op::{RecordOp, RecordValue};
 pub use rules::Rules;
@@ -177,6 +185,7 @@ pub use snapshot::Snapshot;
 pub use stats::ValueSegment;
 pub use store::Store;
 pub use table::Table;
+pub use table_at::{BytesTableAt, TableAt};
 pub use table_stats::PartInfo;
 pub use table_stats::RunInfo;
 pub use table_stats::TableStats;

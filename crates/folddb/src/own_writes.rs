@@ -6,6 +6,7 @@
 //! Called by `transaction`, and by the scans that it begins (`any_rows`).
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use folddb_base::{ErrorKind, OpBuf, OpKind, Result, TableId};
@@ -25,7 +26,12 @@ pub(crate) type OwnOps = (Vec<u8>, Vec<OpBuf>);
 #[derive(Default)]
 pub(crate) struct OwnWrites {
     ops: BTreeMap<(TableId, Vec<u8>), Vec<OpBuf>>,
+    /// The ranges that were deleted: from the first key on, below the second. Ops of their keys begin with a delete.
+    ranges: BTreeMap<TableId, Vec<DeletedRange>>,
 }
+
+/// See [`OwnWrites`].
+pub(crate) type DeletedRange = (Vec<u8>, Vec<u8>);
 
 /// What is read in a transaction: noted for its commit, and with what it has written, unless it reads at its snapshot alone.
 #[derive(Clone)]
@@ -37,7 +43,12 @@ pub(crate) struct Inside {
 impl Inside {
     /// Whether something was written to a table.
     pub(crate) fn has_written(&self, table: &TableCore) -> bool {
-        self.own.as_ref().is_some_and(|own| own.lock().of_table(table).next().is_some())
+        self.own.as_ref().is_some_and(|own| own.lock().has_any_of(table))
+    }
+
+    /// The ranges that were deleted of a table.
+    pub(crate) fn deleted_of(&self, table: &TableCore) -> Vec<DeletedRange> {
+        self.own.as_ref().map(|own| own.lock().ranges_of(table).to_vec()).unwrap_or_default()
     }
 
     /// What was written to the keys of a scan, in its order.
@@ -49,16 +60,49 @@ impl Inside {
 impl OwnWrites {
     /// One more op.
     pub(crate) fn note(&mut self, table: &TableCore, key: &[u8], op: OpBuf) {
-        let own = self.ops.entry((table.id, key.to_vec())).or_default();
+        let is_hidden = self.is_deleted(table, key);
+        let begin = || if is_hidden { vec![deleted()] } else { Vec::new() };
+        let own = self.ops.entry((table.id, key.to_vec())).or_insert_with(begin);
         if matches!(op.kind, OpKind::Set | OpKind::Delete) {
             own.clear(); // nothing earlier matters
         }
         own.push(op);
     }
 
+    /// All keys from `from` on and below `to` were deleted.
+    pub(crate) fn note_range(&mut self, table: &TableCore, from: &[u8], to: &[u8]) {
+        let order = &table.rules.order;
+        let (low, high) = (Bound::Included(from.to_vec()), Bound::Excluded(to.to_vec()));
+        let of_table = self.ops.iter_mut().filter(|((of, _), _)| *of == table.id);
+        for ((_, key), ops) in of_table {
+            if is_within(order, (&low, &high), key) {
+                *ops = vec![deleted()];
+            }
+        }
+        self.ranges.entry(table.id).or_default().push((from.to_vec(), to.to_vec()));
+    }
+
+    /// The ranges that were deleted of a table.
+    fn ranges_of(&self, table: &TableCore) -> &[DeletedRange] {
+        self.ranges.get(&table.id).map_or(&[], Vec::as_slice)
+    }
+
+    fn is_deleted(&self, table: &TableCore, key: &[u8]) -> bool {
+        is_in_any(table, self.ranges_of(table), key)
+    }
+
     /// The ops of a key.
     pub(crate) fn of(&self, table: &TableCore, key: &[u8]) -> Vec<OpBuf> {
-        self.ops.get(&(table.id, key.to_vec())).cloned().unwrap_or_default()
+        match self.ops.get(&(table.id, key.to_vec())) {
+            Some(ops) => ops.clone(),
+            None if self.is_deleted(table, key) => vec![deleted()],
+            None => Vec::new(),
+        }
+    }
+
+    /// Whether there are ops of a table.
+    pub(crate) fn has_any_of(&self, table: &TableCore) -> bool {
+        self.of_table(table).next().is_some() || !self.ranges_of(table).is_empty()
     }
 
     fn of_table(&self, table: &TableCore) -> impl Iterator<Item = (&Vec<u8>, &Vec<OpBuf>)> {
@@ -77,6 +121,17 @@ impl OwnWrites {
         }
         own
     }
+}
+
+/// The op that a range delete is to each of its keys.
+pub(crate) fn deleted() -> OpBuf {
+    OpBuf { kind: OpKind::Delete, payload: Vec::new() }
+}
+
+/// Whether a key lies in one of these ranges.
+pub(crate) fn is_in_any(table: &TableCore, ranges: &[DeletedRange], key: &[u8]) -> bool {
+    let order = &table.rules.order;
+    ranges.iter().any(|(from, to)| order.compare(from, key).is_le() && order.compare(key, to).is_lt())
 }
 
 /// What ops of a transaction make of what its snapshot has.

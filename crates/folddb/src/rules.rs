@@ -18,6 +18,7 @@ use folddb_rules::{Expire, Fold, IndexRule, Keep};
 /// assert!(visits.as_table_rules().to_text().contains("sum:u64"));
 /// ```
 #[derive(Debug)]
+#[must_use = "rules do nothing until a table is opened with them"]
 pub struct Rules<K, V> {
     rules: TableRules,
     /// What of it is none, in words.
@@ -60,7 +61,7 @@ impl<K: Key, V: Value> Rules<K, V> {
     }
 
     /// Has this index from the beginning, named `name`, by a rule of terms ([`crate::TermRule`]): `json:/city`. A wrong rule is an error when
-    /// the table is opened. Indexes of a table that is there are added by [`crate::Store::add_index`].
+    /// the table is opened. Indexes of a table that is there are added by [`Table::add_index`](crate::Table::add_index).
     pub fn index(mut self, name: &str, rule: &str) -> Self {
         match IndexRule::parse(&format!("{name}:{rule}")) {
             Some(index) => self.rules = self.rules.index(index),

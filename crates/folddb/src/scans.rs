@@ -1,7 +1,8 @@
 //! Scans as users narrow and iterate them.
 
 use std::cmp::Ordering;
-use std::ops::Bound;
+use std::iter::FusedIterator;
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -113,6 +114,12 @@ impl BytesScan {
         self
     }
 
+    /// Only keys of a range.
+    pub fn range<B: AsRef<[u8]>>(self, range: impl RangeBounds<B>) -> Self {
+        let bytes = |bound: Bound<&B>| bound.map(|key| key.as_ref().to_vec());
+        self.low(bytes(range.start_bound())).high(bytes(range.end_bound()))
+    }
+
     /// Only keys whose bytes begin with `prefix`. Tables with a custom order have no such ranges: an error when iterated.
     pub fn prefix(self, prefix: &[u8]) -> Self {
         self.within(KeyRange::prefix(prefix.to_vec()))
@@ -197,6 +204,35 @@ impl BytesScan {
         self
     }
 
+    /// The keys of the range; no separated value is read.
+    pub fn keys(self) -> impl FusedIterator<Item = Result<Vec<u8>>> {
+        self.keys_only().into_iter().map(|row| row.map(|(key, _)| key))
+    }
+
+    /// The first row of the range, the way that the scan goes.
+    ///
+    /// # Errors
+    /// As [`BytesScan::rows`].
+    pub fn first(self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.limit(1).into_iter().next().transpose()
+    }
+
+    /// The last row of the range, the way that the scan goes.
+    ///
+    /// # Errors
+    /// As [`BytesScan::rows`].
+    pub fn last(self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.reverse().first()
+    }
+
+    /// True when the range has no row. Reads no separated value.
+    ///
+    /// # Errors
+    /// As [`BytesScan::rows`].
+    pub fn is_empty(self) -> Result<bool> {
+        Ok(self.keys_only().rows()?.next_row()?.is_none())
+    }
+
     /// Starts the scan; rows are lent one at a time, without copies.
     ///
     /// # Errors
@@ -238,6 +274,9 @@ impl LentRows {
         self.left -= 1;
         let row = self.rows.next_row();
         self.stand = self.stand.after(&row);
+        if matches!(row, Ok(None)) {
+            self.left = 0; // it stays at its end
+        }
         row
     }
 
@@ -254,6 +293,9 @@ impl LentRows {
         self.left -= 1;
         let row = self.rows.next_head();
         self.stand = self.stand.after(&row);
+        if matches!(row, Ok(None)) {
+            self.left = 0;
+        }
         row
     }
 
@@ -346,6 +388,8 @@ impl Iterator for BytesRows {
     }
 }
 
+impl FusedIterator for BytesRows {}
+
 /// Keys of a scan, each with the head of its value.
 pub struct Heads {
     state: RowsState,
@@ -357,3 +401,5 @@ impl Iterator for Heads {
         self.state.step(|rows| Ok(rows.next_head()?.map(|(key, head)| Ok((key.to_vec(), head)))))
     }
 }
+
+impl FusedIterator for Heads {}

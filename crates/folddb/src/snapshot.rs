@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
-use folddb_rules::codec::{AsKey, Key, Value};
 
 use crate::bytes_table::BytesTable;
 use crate::own_writes::Inside;
 use crate::scans::BytesScan;
-use crate::table::Table;
-use crate::typed_scan::Scan;
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::read::scan::ScanPlan;
 use folddb_engine::read::{get, head, locate, pinned};
+use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock;
 use folddb_engine::state::clock::AsOf;
 use folddb_engine::state::committer::Committer;
@@ -25,8 +23,8 @@ use folddb_engine::write::stream::ValueReader;
 
 /// The whole store as it was when the snapshot was taken. Free to take. While it is young, merges keep what it can see; later
 /// it keeps files of its own (`Tuning::snapshot_files_after`), and with [`Options::snapshot_age_max`](crate::Options::snapshot_age_max)
-/// it ends by itself. So drop it when done.
-#[derive(Debug)]
+/// it ends by itself. So drop it when done; a clone is of the same moment, and it lives as long as the last of them.
+#[derive(Clone, Debug)]
 pub struct Snapshot {
     engine: EngineRef,
     held: Arc<Held>,
@@ -97,11 +95,11 @@ impl Snapshot {
     }
 
     /// What a reader of `table` reads at, where that is kept.
-    fn at(&self, table: &BytesTable) -> Result<Option<At>> {
-        self.check_own(&table.engine)?;
-        pinned::pinned_files_at(&table.engine, Some(self.held.at))?; // whether it is over: hashed tables do not ask
+    pub(crate) fn at(&self, table: &BytesTable) -> Result<Option<At>> {
+        self.check_own(table.engine())?;
+        pinned::pinned_files_at(table.engine(), Some(self.held.at))?; // whether it is over: hashed tables do not ask
         if let Some(asked) = self.asked {
-            clock::check_kept(&table.engine, &table.core, self.held.at, asked)?;
+            clock::check_kept(table.engine(), &table.core, self.held.at, asked)?;
         }
         Ok(Some(self.held.at))
     }
@@ -145,75 +143,54 @@ impl Snapshot {
             || pinned::pinned_files_at(&self.engine.0, Some(self.held.at)).is_err()
     }
 
-    /// The value of `key` at the snapshot.
-    ///
-    /// # Errors
-    /// As [`Table::get`]; and a table of another store; [`ErrorKind::SnapshotTooOld`] where it has ended for its age.
-    pub fn get<K: Key, V: Value, Q: AsKey<K> + ?Sized>(
+    pub(crate) fn get_with<R>(
         &self,
-        table: &Table<K, V>,
-        key: &Q,
-    ) -> Result<Option<V>> {
-        let at = self.at(table.as_bytes())?;
-        let found = table.get_seen(key, at);
-        if self.reads.is_none() {
-            return found;
-        }
-        let mut bytes = Vec::new();
-        key.encode_key(&mut bytes);
-        self.minded(table.as_bytes(), &bytes, found)
-    }
-
-    /// The value of `key` at the snapshot, as bytes.
-    ///
-    /// # Errors
-    /// As [`Snapshot::get`].
-    pub fn get_bytes(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        table: &BytesTable,
+        key: &[u8],
+        take: impl FnOnce(Option<&[u8]>) -> R,
+    ) -> Result<R> {
         let at = self.at(table)?;
-        let found = get::get(&self.engine.0, &table.core, key, at, |value| Ok(value.map(<[u8]>::to_vec)));
-        self.minded(table, key, found)
+        self.minded(table, key, get::get(&self.engine.0, &table.core, key, at, |value| Ok(take(value))))
     }
 
-    /// A reader of the value of `key` at the snapshot.
-    ///
-    /// # Errors
-    /// As [`Table::read`]; and a table of another store.
-    pub fn read(&self, table: &BytesTable, key: &[u8]) -> Result<Option<ValueReader>> {
+    pub(crate) fn contains(&self, table: &BytesTable, key: &[u8]) -> Result<bool> {
+        let at = self.at(table)?;
+        self.minded(table, key, get::contains(&self.engine.0, &table.core, key, at))
+    }
+
+    pub(crate) fn read(&self, table: &BytesTable, key: &[u8]) -> Result<Option<ValueReader>> {
         let at = self.at(table)?;
         self.minded(table, key, stream::read_value(table.engine(), table.core(), key, at))
     }
 
-    /// Where the value of `key` lies that it has at the snapshot.
-    ///
-    /// # Errors
-    /// As [`Table::locate`]; and a table of another store.
-    pub fn locate(&self, table: &BytesTable, key: &[u8], how: Locate) -> Result<Option<Located>> {
+    pub(crate) fn locate(&self, table: &BytesTable, key: &[u8], how: Locate) -> Result<Option<Located>> {
         let at = self.at(table)?;
         self.minded(table, key, locate::locate(table.engine(), table.core(), key, at, how))
     }
 
-    /// The head of the value of `key` at the snapshot.
-    ///
-    /// # Errors
-    /// As [`Snapshot::get`].
-    pub fn head(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Head>> {
+    pub(crate) fn head(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Head>> {
         let at = self.at(table)?;
         self.minded(table, key, head::head(&self.engine.0, &table.core, key, at))
     }
 
-    /// A scan of a table at the snapshot.
-    pub fn scan<K: Key, V: Value>(&self, table: &Table<K, V>) -> Scan<K, V> {
-        Scan::new(self.scan_bytes(table.as_bytes()))
-    }
-
-    /// A scan of a table at the snapshot, as bytes. The snapshot lives as long as the scan.
-    pub fn scan_bytes(&self, table: &BytesTable) -> BytesScan {
-        let mut scan = BytesScan::new(&table.engine, &table.core, ScanPlan::everything(Some(self.held.at)));
+    /// A scan of a table at the snapshot. The snapshot lives as long as the scan.
+    pub(crate) fn scan_bytes(&self, table: &BytesTable) -> BytesScan {
+        let mut scan = self.scan_as(table.engine(), &table.core);
         scan.inside = self.reads.clone().map(|reads| Inside { reads, own: None });
         match self.at(table) {
-            Ok(_) => scan.holding(Arc::clone(&self.held)),
+            Ok(_) => scan,
             Err(mistake) => scan.failing(mistake),
         }
+    }
+
+    /// A scan of a table of its own store.
+    pub(crate) fn scan_own(&self, table: &Arc<TableCore>) -> BytesScan {
+        self.scan_as(&self.engine.0, table)
+    }
+
+    fn scan_as(&self, engine: &Arc<Engine>, table: &Arc<TableCore>) -> BytesScan {
+        let plan = ScanPlan::everything(Some(self.held.at));
+        BytesScan::new(engine, table, plan).holding(Arc::clone(&self.held))
     }
 
     fn check_own(&self, engine: &Arc<Engine>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{FileNumber, Result};
+use folddb_base::FileNumber;
 use folddb_layout::values::VALUES_HEADER_BYTES;
 
 use crate::figures::{
@@ -10,7 +10,6 @@ use crate::figures::{
 };
 use crate::store::Store;
 use crate::table_stats;
-use crate::table_stats::TableStats;
 use folddb_engine::background::state::Background;
 use folddb_engine::background::{live_values, merge, reclaim, unflushed};
 use folddb_engine::edit::old_snapshots;
@@ -22,6 +21,7 @@ use folddb_engine::values::segments;
 
 /// A file of the value log: a segment, or values of segments that were moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ValueSegment {
     /// Its number: the higher, the younger.
     pub number: u64,
@@ -52,17 +52,6 @@ impl Store {
     /// The store in figures.
     pub fn stats(&self) -> StoreStats {
         stats(self.background())
-    }
-
-    /// A table in figures, with the shape of its runs.
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::TableNotFound`].
-    pub fn table_stats(&self, table: &str) -> Result<TableStats> {
-        let table = self.bytes_table(table)?;
-        let stats = table_stats::table_stats(table.core());
-        self.engine().check_readable(table.core())?;
-        Ok(stats)
     }
 
     /// The files of the value log, oldest first.

@@ -1,20 +1,16 @@
 //! What users hold of a store.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, Result, Seq};
 use folddb_host::sync::Mutex;
-use folddb_rules::IndexRule;
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::table_rules::{BoundRules, TableRules};
 
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
 use crate::dynamic_rules::DynamicRules;
-use crate::indexing;
-use crate::indexing::{IndexInfo, IndexProgress};
 use crate::options::Options;
 use crate::reclaim_step::ReclaimStep;
 use crate::rules::Rules;
@@ -22,12 +18,11 @@ use crate::snapshot::Snapshot;
 use crate::table::{Table, fit};
 use crate::table_edits::{self, Content};
 use crate::transaction::{Transaction, transact};
-use folddb_engine::background::merge_job::Progress;
 use folddb_engine::background::reclaim_report::ReclaimReport;
 use folddb_engine::background::scheduler::BackgroundJob;
 use folddb_engine::background::state::Background;
 use folddb_engine::background::workers::Workers;
-use folddb_engine::background::{compact, hash_checkpoint, merge, reclaim, reclaim_now, scheduler};
+use folddb_engine::background::{hash_checkpoint, merge, reclaim, reclaim_now, scheduler};
 use folddb_engine::options::{Durability, OpenMode, Options as EngineOptions};
 use folddb_engine::recovery::{log, open};
 use folddb_engine::state::catalog::TableCore;
@@ -261,7 +256,7 @@ impl Store {
         engine.check_not_read_only()?;
         let bound = table_edits::check_rules(name, rules, &engine.options.custom)?;
         match rules.index_of {
-            Some(_) => Err(Error::invalid("an index is made with its table, or added to it")), // see Store::add_index
+            Some(_) => Err(Error::invalid("an index is made with its table, or added to it")), // see `BytesTable::add_index`
             None => Ok(bound),
         }
     }
@@ -286,10 +281,10 @@ impl Store {
     }
 
     fn handle(&self, core: Arc<TableCore>) -> BytesTable {
-        BytesTable::new(self.engine(), core)
+        BytesTable::new(&self.open.background, core)
     }
 
-    /// The names of the tables, in order. Indexes are not among them: see [`Store::indexes`].
+    /// The names of the tables, in order. Indexes are not among them: see [`BytesTable::indexes`].
     pub fn tables(&self) -> Vec<String> {
         self.engine().catalog().own().map(|table| table.name.clone()).collect()
     }
@@ -306,40 +301,6 @@ impl Store {
             return Err(Error::invalid(format!("`{name}` is an index of table `{of}`: drop the index")));
         }
         table_edits::remove(self.background(), &core)
-    }
-
-    /// The indexes of a table, by name.
-    ///
-    /// # Errors
-    /// [`ErrorKind::TableNotFound`].
-    pub fn indexes(&self, table: &str) -> Result<Vec<IndexInfo>> {
-        Ok(indexing::infos(self.bytes_table(table)?.core()))
-    }
-
-    /// Adds an index to a table, and builds it of what the table has, here and now, while writes go on. `progress` is told after
-    /// every few thousand keys and may break off: the index is then there, is followed by all that is written, and finds nothing
-    /// until it is built. Adding it once more goes on with that, as it does after a crash.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a rule that breaks the law of terms under the table's fold, with a counter-example; for a
-    /// table that has another index of this name, or is hashed; a failed write.
-    pub fn add_index(
-        &self,
-        table: &str,
-        rule: &IndexRule,
-        mut progress: impl FnMut(IndexProgress) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let table = self.bytes_table(table)?;
-        indexing::add_index(self.engine(), table.core(), rule, &mut progress)
-    }
-
-    /// Removes an index of a table, and its entries.
-    ///
-    /// # Errors
-    /// [`ErrorKind::TableNotFound`]; [`ErrorKind::InvalidInput`] where the table has no such index; a failed write.
-    pub fn drop_index(&self, table: &str, index: &str) -> Result<()> {
-        let table = self.bytes_table(table)?;
-        indexing::drop_index(self.background(), table.core(), index)
     }
 
     /// An empty batch.
@@ -408,33 +369,9 @@ impl Store {
         scheduler::flush_all(self.background())
     }
 
-    /// Merges all runs of a table into one, slice by slice, here and now, and then those of its indexes, without what is stale in
-    /// them. `progress` is told after every few
-    /// thousand keys and may break off; what is merged by then stays merged, and a later call goes on.
-    ///
-    /// # Errors
-    /// [`ErrorKind::TableNotFound`]; [`ErrorKind::NoSpace`]; a failed read or write.
-    pub fn compact(&self, table: &str, mut progress: impl FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
-        self.engine().check_not_read_only()?;
-        let table = self.bytes_table(table)?;
-        let is_broken_off = std::cell::Cell::new(false);
-        let mut told = |at: Progress| {
-            let flow = progress(at);
-            is_broken_off.set(is_broken_off.get() | flow.is_break());
-            flow
-        };
-        compact::compact(self.background(), table.core(), &mut told)?;
-        for index in table.core().indexes().iter() {
-            if !is_broken_off.get() {
-                compact::compact(self.background(), &index.table, &mut told)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Gives back the space of dead values, here and now: files of values in which little is alive are copied into fewer, as long
     /// as that is worth it. Background work does the same when [`Tuning::value_space_max`](crate::Tuning::value_space_max) is
-    /// passed. What was overwritten counts as alive until a merge has met it: [`Store::compact`] makes sure of that. `progress`
+    /// passed. What was overwritten counts as alive until a merge has met it: [`BytesTable::compact`] makes sure of that. `progress`
     /// is told each plan as it begins. Damaged files of values stay as they are; the report tells them.
     ///
     /// # Errors
@@ -508,7 +445,7 @@ impl Open {
         engine.catalog().all().for_each(|table| hash_checkpoint::abandon_saving(engine, table));
         reclaim::abandon_reclaim(background);
         // Handles that others hold may still write a file, though none that is ever listed.
-        let is_last = is_only && Arc::strong_count(engine) == 1;
+        let is_last = is_only && Arc::strong_count(&self.background) == 1 && Arc::strong_count(engine) == 1;
         let sealed = match engine.health.cause() {
             None => log::close_journal(engine, is_last),
             Some(_) => Ok(()),

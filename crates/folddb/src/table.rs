@@ -5,29 +5,25 @@ use std::marker::PhantomData;
 
 use folddb_base::{Error, OpKind, Result, Seq};
 use folddb_rules::Fit;
-use folddb_rules::codec::{AsKey, AsValue, Key, Value};
+use folddb_rules::codec::{AsKey, AsValue, Key, KeyPrefix, Value};
 use folddb_rules::table_rules::BoundRules;
 
 use crate::bytes_table::{BytesTable, with_buffers, wrong};
 use crate::cursor::{Cursor, Resume};
 use crate::typed_scan::Scan;
 use folddb_engine::options::Durability;
-use folddb_engine::read::get;
 use folddb_engine::read::history::HistoryEntry;
-use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock::AsOf;
-use folddb_engine::state::snapshots::At;
-use folddb_engine::values::head::Head;
 use folddb_engine::write::encoded_batch::{RECYCLED_BYTES_MAX, WriteOp};
 use folddb_engine::write::ops::Lifetime;
-use folddb_engine::write::stream::{ValueReader, ValueWriter};
+use folddb_engine::write::stream::ValueWriter;
 
 /// A table of keys `K` and values `V`. Cheap to clone; any number of threads may use it.
 ///
 /// Writes never read: they append, and the value of a key is the fold of all that was written to it.
 pub struct Table<K, V> {
-    bytes: BytesTable,
+    pub(crate) bytes: BytesTable,
     /// Whether each value is looked at when it is written: not all that the type encodes need be values of the table.
     checks: bool,
     types: PhantomData<fn() -> (K, V)>,
@@ -54,7 +50,7 @@ impl<K, V> Clone for Table<K, V> {
     }
 }
 
-/// Values of any length, of tables that separate and hold bytes, and of hashed ones.
+/// Values of any length, written to tables that separate and hold bytes, and of hashed ones.
 impl<K: Key> Table<K, Vec<u8>> {
     /// A writer of the value of `key`, up to 4 GiB long, which takes it piece by piece and holds no more than a piece, in a hashed table four: see
     /// [`ValueWriter`]. The key has its former value until it is finished. A batch holds no such value.
@@ -79,14 +75,6 @@ impl<K: Key> Table<K, Vec<u8>> {
         writer.write_from(from)?;
         writer.finish()
     }
-
-    /// A reader of the value of `key`, which holds no more than a piece of it: see [`ValueReader`].
-    ///
-    /// # Errors
-    /// As [`Table::get`].
-    pub fn read<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<ValueReader>> {
-        self.bytes.read(&encoded_key(key))
-    }
 }
 
 impl<K: Key, V: Value> Table<K, V> {
@@ -104,11 +92,6 @@ impl<K: Key, V: Value> Table<K, V> {
             true => check_value::<V>(&self.bytes.core, value),
             false => Ok(()),
         }
-    }
-
-    /// The name of the table.
-    pub fn name(&self) -> &str {
-        self.bytes.name()
     }
 
     /// The same table without types.
@@ -212,16 +195,31 @@ impl<K: Key, V: Value> Table<K, V> {
     ///
     /// # Errors
     /// When `from` is not before `to`; otherwise as [`Table::put`].
-    pub fn delete_range<Q: AsKey<K> + ?Sized>(&self, from: &Q, to: &Q) -> Result<Seq> {
+    pub fn delete_range<Q: AsKey<K> + ?Sized, R: AsKey<K> + ?Sized>(&self, from: &Q, to: &R) -> Result<Seq> {
         self.bytes.delete_range(&encoded_key(from), &encoded_key(to))
     }
 
-    /// The value of `key`: the fold of everything written to it.
+    /// Makes all keys that begin so absent: with the first elements of a tuple (`&("UA",)`), the first letters of a string;
+    /// as dear as one write or two.
+    ///
+    /// ```
+    /// # use folddb::{Options, Rules, Store};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let store = Store::create(dir.path().join("s.folddb"), Options::default())?;
+    /// let delays = store.table("delays", Rules::sorted::<(String, String), u64>())?;
+    /// delays.put(&("UA", "EWR"), &12)?;
+    /// delays.put(&("UA", "LGA"), &3)?;
+    /// delays.put(&("UAX", "EWR"), &1)?;
+    /// delays.delete_prefix(&("UA",))?;
+    /// assert_eq!(delays.first()?, Some((("UAX".to_owned(), "EWR".to_owned()), 1)));
+    /// # Ok::<(), folddb::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`crate::ErrorKind::FoldFailed`] when the table's fold fails on this key; damage; a failed read.
-    pub fn get<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>> {
-        self.get_seen(key, None)
+    /// [`crate::ErrorKind::InvalidInput`] in a hashed table, and in one with an order of your own, which have no such
+    /// ranges; otherwise as [`Table::put`].
+    pub fn delete_prefix<P: KeyPrefix<K> + ?Sized>(&self, prefix: &P) -> Result<Seq> {
+        self.bytes.delete_within(prefix.key_range())
     }
 
     /// The value that `key` had at a moment that is over, as far as the table keeps that.
@@ -231,7 +229,7 @@ impl<K: Key, V: Value> Table<K, V> {
     pub fn get_at<Q: AsKey<K> + ?Sized>(&self, key: &Q, as_of: AsOf) -> Result<Option<V>> {
         let key = encoded_key(key);
         let value = self.bytes.get_at(&key, as_of)?;
-        value.map(|value| V::decode(&value).map_err(|cause| self.bytes.undecodable(&key, &cause))).transpose()
+        self.bytes.decoded(&key, value.as_deref())
     }
 
     /// What `key` has been, newest first, as far as the table keeps that, at most `limit` states of it.
@@ -250,45 +248,6 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.history(&key, limit)?.into_iter().map(typed).collect()
     }
 
-    pub(crate) fn get_seen<Q: AsKey<K> + ?Sized>(&self, key: &Q, at: Option<At>) -> Result<Option<V>> {
-        let key = encoded_key(key);
-        get::get(&self.bytes.engine, &self.bytes.core, &key, at, |value| {
-            value
-                .map(|value| V::decode(value).map_err(|cause| self.bytes.undecodable(&key, &cause)))
-                .transpose()
-        })
-    }
-
-    /// True when `key` has a value.
-    ///
-    /// # Errors
-    /// As [`Table::get`].
-    pub fn contains<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<bool> {
-        self.bytes.contains(&encoded_key(key))
-    }
-
-    /// The head of the value of `key`: its size, its hash, and what the table's rules take out of it. A separated value is
-    /// not read, unless an operand waits to be folded onto it.
-    ///
-    /// # Errors
-    /// As [`Table::get`].
-    pub fn head<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<Head>> {
-        self.bytes.head(&encoded_key(key))
-    }
-
-    /// Where the value of `key` lies, to be handed to the system (`sendfile`) or read piece by piece: see [`Located`].
-    ///
-    /// # Errors
-    /// As [`Table::get`].
-    pub fn locate<Q: AsKey<K> + ?Sized>(&self, key: &Q, how: Locate) -> Result<Option<Located>> {
-        self.bytes.locate(&encoded_key(key), how)
-    }
-
-    /// A scan of the table as it is when the scan starts. Narrow it, then iterate.
-    pub fn scan(&self) -> Scan<K, V> {
-        Scan::new(self.bytes.scan())
-    }
-
     /// Goes on with a scan where its cursor stood.
     ///
     /// # Errors
@@ -298,7 +257,7 @@ impl<K: Key, V: Value> Table<K, V> {
     }
 }
 
-fn encoded_key<K: Key, Q: AsKey<K> + ?Sized>(key: &Q) -> Vec<u8> {
+pub(crate) fn encoded_key<K, Q: AsKey<K> + ?Sized>(key: &Q) -> Vec<u8> {
     let mut bytes = Vec::new();
     key.encode_key(&mut bytes);
     bytes

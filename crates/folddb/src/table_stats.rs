@@ -9,6 +9,7 @@ use folddb_engine::state::hash_index::Hashed;
 
 /// Figures of a table.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TableStats {
     /// Its name.
     pub name: String,
@@ -30,6 +31,7 @@ pub struct TableStats {
 
 /// A run of a table.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct RunInfo {
     /// Its number.
     pub id: RunId,
@@ -53,6 +55,7 @@ impl RunInfo {
 
 /// A part of a run.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PartInfo {
     /// Its file.
     pub file: FileNumber,

@@ -8,16 +8,15 @@ use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, OpBuf, OpKind, Result, Seq};
 use folddb_host::sync::Mutex;
-use folddb_rules::codec::{AsKey, AsValue, Key, Value};
+use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};
 
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
-use crate::gathered::{Gather, Written, gather, gather_bytes, gathering_verbs};
-use crate::own_writes::{Inside, OwnWrites, applied};
-use crate::scans::BytesScan;
+use crate::gathered::{Gather, Written, gather, gather_prefix, gather_range, gathering_verbs};
+use crate::own_writes::OwnWrites;
+use crate::reader::{AnyTable, Reader};
 use crate::snapshot::Snapshot;
-use crate::table::Table;
-use crate::typed_scan::Scan;
+use crate::table_at::BytesTableAt;
 use folddb_engine::options::Durability;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::write::encoded_batch::WriteOp;
@@ -31,8 +30,8 @@ use folddb_engine::write::read_set::Reads;
 /// What was read is every key that was got, whether it was there or not, and every range that was scanned, as far as the scan came:
 /// a key that came into it is a conflict as well. So transactions are serialisable: what was committed is what they would have done
 /// one after the other, in the order of their commits. Writes read nothing, and so never conflict with one another.
+#[must_use = "a transaction writes nothing until it is committed"]
 pub struct Transaction {
-    engine: Arc<Engine>,
     past: Snapshot,
     reads: Arc<Reads>,
     batch: Batch,
@@ -46,48 +45,31 @@ pub(crate) const TRIES_MAX: usize = 1000;
 impl Transaction {
     pub(crate) fn begin(engine: &Arc<Engine>) -> Transaction {
         let (past, reads) = Snapshot::take_noting(engine);
-        Transaction {
-            engine: Arc::clone(engine),
-            reads,
-            past,
-            batch: Batch::new(Arc::clone(engine)),
-            own: Arc::default(),
-        }
+        Transaction { reads, past, batch: Batch::new(Arc::clone(engine)), own: Arc::default() }
     }
 
     /// The snapshot that it reads at, without what the transaction has written. What is read at it counts as read by the
-    /// transaction, too: keys, scans as far as they come, aggregates, and finds ([`crate::Find::at`]), with all the terms that they
-    /// ask for. Who wants to read what others may change takes a snapshot of the store.
+    /// transaction, too: keys, scans as far as they come, aggregates, and finds, with all the terms that they ask for. Who wants to read what others may change takes a snapshot of the store.
     pub fn snapshot(&self) -> &Snapshot {
         &self.past
     }
 
-    /// The value of `key`: at the snapshot, with what the transaction itself has written since.
-    ///
-    /// # Errors
-    /// As [`Table::get`]; and a table of another store.
-    pub fn get<K: Key, V: Value, Q: AsKey<K> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        key: &Q,
-    ) -> Result<Option<V>> {
-        let mut bytes = Vec::new();
-        key.encode_key(&mut bytes);
-        let value = self.get_bytes(table.as_bytes(), &bytes)?;
-        value
-            .map(|value| V::decode(&value).map_err(|cause| table.as_bytes().undecodable(&bytes, &cause)))
-            .transpose()
+    /// A table in the transaction: as of its snapshot, with what the transaction has written to it before each read. What is
+    /// read by it counts as read. It does not see what is written once the transaction has ended.
+    pub fn table<T: AnyTable>(&self, table: &T) -> T::At {
+        table.at(BytesTableAt::new(table.of_bytes(), &self.past, Some(&self.own)))
     }
 
-    /// The value of `key` as bytes.
+    /// The value of `key`: `transaction.table(table).get(key)`.
     ///
     /// # Errors
-    /// As [`Transaction::get`].
-    pub fn get_bytes(&mut self, table: &BytesTable, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let core = table.core();
-        let past = self.past.get_bytes(table, key); // that its fold fails is something to go by, too
-        let own = self.own.lock().of(core, key);
-        applied(&self.engine, core, key, past, &own)
+    /// As [`Reader::get`].
+    pub fn get<T: AnyTable, Q: AsKey<T::Key> + ?Sized>(
+        &self,
+        table: &T,
+        key: &Q,
+    ) -> Result<Option<T::Value>> {
+        self.table(table).get(key)
     }
 
     /// A scan of a table: at the snapshot, with what the transaction itself has written before its iteration begins. At the commit
@@ -110,26 +92,20 @@ impl Transaction {
     /// })?;
     /// # Ok::<(), folddb::Error>(())
     /// ```
-    pub fn scan<K: Key, V: Value>(&self, table: &Table<K, V>) -> Scan<K, V> {
-        Scan::new(self.scan_bytes(table.as_bytes()))
-    }
-
-    /// The same as bytes.
-    pub fn scan_bytes(&self, table: &BytesTable) -> BytesScan {
-        let own = Some(Arc::clone(&self.own));
-        self.past.scan_bytes(table).inside(Inside { reads: Arc::clone(&self.reads), own })
+    pub fn scan<T: AnyTable>(&self, table: &T) -> <T::At as Reader>::Scan {
+        self.table(table).scan()
     }
 
     /// Folds `operand` onto the value of `key` and returns what that comes to: a counter that hands out numbers, say.
     ///
     /// # Errors
-    /// As [`Transaction::get`].
-    pub fn fold_and_get<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+    /// As [`Reader::get`].
+    pub fn fold_and_get<T: AnyTable, Q: AsKey<T::Key> + ?Sized, W: AsValue<T::Value> + ?Sized>(
         &mut self,
-        table: &Table<K, V>,
+        table: &T,
         key: &Q,
         operand: &W,
-    ) -> Result<Option<V>> {
+    ) -> Result<Option<T::Value>> {
         self.fold(table, key, operand).get(table, key)
     }
 
@@ -171,6 +147,11 @@ impl Gather for Transaction {
     fn take(&mut self, table: &BytesTable, op: Written<'_>, checked: Result<()>) {
         self.batch.take(table, op, checked);
         self.own.lock().note(table.core(), op.key, OpBuf { kind: op.kind, payload: op.value.to_vec() });
+    }
+
+    fn take_range(&mut self, table: &BytesTable, from: &[u8], to: &[u8]) {
+        self.batch.take_range(table, from, to);
+        self.own.lock().note_range(table.core(), from, to);
     }
 }
 

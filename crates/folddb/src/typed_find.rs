@@ -1,5 +1,6 @@
 //! Finds with the types of keys and values.
 
+use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
@@ -9,19 +10,7 @@ use folddb_rules::codec::{Key, Value};
 
 use crate::bytes_table::BytesTable;
 use crate::find::BytesFind;
-use crate::snapshot::Snapshot;
-use crate::table::Table;
 use folddb_engine::values::head::Head;
-
-impl<K: Key, V: Value> Table<K, V> {
-    /// Records by the terms of an index: all of them, in the order of the terms, until it is narrowed.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidInput`], with the indexes that there are.
-    pub fn find(&self, index: &str) -> Result<Find<K, V>> {
-        Ok(Find { bytes: self.as_bytes().find(index)?, types: PhantomData })
-    }
-}
 
 /// What is asked of an index of a typed table. Narrow it, then iterate.
 #[derive(Clone)]
@@ -32,6 +21,10 @@ pub struct Find<K, V> {
 }
 
 impl<K: Key, V: Value> Find<K, V> {
+    pub(crate) fn new(bytes: BytesFind) -> Self {
+        Find { bytes, types: PhantomData }
+    }
+
     fn change(self, change: impl FnOnce(BytesFind) -> BytesFind) -> Self {
         Find { bytes: change(self.bytes), types: PhantomData }
     }
@@ -61,19 +54,14 @@ impl<K: Key, V: Value> Find<K, V> {
         self.change(|find| find.limit(hits))
     }
 
-    /// See [`BytesFind::at`].
-    pub fn at(self, snapshot: &Snapshot) -> Self {
-        self.change(|find| find.at(snapshot))
-    }
-
     /// The keys of the records.
-    pub fn keys(self) -> impl Iterator<Item = Result<K>> {
+    pub fn keys(self) -> impl FusedIterator<Item = Result<K>> {
         let table = self.bytes.table.clone();
         self.bytes.keys().map(move |key| decoded_key(&table, &key?))
     }
 
     /// Keys and heads of the records.
-    pub fn heads(self) -> impl Iterator<Item = Result<(K, Head)>> {
+    pub fn heads(self) -> impl FusedIterator<Item = Result<(K, Head)>> {
         let table = self.bytes.table.clone();
         self.bytes.heads().map(move |hit| {
             let (key, head) = hit?;
@@ -82,7 +70,7 @@ impl<K: Key, V: Value> Find<K, V> {
     }
 
     /// Keys and values of the records.
-    pub fn values(self) -> impl Iterator<Item = Result<(K, V)>> {
+    pub fn values(self) -> impl FusedIterator<Item = Result<(K, V)>> {
         let table = self.bytes.table.clone();
         self.bytes.values().map(move |hit| {
             let (key, value) = hit?;
@@ -92,7 +80,7 @@ impl<K: Key, V: Value> Find<K, V> {
     }
 
     /// Terms and keys of the records. Of a record with several of the terms that are asked for, each with its own.
-    pub fn terms(self) -> impl Iterator<Item = Result<(Element<'static>, K)>> {
+    pub fn terms(self) -> impl FusedIterator<Item = Result<(Element<'static>, K)>> {
         let table = self.bytes.table.clone();
         self.bytes.hits(false).map(move |hit| {
             let hit = hit?;
@@ -101,7 +89,7 @@ impl<K: Key, V: Value> Find<K, V> {
     }
 
     /// Terms, keys and values of the records, as [`Find::terms`].
-    pub fn hits(self) -> impl Iterator<Item = Result<(Element<'static>, K, V)>> {
+    pub fn hits(self) -> impl FusedIterator<Item = Result<(Element<'static>, K, V)>> {
         let table = self.bytes.table.clone();
         self.bytes.hits(true).map(move |hit| {
             let hit = hit?;

@@ -1,6 +1,8 @@
 //! Scans with the types of keys and values.
 
+use std::iter::FusedIterator;
 use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
 
 use folddb_base::{Error, Result};
 use folddb_rules::codec::{CodecError, Key, KeyBound, KeyPrefix, KeyRange, Value};
@@ -49,6 +51,21 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.change(|scan| scan.high(span.through()))
     }
 
+    /// Only keys of a range: `10..20`, `..=("UA", "LGA")`; see [`Scan::from`] for what may bound one.
+    pub fn range<B: KeyBound<K> + ?Sized>(self, range: impl RangeBounds<B>) -> Self {
+        let low = match range.start_bound() {
+            Bound::Included(bound) => self.span(bound).from(),
+            Bound::Excluded(bound) => self.span(bound).after(),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let high = match range.end_bound() {
+            Bound::Included(bound) => self.span(bound).through(),
+            Bound::Excluded(bound) => self.span(bound).before(),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        self.change(|scan| scan.low(low).high(high))
+    }
+
     /// The keys that count as equal to a bound, as they stand in this table.
     fn span<B: KeyBound<K> + ?Sized>(&self, bound: &B) -> KeyRange {
         self.bytes.in_order(bound.span())
@@ -69,6 +86,36 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.change(|scan| scan.limit(rows))
     }
 
+    /// The keys of the range; no separated value is read.
+    pub fn keys(self) -> impl FusedIterator<Item = Result<K>> {
+        let table = self.bytes.table.name.clone();
+        self.bytes.keys().map(move |key| K::decode(&key?).map_err(|cause| wrong_row(&table, &cause)))
+    }
+
+    /// The first row of the range, the way that the scan goes.
+    ///
+    /// # Errors
+    /// As [`BytesScan::rows`].
+    pub fn first(self) -> Result<Option<(K, V)>> {
+        self.limit(1).into_iter().next().transpose()
+    }
+
+    /// The last row of the range, the way that the scan goes.
+    ///
+    /// # Errors
+    /// As [`BytesScan::rows`].
+    pub fn last(self) -> Result<Option<(K, V)>> {
+        self.reverse().first()
+    }
+
+    /// True when the range has no row. Reads no separated value.
+    ///
+    /// # Errors
+    /// As [`BytesScan::rows`].
+    pub fn is_empty(self) -> Result<bool> {
+        self.bytes.is_empty()
+    }
+
     /// The number of keys in the range. Reads all of it.
     ///
     /// # Errors
@@ -80,7 +127,7 @@ impl<K: Key, V: Value> Scan<K, V> {
 
 impl<K: Key, V: Value> Scan<K, V> {
     /// Keys with the heads of their values instead of these: no separated value is read, but for what [`Head`] says.
-    pub fn heads(self) -> impl Iterator<Item = Result<(K, Head)>> {
+    pub fn heads(self) -> impl FusedIterator<Item = Result<(K, Head)>> {
         let table = self.bytes.table.name.clone();
         self.bytes.heads().map(move |row| {
             let (key, head) = row?;
@@ -123,6 +170,8 @@ impl<K: Key, V: Value> Iterator for TypedRows<K, V> {
         self.state.next(|key, value| Ok((K::decode(key).map_err(wrong)?, V::decode(value).map_err(wrong)?)))
     }
 }
+
+impl<K: Key, V: Value> FusedIterator for TypedRows<K, V> {}
 
 /// The error of a row that is not of the type of its table.
 pub(crate) fn wrong_row(table: &str, cause: &CodecError) -> Error {

@@ -15,6 +15,7 @@ use folddb_engine::background::unflushed;
 
 /// When values of a segment were written that something leads to, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ValueTimes {
     /// The first of them.
     pub oldest_ms: u64,

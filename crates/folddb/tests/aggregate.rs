@@ -3,8 +3,6 @@
 
 mod common;
 
-use std::ops::ControlFlow;
-
 use common::small;
 use folddb::codec::KeyCodec;
 use folddb::table_rules::TableRules;
@@ -50,7 +48,7 @@ fn assert_same(scan: &BytesScan) -> Aggregate {
 }
 
 fn compact(store: &Store) {
-    store.compact("t", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
 }
 
 #[test]
@@ -109,13 +107,13 @@ fn what_is_newer_than_a_snapshot_or_deleted_in_a_range_is_not_counted() {
     (1500..2000).for_each(set);
     for how in [|_: &Store| {}, |store: &Store| store.flush().unwrap(), compact] {
         how(&store);
-        assert_eq!(assert_same(&all.scan_bytes(&table)).rows, 1000);
-        assert_eq!(assert_same(&less.scan_bytes(&table)).rows, 1350);
+        assert_eq!(assert_same(&all.scan(&table)).rows, 1000);
+        assert_eq!(assert_same(&less.scan(&table)).rows, 1350);
         assert_eq!(assert_same(&table.scan()).rows, 1850);
     }
     table.delete_range(&key(1700), &key(1800)).unwrap(); // the parts know nothing of it
     assert_eq!(assert_same(&table.scan()).rows, 1750);
-    assert_eq!(assert_same(&less.scan_bytes(&table)).rows, 1350);
+    assert_eq!(assert_same(&less.scan(&table)).rows, 1350);
 }
 
 /// As many as memory holds, without a flush: in the memtable that is written to, and in those that wait.
@@ -128,7 +126,7 @@ fn keys_in_memory_are_counted_wherever_they_wait() {
     (0..100_000).filter(|number| number % 10 == 0).for_each(fold);
     compact(&store);
     (0..30_000).for_each(fold);
-    assert_eq!(store.table_stats("t").unwrap().runs.len(), 1);
+    assert_eq!(store.bytes_table("t").unwrap().stats().unwrap().runs.len(), 1);
     assert_eq!(assert_same(&table.scan()).rows, 37_000);
     assert_eq!(assert_same(&table.scan().from(&key(5)).before(&key(15))).rows, 10);
 }
@@ -222,7 +220,7 @@ proptest! {
                 snapshots.push(store.snapshot());
             }
         }
-        let scans = || std::iter::once(table.scan()).chain(snapshots.iter().map(|at| at.scan_bytes(&table)));
+        let scans = || std::iter::once(table.scan()).chain(snapshots.iter().map(|at| at.scan(&table)));
         for (from, to) in &ranges {
             for scan in scans() {
                 assert_same(&scan.clone().from(&key(*from)).before(&key(*to)));

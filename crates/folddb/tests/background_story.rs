@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use folddb::{BackgroundWork, Options, Rules, Store};
@@ -13,7 +12,7 @@ fn drain(store: &Store, story: &mut String) {
     while let Some(done) = store.background_step().unwrap() {
         writeln!(story, "  {done}").unwrap();
     }
-    let stats = store.table_stats("hits").unwrap();
+    let stats = store.bytes_table("hits").unwrap().stats().unwrap();
     let runs: Vec<String> =
         stats.runs.iter().map(|run| format!("tier {}: {}", run.tier, run.records())).collect();
     writeln!(story, "    records by run, newest first: {}", runs.join(", ")).unwrap();
@@ -41,7 +40,7 @@ fn eight_flushes_make_a_full_tier_and_one_run_of_the_next() {
     writeln!(story, "a range delete, flushed").unwrap();
     drain(&store, &mut story);
     writeln!(story, "compact").unwrap();
-    store.compact("hits", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("hits").unwrap().compact().unwrap();
     drain(&store, &mut story);
     writeln!(
         story,

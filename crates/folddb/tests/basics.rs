@@ -52,7 +52,7 @@ fn the_four_ops_mean_what_they_say_across_flushes() {
     table.put("a", &1).unwrap();
     flush();
     drain(&store);
-    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
     assert_eq!(table.get("a").unwrap(), Some(1));
 }
 
@@ -139,7 +139,7 @@ fn a_snapshot_sees_the_store_as_it_was() {
         }
     }
     drain(&store);
-    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
     for (n, snapshot) in &snapshots {
         assert_eq!(snapshot.get(&table, &1).unwrap(), Some(n * (n + 1) / 2), "at {n}");
         assert_eq!(snapshot.get(&other, &1).unwrap(), Some(*n));
@@ -147,7 +147,7 @@ fn a_snapshot_sees_the_store_as_it_was() {
         assert_eq!(rows, [(1, n * (n + 1) / 2)]);
     }
     snapshots.clear();
-    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
     assert_eq!(table.get(&1).unwrap(), Some(210));
 }
 
@@ -177,7 +177,7 @@ fn a_range_delete_hides_what_was_and_not_what_comes() {
     store.flush().unwrap();
     check("flushed");
     drain(&store);
-    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
     check("compacted");
 }
 
@@ -241,14 +241,18 @@ fn range_deletes_go_when_nothing_older_is_left() {
     let snapshot = store.snapshot();
     table.delete_range(&0, &50).unwrap();
     table.put(&200, &1).unwrap();
-    let compact = || store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    let compact = || store.bytes_table("t").unwrap().compact().unwrap();
     compact();
-    assert_eq!(store.table_stats("t").unwrap().range_deletes, 1, "a snapshot still needs what it hides");
+    assert_eq!(
+        store.bytes_table("t").unwrap().stats().unwrap().range_deletes,
+        1,
+        "a snapshot still needs what it hides"
+    );
     assert_eq!(snapshot.scan(&table).count().unwrap(), 100);
     drop(snapshot);
     table.put(&201, &1).unwrap();
     compact();
-    assert_eq!(store.table_stats("t").unwrap().range_deletes, 0);
+    assert_eq!(store.bytes_table("t").unwrap().stats().unwrap().range_deletes, 0);
     assert_eq!(table.scan().count().unwrap(), 52);
 }
 

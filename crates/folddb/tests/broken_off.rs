@@ -25,7 +25,7 @@ fn write(store: &Store, table: &Table<u64, Vec<u8>>, keys: impl Iterator<Item = 
 }
 
 fn runs(store: &Store) -> usize {
-    store.table_stats("t").unwrap().runs.len()
+    store.bytes_table("t").unwrap().stats().unwrap().runs.len()
 }
 
 /// Parts without seqs of their own read as if all their records were as new as the newest. What a broken-off merge has
@@ -45,7 +45,7 @@ fn what_a_broken_off_merge_leaves_hides_no_newer_records_once_it_is_merged_on() 
     write(&store, &table, (KEYS / 2..KEYS).chain(0..KEYS / 2), 2);
     let stop_once_begun =
         |_| if runs(&store) > 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    store.compact("t", stop_once_begun).unwrap();
+    store.bytes_table("t").unwrap().compact_with(stop_once_begun).unwrap();
     assert_eq!(runs(&store), 4, "what is left of the inputs, and what was written");
     drop((store, table));
 
@@ -58,6 +58,6 @@ fn what_a_broken_off_merge_leaves_hides_no_newer_records_once_it_is_merged_on() 
         assert_eq!(value[0], 2, "key {key} is as it was written last");
         assert_eq!(table.get(&key).unwrap(), Some(value));
     }
-    store.compact("t", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
     assert!(table.scan().into_iter().all(|row| row.unwrap().1[0] == 2), "and stays so");
 }

@@ -5,7 +5,6 @@ mod common;
 
 mod watched;
 
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -51,7 +50,7 @@ fn rows_are_there_all_at_once_and_after_reopening() {
     let sums = load.finish().unwrap();
     assert_eq!(store.tables(), ["other", "sums"]);
     assert!(parts(&path) > 3);
-    let stats = store.table_stats("sums").unwrap();
+    let stats = store.bytes_table("sums").unwrap().stats().unwrap();
     assert_eq!(stats.runs.len(), 1);
     assert!(stats.runs[0].tier >= 1, "it is no small run: {}", stats.runs[0].tier);
     for number in (0..50_000).step_by(997) {
@@ -68,7 +67,7 @@ fn rows_are_there_all_at_once_and_after_reopening() {
     check(&store);
     store.flush().unwrap();
     check(&store);
-    store.compact("sums", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("sums").unwrap().compact().unwrap();
     check(&store);
     store.close().unwrap();
     let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
@@ -224,7 +223,7 @@ fn rows_that_were_loaded_before_anything_was_written_are_a_version_of_their_own(
             || -> Vec<_> { table.history(&1, 9).unwrap().into_iter().map(|version| version.value).collect() };
         assert_eq!(history(), [Some(10)]);
         table.fold(&1, &5).unwrap();
-        store.compact(name, |_| ControlFlow::Continue(())).unwrap();
+        store.bytes_table(name).unwrap().compact().unwrap();
         assert_eq!(history(), [Some(15), Some(10)], "{name}");
     }
 }

@@ -151,9 +151,9 @@ fn a_table_is_not_compared_as_a_transaction_has_changed_it() {
     let mut transaction = first.store.transaction();
     let theirs = || second.table.as_bytes().scan();
     let compare = |one: BytesScan, other: BytesScan| one.compare(other, |_| ControlFlow::Continue(()));
-    assert!(compare(transaction.scan_bytes(first.table.as_bytes()), theirs()).unwrap().is_same());
+    assert!(compare(transaction.scan(first.table.as_bytes()), theirs()).unwrap().is_same());
     transaction.put(&first.table, &1, &blob(1));
-    let inside = || transaction.scan_bytes(first.table.as_bytes());
+    let inside = || transaction.scan(first.table.as_bytes());
     for refused in [compare(inside(), theirs()), compare(theirs(), inside())].map(Result::unwrap_err) {
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);
         assert!(refused.message().contains("transaction"), "{refused}");
@@ -170,7 +170,7 @@ fn a_table_that_cannot_be_written_to_or_read_so_is_not_brought_up() {
     store.table("t", Rules::sorted::<u64, Vec<u8>>().custom_fold(&Fails)).unwrap();
     let other = store.table("other", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     let elsewhere = side(512);
-    let failing = || elsewhere.store.snapshot().scan_bytes(other.as_bytes());
+    let failing = || elsewhere.store.snapshot().scan(other.as_bytes());
     for (to, from) in [(failing(), other.as_bytes().scan()), (other.as_bytes().scan(), failing())] {
         let refused = store.check_bring_up(&to, &from).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);
@@ -450,7 +450,7 @@ fn a_table_is_brought_up_over_one_range_as_it_is_now() {
         (to(), from().limit(3)),
         (to().limit(3), from().limit(3)),
         (past, from()),
-        (snapshot.scan_bytes(second.table.as_bytes()), from()),
+        (snapshot.scan(second.table.as_bytes()), from()),
     ];
     for (number, (to, from)) in refused.into_iter().enumerate() {
         assert_eq!(second.store.check_bring_up(&to, &from).unwrap_err().kind(), ErrorKind::InvalidInput);

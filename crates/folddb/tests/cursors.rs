@@ -3,7 +3,6 @@
 
 mod common;
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -125,7 +124,7 @@ fn while_its_snapshot_lives_a_cursor_sees_what_that_sees() {
     store.flush().unwrap();
     let rest = table.resume(&cursor, Resume::Strict).unwrap();
     drop(past); // the scan that was gone on with holds it now
-    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
     assert_eq!(rest.count().unwrap(), 90);
     assert_eq!(table.resume(&cursor, Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotTooOld);
     assert_eq!(table.resume(&cursor, Resume::Relaxed).unwrap().count().unwrap(), 0);
@@ -237,7 +236,7 @@ fn who_holds_the_past_of_one_table_is_no_help_to_the_cursor_of_another() {
     assert_eq!(plain.resume(&cursors[1], Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotTooOld);
     drop(past);
     // Who keeps the past needs nobody to hold it.
-    store.compact("kept", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("kept").unwrap().compact().unwrap();
     assert_eq!(rest().collect::<Vec<_>>(), [1; 5]);
     assert_eq!(plain.resume(&cursors[1], Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotTooOld);
 }

@@ -283,8 +283,8 @@ fn bytes_tables_write_and_read_them_too() {
     }
     keys.sort();
     assert_eq!(keys, [b"".to_vec(), b"k".to_vec()]);
-    assert_eq!(store.table_stats("blobs").unwrap().records, 2);
-    store.compact("blobs", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    assert_eq!(store.bytes_table("blobs").unwrap().stats().unwrap().records, 2);
+    store.bytes_table("blobs").unwrap().compact().unwrap();
 }
 
 /// A store with a table of each kind, saved once and written to since.

@@ -184,13 +184,13 @@ fn what_an_old_snapshot_sees_of_a_hashed_table_is_not_swept_away() {
     while store.background_step().unwrap().is_some() {}
     assert_eq!(store.stats().snapshots.in_files, 1);
     world.pass(120_000);
-    store.compact("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.bytes_table("texts").unwrap().compact().unwrap();
     assert_eq!(table.scan().count().unwrap(), 0);
     assert_eq!(snapshot.scan(&table).count().unwrap(), 20);
     assert_eq!(snapshot.get(&table, &7).unwrap().as_deref(), Some("here"));
     drop(snapshot);
-    store.compact("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
-    assert_eq!(store.table_stats("texts").unwrap().records, 0, "and then it is");
+    store.bytes_table("texts").unwrap().compact().unwrap();
+    assert_eq!(store.bytes_table("texts").unwrap().stats().unwrap().records, 0, "and then it is");
 }
 
 #[test]
@@ -238,9 +238,9 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
     drop(store);
     store = world.open();
     assert_eq!(count(&store), 3, "100, 101 and 102");
-    let keys = |store: &Store| store.table_stats("texts").unwrap().keys_estimate;
+    let keys = |store: &Store| store.bytes_table("texts").unwrap().stats().unwrap().keys_estimate;
     assert_eq!(keys(&store), 43, "what has expired has its slots");
-    store.compact("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.bytes_table("texts").unwrap().compact().unwrap();
     assert_eq!(keys(&store), 3, "they go, and the checkpoint has none of them");
     world.pass(60_000);
     while store.background_step().unwrap().is_some() {}
@@ -312,7 +312,8 @@ fn sweeps_the_rest(world: &World, (index, at): (&std::ffi::OsStr, usize), keys: 
         steps += 1;
         assert!(steps < 2000, "background work never ends: {:?}", store.stats());
     }
-    let left = ["a", "b"].map(|name| store.table_stats(name).unwrap().records).iter().sum::<u64>();
+    let left =
+        ["a", "b"].map(|name| store.bytes_table(name).unwrap().stats().unwrap().records).iter().sum::<u64>();
     let stats = store.stats();
     assert!(left < keys / 8, "{left} are left, {stats:?}");
     assert_eq!(stats.poisoned_by, None);
@@ -420,7 +421,7 @@ fn time_does_not_go_back_behind_a_sweep() {
         .unwrap();
     table.put(&1, "one").unwrap();
     world.pass(DAY_MS);
-    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
     store.flush().unwrap();
     while store.background_step().unwrap().is_some() {}
     let swept_ms = store.unix_millis();

@@ -53,7 +53,7 @@ fn in_city(people: &People, city: &str) -> Vec<String> {
 }
 
 fn in_city_at(people: &People, city: &str, at: &Snapshot) -> Vec<String> {
-    people.find("by_city").unwrap().term(city).at(at).keys().map(Result::unwrap).collect()
+    at.table(people).find("by_city").unwrap().term(city).keys().map(Result::unwrap).collect()
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn records_are_found_by_their_terms_wherever_they_lie() {
     check();
     store.flush().unwrap();
     check();
-    store.compact("people", on).unwrap();
+    store.bytes_table("people").unwrap().compact_with(on).unwrap();
     check();
     assert_eq!(store.tables(), ["people"], "an index is no table of its own");
 }
@@ -151,10 +151,10 @@ fn a_snapshot_finds_what_was() {
         }
     };
     check(&snapshots);
-    store.compact("people", on).unwrap();
+    store.bytes_table("people").unwrap().compact_with(on).unwrap();
     check(&snapshots);
     snapshots.drain(..3);
-    store.compact("people", on).unwrap();
+    store.bytes_table("people").unwrap().compact_with(on).unwrap();
     check(&snapshots);
 }
 
@@ -169,10 +169,10 @@ fn compacting_leaves_no_stale_entry_and_gives_its_space_back() {
         store.flush().unwrap();
     }
     drain(&store);
-    let before = store.table_stats("people/by_city").unwrap();
+    let before = store.bytes_table("people/by_city").unwrap().stats().unwrap();
     assert!(before.records >= 8 * 1500, "every entry is still there: {}", before.records);
-    store.compact("people", on).unwrap();
-    let after = store.table_stats("people/by_city").unwrap();
+    store.bytes_table("people").unwrap().compact_with(on).unwrap();
+    let after = store.bytes_table("people/by_city").unwrap().stats().unwrap();
     assert_eq!(after.records, 1500, "one entry for each record");
     assert!(after.disk_bytes < before.disk_bytes / 4, "{} of {}", after.disk_bytes, before.disk_bytes);
     assert_eq!(store.stats().background.index_entries_cleaned, 7 * 1500);
@@ -192,11 +192,11 @@ fn a_snapshot_keeps_the_entries_that_it_needs_from_being_cleaned() {
     for name in 0..50 {
         people.put(&format!("p{name}"), &person("Rome", 1)).unwrap();
     }
-    store.compact("people", on).unwrap();
+    store.bytes_table("people").unwrap().compact_with(on).unwrap();
     assert_eq!((in_city_at(&people, "Berlin", &past).len(), in_city(&people, "Berlin").len()), (50, 0));
     drop(past);
-    store.compact("people", on).unwrap();
-    assert_eq!(store.table_stats("people/by_city").unwrap().records, 50);
+    store.bytes_table("people").unwrap().compact_with(on).unwrap();
+    assert_eq!(store.bytes_table("people/by_city").unwrap().stats().unwrap().records, 50);
     assert_eq!(in_city(&people, "Rome").len(), 50);
 }
 
@@ -211,10 +211,10 @@ fn background_work_cleans_an_index_of_which_finds_have_met_too_much_that_is_stal
     }
     store.flush().unwrap();
     drain(&store);
-    assert_eq!(store.table_stats("people/by_city").unwrap().records, 1800);
+    assert_eq!(store.bytes_table("people/by_city").unwrap().stats().unwrap().records, 1800);
     assert_eq!(people.find("by_city").unwrap().count().unwrap(), 900);
     drain(&store);
-    assert_eq!(store.table_stats("people/by_city").unwrap().records, 900);
+    assert_eq!(store.bytes_table("people/by_city").unwrap().stats().unwrap().records, 900);
     assert_eq!(people.find("by_city").unwrap().count().unwrap(), 900);
 }
 
@@ -228,7 +228,9 @@ fn an_index_is_added_to_a_full_table_and_dropped() {
     let before = store.snapshot();
     let mut told = Vec::new();
     store
-        .add_index("people", &rule("by_city:json:/city"), |at| {
+        .bytes_table("people")
+        .unwrap()
+        .add_index_with(&rule("by_city:json:/city"), |at| {
             told.push(at);
             ControlFlow::Continue(())
         })
@@ -236,17 +238,20 @@ fn an_index_is_added_to_a_full_table_and_dropped() {
     assert!(told.len() > 1 && told.is_sorted_by_key(|at| at.keys_done));
     assert_eq!(told.last().map(|at| (at.keys_done, at.entries)), Some((5000, 5000)));
     assert_eq!(in_city(&people, "Rome").len(), 2500);
-    let asked = people.find("by_city").unwrap().at(&before).keys().next().unwrap();
+    let asked = before.table(&people).find("by_city").unwrap().keys().next().unwrap();
     assert!(asked.unwrap_err().message().contains("when it was built"));
     drop(before);
 
-    store.add_index("people", &rule("by_age:json:/age"), on).unwrap();
-    let infos = store.indexes("people").unwrap();
+    store.bytes_table("people").unwrap().add_index_with(&rule("by_age:json:/age"), on).unwrap();
+    let infos = store.bytes_table("people").unwrap().indexes();
     assert_eq!(
         infos.iter().map(|index| index.rule.to_string()).collect::<Vec<_>>(),
         ["by_age:json:/age", "by_city:json:/city"]
     );
-    let other = store.add_index("people", &rule("by_age:json:/city"), on).unwrap_err();
+    let other = store
+        .bytes_table("people")
+        .and_then(|table| table.add_index_with(&rule("by_age:json:/city"), on))
+        .unwrap_err();
     assert!(other.message().contains("drop that first"), "{other}");
 
     drop((people, store));
@@ -258,10 +263,10 @@ fn an_index_is_added_to_a_full_table_and_dropped() {
         (in_city(&people, "Oslo"), people.find("by_age").unwrap().range(10..20).count().unwrap()),
         (vec!["p0010".to_owned()], 9)
     );
-    store.drop_index("people", "by_city").unwrap();
+    store.bytes_table("people").unwrap().drop_index("by_city").unwrap();
     assert_eq!(people.find("by_city").unwrap_err().kind(), ErrorKind::InvalidInput);
     people.put("p0011", &person("Oslo", 11)).unwrap();
-    assert_eq!(store.indexes("people").unwrap().len(), 1);
+    assert_eq!(store.bytes_table("people").unwrap().indexes().len(), 1);
     store.drop_table("people").unwrap();
     assert_eq!(store.tables(), [""; 0]);
     let again = people_with_index_anew(&store);
@@ -279,8 +284,12 @@ fn building_goes_on_where_it_was_broken_off() {
     for name in 0..9000u32 {
         people.put(&format!("p{name:04}"), &person(["Berlin", "Rome"][name as usize % 2], name)).unwrap();
     }
-    store.add_index("people", &rule("by_city:json:/city"), |_| ControlFlow::Break(())).unwrap();
-    assert!(!store.indexes("people").unwrap()[0].is_built);
+    store
+        .bytes_table("people")
+        .unwrap()
+        .add_index_with(&rule("by_city:json:/city"), |_| ControlFlow::Break(()))
+        .unwrap();
+    assert!(!store.bytes_table("people").unwrap().indexes()[0].is_built);
     let refused = people.find("by_city").unwrap().term("Rome").keys().next().unwrap().unwrap_err();
     assert!(refused.message().contains("is being built"), "{refused}");
     // Behind and before where it stands.
@@ -292,7 +301,9 @@ fn building_goes_on_where_it_was_broken_off() {
     let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
     let mut last = None;
     store
-        .add_index("people", &rule("by_city:json:/city"), |at| {
+        .bytes_table("people")
+        .unwrap()
+        .add_index_with(&rule("by_city:json:/city"), |at| {
             last = Some(at.keys_done);
             ControlFlow::Continue(())
         })
@@ -325,7 +336,7 @@ fn writes_go_on_while_an_index_is_built() {
                 }
             });
         }
-        store.add_index("people", &rule("by_city:json:/city"), on).unwrap();
+        store.bytes_table("people").unwrap().add_index_with(&rule("by_city:json:/city"), on).unwrap();
         is_done.store(true, Ordering::Relaxed);
     });
     for town in ["Berlin", "Rome", "Oslo"] {
@@ -343,11 +354,11 @@ fn a_batch_that_was_filled_before_an_index_came_brings_its_entries() {
     let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
     let mut batch = store.batch();
     batch.put(&people, "ann", &person("Berlin", 1));
-    store.add_index("people", &rule("by_city:json:/city"), on).unwrap();
+    store.bytes_table("people").unwrap().add_index_with(&rule("by_city:json:/city"), on).unwrap();
     batch.commit(Durability::Process).unwrap();
     assert_eq!(in_city(&people, "Berlin"), ["ann"]);
     batch.put(&people, "bob", &person("Berlin", 1));
-    store.drop_index("people", "by_city").unwrap();
+    store.bytes_table("people").unwrap().drop_index("by_city").unwrap();
     batch.commit(Durability::Process).unwrap();
     assert!(people.get("bob").unwrap().is_some());
 }
@@ -367,7 +378,9 @@ fn an_index_that_folding_would_deceive_is_refused_with_a_counter_example() {
     }
     let table = store.table("sums", sums).unwrap();
     table.fold("a", &7).unwrap();
-    assert!(store.add_index("sums", &rule("by_sum:value"), on).is_err());
+    assert!(
+        store.bytes_table("sums").and_then(|table| table.add_index_with(&rule("by_sum:value"), on)).is_err()
+    );
     let peaks = Rules::sorted::<String, u64>().fold("max:u64").index("by_peak", "value");
     let peaks = store.table("peaks", peaks).unwrap();
     for (key, value) in [("a", 5), ("b", 9), ("a", 12), ("b", 2)] {
@@ -435,7 +448,7 @@ fn where_heads_tell_the_terms_no_value_is_read() {
     assert_eq!(table.find("by_body").unwrap().term(3).count().unwrap(), 12);
     assert_eq!(reads(), before + 12);
     assert_eq!(table.find("by_kind").unwrap().term("k1").values().map(Result::unwrap).count(), 15);
-    store.add_index("objects", &rule("again:head:/kind"), on).unwrap();
+    store.bytes_table("objects").unwrap().add_index_with(&rule("again:head:/kind"), on).unwrap();
     assert_eq!(table.find("again").unwrap().term("k1").count().unwrap(), 15);
 }
 
@@ -450,7 +463,7 @@ fn streamed_values_are_found_and_those_too_long_to_be_looked_at_are_not() {
     let longest = format!(r#"{{"city":"Berlin","pad":"{}"}}"#, "y".repeat(17 << 20));
     table.put_from("longest", &mut longest.as_bytes()).unwrap();
     assert_eq!(in_city(&table, "Berlin"), ["streamed", "whole"]);
-    store.add_index("people", &rule("again:json:/city"), on).unwrap();
+    store.bytes_table("people").unwrap().add_index_with(&rule("again:json:/city"), on).unwrap();
     let again: Vec<_> = table.find("again").unwrap().keys().map(Result::unwrap).collect();
     assert_eq!(again, ["streamed", "whole"]);
 }
@@ -464,9 +477,9 @@ fn expired_values_are_not_found_and_the_past_is_found_where_it_is_kept() {
     table.put("stays", &person("Berlin", 1)).unwrap();
     table.with_lifetime(Lifetime::Until(moment(1))).put("goes", &person("Berlin", 1)).unwrap();
     assert_eq!(in_city(&table, "Berlin"), ["stays"]);
-    store.compact("brief", on).unwrap();
+    store.bytes_table("brief").unwrap().compact_with(on).unwrap();
     assert_eq!(in_city(&table, "Berlin"), ["stays"]);
-    assert_eq!(store.table_stats("brief/by_city").unwrap().records, 1);
+    assert_eq!(store.bytes_table("brief/by_city").unwrap().stats().unwrap().records, 1);
 
     let rules = Rules::sorted::<String, Vec<u8>>().keep(Keep::Forever).index("by_city", "json:/city");
     let kept: People = store.table("kept", rules).unwrap();
@@ -474,7 +487,7 @@ fn expired_values_are_not_found_and_the_past_is_found_where_it_is_kept() {
     let second = kept.put("ann", &person("Rome", 1)).unwrap();
     kept.put("ann", &person("Berlin", 1)).unwrap();
     let fourth = kept.delete("ann").unwrap();
-    store.compact("kept", on).unwrap();
+    store.bytes_table("kept").unwrap().compact_with(on).unwrap();
     let at = |seq, city: &str| in_city_at(&kept, city, &store.snapshot_at(AsOf::Seq(seq)).unwrap()).len();
     assert_eq!((at(first, "Berlin"), at(first, "Rome")), (1, 0));
     assert_eq!((at(second, "Berlin"), at(second, "Rome")), (0, 1));
@@ -493,7 +506,10 @@ fn an_index_is_written_by_its_table_alone_and_hashed_tables_have_none() {
         entries.write(WriteOp::Delete, b"k", b"").unwrap_err(),
         entries.delete_range(b"a", b"b").unwrap_err(),
         store.drop_table("people/by_city").unwrap_err(),
-        store.add_index("people/by_city", &rule("x:value"), on).unwrap_err(),
+        store
+            .bytes_table("people/by_city")
+            .and_then(|table| table.add_index_with(&rule("x:value"), on))
+            .unwrap_err(),
     ] {
         assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
         assert!(refused.message().contains("index"), "{refused}");
@@ -501,7 +517,14 @@ fn an_index_is_written_by_its_table_alone_and_hashed_tables_have_none() {
     let hashed = Rules::hashed::<String, Vec<u8>>();
     assert!(store.table("h", hashed.clone().index("a", "value")).is_err());
     store.table("h", hashed).unwrap();
-    assert!(store.add_index("h", &rule("a:value"), on).unwrap_err().message().contains("hashed"));
+    assert!(
+        store
+            .bytes_table("h")
+            .and_then(|table| table.add_index_with(&rule("a:value"), on))
+            .unwrap_err()
+            .message()
+            .contains("hashed")
+    );
     assert!(store.table("bad", Rules::sorted::<String, u64>().index("a b", "value")).is_err());
     let long = "k".repeat(65_000);
     assert!(people.put(&long, b"".as_slice()).unwrap_err().message().contains("too long"));
@@ -549,7 +572,10 @@ fn a_store_opened_for_reading_finds_and_closed_ones_open_with_their_indexes() {
     let store = Store::open_read_only(&world.path, manual()).unwrap();
     let table: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
     assert_eq!(in_city(&table, "Berlin"), ["ann"]);
-    assert_eq!(store.drop_index("people", "by_city").unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(
+        store.bytes_table("people").and_then(|table| table.drop_index("by_city")).unwrap_err().kind(),
+        ErrorKind::ReadOnly
+    );
 }
 
 #[test]
@@ -606,9 +632,10 @@ fn an_index_whose_rule_can_never_give_a_term_is_refused() {
         assert!(error.message().contains(expected), "{error}");
     }
     store.table("t", rules()).unwrap().put("k", b"v".as_slice()).unwrap();
-    let error = store.add_index("t", &rule("x:field:a"), on).unwrap_err();
+    let error =
+        store.bytes_table("t").and_then(|table| table.add_index_with(&rule("x:field:a"), on)).unwrap_err();
     assert!(error.message().contains("values are bytes, which have no fields"), "{error}");
-    assert_eq!(store.indexes("t").unwrap(), []);
+    assert_eq!(store.bytes_table("t").unwrap().indexes(), []);
 }
 
 #[test]
@@ -721,7 +748,7 @@ fn a_fold_over_an_index_comes_to_the_same_on_any_number_of_threads() {
     drain(&store);
     let past = store.snapshot();
     people.put("p0001", &person("Rome", 10)).unwrap();
-    let find = || people.find("by_age").unwrap().range(20..50).at(&past);
+    let find = || past.table(&people).find("by_age").unwrap().range(20..50);
     let keys: Vec<String> = find().keys().map(Result::unwrap).collect();
     let is_found = |name: &u32| !name.is_multiple_of(3) && (20..50).contains(&(name % 90));
     assert_eq!(keys.len(), (0..6000).filter(is_found).count());
@@ -749,7 +776,7 @@ fn a_fold_over_an_index_comes_to_the_same_on_any_number_of_threads() {
         let add = |a, b| a + b;
         let of_values = find().fold_values(threads, || 0, |to, _, value| sum(to, value.len()), add);
         assert_eq!(of_values.unwrap(), bytes);
-        let of_heads = people.as_bytes().find("by_age").unwrap().range(20..50).at(&past).fold_heads(
+        let of_heads = past.table(people.as_bytes()).find("by_age").unwrap().range(20..50).fold_heads(
             threads,
             || 0,
             |to, hit| sum(to, hit.head.map_or(0, |head| head.size_bytes as usize)),
@@ -792,7 +819,10 @@ fn a_dump_with_indexes_that_are_refused_today_is_loaded_without_these() {
     let left: Vec<&str> = loaded.indexes_left.iter().map(|(index, _)| index.as_str()).collect();
     assert_eq!(left, ["st/c", "st/v"]);
     assert!(loaded.indexes_left[0].1.contains("index `c` of table `st`"), "{:?}", loaded.indexes_left);
-    assert_eq!((store.indexes("ok").unwrap().len(), store.indexes("st").unwrap().len()), (1, 0));
+    assert_eq!(
+        (store.bytes_table("ok").unwrap().indexes().len(), store.bytes_table("st").unwrap().indexes().len()),
+        (1, 0)
+    );
     assert_eq!(store.bytes_table("ok").unwrap().find("by").unwrap().term(1).count().unwrap(), 1);
     assert!(store.bytes_table("st").unwrap().get(b"k").unwrap().is_some());
 }

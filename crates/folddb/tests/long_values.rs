@@ -154,7 +154,8 @@ fn who_seeks_and_who_locates_finds_it_in_one_file_and_a_snapshot_keeps_it() {
     assert_eq!(reader.read(&mut [0; 10]).unwrap().min(1), 1);
     assert_eq!(past.get(&table, &1).unwrap().as_ref(), Some(&value));
     let located = past
-        .locate(&store.bytes_table("blobs").unwrap(), &1_u64.to_be_bytes(), Locate::default())
+        .table(&store.bytes_table("blobs").unwrap())
+        .locate(&1_u64.to_be_bytes(), Locate::default())
         .unwrap()
         .unwrap();
     let file = located.as_file().unwrap();

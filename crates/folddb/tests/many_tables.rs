@@ -56,7 +56,7 @@ fn costs(store: &Store, path: &Path, others: usize) -> Vec<(&'static str, usize,
     note("delete a range", &mut || _ = table.delete_range(&0, &2).unwrap());
     note("flush again", &mut || store.flush().unwrap());
     note("merge", &mut || {
-        store.compact(&format!("table{others:06}"), |_| std::ops::ControlFlow::Continue(())).unwrap();
+        store.bytes_table(&format!("table{others:06}")).unwrap().compact().unwrap();
     });
     note("rest again", &mut || while store.background_step().unwrap().is_some() {});
     note("drop", &mut || store.drop_table(&format!("table{others:06}")).unwrap());

@@ -73,7 +73,7 @@ fn a_table_that_is_dropped_under_a_flush_does_not_fail_it() {
     stays.fold(&1, &1).unwrap();
     set(&hook, dropping(&store, "gone"));
     store.flush().unwrap();
-    assert_eq!(store.table_stats("stays").unwrap().runs.len(), 1);
+    assert_eq!(store.bytes_table("stays").unwrap().stats().unwrap().runs.len(), 1);
     assert_eq!(parts_of(store.path()), 1, "what was written of the other table is gone");
     assert_eq!(gone.get(&1).unwrap_err().kind(), ErrorKind::Closed);
 
@@ -91,7 +91,7 @@ fn a_table_that_is_dropped_under_a_merge_does_not_fail_background_work() {
     assert_eq!(parts_of(store.path()), 0);
     write_runs(&store, "stays", 4, 100);
     while store.background_step().unwrap().is_some() {}
-    assert_eq!(store.table_stats("stays").unwrap().runs.len(), 1);
+    assert_eq!(store.bytes_table("stays").unwrap().stats().unwrap().runs.len(), 1);
 }
 
 /// Opens a table or creates it: which of the two is nobody's business.
@@ -121,12 +121,14 @@ fn a_merge_ends_with_the_store() {
     assert!(step.starts_with("a step of: merge"), "{step}");
     write_runs(&store, "driven", 2, 40_000);
     let (mut steps, other) = (0, store.clone());
-    let ended = store.compact("driven", |_| {
-        steps += 1;
-        if steps == 1 {
-            other.clone().close().unwrap();
-        }
-        ControlFlow::Continue(())
+    let ended = store.bytes_table("driven").and_then(|table| {
+        table.compact_with(|_| {
+            steps += 1;
+            if steps == 1 {
+                other.clone().close().unwrap();
+            }
+            ControlFlow::Continue(())
+        })
     });
     assert_eq!((ended.unwrap_err().kind(), steps), (ErrorKind::Closed, 1));
     assert_eq!(parts_of(store.path()), 4, "the inputs, and nothing else");
@@ -143,11 +145,13 @@ fn whoever_waits_to_compact_is_told_and_no_merge_is_begun_before_it() {
     let (asked, tell) = (other.clone(), Arc::clone(&told));
     set(&hook, move || {
         // A merge has begun its first part, and its inputs are taken.
-        let broken_off = other.compact("t", |progress| {
-            write_runs(&asked, "t", 2, 100);
-            let begun = asked.background_step_of(BackgroundJob::Merge).unwrap();
-            tell.lock().unwrap().push((progress.bytes_done, begun));
-            ControlFlow::Break(())
+        let broken_off = other.bytes_table("t").and_then(|table| {
+            table.compact_with(|progress| {
+                write_runs(&asked, "t", 2, 100);
+                let begun = asked.background_step_of(BackgroundJob::Merge).unwrap();
+                tell.lock().unwrap().push((progress.bytes_done, begun));
+                ControlFlow::Break(())
+            })
         });
         broken_off.unwrap();
     });
@@ -156,7 +160,11 @@ fn whoever_waits_to_compact_is_told_and_no_merge_is_begun_before_it() {
     while store.background_step().unwrap().is_some() {}
     let table = store.table("t", counters()).unwrap();
     assert_eq!((table.get(&99).unwrap(), table.get(&100).unwrap()), (Some(4), Some(2)));
-    assert_eq!(store.table_stats("t").unwrap().runs.len(), 1, "merges go on once nobody waits");
+    assert_eq!(
+        store.bytes_table("t").unwrap().stats().unwrap().runs.len(),
+        1,
+        "merges go on once nobody waits"
+    );
 }
 
 #[test]
@@ -174,13 +182,13 @@ fn compacting_waits_for_no_merge_to_end_and_one_does_it_at_a_time() {
         merges_before.get_or_insert(store.stats().background.merges);
         steps += 1;
         if steps == 1 {
-            store.compact("t", &mut second).unwrap();
+            store.bytes_table("t").unwrap().compact_with(&mut second).unwrap();
             write_runs(&store, "t", 2, 100);
             while !store.background_step_of(BackgroundJob::Merge).unwrap().unwrap().starts_with("done: ") {}
         }
         ControlFlow::Continue(())
     };
-    store.compact("t", &mut first).unwrap();
+    store.bytes_table("t").unwrap().compact_with(&mut first).unwrap();
     assert_eq!((merges_before, told), (Some(0), 1), "what was begun is given up, who comes second is told");
     assert_eq!(store.stats().background.merges, 2, "newer runs are merged beside it");
     assert_eq!(store.table("t", counters()).unwrap().get(&99).unwrap(), Some(4));
@@ -212,11 +220,11 @@ fn a_closed_store_answers_no_call() {
         ("bytes table", store.bytes_table("t").map(drop)),
         ("new table", store.table("new", counters()).map(drop)),
         ("drop table", store.drop_table("t")),
-        ("table stats", store.table_stats("t").map(drop)),
+        ("table stats", store.bytes_table("t").and_then(|table| table.stats()).map(drop)),
         ("sync", store.sync()),
         ("flush", store.flush()),
         ("settle", store.settle()),
-        ("compact", store.compact("t", |_| ControlFlow::Continue(()))),
+        ("compact", store.bytes_table("t").and_then(|table| table.compact())),
         ("background work step", store.background_step().map(drop)),
     ];
     for (call, answer) in answers {

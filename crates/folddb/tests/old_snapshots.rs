@@ -99,7 +99,7 @@ fn old_snapshots_go_on_reading_while_merges_keep_nothing_for_them() {
         compact(&store, "texts");
         store.reclaim(|_| {}).unwrap();
         snapshots.iter().zip(0..).for_each(|(snapshot, round)| tables.check(snapshot, round));
-        let (stats, records) = (store.stats(), store.table_stats("sums").unwrap().records);
+        let (stats, records) = (store.stats(), store.bytes_table("sums").unwrap().stats().unwrap().records);
         assert_eq!(stats.snapshots.live, 6);
         if files_after == AT_ONCE {
             assert_eq!((stats.snapshots.in_files, records), (6, 500), "a record a key, whoever looks back");
@@ -174,7 +174,7 @@ fn a_snapshot_that_is_too_old_says_so_and_holds_nothing() {
     tables.write(1);
     store.flush().unwrap();
     compact(&store, "sums");
-    assert_eq!(store.table_stats("sums").unwrap().records, 500);
+    assert_eq!(store.bytes_table("sums").unwrap().stats().unwrap().records, 500);
 }
 
 /// All in one thread: whatever waited for another would wait for ever.
@@ -226,7 +226,7 @@ fn what_a_range_comes_to_is_told_by_what_an_old_snapshot_sees() {
     assert_eq!((found.rows, found.value), (20_000, Some(20_000)));
     assert!(found.cost.parts_told > 0, "{:?}", found.cost);
     assert_eq!(snapshot.scan(&table).count().unwrap(), 20_000);
-    let pieces = snapshot.scan_bytes(table.as_bytes()).split(4).unwrap();
+    let pieces = snapshot.scan(table.as_bytes()).split(4).unwrap();
     assert_eq!(pieces.into_iter().map(|piece| piece.count().unwrap()).sum::<u64>(), 20_000);
 }
 

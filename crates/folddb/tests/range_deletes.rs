@@ -61,14 +61,14 @@ fn play(store: &Store, rules: Rules<u64, u64>, pattern: Ends, has_rows: bool) ->
         }
         if n % 500 == 499 {
             store.settle().unwrap();
-            ranges_max = ranges_max.max(store.table_stats("t").unwrap().range_deletes);
+            ranges_max = ranges_max.max(store.bytes_table("t").unwrap().stats().unwrap().range_deletes);
             assert_eq!(rows(&table), model.clone().into_iter().collect::<Vec<_>>());
         }
     }
     store.flush().unwrap();
     store.settle().unwrap();
     assert_eq!(rows(&table), model.into_iter().collect::<Vec<_>>());
-    Played { ranges_max, ranges_left: store.table_stats("t").unwrap().range_deletes }
+    Played { ranges_max, ranges_left: store.bytes_table("t").unwrap().stats().unwrap().range_deletes }
 }
 
 #[test]

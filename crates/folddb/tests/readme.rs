@@ -94,7 +94,8 @@ fn transactions() -> folddb::Result<()> {
         Ok(())
     })?;
     assert_eq!(accounts.get("ann")?, Some(70));
-    assert_eq!(past.get(&accounts, "ann")?, Some(100));
+    assert_eq!(past.table(&accounts).get("ann")?, Some(100));
+    assert_eq!(accounts.get_many(["bob", "eve", "ann"])?, [Some(30), None, Some(70)]);
     // end
     assert_eq!(accounts.get("bob")?, Some(30));
     Ok(())
@@ -103,7 +104,6 @@ fn transactions() -> folddb::Result<()> {
 fn indexes() -> folddb::Result<()> {
     // listing
     use folddb::{IndexRule, Options, Rules, Store};
-    use std::ops::ControlFlow;
 
     let store = Store::create("people.folddb", Options::default())?;
     let rules = Rules::sorted::<String, Vec<u8>>().index("by_city", "json:/city");
@@ -113,9 +113,9 @@ fn indexes() -> folddb::Result<()> {
         println!("{} lives in Berlin", key?);
     }
 
-    // Added later, while writes go on; the callback gets the progress, and may stop it.
+    // Added later, while writes go on. `add_index_with` reports the progress, and may be stopped.
     let by_age = IndexRule::parse("by_age:json:/age").expect("a rule");
-    store.add_index("people", &by_age, |_| ControlFlow::Continue(()))?;
+    people.add_index(&by_age)?;
     for row in people.find("by_age")?.range(18..65).reverse().limit(10).values() {
         let (key, value) = row?;
         println!("{key} has {} bytes", value.len());

@@ -101,7 +101,7 @@ fn lived(path: &Path, steps: u64) -> Model {
         model.step(&store, &at, step);
         match step % 211 {
             40 | 90 => store.flush().expect("it flushes"),
-            120 => store.compact("blobs", |_| std::ops::ControlFlow::Continue(())).expect("it merges"),
+            120 => store.bytes_table("blobs").expect("a table").compact().expect("it merges"),
             150 => drop(store.reclaim(|_| {}).expect("it reclaims")),
             200 => {
                 drop(at);
@@ -217,7 +217,7 @@ fn a_value_that_is_damaged_costs_its_batch_and_not_the_table() {
     at.blobs.delete(&3).expect("it goes");
     at.sums.fold(&1, &7).expect("it goes");
     store.flush().expect("it flushes");
-    store.compact("blobs", |_| std::ops::ControlFlow::Continue(())).expect("it merges");
+    store.bytes_table("blobs").expect("a table").compact().expect("it merges");
     drop(at);
     store.close().expect("it closes");
     // The value that is gone, and one that is still there.
@@ -290,7 +290,7 @@ fn a_value_that_only_an_archived_log_leads_to_is_looked_at_where_all_is() {
     let at = tables(&store);
     (1..=6_u64).for_each(|key| assert!(at.blobs.put(&key, &vec![key as u8; 2000]).is_ok()));
     at.blobs.delete(&3).expect("it goes");
-    store.compact("blobs", |_| std::ops::ControlFlow::Continue(())).expect("it merges");
+    store.bytes_table("blobs").expect("a table").compact().expect("it merges");
     drop(at);
     store.close().expect("it closes");
     flip_value(&path, 3);

@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use common::small_values;
@@ -41,7 +40,7 @@ fn fill(store: &Store, rounds: u64) {
         }
         store.background_step_of(BackgroundJob::Journal).expect("it goes");
     }
-    store.compact("blobs", |_| ControlFlow::Continue(())).expect("it goes");
+    store.bytes_table("blobs").expect("a table").compact().expect("it goes");
 }
 
 /// As good as chance.
@@ -159,7 +158,7 @@ fn what_has_moved_moves_on() {
         for key in (0..KEYS).filter(|key| key % 7 == gone) {
             table.put(&key, &blob(key, round_of(key, 3))).unwrap();
         }
-        store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
+        store.bytes_table("blobs").unwrap().compact().unwrap();
         reclaim(&store);
         check(&store, 3);
     }
@@ -187,7 +186,7 @@ fn a_file_of_relocated_values_stays_as_long_as_one_segment_in_it_lives() {
     for key in 0..KEYS / 2 {
         table.put(&key, &blob(key, round_of(key, 3))).unwrap(); // all that the first segments had
     }
-    store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("blobs").unwrap().compact().unwrap();
     while store.background_step_of(BackgroundJob::Flush).unwrap().is_some() {}
     let left = store.value_segments().into_iter().find(|left| left.number == file.number).unwrap();
     assert!(left.segments.len() < file.segments.len(), "{left:?} of {file:?}");
@@ -212,7 +211,7 @@ fn scans_and_snapshots_of_before_read_what_they_saw() {
         }
         store.background_step_of(BackgroundJob::Journal).unwrap();
     }
-    store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("blobs").unwrap().compact().unwrap();
     assert!(reclaim(&store) > 0);
     assert!(whole.iter().all(|file| file.exists()), "a reader of before needs them");
     for key in 1..KEYS {
@@ -226,7 +225,7 @@ fn scans_and_snapshots_of_before_read_what_they_saw() {
         assert_eq!(snapshot.get(&table, &key).unwrap(), Some(blob(key, round_of(key, 2))));
     }
     drop(snapshot);
-    store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("blobs").unwrap().compact().unwrap();
     reclaim(&store);
     check(&store, 8);
 }
@@ -289,7 +288,7 @@ fn backups_of_before_and_after_are_whole() {
     for key in (0..KEYS).step_by(2) {
         blobs(&store).delete(&key).unwrap();
     }
-    store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("blobs").unwrap().compact().unwrap();
     assert!(reclaim(&store) > 0);
     store.close().unwrap();
     for (number, generation) in [before, after].iter().enumerate() {
@@ -316,7 +315,7 @@ fn relocated_since(path: &Path, backups: &Path) -> (PathBuf, (PathBuf, Vec<u8>))
     let store = Store::create(path, options()).expect("a store");
     let others = store.table("others", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("the table");
     let compact = |table: &str| {
-        store.compact(table, |_| ControlFlow::Continue(())).expect("it goes");
+        store.bytes_table(table).expect("a table").compact().expect("it goes");
     };
     for key in 0..KEYS {
         blobs(&store).put(&key, &blob(key, 0)).expect("it goes");
@@ -397,7 +396,7 @@ fn relocated_values_whose_top_or_footer_is_lost_are_salvaged_all_of_them() {
     for key in (0..KEYS).filter(|key| key % 2 == 0) {
         blobs(&store).delete(&key).unwrap();
     }
-    store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("blobs").unwrap().compact().unwrap();
     assert!(reclaim(&store) > 0, "and what was salvaged moves on");
     for key in 0..KEYS {
         let kept = (key % 2 == 1).then(|| blob(key, round_of(key, 6)));

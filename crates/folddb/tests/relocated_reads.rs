@@ -5,7 +5,6 @@
 mod common;
 
 use std::io::Read;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -80,7 +79,7 @@ fn write(store: &Store, round: u64) {
 
 fn merge_and_reclaim(store: &Store) -> u64 {
     for table in ["long", "joined", "objects"] {
-        store.compact(table, |_| ControlFlow::Continue(())).unwrap();
+        store.bytes_table(table).unwrap().compact().unwrap();
     }
     store.reclaim(|_| {}).unwrap().plans
 }
@@ -125,24 +124,24 @@ fn check_key(tables: &[BytesTable; 4], at: usize, key: u64, round: u64, snapshot
     let what = || format!("key {key} of {} after round {round}", table.name());
     let got = match snapshot {
         None => table.get(&key_bytes).unwrap(),
-        Some(snapshot) => snapshot.get_bytes(table, &key_bytes).unwrap(),
+        Some(snapshot) => snapshot.get(table, &key_bytes).unwrap(),
     };
     assert!(got.as_ref() == Some(&expected), "get of {}", what());
     let reader = match snapshot {
         None => table.read(&key_bytes).unwrap(),
-        Some(snapshot) => snapshot.read(table, &key_bytes).unwrap(),
+        Some(snapshot) => snapshot.table(table).read(&key_bytes).unwrap(),
     };
     assert!(all_of(reader.unwrap()) == expected, "stream of {}", what());
     for how in [Locate::default(), Locate::default().verify(false).read_ahead(true)] {
         let located = match snapshot {
             None => table.locate(&key_bytes, how).unwrap(),
-            Some(snapshot) => snapshot.locate(table, &key_bytes, how).unwrap(),
+            Some(snapshot) => snapshot.table(table).locate(&key_bytes, how).unwrap(),
         };
         assert!(copied(&located.unwrap()) == expected, "locate of {}", what());
     }
     let head = match snapshot {
         None => table.head(&key_bytes).unwrap(),
-        Some(snapshot) => snapshot.head(table, &key_bytes).unwrap(),
+        Some(snapshot) => snapshot.table(table).head(&key_bytes).unwrap(),
     };
     assert_eq!(head.unwrap().size_bytes, expected.len() as u64, "head of {}", what());
 }
@@ -223,7 +222,8 @@ fn readers_meet_only_whole_values_while_others_overwrite_and_reclaim() {
                         let (at, key, located) = held.remove(0);
                         assert!(copied(&located) == expected(at, key, 0), "key {key}, located a while ago");
                     }
-                    let at_snapshot = snapshot.locate(&tables[at], &key.to_be_bytes(), Locate::default());
+                    let at_snapshot =
+                        snapshot.table(&tables[at]).locate(&key.to_be_bytes(), Locate::default());
                     held.push((at, key, at_snapshot.unwrap().unwrap()));
                     reads.fetch_add(1, Ordering::Relaxed);
                     if is_done.load(Ordering::Relaxed) && turn > 2 * KEYS {

@@ -111,7 +111,9 @@ fn a_key_is_in_one_place_at_every_step_of_a_merge() {
     };
     let mut steps = 0;
     store
-        .compact("a", |_| {
+        .bytes_table("a")
+        .unwrap()
+        .compact_with(|_| {
             all_are(&store, 3);
             if steps % 7 == 0 {
                 let left = as_if_it_died(&store, &format!("died-{steps}"));
@@ -178,7 +180,7 @@ fn what_a_merge_has_read_goes_from_the_disk() {
         store.flush().unwrap();
     }
     assert_eq!(files(store.path(), "part"), 3);
-    store.compact("a", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.bytes_table("a").unwrap().compact().unwrap();
     assert_eq!(files(store.path(), "part"), 1);
     store.drop_table("a").unwrap();
     drop(table);

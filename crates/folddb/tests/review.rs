@@ -104,7 +104,7 @@ fn a_closed_store_refuses_what_writes() {
     store.close().unwrap();
     assert_eq!(other.drop_table("hits").unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(other.flush().unwrap_err().kind(), ErrorKind::Closed);
-    let compacted = other.compact("hits", |_| ControlFlow::Continue(()));
+    let compacted = other.bytes_table("hits").and_then(|table| table.compact());
     assert_eq!(compacted.unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(other.settle().unwrap_err().kind(), ErrorKind::Closed);
 }
@@ -206,8 +206,8 @@ fn damage_in_one_table_does_not_stop_the_merges_of_another() {
         }
     }
     assert!(failures > 0, "the damage is told");
-    assert_eq!(store.table_stats("b").unwrap().runs.len(), 1, "b is merged");
-    assert_eq!(store.table_stats("a").unwrap().runs.len(), 3, "a is left alone");
+    assert_eq!(store.bytes_table("b").unwrap().stats().unwrap().runs.len(), 1, "b is merged");
+    assert_eq!(store.bytes_table("a").unwrap().stats().unwrap().runs.len(), 3, "a is left alone");
 }
 
 /// What a merge leaves that was broken off half way, in a higher tier than its inputs, must not stand above what is newer.
@@ -230,7 +230,7 @@ fn a_merge_that_is_given_up_hides_nothing_newer() {
             steps -= 1;
             if steps == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        store.compact("t", progress).unwrap();
+        store.bytes_table("t").unwrap().compact_with(progress).unwrap();
     };
     set(0..11, 1);
     set(7..9, 2);

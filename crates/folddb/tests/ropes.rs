@@ -3,7 +3,6 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use common::small;
 use folddb::maintenance::RepairOptions;
@@ -93,9 +92,9 @@ fn long_operands_are_joined_and_never_written_again() {
         stats.background.merges > 3 && stats.background.part_bytes < stats.writes.value_bytes / 4,
         "{stats:?}"
     );
-    store.compact("lists", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("lists").unwrap().compact().unwrap();
     // Each key is one record now, and its head reads no value.
-    let records = store.table_stats("lists").unwrap().records;
+    let records = store.bytes_table("lists").unwrap().stats().unwrap().records;
     assert_eq!(records, expected.len() as u64);
     let reads = store.stats().reads.values;
     for (key, value) in &expected {
@@ -161,7 +160,7 @@ fn a_snapshot_keeps_the_pieces_that_it_sees() {
         let now = [before, long(b'c'), b"end".to_vec()].join(&b',');
         assert_eq!(table.get(&1).unwrap(), Some(now));
         store.flush().unwrap();
-        store.compact("lists", |_| ControlFlow::Continue(())).unwrap();
+        store.bytes_table("lists").unwrap().compact().unwrap();
     }
     let located = table.locate(&1, Locate::default()).unwrap().unwrap();
     let lens: Vec<u64> = located.pieces().iter().map(LocatedPiece::len_bytes).collect();

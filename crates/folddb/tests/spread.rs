@@ -297,7 +297,7 @@ fn equal_stores_have_one_digest_after_merges_dump_and_load_and_sync() {
     }
     let before = digest(&store);
     assert_eq!(before.keys(), 500);
-    store.compact("t", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
     assert_eq!(digest(&store), before, "merged");
 
     let (mut dump, loaded) = (Vec::new(), create("loaded"));
@@ -371,7 +371,7 @@ fn a_transaction_makes_no_digest_of_deadlines_that_are_not_settled() {
     let table = store.table("t", rules).unwrap();
     table.with_lifetime(until(1)).put(&1, "one").unwrap();
     let mut transaction = store.transaction();
-    let inside = |transaction: &Transaction| transaction.scan_bytes(table.as_bytes()).digest(1, 1);
+    let inside = |transaction: &Transaction| transaction.scan(table.as_bytes()).digest(1, 1);
     assert_eq!(inside(&transaction).unwrap(), table.as_bytes().scan().digest(1, 1).unwrap());
     transaction.put(&table, &2, "two");
     let refused = inside(&transaction).unwrap_err();

@@ -5,7 +5,6 @@ mod common;
 mod moved;
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,7 +95,7 @@ fn values_of_any_length_come_back_whole_in_parts_and_after_reopening() {
     check(&table);
     store.flush().unwrap();
     check(&table);
-    store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("blobs").unwrap().compact().unwrap();
     check(&table);
     table.put_from(&8, &mut bytes(8, 999_999)).unwrap();
     drop((table, store)); // as a process that dies
@@ -125,7 +124,7 @@ fn a_reader_seeks_and_keeps_what_it_reads() {
         // The value goes, and its segments; who reads keeps them.
         table.put(&1, &vec![at as u8; 3000]).unwrap();
         store.flush().unwrap();
-        store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
+        store.bytes_table("blobs").unwrap().compact().unwrap();
         while store.background_step().unwrap().is_some() {}
     }
     let reads = store.stats().reads.values;
@@ -181,7 +180,7 @@ fn a_writer_that_is_dropped_or_whose_source_fails_leaves_only_dead_bytes() {
     for round in 0..40 {
         table.put(&2, &whole(round, 100_000)).unwrap();
         store.flush().unwrap();
-        store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
+        store.bytes_table("blobs").unwrap().compact().unwrap();
         while store.background_step().unwrap().is_some() {}
     }
     let stats = store.stats();
@@ -200,7 +199,7 @@ fn a_stream_under_way_keeps_its_segments_though_nothing_points_to_them() {
         io::copy(&mut source.by_ref().take(100_000), &mut writer).unwrap();
         table.put(&2, &whole(round, 50_000)).unwrap();
         store.flush().unwrap();
-        store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
+        store.bytes_table("blobs").unwrap().compact().unwrap();
         while store.background_step().unwrap().is_some() {}
     }
     assert!(table.get(&1).unwrap().is_none(), "nothing is there before it is finished");
@@ -213,7 +212,7 @@ fn a_stream_under_way_keeps_its_segments_though_nothing_points_to_them() {
     assert!(is_the_same(table.read(&1).unwrap().unwrap(), bytes(1, 1_500_000)));
     table.delete(&1).unwrap();
     store.flush().unwrap();
-    store.compact("blobs", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("blobs").unwrap().compact().unwrap();
     while store.background_step().unwrap().is_some() {}
     let stats = store.stats();
     assert!(stats.disk.value_bytes < 600_000, "what the stream wrote can go now: {stats:?}");
@@ -348,7 +347,7 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
     let settled = |store: &Store| {
         store.flush().unwrap();
         for table in ["sorted", "hashed"] {
-            store.compact(table, |_| ControlFlow::Continue(())).unwrap();
+            store.bytes_table(table).unwrap().compact().unwrap();
         }
         while store.background_step().unwrap().is_some() {}
     };

@@ -3,7 +3,6 @@
 
 mod occasion;
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,7 +99,7 @@ fn that_a_fold_fails_is_read_too_and_a_value_that_is_set_over_it_is_read_back() 
     }
     let failing = || {
         let mut transaction = store.transaction();
-        let failed = transaction.get_bytes(&table, b"k").unwrap_err();
+        let failed = transaction.get(&table, b"k").unwrap_err();
         assert_eq!(failed.kind(), ErrorKind::FoldFailed);
         transaction.write(&table, WriteOp::Put, b"broken", b"k");
         transaction
@@ -109,7 +108,7 @@ fn that_a_fold_fails_is_read_too_and_a_value_that_is_set_over_it_is_read_back() 
     let overtaken = failing();
     let mut mending = failing();
     mending.write(&table, WriteOp::Put, b"k", b"b").write(&table, WriteOp::Fold, b"k", b"c");
-    assert_eq!(mending.get_bytes(&table, b"k").unwrap(), Some(b"bc".to_vec()));
+    assert_eq!(mending.get(&table, b"k").unwrap(), Some(b"bc".to_vec()));
     assert!(!conflicts(mending));
     assert!(conflicts(overtaken));
 }
@@ -139,7 +138,7 @@ const BETWEENS: [(&str, Between); 4] = [
     ("it is in a run", |store, _| store.flush().unwrap()),
     ("it is merged", |store, table| {
         store.flush().unwrap();
-        store.compact(table.name(), |_| ControlFlow::Continue(())).unwrap();
+        table.compact().unwrap();
     }),
 ];
 
@@ -225,7 +224,7 @@ impl Looked {
     fn commit(&self, before: fn(&Looked), meanwhile: fn(&Store, &BytesTable)) -> Option<ErrorKind> {
         let mut transaction = self.store.transaction();
         for table in [&self.first, &self.slow, &self.last] {
-            assert_eq!(transaction.get_bytes(table, b"k").unwrap().as_deref(), Some(&b"old"[..]));
+            assert_eq!(transaction.get(table, b"k").unwrap().as_deref(), Some(&b"old"[..]));
         }
         transaction.write(&self.first, WriteOp::Put, b"written", b"");
         before(self);
@@ -261,7 +260,7 @@ fn what_is_written_while_the_commit_looks_is_a_conflict_wherever_it_lies_by_then
 fn a_delete_that_is_merged_while_the_commit_looks_is_found() {
     let deleted = |looked: &Looked| assert!(looked.last.write(WriteOp::Delete, b"k", b"").is_ok());
     let merged = |store: &Store, _: &BytesTable| {
-        store.compact("last", |_| ControlFlow::Continue(())).unwrap();
+        store.bytes_table("last").unwrap().compact().unwrap();
     };
     assert_eq!(Looked::new().commit(deleted, merged), Some(ErrorKind::Conflict));
 }
@@ -350,10 +349,8 @@ fn mistakes_are_told_by_the_commit_and_nothing_is_written() {
 type Scanned = fn(&Transaction, &BytesTable) -> BytesScan;
 
 /// Ways to scan in a transaction: with what it has written, and at its snapshot.
-const WAYS: [Scanned; 2] = [
-    |transaction, table| transaction.scan_bytes(table),
-    |transaction, table| transaction.snapshot().scan_bytes(table),
-];
+const WAYS: [Scanned; 2] =
+    [|transaction, table| transaction.scan(table), |transaction, table| transaction.snapshot().scan(table)];
 
 /// Two are on call, and each goes home if another one stays.
 #[test]
@@ -393,11 +390,11 @@ fn those_on_call_leave_on_several_threads_and_one_always_stays() {
                     for step in 0..150 {
                         let change = |transaction: &mut Transaction| {
                             let mut on_call = 0;
-                            for row in transaction.scan_bytes(table) {
+                            for row in transaction.scan(table) {
                                 on_call += 1;
                                 row?;
                             }
-                            match transaction.get_bytes(table, &me)? {
+                            match transaction.get(table, &me)? {
                                 None => transaction.write(table, WriteOp::Put, &me, b"on call"),
                                 Some(_) if on_call > 1 => transaction.write(table, WriteOp::Delete, &me, b""),
                                 Some(_) => transaction,
@@ -501,25 +498,25 @@ fn a_scan_in_a_transaction_shows_what_it_has_written_itself() {
         let all =
             [row("a", "new"), row("b", "old+"), row("c", "new"), row("f", "old"), row("h", "new")].to_vec();
         let rows = |scan: BytesScan| scan.into_iter().map(|row| row.unwrap()).collect::<Vec<_>>();
-        let mut found = rows(transaction.scan_bytes(&table));
+        let mut found = rows(transaction.scan(&table));
         if order == "reversed" {
             found.reverse();
         }
         found.sort_by(|a, b| if order == "hashed" { a.cmp(b) } else { std::cmp::Ordering::Equal });
         assert_eq!(found, all, "{order}");
-        assert_eq!(transaction.scan_bytes(&table).count().unwrap(), 5, "{order}");
-        let heads: Vec<_> = transaction.scan_bytes(&table).heads().map(|head| head.unwrap()).collect();
+        assert_eq!(transaction.scan(&table).count().unwrap(), 5, "{order}");
+        let heads: Vec<_> = transaction.scan(&table).heads().map(|head| head.unwrap()).collect();
         assert_eq!(heads.iter().map(|(_, head)| head.size_bytes).sum::<u64>(), 16, "{order}");
         if order == "bytewise" {
-            assert_eq!(rows(transaction.scan_bytes(&table).from(b"b").before(b"g").reverse()), {
+            assert_eq!(rows(transaction.scan(&table).from(b"b").before(b"g").reverse()), {
                 let mut some = all[1..4].to_vec();
                 some.reverse();
                 some
             });
-            let told = transaction.scan_bytes(&table).aggregate().unwrap();
+            let told = transaction.scan(&table).aggregate().unwrap();
             assert_eq!((told.rows, told.value), (5, Some(b"newold+newoldnew".to_vec())));
         }
-        assert_eq!(rows(transaction.snapshot().scan_bytes(&table)).len(), 3, "{order}");
+        assert_eq!(rows(transaction.snapshot().scan(&table)).len(), 3, "{order}");
         transaction.commit(PROCESS).unwrap();
         let mut committed = rows(table.scan());
         committed.sort();
@@ -543,12 +540,12 @@ fn a_key_of_a_hashed_table_that_was_read_and_written_to_by_others_is_a_conflict(
         let table = store.create_bytes_table("t", rules).unwrap();
         table.write(WriteOp::Put, b"k", b"old").unwrap();
         let mut transaction = store.transaction();
-        assert_eq!(transaction.get_bytes(&table, b"k").unwrap().as_deref(), Some(&b"old"[..]));
+        assert_eq!(transaction.get(&table, b"k").unwrap().as_deref(), Some(&b"old"[..]));
         transaction.write(&table, WriteOp::Fold, b"k", b"+");
-        assert_eq!(transaction.get_bytes(&table, b"k").unwrap().as_deref(), Some(&b"old+"[..]));
+        assert_eq!(transaction.get(&table, b"k").unwrap().as_deref(), Some(&b"old+"[..]));
         write(&table);
         store.flush().unwrap();
-        store.compact("t", |_| ControlFlow::Continue(())).unwrap();
+        store.bytes_table("t").unwrap().compact().unwrap();
         assert_eq!(conflicts(transaction), overtakes, "{what}");
     }
 }
@@ -569,7 +566,7 @@ fn a_find_at_the_snapshot_of_a_transaction_is_checked_as_what_it_asks_for() {
             table.put(&key, colour).unwrap();
         }
         let mut transaction = store.transaction();
-        let find = table.find("colour").unwrap().term("red").at(transaction.snapshot());
+        let find = transaction.table(&table).find("colour").unwrap().term("red");
         assert_eq!(find.keys().count(), 2);
         transaction.put(&table, &100, "none");
         write(&table);

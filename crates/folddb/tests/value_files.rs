@@ -5,7 +5,6 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use common::small_values;
@@ -42,7 +41,7 @@ fn fill(table: &Table<u64, Vec<u8>>, round: u64) {
 fn settle(store: &Store) {
     store.flush().unwrap();
     for table in store.tables() {
-        store.compact(&table, |_| ControlFlow::Continue(())).unwrap();
+        store.bytes_table(&table).unwrap().compact().unwrap();
     }
     while store.background_step().unwrap().is_some() {}
     store.reclaim(|_| {}).unwrap();

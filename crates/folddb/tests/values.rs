@@ -62,7 +62,7 @@ fn values_come_back_from_memory_from_runs_and_after_reopening_with_and_without_c
     let store = Store::open(&path, options()).unwrap();
     check(&blobs(&store), 1);
     fill(&blobs(&store), 200, 2);
-    store.compact("blobs", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.bytes_table("blobs").unwrap().compact().unwrap();
     check(&blobs(&store), 2);
     store.close().unwrap();
     let store = Store::open(&path, options()).unwrap();
@@ -84,7 +84,7 @@ fn keys_counts_and_whether_a_key_is_there_read_no_value() {
         assert!(table.contains(&7).unwrap() && !table.contains(&700).unwrap());
         let mut rows = table.as_bytes().scan().keys_only().rows().unwrap();
         while rows.next_row().unwrap().is_some() {}
-        store.compact("blobs", |_| std::ops::ControlFlow::Continue(())).unwrap();
+        store.bytes_table("blobs").unwrap().compact().unwrap();
         assert_eq!(store.stats().reads.values, before);
         table.get(&7).unwrap().unwrap();
         assert_eq!(store.stats().reads.values, before + 1, "one read for a value");
@@ -136,7 +136,7 @@ fn short_values_and_operands_stay_inline_and_fold_onto_those_that_are_separated(
         };
         assert_eq!((row(false), row(true)), (expected.clone(), expected.clone()));
         store.flush().unwrap();
-        store.compact("lists", |_| std::ops::ControlFlow::Continue(())).unwrap();
+        store.bytes_table("lists").unwrap().compact().unwrap();
     }
     table.put(&2, &b"gone".to_vec()).unwrap();
     assert_eq!(table.get(&2).unwrap(), Some(b"gone".to_vec()));
@@ -285,12 +285,12 @@ fn head_beside_get_reads_no_value() {
         assert_eq!(reversed, heads);
         let snapshot = store.snapshot();
         let key = 7u64.to_be_bytes();
-        assert_eq!(snapshot.head(table.as_bytes(), &key).unwrap().as_ref(), Some(&heads[7].1));
+        assert_eq!(snapshot.table(table.as_bytes()).head(&key).unwrap().as_ref(), Some(&heads[7].1));
         assert_eq!(store.stats().reads.values, before, "no value was read");
         table.get(&7).unwrap().unwrap();
         assert_eq!(store.stats().reads.values, before + 1, "a get reads it");
         store.flush().unwrap();
-        store.compact("objects", |_| std::ops::ControlFlow::Continue(())).unwrap();
+        store.bytes_table("objects").unwrap().compact().unwrap();
     }
 }
 
@@ -342,7 +342,7 @@ fn overwrite(store: &Store, table: &Table<u64, Vec<u8>>, rounds: std::ops::Range
     for round in rounds {
         fill(table, 300, round);
         store.flush().expect("it works");
-        store.compact("blobs", |_| std::ops::ControlFlow::Continue(())).expect("it works");
+        store.bytes_table("blobs").expect("a table").compact().expect("it works");
     }
     while store.background_step().expect("it works").is_some() {}
 }
@@ -621,7 +621,7 @@ fn heads_read_a_value_only_where_an_operand_waits_that_folding_does_not_join() {
         for settled in [false, true] {
             if settled {
                 store.flush().unwrap();
-                store.compact(table.name(), |_| std::ops::ControlFlow::Continue(())).unwrap();
+                table.compact().unwrap();
             }
             let heads = || {
                 let heads: Vec<_> = table.scan().heads().map(|row| row.unwrap().1.size_bytes).collect();

@@ -158,9 +158,10 @@ fn operations() -> Vec<Operation> {
             writer.write_all(&[b'a'; 20_000]).unwrap();
             writer.finish().map(drop)
         }),
-        light("`get`, `contains`, `head`, `read` piece by piece, `locate`", |tried| {
+        light("`get`, `get_many`, `contains`, `head`, `read` piece by piece, `locate`", |tried| {
             let (table, key) = (&tried.table, &KEYS[0]);
             let value = table.get(key)?.unwrap();
+            assert!(table.get_many([key, key])? == [Some(value.clone()), Some(value.clone())]);
             assert!(table.contains(key)?);
             assert_eq!(table.head(key)?.unwrap().size_bytes, value.len() as u64);
             let mut read = Vec::new();
@@ -188,7 +189,9 @@ fn operations() -> Vec<Operation> {
             }
             Ok(())
         }),
-        light("`delete_range`", |tried| {
+        light("`delete_range`, `delete_prefix`", |tried| {
+            tried.table.delete_prefix(&KEYS[0])?;
+            assert!(!tried.table.contains(&KEYS[0])?);
             tried.table.delete_range(&KEYS[0], &KEYS[1])?;
             assert!(!tried.table.contains(&KEYS[0])?);
             tried.table.write(WriteOp::Put, &KEYS[0], b"back").map(drop)
@@ -197,12 +200,12 @@ fn operations() -> Vec<Operation> {
         light("transactions and snapshots: `get`, scans", |tried| {
             let past = tried.store.snapshot();
             let mut transaction = tried.store.transaction();
-            assert!(transaction.get_bytes(&tried.table, &KEYS[0])?.is_some());
-            assert_eq!(transaction.scan_bytes(&tried.table).count()?, 2);
+            assert!(transaction.get(&tried.table, &KEYS[0])?.is_some());
+            assert_eq!(transaction.scan(&tried.table).count()?, 2);
             transaction.write(&tried.table, WriteOp::Put, &KEYS[0], b"read");
             transaction.commit(Durability::Process)?;
-            assert!(past.get_bytes(&tried.table, &KEYS[0])?.is_some());
-            assert_eq!(past.scan_bytes(&tried.table).into_iter().count(), 2);
+            assert!(past.get(&tried.table, &KEYS[0])?.is_some());
+            assert_eq!(past.scan(&tried.table).into_iter().count(), 2);
             Ok(())
         }),
         light("`history` of a key", |tried| tried.table.history(&KEYS[0], 9).map(drop)),
@@ -227,8 +230,8 @@ fn operations() -> Vec<Operation> {
         }),
         light("an index that is added to it", |tried| {
             let rule = IndexRule::parse("added:value").unwrap();
-            tried.store.add_index(tried.table.name(), &rule, |_| ControlFlow::Continue(()))?;
-            tried.store.drop_index(tried.table.name(), "added")
+            tried.table.add_index(&rule)?;
+            tried.table.drop_index("added")
         }),
         light("a bulk load", |tried| {
             let name = format!("{} loaded", tried.table.name());
@@ -249,7 +252,7 @@ fn operations() -> Vec<Operation> {
             drop(feed);
             tried.store.drop_feed("changes")
         }),
-        light("`compact`", |tried| tried.store.compact(tried.table.name(), |_| ControlFlow::Continue(()))),
+        light("`compact`", |tried| tried.table.compact()),
     ]
 }
 

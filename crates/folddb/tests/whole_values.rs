@@ -194,7 +194,7 @@ fn background(store: &Store) {
 fn settle(store: &Store) {
     store.flush().unwrap();
     for shape in shapes() {
-        store.compact(shape.name, |_| ControlFlow::Continue(())).unwrap();
+        store.bytes_table(shape.name).unwrap().compact().unwrap();
     }
     background(store);
 }

@@ -64,6 +64,7 @@ pub enum ReclaimReason {
 
 /// Files whose live values are to be copied into one.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ReclaimPlan {
     /// The files that go, by number.
     pub files: Vec<u64>,

@@ -51,6 +51,7 @@ impl fmt::Display for Law {
 
 /// Operands that break a law, as people read them.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CounterExample {
     /// The operands, by the names that the law calls them.
     pub operands: Vec<(&'static str, Datum)>,
@@ -60,6 +61,7 @@ pub struct CounterExample {
 
 /// How one law fared.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LawResult {
     /// The law.
     pub law: Law,
@@ -71,6 +73,7 @@ pub struct LawResult {
 
 /// How every law fared.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LawReport {
     /// The fold's spec or name.
     pub spec: String,

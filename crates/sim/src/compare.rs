@@ -1,11 +1,13 @@
 //! Comparing what a store shows with what the model says: single keys, scans, pieces of scans.
 
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::slice;
 
-use folddb::{BytesScan, ErrorKind};
+use folddb::limits::KEY_BYTES_MAX;
+use folddb::{BytesScan, Error, ErrorKind, Reader};
 
-use crate::model::{ModelRow, Present};
+use crate::model::{ModelOp, ModelRow, Present};
 use crate::program::{Edge, ScanShape, TableOp};
 use crate::tables::{KEYS, Kind, Order, Shape};
 
@@ -20,6 +22,92 @@ pub(crate) fn range(shape: &Shape, op: &TableOp) -> Option<(Vec<u8>, Vec<u8>)> {
         std::cmp::Ordering::Equal => None,
         std::cmp::Ordering::Greater => Some((b, a)),
     }
+}
+
+/// What the delete of a prefix is made of, in the order of the table; none where that has no such ranges.
+pub(crate) fn prefix_ops(shape: &Shape, op: &TableOp) -> Option<Vec<ModelOp>> {
+    let prefix = prefix_of(shape, op);
+    let greatest = vec![0xff; KEY_BYTES_MAX];
+    let kept = prefix.iter().rposition(|&byte| byte < 0xff);
+    let (from, to, last) = match (shape.order, kept) {
+        (Order::Hashed | Order::ByLength, _) => return None,
+        (Order::Bytewise, Some(kept)) => {
+            let mut end = prefix[..=kept].to_vec();
+            end[kept] += 1;
+            (prefix, end, None)
+        }
+        (Order::Bytewise, None) => (prefix, greatest.clone(), Some(greatest)),
+        (Order::Reversed, _) => {
+            let mut from = prefix.clone();
+            from.resize(KEY_BYTES_MAX, 0xff);
+            (from, prefix.clone(), Some(prefix))
+        }
+    };
+    let last = last.filter(|last| !shape.has_number_keys() || last.len() == 8).map(ModelOp::Delete);
+    Some([ModelOp::DeleteRange(from, to)].into_iter().chain(last).collect())
+}
+
+/// The prefix that is deleted.
+pub(crate) fn prefix_of(shape: &Shape, op: &TableOp) -> Vec<u8> {
+    let mut prefix = shape.key(op.key);
+    prefix.truncate(usize::from(op.value % 6));
+    prefix
+}
+
+/// A key as a reader has it: of some by `get`, of some among several, and of some as a stream. Size and presence agree.
+pub(crate) fn read_key<R>(reader: &R, key: &[u8]) -> folddb::Result<Option<Vec<u8>>>
+where
+    R: Reader<Key = Vec<u8>, Value = Vec<u8>>,
+{
+    let value = match key.last().map_or(0, |byte| byte % 3) {
+        0 => reader.get(key)?,
+        1 => reader.get_many([key, key])?.swap_remove(1),
+        _ => match reader.read(key)? {
+            None => None,
+            Some(mut stream) => {
+                let mut value = Vec::new();
+                stream.read_to_end(&mut value)?;
+                Some(value)
+            }
+        },
+    };
+    let size_bytes = reader.head(key)?.map(|head| head.size_bytes);
+    if reader.contains(key)? != value.is_some()
+        || size_bytes != value.as_ref().map(|value| value.len() as u64)
+    {
+        let found = format!("{} has a value of {size_bytes:?} bytes, and is {value:?}", key.escape_ascii());
+        return Err(Error::new(ErrorKind::Corruption, found));
+    }
+    Ok(value)
+}
+
+/// All keys that there may be, asked at once in an order of their own, and the ends of the table.
+pub(crate) fn compare_reader<R>(expected: &[ModelRow], shape: &Shape, reader: &R) -> Outcome
+where
+    R: Reader<Key = Vec<u8>, Value = Vec<u8>>,
+{
+    let fails = expected.iter().any(|(_, present)| *present == Present::Failed);
+    let asked: Vec<Vec<u8>> = (0..KEYS).map(|number| shape.key(number * 5 % KEYS)).collect();
+    let found = reader.get_many(&asked).map_err(|error| error.kind());
+    if fails {
+        return same("many keys, of which one fails", &found, &Err(ErrorKind::FoldFailed));
+    }
+    let of = |asked: &Vec<u8>| match expected.iter().find(|(key, _)| key == asked) {
+        Some((_, Present::Value(value))) => Some(value.clone()),
+        _ => None,
+    };
+    same("many keys", &found, &Ok(asked.iter().map(of).collect()))?;
+    same("whether it is empty", &reader.is_empty().map_err(|error| error.kind()), &Ok(expected.is_empty()))?;
+    if shape.order == Order::Hashed {
+        return Ok(());
+    }
+    let key = |row: Option<&ModelRow>| row.map(|(key, _)| key.clone());
+    let ends = (reader.first(), reader.last());
+    let of_row = |row: folddb::Result<Option<(Vec<u8>, Vec<u8>)>>| {
+        row.map(|row| row.map(|(key, _)| key)).map_err(|error| error.kind())
+    };
+    same("the first key", &of_row(ends.0), &Ok(key(expected.first())))?;
+    same("the last key", &of_row(ends.1), &Ok(key(expected.last())))
 }
 
 pub(crate) fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Outcome {

@@ -167,7 +167,7 @@ fn look(disk: &SimDisk, turn: u64, seen: &mut Seen) -> Result<()> {
         let left = disk.after_death();
         let store = Store::open_read_only(SimDisk::store_dir(), options(&left))?;
         for table in store.tables() {
-            seen.runs = seen.runs.max(store.table_stats(&table)?.runs.len());
+            seen.runs = seen.runs.max(store.bytes_table(&table)?.stats()?.runs.len());
         }
     }
     Ok(())

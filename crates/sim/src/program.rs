@@ -294,6 +294,8 @@ pub enum What {
     Delete,
     /// Makes the keys from this one to the one with the number `value` absent.
     DeleteRange,
+    /// Makes the keys absent that begin as this one does, for so many bytes as `value` says.
+    DeletePrefix,
 }
 
 /// What part of a table a scan goes over, and how.

@@ -7,7 +7,6 @@
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -100,7 +99,7 @@ fn besides(store: &Store, chance: &mut Seeded) -> Result<()> {
                 store.drop_table("scratch")?;
             }
         }
-        8 => store.compact("log", |_| ControlFlow::Continue(()))?,
+        8 => store.bytes_table("log")?.compact()?,
         9 => store.flush()?,
         _ => {}
     }
@@ -242,7 +241,7 @@ impl Soak<'_> {
         store.settle().map_err(failed)?;
         let mut listed = 0;
         for table in store.tables() {
-            let runs = store.table_stats(&table).map_err(failed)?.runs;
+            let runs = store.bytes_table(&table).and_then(|table| table.stats()).map_err(failed)?.runs;
             listed += runs.iter().map(|run| run.parts.len()).sum::<usize>();
         }
         store.close().map_err(failed)?;

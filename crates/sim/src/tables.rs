@@ -194,7 +194,8 @@ impl Shape {
         self.expire == Expire::Never
     }
 
-    fn has_number_keys(&self) -> bool {
+    /// Whether its keys are numbers.
+    pub fn has_number_keys(&self) -> bool {
         matches!(self.kind, Kind::SumU64)
     }
 

@@ -262,7 +262,7 @@ fn damage_that_a_writer_meets_is_named_too_and_spreads_no_further() {
             let merged: Vec<_> = store
                 .tables()
                 .iter()
-                .map(|table| store.compact(table, |_| std::ops::ControlFlow::Continue(())))
+                .map(|table| store.bytes_table(table).and_then(|table| table.compact()))
                 .collect();
             let failed: Vec<_> = merged.into_iter().filter_map(Result::err).collect();
             assert_eq!(failed.len(), 1, "{failed:?}");

@@ -1,7 +1,6 @@
 //! A budget of the disk is never passed: the files under the store keep an account of their own, and look at it whenever
 //! a file grows. And a store at its bound finds a way back.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -87,7 +86,7 @@ fn assert_holds(table: &Table<u64, Vec<u8>>, keys: std::ops::Range<u64>) {
 }
 
 fn compact(store: &Store) -> Result<()> {
-    store.compact("t", |_| ControlFlow::Continue(()))
+    store.bytes_table("t").and_then(|table| table.compact())
 }
 
 #[test]
@@ -305,7 +304,7 @@ fn a_store_that_holds_more_than_a_smaller_budget_opens_and_comes_down_to_it() {
     let mut batch = store.batch();
     batch.delete_range(table.as_bytes(), &0u64.to_be_bytes(), &39_000u64.to_be_bytes());
     batch.commit(Durability::Sync).expect("deletes go on");
-    store.compact("t", |_| ControlFlow::Continue(())).expect("there is room for that");
+    store.bytes_table("t").expect("a table").compact().expect("there is room for that");
     let began = Instant::now();
     while let Err(error) = table.put(&1, &value(1)) {
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");

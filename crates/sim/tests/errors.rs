@@ -65,11 +65,15 @@ fn an_unknown_table_is_answered_with_those_that_there_are() {
     assert_refused(store.bytes_table("flight"), ErrorKind::TableNotFound, &["`flight`", "delays, flights"]);
     assert_refused(store.drop_table("flight"), ErrorKind::TableNotFound, &["`flight`"]);
     assert_refused(
-        store.compact("x", |_| std::ops::ControlFlow::Continue(())),
+        store.bytes_table("x").and_then(|table| table.compact()),
         ErrorKind::TableNotFound,
         &["`x`"],
     );
-    assert_refused(store.table_stats("x"), ErrorKind::TableNotFound, &["`x`"]);
+    assert_refused(
+        store.bytes_table("x").and_then(|table| table.stats()),
+        ErrorKind::TableNotFound,
+        &["`x`"],
+    );
 }
 
 #[test]
@@ -284,7 +288,7 @@ fn a_store_opened_for_reading_writes_nothing() {
     assert_refused(store.drop_table("t"), ErrorKind::ReadOnly, &[]);
     assert_refused(store.create_bytes_table("u", TableRules::counter()), ErrorKind::ReadOnly, &[]);
     assert_refused(store.flush(), ErrorKind::ReadOnly, &[]);
-    assert_refused(store.compact("t", |_| std::ops::ControlFlow::Continue(())), ErrorKind::ReadOnly, &[]);
+    assert_refused(store.bytes_table("t").and_then(|table| table.compact()), ErrorKind::ReadOnly, &[]);
     assert_refused(store.table("u", Rules::sorted::<u64, u64>()), ErrorKind::TableNotFound, &["`u`"]);
     store.close().unwrap();
     assert_eq!(files(), before);

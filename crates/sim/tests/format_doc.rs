@@ -536,7 +536,7 @@ fn a_store_is_read_back_by_the_document_alone() {
     check_relocated(&doc, &reader, &path, &store);
 
     for table in ["sums", "words", "gone"] {
-        store.compact(table, |_| std::ops::ControlFlow::Continue(())).expect("merged");
+        store.bytes_table(table).expect("a table").compact().expect("merged");
     }
     let changes = changes_of(&path);
     let names: BTreeSet<&str> = changes.iter().map(|change| change.name.as_str()).collect();
@@ -587,7 +587,7 @@ fn check_relocated(doc: &Document, reader: &Reader<'_>, path: &Path, store: &Sto
     for i in (0..300u64).filter(|i| i % 5 > 0) {
         separated.delete(&i).expect("written");
     }
-    store.compact("separated", |_| std::ops::ControlFlow::Continue(())).expect("merged");
+    store.bytes_table("separated").expect("a table").compact().expect("merged");
     assert!(store.reclaim(|_| {}).expect("moved").plans > 0);
     let (number, manifest) = the_only(path, "MANIFEST-");
     let changes = reader.manifest(&manifest, number);

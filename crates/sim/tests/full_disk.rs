@@ -181,7 +181,7 @@ fn a_budget_on_the_disk_is_kept_as_if_the_disk_were_full() {
     let mut batch = store.batch();
     batch.delete_range(table.as_bytes(), &0u64.to_be_bytes(), &(refused - 10).to_be_bytes());
     batch.commit(Durability::Process).unwrap();
-    store.compact("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
     write_when_there_is_space(&table, refused);
     assert_holds(&table, refused - 10..refused + 1);
 }
@@ -240,7 +240,15 @@ fn openings_that_find_no_space_leave_nothing_behind_however_many_there_are() {
 
 /// Part files that the store knows.
 fn listed(store: &Store) -> usize {
-    store.table_stats("t").expect("it is there").runs.iter().map(|run| run.parts.len()).sum()
+    store
+        .bytes_table("t")
+        .expect("a table")
+        .stats()
+        .expect("it is there")
+        .runs
+        .iter()
+        .map(|run| run.parts.len())
+        .sum()
 }
 
 #[test]

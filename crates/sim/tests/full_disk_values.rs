@@ -55,7 +55,7 @@ fn fill(store: &Store) {
         }
         store.background_step_of(BackgroundJob::Journal).expect("it goes");
     }
-    store.compact("sorted", |_| std::ops::ControlFlow::Continue(())).expect("it goes");
+    store.bytes_table("sorted").expect("a table").compact().expect("it goes");
 }
 
 fn assert_holds(store: &Store, what: &str) {
@@ -185,7 +185,7 @@ fn dead_segments_whose_edit_found_no_space_go_when_there_is_room() {
         let fault =
             Fault { os_error: ENOSPC, skip, times: 1, name: "MANIFEST".to_owned(), ..Fault::on(&list) };
         world.break_on(fault);
-        let merged = store.compact("sorted", |_| std::ops::ControlFlow::Continue(()));
+        let merged = store.bytes_table("sorted").and_then(|table| table.compact());
         refused += usize::from(merged.is_err());
         let failed = world.failed();
         world.heal();

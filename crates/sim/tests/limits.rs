@@ -204,7 +204,9 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
 }
 
 fn parts(store: &Store) -> u64 {
-    let parts = |table: &String| store.table_stats(table).map_or(0, |stats| count_parts(&stats));
+    let parts = |table: &String| {
+        store.bytes_table(table).and_then(|table| table.stats()).map_or(0, |stats| count_parts(&stats))
+    };
     store.tables().iter().map(parts).sum()
 }
 
@@ -213,7 +215,7 @@ fn count_parts(stats: &folddb::TableStats) -> u64 {
 }
 
 fn compact(store: &Store, table: &str) {
-    store.compact(table, |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table(table).unwrap().compact().unwrap();
 }
 
 /// Ten times its memory is written, by batches of sets, folds, deletes and range deletes, while others get, scan, hold

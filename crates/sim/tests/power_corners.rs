@@ -241,7 +241,10 @@ fn no_crash_while_a_table_is_loaded_leaves_part_of_it() {
             assert!(has_it || !is_loaded, "{}", context());
             let names = next.names(&SimDisk::store_dir()).into_iter();
             let parts = names.filter(|(name, _)| name.ends_with(".part")).count();
-            let runs = store.tables().into_iter().flat_map(|name| store.table_stats(&name).unwrap().runs);
+            let runs = store
+                .tables()
+                .into_iter()
+                .flat_map(|name| store.bytes_table(&name).unwrap().stats().unwrap().runs);
             let listed: usize = runs.map(|run| run.parts.len()).sum();
             assert_eq!(parts, listed, "what no manifest lists goes, {}", context());
             if has_it {

@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use folddb::{
@@ -67,7 +66,7 @@ fn assert_level(disk: &SimDisk, expected: u64) {
 }
 
 fn compact(store: &Store) {
-    store.compact("a", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("a").unwrap().compact().unwrap();
 }
 
 #[test]
@@ -159,7 +158,7 @@ fn a_merge_is_durable_before_its_inputs_go() {
         store.flush().unwrap();
     }
     compact(&store);
-    assert_eq!(store.table_stats("a").unwrap().runs.len(), 1);
+    assert_eq!(store.bytes_table("a").unwrap().stats().unwrap().runs.len(), 1);
     assert_level(&disk, 3);
 }
 
@@ -285,7 +284,7 @@ fn after_an_edit_that_failed_every_file_of_either_state_is_there() {
         }
         let fault = Fault { name: "MANIFEST".to_owned(), skip: nth, ..Fault::on(&[call]) };
         disk.break_on(fault);
-        let refused = store.compact("a", |_| ControlFlow::Continue(()));
+        let refused = store.bytes_table("a").and_then(|table| table.compact());
         if nth == 0 {
             assert_eq!(refused.unwrap_err().kind(), ErrorKind::Poisoned, "{call:?}");
         }

@@ -4,8 +4,6 @@
 //! As in `power_promises`, each test brings a small store to some moments and takes the power away there, a few dozen times by seed.
 #![allow(clippy::unwrap_used)]
 
-use std::ops::ControlFlow;
-
 use folddb::{
     BackgroundJob, Durability, FeedEvent, FeedOptions, Options, Rules, Store, Table, ValuePlacement,
 };
@@ -70,7 +68,7 @@ fn rounds(table: &Blobs, rounds: u64) -> Vec<u64> {
 }
 
 fn compact(store: &Store, table: &str) {
-    store.compact(table, |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table(table).unwrap().compact().unwrap();
 }
 
 /// Takes the power away here, again and again, and shows each store that is left.

@@ -52,7 +52,7 @@ fn write(store: &Store, rounds: std::ops::RangeInclusive<u64>) {
         }
         store.background_step_of(folddb::BackgroundJob::Journal).expect("it goes");
     }
-    store.compact("sorted", |_| std::ops::ControlFlow::Continue(())).expect("it goes");
+    store.bytes_table("sorted").expect("a table").compact().expect("it goes");
     store.flush().expect("it goes");
 }
 

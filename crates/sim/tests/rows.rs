@@ -29,7 +29,7 @@ fn manual() -> Options {
 }
 
 fn compact(store: &Store, table: &str) {
-    store.compact(table, |_| ControlFlow::Continue(())).expect("it merges");
+    store.bytes_table(table).expect("a table").compact().expect("it merges");
 }
 
 /// Folds operands onto one key, each into a run of its own, and looks before and after merging, and reopened.
@@ -264,7 +264,7 @@ fn osmos_delete_predicate() {
     assert_eq!(table.get(&1).unwrap(), None);
     assert_eq!(table.scan().count().unwrap(), 1);
     compact(&store, "t");
-    let stats = store.table_stats("t").unwrap();
+    let stats = store.bytes_table("t").unwrap().stats().unwrap();
     assert_eq!(stats.records, 1, "a deleted key takes no space: {stats:?}");
     table.fold(&1, &-5).unwrap();
     assert_eq!(table.get(&1).unwrap(), Some(-5));
@@ -515,7 +515,7 @@ fn hugedb_merge_factor() {
             }
             store.flush().unwrap();
             while store.background_step().unwrap().is_some() {}
-            let runs = store.table_stats("t").unwrap().runs;
+            let runs = store.bytes_table("t").unwrap().stats().unwrap().runs;
             let fullest =
                 (0..8).map(|tier| runs.iter().filter(|run| run.tier == tier).count()).max().unwrap_or(0);
             assert!(fullest <= factor, "{fullest} runs in a tier with a merge factor of {factor}");
@@ -540,15 +540,17 @@ fn hugedb_optimize() {
     for key in 0..500 {
         table.delete(&key).unwrap();
     }
-    assert_eq!(store.table_stats("t").unwrap().runs.len(), 10);
+    assert_eq!(store.bytes_table("t").unwrap().stats().unwrap().runs.len(), 10);
     let mut looks = Vec::new();
     store
-        .compact("t", |progress| {
+        .bytes_table("t")
+        .unwrap()
+        .compact_with(|progress| {
             looks.push(progress.bytes_done);
             ControlFlow::Continue(())
         })
         .unwrap();
-    let stats = store.table_stats("t").unwrap();
+    let stats = store.bytes_table("t").unwrap().stats().unwrap();
     assert_eq!((stats.runs.len(), stats.records), (1, 500), "one run, and nothing in it but what counts");
     assert!(!looks.is_empty() && looks.is_sorted());
     assert!(table.scan().into_iter().all(|row| row.unwrap().1 == 45));
@@ -628,7 +630,11 @@ fn leveled_auto_expiry() {
     let keys: Vec<_> = table.scan().into_iter().map(|row| row.unwrap().0).collect();
     assert_eq!(keys, ["lasts", "lasts an hour"]);
     compact(&store, "sessions");
-    assert_eq!(store.table_stats("sessions").unwrap().records, 2, "and given back by merges");
+    assert_eq!(
+        store.bytes_table("sessions").unwrap().stats().unwrap().records,
+        2,
+        "and given back by merges"
+    );
     assert!(table.head("lasts an hour").unwrap().unwrap().deadline_ms.is_some());
 }
 

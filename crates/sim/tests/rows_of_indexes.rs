@@ -2,7 +2,6 @@
 //! nothing is read for them, that they are right with folds, and that they can be checked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use folddb::{BackgroundWork, Durability, IndexRule, Options, Rules, Store, Table};
@@ -99,7 +98,7 @@ fn leveled_secondary_indexes_an_index_is_asked_for_a_term_and_for_a_range_of_ter
     check();
     drain(&store);
     check();
-    store.compact("objects", |_| ControlFlow::Continue(())).expect("compacted");
+    store.bytes_table("objects").expect("a table").compact().expect("compacted");
     check();
 }
 
@@ -157,7 +156,7 @@ fn leveled_secondary_indexes_a_query_goes_on_at_its_snapshot_while_objects_chang
     for key in 0..600u64 {
         table.put(&key, &object(9, &[])).expect("written");
     }
-    store.compact("objects", |_| ControlFlow::Continue(())).expect("compacted");
+    store.bytes_table("objects").expect("a table").compact().expect("compacted");
     seen.extend(found.map(|key| key.expect("a key")));
     assert_eq!(seen, (0..600).filter(|key| key % 3 == 1).collect::<Vec<_>>());
 }
@@ -168,9 +167,9 @@ fn leveled_secondary_indexes_an_index_is_rebuilt_and_checked() {
     let store = Store::create(place.path(), options()).expect("the store");
     let table = objects(&store);
     let expected = fill(&store, &table, 3000);
-    store.drop_index("objects", "by_owner").expect("dropped");
+    store.bytes_table("objects").expect("a table").drop_index("by_owner").expect("dropped");
     let rule = IndexRule::parse("by_owner:json:/owner").expect("a rule");
-    store.add_index("objects", &rule, |_| ControlFlow::Continue(())).expect("added");
+    store.bytes_table("objects").expect("a table").add_index(&rule).expect("added");
     let check = store.check_index("objects", "by_owner").expect("checked");
     assert_eq!((check.keys, check.missing), (expected.len() as u64, 0));
     assert_eq!((check.entries, check.stale), (expected.len() as u64, 0), "a new index has nothing stale");

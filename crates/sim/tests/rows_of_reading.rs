@@ -15,7 +15,7 @@ fn options() -> Options {
 }
 
 fn compact(store: &Store, table: &str) {
-    store.compact(table, |_| ControlFlow::Continue(())).expect("it merges");
+    store.bytes_table(table).expect("a table").compact().expect("it merges");
 }
 
 fn blobs(store: &Store) -> Table<(String, u64), Vec<u8>> {
@@ -173,7 +173,7 @@ fn hugedb_insert_all_then_find_all_with_optimize_between() {
         }
     }
     compact(&store, "numbers");
-    assert_eq!(store.table_stats("numbers").unwrap().runs.len(), 1);
+    assert_eq!(store.bytes_table("numbers").unwrap().stats().unwrap().runs.len(), 1);
     for number in 0..KEYS {
         assert_eq!(table.get(&key(number)).unwrap(), Some(number));
     }

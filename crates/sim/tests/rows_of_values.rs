@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -61,7 +60,7 @@ fn settle(store: &Store) {
 }
 
 fn compact(store: &Store, table: &str) {
-    store.compact(table, |_| ControlFlow::Continue(())).expect("it merges");
+    store.bytes_table(table).expect("a table").compact().expect("it merges");
 }
 
 // ---- leveled --------------------------------------------------------------------------------------------
@@ -98,7 +97,7 @@ fn leveled_keys_and_metadata_apart_from_values() {
     let after = store.stats();
     assert_eq!(after.writes.value_bytes, before.writes.value_bytes, "merging keys writes no value");
     assert_eq!(after.reads.values, before.reads.values, "and reads none");
-    let index_bytes = store.table_stats("blobs").unwrap().disk_bytes;
+    let index_bytes = store.bytes_table("blobs").unwrap().stats().unwrap().disk_bytes;
     assert!(
         index_bytes * 20 < after.disk.value_live_bytes,
         "{index_bytes} of keys, {} of values",
@@ -509,7 +508,11 @@ fn elliptics_versions_on_and_off() {
         assert_eq!(table.get(&7).unwrap(), Some(blob(7, 4)), "the newest is what a get gives");
     }
     compact(&store, "off");
-    assert_eq!(store.table_stats("off").unwrap().records, 20, "without versions one record of a key stays");
+    assert_eq!(
+        store.bytes_table("off").unwrap().stats().unwrap().records,
+        20,
+        "without versions one record of a key stays"
+    );
 }
 
 #[test]

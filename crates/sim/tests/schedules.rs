@@ -130,7 +130,7 @@ impl Scene {
     }
 
     fn compact(&self) {
-        answered(self.store.compact("right", |_| ControlFlow::Continue(())));
+        answered(self.store.bytes_table("right").and_then(|table| table.compact()));
     }
 
     fn close(&self) {

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -72,7 +71,7 @@ fn child_that_writes() {
         out.write_all(format!("ack {i}\n").as_bytes()).unwrap();
         out.flush().unwrap();
         if i.is_multiple_of(300) {
-            store.compact("separated", |_| ControlFlow::Continue(())).unwrap(); // files come and go
+            store.bytes_table("separated").unwrap().compact().unwrap(); // files come and go
         }
     }
 }
@@ -183,7 +182,7 @@ fn whatever_the_writer_removes_the_reader_has_or_says_that_it_is_gone() {
     };
     let settle = || {
         store.flush().unwrap();
-        store.compact("separated", |_| ControlFlow::Continue(())).unwrap();
+        store.bytes_table("separated").unwrap().compact().unwrap();
         while store.background_step().unwrap().is_some() {}
         store.reclaim(|_| {}).unwrap();
     };
@@ -238,7 +237,7 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     reader.backup(&backups, &BackupOptions::default()).unwrap();
     restored(2);
     store.flush().unwrap();
-    store.compact("separated", |_| ControlFlow::Continue(())).unwrap(); // what the reader reads has no name any more
+    store.bytes_table("separated").unwrap().compact().unwrap(); // what the reader reads has no name any more
     reader.backup(&backups, &BackupOptions::default().check_all(true)).unwrap();
     restored(3);
     // The log that the reader read goes on: to values in segments that are made and removed after its
@@ -252,7 +251,7 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
         (1000..1700).for_each(|key| assert!(separated(&store).put(&key, &blob(key, round.into())).is_ok()));
     }
     store.flush().unwrap();
-    store.compact("separated", |_| ControlFlow::Continue(())).unwrap();
+    store.bytes_table("separated").unwrap().compact().unwrap();
     store.settle().unwrap();
     assert!(names(&dir, ".log").is_disjoint(&held), "the log that the reader holds has no name any more");
     let left = names(&dir, ".values");
@@ -327,7 +326,7 @@ impl Renewed {
         long.finish().unwrap();
         if round % 2 == 1 {
             self.store.flush().unwrap();
-            self.store.compact("sorted", |_| ControlFlow::Continue(())).unwrap();
+            self.store.bytes_table("sorted").unwrap().compact().unwrap();
         }
         while self.store.background_step().unwrap().is_some() {}
         self.store.reclaim(|_| {}).unwrap();

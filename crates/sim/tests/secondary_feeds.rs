@@ -3,7 +3,6 @@
 //! lost.
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -107,7 +106,7 @@ fn tend(store: &Store, round: u64) {
         store.flush().expect("a flush");
     }
     if round.is_multiple_of(5) {
-        store.compact("separated", |_| ControlFlow::Continue(())).expect("a merge");
+        store.bytes_table("separated").expect("a table").compact().expect("a merge");
         store.reclaim(|_| {}).expect("a reclaim");
     }
 }
@@ -378,7 +377,7 @@ fn child_that_writes() {
         batch.put(&separated, &(i % 50), &blob(i % 50, i)).put(&hashed, &(i % 50), &blob(i % 50, i));
         batch.commit(Durability::Process).expect("a commit");
         if i.is_multiple_of(300) {
-            store.compact("separated", |_| ControlFlow::Continue(())).expect("a merge"); // files come and go
+            store.bytes_table("separated").expect("a table").compact().expect("a merge"); // files come and go
         }
     }
 }

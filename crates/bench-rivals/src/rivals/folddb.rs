@@ -141,7 +141,7 @@ impl Rival for FoldDb {
 
     fn optimize(&self) -> Result<bool> {
         if self.kind == Kind::Sorted {
-            self.store.compact(TABLE, |_| std::ops::ControlFlow::Continue(()))?;
+            self.store.bytes_table(TABLE)?.compact()?;
         }
         Ok(self.kind == Kind::Sorted)
     }

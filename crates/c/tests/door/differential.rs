@@ -93,13 +93,13 @@ impl Played {
             }
             "transact" => {
                 let mut inside = self.store.transaction();
-                let found = inside.get_bytes(&self.table, key(1)).expect("it is read");
+                let found = inside.get(&self.table, key(1)).expect("it is read");
                 let op = if found.is_some() { WriteOp::Put } else { WriteOp::Fold };
                 inside.write(&self.table, op, key(2), &number(3));
                 inside.commit(Durability::Process).map(drop).expect("it is committed");
             }
             "get" => return Some(shown(self.table.get(key(1)).expect("it is read"))),
-            "past" => return Some(shown(self.past.get_bytes(&self.table, key(1)).expect("it is read"))),
+            "past" => return Some(shown(self.past.get(&self.table, key(1)).expect("it is read"))),
             "snapshot" => self.past = self.store.snapshot(),
             "scan" => return Some(rows(self.table.scan().from(key(1)).before(key(2)))),
             "reverse" => return Some(rows(self.table.scan().after(key(1)).through(key(2)).reverse())),
@@ -113,10 +113,7 @@ impl Played {
                 return Some(format!("{} {}", sum.rows, shown(sum.value)));
             }
             "flush" => self.store.flush().expect("it is flushed"),
-            "compact" => {
-                let go_on = |_| std::ops::ControlFlow::Continue(());
-                self.store.compact("t", go_on).expect("it is compacted");
-            }
+            "compact" => self.table.compact().expect("it is compacted"),
             "reopen" => {
                 self.store.clone().close().expect("it is closed");
                 *self = Played::new(Store::open(path, Options::default()).expect("it is opened"));

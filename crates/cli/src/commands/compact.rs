@@ -38,14 +38,14 @@ pub(crate) fn run(args: &CompactArgs, session: &mut Session) -> Result<(), Failu
 /// Merges a table; its figures before and after.
 fn compact(store: &Opened, name: &str) -> Result<(TableStats, TableStats), Failure> {
     store.flush()?;
-    let before = store.table_stats(name)?;
+    let before = store.bytes_table(name)?.stats()?;
     let bar = progress::share_bar(name);
-    store.compact(name, |progress| {
+    store.bytes_table(name)?.compact_with(|progress| {
         let share = progress.bytes_done.saturating_mul(1000) / progress.bytes_total.max(1);
         bar.set_position(share.min(1000));
         interrupt::flow()
     })?;
     bar.finish_and_clear();
     interrupt::check()?; // the slice that was under way is merged
-    Ok((before, store.table_stats(name)?))
+    Ok((before, store.bytes_table(name)?.stats()?))
 }

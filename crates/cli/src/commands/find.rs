@@ -4,7 +4,7 @@
 use std::num::NonZero;
 use std::ops::{Bound, ControlFlow};
 
-use folddb::{BytesFind, BytesTable, Datum};
+use folddb::{BytesFind, Datum};
 
 use crate::args::{FindArgs, OutputFormat};
 use crate::failure::Failure;
@@ -18,11 +18,12 @@ use crate::session::Session;
 pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
-    let mut find = narrow(&table, args)?;
     human::check_over(args.at, store.unix_millis())?;
-    if let Some(as_of) = args.at {
-        find = find.at(&store.snapshot_at(as_of)?);
-    }
+    let find = match args.at {
+        None => table.find(&args.index)?,
+        Some(as_of) => store.snapshot_at(as_of)?.table(&table).find(&args.index)?,
+    };
+    let find = narrow(find, args);
     if args.count {
         let count = if args.limit.is_some() { find.count()? } else { count_spread(find)? };
         return session.report(&serde_json::json!({ "count": count }), |out| writeln!(out, "{count}"));
@@ -72,8 +73,7 @@ fn count_spread(find: BytesFind) -> folddb::Result<u64> {
 }
 
 /// What is asked of the index.
-fn narrow(table: &BytesTable, args: &FindArgs) -> Result<BytesFind, Failure> {
-    let find = table.find(&args.index)?;
+fn narrow(find: BytesFind, args: &FindArgs) -> BytesFind {
     let bound = |included: &Option<String>, excluded: &Option<String>| match (included, excluded) {
         (Some(term), _) => Bound::Included(term.clone()),
         (None, Some(term)) => Bound::Excluded(term.clone()),
@@ -85,5 +85,5 @@ fn narrow(table: &BytesTable, args: &FindArgs) -> Result<BytesFind, Failure> {
         (None, None) => find.typed((bound(&args.from, &args.after), bound(&args.through, &args.before))),
     };
     let find = if args.reverse { find.reverse() } else { find };
-    Ok(find.limit(args.limit.unwrap_or(usize::MAX)))
+    find.limit(args.limit.unwrap_or(usize::MAX))
 }

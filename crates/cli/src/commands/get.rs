@@ -32,7 +32,7 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     }
     let found = match (args.at, &mut session.transaction) {
         (None, None) => table.get(&key)?,
-        (None, Some(begun)) => begun.transaction.get_bytes(&table, &key)?,
+        (None, Some(begun)) => begun.transaction.get(&table, &key)?,
         (Some(as_of), _) => table.get_at(&key, as_of)?,
     };
     let Some(value) = found else { return Err(none()) };

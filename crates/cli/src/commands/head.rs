@@ -18,7 +18,7 @@ pub(crate) fn run(args: &HeadArgs, session: &mut Session) -> Result<(), Failure>
     human::check_over(args.at, store.unix_millis())?;
     let head = match args.at {
         None => table.head(&key)?,
-        Some(as_of) => store.snapshot_at(as_of)?.head(&table, &key)?,
+        Some(as_of) => store.snapshot_at(as_of)?.table(&table).head(&key)?,
     };
     let Some(head) = head else {
         let shown = of.key.join(" ");

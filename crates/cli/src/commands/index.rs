@@ -25,7 +25,7 @@ fn add(args: &IndexAddArgs, session: &mut Session) -> Result<(), Failure> {
     let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?;
-    if store.indexes(table.name())?.iter().any(|index| index.rule == rule && index.is_built) {
+    if table.indexes().iter().any(|index| index.rule == rule && index.is_built) {
         let report = json!({ "index": rule.to_string(), "exists": true, "keys": 0, "entries": 0 });
         return session.report(&report, |out| {
             writeln!(out, "table {} has index {} already: nothing is changed", args.table, rule.name)
@@ -33,7 +33,7 @@ fn add(args: &IndexAddArgs, session: &mut Session) -> Result<(), Failure> {
     }
     let bar = progress::share_bar(&rule.name);
     let mut done = None;
-    store.add_index(table.name(), &rule, |at| {
+    table.add_index_with(&rule, |at| {
         bar.set_position((at.keys_done.saturating_mul(1000) / at.keys_total.max(1)).min(1000));
         done = Some(at);
         interrupt::flow()
@@ -52,7 +52,7 @@ fn add(args: &IndexAddArgs, session: &mut Session) -> Result<(), Failure> {
 fn drop(args: &IndexDropArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?;
-    store.drop_index(table.name(), &args.index)?;
+    table.drop_index(&args.index)?;
     let report = json!({ "dropped": args.index, "table": args.table });
     session.report(&report, |out| writeln!(out, "dropped index {} of table {}", args.index, args.table))
 }
@@ -65,8 +65,8 @@ fn list(args: &IndexListArgs, session: &mut Session) -> Result<(), Failure> {
     };
     let (mut rows, mut report) = (Vec::new(), Vec::new());
     for name in tables {
-        for index in store.indexes(&name)? {
-            let stats = store.table_stats(&index.table)?;
+        for index in store.bytes_table(&name)?.indexes() {
+            let stats = store.bytes_table(&index.table)?.stats()?;
             let bytes = stats.disk_bytes + stats.memtable_bytes;
             report.push(json!({
                 "table": name,

@@ -12,8 +12,8 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
     let store = session.read(&args.store)?;
     let mut tables = Vec::new();
     for name in chosen(&store, args.table.as_deref())? {
-        let codec = store.known_table(&name)?.rules().as_table_rules().key_codec().clone();
-        tables.push((store.table_stats(&name)?, codec));
+        let table = store.known_table(&name)?;
+        tables.push((table.stats()?, table.rules().as_table_rules().key_codec().clone()));
     }
     let part = |part: &PartInfo, codec: &folddb::codec::KeyCodec| {
         json!({

@@ -13,8 +13,10 @@ use crate::session::Session;
 pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let names = chosen(&store, args.table.as_deref())?;
-    let tables: Vec<TableStats> =
-        names.iter().map(|name| store.table_stats(name)).collect::<Result<_, _>>()?;
+    let tables: Vec<TableStats> = names
+        .iter()
+        .map(|name| store.bytes_table(name).and_then(|table| table.stats()))
+        .collect::<Result<_, _>>()?;
     let figures = if args.table.is_none() { figures(&store.stats()) } else { Vec::new() };
     let report = object! {
         "store": as_json(&figures),

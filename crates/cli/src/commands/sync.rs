@@ -32,7 +32,7 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
             Plan::Hashed => pass_over(session, name, args)?,
             Plan::Refused(why) => tell_refused(session, name, &why)?,
             Plan::BringUp(theirs) => {
-                let report = bring_up((&from, &to), &theirs, args)?;
+                let report = bring_up(&to, &theirs, args)?;
                 tell(session, name, &report)?;
                 report.found.failing == 0
             }
@@ -112,17 +112,12 @@ fn pass_over(session: &mut Session, table: &str, args: &SyncArgs) -> Result<bool
     Ok(false)
 }
 
-fn bring_up(
-    (from, to): (&Opened, &Opened),
-    theirs: &BytesTable,
-    args: &SyncArgs,
-) -> Result<SyncReport, Failure> {
+fn bring_up(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<SyncReport, Failure> {
     let ours = match to.bytes_table(theirs.name()) {
         Ok(ours) => ours,
         Err(error) if error.kind() == ErrorKind::TableNotFound => {
             let rules = theirs.rules().as_table_rules().clone();
-            let rules =
-                from.indexes(theirs.name())?.into_iter().fold(rules, |rules, index| rules.index(index.rule));
+            let rules = theirs.indexes().into_iter().fold(rules, |rules, index| rules.index(index.rule));
             to.create_bytes_table(theirs.name(), rules)?
         }
         Err(error) => return Err(error.into()),

@@ -14,9 +14,9 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
     let store = session.read(&args.store)?;
     let (mut rows, mut report) = (Vec::new(), Vec::new());
     for name in store.tables() {
-        let (stats, table) = (store.table_stats(&name)?, store.known_table(&name)?);
-        let rules = table.rules().as_table_rules();
-        let indexes: Vec<String> = store.indexes(&name)?.iter().map(|index| index.rule.to_string()).collect();
+        let table = store.known_table(&name)?;
+        let (stats, rules) = (table.stats()?, table.rules().as_table_rules());
+        let indexes: Vec<String> = table.indexes().iter().map(|index| index.rule.to_string()).collect();
         let bytes = stats.disk_bytes + stats.memtable_bytes;
         report.push(json!({
             "table": name,

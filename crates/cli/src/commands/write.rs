@@ -33,7 +33,7 @@ pub(crate) fn fold(args: &FoldArgs, session: &mut Session) -> Result<(), Failure
     let (key, operand) = (keys::key(&table, key, of.hex)?, keys::value(&table, operand)?);
     let found = store.transact(of.durability.into(), |transaction| {
         transaction.write(&table, WriteOp::Fold, &key, &operand);
-        transaction.get_bytes(&table, &key)
+        transaction.get(&table, &key)
     })?;
     let shown = match &found {
         None => Datum::Null, // folding it deleted it

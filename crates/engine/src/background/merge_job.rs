@@ -153,6 +153,7 @@ impl MergeJob {
 
 /// How far a merge has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Bytes of keys and values taken in so far.
     pub bytes_done: u64,

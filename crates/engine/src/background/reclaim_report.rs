@@ -23,7 +23,7 @@ pub struct ReclaimReport {
     pub bytes_after: u64,
     /// Bytes written.
     pub bytes_copied: u64,
-    /// About as many bytes are of values that are dead and that no merge has met: `Store::compact` makes sure of that.
+    /// About as many bytes are of values that are dead and that no merge has met: `BytesTable::compact` makes sure of that.
     pub hidden_bytes: u64,
     /// Damage: files of values that stay as they are, and why.
     pub left_alone: Vec<String>,

@@ -24,6 +24,7 @@ use folddb_value_log::{SegmentMap, ValueFile};
 
 /// What is done to a value that is located.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct Locate {
     verify: bool,
     read_ahead: bool,
@@ -92,6 +93,12 @@ impl Located {
             [LocatedPiece::InFile(piece)] => Some(piece),
             _ => None,
         }
+    }
+
+    /// A value that lies nowhere in the store yet.
+    #[doc(hidden)]
+    pub fn of_value(value: Vec<u8>) -> Located {
+        Located { pieces: vec![LocatedPiece::Bytes(value)] }
     }
 
     /// Copies the value to `to`, by the system where it can (Linux: from file to file, pipe or socket without passing through this process).
@@ -211,7 +218,7 @@ pub fn locate(
     }
     get::with_state(engine, table, key, at, |state, of| match state {
         None => Ok(None),
-        Some(State::Value(value)) => Ok(Some(Located { pieces: vec![LocatedPiece::Bytes(value.to_vec())] })),
+        Some(State::Value(value)) => Ok(Some(Located::of_value(value.to_vec()))),
         Some(State::Separated(pointer)) => {
             let of = of.map_or_else(|| engine.values.files.present(), Arc::clone);
             let rope = load::rope(table, key, pointer)?;

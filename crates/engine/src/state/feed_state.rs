@@ -55,7 +55,8 @@ pub struct Feeds {
 pub const NOTHING: Lsn = Lsn::MAX;
 
 /// What a feed holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FeedStats {
     /// Its name.
     pub name: String,

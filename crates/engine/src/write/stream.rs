@@ -48,6 +48,7 @@ use folddb_value_log::SegmentMap;
 
 /// Writes one value, piece by piece. Nothing is there before [`ValueWriter::finish`]; a writer that is dropped without it has
 /// written nothing, and neither has one that failed.
+#[must_use = "nothing is written until it is finished"]
 pub struct ValueWriter {
     engine: Arc<Engine>,
     core: Arc<TableCore>,
@@ -260,7 +261,7 @@ impl Write for ValueWriter {
         if bytes.is_empty() {
             return Ok(0);
         }
-        let room = self.room(piece_bytes).map_err(io::Error::other)?;
+        let room = self.room(piece_bytes).map_err(io::Error::from)?;
         let taken = bytes.len().min(room);
         self.piece.extend_from_slice(&bytes[..taken]);
         Ok(taken)
@@ -358,6 +359,23 @@ impl OwnPiece {
 }
 
 impl ValueReader {
+    /// A reader of a value that is at hand.
+    #[doc(hidden)]
+    pub fn of_value(engine: &Arc<Engine>, core: &Arc<TableCore>, key: &[u8], value: Vec<u8>) -> ValueReader {
+        ValueReader {
+            engine: Arc::clone(engine),
+            core: Arc::clone(core),
+            key: key.to_vec(),
+            of: None,
+            len_bytes: value.len() as u64,
+            pieces: vec![(0, OwnPiece::Inline(value))],
+            at: 0,
+            long: None,
+            loaded: None,
+            record: Vec::new(),
+        }
+    }
+
     /// Bytes of the value.
     pub fn len_bytes(&self) -> u64 {
         self.len_bytes
@@ -443,7 +461,7 @@ impl Read for ValueReader {
         if buf.is_empty() {
             return Ok(0);
         }
-        let here = self.here().map_err(io::Error::other)?;
+        let here = self.here().map_err(io::Error::from)?;
         let taken = here.len().min(buf.len());
         buf[..taken].copy_from_slice(&here[..taken]);
         self.at += taken as u64;
@@ -461,15 +479,6 @@ impl Seek for ValueReader {
         };
         self.at = at.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         Ok(self.at)
-    }
-}
-
-/// What a reader of a value, or a writer, failed for.
-pub fn cause_of(error: io::Error) -> Error {
-    let message = error.to_string();
-    match error.into_inner().map(|inner| inner.downcast::<Error>()) {
-        Some(Ok(own)) => *own,
-        _ => Error::new(ErrorKind::Io, message),
     }
 }
 

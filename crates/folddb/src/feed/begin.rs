@@ -6,7 +6,6 @@ use std::sync::Arc;
 use folddb_base::Result;
 use folddb_manifest::{Change, FeedPhase, FeedState};
 
-use crate::bytes_table::BytesTable;
 use crate::feed::event::{FeedOptions, FeedPosition};
 use crate::feed::place::{NOWHERE, check_same, place_of};
 use crate::feed::reader::{self, Feed, Stage};
@@ -85,7 +84,7 @@ pub(crate) fn begin_at(feed: &mut Feed, from_now: bool) -> Result<()> {
     feed.place = FeedPosition { begun: engine.feeds.begin(&feed.name), ..place };
     let catalog = engine.catalog();
     let wanted = catalog.own().filter(|core| reader::tells_of(feed, &core.name)).cloned();
-    let tables = wanted.map(|core| BytesTable::new(&engine, core)).collect();
+    let tables = wanted.collect();
     drop(manifest);
     feeds::let_go_of_history(&engine); // what it held before
     (feed.acknowledged, feed.owes) = (feed.place, false);

@@ -24,6 +24,7 @@ pub struct FeedOptions {
 
 /// A table, as feeds tell of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FeedTable {
     /// Its number, which no other table of the store ever has.
     pub id: u32,
@@ -57,6 +58,7 @@ pub enum FeedEvent {
 
 /// What a key had when the feed began.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FeedRow {
     /// The table.
     pub table: Arc<FeedTable>,
@@ -72,6 +74,7 @@ pub struct FeedRow {
 
 /// A batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FeedBatch {
     /// The seq of its first op, told or not.
     pub first_seq: Seq,
@@ -85,6 +88,7 @@ pub struct FeedBatch {
 
 /// An op of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FeedOp {
     /// The table.
     pub table: Arc<FeedTable>,

@@ -7,12 +7,12 @@ use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{ErrorKind, Result};
 
 use crate::any_rows::Short;
-use crate::bytes_table::BytesTable;
 use crate::feed::batch::{Met, met};
 use crate::feed::event::{FeedEvent, FeedRow, FeedTable};
 use crate::scans::{BytesScan, LentRows};
 use crate::snapshot::Snapshot;
 use folddb_engine::read::head;
+use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::values::head::Head;
 
@@ -21,8 +21,8 @@ pub(crate) struct Rows {
     pub(crate) snapshot: Snapshot,
     pub(crate) has_begun: bool,
     /// The tables that are still to come.
-    pub(crate) tables: VecDeque<BytesTable>,
-    pub(crate) current: Option<(BytesTable, Met, LentRows)>,
+    pub(crate) tables: VecDeque<Arc<TableCore>>,
+    pub(crate) current: Option<(Arc<TableCore>, Met, LentRows)>,
 }
 
 impl Rows {
@@ -33,7 +33,7 @@ impl Rows {
             let (key, value) = match rows.next_short() {
                 Ok(Some((key, value))) => (key.to_vec(), Some(value)),
                 Err(error) if error.kind() == ErrorKind::FoldFailed => (rows.key().to_vec(), None),
-                Err(error) if table.core().check_alive().is_ok() => return Err(error),
+                Err(error) if table.check_alive().is_ok() => return Err(error),
                 Ok(None) | Err(_) => break, // at its end, or dropped, as will be told
             };
             if !key.starts_with(prefix) {
@@ -43,14 +43,14 @@ impl Rows {
                 None => (None, None),
                 Some(Short::Value(value)) if value.len() <= VALUE_BYTES_MAX => (Some(value.to_vec()), None),
                 // One that was folded in memory may be long, too.
-                Some(Short::Value(value)) => (None, Some(Head::of_value(table.core(), &key, value))),
+                Some(Short::Value(value)) => (None, Some(Head::of_value(table, &key, value))),
                 Some(Short::Long(head)) => (None, Some(head)),
             };
             let mut deadline_ms = None;
             if met.has_stamps && (value.is_some() || long.is_some()) {
-                match head::head(engine, table.core(), &key, Some(self.snapshot.seen())) {
+                match head::head(engine, table, &key, Some(self.snapshot.seen())) {
                     Ok(head) => deadline_ms = head.and_then(|head| head.deadline_ms),
-                    Err(_) if table.core().check_alive().is_err() => break, // dropped, as will be told
+                    Err(_) if table.check_alive().is_err() => break, // dropped, as will be told
                     Err(error) => return Err(error),
                 }
             }
@@ -65,9 +65,9 @@ impl Rows {
     /// since, and that it is gone, is told behind.
     pub(crate) fn next_table(&mut self, prefix: &[u8]) -> Result<Option<Arc<FeedTable>>> {
         let Some(table) = self.tables.pop_front() else { return Ok(None) };
-        let core = table.core();
+        let core = &table;
         let met = met(core.id, &core.name, &core.rules.rules.to_text());
-        let mut scan: BytesScan = self.snapshot.scan_bytes(&table).short_values();
+        let mut scan: BytesScan = self.snapshot.scan_own(&table).short_values();
         if !prefix.is_empty() && core.rules.order.has_byte_prefixes() && core.hashed.is_none() {
             scan = scan.prefix(prefix);
         }

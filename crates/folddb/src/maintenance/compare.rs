@@ -82,6 +82,7 @@ pub struct SyncReport {
 
 /// How a table is brought up to another.
 #[derive(Clone, Copy, Debug, Default)]
+#[must_use]
 pub struct SyncOptions {
     keep_others: bool,
 }

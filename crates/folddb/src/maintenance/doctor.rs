@@ -363,7 +363,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
     let mut tables = Vec::new();
     for name in store.tables() {
         // A table may be dropped meanwhile.
-        let Ok(stats) = store.table_stats(&name) else { continue };
+        let Ok(stats) = store.bytes_table(&name).and_then(|table| table.stats()) else { continue };
         let Ok(table) = store.bytes_table(&name) else { continue };
         let rules = &table.core().rules;
         tables.push(TableFacts {

@@ -21,7 +21,6 @@ use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock::AsOf;
 use folddb_engine::state::snapshots::{At, HeldFor};
 use folddb_engine::write::stream;
-use folddb_engine::write::stream::cause_of;
 
 /// Bytes of a long value on a line.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -193,7 +192,7 @@ impl Dump<'_> {
         loop {
             piece.clear();
             let read = value.by_ref().take(PIECE_BYTES).read_to_end(&mut piece);
-            read.map_err(cause_of)?;
+            read.map_err(Error::from)?;
             if piece.is_empty() {
                 return Ok(());
             }

@@ -19,6 +19,7 @@ pub enum Severity {
 
 /// Something about a store that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// How much it matters.
     pub severity: Severity,
@@ -34,6 +35,7 @@ pub struct Finding {
 
 /// Keys of a table whose values may be missing, older than they were, or folded from less than was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Loss {
     /// The table; empty for tables whose very names are lost.
     pub table: String,

@@ -25,6 +25,7 @@ use folddb_engine::write::index_entries::not_at_hand;
 
 /// What looking an index over came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct IndexCheck {
     /// Keys of the table.
     pub keys: u64,

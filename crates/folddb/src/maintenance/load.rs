@@ -7,7 +7,6 @@
 mod text;
 
 use std::io::BufRead;
-use std::ops::ControlFlow;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
@@ -36,6 +35,7 @@ const NO_TABLE: &str = "a record before any table";
 
 /// How a dump is loaded.
 #[derive(Clone, Copy, Debug, Default)]
+#[must_use]
 pub struct LoadOptions {
     pub(crate) partial: bool,
     over: bool,
@@ -315,7 +315,7 @@ impl Load<'_> {
     /// Adds the indexes that tables could not be made with; those that they cannot have with all their records either are left out.
     fn add_indexes(&mut self) -> Result<()> {
         for (table, rule) in std::mem::take(&mut self.indexes) {
-            match self.store.add_index(&table, &rule, |_| ControlFlow::Continue(())) {
+            match self.store.bytes_table(&table).and_then(|table| table.add_index(&rule)) {
                 Err(error) if error.kind() == ErrorKind::InvalidInput => {
                     let left = (format!("{table}/{}", rule.name), error.message().to_owned());
                     self.report.indexes_left.push(left);

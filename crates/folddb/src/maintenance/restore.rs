@@ -34,6 +34,7 @@ use folddb_engine::recovery::format::{lock_file, make_empty_dir, new_store_id, w
 
 /// What is restored, and how.
 #[derive(Clone, Default)]
+#[must_use]
 pub struct RestoreOptions {
     generation: Option<u64>,
     at_seq: Option<Seq>,

@@ -27,11 +27,13 @@ fn debt_is_counted_in_what_merges_take_in() {
     let dir = tempfile::tempdir().unwrap();
     let store = store_with_runs(dir.path(), 4);
     let overdue_bytes = store.engine().debt.overdue_bytes.load(Ordering::Relaxed);
-    let stats = store.table_stats("t").unwrap();
+    let stats = store.bytes_table("t").unwrap().stats().unwrap();
     let file_bytes: u64 = stats.runs.iter().map(|run| run.bytes()).sum();
     let taken_in = std::cell::Cell::new(0);
     store
-        .compact("t", |progress| {
+        .bytes_table("t")
+        .unwrap()
+        .compact_with(|progress| {
             taken_in.set(progress.bytes_done);
             std::ops::ControlFlow::Continue(())
         })
@@ -52,7 +54,7 @@ fn runs_beyond_the_merge_factor_and_tiers_count_and_what_is_compacted_does_not()
         seen.get_or_insert(debt().crowding);
         std::ops::ControlFlow::Continue(())
     };
-    store.compact("t", &mut step).unwrap();
+    store.bytes_table("t").unwrap().compact_with(&mut step).unwrap();
     assert_eq!(seen, Some(0.0));
     assert_eq!((debt().crowding, debt().merge_amplification), (0.5, 1.0));
 }

@@ -2,8 +2,6 @@
 
 #![allow(dead_code)] // no test needs all of it
 
-use std::ops::ControlFlow;
-
 use folddb::{BackgroundWork, Fold, FoldFailure, Options, Outcome, Store};
 
 /// Background work is done by hand.
@@ -35,7 +33,7 @@ pub(crate) fn drain(store: &Store) {
 
 /// Merges all runs of a table into one.
 pub(crate) fn compact(store: &Store, table: &str) {
-    store.compact(table, |_| ControlFlow::Continue(())).expect("it merges");
+    store.bytes_table(table).expect("a table").compact().expect("it merges");
 }
 
 /// A fold that fails.

@@ -22,7 +22,7 @@ fn rows_and_batches_give_what_the_store_has_over_closes_deaths_merges_and_reclai
             drain(&store);
         }
         if round % 5 == 0 {
-            store.compact("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
+            store.bytes_table("texts").unwrap().compact().unwrap();
             store.reclaim(|_| {}).unwrap();
         }
         drop(feed);

@@ -112,7 +112,7 @@ fn a_snapshot_reads_at_its_own_time_and_holds_what_it_sees() {
     drop(past);
     table.fold(&501, &1).unwrap();
     compact(&store, "counts");
-    assert_eq!(store.table_stats("counts").unwrap().records, 2);
+    assert_eq!(store.bytes_table("counts").unwrap().stats().unwrap().records, 2);
     assert_eq!(store.stats().background.records_expired, 100);
 }
 
@@ -133,7 +133,7 @@ fn parts_in_which_all_has_expired_go_unread() {
     store.settle().unwrap();
     // Six slices at 0, 50, .. 250 s, now 300 s: that of 250 s lives.
     let (left, expired, merged) = (
-        store.table_stats("counts").unwrap(),
+        store.bytes_table("counts").unwrap().stats().unwrap(),
         store.stats().background.records_expired,
         store.stats().background.records_merged,
     );
@@ -153,11 +153,16 @@ fn a_merge_is_planned_for_what_has_expired() {
         table.as_bytes().with_lifetime(lifetime).write(WriteOp::Put, &bytes.0, &bytes.1).unwrap();
     }
     store.settle().unwrap();
-    assert_eq!(store.table_stats("counts").unwrap().records, 4000);
+    assert_eq!(store.bytes_table("counts").unwrap().stats().unwrap().records, 4000);
     world.pass(120_000);
     assert_eq!(table.scan().count().unwrap(), 1000);
     store.settle().unwrap();
-    assert_eq!(store.table_stats("counts").unwrap().records, 1000, "{:?}", store.table_stats("counts"));
+    assert_eq!(
+        store.bytes_table("counts").unwrap().stats().unwrap().records,
+        1000,
+        "{:?}",
+        store.bytes_table("counts").and_then(|table| table.stats())
+    );
     store.settle().unwrap(); // and comes to rest
 }
 
@@ -273,7 +278,7 @@ fn what_has_expired_is_kept_as_long_as_its_window_shows_it_alive() {
     world.pass(60_000);
     table.put(&200, &1).unwrap();
     compact(&store, "t");
-    assert_eq!(store.table_stats("t").unwrap().records, 1);
+    assert_eq!(store.bytes_table("t").unwrap().stats().unwrap().records, 1);
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! What indexes know of time.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use folddb::time::moment;
@@ -36,8 +35,11 @@ fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
     let check = || {
         for (at, (table, keep)) in tables.iter().zip(keeps).enumerate() {
             let found = |term: u64, of: Option<&Snapshot>| -> folddb::Result<Vec<u64>> {
-                let find = table.find("by_value").unwrap().term(term);
-                of.map_or_else(|| find.clone(), |of| find.clone().at(of)).keys().collect()
+                let find = match of {
+                    None => table.find("by_value").unwrap(),
+                    Some(of) => of.table(table).find("by_value").unwrap(),
+                };
+                find.term(term).keys().collect()
             };
             assert_eq!(found(329, None).unwrap(), [3], "table {at}");
             assert_eq!(found(328, None).unwrap(), [0; 0]);
@@ -56,7 +58,9 @@ fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
         }
     };
     let entries = || -> Vec<u64> {
-        (0..keeps.len()).map(|at| store.table_stats(&format!("t{at}/by_value")).unwrap().records).collect()
+        (0..keeps.len())
+            .map(|at| store.bytes_table(&format!("t{at}/by_value")).unwrap().stats().unwrap().records)
+            .collect()
     };
     check();
     (0..keeps.len()).for_each(|at| compact(&store, &format!("t{at}")));
@@ -85,12 +89,14 @@ pub(crate) fn sessions(store: &Store, keep: Keep) -> Table<u64, Vec<u8>> {
 
 pub(crate) fn add_index(store: &Store) {
     let rule = folddb::IndexRule::parse("by_user:value").expect("a rule");
-    store.add_index("sessions", &rule, |_| ControlFlow::Continue(())).expect("it works");
+    store.bytes_table("sessions").expect("a table").add_index(&rule).expect("it works");
 }
 
 pub(crate) fn found(table: &Table<u64, Vec<u8>>, at: Option<&Snapshot>) -> folddb::Result<u64> {
-    let find = table.find("by_user")?;
-    at.into_iter().fold(find, |find, at| find.at(at)).count()
+    match at {
+        None => table.find("by_user")?.count(),
+        Some(at) => at.table(table).find("by_user")?.count(),
+    }
 }
 
 /// That the index says what it cannot tell, instead of telling too little.
@@ -142,7 +148,7 @@ fn what_had_expired_when_an_index_was_cleaned_does_not_come_to_life_behind_its_b
     store.flush().expect("it works");
     world.pass(2 * HOUR_MS);
     compact(&store, "sessions/by_user");
-    assert_eq!(store.table_stats("sessions/by_user").expect("it works").records, 0);
+    assert_eq!(store.bytes_table("sessions/by_user").expect("a table").stats().expect("it works").records, 0);
     drop((table, store)); // the process dies, and the wall clock is set back
     world.set(START_MS);
     let store = world.open();
@@ -169,6 +175,7 @@ fn a_snapshot_of_the_past_that_has_come_to_files_of_its_own_finds_what_was() {
     }
     compact(&store, "counts");
     assert_eq!(past.get(&table, &1).expect("it works"), Some(100));
-    let found = table.find("by_value").expect("an index").term(100u64).at(&past).count().expect("it works");
+    let found =
+        past.table(&table).find("by_value").expect("an index").term(100u64).count().expect("it works");
     assert_eq!(found, 1);
 }

@@ -87,7 +87,7 @@ fn the_newest_versions_of_a_key_are_kept_and_no_more() {
         let refused = store.snapshot_at(AsOf::Seq(first)).unwrap().scan(&table).count().unwrap_err();
         assert!(refused.to_string().contains("history"), "{refused}");
     }
-    let stats = store.table_stats("pages").unwrap();
+    let stats = store.bytes_table("pages").unwrap().stats().unwrap();
     assert!(stats.records <= 3 + 1 + 2, "{} records", stats.records);
 }
 
@@ -107,7 +107,7 @@ fn a_window_moves_and_what_is_beyond_it_is_folded_and_refused() {
     assert!(refused.to_string().contains("window:1m"), "{refused}");
     let held = store.snapshot_at(AsOf::Seq(seqs[70])).unwrap();
     compact(&store, "counts");
-    let records = store.table_stats("counts").unwrap().records;
+    let records = store.bytes_table("counts").unwrap().stats().unwrap().records;
     assert!((60..=63).contains(&records), "{records} records");
     assert_eq!(table.history(&1, usize::MAX).unwrap().len() as u64, records);
     world.pass(600_000);
@@ -120,7 +120,7 @@ fn a_window_moves_and_what_is_beyond_it_is_folded_and_refused() {
     compact(&store, "counts");
     assert_eq!(table.history(&1, usize::MAX).unwrap().len(), 1);
     assert_eq!(table.get(&1).unwrap(), Some((1..=120).sum::<u64>()));
-    assert_eq!(store.table_stats("counts").unwrap().records, 1 + 2);
+    assert_eq!(store.bytes_table("counts").unwrap().stats().unwrap().records, 1 + 2);
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn deletes_that_are_older_than_may_be_take_what_they_delete_from_the_disk() {
         let mut store = Store::create(&path, world.options().deletes_age_max(bound)).unwrap();
         let table = |store: &Store| store.table::<u64, u64>("t", Rules::sorted()).unwrap();
         let settle = |store: &Store| while store.background_step().unwrap().is_some() {};
-        let records = |store: &Store| store.table_stats("t").unwrap().records;
+        let records = |store: &Store| store.bytes_table("t").unwrap().stats().unwrap().records;
         for key in 0..1000 {
             table(&store).put(&key, &key).unwrap();
         }
@@ -378,7 +378,8 @@ fn a_snapshot_at_the_present_finds_what_was_when_it_has_come_to_files_of_its_own
     }
     compact(&store, "plain");
     assert_eq!(past.get(&table, &1).expect("it works"), Some(100));
-    let found = table.find("by_value").expect("an index").term(100u64).at(&past).count().expect("it works");
+    let found =
+        past.table(&table).find("by_value").expect("an index").term(100u64).count().expect("it works");
     assert_eq!(found, 1);
 }
 

@@ -77,7 +77,7 @@ impl Workshop {
             target => cargo.args(["--test", target]),
         };
         cargo.current_dir(&self.tree.root).env("CARGO_TARGET_DIR", &self.tree.build_dir);
-        if is_scheduled(&test) {
+        if is_scheduled(test) {
             cargo.env("RUSTFLAGS", "--cfg folddb_schedules");
             cargo.env("CARGO_TARGET_DIR", self.tree.build_dir.join("schedules"));
         }

@@ -4,7 +4,7 @@
 //! Called by `flips`.
 
 use std::io::Read;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
 use folddb::table_rules::TableRules;
 use folddb::{
@@ -96,7 +96,7 @@ pub(super) fn fill(store: Store, reopen: &dyn Fn() -> folddb::Result<Store>) -> 
         write(&store, session)?;
         if session == 1 || session == 3 {
             for table in ["blobs", "joined", "objects"] {
-                store.compact(table, |_| ControlFlow::Continue(()))?;
+                store.bytes_table(table)?.compact()?;
             }
             store.reclaim(|_| {})?;
         }

@@ -40,7 +40,6 @@ impl Player {
 
     pub(super) fn compact(&mut self, slot: u8, stop_after: Option<u8>) -> Outcome {
         let Some((table, _)) = self.table(slot)? else { return Ok(()) };
-        let store = self.store()?;
         let (mut looks, mut broke_off) = (0, false);
         let mut progress = |_| {
             looks += 1;
@@ -52,13 +51,13 @@ impl Player {
                 _ => ControlFlow::Continue(()),
             }
         };
-        if let Err(error) = store.compact(table.name(), &mut progress) {
+        if let Err(error) = table.compact_with(&mut progress) {
             return self.refused("compact", error);
         }
         if broke_off {
             return Ok(());
         }
-        let runs = store.table_stats(table.name()).map_err(said("look at the runs"))?.runs.len();
+        let runs = table.stats().map_err(said("look at the runs"))?.runs.len();
         if runs > 1 { Err(format!("{runs} runs are left by compact")) } else { Ok(()) }
     }
 }

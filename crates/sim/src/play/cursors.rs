@@ -40,7 +40,7 @@ impl Player {
         let Some((table, shape)) = self.table(slot)? else { return Ok(None) };
         let scan = wanted(scan, &shape);
         let snapshot = at.and_then(|at| self.snapshot(at));
-        let start = snapshot.map_or_else(|| table.scan(), |snapshot| snapshot.scan_bytes(&table));
+        let start = snapshot.map_or_else(|| table.scan(), |snapshot| snapshot.scan(&table));
         let start = narrow(start, &shape, &scan);
         // Taken before the rows are: the scan reads at this time or later. In the other order the
         // model would take snapshots for live that are younger than what the scan saw.

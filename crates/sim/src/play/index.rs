@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{AsOf, BytesFind, BytesTable, ErrorKind, Expire, IndexRule, Keep, Seq, Store};
+use folddb::{AsOf, BytesFind, BytesTable, ErrorKind, Expire, IndexRule, Keep, Seq, Snapshot, Store};
 
 use crate::compare::{Outcome, same};
 use crate::model::{Index, Model, ModelRow};
@@ -16,7 +16,7 @@ impl Player {
         let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
         let Some(rule) = shape.index() else { return self.indexless(&table) };
         let (mut looks, mut broke_off) = (0, false);
-        let added = self.store()?.add_index(table.name(), &rule, |_| {
+        let added = table.add_index_with(&rule, |_| {
             looks += 1;
             broke_off = stop_after.is_some_and(|stop| looks > u32::from(stop));
             if broke_off { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -38,7 +38,7 @@ impl Player {
     pub(super) fn drop_index(&mut self, slot: u8) -> Outcome {
         let Some((table, _)) = self.table(slot)? else { return Ok(()) };
         let had = self.known.model.index(table.name());
-        let dropped = self.store()?.drop_index(table.name(), INDEX);
+        let dropped = table.drop_index(INDEX);
         let found = index_of(self.store()?, table.name())?;
         let last_seq = self.store()?.last_seq();
         self.known.model.set_index(table.name(), found, last_seq);
@@ -57,7 +57,7 @@ impl Player {
     /// A hashed table has no indexes.
     fn indexless(&self, table: &BytesTable) -> Outcome {
         let Some(rule) = IndexRule::parse("idx:value") else { return Ok(()) };
-        let refused = self.store()?.add_index(table.name(), &rule, |_| ControlFlow::Continue(()));
+        let refused = table.add_index(&rule);
         match refused {
             Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
             Ok(()) => Err("a hashed table was given an index".to_owned()),
@@ -80,6 +80,8 @@ impl Player {
             return Ok(());
         }
         let find = || table.find(INDEX).map_err(said("ask the index"));
+        let find_at =
+            |at: &Snapshot| at.table(table).find(INDEX).map_err(said("ask the index at a snapshot"));
         let turn = model.last_seq();
         let asked = |rows: &[ModelRow], find: BytesFind, at: Seq| {
             let asked = Asked { shape, rows, find, turn, may_refuse: at < model.index_since(table.name()) };
@@ -88,17 +90,17 @@ impl Player {
         asked(&model.rows_at(table.name(), Seq::MAX), find()?, Seq::MAX)?;
         for snapshot in &self.snapshots {
             let rows = model.rows_seen(table.name(), snapshot.seq(), snapshot.unix_millis());
-            asked(&rows, find()?.at(snapshot), snapshot.seq())?;
+            asked(&rows, find_at(snapshot)?, snapshot.seq())?;
         }
         for snapshot in self.pasts_of(model, table) {
             let rows = model.rows_seen(table.name(), snapshot.seq(), snapshot.unix_millis());
-            asked(&rows, find()?.at(snapshot), snapshot.seq())?;
+            asked(&rows, find_at(snapshot)?, snapshot.seq())?;
         }
         let store = self.store()?;
         if shape.keep == Keep::Forever && shape.expire == Expire::Never {
             let seq = model.last_seq() / 3 * 2;
             let past = store.snapshot_at(AsOf::Seq(seq)).map_err(said("take a snapshot of the past"))?;
-            asked(&model.rows_at(table.name(), seq), find()?.at(&past), seq)?;
+            asked(&model.rows_at(table.name(), seq), find_at(&past)?, seq)?;
         }
         let check = store.check_index(table.name(), INDEX).map_err(said("check the index"))?;
         same("what the index lacks", &check.first_missing, &None)
@@ -106,7 +108,7 @@ impl Player {
 }
 
 fn index_of(store: &Store, name: &str) -> Result<Index, String> {
-    let indexes = store.indexes(name).map_err(said("list the indexes"))?;
+    let indexes = store.bytes_table(name).map_err(said("list the indexes"))?.indexes();
     Ok(match indexes.first() {
         None => Index::None,
         Some(index) if index.is_built => Index::Built,

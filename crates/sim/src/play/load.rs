@@ -8,7 +8,7 @@ use crate::known::Loaded;
 use crate::model::{Model, Present};
 use crate::play::parts::Loading;
 use crate::play::player::{Player, name_of};
-use crate::play::write::{op_of, write_op};
+use crate::play::write::{ops_of, write_op};
 use crate::program::{Load, TableOp, What};
 use crate::tables::{Order, Shape};
 
@@ -66,7 +66,11 @@ impl Player {
     /// Hands rows over, in the order of the table; of those that come before the last one none. False where the load is over.
     pub(super) fn push(&mut self, loading: &mut Loading, ops: &[TableOp]) -> Result<bool, String> {
         let shape = loading.shape;
-        let mut ops: Vec<TableOp> = ops.iter().filter(|op| op.what != What::DeleteRange).copied().collect();
+        let mut ops: Vec<TableOp> = ops
+            .iter()
+            .filter(|op| !matches!(op.what, What::DeleteRange | What::DeletePrefix))
+            .copied()
+            .collect();
         ops.sort_by(|a, b| shape.compare(&shape.key(a.key), &shape.key(b.key)));
         let name = name_of(loading.slot);
         for op in ops {
@@ -76,8 +80,8 @@ impl Player {
                 continue;
             }
             loading.last = Some(key.clone());
-            if let Some((at, model_op)) = op_of(&op, &shape) {
-                loading.so_far.apply(&at, model_op);
+            for model_op in ops_of(&op, &shape) {
+                loading.so_far.apply(&name, model_op);
             }
             let fails = loading.so_far.rows_at(&name, Seq::MAX).contains(&(key.clone(), Present::Failed));
             let value = if write_op(op.what) == WriteOp::Delete { Vec::new() } else { value };

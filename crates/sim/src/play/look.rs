@@ -1,13 +1,11 @@
 //! What a player looks at after every action: all of every table, at the present, at every live snapshot, and in the past that
 //! the table keeps (`past`). And scans of a part of one.
 
-use std::io::Read;
-
-use folddb::{BytesTable, Error, ErrorKind, Seq, Snapshot};
+use folddb::{BytesTable, Seq, Snapshot};
 
 use crate::compare::{
-    Outcome, chosen, compare_aggregate, compare_rows, compare_table, in_chunks, inside, narrow, same,
-    scan_hashed, scan_prefix,
+    Outcome, chosen, compare_aggregate, compare_reader, compare_rows, compare_table, in_chunks, inside,
+    narrow, read_key, same, scan_hashed, scan_prefix,
 };
 use crate::model::{Model, ModelRow};
 use crate::play::player::Player;
@@ -30,14 +28,16 @@ impl Player {
             let table = store.bytes_table(&name).map_err(said("open the table"))?;
             let now = model.rows_at(&name, Seq::MAX);
             let in_table = |message| format!("table {name} ({shape:?}): {message}");
-            compare_table(&now, &shape, &|key| get(&table, key), &|| table.scan()).map_err(in_table)?;
+            compare_table(&now, &shape, &|key| read_key(&table, key), &|| table.scan()).map_err(in_table)?;
+            compare_reader(&now, &shape, &table).map_err(in_table)?;
             self.compare_past(model, &table, &shape).map_err(in_table)?;
             self.compare_pasts(model, &table, &shape).map_err(in_table)?;
             self.compare_index(model, &table, &shape).map_err(in_table)?;
             for snapshot in &self.snapshots {
                 let past = model.rows_seen(&name, snapshot.seq(), snapshot.unix_millis());
-                let get = |key: &[u8]| snapshot.get_bytes(&table, key);
-                compare_table(&past, &shape, &get, &|| snapshot.scan_bytes(&table))
+                let then = snapshot.table(&table);
+                compare_table(&past, &shape, &|key| read_key(&then, key), &|| then.scan())
+                    .and_then(|()| compare_reader(&past, &shape, &then))
                     .map_err(|message| in_table(format!("at snapshot {}: {message}", snapshot.seq())))?;
             }
         }
@@ -64,23 +64,6 @@ impl Player {
     }
 }
 
-/// The value of a key; of every second one as a stream.
-fn get(table: &BytesTable, key: &[u8]) -> folddb::Result<Option<Vec<u8>>> {
-    if key.last().is_none_or(|byte| byte.is_multiple_of(2)) {
-        return table.get(key);
-    }
-    let Some(mut reader) = table.read(key)? else { return Ok(None) };
-    let mut value = Vec::new();
-    match reader.read_to_end(&mut value) {
-        Ok(_) => Ok(Some(value)),
-        Err(error) => {
-            let message = error.to_string();
-            let own = error.into_inner().and_then(|inner| inner.downcast::<Error>().ok());
-            Err(own.map_or_else(|| Error::new(ErrorKind::Io, message), |own| *own))
-        }
-    }
-}
-
 fn scan_table(
     table: &BytesTable,
     shape: &Shape,
@@ -89,7 +72,7 @@ fn scan_table(
     scan: &ScanShape,
 ) -> Outcome {
     let start = || match snapshot {
-        Some(snapshot) => snapshot.scan_bytes(table),
+        Some(snapshot) => snapshot.scan(table),
         None => table.scan(),
     };
     if shape.order == Order::Hashed {

@@ -88,7 +88,7 @@ impl Player {
             return same("comparing a hashed table", &refused, &Err(ErrorKind::InvalidInput));
         }
         let past = self.store()?.snapshot();
-        let ours = past.scan_bytes(&table);
+        let ours = past.scan(&table);
         let before = compare(ours.clone(), theirs.scan()).map_err(said("compare"))?;
         let brought = other.bring_up(theirs.scan(), ours.clone(), &SyncOptions::default());
         let brought = brought.map_err(said("bring up"))?;

@@ -160,13 +160,13 @@ impl Player {
             if shape.order == Order::Hashed {
                 continue; // it keeps no past of all its keys
             }
-            let scan = || snapshot.scan_bytes(table);
+            let scan = || snapshot.scan(table);
             let is_kept = kept.contains(&model.born(table.name()));
             if !is_kept && is_refused(scan().limit(1).count().map(drop))? {
                 continue;
             }
             let rows = model.rows_seen(table.name(), snapshot.seq(), snapshot.unix_millis());
-            compare_table(&rows, shape, &|key| snapshot.get_bytes(table, key), &scan)
+            compare_table(&rows, shape, &|key| snapshot.get(table, key), &scan)
                 .map_err(|why| format!("at a snapshot of the past, {}: {why}", snapshot.seq()))?;
         }
         Ok(())

@@ -3,16 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folddb::{BytesTable, Durability, ErrorKind, Seq, WriteOp};
+use folddb::{BytesTable, Durability, ErrorKind, Seq};
 use folddb_base::Stamp;
 use folddb_base::stamp::NEVER;
 
-use crate::compare::{Outcome, chosen, compare_rows, inside, narrow, same, scan_hashed, scan_prefix};
+use crate::compare::{
+    Outcome, chosen, compare_rows, inside, narrow, prefix_of, prefix_ops, range, read_key, same, scan_hashed,
+    scan_prefix,
+};
 use crate::known::Ops;
 use crate::model::{Model, ModelRow, Present, Written};
 use crate::play::parts::Running;
 use crate::play::player::{Player, name_of};
-use crate::play::write::{op_of, write_op};
+use crate::play::write::{ops_of, write_op};
 use crate::program::{Edge, ScanShape, TableOp, Transact, What};
 use crate::tables::{KEYS, Order, Shape};
 
@@ -106,20 +109,26 @@ impl Player {
     }
 
     fn write_in(&self, running: &mut Running, op: &TableOp) -> Result<Option<(BytesTable, Shape)>, String> {
-        if op.what == What::DeleteRange {
-            return Ok(None); // a transaction has none
-        }
         let Some((table, shape)) = self.meet(running, op.table)? else { return Ok(None) };
         let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
-        let value = if write_op(op.what) == WriteOp::Delete { Vec::new() } else { value };
-        running.transaction.write(&table, write_op(op.what), &key, &value);
+        match op.what {
+            What::DeleteRange if shape.order == Order::Hashed => return Ok(None), // the commit would refuse it
+            What::DeleteRange => match range(&shape, op) {
+                None => return Ok(None),
+                Some((from, to)) => running.transaction.delete_range(&table, &from, &to),
+            },
+            What::DeletePrefix if prefix_ops(&shape, op).is_none() => return Ok(None),
+            What::DeletePrefix => running.transaction.delete_prefix(&table, &prefix_of(&shape, op)),
+            What::Delete => running.transaction.delete(&table, &key),
+            what => running.transaction.write(&table, write_op(what), &key, &value),
+        };
         running.ops.push((*op, shape));
         Ok(Some((table, shape)))
     }
 
     /// What it reads is what its snapshot has, with what it has written itself since.
     fn get_in(&self, running: &mut Running, table: &BytesTable, key: &[u8]) -> Outcome {
-        let found = match running.transaction.get_bytes(table, key) {
+        let found = match read_key(&running.transaction.table(table), key) {
             Ok(value) => value.map(Present::Value),
             Err(error) if error.kind() == ErrorKind::FoldFailed => Some(Present::Failed),
             Err(error)
@@ -143,7 +152,7 @@ impl Player {
         scan: &ScanShape,
     ) -> Outcome {
         let rows = running.rows(&self.known.model, table.name());
-        let scanned = running.transaction.scan_bytes(table);
+        let scanned = running.transaction.scan(table);
         let outcome = match (shape.order, scan.prefix) {
             (Order::Hashed, _) => scan_hashed(&rows, shape, scan, scanned),
             (_, Some((number, len))) => scan_prefix(&rows, shape, &shape.key(number), len, scan, scanned),
@@ -171,7 +180,8 @@ impl Player {
         for (op, shape) in running.ops.iter().filter(|_| !is_over) {
             let write_ms = self.store()?.unix_millis();
             let (_, deadline_ms) = shape.lifetime(DEFAULT_LIFETIME, write_ms, self.epoch_ms);
-            ops.extend(op_of(op, shape).map(|(table, op)| (table, op, Stamp { write_ms, deadline_ms })));
+            let stamp = Stamp { write_ms, deadline_ms };
+            ops.extend(ops_of(op, shape).into_iter().map(|model_op| (name_of(op.table), model_op, stamp)));
         }
         let Running { transaction, reads, scanned, ops: written, .. } = running;
         let reads = (&reads, &scanned);
@@ -219,9 +229,13 @@ impl Running {
         let mut model = model.until(past.seq());
         model.set_time(past.unix_millis());
         for (op, shape) in &self.ops {
-            if let Some((at, op)) = op_of(op, shape) {
+            for model_op in ops_of(op, shape) {
                 // When they are written, and until when they last, shows after the commit.
-                model.apply_at(&at, op, Stamp { write_ms: past.unix_millis(), deadline_ms: NEVER });
+                model.apply_at(
+                    &name_of(op.table),
+                    model_op,
+                    Stamp { write_ms: past.unix_millis(), deadline_ms: NEVER },
+                );
             }
         }
         model.rows_at(table, Seq::MAX)

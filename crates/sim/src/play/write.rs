@@ -3,7 +3,7 @@
 use folddb::{BytesTable, Durability, ErrorKind, Expire, Seq, WriteOp};
 use folddb_base::Stamp;
 
-use crate::compare::{Outcome, range, same};
+use crate::compare::{Outcome, prefix_of, prefix_ops, range, same};
 use crate::faulty_files::Call;
 use crate::known::Ops;
 use crate::model::{ModelOp, Present};
@@ -27,12 +27,16 @@ impl Player {
                 let Some((from, to)) = range(&shape, op) else { return self.upside_down(&table, &shape, op) };
                 table.delete_range(&from, &to)
             }
+            What::DeletePrefix => match prefix_ops(&shape, op) {
+                None => return self.prefixless(&table, &shape, op),
+                Some(_) => table.delete_prefix(&prefix_of(&shape, op)),
+            },
             What::Delete => table.write(WriteOp::Delete, &key, b"ignored"),
             What::Put | What::PutIfAbsent | What::Fold => {
                 table.with_lifetime(lifetime).write(write_op(op.what), &key, &value)
             }
         };
-        self.committed(self.op_of(op, &shape)?.into_iter().collect(), Durability::Process, written)
+        self.committed(self.ops_of(op, &shape)?, Durability::Process, written)
     }
 
     /// Writes an op as a stream, with background work halfway; or drops the writer there.
@@ -55,7 +59,7 @@ impl Player {
             return begun.or_else(|error| self.refused("write to a stream", error));
         }
         let written = begun.and_then(|()| writer.write_from(&mut second)).and_then(|()| writer.finish());
-        self.committed(self.op_of(op, shape)?.into_iter().collect(), Durability::Process, written)
+        self.committed(self.ops_of(op, shape)?, Durability::Process, written)
     }
 
     fn upside_down(&self, table: &BytesTable, shape: &Shape, op: &TableOp) -> Outcome {
@@ -68,6 +72,11 @@ impl Player {
         let refused =
             table.delete_range(&shape.key(op.key), &shape.key(op.value % KEYS)).map_err(|error| error.kind());
         same("a range of a hashed table", &refused, &Err(ErrorKind::InvalidInput))
+    }
+
+    fn prefixless(&self, table: &BytesTable, shape: &Shape, op: &TableOp) -> Outcome {
+        let refused = table.delete_prefix(&prefix_of(shape, op)).map_err(|error| error.kind());
+        same("a prefix of a table without such ranges", &refused, &Err(ErrorKind::InvalidInput))
     }
 
     pub(super) fn commit(&mut self, ops: &[TableOp], durability: Durability) -> Outcome {
@@ -87,8 +96,10 @@ impl Player {
                     Some((from, to)) => batch.delete_range(&table, &from, &to),
                     None => continue,
                 },
+                What::DeletePrefix if prefix_ops(&shape, op).is_none() => continue,
+                What::DeletePrefix => batch.delete_prefix(&table, &prefix_of(&shape, op)),
             };
-            taken.extend(self.op_of(op, &shape)?);
+            taken.extend(self.ops_of(op, &shape)?);
         }
         same("the length of a batch", &batch.len(), &taken.len())?;
         let committed = batch.commit(durability);
@@ -156,15 +167,12 @@ impl Player {
         })
     }
 
-    /// An op as the model takes it; none where it does nothing.
-    pub(super) fn op_of(
-        &self,
-        op: &TableOp,
-        shape: &Shape,
-    ) -> Result<Option<(String, ModelOp, Stamp)>, String> {
+    /// An op as the model takes it; nothing where it does nothing.
+    pub(super) fn ops_of(&self, op: &TableOp, shape: &Shape) -> Result<Ops, String> {
         let write_ms = self.store()?.unix_millis();
         let (_, deadline_ms) = shape.lifetime(op.value, write_ms, self.epoch_ms);
-        Ok(op_of(op, shape).map(|(table, model_op)| (table, model_op, Stamp { write_ms, deadline_ms })))
+        let stamp = Stamp { write_ms, deadline_ms };
+        Ok(ops_of(op, shape).into_iter().map(|model_op| (name_of(op.table), model_op, stamp)).collect())
     }
 }
 
@@ -186,22 +194,22 @@ pub(super) fn write_op(what: What) -> WriteOp {
         What::Put => WriteOp::Put,
         What::PutIfAbsent => WriteOp::PutIfAbsent,
         What::Fold => WriteOp::Fold,
-        What::Delete | What::DeleteRange => WriteOp::Delete,
+        What::Delete | What::DeleteRange | What::DeletePrefix => WriteOp::Delete,
     }
 }
 
-/// An op as the model takes it; none where it does nothing.
-pub(super) fn op_of(op: &TableOp, shape: &Shape) -> Option<(String, ModelOp)> {
+/// An op as the model takes it; nothing where it does nothing.
+pub(super) fn ops_of(op: &TableOp, shape: &Shape) -> Vec<ModelOp> {
     let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
-    let model_op = match op.what {
+    vec![match op.what {
         What::Put => ModelOp::Set(key, value),
         What::PutIfAbsent => ModelOp::Insert(key, value),
         What::Fold => ModelOp::Fold(key, value),
         What::Delete => ModelOp::Delete(key),
-        What::DeleteRange => {
-            let (from, to) = range(shape, op)?;
-            ModelOp::DeleteRange(from, to)
-        }
-    };
-    Some((name_of(op.table), model_op))
+        What::DeleteRange => match range(shape, op) {
+            Some((from, to)) => ModelOp::DeleteRange(from, to),
+            None => return Vec::new(),
+        },
+        What::DeletePrefix => return prefix_ops(shape, op).unwrap_or_default(),
+    }]
 }

@@ -73,6 +73,7 @@ pub(super) fn op(chance: &mut Seeded, temper: &Temper) -> TableOp {
         0..=3 => What::Put,
         4..=7 => What::PutIfAbsent,
         8..=14 => What::Fold,
+        15 if temper.ranges > 0 && chance.one_in(3) => What::DeletePrefix,
         15 if temper.ranges > 0 => What::DeleteRange,
         _ => What::Delete,
     };

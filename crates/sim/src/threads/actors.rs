@@ -533,7 +533,7 @@ impl BackgroundPlayer {
     fn compact(&mut self, world: &World<'_>) -> Step {
         let table = *self.chance.pick(&["history", "marks", "windows", "windows", "left", "firsts"]);
         let mut left = self.chance.below(20);
-        world.store()?.compact(table, |_| {
+        world.store()?.bytes_table(table)?.compact_with(|_| {
             left = left.saturating_sub(1);
             if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
@@ -545,7 +545,7 @@ impl BackgroundPlayer {
         let stats = store.stats();
         check(stats.reads.fold_failures == 0 && stats.damage.is_empty(), || format!("{stats:?}"))?;
         check(stats.poisoned_by.is_none(), || format!("poisoned: {stats:?}"))?;
-        store.table_stats("history")?;
+        store.bytes_table("history")?.stats()?;
         world.books.history.as_bytes().explain(&key_bytes(&(0, self.chance.below(512))))?;
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::resolve::Target;
 
 /// Methods of collections and iterators, and of types of other crates: whose they are is known only where the receiver is
 /// called like the type.
-const OF_ANYBODY: [&str; 53] = [
+const OF_ANYBODY: [&str; 54] = [
     "all",
     "any",
     "append",
@@ -55,6 +55,7 @@ const OF_ANYBODY: [&str; 53] = [
     "remove",
     "replace",
     "rev",
+    "scan",
     "send",
     "set",
     "skip",

@@ -8,6 +8,7 @@ use folddb_base::Seq;
 
 /// How a backup is made.
 #[derive(Clone, Default)]
+#[must_use]
 pub struct BackupOptions {
     pub(crate) copy: bool,
     pub(crate) keep: Option<usize>,
@@ -52,6 +53,7 @@ impl std::fmt::Debug for BackupOptions {
 
 /// Files that came into a backup in one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Moved {
     /// How many.
     pub files: u64,

@@ -20,6 +20,7 @@ pub enum Weight {
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Advice {
     /// How much it matters.
     pub weight: Weight,
@@ -44,6 +45,7 @@ impl fmt::Display for Advice {
 
 /// What is known about a store.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Facts {
     /// Its path, for commands.
     pub store: String,
@@ -85,6 +87,7 @@ pub struct Facts {
 
 /// What is known about a table.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TableFacts {
     /// Its figures.
     pub stats: TableStats,

@@ -7,6 +7,7 @@ use crate::maintenance::verify::VerifyReport;
 
 /// How a store is salvaged.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct RepairOptions {
     pub(crate) past_holes: bool,
     pub(crate) list_from: Option<PathBuf>,
@@ -39,6 +40,7 @@ impl RepairOptions {
 
 /// What was salvaged, and what is lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RepairReport {
     /// The identity of the new store.
     pub store_id: u128,

@@ -6,6 +6,7 @@ use crate::maintenance::finding::{Finding, Severity};
 
 /// What a verification looked at, and what it found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VerifyReport {
     /// True when every record was read, and not only what frames them.
     pub deep: bool,
@@ -19,6 +20,7 @@ pub struct VerifyReport {
 
 /// What was looked at, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Checked {
     /// Edits of the manifest that counts.
     pub edits: u64,

@@ -1,0 +1,56 @@
+//! The read path of several keys at once: all as of one moment.
+//!
+//! Keys are looked up in the order of the table, each once, so that neighbours meet the block that they
+//! share while it is in memory. What is found is handed on with the place of its key among those that
+//! were asked for, in whatever order it comes: reads may overlap, and no caller depends on one.
+//!
+//! Called by `folddb`'s readers.
+
+use folddb_base::Result;
+
+use crate::read::get;
+use crate::state::catalog::TableCore;
+use crate::state::clock;
+use crate::state::engine::Engine;
+use crate::state::snapshots::{At, Held, HeldFor};
+
+/// Takes the value of a key with its place among those that were asked for.
+pub type TakeValue<'t> = dyn FnMut(usize, Option<&[u8]>) -> Result<()> + 't;
+
+/// Hands the value of each key, as a reader at `at` (or now) sees it, to `take`, with the key's place among `keys`.
+///
+/// # Errors
+/// As [`get::get`] of the first key, in the order of the table, of which that fails; what `take` fails with.
+pub fn get_many(
+    engine: &Engine,
+    table: &TableCore,
+    keys: &[Vec<u8>],
+    at: Option<At>,
+    take: &mut TakeValue<'_>,
+) -> Result<()> {
+    let held = if at.is_none() && keys.len() > 1 { Some(hold_now(engine)) } else { None };
+    let at = at.or(held.as_ref().map(|held| held.at));
+    for same_key in lookup_order(table, keys).chunk_by(|&a, &b| keys[a] == keys[b]) {
+        get::get(engine, table, &keys[same_key[0]], at, |value| {
+            same_key.iter().try_for_each(|&place| take(place, value))
+        })?;
+    }
+    Ok(())
+}
+
+/// The places of the keys, in the order in which these are looked up; those of equal ones stand together.
+fn lookup_order(table: &TableCore, keys: &[Vec<u8>]) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..keys.len()).collect();
+    match table.hashed {
+        Some(_) => places.sort_by(|&a, &b| keys[a].cmp(&keys[b])),
+        None => places.sort_by(|&a, &b| table.rules.order.compare(&keys[a], &keys[b])),
+    }
+    places
+}
+
+/// Holds the present, so that all keys are read as of it.
+fn hold_now(engine: &Engine) -> Held {
+    let _committer = engine.commit.lock(); // no batch is half applied
+    let at = At::new(engine.published(), clock::now_ms(engine));
+    engine.boundaries.hold(at, HeldFor::Work, engine.host.clock.monotonic())
+}

@@ -1,0 +1,188 @@
+//! A table as of a snapshot, or in a transaction: what [`Snapshot::table`] and
+//! [`Transaction::table`](crate::Transaction::table) give. Reads it as the table itself is read ([`crate::Reader`]).
+//!
+//! In a transaction a key that this has written to has what its ops make of the snapshot's value; it has no place in the
+//! store yet, and so its value is inline. What is read is noted for the commit, as far as it is the snapshot's.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use folddb_base::{Error, Result};
+use folddb_host::sync::Mutex;
+
+use crate::bytes_table::BytesTable;
+use crate::find::BytesFind;
+use crate::own_writes::{Inside, OwnWrites, applied};
+use crate::scans::BytesScan;
+use crate::snapshot::Snapshot;
+use folddb_engine::read::get_many::{self, TakeValue};
+use folddb_engine::read::locate::{Locate, Located};
+use folddb_engine::values::head::Head;
+use folddb_engine::write::stream::ValueReader;
+
+/// A table of keys `K` and values `V` as of a snapshot, or in a transaction. It keeps the snapshot as long as it lives.
+pub struct TableAt<K, V> {
+    pub(crate) bytes: BytesTableAt,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+/// A table of bytes as of a snapshot, or in a transaction. It keeps the snapshot as long as it lives.
+#[derive(Clone)]
+pub struct BytesTableAt {
+    table: BytesTable,
+    past: Snapshot,
+    /// What a transaction has written.
+    own: Option<Arc<Mutex<OwnWrites>>>,
+}
+
+impl<K, V> TableAt<K, V> {
+    pub(crate) fn new(bytes: BytesTableAt) -> TableAt<K, V> {
+        TableAt { bytes, types: PhantomData }
+    }
+
+    /// The same table without types.
+    pub fn as_bytes(&self) -> &BytesTableAt {
+        &self.bytes
+    }
+}
+
+impl BytesTableAt {
+    pub(crate) fn new(
+        table: &BytesTable,
+        past: &Snapshot,
+        own: Option<&Arc<Mutex<OwnWrites>>>,
+    ) -> BytesTableAt {
+        BytesTableAt { table: table.clone(), past: past.clone(), own: own.cloned() }
+    }
+
+    /// The name of the table.
+    pub fn name(&self) -> &str {
+        self.table.name()
+    }
+
+    pub(crate) fn table(&self) -> &BytesTable {
+        &self.table
+    }
+
+    /// What a key comes to that the transaction has written to; none where it has not.
+    fn own_value(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
+        let core = self.table.core();
+        let Some(own) = self.own.as_ref().map(|own| own.lock().of(core, key)) else { return Ok(None) };
+        if own.is_empty() {
+            return Ok(None);
+        }
+        // That its fold fails is something to go by, too.
+        let past = self.past.get_with(&self.table, key, |value| value.map(<[u8]>::to_vec));
+        applied(self.table.engine(), core, key, past, &own).map(Some)
+    }
+
+    /// Hands the value of `key` to `take` without copying it.
+    ///
+    /// # Errors
+    /// As [`Reader::get`](crate::Reader::get).
+    pub fn get_with<R>(&self, key: &[u8], take: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        match self.own_value(key)? {
+            Some(value) => Ok(take(value.as_deref())),
+            None => self.past.get_with(&self.table, key, take),
+        }
+    }
+
+    pub(crate) fn get_many_with(&self, keys: &[Vec<u8>], take: &mut TakeValue<'_>) -> Result<()> {
+        if self.past.reads().is_some() {
+            let each = |(place, key): (usize, &Vec<u8>)| self.get_with(key, |value| take(place, value))?;
+            return keys.iter().enumerate().try_for_each(each);
+        }
+        let at = self.past.at(&self.table)?;
+        get_many::get_many(self.table.engine(), self.table.core(), keys, at, take)
+    }
+
+    /// True when `key` has a value.
+    ///
+    /// # Errors
+    /// As [`Reader::get`](crate::Reader::get).
+    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        match self.own_value(key)? {
+            Some(value) => Ok(value.is_some()),
+            None => self.past.contains(&self.table, key),
+        }
+    }
+
+    /// The head of the value of `key`: see [`Reader::head`](crate::Reader::head).
+    ///
+    /// # Errors
+    /// As [`Reader::get`](crate::Reader::get).
+    pub fn head(&self, key: &[u8]) -> Result<Option<Head>> {
+        match self.own_value(key)? {
+            Some(value) => Ok(value.map(|value| Head::of_value(self.table.core(), key, &value))),
+            None => self.past.head(&self.table, key),
+        }
+    }
+
+    /// A reader of the value of `key`: see [`ValueReader`].
+    ///
+    /// # Errors
+    /// As [`Reader::get`](crate::Reader::get).
+    pub fn read(&self, key: &[u8]) -> Result<Option<ValueReader>> {
+        match self.own_value(key)? {
+            Some(value) => {
+                Ok(value
+                    .map(|value| ValueReader::of_value(self.table.engine(), self.table.core(), key, value)))
+            }
+            None => self.past.read(&self.table, key),
+        }
+    }
+
+    /// Where the value of `key` lies: see [`Located`].
+    ///
+    /// # Errors
+    /// As [`Reader::get`](crate::Reader::get).
+    pub fn locate(&self, key: &[u8], how: Locate) -> Result<Option<Located>> {
+        match self.own_value(key)? {
+            Some(value) => Ok(value.map(Located::of_value)),
+            None => self.past.locate(&self.table, key, how),
+        }
+    }
+
+    /// A scan of the table, of all of it until it is narrowed; with what the transaction has written before its iteration
+    /// begins.
+    pub fn scan(&self) -> BytesScan {
+        let scan = self.past.scan_bytes(&self.table);
+        match (self.past.reads(), &self.own) {
+            (Some(reads), Some(own)) => scan.inside(Inside { reads, own: Some(Arc::clone(own)) }),
+            _ => scan,
+        }
+    }
+
+    /// Records by the terms of an index: see [`Reader::find`](crate::Reader::find).
+    ///
+    /// # Errors
+    /// As [`Reader::find`](crate::Reader::find).
+    pub fn find(&self, index: &str) -> Result<BytesFind> {
+        if self.own.as_ref().is_some_and(|own| own.lock().has_any_of(self.table.core())) {
+            let message = format!(
+                "an index of table `{}` does not find what the transaction has written to the table itself",
+                self.table.name()
+            );
+            return Err(Error::invalid(message).advise("find before it writes, or at its snapshot"));
+        }
+        Ok(self.table.find(index)?.at(&self.past))
+    }
+}
+
+impl<K, V> Clone for TableAt<K, V> {
+    fn clone(&self) -> Self {
+        TableAt::new(self.bytes.clone())
+    }
+}
+
+impl std::fmt::Debug for BytesTableAt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} at seq {}", self.table, self.past.seq())
+    }
+}
+
+impl<K, V> std::fmt::Debug for TableAt<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.bytes.fmt(f)
+    }
+}

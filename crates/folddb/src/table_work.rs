@@ -1,0 +1,167 @@
+//! What is done to one table, by its handle: merged, indexed, and described in figures.
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+
+use folddb_base::Result;
+use folddb_rules::IndexRule;
+use folddb_rules::codec::{Key, Value};
+
+use crate::bytes_table::BytesTable;
+use crate::indexing::{self, IndexInfo, IndexProgress};
+use crate::table::Table;
+use crate::table_stats::{self, TableStats};
+use folddb_engine::background::compact;
+use folddb_engine::background::merge_job::Progress;
+
+impl BytesTable {
+    /// Merges all runs of the table into one, slice by slice, here and now, and then those of its indexes, without what is
+    /// stale in them.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::TableNotFound`] where it was dropped; [`crate::ErrorKind::NoSpace`]; a failed read or write.
+    pub fn compact(&self) -> Result<()> {
+        self.compact_with(|_| ControlFlow::Continue(()))
+    }
+
+    /// The same. `progress` is told after every few thousand keys and may break off; what is merged by then stays merged, and
+    /// a later call resumes it.
+    ///
+    /// # Errors
+    /// As [`BytesTable::compact`].
+    pub fn compact_with(&self, mut progress: impl FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
+        self.engine().check_not_read_only()?;
+        let is_broken_off = Cell::new(false);
+        let mut told = |at: Progress| {
+            let flow = progress(at);
+            is_broken_off.set(is_broken_off.get() | flow.is_break());
+            flow
+        };
+        compact::compact(self.background(), self.core(), &mut told)?;
+        for index in self.core().indexes().iter() {
+            if !is_broken_off.get() {
+                compact::compact(self.background(), &index.table, &mut told)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an index to the table, and builds it of what the table has, here and now, while writes go on. Adding it once more
+    /// resumes what was broken off, or ended by a crash.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for a rule that breaks the law of terms under the table's fold, with a
+    /// counter-example; for a table that has another index of this name, or is hashed; a failed write.
+    pub fn add_index(&self, rule: &IndexRule) -> Result<()> {
+        self.add_index_with(rule, |_| ControlFlow::Continue(()))
+    }
+
+    /// The same. `progress` is told after every few thousand keys and may break off: the index is then there, is followed by
+    /// all that is written, and finds nothing until it is built.
+    ///
+    /// # Errors
+    /// As [`BytesTable::add_index`].
+    pub fn add_index_with(
+        &self,
+        rule: &IndexRule,
+        mut progress: impl FnMut(IndexProgress) -> ControlFlow<()>,
+    ) -> Result<()> {
+        indexing::add_index(self.engine(), self.core(), rule, &mut progress)
+    }
+
+    /// Removes an index of the table, and its entries.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] where the table has no such index; a failed write.
+    pub fn drop_index(&self, index: &str) -> Result<()> {
+        indexing::drop_index(self.background(), self.core(), index)
+    }
+
+    /// The indexes of the table, by name.
+    pub fn indexes(&self) -> Vec<IndexInfo> {
+        indexing::infos(self.core())
+    }
+
+    /// The table in figures, with the shape of its runs.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::TableNotFound`] where it was dropped.
+    pub fn stats(&self) -> Result<TableStats> {
+        let stats = table_stats::table_stats(self.core());
+        self.engine().check_readable(self.core())?;
+        Ok(stats)
+    }
+}
+
+impl<K: Key, V: Value> Table<K, V> {
+    /// Merges all runs of the table into one: see [`BytesTable::compact`].
+    ///
+    /// ```
+    /// # use folddb::{IndexRule, Options, Rules, Store};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let store = Store::create(dir.path().join("s.folddb"), Options::default())?;
+    /// let names = store.table("names", Rules::sorted::<String, String>())?;
+    /// names.put("UA", "United")?;
+    /// names.compact()?;
+    /// assert_eq!(names.stats()?.runs.len(), 1);
+    ///
+    /// names.add_index(&IndexRule::parse("by_name:value").expect("a rule"))?;
+    /// assert_eq!(names.find("by_name")?.term("United").count()?, 1);
+    /// # Ok::<(), folddb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`BytesTable::compact`].
+    pub fn compact(&self) -> Result<()> {
+        self.bytes.compact()
+    }
+
+    /// The same; `progress` is told how far it has come, and may break off: see [`BytesTable::compact_with`].
+    ///
+    /// # Errors
+    /// As [`BytesTable::compact`].
+    pub fn compact_with(&self, progress: impl FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
+        self.bytes.compact_with(progress)
+    }
+
+    /// Adds an index to the table, and builds it: see [`BytesTable::add_index`].
+    ///
+    /// # Errors
+    /// As [`BytesTable::add_index`].
+    pub fn add_index(&self, rule: &IndexRule) -> Result<()> {
+        self.bytes.add_index(rule)
+    }
+
+    /// The same; `progress` is told how far it has come, and may break off: see [`BytesTable::add_index_with`].
+    ///
+    /// # Errors
+    /// As [`BytesTable::add_index`].
+    pub fn add_index_with(
+        &self,
+        rule: &IndexRule,
+        progress: impl FnMut(IndexProgress) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.bytes.add_index_with(rule, progress)
+    }
+
+    /// Removes an index of the table, and its entries.
+    ///
+    /// # Errors
+    /// As [`BytesTable::drop_index`].
+    pub fn drop_index(&self, index: &str) -> Result<()> {
+        self.bytes.drop_index(index)
+    }
+
+    /// The indexes of the table, by name.
+    pub fn indexes(&self) -> Vec<IndexInfo> {
+        self.bytes.indexes()
+    }
+
+    /// The table in figures, with the shape of its runs.
+    ///
+    /// # Errors
+    /// As [`BytesTable::stats`].
+    pub fn stats(&self) -> Result<TableStats> {
+        self.bytes.stats()
+    }
+}
