@@ -4,7 +4,6 @@
 //! be cut in a copy of the world in the middle of it. A wait never times out here: a wake that is lost is a deadlock.
 #![cfg(folddb_schedules)]
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, Table};
@@ -47,7 +46,7 @@ impl Scene {
         let disk = SimDisk::new(1);
         let store = Store::create(SimDisk::store_dir(), options(&disk, BackgroundWork::Manual)).unwrap();
         let (left, _) = tables(&store).unwrap();
-        left.set(&0, &TOTAL).unwrap();
+        left.put(&0, &TOTAL).unwrap();
         store.flush().unwrap();
         store.close().unwrap();
         let store = Store::open(SimDisk::store_dir(), options(&disk, BackgroundWork::Threads)).unwrap();
@@ -64,7 +63,7 @@ impl Scene {
             if !answered(batch.commit(durability)) {
                 return;
             }
-            self.relocated.fetch_add(1, Ordering::SeqCst);
+            self.moved.fetch_add(1, Ordering::SeqCst);
             if durability == Durability::Sync {
                 let synced = self.synced.fetch_add(1, Ordering::SeqCst) + 1;
                 let after = self.disk.after_power_cut(&mut Seeded::new(synced));
@@ -90,13 +89,13 @@ impl Scene {
         let bytes = self.right.as_bytes();
         let mut batch = self.store.batch();
         batch.delete_range(bytes, &1u64.to_be_bytes(), &9u64.to_be_bytes());
-        batch.set(&self.right, &5, &7).fold(&self.left, &5, &-7);
+        batch.put(&self.right, &5, &7).fold(&self.left, &5, &-7);
         if !answered(batch.commit(Durability::Process)) {
             return;
         }
         let mut batch = self.store.batch();
         batch.delete_range(bytes, &1u64.to_be_bytes(), &9u64.to_be_bytes());
-        batch.set(&self.right, &6, &9).fold(&self.left, &5, &-2);
+        batch.put(&self.right, &6, &9).fold(&self.left, &5, &-2);
         answered(batch.commit(Durability::Process));
     }
 
@@ -104,7 +103,7 @@ impl Scene {
     fn read(&self) {
         let snapshot = self.store.snapshot();
         let read = |reversed: bool| -> folddb::Result<Vec<Vec<(u64, i64)>>> {
-            let rows = |table| -> folddb::Result<Vec<(u64, i64)>> {
+            let rows = |table: &Table<u64, i64>| -> folddb::Result<Vec<(u64, i64)>> {
                 let scan = snapshot.scan(table);
                 let mut rows = if reversed { scan.reverse() } else { scan }
                     .into_iter()
@@ -142,7 +141,7 @@ impl Scene {
         let key = self.synced.fetch_add(1, Ordering::SeqCst);
         let rules = || Rules::sorted::<u64, u64>();
         let Some(table) = open(self.store.table("passing", rules())) else { return };
-        let written = answered(table.set(&key, &1));
+        let written = answered(table.put(&key, &1));
         let dropped = self.store.drop_table("passing");
         let is_gone = dropped.as_ref().is_err_and(|error| error.kind() == ErrorKind::TableNotFound);
         if !is_gone && !answered(dropped) {
@@ -166,7 +165,7 @@ impl Scene {
             assert_eq!(total, TOTAL);
             right.get(&0).unwrap().unwrap_or(0) as u64
         };
-        assert_eq!(moved(&self.disk), self.relocated.load(Ordering::SeqCst));
+        assert_eq!(moved(&self.disk), self.moved.load(Ordering::SeqCst));
         for (disk, synced) in self.cuts.lock().drain(..) {
             let found = moved(&disk);
             assert!(found >= synced, "{found} moves after a power cut, {synced} were synced");
