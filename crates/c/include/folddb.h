@@ -671,9 +671,9 @@ bool folddb_get_into(folddb_table *table,
                      size_t *value_len,
                      char **errptr);
 
-// The values of `count` keys, in their order. `values` has room for as many: each is set to the data
-// of a value, for folddb_free, and its length, or to NULL where its key is absent. Returns whether it
-// did; where it fails all are NULL.
+// The values of `count` keys as of one moment, in the order of the keys. `values` has room for as
+// many: each is set to the data of a value, for folddb_free, and its length, or to NULL where its key
+// is absent. Returns whether it did; where it fails all are NULL.
 //
 // Errors: as folddb_get.
 bool folddb_get_many(folddb_table *table,

@@ -68,9 +68,9 @@ pub extern "C" fn folddb_get_into(
     })
 }
 
-/// The values of `count` keys, in their order. `values` has room for as many: each is set to the data
-/// of a value, for folddb_free, and its length, or to NULL where its key is absent. Returns whether it
-/// did; where it fails all are NULL.
+/// The values of `count` keys as of one moment, in the order of the keys. `values` has room for as
+/// many: each is set to the data of a value, for folddb_free, and its length, or to NULL where its key
+/// is absent. Returns whether it did; where it fails all are NULL.
 ///
 /// Errors: as folddb_get.
 #[unsafe(no_mangle)]
@@ -86,9 +86,15 @@ pub extern "C" fn folddb_get_many(
         let values = values.get(count)?; // all absent, until there is something to say
         let keys = keys.get(key_lens, count)?;
         let table = handles::get(table)?;
-        let found = keys.iter().map(|key| get(&table, key, |value| Ok(value.map(<[u8]>::to_vec))));
-        let found: Vec<Option<Vec<u8>>> = found.collect::<Result<_>>()?;
-        fill(values, &found).map(|()| true)
+        let keys = keys.into_iter();
+        let found = match &table.place {
+            Place::Now => table.table.get_many(keys),
+            Place::Snapshot(snapshot) => snapshot.0.table(&table.table).get_many(keys),
+            Place::Transaction(transaction) => {
+                transaction.with(|transaction| transaction.table(&table.table).get_many(keys))
+            }
+        };
+        fill(values, &found?).map(|()| true)
     })
 }
 
