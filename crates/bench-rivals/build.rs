@@ -1,4 +1,5 @@
-//! Compiles the C that stands between Berkeley DB, whose interface only its own header knows, and its rival's file.
+//! Compiles the C that stands between Berkeley DB, whose interface only its own header knows, and
+//! its rival's file.
 
 fn main() {
     println!("cargo:rerun-if-changed=src/rivals/berkeleydb.c");

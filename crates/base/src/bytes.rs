@@ -1,8 +1,8 @@
 //! Varints and fixed little-endian numbers: how every number on disk is written.
 //!
-//! A varint is unsigned LEB128: seven bits a byte, lowest first, the high bit set on all bytes but the
-//! last; at most ten bytes, and only the shortest form is accepted, so equal numbers are equal bytes.
-//! Decoders never panic and never allocate by a length that they read.
+//! A varint is unsigned LEB128: seven bits a byte, lowest first, the high bit set on all bytes but
+//! the last; at most ten bytes, and only the shortest form is accepted, so equal numbers are equal
+//! bytes. Decoders never panic and never allocate by a length that they read.
 
 /// Appends `value` as a varint.
 #[inline]
@@ -213,8 +213,8 @@ fn load_u64_le(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// The first eight bytes of `bytes` from `skip` on as a big-endian number, padded with zeros: its order is
-/// the order of the bytes, as far as it reaches. Zero when `skip` is past the end.
+/// The first eight bytes of `bytes` from `skip` on as a big-endian number, padded with zeros: its
+/// order is the order of the bytes, as far as it reaches. Zero when `skip` is past the end.
 #[inline]
 pub fn prefix_u64(bytes: &[u8], skip: usize) -> u64 {
     let tail = bytes.get(skip..).unwrap_or(&[]);

@@ -1,4 +1,5 @@
-//! The one checksum of FoldDB: xxh3-64 (Yann Collet, xxHash 0.8), always seeded with where the bytes belong.
+//! The one checksum of FoldDB: xxh3-64 (Yann Collet, xxHash 0.8), always seeded with where the
+//! bytes belong.
 //!
 //! A seed made of file and offset also catches bytes that are whole but stand in the wrong place.
 //! xxh3 hashes 4 KiB at 32 GB/s and 64 bytes in 9 ns, and 64 bits make a scan for frames safe.
@@ -31,7 +32,8 @@ pub fn key_hash(key: &[u8]) -> u64 {
     XxHash3_64::oneshot(key)
 }
 
-/// [`hash64`] of bytes that come one after the other, and of all that came so far at any moment: for searches.
+/// [`hash64`] of bytes that come one after the other, and of all that came so far at any moment:
+/// for searches.
 pub struct GrowingHash(XxHash3_64);
 
 impl GrowingHash {

@@ -1,7 +1,8 @@
 //! The one error of FoldDB: what failed, where, and what the caller can do.
 //!
-//! Every crate returns it, so that a message is written once, where the facts are known, and is only
-//! given more context on its way up. Cloning is cheap: a poisoned store answers with the same error again.
+//! Every crate returns it, so that a message is written once, where the facts are known, and is
+//! only given more context on its way up. Cloning is cheap: a poisoned store answers with the same
+//! error again.
 
 use std::fmt;
 use std::io;
@@ -15,7 +16,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The call itself is wrong: a key too long, a bound upside down, text that does not parse. Mend the call.
+    /// The call itself is wrong: a key too long, a bound upside down, text that does not parse.
+    /// Mend the call.
     InvalidInput,
     /// There is no store at this path. Check the path, or create the store.
     StoreNotFound,
@@ -23,7 +25,8 @@ pub enum ErrorKind {
     AlreadyExists,
     /// The store has no table of this name.
     TableNotFound,
-    /// The table exists under other rules: another fold, key type or order. Open it with its own rules.
+    /// The table exists under other rules: another fold, key type or order. Open it with its own
+    /// rules.
     RulesMismatch,
     /// Another process, or another handle of this one, has the store open.
     Locked,
@@ -31,18 +34,21 @@ pub enum ErrorKind {
     NewerFormat,
     /// The operating system refuses access to a file.
     Permission,
-    /// The disk, or the store's own budget, is full. Writes resume by themselves when there is space again.
+    /// The disk, or the store's own budget, is full. Writes resume by themselves when there is
+    /// space again.
     NoSpace,
-    /// A `Sync` commit is written and visible, but the disk has not said that it has it. Do not write it again: reopen the
-    /// store and read whether it is there.
+    /// A `Sync` commit is written and visible, but the disk has not said that it has it. Do not
+    /// write it again: reopen the store and read whether it is there.
     NotDurable,
     /// Bytes on disk are not what was written. The message names file and offset.
     Corruption,
-    /// An earlier write or sync failed, so nothing more is written. Reads go on; reopen the store to write.
+    /// An earlier write or sync failed, so nothing more is written. Reads go on; reopen the store
+    /// to write.
     Poisoned,
     /// The table's fold function failed on this key. Other keys are untouched.
     FoldFailed,
-    /// What a transaction read was written to by others before it was committed. Nothing of it is written: begin anew.
+    /// What a transaction read was written to by others before it was committed. Nothing of it is
+    /// written: begin anew.
     Conflict,
     /// What a snapshot saw is not kept any more.
     SnapshotTooOld,
@@ -167,8 +173,8 @@ impl Error {
         Error::of(self.kind, Inner { message, ..self.inner.copy() })
     }
 
-    /// The same trouble with an advice of its own, from where more is known than the kind: an imperative sentence, empty
-    /// where the message says it all.
+    /// The same trouble with an advice of its own, from where more is known than the kind: an
+    /// imperative sentence, empty where the message says it all.
     pub fn advise(self, advice: &'static str) -> Error {
         Error::of(self.kind, Inner { advice: Some(advice), ..self.inner.copy() })
     }
@@ -188,7 +194,8 @@ impl Error {
         self.inner.damage.as_ref()
     }
 
-    /// True where something is not there that must be, so that whoever said that it must may be wrong instead.
+    /// True where something is not there that must be, so that whoever said that it must may be
+    /// wrong instead.
     pub fn is_lacking(&self) -> bool {
         self.inner.is_lacking
     }
@@ -199,7 +206,8 @@ impl Error {
     }
 }
 
-/// That of the operating system, or the store's own where that was handed through [`io::Read`] or [`io::Write`].
+/// That of the operating system, or the store's own where that was handed through [`io::Read`] or
+/// [`io::Write`].
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Error {
         let os_error = match error.downcast::<Error>() {

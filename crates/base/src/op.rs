@@ -1,7 +1,7 @@
 //! Ops: what a record does to the value of its key.
 //!
-//! Every op is a function on states (a value, or absent) with a result on an absent key and an action on a
-//! present value x:
+//! Every op is a function on states (a value, or absent) with a result on an absent key and an
+//! action on a present value x:
 //!
 //! ```text
 //!   op               on absent   on x      stored payload
@@ -15,8 +15,8 @@
 //!   FoldSeparated p      m           x·m       pointer to m
 //! ```
 //!
-//! The last three are `Set`, `Insert` and `Fold` whose value is *separated*, in the value log: in one piece, see `pointer.rs`, or
-//! in several, see `rope.rs`.
+//! The last three are `Set`, `Insert` and `Fold` whose value is *separated*, in the value log: in
+//! one piece, see `pointer.rs`, or in several, see `rope.rs`.
 //!
 //! How two of them compose is the business of `folddb-rules`; here is only how they look.
 

@@ -1,4 +1,5 @@
-//! Pointers to values that lie in the value log: the payload of the ops `SetSeparated`, `InsertSeparated` and `FoldSeparated`, unless it is a rope.
+//! Pointers to values that lie in the value log: the payload of the ops `SetSeparated`,
+//! `InsertSeparated` and `FoldSeparated`, unless it is a rope.
 //!
 //! ```text
 //!    0  segment  u32     the number of the value segment
@@ -10,9 +11,10 @@
 //!    .  deadline u64     in tables that know expiry only, see `stamp.rs`
 //! ```
 //!
-//! The hash says nothing about where the value lies, so a copy of it elsewhere is as good. The first sixteen bytes have fixed
-//! places, because they are known only when the value has been placed, after the batch that points to it was encoded: see
-//! [`Pointer::patch`]. Merges copy pointers as they are.
+//! The hash says nothing about where the value lies, so a copy of it elsewhere is as good. The
+//! first sixteen bytes have fixed places, because they are known only when the value has been
+//! placed, after the batch that points to it was encoded: see [`Pointer::patch`]. Merges copy
+//! pointers as they are.
 
 use crate::bytes::{Malformed, Reader, put_slice, put_u32, put_u64, put_varint};
 use crate::checksum::{hash32, key_hash};
@@ -98,7 +100,8 @@ impl<'a> Pointer<'a> {
         }
     }
 
-    /// Says in a pointer that was put at the front of `bytes` where its value has come to lie, and when.
+    /// Says in a pointer that was put at the front of `bytes` where its value has come to lie, and
+    /// when.
     pub fn patch(bytes: &mut [u8], place: ValuePlace, time_ms: u64) {
         Pointer::move_to(bytes, place);
         Pointer::date(bytes, time_ms);

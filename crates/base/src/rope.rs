@@ -15,10 +15,12 @@
 //! In a table that knows expiry the mark is 0xfffffffe, and the deadline (u64, see `stamp.rs`)
 //! stands between time and head.
 //!
-//! The value is the bytes of the pieces, one after the other. So a list is joined with another by writing the pieces of both: no body
-//! is read, and joining is associative to the byte. A piece lies in the value log as any value does, under the key of the record.
+//! The value is the bytes of the pieces, one after the other. So a list is joined with another by
+//! writing the pieces of both: no body is read, and joining is associative to the byte. A piece
+//! lies in the value log as any value does, under the key of the record.
 //!
-//! The hash of a value in several pieces is that of their lengths and hashes, under its key: the same bytes in other pieces have another.
+//! The hash of a value in several pieces is that of their lengths and hashes, under its key: the
+//! same bytes in other pieces have another.
 
 use crate::bytes::{Malformed, Reader, put_slice, put_u32, put_u64, put_varint};
 use crate::checksum::{GrowingHash, hash64, key_hash};
@@ -30,7 +32,8 @@ pub const ROPE_MARK: u32 = u32::MAX;
 /// The same of a rope that says until when its value lasts.
 pub const LASTING_ROPE_MARK: u32 = u32::MAX - 1;
 
-/// Composing makes no rope of more bytes than this: what is longer stays in several records, which readers join.
+/// Composing makes no rope of more bytes than this: what is longer stays in several records, which
+/// readers join.
 pub const ROPE_BYTES_MAX: usize = 64 << 10;
 
 const FRONT_BYTES: usize = 16;
@@ -166,8 +169,9 @@ impl<'a> Rope<'a> {
         }
     }
 
-    /// What tells the value from any other that its key has ever had: of where its separated pieces are, of the bytes of the
-    /// others, and of when it was written. Neither a merge nor a move of its pieces changes it.
+    /// What tells the value from any other that its key has ever had: of where its separated pieces
+    /// are, of the bytes of the others, and of when it was written. Neither a merge nor a move of
+    /// its pieces changes it.
     pub fn version(&self) -> u64 {
         let mut told = self.time_ms.to_le_bytes().to_vec();
         for piece in self.iter() {

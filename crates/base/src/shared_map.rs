@@ -1,8 +1,9 @@
 //! An ordered map whose clones share what they have in common.
 //!
-//! A clone costs one reference count. A change copies the path to its place as far as that is shared, O(log n) nodes,
-//! and nothing where nobody else holds the map. So a new version of a large map costs what is changed about it, and old
-//! versions stay as they are for who holds them. A weight-balanced tree (Adams 1993).
+//! A clone costs one reference count. A change copies the path to its place as far as that is
+//! shared, O(log n) nodes, and nothing where nobody else holds the map. So a new version of a large
+//! map costs what is changed about it, and old versions stay as they are for who holds them. A
+//! weight-balanced tree (Adams 1993).
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;

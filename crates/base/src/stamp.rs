@@ -1,4 +1,5 @@
-//! Stamps: when a record was written and until when its value lasts, in tables whose rules know expiry.
+//! Stamps: when a record was written and until when its value lasts, in tables whose rules know
+//! expiry.
 //!
 //! ```text
 //!   of Set, Insert, Fold       the payload begins with it:   write time u48 | deadline u48
@@ -6,8 +7,9 @@
 //!   of Delete                  none
 //! ```
 //!
-//! Times are milliseconds since 1970; [`NEVER`] is the deadline of what lasts. Tables without expiry have no stamps, and pay
-//! nothing for those of others. What stamps mean is told in `folddb-rules`; here is only how they look.
+//! Times are milliseconds since 1970; [`NEVER`] is the deadline of what lasts. Tables without
+//! expiry have no stamps, and pay nothing for those of others. What stamps mean is told in
+//! `folddb-rules`; here is only how they look.
 
 use crate::bytes::Malformed;
 use crate::op::{Op, OpKind};
@@ -77,7 +79,8 @@ impl Stamp {
     /// The stamp of an op of such a table, and the op as it is without it.
     ///
     /// # Errors
-    /// The payload has none; or the op is an `InsertFold` or a `FoldSeparated`, which such tables never have.
+    /// The payload has none; or the op is an `InsertFold` or a `FoldSeparated`, which such tables
+    /// never have.
     #[inline]
     pub fn take(op: Op<'_>) -> Result<(Option<Stamp>, Op<'_>), Malformed> {
         Ok(match op {

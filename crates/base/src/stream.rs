@@ -1,8 +1,9 @@
 //! The one shape of a sequence of records, and of what takes one in.
 //!
-//! Records come in the *total order*: keys in the order of the table, and the records of one key newest
-//! first. A reversed stream is the exact mirror: keys backwards, the records of one key oldest first.
-//! Memtables and runs give streams; merging turns many into one; run writers are sinks.
+//! Records come in the *total order*: keys in the order of the table, and the records of one key
+//! newest first. A reversed stream is the exact mirror: keys backwards, the records of one key
+//! oldest first. Memtables and runs give streams; merging turns many into one; run writers are
+//! sinks.
 
 use crate::error::Result;
 use crate::ids::Seq;

@@ -1,6 +1,6 @@
-//! The contest: every rival does the work so many times, each time in a process of its own. The rounds are interleaved,
-//! since machines drift, and the order rotates from round to round. Each run's figures are kept as soon as it is done, so that
-//! a contest that was stopped can go on.
+//! The contest: every rival does the work so many times, each time in a process of its own. The
+//! rounds are interleaved, since machines drift, and the order rotates from round to round. Each
+//! run's figures are kept as soon as it is done, so that a contest that was stopped can go on.
 
 mod child;
 mod kept;
@@ -23,7 +23,8 @@ use crate::work::Job;
 pub(crate) struct Contest {
     #[command(flatten)]
     job: Job,
-    /// Names of rivals, with commas between; `pebble`, `pebble-separated` and `badger` run by the program in go/
+    /// Names of rivals, with commas between; `pebble`, `pebble-separated` and `badger` run by the
+    /// program in go/
     #[arg(long, value_delimiter = ',', required = true)]
     rivals: Vec<String>,
     /// How often each rival does the work; the medians count
@@ -32,14 +33,15 @@ pub(crate) struct Contest {
     /// The directory for the results: JSON and charts
     #[arg(long, default_value = "results")]
     out: PathBuf,
-    /// The directory in which the stores are, each gone before the next begins [default: the system's for temporary files]
+    /// The directory in which the stores are, each gone before the next begins [default: the
+    /// system's for temporary files]
     #[arg(long)]
     dir: Option<PathBuf>,
     /// A rival that needs longer for one run is stopped, and its row says so
     #[arg(long, default_value_t = 3600)]
     seconds_max: u64,
-    /// Goes on with a contest of the same settings and directory that was stopped or had failures: runs that are done are not
-    /// repeated. Their figures are those of the build that made them
+    /// Goes on with a contest of the same settings and directory that was stopped or had failures:
+    /// runs that are done are not repeated. Their figures are those of the build that made them
     #[arg(long)]
     resume: bool,
     /// The program for the rivals written in Go, as built by `go build -o rivals-go .` in go/

@@ -1,8 +1,10 @@
-//! FoldDB beside other stores: the same work, the same data, the same memory and durability, in one run.
+//! FoldDB beside other stores: the same work, the same data, the same memory and durability, in one
+//! run.
 //!
-//! `contest` runs a workload over chosen rivals, each in a process of its own, in turns, and says what came out; `child`
-//! is one such process. Bottom-up: a `rival` is what a store must be able to do, `rivals` are the stores, `work` is what
-//! is done with one, `report` says what came out, `contest` runs it all.
+//! `contest` runs a workload over chosen rivals, each in a process of its own, in turns, and says
+//! what came out; `child` is one such process. Bottom-up: a `rival` is what a store must be able to
+//! do, `rivals` are the stores, `work` is what is done with one, `report` says what came out,
+//! `contest` runs it all.
 
 mod rival;
 mod rivals;

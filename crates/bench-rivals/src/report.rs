@@ -1,5 +1,5 @@
-//! What came out: the medians of each rival's runs, a table with the ratio of FoldDB to the best of the others, a JSON
-//! file with everything, and charts.
+//! What came out: the medians of each rival's runs, a table with the ratio of FoldDB to the best of
+//! the others, a JSON file with everything, and charts.
 
 mod standings;
 mod figures;

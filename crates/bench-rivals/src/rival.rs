@@ -1,5 +1,6 @@
-//! What a store must be able to do to take part: writes, reads and background work, as thin as it can be, so that what is measured
-//! is the store. A store's own file in `rivals/` implements it; the workloads know nothing else.
+//! What a store must be able to do to take part: writes, reads and background work, as thin as it
+//! can be, so that what is measured is the store. A store's own file in `rivals/` implements it;
+//! the workloads know nothing else.
 
 use std::path::PathBuf;
 
@@ -33,7 +34,8 @@ pub(crate) enum Meaning {
     Bytes,
     /// It does not occur: keys of any bytes, values of some kilobytes among them.
     Objects,
-    /// It does not occur: keys of 8 bytes, values that so many indexes are of, by their first numbers of four bytes.
+    /// It does not occur: keys of 8 bytes, values that so many indexes are of, by their first
+    /// numbers of four bytes.
     Indexed(u8),
     /// Keys of text; the operand is added to the value, both little-endian numbers of 8 bytes.
     Sum,
@@ -48,7 +50,8 @@ impl Meaning {
         matches!(self, Meaning::Sum | Meaning::Append)
     }
 
-    /// Makes `value` the fold of what it was (`None` for nothing) and an operand: for stores that read, modify and write.
+    /// Makes `value` the fold of what it was (`None` for nothing) and an operand: for stores that
+    /// read, modify and write.
     pub(crate) fn fold(self, before: Option<&[u8]>, operand: &[u8], value: &mut Vec<u8>) {
         value.clear();
         match self {
@@ -102,7 +105,8 @@ pub(crate) enum Sight {
 
 /// An open store.
 pub(crate) trait Rival: Send + Sync {
-    /// A writer; where the store reads, modifies and writes, no other writer may fold at the same time.
+    /// A writer; where the store reads, modifies and writes, no other writer may fold at the same
+    /// time.
     fn writer(&self) -> Result<Box<dyn Writer + '_>>;
 
     fn reader(&self, sight: Sight) -> Result<Box<dyn Reader + '_>>;
@@ -110,7 +114,8 @@ pub(crate) trait Rival: Send + Sync {
     /// Returns when all is written to files and no work in the background is due.
     fn settle(&self) -> Result<()>;
 
-    /// Does what the store has for making reads as fast as they can be. False where it has nothing of the kind.
+    /// Does what the store has for making reads as fast as they can be. False where it has nothing
+    /// of the kind.
     fn optimize(&self) -> Result<bool> {
         Ok(false)
     }
@@ -120,7 +125,8 @@ pub(crate) trait Rival: Send + Sync {
         true
     }
 
-    /// Whether it keeps the indexes of [`Meaning::Indexed`] by itself. Otherwise the program does, which reads before it writes.
+    /// Whether it keeps the indexes of [`Meaning::Indexed`] by itself. Otherwise the program does,
+    /// which reads before it writes.
     fn keeps_indexes(&self) -> bool {
         false
     }

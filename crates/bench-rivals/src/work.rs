@@ -1,5 +1,6 @@
-//! One run of a workload on one store, in a process of its own: the child. Its command line and its JSON are a contract
-//! with the program for the stores written in Go (`go/`), drawn in the README of this crate.
+//! One run of a workload on one store, in a process of its own: the child. Its command line and its
+//! JSON are a contract with the program for the stores written in Go (`go/`), drawn in the README
+//! of this crate.
 
 mod job;
 mod files;

@@ -1,4 +1,5 @@
-//! Every rival of this build does every workload at a tiny scale, as a child of the contest, and leaves what it must.
+//! Every rival of this build does every workload at a tiny scale, as a child of the contest, and
+//! leaves what it must.
 
 use std::path::Path;
 use std::process::{Command, Output};

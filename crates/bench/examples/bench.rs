@@ -1,4 +1,5 @@
-//! Runs one bench without the command line: `cargo run --release -p folddb-bench --example bench -- hugedb 0.1 [batch [memory_mb]]`.
+//! Runs one bench without the command line: `cargo run --release -p folddb-bench --example bench --
+//! hugedb 0.1 [batch [memory_mb]]`.
 
 use std::process::ExitCode;
 

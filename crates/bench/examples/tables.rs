@@ -5,10 +5,10 @@
 //! ```
 //!
 //! A line for each number: seconds to create and to open, and the CPU seconds of that; CPU
-//! microseconds of a write with its flush and of the merges of 64 of these, all of the process, before
-//! the store is opened again and after; bytes of memory for a table (resident, after opening), and of the
-//! manifest. Creating syncs an edit for each table: in a directory in memory (`TMPDIR=/dev/shm`) the
-//! seconds are those of the store alone.
+//! microseconds of a write with its flush and of the merges of 64 of these, all of the process,
+//! before the store is opened again and after; bytes of memory for a table (resident, after
+//! opening), and of the manifest. Creating syncs an edit for each table: in a directory in memory
+//! (`TMPDIR=/dev/shm`) the seconds are those of the store alone.
 
 use std::error::Error;
 use std::time::{Duration, Instant};

@@ -2,7 +2,8 @@
 
 use crate::generate::mix;
 
-/// A sum over rows that does not depend on their order, with their number, and whether keys ascended.
+/// A sum over rows that does not depend on their order, with their number, and whether keys
+/// ascended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowSum {
     /// How many rows there were.

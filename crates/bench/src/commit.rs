@@ -1,4 +1,5 @@
-//! `commit`: values of a hundred bytes, every commit synced, by one thread and by eight, which share syncs.
+//! `commit`: values of a hundred bytes, every commit synced, by one thread and by eight, which
+//! share syncs.
 
 use std::time::{Duration, Instant};
 

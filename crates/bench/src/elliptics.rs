@@ -1,5 +1,5 @@
-//! `elliptics`: blobs of some kilobytes under ids of 64 bytes, put once, in a hashed table or a sorted one; then a cold opening and
-//! gets of random ones by eight threads.
+//! `elliptics`: blobs of some kilobytes under ids of 64 bytes, put once, in a hashed table or a
+//! sorted one; then a cold opening and gets of random ones by eight threads.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! Where the keys and values of the benches come from: pure functions of a seed, so that a second pass can
-//! tell what must be in the store without having kept anything.
+//! Where the keys and values of the benches come from: pure functions of a seed, so that a second
+//! pass can tell what must be in the store without having kept anything.
 
 mod objects;
 
@@ -48,8 +48,9 @@ impl Chance {
     }
 }
 
-/// The rows of `hugedb`: the key of an index is its image under a bijection, so keys are distinct by
-/// construction and any index past the last is a key that is not there. The value follows from the key.
+/// The rows of `hugedb`: the key of an index is its image under a bijection, so keys are distinct
+/// by construction and any index past the last is a key that is not there. The value follows from
+/// the key.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomRows {
     offset: u64,
@@ -104,7 +105,8 @@ impl Zipf {
     }
 }
 
-/// The writes of `osmos`: sums on keys that are hit by Zipf's law, the hot ones scattered over the key space.
+/// The writes of `osmos`: sums on keys that are hit by Zipf's law, the hot ones scattered over the
+/// key space.
 #[derive(Clone, Debug)]
 pub struct ZipfWrites {
     zipf: Zipf,

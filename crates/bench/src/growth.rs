@@ -1,15 +1,18 @@
-//! `growth`: what a row costs as the store grows. `hugedb` and `osmos` at several sizes, beside what the shape predicts.
+//! `growth`: what a row costs as the store grows. `hugedb` and `osmos` at several sizes, beside
+//! what the shape predicts.
 //!
 //! # The model
-//! A flush makes a run of tier 0; T runs of a tier become one of the next. After R flushes of equal size, with no
-//! folding and no other merges, tier i ≥ 1 has taken in ⌊R / Tⁱ⌋ · Tⁱ flushes, so that each byte was written
+//! A flush makes a run of tier 0; T runs of a tier become one of the next. After R flushes of equal
+//! size, with no folding and no other merges, tier i ≥ 1 has taken in ⌊R / Tⁱ⌋ · Tⁱ flushes, so
+//! that each byte was written
 //!
 //! ```text
 //!   writes = 1 + Σ ⌊R / Tⁱ⌋ · Tⁱ / R   ≤ 1 + log_T(R)      i = 1, 2, .. while Tⁱ ≤ R
 //! ```
 //!
-//! times to parts, and the runs that are left are the digits of R in base T, summed. Where keys are folded together
-//! fewer bytes are written; where merges are made early, for reads, or late, because the load is faster, more or fewer.
+//! times to parts, and the runs that are left are the digits of R in base T, summed. Where keys are
+//! folded together fewer bytes are written; where merges are made early, for reads, or late,
+//! because the load is faster, more or fewer.
 
 use folddb::Result;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! `hugedb`: HugeDB's benchmark. 100 million random pairs of numbers within 200 MB, then settled, then
-//! merged into one run, then read.
+//! `hugedb`: HugeDB's benchmark. 100 million random pairs of numbers within 200 MB, then settled,
+//! then merged into one run, then read.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -106,8 +106,8 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Writes all rows. A commit's latency is the time from the end of the one before to its own end: the few
-    /// nanoseconds of generating keys are in it, and one reading of the clock.
+    /// Writes all rows. A commit's latency is the time from the end of the one before to its own
+    /// end: the few nanoseconds of generating keys are in it, and one reading of the clock.
     fn run(&self, store: &Store, progress: &mut dyn FnMut(Progress)) -> Result<(Value, Latencies)> {
         let (mut latencies, mut batch) = (Latencies::new(), store.batch());
         let mut phase = Phase::start(self.rows);

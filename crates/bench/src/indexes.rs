@@ -1,7 +1,9 @@
-//! `indexes`: what a write costs in a table with no index, with one and with four, and what finding costs.
+//! `indexes`: what a write costs in a table with no index, with one and with four, and what finding
+//! costs.
 //!
-//! The same records (JSON of some 110 bytes) are written to three tables in turn, each key twice over on average, so that half of what
-//! is written overwrites; then the index by city is asked for terms while half of its entries are stale, and again once it is clean. Nothing of this reads
+//! The same records (JSON of some 110 bytes) are written to three tables in turn, each key twice
+//! over on average, so that half of what is written overwrites; then the index by city is asked for
+//! terms while half of its entries are stale, and again once it is clean. Nothing of this reads
 //! before it writes.
 
 use std::time::Instant;

@@ -1,9 +1,9 @@
-//! Beside the floors of FoldDB: the benchmark programs of the systems that it unites, run in process.
-//! Internal, no promises: `folddb` is the public API.
+//! Beside the floors of FoldDB: the benchmark programs of the systems that it unites, run in
+//! process. Internal, no promises: `folddb` is the public API.
 //!
-//! `folddb bench NAME` is the door. Every bench works on a fresh store, prints speed by the tenth of the run,
-//! latencies, memory, bytes written and disk space, and *verifies* the state that it leaves against a
-//! computation of its own. The same seed gives the same data.
+//! `folddb bench NAME` is the door. Every bench works on a fresh store, prints speed by the tenth
+//! of the run, latencies, memory, bytes written and disk space, and *verifies* the state that it
+//! leaves against a computation of its own. The same seed gives the same data.
 //!
 //! | name | what it does at scale 1 |
 //! |---|---|
@@ -26,8 +26,8 @@
 //! # Ok::<(), folddb::Error>(())
 //! ```
 //!
-//! Figures of the process come from `/proc`; on systems without it they are absent. What generates, checks and measures
-//! is public for `bench-rivals`, which does the same work on other stores.
+//! Figures of the process come from `/proc`; on systems without it they are absent. What generates,
+//! checks and measures is public for `bench-rivals`, which does the same work on other stores.
 
 #![forbid(unsafe_code)]
 
@@ -63,8 +63,9 @@ pub fn names() -> &'static [&'static str] {
 /// Runs a bench. `progress` hears of every tenth of its longer phases.
 ///
 /// # Errors
-/// [`folddb::ErrorKind::InvalidInput`] for an unknown name or a scale that is not positive; whatever the store
-/// fails with. A final state that is wrong is no error here: see [`Report::verified`].
+/// [`folddb::ErrorKind::InvalidInput`] for an unknown name or a scale that is not positive;
+/// whatever the store fails with. A final state that is wrong is no error here: see
+/// [`Report::verified`].
 pub fn run(name: &str, options: &BenchOptions, progress: &mut dyn FnMut(Progress)) -> Result<Report> {
     if !(options.scale > 0.0 && options.scale <= 1000.0) {
         let message = format!("a scale is above 0 and at most 1000; {} is not", options.scale);

@@ -1,5 +1,5 @@
-//! `open`: how long it takes until a large store answers, with none of its files in memory: closed in order, and
-//! left without a word, so that its log is replayed.
+//! `open`: how long it takes until a large store answers, with none of its files in memory: closed
+//! in order, and left without a word, so that its log is replayed.
 
 use std::time::Instant;
 

@@ -12,13 +12,15 @@ pub struct BenchOptions {
     pub scale: f64,
     /// Where the data comes from: the same seed gives the same data. Default 1.
     pub seed: u64,
-    /// Memory of the store, in bytes. Default: what the bench is about (160 MB for `hugedb`, 64 MiB otherwise).
+    /// Memory of the store, in bytes. Default: what the bench is about (160 MB for `hugedb`, 64 MiB
+    /// otherwise).
     pub memory_bytes: Option<usize>,
     /// The durability of every commit. Default [`Durability::Process`].
     pub durability: Durability,
     /// Ops of a commit. Default: 1,000 for `hugedb`, 1 otherwise.
     pub batch: Option<usize>,
-    /// Rows, whatever the scale, in benches whose work is so many rows: `hugedb`, `osmos`, `growth`, `open`, `elliptics`; keys of `steady`.
+    /// Rows, whatever the scale, in benches whose work is so many rows: `hugedb`, `osmos`,
+    /// `growth`, `open`, `elliptics`; keys of `steady`.
     pub rows: Option<u64>,
     /// How the table of `elliptics` keeps its records. Default sorted.
     pub kind: TableKind,
@@ -28,7 +30,8 @@ pub struct BenchOptions {
     pub value_bytes: Option<usize>,
     /// Seconds, whatever the scale, in benches that go on for a time: `steady`.
     pub seconds: Option<f64>,
-    /// The directory to put the store in. Default: a fresh one under the system's directory for temporary files.
+    /// The directory to put the store in. Default: a fresh one under the system's directory for
+    /// temporary files.
     pub dir: Option<PathBuf>,
     /// Leaves the store behind. Default false.
     pub keep: bool,

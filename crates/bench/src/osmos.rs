@@ -1,5 +1,5 @@
-//! `osmos`: the benchmark of osmos. Sums on keys that are hit by Zipf's law, written flat out by one thread,
-//! while another reads a key or a stretch of the table every ten milliseconds.
+//! `osmos`: the benchmark of osmos. Sums on keys that are hit by Zipf's law, written flat out by
+//! one thread, while another reads a key or a stretch of the table every ten milliseconds.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -95,8 +95,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes flat out. A commit's latency is the time from the end of the one before to its own end, so the
-    /// generator's time is in it; the report names that too.
+    /// Writes flat out. A commit's latency is the time from the end of the one before to its own
+    /// end, so the generator's time is in it; the report names that too.
     fn run(mut self, store: &Store, progress: &mut dyn FnMut(Progress)) -> Result<(Value, Latencies)> {
         let (mut latencies, mut batch) = (Latencies::new(), store.batch());
         let mut phase = Phase::start(self.writes);
@@ -177,7 +177,8 @@ impl Reader<'_> {
         Ok(read)
     }
 
-    /// A hundred rows from a key on, in chunks that each go on behind the one before, of one snapshot.
+    /// A hundred rows from a key on, in chunks that each go on behind the one before, of one
+    /// snapshot.
     fn select(&self, number: u64) -> Result<bool> {
         let snapshot = self.store.snapshot();
         let mut ascending = Ascending::default();

@@ -1,4 +1,5 @@
-//! What the operating system says about this process, from `/proc`. Elsewhere the figures are absent.
+//! What the operating system says about this process, from `/proc`. Elsewhere the figures are
+//! absent.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(10);
 /// CPU seconds that the process has used, in user and system mode together.
 pub fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is the name in parentheses, which may hold blanks; utime and stime are the 14th and 15th.
+    // The second field is the name in parentheses, which may hold blanks; utime and stime are the
+    // 14th and 15th.
     let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_whitespace().skip(11);
     let user: f64 = fields.next()?.parse().ok()?;
     let system: f64 = fields.next()?.parse().ok()?;
@@ -89,7 +91,8 @@ impl Drop for MemoryWatch {
     }
 }
 
-/// Bytes that the files of a directory take up on the disk; preallocated ones count with what they hold.
+/// Bytes that the files of a directory take up on the disk; preallocated ones count with what they
+/// hold.
 pub fn allocated_bytes(dir: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
     entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|file| allocated(&file)).sum()

@@ -17,8 +17,8 @@ const GETS: u64 = 100_000;
 const ABSENT_FROM: u64 = 1 << 40;
 /// Rows of a batch of the writer beside the reader.
 const BATCH: u64 = 1000;
-/// How long that writer goes on, and no further than to as many rows again as there are: what follows must not be another
-/// bench than the one that was asked for, however slow the reader is.
+/// How long that writer goes on, and no further than to as many rows again as there are: what
+/// follows must not be another bench than the one that was asked for, however slow the reader is.
 const BESIDE: Duration = Duration::from_secs(5);
 
 /// Reads rows that a source has written, and checks each answer.
@@ -92,8 +92,8 @@ impl Reading {
         Ok((figures, found == self.expected && ascending.holds()))
     }
 
-    /// Gets that hit while another thread writes new rows flat out, which are expected from then on: for some seconds, or
-    /// until there are twice as many rows.
+    /// Gets that hit while another thread writes new rows flat out, which are expected from then
+    /// on: for some seconds, or until there are twice as many rows.
     pub(crate) fn gets_while_writing(
         &mut self,
         store: &Store,

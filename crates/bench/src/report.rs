@@ -32,8 +32,8 @@ impl Report {
         self.name
     }
 
-    /// True when the final state is what an independent computation says. A program that prints the report
-    /// ends with an error when it is not.
+    /// True when the final state is what an independent computation says. A program that prints the
+    /// report ends with an error when it is not.
     pub fn verified(&self) -> bool {
         self.verified
     }

@@ -1,5 +1,5 @@
-//! Two small benches of what has hurt users of other stores: `append-one`, very many operands on one key, and
-//! `drain`, a queue that has been emptied.
+//! Two small benches of what has hurt users of other stores: `append-one`, very many operands on
+//! one key, and `drain`, a queue that has been emptied.
 
 use std::time::Instant;
 
@@ -64,7 +64,8 @@ fn timed_get(table: &Table<String, Vec<u8>>, expected: &[u8]) -> Result<(f64, bo
     Ok((took_ms, value.as_deref() == Some(expected)))
 }
 
-/// `drain`: puts, then deletes of all of them, then seeks, beside seeks of a table that was always empty.
+/// `drain`: puts, then deletes of all of them, then seeks, beside seeks of a table that was always
+/// empty.
 pub(crate) fn drain(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) -> Result<Report> {
     let items = options.scaled(ITEMS);
     let mut report = Report::new("drain");
@@ -120,7 +121,8 @@ fn seeks(table: &Table<u64, u64>) -> Result<(Latencies, bool)> {
     Ok((latencies, none))
 }
 
-/// Whether a drained table takes a new item and shows it: a seek that finds nothing proves little by itself.
+/// Whether a drained table takes a new item and shows it: a seek that finds nothing proves little
+/// by itself.
 fn canary(table: &Table<u64, u64>, durability: Durability) -> Result<bool> {
     let table = table.clone().with_durability(durability);
     table.put(&7, &77)?;

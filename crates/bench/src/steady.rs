@@ -1,10 +1,10 @@
-//! `steady`: no stalls. Fills a table, finds the rate that the store sustains, then writes at 95 % of it; then a quiet
-//! table is written to, alone and beside one that is loaded flat out.
+//! `steady`: no stalls. Fills a table, finds the rate that the store sustains, then writes at 95 %
+//! of it; then a quiet table is written to, alone and beside one that is loaded flat out.
 //!
-//! Writes come *open-loop*: each is due at a moment that does not depend on how long those before it took, and its
-//! latency counts from that moment. A stall of a second is thus seen by every write that it delays, not by one.
-//! Keys come round in a random order that repeats, so the store keeps the size to which it was filled, with old values
-//! to merge away.
+//! Writes come *open-loop*: each is due at a moment that does not depend on how long those before
+//! it took, and its latency counts from that moment. A stall of a second is thus seen by every
+//! write that it delays, not by one. Keys come round in a random order that repeats, so the store
+//! keeps the size to which it was filled, with old values to merge away.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -165,8 +165,8 @@ fn fill(store: &Store, writer: &mut Writer, progress: &mut dyn FnMut(Progress)) 
     store.settle()
 }
 
-/// Writes flat out for some seconds, and settles. What is sustained is what was written in the time of both: the work
-/// that a burst leaves behind is a part of its price.
+/// Writes flat out for some seconds, and settles. What is sustained is what was written in the time
+/// of both: the work that a burst leaves behind is a part of its price.
 fn find_rate(store: &Store, writer: &mut Writer, seconds: f64) -> Result<(Value, f64)> {
     let (mut latencies, started, first) = (Latencies::new(), Instant::now(), writer.done);
     let (mut before, mut tenths, mut rows_before) = (started, Vec::new(), first);
@@ -206,7 +206,8 @@ impl Schedule {
         Schedule { started: Instant::now(), interval_s: 1.0 / per_second.max(1e-3), next: 0 }
     }
 
-    /// Waits until the next event is due, which it may have been for long. Near moments are waited for without sleeping.
+    /// Waits until the next event is due, which it may have been for long. Near moments are waited
+    /// for without sleeping.
     fn wait(&mut self) -> Instant {
         let due = self.started + Duration::from_secs_f64(self.next as f64 * self.interval_s);
         self.next += 1;

@@ -1,4 +1,5 @@
-//! Where a bench runs: a directory with a store in it, and what is said about that store in every report.
+//! Where a bench runs: a directory with a store in it, and what is said about that store in every
+//! report.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -67,7 +68,8 @@ impl Workplace {
         self.reopen(Store::close)
     }
 
-    /// The same without closing in order: what is in memtables only is in the log, as after the death of a process.
+    /// The same without closing in order: what is in memtables only is in the log, as after the
+    /// death of a process.
     pub(crate) fn leave_and_reopen_cold(self) -> Result<Workplace> {
         self.reopen(|store| {
             drop(store);
@@ -111,7 +113,8 @@ impl Workplace {
         self.memory.peaks().resident_bytes
     }
 
-    /// What was written for `user_bytes` of keys and values, and what background work cost the writers.
+    /// What was written for `user_bytes` of keys and values, and what background work cost the
+    /// writers.
     pub(crate) fn put_written(&self, report: &mut Report, user_bytes: u64) {
         let stats = self.store.stats();
         report.put("written", written(&stats, user_bytes));

@@ -9,8 +9,8 @@
 typedef enum {
     // There is no error.
     FOLDDB_ERROR_OK = 0,
-    // The call itself is wrong: a handle that is NULL or was destroyed, a key too long, a rule that
-    // does not parse. Mend the call.
+    // The call itself is wrong: a handle that is NULL or was destroyed, a key too long, a rule
+    // that does not parse. Mend the call.
     FOLDDB_ERROR_INVALID_INPUT = 1,
     // There is no store at this path.
     FOLDDB_ERROR_STORE_NOT_FOUND = 2,
@@ -171,8 +171,8 @@ typedef struct folddb_output folddb_output;
 // Reads one value, piece by piece. One thread uses it at a time.
 typedef struct folddb_reader folddb_reader;
 
-// A range of a table, and how it is walked. One thread uses it at a time; it is used as often as one
-// likes.
+// A range of a table, and how it is walked. One thread uses it at a time; it is used as often as
+// one likes.
 typedef struct folddb_scan folddb_scan;
 
 // The whole store as it was when the snapshot was taken. Any number of threads read at it at once.
@@ -181,8 +181,8 @@ typedef struct folddb_snapshot folddb_snapshot;
 // An open store: a directory of tables. Any number of threads use it at once.
 typedef struct folddb_store folddb_store;
 
-// A table of a store: as it is now, as a snapshot sees it, or in a transaction. Any number of threads
-// use it at once; one in a transaction is used by one thread at a time.
+// A table of a store: as it is now, as a snapshot sees it, or in a transaction. Any number of
+// threads use it at once; one in a transaction is used by one thread at a time.
 typedef struct folddb_table folddb_table;
 
 // Reads at one snapshot, and writes that are committed together, if nobody has written to what was
@@ -192,11 +192,13 @@ typedef struct folddb_transaction folddb_transaction;
 // Writes one value, piece by piece. One thread uses it at a time.
 typedef struct folddb_writer folddb_writer;
 
-// Folds `later` onto `earlier`, which are values of `key`, and returns one of `folddb_fold_outcome`.
+// Folds `later` onto `earlier`, which are values of `key`, and returns one of
+// `folddb_fold_outcome`.
 //
-// It must be associative, byte for byte, and give equal bytes for equal bytes, in every process and
-// version. It is called from any thread, by several at once, with locks held: it must not call the
-// store that calls it. The pointers are valid during the call. A C++ exception must not leave it.
+// It must be associative, byte for byte, and give equal bytes for equal bytes, in every process
+// and version. It is called from any thread, by several at once, with locks held: it must not call
+// the store that calls it. The pointers are valid during the call. A C++ exception must not leave
+// it.
 typedef int (*folddb_fold_function)(void *context,
                                     const char *key,
                                     size_t key_len,
@@ -209,12 +211,12 @@ typedef int (*folddb_fold_function)(void *context,
 // Gives back a context, when the library calls the function that it belongs to no more.
 typedef void (*folddb_destroy_function)(void *context);
 
-// Compares two keys: below zero where `a` comes first, above where `b` does. Zero leaves it to their
-// bytes: keys are one key only where their bytes are the same.
+// Compares two keys: below zero where `a` comes first, above where `b` does. Zero leaves it to
+// their bytes: keys are one key only where their bytes are the same.
 //
-// It must be an order, and the same one in every process, for as long as a table has it. It is called
-// from any thread, by several at once, with locks held: it must not call the store that calls it. The
-// pointers are valid during the call. A C++ exception must not leave it.
+// It must be an order, and the same one in every process, for as long as a table has it. It is
+// called from any thread, by several at once, with locks held: it must not call the store that
+// calls it. The pointers are valid during the call. A C++ exception must not leave it.
 typedef int (*folddb_order_function)(void *context,
                                      const char *a,
                                      size_t a_len,
@@ -251,9 +253,9 @@ typedef struct {
 // the store, but not close it. Merges wait while it runs. A C++ exception must not leave it.
 typedef void (*folddb_event_function)(void *context, const folddb_event *event);
 
-// Does the work of a transaction, and returns whether it is to be committed. It is called again where
-// others have come between, so it must do nothing else that cannot be done twice. It must neither
-// commit nor destroy the transaction. A C++ exception must not leave it.
+// Does the work of a transaction, and returns whether it is to be committed. It is called again
+// where others have come between, so it must do nothing else that cannot be done twice. It must
+// neither commit nor destroy the transaction. A C++ exception must not leave it.
 typedef bool (*folddb_transact_function)(void *context, folddb_transaction *transaction);
 
 // What is known of a value without reading it. What is not known is 0.
@@ -276,8 +278,8 @@ typedef struct {
     uint64_t deadline_ms;
 } folddb_value_head;
 
-// Is given a row, and returns whether it wants the next one. The pointers are valid during the call. A
-// C++ exception must not leave it.
+// Is given a row, and returns whether it wants the next one. The pointers are valid during the
+// call. A C++ exception must not leave it.
 typedef bool (*folddb_row_function)(void *context,
                                     const char *key,
                                     size_t key_len,
@@ -327,8 +329,8 @@ extern "C" {
 // Gives back a buffer that a function of this header returned, be it a value or the text of an
 // error. NULL is nothing to give back.
 //
-// Give each buffer back once. Any thread may do it. Do not give handles to this function: each type
-// of these has a function of its own.
+// Give each buffer back once. Any thread may do it. Do not give handles to this function: each
+// type of these has a function of its own.
 void folddb_free(void *memory);
 
 // How a call fails: a text where C asked for it, that begins with the kind of the error. ----------
@@ -388,8 +390,8 @@ bool folddb_options_add_fold(folddb_options *options,
                              folddb_destroy_function destroy,
                              char **errptr);
 
-// Makes an order of C's own known by name, so that tables whose rules name it (`order=NAME`) can be
-// opened. Returns whether it did. For `context` and `destroy` see folddb_options_add_fold.
+// Makes an order of C's own known by name, so that tables whose rules name it (`order=NAME`) can
+// be opened. Returns whether it did. For `context` and `destroy` see folddb_options_add_fold.
 bool folddb_options_add_order(folddb_options *options,
                               const char *name,
                               folddb_order_function order,
@@ -409,8 +411,8 @@ bool folddb_options_on_event(folddb_options *options,
 
 // Stores: opened, closed, and what concerns all of one. -------------------------------------------
 
-// Opens a store that exists, to read it and to write to it. `options` may be NULL for the defaults.
-// NULL where it fails. Close it with folddb_close.
+// Opens a store that exists, to read it and to write to it. `options` may be NULL for the
+// defaults. NULL where it fails. Close it with folddb_close.
 //
 // Errors: StoreNotFound, Locked, NewerFormat, Permission; ReadOnly where it is frozen; Corruption.
 folddb_store *folddb_open(const char *path, folddb_options *options, char **errptr);
@@ -433,35 +435,30 @@ folddb_store *folddb_open_read_only(const char *path, folddb_options *options, c
 // opened, and stays that; folddb_refresh opens it anew. Otherwise as folddb_open.
 folddb_store *folddb_open_secondary(const char *path, folddb_options *options, char **errptr);
 
-// Opens a secondary anew, as its store is now: another handle, which is closed by itself. NULL where
-// it fails.
+// Opens a secondary anew, as its store is now: another handle, which is closed by itself. NULL
+// where it fails.
 //
 // Errors: InvalidInput where the store was not opened by folddb_open_secondary; as folddb_open.
-folddb_store *folddb_refresh(folddb_store *store,
-                             char **errptr);
+folddb_store *folddb_refresh(folddb_store *store, char **errptr);
 
-// Flushes and closes a store, and ends the handle, also where it returns false for an error. NULL is
-// an error.
+// Flushes and closes a store, and ends the handle, also where it returns false for an error. NULL
+// is an error.
 //
-// Handles of its tables, snapshots, iterators and the rest may outlive it: what is called with them
-// gives Closed, and they are destroyed as always. Calls under way in other threads end first, or
-// with that error. It must not be called by a function that listens to events of the store.
-bool folddb_close(folddb_store *store,
-                  char **errptr);
+// Handles of its tables, snapshots, iterators and the rest may outlive it: what is called with
+// them gives Closed, and they are destroyed as always. Calls under way in other threads end first,
+// or with that error. It must not be called by a function that listens to events of the store.
+bool folddb_close(folddb_store *store, char **errptr);
 
-// The names of the tables, in order. `count` is set to how many there are; it may be NULL, and NULL
-// stands behind the last name. One folddb_free of the list gives back all of it. NULL where it fails.
-char **folddb_tables(folddb_store *store,
-                     size_t *count,
-                     char **errptr);
+// The names of the tables, in order. `count` is set to how many there are; it may be NULL, and
+// NULL stands behind the last name. One folddb_free of the list gives back all of it. NULL where
+// it fails.
+char **folddb_tables(folddb_store *store, size_t *count, char **errptr);
 
-// Removes a table and everything in it. Handles of it give Closed from now on; readers that are under
-// way end first. Returns whether it did.
+// Removes a table and everything in it. Handles of it give Closed from now on; readers that are
+// under way end first. Returns whether it did.
 //
 // Errors: TableNotFound; ReadOnly; a failed write.
-bool folddb_drop_table(folddb_store *store,
-                       const char *name,
-                       char **errptr);
+bool folddb_drop_table(folddb_store *store, const char *name, char **errptr);
 
 // The seq of the last record that was committed; 0 where there is none, and where it fails.
 uint64_t folddb_last_seq(folddb_store *store, char **errptr);
@@ -493,8 +490,8 @@ bool folddb_is_frozen(const char *path, folddb_options *options, char **errptr);
 
 // Snapshots: the whole store as it was at one moment. ---------------------------------------------
 
-// Takes a snapshot, which is free. While it lives, what it sees is kept: destroy it when done. NULL
-// where it fails. folddb_snapshot_table reads at it.
+// Takes a snapshot, which is free. While it lives, what it sees is kept: destroy it when done.
+// NULL where it fails. folddb_snapshot_table reads at it.
 folddb_snapshot *folddb_snapshot_create(folddb_store *store, char **errptr);
 
 // A snapshot of the store as it was after the record of this seq. Only tables that keep their past
@@ -510,8 +507,8 @@ folddb_snapshot *folddb_snapshot_at_time(folddb_store *store, uint64_t unix_ms, 
 // The seq of the last record that it sees; 0 where it fails, too.
 uint64_t folddb_snapshot_seq(folddb_snapshot *snapshot, char **errptr);
 
-// Ends the handle. NULL is nothing to end. Tables and iterators that read at it hold what they need
-// until they are destroyed.
+// Ends the handle. NULL is nothing to end. Tables and iterators that read at it hold what they
+// need until they are destroyed.
 void folddb_snapshot_destroy(folddb_snapshot *snapshot);
 
 // Transactions: reads at one snapshot, and writes that happen only if what was read still holds. --
@@ -548,9 +545,9 @@ folddb_table *folddb_table_open(folddb_store *store, const char *name, char **er
 
 // Creates a table under these rules, and opens it. NULL where it fails.
 //
-// Rules are a line for each that is not the default: `key=utf8\nfold=sum:u64`. docs/C.md lists them.
-// The name of ready-made rules stands for those (`counter`, `stats`, ...); NULL is every default:
-// sorted, keys and values of any bytes, a later value replaces the earlier one.
+// Rules are a line for each that is not the default: `key=utf8\nfold=sum:u64`. docs/C.md lists
+// them. The name of ready-made rules stands for those (`counter`, `stats`, ...); NULL is every
+// default: sorted, keys and values of any bytes, a later value replaces the earlier one.
 //
 // Errors: AlreadyExists; InvalidInput for a bad name, and rules that cannot be.
 folddb_table *folddb_table_create(folddb_store *store,
@@ -558,8 +555,8 @@ folddb_table *folddb_table_create(folddb_store *store,
                                   const char *rules,
                                   char **errptr);
 
-// Opens a table, and creates it under these rules where the store has none of this name. Otherwise as
-// folddb_table_create.
+// Opens a table, and creates it under these rules where the store has none of this name. Otherwise
+// as folddb_table_create.
 //
 // Errors: RulesMismatch where the table exists under other rules, with the difference.
 folddb_table *folddb_table_open_or_create(folddb_store *store,
@@ -593,11 +590,9 @@ folddb_table *folddb_transaction_table(folddb_transaction *transaction,
 // another handle. NULL where it fails.
 folddb_table *folddb_table_with_durability(folddb_table *table, int durability, char **errptr);
 
-// The same table, whose values last so many milliseconds after they are written: another handle. For
-// tables whose values may expire (`expire=...` among the rules). NULL where it fails.
-folddb_table *folddb_table_lasting_for(folddb_table *table,
-                                       uint64_t ms,
-                                       char **errptr);
+// The same table, whose values last so many milliseconds after they are written: another handle.
+// For tables whose values may expire (`expire=...` among the rules). NULL where it fails.
+folddb_table *folddb_table_lasting_for(folddb_table *table, uint64_t ms, char **errptr);
 
 // The same table, whose values last until this time, in milliseconds since 1970: another handle.
 // Otherwise as folddb_table_lasting_for.
@@ -607,9 +602,9 @@ folddb_table *folddb_table_lasting_until(folddb_table *table, uint64_t unix_ms, 
 
 // Makes the value of a key this one. Returns whether it did. Key and value are copied.
 //
-// Errors: InvalidInput for a key or a value that the rules of the table do not take, or that is too
-// long; ReadOnly, NoSpace, NotDurable, Poisoned, Closed; in a transaction what is wrong with key and
-// value is said by its commit.
+// Errors: InvalidInput for a key or a value that the rules of the table do not take, or that is
+// too long; ReadOnly, NoSpace, NotDurable, Poisoned, Closed; in a transaction what is wrong with
+// key and value is said by its commit.
 bool folddb_put(folddb_table *table,
                 const char *key,
                 size_t key_len,
@@ -672,8 +667,8 @@ bool folddb_get_into(folddb_table *table,
                      char **errptr);
 
 // The values of `count` keys as of one moment, in the order of the keys. `values` has room for as
-// many: each is set to the data of a value, for folddb_free, and its length, or to NULL where its key
-// is absent. Returns whether it did; where it fails all are NULL.
+// many: each is set to the data of a value, for folddb_free, and its length, or to NULL where its
+// key is absent. Returns whether it did; where it fails all are NULL.
 //
 // Errors: as folddb_get.
 bool folddb_get_many(folddb_table *table,
@@ -688,9 +683,9 @@ bool folddb_get_many(folddb_table *table,
 // Errors: as folddb_get.
 bool folddb_contains(folddb_table *table, const char *key, size_t key_len, char **errptr);
 
-// What is known of the value of a key without reading it: `head`, and as the result, for folddb_free,
-// what the rules of the table take out of the value (`head=...`), with its length; empty where they
-// take nothing. NULL where the key is absent, and where it fails.
+// What is known of the value of a key without reading it: `head`, and as the result, for
+// folddb_free, what the rules of the table take out of the value (`head=...`), with its length;
+// empty where they take nothing. NULL where the key is absent, and where it fails.
 //
 // Errors: as folddb_get; InvalidInput for a table in a transaction.
 char *folddb_head(folddb_table *table,
@@ -708,8 +703,8 @@ folddb_batch *folddb_batch_create(folddb_store *store, char **errptr);
 // Ends the handle. NULL is nothing to end. What was not committed is forgotten.
 void folddb_batch_destroy(folddb_batch *batch);
 
-// Makes the value of a key this one, with the batch. Returns whether it was added. Key and value are
-// copied.
+// Makes the value of a key this one, with the batch. Returns whether it was added. Key and value
+// are copied.
 //
 // Errors: InvalidInput where a handle is wrong. What is wrong with key and value, and a table of
 // another store, is said by the commit, which writes nothing then.
@@ -746,7 +741,8 @@ bool folddb_batch_delete(folddb_batch *batch,
                          size_t key_len,
                          char **errptr);
 
-// Makes all keys from `from` on and below `to` absent, with the batch. Otherwise as folddb_batch_put.
+// Makes all keys from `from` on and below `to` absent, with the batch. Otherwise as
+// folddb_batch_put.
 bool folddb_batch_delete_range(folddb_batch *batch,
                                folddb_table *table,
                                const char *from,
@@ -758,32 +754,27 @@ bool folddb_batch_delete_range(folddb_batch *batch,
 // How many ops it has; 0 where it fails, too.
 size_t folddb_batch_len(folddb_batch *batch, char **errptr);
 
-// Commits all ops together, as durably as `durability` says, one of folddb_durability. Returns whether
-// it did. The batch is empty afterwards, in either case, and may be used again.
+// Commits all ops together, as durably as `durability` says, one of folddb_durability. Returns
+// whether it did. The batch is empty afterwards, in either case, and may be used again.
 //
 // Errors: InvalidInput where an op was wrong: nothing is written; ReadOnly, NoSpace, NotDurable,
 // Poisoned, Closed.
-bool folddb_batch_commit(folddb_batch *batch,
-                         int durability,
-                         char **errptr);
+bool folddb_batch_commit(folddb_batch *batch, int durability, char **errptr);
 
 // Scans: a range of a table, which is then walked, counted, aggregated, or handed to a function. --
 
-// A scan of all of a table: as it is now, as the snapshot sees it, or in the transaction, by what kind
-// of handle `table` is. NULL where it fails. Destroy it with folddb_scan_destroy.
+// A scan of all of a table: as it is now, as the snapshot sees it, or in the transaction, by what
+// kind of handle `table` is. NULL where it fails. Destroy it with folddb_scan_destroy.
 //
 // A scan of a table as it is now sees it as it is when it is walked.
-folddb_scan *folddb_scan_create(folddb_table *table,
-                                char **errptr);
+folddb_scan *folddb_scan_create(folddb_table *table, char **errptr);
 
 // Ends the handle. NULL is nothing to end. Iterators of it go on.
 void folddb_scan_destroy(folddb_scan *scan);
 
-// Only keys from this one on, in the order of the table. Returns whether it was set. The key is copied.
-bool folddb_scan_from(folddb_scan *scan,
-                      const char *key,
-                      size_t key_len,
-                      char **errptr);
+// Only keys from this one on, in the order of the table. Returns whether it was set. The key is
+// copied.
+bool folddb_scan_from(folddb_scan *scan, const char *key, size_t key_len, char **errptr);
 
 // Only keys after this one. Otherwise as folddb_scan_from, in whose place it comes.
 bool folddb_scan_after(folddb_scan *scan, const char *key, size_t key_len, char **errptr);
@@ -794,14 +785,11 @@ bool folddb_scan_before(folddb_scan *scan, const char *key, size_t key_len, char
 // Only keys up to this one, with it. Otherwise as folddb_scan_before, in whose place it comes.
 bool folddb_scan_through(folddb_scan *scan, const char *key, size_t key_len, char **errptr);
 
-// Only keys that begin with these bytes. It comes in the place of both bounds. Returns whether it was
-// set.
+// Only keys that begin with these bytes. It comes in the place of both bounds. Returns whether it
+// was set.
 //
 // Errors: InvalidInput for a table with an order of its own, in which prefixes are no ranges.
-bool folddb_scan_prefix(folddb_scan *scan,
-                        const char *prefix,
-                        size_t prefix_len,
-                        char **errptr);
+bool folddb_scan_prefix(folddb_scan *scan, const char *prefix, size_t prefix_len, char **errptr);
 
 // Turns the way that it goes: from the highest key down, or up again. Returns whether it was set.
 bool folddb_scan_reverse(folddb_scan *scan, char **errptr);
@@ -812,29 +800,23 @@ bool folddb_scan_limit(folddb_scan *scan, size_t rows, char **errptr);
 // Only keys: values are empty, and no separated one is read. Returns whether it was set.
 bool folddb_scan_keys_only(folddb_scan *scan, char **errptr);
 
-// Calls `visit` with each row, without copying any: the fastest way through a range. Returns whether
-// it came to the end.
+// Calls `visit` with each row, without copying any: the fastest way through a range. Returns
+// whether it came to the end.
 //
-// Errors: FoldFailed, naming the key; Stopped where `visit` wants no more; Corruption, SnapshotTooOld,
-// Closed; a failed read.
-bool folddb_scan_each(folddb_scan *scan,
-                      folddb_row_function visit,
-                      void *context,
-                      char **errptr);
+// Errors: FoldFailed, naming the key; Stopped where `visit` wants no more; Corruption,
+// SnapshotTooOld, Closed; a failed read.
+bool folddb_scan_each(folddb_scan *scan, folddb_row_function visit, void *context, char **errptr);
 
 // Keys and values as JSON, both ways, as the command line shows them and takes them. --------------
 
-// The bytes of a key that is given as JSON, for folddb_free, and their length: `"UA"`, `7`, or for a
-// tuple `["UA", "EWR"]`. NULL where it fails.
+// The bytes of a key that is given as JSON, for folddb_free, and their length: `"UA"`, `7`, or for
+// a tuple `["UA", "EWR"]`. NULL where it fails.
 //
 // Errors: InvalidInput, with what the table expects.
-char *folddb_key_from_json(folddb_table *table,
-                           const char *json,
-                           size_t *key_len,
-                           char **errptr);
+char *folddb_key_from_json(folddb_table *table, const char *json, size_t *key_len, char **errptr);
 
-// Only keys that begin as is given in JSON: a tuple with its first elements, `["UA"]`; otherwise as
-// folddb_scan_prefix.
+// Only keys that begin as is given in JSON: a tuple with its first elements, `["UA"]`; otherwise
+// as folddb_scan_prefix.
 //
 // Errors: InvalidInput, with what the table expects, and for keys that are numbers.
 bool folddb_scan_prefix_json(folddb_scan *scan, const char *json, char **errptr);
@@ -844,9 +826,9 @@ bool folddb_scan_prefix_json(folddb_scan *scan, const char *json, char **errptr)
 // Errors: InvalidInput for bytes that are no key of the table.
 char *folddb_key_to_json(folddb_table *table, const char *key, size_t key_len, char **errptr);
 
-// The bytes of a value or an operand that is given as JSON, for folddb_free, and their length: `12.5`
-// for statistics, `["a", "b"]` for a set, `{"flights": 1, "delay": 12.5}` for a record. NULL where it
-// fails.
+// The bytes of a value or an operand that is given as JSON, for folddb_free, and their length:
+// `12.5` for statistics, `["a", "b"]` for a set, `{"flights": 1, "delay": 12.5}` for a record.
+// NULL where it fails.
 //
 // Errors: InvalidInput, with what the fold of the table expects.
 char *folddb_value_from_json(folddb_table *table,
@@ -854,14 +836,11 @@ char *folddb_value_from_json(folddb_table *table,
                              size_t *value_len,
                              char **errptr);
 
-// A value as JSON, for folddb_free: statistics with their mean, a sketch with its estimate. NULL where
-// it fails.
+// A value as JSON, for folddb_free: statistics with their mean, a sketch with its estimate. NULL
+// where it fails.
 //
 // Errors: InvalidInput for bytes that are no value of the table.
-char *folddb_value_to_json(folddb_table *table,
-                           const char *value,
-                           size_t value_len,
-                           char **errptr);
+char *folddb_value_to_json(folddb_table *table, const char *value, size_t value_len, char **errptr);
 
 // What a range adds up to. ------------------------------------------------------------------------
 
@@ -871,43 +850,38 @@ char *folddb_value_to_json(folddb_table *table,
 // Errors: Corruption, SnapshotTooOld, Closed; a failed read.
 uint64_t folddb_scan_count(folddb_scan *scan, char **errptr);
 
-// What the values of a scan fold to, for folddb_free, and its length; NULL where there are no rows,
-// and where it fails. `rows` is set to how many rows there are. Of a table with summaries most of it is
-// known without reading the rows.
+// What the values of a scan fold to, for folddb_free, and its length; NULL where there are no
+// rows, and where it fails. `rows` is set to how many rows there are. Of a table with summaries
+// most of it is known without reading the rows.
 //
 // Errors: InvalidInput for a scan with a limit, and for a table that replaces values; FoldFailed,
 // naming the key; as folddb_scan_count.
-char *folddb_scan_aggregate(folddb_scan *scan,
-                            uint64_t *rows,
-                            size_t *value_len,
-                            char **errptr);
+char *folddb_scan_aggregate(folddb_scan *scan, uint64_t *rows, size_t *value_len, char **errptr);
 
 // Iterators: a place in a scan, which goes both ways. ---------------------------------------------
 
-// An iterator over the range that the scan has now. It stands at no row, and sees the table as it is
-// now, or as the snapshot or the transaction sees it. NULL where it fails. Destroy it with
+// An iterator over the range that the scan has now. It stands at no row, and sees the table as it
+// is now, or as the snapshot or the transaction sees it. NULL where it fails. Destroy it with
 // folddb_iterator_destroy; while it lives, what it sees is kept.
 //
 // Errors: SnapshotTooOld, Closed.
-folddb_iterator *folddb_iterator_create(folddb_scan *scan,
-                                        char **errptr);
+folddb_iterator *folddb_iterator_create(folddb_scan *scan, char **errptr);
 
 // Ends the handle. NULL is nothing to end.
 void folddb_iterator_destroy(folddb_iterator *iterator);
 
 // Goes to the first row, the way that the scan goes. Returns whether there is one.
 //
-// Errors: FoldFailed where the fold of the table fails on the key there: folddb_iterator_next goes on
-// behind it; InvalidInput for a hashed table whose scan has bounds; Corruption, SnapshotTooOld, Closed;
-// a failed read.
-bool folddb_iterator_seek_to_first(folddb_iterator *iterator,
-                                   char **errptr);
+// Errors: FoldFailed where the fold of the table fails on the key there: folddb_iterator_next goes
+// on behind it; InvalidInput for a hashed table whose scan has bounds; Corruption, SnapshotTooOld,
+// Closed; a failed read.
+bool folddb_iterator_seek_to_first(folddb_iterator *iterator, char **errptr);
 
 // Goes to the last row, the way that the scan goes. Otherwise as folddb_iterator_seek_to_first.
 bool folddb_iterator_seek_to_last(folddb_iterator *iterator, char **errptr);
 
-// Goes to the first row at the key or behind it, the way that the scan goes: in a reversed one, to the
-// last key that is no higher. Otherwise as folddb_iterator_seek_to_first.
+// Goes to the first row at the key or behind it, the way that the scan goes: in a reversed one, to
+// the last key that is no higher. Otherwise as folddb_iterator_seek_to_first.
 bool folddb_iterator_seek(folddb_iterator *iterator,
                           const char *key,
                           size_t key_len,
@@ -931,15 +905,13 @@ const char *folddb_iterator_value(folddb_iterator *iterator, size_t *value_len, 
 
 // Secondary indexes: added, dropped, and what is found by them. -----------------------------------
 
-// Adds an index to a table, and builds it of what the table has, here and now, while writes go on. It
-// is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the rules. Returns whether
-// it did. To add it once more goes on with what was broken off.
+// Adds an index to a table, and builds it of what the table has, here and now, while writes go on.
+// It is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the rules. Returns
+// whether it did. To add it once more goes on with what was broken off.
 //
-// Errors: InvalidInput for a rule that does not parse or breaks the law of terms, for a hashed table,
-// and where another index has this name; a failed write.
-bool folddb_index_add(folddb_table *table,
-                      const char *rule,
-                      char **errptr);
+// Errors: InvalidInput for a rule that does not parse or breaks the law of terms, for a hashed
+// table, and where another index has this name; a failed write.
+bool folddb_index_add(folddb_table *table, const char *rule, char **errptr);
 
 // Drops an index of a table. Returns whether it did.
 //
@@ -947,11 +919,11 @@ bool folddb_index_add(folddb_table *table,
 bool folddb_index_drop(folddb_table *table, const char *index, char **errptr);
 
 // Calls `function` with each record that an index has under a term, which is given as it is typed:
-// `Berlin`, `7`; quotes make a text of what would be something else without. Returns whether it came to
-// the end.
+// `Berlin`, `7`; quotes make a text of what would be something else without. Returns whether it
+// came to the end.
 //
-// Errors: InvalidInput where the table has no such index, and for a term that it cannot have; Stopped
-// where `function` wants no more; as folddb_scan_each.
+// Errors: InvalidInput where the table has no such index, and for a term that it cannot have;
+// Stopped where `function` wants no more; as folddb_scan_each.
 bool folddb_find(folddb_table *table,
                  const char *index,
                  const char *term,
@@ -986,18 +958,17 @@ folddb_writer *folddb_writer_create(folddb_table *table,
 // Errors: InvalidInput for a value that is too long; NoSpace, Poisoned, Closed; a failed write.
 bool folddb_writer_write(folddb_writer *writer, const char *data, size_t data_len, char **errptr);
 
-// Ends the value and commits it. Returns whether it did. The writer is of no use afterwards, but to be
-// destroyed.
+// Ends the value and commits it. Returns whether it did. The writer is of no use afterwards, but
+// to be destroyed.
 //
 // Errors: as folddb_writer_write; NotDurable.
-bool folddb_writer_finish(folddb_writer *writer,
-                          char **errptr);
+bool folddb_writer_finish(folddb_writer *writer, char **errptr);
 
 // Ends the handle. NULL is nothing to end. A value that was not finished was not written.
 void folddb_writer_destroy(folddb_writer *writer);
 
-// A reader of the value of a key. NULL where the key is absent, and where it fails. Destroy it with
-// folddb_reader_destroy; while it lives, its value stays.
+// A reader of the value of a key. NULL where the key is absent, and where it fails. Destroy it
+// with folddb_reader_destroy; while it lives, its value stays.
 //
 // Errors: as folddb_get; InvalidInput for a table in a transaction.
 folddb_reader *folddb_reader_create(folddb_table *table,
@@ -1008,13 +979,11 @@ folddb_reader *folddb_reader_create(folddb_table *table,
 // How many bytes the value has; 0 where it fails, too.
 uint64_t folddb_reader_len(folddb_reader *reader, char **errptr);
 
-// Reads at most so many bytes into `buffer`, and returns how many; 0 at the end, and where it fails.
+// Reads at most so many bytes into `buffer`, and returns how many; 0 at the end, and where it
+// fails.
 //
 // Errors: Corruption; a failed read.
-size_t folddb_reader_read(folddb_reader *reader,
-                          char *buffer,
-                          size_t buffer_len,
-                          char **errptr);
+size_t folddb_reader_read(folddb_reader *reader, char *buffer, size_t buffer_len, char **errptr);
 
 // Goes to this byte of the value. Returns whether it did.
 bool folddb_reader_seek(folddb_reader *reader, uint64_t at, char **errptr);
@@ -1024,16 +993,16 @@ void folddb_reader_destroy(folddb_reader *reader);
 
 // Change feeds: rows as of one moment, then every batch after it, in the order of commits. --------
 
-// Opens the feed of this name for reading, and makes it where there is none: it begins with the rows of
-// the present, and goes on behind what was acknowledged last. NULL where it fails. Destroy it with
-// folddb_feed_destroy.
+// Opens the feed of this name for reading, and makes it where there is none: it begins with the
+// rows of the present, and goes on behind what was acknowledged last. NULL where it fails. Destroy
+// it with folddb_feed_destroy.
 //
-// `table` is the only table that it tells of; NULL is all. It tells of keys that begin with `prefix`.
-// `bytes_max` bounds the bytes that are kept only for it; 0 leaves what it has, and gives a new one
-// 1 GiB. With `from_now` it gives no rows, and begins with what comes.
+// `table` is the only table that it tells of; NULL is all. It tells of keys that begin with
+// `prefix`. `bytes_max` bounds the bytes that are kept only for it; 0 leaves what it has, and
+// gives a new one 1 GiB. With `from_now` it gives no rows, and begins with what comes.
 //
-// Errors: Locked while somebody else reads it; InvalidInput for a bad name, and where there is one that
-// tells of something else; ReadOnly; a failed write.
+// Errors: Locked while somebody else reads it; InvalidInput for a bad name, and where there is one
+// that tells of something else; ReadOnly; a failed write.
 folddb_feed *folddb_feed_open(folddb_store *store,
                               const char *name,
                               const char *table,
@@ -1043,16 +1012,15 @@ folddb_feed *folddb_feed_open(folddb_store *store,
                               bool from_now,
                               char **errptr);
 
-// Ends the handle, and lets others read the feed. NULL is nothing to end. The feed stays, and so does
-// what is held for it, until folddb_feed_drop.
+// Ends the handle, and lets others read the feed. NULL is nothing to end. The feed stays, and so
+// does what is held for it, until folddb_feed_drop.
 void folddb_feed_destroy(folddb_feed *feed);
 
 // Removes a feed, and what is held for it. Returns whether it did.
 //
-// Errors: InvalidInput where there is none of this name; Locked while it is being read; a failed write.
-bool folddb_feed_drop(folddb_store *store,
-                      const char *name,
-                      char **errptr);
+// Errors: InvalidInput where there is none of this name; Locked while it is being read; a failed
+// write.
+bool folddb_feed_drop(folddb_store *store, const char *name, char **errptr);
 
 // The next event of a feed; waits for one, at most so many milliseconds. NULL where none came, and
 // where it fails. Destroy it with folddb_feed_event_destroy.
@@ -1064,22 +1032,20 @@ folddb_feed_event *folddb_feed_next(folddb_feed *feed, uint64_t timeout_ms, char
 // Says, durably, that all up to this event has been dealt with: none of it is given again. Returns
 // whether it did.
 //
-// Errors: FeedLost; InvalidInput for an event of another feed that this one has not come to; a failed
-// write.
-bool folddb_feed_acknowledge(folddb_feed *feed,
-                             folddb_feed_event *event,
-                             char **errptr);
+// Errors: FeedLost; InvalidInput for an event of another feed that this one has not come to; a
+// failed write.
+bool folddb_feed_acknowledge(folddb_feed *feed, folddb_feed_event *event, char **errptr);
 
-// Forgets where the feed stood, and begins anew with the rows of the present. Returns whether it did.
-bool folddb_feed_begin_again(folddb_feed *feed,
-                             char **errptr);
+// Forgets where the feed stood, and begins anew with the rows of the present. Returns whether it
+// did.
+bool folddb_feed_begin_again(folddb_feed *feed, char **errptr);
 
 // What the event is. FOLDDB_FEED_EVENT_KIND_NONE where it fails.
 folddb_feed_event_kind folddb_feed_event_type(folddb_feed_event *event, char **errptr);
 
-// How many changes the event has: the ops of a batch, one for a row or a table; 0 where it fails, too.
-size_t folddb_feed_event_len(folddb_feed_event *event,
-                             char **errptr);
+// How many changes the event has: the ops of a batch, one for a row or a table; 0 where it fails,
+// too.
+size_t folddb_feed_event_len(folddb_feed_event *event, char **errptr);
 
 // One change of the event, counted from 0. Returns whether there is one.
 //
@@ -1094,8 +1060,9 @@ void folddb_feed_event_destroy(folddb_feed_event *event);
 
 // What a person does for a store: compact it, look whether it is whole, back it up and restore it. 
 
-// Merges all runs of a table into one, and those of its indexes, here and now. `progress` may be NULL,
-// and may break off: what is merged by then stays merged. Returns whether all of it was done.
+// Merges all runs of a table into one, and those of its indexes, here and now. `progress` may be
+// NULL, and may break off: what is merged by then stays merged. Returns whether all of it was
+// done.
 //
 // Errors: NoSpace; Stopped where `progress` wants it to; a failed read or write.
 bool folddb_compact(folddb_table *table,
@@ -1104,30 +1071,26 @@ bool folddb_compact(folddb_table *table,
                     char **errptr);
 
 // Adds a backup of the store, as it is now, to the folder for backups at `to`, which is made where
-// nothing is there. Writing and reading go on. Returns whether it did: the backup is durable then, and
-// checked.
+// nothing is there. Writing and reading go on. Returns whether it did: the backup is durable then,
+// and checked.
 //
-// Errors: AlreadyExists where `to` is something else; InvalidInput where it holds backups of another
-// store; Locked, NoSpace, Poisoned; any other failure of the operating system.
-bool folddb_backup(folddb_store *store,
-                   const char *to,
-                   char **errptr);
+// Errors: AlreadyExists where `to` is something else; InvalidInput where it holds backups of
+// another store; Locked, NoSpace, Poisoned; any other failure of the operating system.
+bool folddb_backup(folddb_store *store, const char *to, char **errptr);
 
-// Makes a store at `to` of the newest backup at `from`. `options` may be NULL. Returns whether it did.
+// Makes a store at `to` of the newest backup at `from`. `options` may be NULL. Returns whether it
+// did.
 //
-// Errors: StoreNotFound where there is no backup; AlreadyExists where something is at `to`; Corruption;
-// any other failure of the operating system.
-bool folddb_restore(const char *from,
-                    const char *to,
-                    folddb_options *options,
-                    char **errptr);
+// Errors: StoreNotFound where there is no backup; AlreadyExists where something is at `to`;
+// Corruption; any other failure of the operating system.
+bool folddb_restore(const char *from, const char *to, folddb_options *options, char **errptr);
 
-// Checks the files of a store that nobody is writing to; a deep check reads every record. `options` and
-// `progress` may be NULL. Returns whether the store is whole. `findings`, unless it is NULL, is set to how
-// many things are wrong.
+// Checks the files of a store that nobody is writing to; a deep check reads every record.
+// `options` and `progress` may be NULL. Returns whether the store is whole. `findings`, unless it
+// is NULL, is set to how many things are wrong.
 //
-// Errors: Corruption, with the first thing that is wrong; StoreNotFound, Locked; a folder that cannot be
-// listed.
+// Errors: Corruption, with the first thing that is wrong; StoreNotFound, Locked; a folder that
+// cannot be listed.
 bool folddb_verify(const char *path,
                    folddb_options *options,
                    bool deep,
@@ -1138,8 +1101,8 @@ bool folddb_verify(const char *path,
 
 // Figures of a store and of a table, by name. -----------------------------------------------------
 
-// A figure of a store, by the name that it has in Rust: `disk.bytes`, `writes.commits`, `last_seq`;
-// folddb_stat_names lists them. Counters begin at the opening. 0 where it fails, too.
+// A figure of a store, by the name that it has in Rust: `disk.bytes`, `writes.commits`,
+// `last_seq`; folddb_stat_names lists them. Counters begin at the opening. 0 where it fails, too.
 //
 // Errors: InvalidInput for a name that there is not, with those that there are.
 double folddb_stat(folddb_store *store, const char *name, char **errptr);
@@ -1147,13 +1110,11 @@ double folddb_stat(folddb_store *store, const char *name, char **errptr);
 // The names of the figures of a store. Otherwise as folddb_tables.
 char **folddb_stat_names(folddb_store *store, size_t *count, char **errptr);
 
-// A figure of a table, by the name that it has in Rust's `TableStats`: `records`, `disk_bytes`, `runs`.
-// 0 where it fails, too.
+// A figure of a table, by the name that it has in Rust's `TableStats`: `records`, `disk_bytes`,
+// `runs`. 0 where it fails, too.
 //
 // Errors: InvalidInput for a name that there is not, with those that there are; Closed.
-double folddb_table_stat(folddb_table *table,
-                         const char *name,
-                         char **errptr);
+double folddb_table_stat(folddb_table *table, const char *name, char **errptr);
 
 #ifdef __cplusplus
 }  // extern "C"

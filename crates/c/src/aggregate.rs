@@ -17,9 +17,9 @@ pub extern "C" fn folddb_scan_count(scan: *mut ScanObject, errptr: ErrPtr<'_>) -
     guard(errptr, 0, || range_of(scan)?.scan()?.count())
 }
 
-/// What the values of a scan fold to, for folddb_free, and its length; NULL where there are no rows,
-/// and where it fails. `rows` is set to how many rows there are. Of a table with summaries most of it is
-/// known without reading the rows.
+/// What the values of a scan fold to, for folddb_free, and its length; NULL where there are no
+/// rows, and where it fails. `rows` is set to how many rows there are. Of a table with summaries
+/// most of it is known without reading the rows.
 ///
 /// Errors: InvalidInput for a scan with a limit, and for a table that replaces values; FoldFailed,
 /// naming the key; as folddb_scan_count.

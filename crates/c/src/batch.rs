@@ -56,8 +56,8 @@ fn gather_op(
     })
 }
 
-/// Makes the value of a key this one, with the batch. Returns whether it was added. Key and value are
-/// copied.
+/// Makes the value of a key this one, with the batch. Returns whether it was added. Key and value
+/// are copied.
 ///
 /// Errors: InvalidInput where a handle is wrong. What is wrong with key and value, and a table of
 /// another store, is said by the commit, which writes nothing then.
@@ -119,7 +119,8 @@ pub extern "C" fn folddb_batch_delete(
     })
 }
 
-/// Makes all keys from `from` on and below `to` absent, with the batch. Otherwise as folddb_batch_put.
+/// Makes all keys from `from` on and below `to` absent, with the batch. Otherwise as
+/// folddb_batch_put.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_batch_delete_range(
     batch: *mut BatchObject,
@@ -145,8 +146,8 @@ pub extern "C" fn folddb_batch_len(batch: *mut BatchObject, errptr: ErrPtr<'_>) 
     guard(errptr, 0, || Ok(handles::get(batch)?.0.lock::<BatchObject>()?.len()))
 }
 
-/// Commits all ops together, as durably as `durability` says, one of folddb_durability. Returns whether
-/// it did. The batch is empty afterwards, in either case, and may be used again.
+/// Commits all ops together, as durably as `durability` says, one of folddb_durability. Returns
+/// whether it did. The batch is empty afterwards, in either case, and may be used again.
 ///
 /// Errors: InvalidInput where an op was wrong: nothing is written; ReadOnly, NoSpace, NotDurable,
 /// Poisoned, Closed.

@@ -14,8 +14,8 @@ pub(crate) struct Context {
     destroy: Destroy,
 }
 
-// SAFETY: the pointer is handed to C's function and followed by nothing else; C has promised that this
-// function may be called from any thread. Tested by `custom`.
+// SAFETY: the pointer is handed to C's function and followed by nothing else; C has promised that
+// this function may be called from any thread. Tested by `custom`.
 unsafe impl Send for Context {}
 // SAFETY: the same, from several threads at once. Tested by `custom`.
 unsafe impl Sync for Context {}

@@ -5,8 +5,8 @@
 //!   kind           what failed, and where                           what the caller can do
 //! ```
 //!
-//! So a program shows it as it is, and [`folddb_error_kind`] says what kind it is. The library keeps
-//! no last error: what is not asked for is forgotten.
+//! So a program shows it as it is, and [`folddb_error_kind`] says what kind it is. The library
+//! keeps no last error: what is not asked for is forgotten.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,8 +21,8 @@ use crate::memory::{ErrPtr, Text};
 pub enum Kind {
     /// There is no error.
     Ok = 0,
-    /// The call itself is wrong: a handle that is NULL or was destroyed, a key too long, a rule that
-    /// does not parse. Mend the call.
+    /// The call itself is wrong: a handle that is NULL or was destroyed, a key too long, a rule
+    /// that does not parse. Mend the call.
     InvalidInput = 1,
     /// There is no store at this path.
     StoreNotFound = 2,

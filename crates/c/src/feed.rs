@@ -191,16 +191,16 @@ impl FeedEventObject {
     }
 }
 
-/// Opens the feed of this name for reading, and makes it where there is none: it begins with the rows of
-/// the present, and goes on behind what was acknowledged last. NULL where it fails. Destroy it with
-/// folddb_feed_destroy.
+/// Opens the feed of this name for reading, and makes it where there is none: it begins with the
+/// rows of the present, and goes on behind what was acknowledged last. NULL where it fails. Destroy
+/// it with folddb_feed_destroy.
 ///
-/// `table` is the only table that it tells of; NULL is all. It tells of keys that begin with `prefix`.
-/// `bytes_max` bounds the bytes that are kept only for it; 0 leaves what it has, and gives a new one
-/// 1 GiB. With `from_now` it gives no rows, and begins with what comes.
+/// `table` is the only table that it tells of; NULL is all. It tells of keys that begin with
+/// `prefix`. `bytes_max` bounds the bytes that are kept only for it; 0 leaves what it has, and
+/// gives a new one 1 GiB. With `from_now` it gives no rows, and begins with what comes.
 ///
-/// Errors: Locked while somebody else reads it; InvalidInput for a bad name, and where there is one that
-/// tells of something else; ReadOnly; a failed write.
+/// Errors: Locked while somebody else reads it; InvalidInput for a bad name, and where there is one
+/// that tells of something else; ReadOnly; a failed write.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_open(
     store: *mut StoreObject,
@@ -224,8 +224,8 @@ pub extern "C" fn folddb_feed_open(
     })
 }
 
-/// Ends the handle, and lets others read the feed. NULL is nothing to end. The feed stays, and so does
-/// what is held for it, until folddb_feed_drop.
+/// Ends the handle, and lets others read the feed. NULL is nothing to end. The feed stays, and so
+/// does what is held for it, until folddb_feed_drop.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_destroy(feed: *mut FeedObject) {
     guard_silently(|| handles::take(feed).map(drop));
@@ -233,7 +233,8 @@ pub extern "C" fn folddb_feed_destroy(feed: *mut FeedObject) {
 
 /// Removes a feed, and what is held for it. Returns whether it did.
 ///
-/// Errors: InvalidInput where there is none of this name; Locked while it is being read; a failed write.
+/// Errors: InvalidInput where there is none of this name; Locked while it is being read; a failed
+/// write.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_drop(store: *mut StoreObject, name: Text, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || {
@@ -266,8 +267,8 @@ pub extern "C" fn folddb_feed_next(
 /// Says, durably, that all up to this event has been dealt with: none of it is given again. Returns
 /// whether it did.
 ///
-/// Errors: FeedLost; InvalidInput for an event of another feed that this one has not come to; a failed
-/// write.
+/// Errors: FeedLost; InvalidInput for an event of another feed that this one has not come to; a
+/// failed write.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_acknowledge(
     feed: *mut FeedObject,
@@ -281,7 +282,8 @@ pub extern "C" fn folddb_feed_acknowledge(
     })
 }
 
-/// Forgets where the feed stood, and begins anew with the rows of the present. Returns whether it did.
+/// Forgets where the feed stood, and begins anew with the rows of the present. Returns whether it
+/// did.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_begin_again(feed: *mut FeedObject, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || {
@@ -305,7 +307,8 @@ pub extern "C" fn folddb_feed_event_type(event: *mut FeedEventObject, errptr: Er
     })
 }
 
-/// How many changes the event has: the ops of a batch, one for a row or a table; 0 where it fails, too.
+/// How many changes the event has: the ops of a batch, one for a row or a table; 0 where it fails,
+/// too.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_event_len(event: *mut FeedEventObject, errptr: ErrPtr<'_>) -> usize {
     guard(errptr, 0, || Ok(handles::get(event)?.changes.len()))

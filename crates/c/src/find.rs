@@ -12,12 +12,12 @@ use crate::memory::{ErrPtr, Text};
 use crate::scan::RowFunction;
 use crate::table::{Place, TableObject};
 
-/// Adds an index to a table, and builds it of what the table has, here and now, while writes go on. It
-/// is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the rules. Returns whether
-/// it did. To add it once more goes on with what was broken off.
+/// Adds an index to a table, and builds it of what the table has, here and now, while writes go on.
+/// It is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the rules. Returns
+/// whether it did. To add it once more goes on with what was broken off.
 ///
-/// Errors: InvalidInput for a rule that does not parse or breaks the law of terms, for a hashed table,
-/// and where another index has this name; a failed write.
+/// Errors: InvalidInput for a rule that does not parse or breaks the law of terms, for a hashed
+/// table, and where another index has this name; a failed write.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_index_add(table: *mut TableObject, rule: Text, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || {
@@ -62,11 +62,11 @@ fn visit(find: BytesFind, function: RowFunction, context: *mut c_void) -> Result
 }
 
 /// Calls `function` with each record that an index has under a term, which is given as it is typed:
-/// `Berlin`, `7`; quotes make a text of what would be something else without. Returns whether it came to
-/// the end.
+/// `Berlin`, `7`; quotes make a text of what would be something else without. Returns whether it
+/// came to the end.
 ///
-/// Errors: InvalidInput where the table has no such index, and for a term that it cannot have; Stopped
-/// where `function` wants no more; as folddb_scan_each.
+/// Errors: InvalidInput where the table has no such index, and for a term that it cannot have;
+/// Stopped where `function` wants no more; as folddb_scan_each.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_find(
     table: *mut TableObject,

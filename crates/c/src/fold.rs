@@ -23,11 +23,13 @@ pub enum FoldOutcome {
     Failed = 4,
 }
 
-/// Folds `later` onto `earlier`, which are values of `key`, and returns one of `folddb_fold_outcome`.
+/// Folds `later` onto `earlier`, which are values of `key`, and returns one of
+/// `folddb_fold_outcome`.
 ///
-/// It must be associative, byte for byte, and give equal bytes for equal bytes, in every process and
-/// version. It is called from any thread, by several at once, with locks held: it must not call the
-/// store that calls it. The pointers are valid during the call. A C++ exception must not leave it.
+/// It must be associative, byte for byte, and give equal bytes for equal bytes, in every process
+/// and version. It is called from any thread, by several at once, with locks held: it must not call
+/// the store that calls it. The pointers are valid during the call. A C++ exception must not leave
+/// it.
 pub type FoldFunction = Option<
     extern "C" fn(
         context: *mut c_void,

@@ -6,11 +6,12 @@
 //!   destroyed        the object goes, generation + 1     the old number leads nowhere from now on
 //! ```
 //!
-//! So null, a handle that was destroyed, and one of another type are found. An object is held for as
-//! long as a call uses it, also where another thread destroys its handle meanwhile.
+//! So null, a handle that was destroyed, and one of another type are found. An object is held for
+//! as long as a call uses it, also where another thread destroys its handle meanwhile.
 //!
-//! Slots are process-wide, since C gives a call nothing else. They lie in chunks that double, and are
-//! never given back: finding one takes no lock that others write to but that of the slot itself.
+//! Slots are process-wide, since C gives a call nothing else. They lie in chunks that double, and
+//! are never given back: finding one takes no lock that others write to but that of the slot
+//! itself.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -45,7 +46,8 @@ struct Held {
 }
 
 struct Free {
-    /// The longest free first, so that an old number is told from a new one for as long as it can be.
+    /// The longest free first, so that an old number is told from a new one for as long as it can
+    /// be.
     indexes: VecDeque<usize>,
     /// Slots that were ever used.
     used: usize,

@@ -118,8 +118,8 @@ fn walk(
     })
 }
 
-/// An iterator over the range that the scan has now. It stands at no row, and sees the table as it is
-/// now, or as the snapshot or the transaction sees it. NULL where it fails. Destroy it with
+/// An iterator over the range that the scan has now. It stands at no row, and sees the table as it
+/// is now, or as the snapshot or the transaction sees it. NULL where it fails. Destroy it with
 /// folddb_iterator_destroy; while it lives, what it sees is kept.
 ///
 /// Errors: SnapshotTooOld, Closed.
@@ -136,9 +136,9 @@ pub extern "C" fn folddb_iterator_destroy(iterator: *mut IteratorObject) {
 
 /// Goes to the first row, the way that the scan goes. Returns whether there is one.
 ///
-/// Errors: FoldFailed where the fold of the table fails on the key there: folddb_iterator_next goes on
-/// behind it; InvalidInput for a hashed table whose scan has bounds; Corruption, SnapshotTooOld, Closed;
-/// a failed read.
+/// Errors: FoldFailed where the fold of the table fails on the key there: folddb_iterator_next goes
+/// on behind it; InvalidInput for a hashed table whose scan has bounds; Corruption, SnapshotTooOld,
+/// Closed; a failed read.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_seek_to_first(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
     walk(iterator, errptr, |walk| walk.begin(walk.all.clone(), false))
@@ -150,8 +150,8 @@ pub extern "C" fn folddb_iterator_seek_to_last(iterator: *mut IteratorObject, er
     walk(iterator, errptr, |walk| walk.begin(walk.all.clone().reverse(), true))
 }
 
-/// Goes to the first row at the key or behind it, the way that the scan goes: in a reversed one, to the
-/// last key that is no higher. Otherwise as folddb_iterator_seek_to_first.
+/// Goes to the first row at the key or behind it, the way that the scan goes: in a reversed one, to
+/// the last key that is no higher. Otherwise as folddb_iterator_seek_to_first.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_seek(
     iterator: *mut IteratorObject,

@@ -1,7 +1,7 @@
 //! Keys and values as JSON, both ways, as the command line shows them and takes them.
 //!
-//! Values are bytes whose form the fold decides: statistics, sets, sketches, records. A program that does
-//! not know the form asks here.
+//! Values are bytes whose form the fold decides: statistics, sets, sketches, records. A program
+//! that does not know the form asks here.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -24,8 +24,8 @@ fn wrong(table: &BytesTable, what: &str, cause: &dyn std::fmt::Display) -> Error
     Error::invalid(format!("this is no {what} of table `{}`: {cause}", table.name()))
 }
 
-/// The bytes of a key that is given as JSON, for folddb_free, and their length: `"UA"`, `7`, or for a
-/// tuple `["UA", "EWR"]`. NULL where it fails.
+/// The bytes of a key that is given as JSON, for folddb_free, and their length: `"UA"`, `7`, or for
+/// a tuple `["UA", "EWR"]`. NULL where it fails.
 ///
 /// Errors: InvalidInput, with what the table expects.
 #[unsafe(no_mangle)]
@@ -44,8 +44,8 @@ pub extern "C" fn folddb_key_from_json(
     })
 }
 
-/// Only keys that begin as is given in JSON: a tuple with its first elements, `["UA"]`; otherwise as
-/// folddb_scan_prefix.
+/// Only keys that begin as is given in JSON: a tuple with its first elements, `["UA"]`; otherwise
+/// as folddb_scan_prefix.
 ///
 /// Errors: InvalidInput, with what the table expects, and for keys that are numbers.
 #[unsafe(no_mangle)]
@@ -82,9 +82,9 @@ pub extern "C" fn folddb_key_to_json(
     })
 }
 
-/// The bytes of a value or an operand that is given as JSON, for folddb_free, and their length: `12.5`
-/// for statistics, `["a", "b"]` for a set, `{"flights": 1, "delay": 12.5}` for a record. NULL where it
-/// fails.
+/// The bytes of a value or an operand that is given as JSON, for folddb_free, and their length:
+/// `12.5` for statistics, `["a", "b"]` for a set, `{"flights": 1, "delay": 12.5}` for a record.
+/// NULL where it fails.
 ///
 /// Errors: InvalidInput, with what the fold of the table expects.
 #[unsafe(no_mangle)]
@@ -104,8 +104,8 @@ pub extern "C" fn folddb_value_from_json(
     })
 }
 
-/// A value as JSON, for folddb_free: statistics with their mean, a sketch with its estimate. NULL where
-/// it fails.
+/// A value as JSON, for folddb_free: statistics with their mean, a sketch with its estimate. NULL
+/// where it fails.
 ///
 /// Errors: InvalidInput for bytes that are no value of the table.
 #[unsafe(no_mangle)]

@@ -1,7 +1,8 @@
-//! FoldDB for C, in the manners of LevelDB: opaque handles, `char **errptr`, lengths beside pointers.
+//! FoldDB for C, in the manners of LevelDB: opaque handles, `char **errptr`, lengths beside
+//! pointers.
 //!
-//! The header `include/folddb.h` is generated from these files, one room after the other, bottom-up,
-//! and `docs/C.md` says how it is used. What holds everywhere:
+//! The header `include/folddb.h` is generated from these files, one room after the other,
+//! bottom-up, and `docs/C.md` says how it is used. What holds everywhere:
 //!
 //! - **A handle is a number** that only looks like a pointer, and is never followed
 //!   (`handles`). So a handle that is null, destroyed, or of another type is an error, not

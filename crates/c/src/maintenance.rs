@@ -18,8 +18,9 @@ use crate::table::TableObject;
 /// functions ask. A C++ exception must not leave it.
 pub type ProgressFunction = Option<extern "C" fn(context: *mut c_void, done: u64, total: u64) -> bool>;
 
-/// Merges all runs of a table into one, and those of its indexes, here and now. `progress` may be NULL,
-/// and may break off: what is merged by then stays merged. Returns whether all of it was done.
+/// Merges all runs of a table into one, and those of its indexes, here and now. `progress` may be
+/// NULL, and may break off: what is merged by then stays merged. Returns whether all of it was
+/// done.
 ///
 /// Errors: NoSpace; Stopped where `progress` wants it to; a failed read or write.
 #[unsafe(no_mangle)]
@@ -45,11 +46,11 @@ pub extern "C" fn folddb_compact(
 }
 
 /// Adds a backup of the store, as it is now, to the folder for backups at `to`, which is made where
-/// nothing is there. Writing and reading go on. Returns whether it did: the backup is durable then, and
-/// checked.
+/// nothing is there. Writing and reading go on. Returns whether it did: the backup is durable then,
+/// and checked.
 ///
-/// Errors: AlreadyExists where `to` is something else; InvalidInput where it holds backups of another
-/// store; Locked, NoSpace, Poisoned; any other failure of the operating system.
+/// Errors: AlreadyExists where `to` is something else; InvalidInput where it holds backups of
+/// another store; Locked, NoSpace, Poisoned; any other failure of the operating system.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_backup(store: *mut StoreObject, to: Text, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || {
@@ -57,10 +58,11 @@ pub extern "C" fn folddb_backup(store: *mut StoreObject, to: Text, errptr: ErrPt
     })
 }
 
-/// Makes a store at `to` of the newest backup at `from`. `options` may be NULL. Returns whether it did.
+/// Makes a store at `to` of the newest backup at `from`. `options` may be NULL. Returns whether it
+/// did.
 ///
-/// Errors: StoreNotFound where there is no backup; AlreadyExists where something is at `to`; Corruption;
-/// any other failure of the operating system.
+/// Errors: StoreNotFound where there is no backup; AlreadyExists where something is at `to`;
+/// Corruption; any other failure of the operating system.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_restore(
     from: Text,
@@ -74,12 +76,12 @@ pub extern "C" fn folddb_restore(
     })
 }
 
-/// Checks the files of a store that nobody is writing to; a deep check reads every record. `options` and
-/// `progress` may be NULL. Returns whether the store is whole. `findings`, unless it is NULL, is set to how
-/// many things are wrong.
+/// Checks the files of a store that nobody is writing to; a deep check reads every record.
+/// `options` and `progress` may be NULL. Returns whether the store is whole. `findings`, unless it
+/// is NULL, is set to how many things are wrong.
 ///
-/// Errors: Corruption, with the first thing that is wrong; StoreNotFound, Locked; a folder that cannot be
-/// listed.
+/// Errors: Corruption, with the first thing that is wrong; StoreNotFound, Locked; a folder that
+/// cannot be listed.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_verify(
     path: Text,

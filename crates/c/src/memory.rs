@@ -1,8 +1,9 @@
 //! Data across the border: bytes and texts that come in, buffers that go out.
 //!
 //! This is the only room that follows a pointer. What comes in has the type [`Bytes`], [`Text`],
-//! [`Keys`] and so on, which no code of Rust can make: whoever called from C has promised what the header asks
-//! for, that as many bytes are there as the length beside it says, or that a text ends with a NUL.
+//! [`Keys`] and so on, which no code of Rust can make: whoever called from C has promised what the
+//! header asks for, that as many bytes are there as the length beside it says, or that a text ends
+//! with a NUL.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -56,8 +57,8 @@ pub struct ErrPtr<'a>(Option<&'a mut *mut c_char>);
 
 impl Memory {
     fn free(self) {
-        // SAFETY: it comes from `copy_out`, and so from `malloc`, or is null; C has promised to give it
-        // back once. Tested by `basics`.
+        // SAFETY: it comes from `copy_out`, and so from `malloc`, or is null; C has promised to
+        // give it back once. Tested by `basics`.
         unsafe { libc::free(self.0) };
     }
 }
@@ -105,8 +106,8 @@ impl Buffer {
         if self.0.is_null() || isize::try_from(len).is_err() {
             return Err(Error::invalid(format!("the buffer is NULL, or no object has its length, {len}")));
         }
-        // SAFETY: C has promised room for `len` bytes, which nothing else uses during the call; they are
-        // written before they are seen. Tested by `streams`.
+        // SAFETY: C has promised room for `len` bytes, which nothing else uses during the call;
+        // they are written before they are seen. Tested by `streams`.
         unsafe {
             self.0.write_bytes(0, len);
             Ok(std::slice::from_raw_parts_mut(self.0.cast(), len))
@@ -148,8 +149,8 @@ impl Values {
     pub(crate) fn get<'a>(self, count: usize) -> Result<&'a mut [Value]> {
         check_list(self.0, count, "the list of values")?;
         let nothing = Value { data: std::ptr::null_mut(), len: 0 };
-        // SAFETY: C has promised room for `count` values, which nothing else uses during the call; all
-        // are written before they are seen. Tested by `basics`.
+        // SAFETY: C has promised room for `count` values, which nothing else uses during the call;
+        // all are written before they are seen. Tested by `basics`.
         unsafe {
             (0..count).for_each(|index| self.0.add(index).write(nothing));
             Ok(if count == 0 { &mut [] } else { std::slice::from_raw_parts_mut(self.0, count) })
@@ -245,8 +246,8 @@ pub(crate) fn copy_out_texts(
     let buffer = copy_out(&bytes)?;
     let list: *mut *mut c_char = buffer.cast(); // `malloc` aligns for any type
     for (index, begin) in begins.into_iter().enumerate() {
-        // SAFETY: the buffer begins with room for a pointer to each text and one more, and each text
-        // begins inside it. Tested by `basics`.
+        // SAFETY: the buffer begins with room for a pointer to each text and one more, and each
+        // text begins inside it. Tested by `basics`.
         unsafe { list.add(index).write(buffer.add(begin)) };
     }
     put(count, texts.len());
@@ -263,8 +264,8 @@ pub(crate) fn put<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
 /// Gives back a buffer that a function of this header returned, be it a value or the text of an
 /// error. NULL is nothing to give back.
 ///
-/// Give each buffer back once. Any thread may do it. Do not give handles to this function: each type
-/// of these has a function of its own.
+/// Give each buffer back once. Any thread may do it. Do not give handles to this function: each
+/// type of these has a function of its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_free(memory: Memory) {
     memory.free();

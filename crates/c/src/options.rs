@@ -185,8 +185,8 @@ pub extern "C" fn folddb_options_add_fold(
     })
 }
 
-/// Makes an order of C's own known by name, so that tables whose rules name it (`order=NAME`) can be
-/// opened. Returns whether it did. For `context` and `destroy` see folddb_options_add_fold.
+/// Makes an order of C's own known by name, so that tables whose rules name it (`order=NAME`) can
+/// be opened. Returns whether it did. For `context` and `destroy` see folddb_options_add_fold.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_add_order(
     options: *mut OptionsObject,

@@ -7,12 +7,12 @@ use folddb::order::CustomOrder;
 
 use crate::callbacks::{Context, begin};
 
-/// Compares two keys: below zero where `a` comes first, above where `b` does. Zero leaves it to their
-/// bytes: keys are one key only where their bytes are the same.
+/// Compares two keys: below zero where `a` comes first, above where `b` does. Zero leaves it to
+/// their bytes: keys are one key only where their bytes are the same.
 ///
-/// It must be an order, and the same one in every process, for as long as a table has it. It is called
-/// from any thread, by several at once, with locks held: it must not call the store that calls it. The
-/// pointers are valid during the call. A C++ exception must not leave it.
+/// It must be an order, and the same one in every process, for as long as a table has it. It is
+/// called from any thread, by several at once, with locks held: it must not call the store that
+/// calls it. The pointers are valid during the call. A C++ exception must not leave it.
 pub type OrderFunction = Option<
     extern "C" fn(
         context: *mut c_void,

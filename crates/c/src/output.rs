@@ -1,7 +1,7 @@
 //! What a function of C's writes while it is called: a value, or why there is none.
 //!
-//! A `folddb_output *` is a number as well. It leads to what the thread is collecting at the moment,
-//! and nowhere after the call: the bytes are never at an address that C knows.
+//! A `folddb_output *` is a number as well. It leads to what the thread is collecting at the
+//! moment, and nowhere after the call: the bytes are never at an address that C knows.
 
 use std::cell::{Cell, RefCell};
 

@@ -69,8 +69,8 @@ pub extern "C" fn folddb_get_into(
 }
 
 /// The values of `count` keys as of one moment, in the order of the keys. `values` has room for as
-/// many: each is set to the data of a value, for folddb_free, and its length, or to NULL where its key
-/// is absent. Returns whether it did; where it fails all are NULL.
+/// many: each is set to the data of a value, for folddb_free, and its length, or to NULL where its
+/// key is absent. Returns whether it did; where it fails all are NULL.
 ///
 /// Errors: as folddb_get.
 #[unsafe(no_mangle)]
@@ -155,9 +155,9 @@ impl ValueHead {
     }
 }
 
-/// What is known of the value of a key without reading it: `head`, and as the result, for folddb_free,
-/// what the rules of the table take out of the value (`head=...`), with its length; empty where they
-/// take nothing. NULL where the key is absent, and where it fails.
+/// What is known of the value of a key without reading it: `head`, and as the result, for
+/// folddb_free, what the rules of the table take out of the value (`head=...`), with its length;
+/// empty where they take nothing. NULL where the key is absent, and where it fails.
 ///
 /// Errors: as folddb_get; InvalidInput for a table in a transaction.
 #[unsafe(no_mangle)]

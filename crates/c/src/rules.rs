@@ -4,8 +4,8 @@ use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::TableRules;
 use folddb::{Error, Result};
 
-/// Reads rules: the name of ready-made ones, or a line `name=value` for each that is not the default,
-/// as the store keeps them. No text is every default.
+/// Reads rules: the name of ready-made ones, or a line `name=value` for each that is not the
+/// default, as the store keeps them. No text is every default.
 ///
 /// # Errors
 /// InvalidInput, naming the line that is no rule.

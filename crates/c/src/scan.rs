@@ -15,8 +15,8 @@ use crate::handles::{self, Object};
 use crate::memory::{Bytes, ErrPtr};
 use crate::table::{Place, TableObject};
 
-/// A range of a table, and how it is walked. One thread uses it at a time; it is used as often as one
-/// likes.
+/// A range of a table, and how it is walked. One thread uses it at a time; it is used as often as
+/// one likes.
 pub struct ScanObject(Exclusive<Range>);
 
 impl Object for ScanObject {
@@ -106,8 +106,8 @@ pub(crate) fn range_of(scan: *mut ScanObject) -> Result<Range> {
     Ok(handles::get(scan)?.0.lock::<ScanObject>()?.clone())
 }
 
-/// A scan of all of a table: as it is now, as the snapshot sees it, or in the transaction, by what kind
-/// of handle `table` is. NULL where it fails. Destroy it with folddb_scan_destroy.
+/// A scan of all of a table: as it is now, as the snapshot sees it, or in the transaction, by what
+/// kind of handle `table` is. NULL where it fails. Destroy it with folddb_scan_destroy.
 ///
 /// A scan of a table as it is now sees it as it is when it is walked.
 #[unsafe(no_mangle)]
@@ -143,7 +143,8 @@ pub(crate) fn change(
     })
 }
 
-/// Only keys from this one on, in the order of the table. Returns whether it was set. The key is copied.
+/// Only keys from this one on, in the order of the table. Returns whether it was set. The key is
+/// copied.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_from(
     scan: *mut ScanObject,
@@ -199,8 +200,8 @@ pub extern "C" fn folddb_scan_through(
     })
 }
 
-/// Only keys that begin with these bytes. It comes in the place of both bounds. Returns whether it was
-/// set.
+/// Only keys that begin with these bytes. It comes in the place of both bounds. Returns whether it
+/// was set.
 ///
 /// Errors: InvalidInput for a table with an order of its own, in which prefixes are no ranges.
 #[unsafe(no_mangle)]
@@ -244,8 +245,8 @@ pub extern "C" fn folddb_scan_keys_only(scan: *mut ScanObject, errptr: ErrPtr<'_
     })
 }
 
-/// Is given a row, and returns whether it wants the next one. The pointers are valid during the call. A
-/// C++ exception must not leave it.
+/// Is given a row, and returns whether it wants the next one. The pointers are valid during the
+/// call. A C++ exception must not leave it.
 pub type RowFunction = Option<
     extern "C" fn(
         context: *mut c_void,
@@ -256,11 +257,11 @@ pub type RowFunction = Option<
     ) -> bool,
 >;
 
-/// Calls `visit` with each row, without copying any: the fastest way through a range. Returns whether
-/// it came to the end.
+/// Calls `visit` with each row, without copying any: the fastest way through a range. Returns
+/// whether it came to the end.
 ///
-/// Errors: FoldFailed, naming the key; Stopped where `visit` wants no more; Corruption, SnapshotTooOld,
-/// Closed; a failed read.
+/// Errors: FoldFailed, naming the key; Stopped where `visit` wants no more; Corruption,
+/// SnapshotTooOld, Closed; a failed read.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_each(
     scan: *mut ScanObject,

@@ -40,8 +40,8 @@ fn named(figures: &[(String, f64)], name: &str) -> Result<f64> {
     })
 }
 
-/// A figure of a store, by the name that it has in Rust: `disk.bytes`, `writes.commits`, `last_seq`;
-/// folddb_stat_names lists them. Counters begin at the opening. 0 where it fails, too.
+/// A figure of a store, by the name that it has in Rust: `disk.bytes`, `writes.commits`,
+/// `last_seq`; folddb_stat_names lists them. Counters begin at the opening. 0 where it fails, too.
 ///
 /// Errors: InvalidInput for a name that there is not, with those that there are.
 #[unsafe(no_mangle)]
@@ -63,8 +63,8 @@ pub extern "C" fn folddb_stat_names(
     })
 }
 
-/// A figure of a table, by the name that it has in Rust's `TableStats`: `records`, `disk_bytes`, `runs`.
-/// 0 where it fails, too.
+/// A figure of a table, by the name that it has in Rust's `TableStats`: `records`, `disk_bytes`,
+/// `runs`. 0 where it fails, too.
 ///
 /// Errors: InvalidInput for a name that there is not, with those that there are; Closed.
 #[unsafe(no_mangle)]

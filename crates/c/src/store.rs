@@ -32,8 +32,8 @@ fn open(
     })
 }
 
-/// Opens a store that exists, to read it and to write to it. `options` may be NULL for the defaults.
-/// NULL where it fails. Close it with folddb_close.
+/// Opens a store that exists, to read it and to write to it. `options` may be NULL for the
+/// defaults. NULL where it fails. Close it with folddb_close.
 ///
 /// Errors: StoreNotFound, Locked, NewerFormat, Permission; ReadOnly where it is frozen; Corruption.
 #[unsafe(no_mangle)]
@@ -91,8 +91,8 @@ pub extern "C" fn folddb_open_secondary(
     open(path, options, errptr, |path, options| Store::open_secondary(path, options))
 }
 
-/// Opens a secondary anew, as its store is now: another handle, which is closed by itself. NULL where
-/// it fails.
+/// Opens a secondary anew, as its store is now: another handle, which is closed by itself. NULL
+/// where it fails.
 ///
 /// Errors: InvalidInput where the store was not opened by folddb_open_secondary; as folddb_open.
 #[unsafe(no_mangle)]
@@ -100,12 +100,12 @@ pub extern "C" fn folddb_refresh(store: *mut StoreObject, errptr: ErrPtr<'_>) ->
     guard(errptr, null_mut(), || handles::give(StoreObject(handles::get(store)?.0.refresh()?)))
 }
 
-/// Flushes and closes a store, and ends the handle, also where it returns false for an error. NULL is
-/// an error.
+/// Flushes and closes a store, and ends the handle, also where it returns false for an error. NULL
+/// is an error.
 ///
-/// Handles of its tables, snapshots, iterators and the rest may outlive it: what is called with them
-/// gives Closed, and they are destroyed as always. Calls under way in other threads end first, or
-/// with that error. It must not be called by a function that listens to events of the store.
+/// Handles of its tables, snapshots, iterators and the rest may outlive it: what is called with
+/// them gives Closed, and they are destroyed as always. Calls under way in other threads end first,
+/// or with that error. It must not be called by a function that listens to events of the store.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_close(store: *mut StoreObject, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || {
@@ -117,8 +117,9 @@ pub extern "C" fn folddb_close(store: *mut StoreObject, errptr: ErrPtr<'_>) -> b
     })
 }
 
-/// The names of the tables, in order. `count` is set to how many there are; it may be NULL, and NULL
-/// stands behind the last name. One folddb_free of the list gives back all of it. NULL where it fails.
+/// The names of the tables, in order. `count` is set to how many there are; it may be NULL, and
+/// NULL stands behind the last name. One folddb_free of the list gives back all of it. NULL where
+/// it fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_tables(
     store: *mut StoreObject,
@@ -128,8 +129,8 @@ pub extern "C" fn folddb_tables(
     guard(errptr, null_mut(), || copy_out_texts(&handles::get(store)?.0.tables(), count))
 }
 
-/// Removes a table and everything in it. Handles of it give Closed from now on; readers that are under
-/// way end first. Returns whether it did.
+/// Removes a table and everything in it. Handles of it give Closed from now on; readers that are
+/// under way end first. Returns whether it did.
 ///
 /// Errors: TableNotFound; ReadOnly; a failed write.
 #[unsafe(no_mangle)]

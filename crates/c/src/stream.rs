@@ -99,8 +99,8 @@ pub extern "C" fn folddb_writer_write(
     })
 }
 
-/// Ends the value and commits it. Returns whether it did. The writer is of no use afterwards, but to be
-/// destroyed.
+/// Ends the value and commits it. Returns whether it did. The writer is of no use afterwards, but
+/// to be destroyed.
 ///
 /// Errors: as folddb_writer_write; NotDurable.
 #[unsafe(no_mangle)]
@@ -118,8 +118,8 @@ pub extern "C" fn folddb_writer_destroy(writer: *mut WriterObject) {
     guard_silently(|| handles::take(writer).map(drop));
 }
 
-/// A reader of the value of a key. NULL where the key is absent, and where it fails. Destroy it with
-/// folddb_reader_destroy; while it lives, its value stays.
+/// A reader of the value of a key. NULL where the key is absent, and where it fails. Destroy it
+/// with folddb_reader_destroy; while it lives, its value stays.
 ///
 /// Errors: as folddb_get; InvalidInput for a table in a transaction.
 #[unsafe(no_mangle)]
@@ -147,7 +147,8 @@ pub extern "C" fn folddb_reader_len(reader: *mut ReaderObject, errptr: ErrPtr<'_
     guard(errptr, 0, || Ok(handles::get(reader)?.0.lock::<ReaderObject>()?.len_bytes()))
 }
 
-/// Reads at most so many bytes into `buffer`, and returns how many; 0 at the end, and where it fails.
+/// Reads at most so many bytes into `buffer`, and returns how many; 0 at the end, and where it
+/// fails.
 ///
 /// Errors: Corruption; a failed read.
 #[unsafe(no_mangle)]

@@ -16,8 +16,8 @@ use crate::snapshot::SnapshotObject;
 use crate::store::StoreObject;
 use crate::transaction::TransactionObject;
 
-/// A table of a store: as it is now, as a snapshot sees it, or in a transaction. Any number of threads
-/// use it at once; one in a transaction is used by one thread at a time.
+/// A table of a store: as it is now, as a snapshot sees it, or in a transaction. Any number of
+/// threads use it at once; one in a transaction is used by one thread at a time.
 pub struct TableObject {
     pub(crate) table: BytesTable,
     pub(crate) store: Arc<StoreObject>,
@@ -88,9 +88,9 @@ pub extern "C" fn folddb_table_open(
 
 /// Creates a table under these rules, and opens it. NULL where it fails.
 ///
-/// Rules are a line for each that is not the default: `key=utf8\nfold=sum:u64`. docs/C.md lists them.
-/// The name of ready-made rules stands for those (`counter`, `stats`, ...); NULL is every default:
-/// sorted, keys and values of any bytes, a later value replaces the earlier one.
+/// Rules are a line for each that is not the default: `key=utf8\nfold=sum:u64`. docs/C.md lists
+/// them. The name of ready-made rules stands for those (`counter`, `stats`, ...); NULL is every
+/// default: sorted, keys and values of any bytes, a later value replaces the earlier one.
 ///
 /// Errors: AlreadyExists; InvalidInput for a bad name, and rules that cannot be.
 #[unsafe(no_mangle)]
@@ -106,8 +106,8 @@ pub extern "C" fn folddb_table_create(
     })
 }
 
-/// Opens a table, and creates it under these rules where the store has none of this name. Otherwise as
-/// folddb_table_create.
+/// Opens a table, and creates it under these rules where the store has none of this name. Otherwise
+/// as folddb_table_create.
 ///
 /// Errors: RulesMismatch where the table exists under other rules, with the difference.
 #[unsafe(no_mangle)]
@@ -230,8 +230,8 @@ pub extern "C" fn folddb_table_with_durability(
     })
 }
 
-/// The same table, whose values last so many milliseconds after they are written: another handle. For
-/// tables whose values may expire (`expire=...` among the rules). NULL where it fails.
+/// The same table, whose values last so many milliseconds after they are written: another handle.
+/// For tables whose values may expire (`expire=...` among the rules). NULL where it fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_table_lasting_for(
     table: *mut TableObject,

@@ -74,9 +74,9 @@ pub extern "C" fn folddb_transaction_destroy(transaction: *mut TransactionObject
     guard_silently(|| handles::take(transaction).map(drop));
 }
 
-/// Does the work of a transaction, and returns whether it is to be committed. It is called again where
-/// others have come between, so it must do nothing else that cannot be done twice. It must neither
-/// commit nor destroy the transaction. A C++ exception must not leave it.
+/// Does the work of a transaction, and returns whether it is to be committed. It is called again
+/// where others have come between, so it must do nothing else that cannot be done twice. It must
+/// neither commit nor destroy the transaction. A C++ exception must not leave it.
 pub type TransactFunction =
     Option<extern "C" fn(context: *mut c_void, transaction: *mut TransactionObject) -> bool>;
 

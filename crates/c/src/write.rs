@@ -29,9 +29,9 @@ fn write(
 
 /// Makes the value of a key this one. Returns whether it did. Key and value are copied.
 ///
-/// Errors: InvalidInput for a key or a value that the rules of the table do not take, or that is too
-/// long; ReadOnly, NoSpace, NotDurable, Poisoned, Closed; in a transaction what is wrong with key and
-/// value is said by its commit.
+/// Errors: InvalidInput for a key or a value that the rules of the table do not take, or that is
+/// too long; ReadOnly, NoSpace, NotDurable, Poisoned, Closed; in a transaction what is wrong with
+/// key and value is said by its commit.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_put(
     table: *mut TableObject,

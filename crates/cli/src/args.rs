@@ -1,5 +1,5 @@
-//! The command line: every verb, its arguments and its help, defined once. Help, completions and the man page
-//! are generated from here.
+//! The command line: every verb, its arguments and its help, defined once. Help, completions and
+//! the man page are generated from here.
 
 mod common;
 mod data;
@@ -53,10 +53,12 @@ pub(crate) struct Globals {
     /// Memory for memtables, caches and merges together [default: 64MiB]
     #[arg(long, global = true, value_name = "SIZE", value_parser = human::parse_bytes)]
     pub(crate) memory: Option<usize>,
-    /// Merge deletes that are older with what they delete, so that it is gone from the runs (90s, 36h, 30d)
+    /// Merge deletes that are older with what they delete, so that it is gone from the runs (90s,
+    /// 36h, 30d)
     ///
-    /// Ages are known of what is written while this is given: so give it to each verb that writes, and to the shell. Merges
-    /// are made while a store is open, so that one of a program that is open all the time keeps to it best.
+    /// Ages are known of what is written while this is given: so give it to each verb that writes,
+    /// and to the shell. Merges are made while a store is open, so that one of a program that is
+    /// open all the time keeps to it best.
     #[arg(long, global = true, value_name = "TIME", value_parser = human::parse_time)]
     pub(crate) deletes_age_max: Option<std::time::Duration>,
 }
@@ -70,30 +72,36 @@ pub(crate) enum Verb {
     Tables(StoreArgs),
     /// Fold rows of a file (CSV, TSV, NDJSON; gzip; `-` is stdin) into a table
     ///
-    /// Each row is folded into the value of its key. Rows have no identity: a file that is imported twice counts twice. An
-    /// import that is broken off keeps the rows that were in, and folds them a second time when it is run again; so import
-    /// again from what is left of the file, or into a new table. (Where a later value replaces the earlier, nothing is
-    /// counted twice.) Without --fold, the fields of a table are fed by the columns of their names.
+    /// Each row is folded into the value of its key. Rows have no identity: a file that is imported
+    /// twice counts twice. An import that is broken off keeps the rows that were in, and folds them
+    /// a second time when it is run again; so import again from what is left of the file, or into a
+    /// new table. (Where a later value replaces the earlier, nothing is counted twice.) Without
+    /// --fold, the fields of a table are fed by the columns of their names.
     ///
-    /// Exit codes: 0 all rows are in, 5 some rows, or all, were bad and are not in, 3 the import stopped before the end (--strict
-    /// stops at the first bad row; what was in by then stays), 2 nothing was imported since the command line does not fit the file,
-    /// 130 stopped by Ctrl-C, which says how many rows are in. Rows that come through a pipe are committed at least each second.
+    /// Exit codes: 0 all rows are in, 5 some rows, or all, were bad and are not in, 3 the import
+    /// stopped before the end (--strict stops at the first bad row; what was in by then stays), 2
+    /// nothing was imported since the command line does not fit the file, 130 stopped by Ctrl-C,
+    /// which says how many rows are in. Rows that come through a pipe are committed at least each
+    /// second.
     Import(Box<ImportArgs>),
     /// Write rows to a file or to stdout, as CSV, TSV or NDJSON
     ///
-    /// Until when values last is left out, which is said where some do not last for ever: `dump` keeps that.
+    /// Until when values last is left out, which is said where some do not last for ever: `dump`
+    /// keeps that.
     Export(ExportArgs),
     /// Make each file below a directory the value of its path, unless unchanged since
     ///
-    /// A file that cannot be read, or whose name or bytes the table does not take, is refused by its name, and the others are stored.
+    /// A file that cannot be read, or whose name or bytes the table does not take, is refused by
+    /// its name, and the others are stored.
     ///
-    /// Exit codes: 0 all files are in, 5 some were refused, 3 it stopped before the end, 130 by Ctrl-C: what is stored stays, it says
-    /// how much that is, and the next time goes on with the rest.
+    /// Exit codes: 0 all files are in, 5 some were refused, 3 it stopped before the end, 130 by
+    /// Ctrl-C: what is stored stays, it says how much that is, and the next time goes on with the
+    /// rest.
     ImportDir(ImportDirArgs),
     /// Write each value to a file below a directory, at the path that is its key
     ///
-    /// A file that is there stays. Where it has other bytes than the value, or a key cannot be a file, that is said, and the exit
-    /// code is 3.
+    /// A file that is there stays. Where it has other bytes than the value, or a key cannot be a
+    /// file, that is said, and the exit code is 3.
     ExportDir(ExportDirArgs),
     /// Print the rows of a table, or of a range of it
     Scan(ScanArgs),
@@ -103,11 +111,11 @@ pub(crate) enum Verb {
     Head(HeadArgs),
     /// Print what a key has been, newest first, as far as its table keeps that
     ///
-    /// Long values are cut, and their size is told; --json has all of values of up to 16 MiB, and of longer ones only how
-    /// long they are.
+    /// Long values are cut, and their size is told; --json has all of values of up to 16 MiB, and
+    /// of longer ones only how long they are.
     ///
-    /// When a state was written is known to about a second: several may have the same time. Hashed tables know it, and all
-    /// tables know until when a value lasts, to the millisecond.
+    /// When a state was written is known to about a second: several may have the same time. Hashed
+    /// tables know it, and all tables know until when a value lasts, to the millisecond.
     History(HistoryArgs),
     /// Make the value of a key this one, whatever it was; reads nothing
     ///
@@ -121,9 +129,10 @@ pub(crate) enum Verb {
     Count(CountArgs),
     /// What the values of all keys fold to, or of a range of them
     ///
-    /// It folds values as they are stored, in the order of the keys, which may be more than is shown of them. With
-    /// `json-merge` a value may hold nulls, each of which takes a member out of what stands before it: {"a":1}, and behind it
-    /// a key that shows {} and was written as {"a":null}, come to {}.
+    /// It folds values as they are stored, in the order of the keys, which may be more than is
+    /// shown of them. With `json-merge` a value may hold nulls, each of which takes a member out of
+    /// what stands before it: {"a":1}, and behind it a key that shows {} and was written as
+    /// {"a":null}, come to {}.
     Aggregate(CountArgs),
     /// Print the figures of a store, or of one table
     Stats(StoreTableArgs),
@@ -131,7 +140,8 @@ pub(crate) enum Verb {
     Runs(StoreTableArgs),
     /// Draw the value log: its segments, and how much of each is alive
     ///
-    /// A value that was overwritten or deleted counts as alive until a merge has met both; `compact` merges a table now.
+    /// A value that was overwritten or deleted counts as alive until a merge has met both;
+    /// `compact` merges a table now.
     Values(ValuesArgs),
     /// Print what a change feed has to give: the rows the first time, then every batch since
     ///

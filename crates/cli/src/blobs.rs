@@ -1,8 +1,9 @@
-//! The bytes of files as values, and values as files: whatever their length, no more than a piece is in memory.
+//! The bytes of files as values, and values as files: whatever their length, no more than a piece
+//! is in memory.
 //!
 //! A table that takes no streams (its values stand beside their keys, or are checked as a whole)
-//! gets the value whole, up to the
-//! length that a value may have there; where folding could have made a longer one, as operands that fold to it.
+//! gets the value whole, up to the length that a value may have there; where folding could have
+//! made a longer one, as operands that fold to it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -70,8 +71,8 @@ pub(crate) fn put(
     Ok((seq, from.2))
 }
 
-/// The bytes of a file as the table stores them: JSON that is merged has one form there, whichever it has
-/// in a file.
+/// The bytes of a file as the table stores them: JSON that is merged has one form there, whichever
+/// it has in a file.
 fn as_stored(table: &BytesTable, bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> {
     if table.rules().as_table_rules().fold.spec() != "json-merge" {
         return Ok(bytes);
@@ -88,8 +89,8 @@ fn folds(table: &BytesTable) -> bool {
     table.rules().as_table_rules().fold.spec() != "replace"
 }
 
-/// Writes the value of `key` to `to`, which is called so. Returns its length; none where the key has none, and then nothing was
-/// opened.
+/// Writes the value of `key` to `to`, which is called so. Returns its length; none where the key
+/// has none, and then nothing was opened.
 pub(crate) fn get<W: Write>(
     table: &BytesTable,
     key: &[u8],

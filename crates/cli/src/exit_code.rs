@@ -1,6 +1,5 @@
-//! What the shell learns from a command: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 looked and
-//! found something wrong, 5 imported, but not all of it,
-//! 130 stopped by Ctrl-C.
+//! What the shell learns from a command: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4
+//! looked and found something wrong, 5 imported, but not all of it, 130 stopped by Ctrl-C.
 //!
 //! The one place that maps a kind of error to a code.
 
@@ -17,9 +16,11 @@ pub(crate) enum ExitCode {
     Usage = 2,
     /// The store is damaged, or it or the operating system refuses.
     Refused = 3,
-    /// The command has done its work, and what it looked at is damaged, was not saved whole, or differs.
+    /// The command has done its work, and what it looked at is damaged, was not saved whole, or
+    /// differs.
     Damaged = 4,
-    /// The command has come to its end, and some rows, or all, were not imported as they were meant to be.
+    /// The command has come to its end, and some rows, or all, were not imported as they were meant
+    /// to be.
     NotAllIn = 5,
     /// Ctrl-C stopped it: 128 and the number of the signal, as shells have it.
     Interrupted = 130,

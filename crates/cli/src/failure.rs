@@ -40,7 +40,8 @@ impl Failure {
         }
     }
 
-    /// Why a table is left out, in words, where this concerns it alone, so that a command can go on with the others.
+    /// Why a table is left out, in words, where this concerns it alone, so that a command can go on
+    /// with the others.
     pub(crate) fn of_table(self) -> Result<String, Failure> {
         let is_of_table = match &self {
             Failure::Usage(_) => true,

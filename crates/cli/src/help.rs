@@ -1,5 +1,5 @@
-//! The help of the whole program: its verbs in groups, as someone looks for them. Each verb is in one group, by a
-//! test; the arguments and texts are those of `args.rs`.
+//! The help of the whole program: its verbs in groups, as someone looks for them. Each verb is in
+//! one group, by a test; the arguments and texts are those of `args.rs`.
 
 use std::ffi::OsString;
 

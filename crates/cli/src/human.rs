@@ -51,8 +51,9 @@ pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
     folddb::time::parse_time(text).map(std::time::Duration::from_millis).ok_or_else(wrong)
 }
 
-/// Reads a moment: a seq, a time in UTC (`2026-11-22T08:30:00Z`, with a fraction of the second or without, or the date
-/// alone), or how long ago it was (`15m`). A second without a fraction is its end.
+/// Reads a moment: a seq, a time in UTC (`2026-11-22T08:30:00Z`, with a fraction of the second or
+/// without, or the date alone), or how long ago it was (`15m`). A second without a fraction is its
+/// end.
 pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     let wrong =
         || format!("`{text}` is no moment; write a seq, 2026-11-22T08:30:00Z, or 15m for that long ago");
@@ -99,7 +100,8 @@ fn milliseconds(digits: &str) -> Option<u64> {
     format!("{digits:0<3}")[..3].parse().ok()
 }
 
-/// Refuses a moment that is still to come, of a store whose time it is. Seconds are read as their end, so this one is not.
+/// Refuses a moment that is still to come, of a store whose time it is. Seconds are read as their
+/// end, so this one is not.
 pub(crate) fn check_over(at: Option<AsOf>, now_ms: u64) -> Result<(), Failure> {
     match at {
         Some(AsOf::Time(at)) if unix_ms(at).saturating_sub(999) > now_ms => Err(Failure::Usage(format!(

@@ -1,7 +1,8 @@
 //! Ctrl-C: while somebody hears it, it stops what a command does, and not the program.
 //!
-//! The signal sets a flag, at which long work looks between two rows. One that comes while nobody hears, or before the last one was
-//! heeded, ends the process, as it does by default. There is one such signal for a process, and so one flag.
+//! The signal sets a flag, at which long work looks between two rows. One that comes while nobody
+//! hears, or before the last one was heeded, ends the process, as it does by default. There is one
+//! such signal for a process, and so one flag.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,8 @@ use signal_hook::flag;
 
 use crate::failure::Failure;
 
-/// True: the next signal ends the process. Somebody who hears makes it false; the signal makes it true.
+/// True: the next signal ends the process. Somebody who hears makes it false; the signal makes it
+/// true.
 static ENDS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Somebody hears.
@@ -25,7 +27,8 @@ pub(crate) struct Hearing(&'static AtomicBool);
 pub(crate) fn hear() -> Hearing {
     let ends = ENDS.get_or_init(|| {
         let ends = Arc::new(AtomicBool::new(true));
-        // In this order: the default action comes first, so that a first signal is not taken for a second one.
+        // In this order: the default action comes first, so that a first signal is not taken for a
+        // second one.
         let heard = flag::register_conditional_default(SIGINT, Arc::clone(&ends))
             .and_then(|_| flag::register(SIGINT, Arc::clone(&ends)));
         heard.map(|_| ends).unwrap_or_default()

@@ -107,7 +107,8 @@ fn tighter(
     }
 }
 
-/// Encodes a value or operand that was typed. For folds of lists and of named fields it may be JSON.
+/// Encodes a value or operand that was typed. For folds of lists and of named fields it may be
+/// JSON.
 pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> {
     table.rules().check_writable()?;
     let mut bytes = Vec::new();
@@ -142,7 +143,8 @@ pub(crate) fn is_structured(spec: &str) -> bool {
 pub(crate) fn csv_datum(spec: &str, text: &str) -> Option<Datum> {
     let of_members = matches!(stem(spec), "set" | "intersect" | "hll");
     if of_members && text.starts_with('{') {
-        // Members are exported in lists: an object is bytes, if it says so, or else the text of one member.
+        // Members are exported in lists: an object is bytes, if it says so, or else the text of one
+        // member.
         let read = datum::json::parse(text).ok()?;
         let as_bytes = datum::unwrapped(&read).map(Datum::Bytes);
         return as_bytes.or_else(|| plain::miswrapped(&read).map(|_| read)); // which the fold refuses

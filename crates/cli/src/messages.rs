@@ -24,8 +24,8 @@ pub(crate) fn report(done: Result<(), Failure>) -> ExitCode {
 /// Longest message that is printed whole, in characters; of a longer one the ends are.
 const MESSAGE_CHARS_MAX: usize = 4000;
 
-/// Prints a message on the error output: as text, whatever the names and values in it do to a terminal. When nobody reads that any
-/// more, there is nobody to tell.
+/// Prints a message on the error output: as text, whatever the names and values in it do to a
+/// terminal. When nobody reads that any more, there is nobody to tell.
 pub(crate) fn tell(line: &str) {
     tell_whole(&in_short(line));
 }
@@ -35,7 +35,8 @@ pub(crate) fn tell_whole(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}", as_text(line));
 }
 
-/// A message without its middle, where that is long: the value of a key, say, which may be one of many.
+/// A message without its middle, where that is long: the value of a key, say, which may be one of
+/// many.
 fn in_short(message: &str) -> Cow<'_, str> {
     let chars = message.chars().count();
     if chars <= MESSAGE_CHARS_MAX {
@@ -47,7 +48,8 @@ fn in_short(message: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{head}… ({} characters more) …{tail}", human::count((last - first) as u64)))
 }
 
-/// A message with its control characters spelled out, but for the ends of its lines and the tabs in them.
+/// A message with its control characters spelled out, but for the ends of its lines and the tabs in
+/// them.
 fn as_text(message: &str) -> Cow<'_, str> {
     let is_spelled = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
     if !message.contains(is_spelled) {
@@ -60,8 +62,8 @@ fn as_text(message: &str) -> Cow<'_, str> {
     Cow::Owned(message.chars().map(spell).collect())
 }
 
-/// Whoever types `--to KEY` means the end of a range, which `--before` is now. The likest word would be
-/// `--through`, which takes the key in.
+/// Whoever types `--to KEY` means the end of a range, which `--before` is now. The likest word
+/// would be `--through`, which takes the key in.
 fn with_the_end_of_a_range(mut error: clap::Error) -> clap::Error {
     let is = |kind, word: &str| matches!(error.get(kind), Some(ContextValue::String(said)) if said == word);
     if is(ContextKind::InvalidArg, "--to") && is(ContextKind::SuggestedArg, "--through") {

@@ -1,4 +1,5 @@
-//! New files that commands write: packed where their names end in .gz, synced when they are whole, and removed when they are not.
+//! New files that commands write: packed where their names end in .gz, synced when they are whole,
+//! and removed when they are not.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -10,8 +11,8 @@ use crate::failure::Failure;
 
 /// Creates a file, which must not be there yet, and has it written.
 ///
-/// A file that could not be written in full goes again, or it would be in the way of the next try. One whose writer has told what
-/// is wrong itself ([`Failure::Told`]) stays.
+/// A file that could not be written in full goes again, or it would be in the way of the next try.
+/// One whose writer has told what is wrong itself ([`Failure::Told`]) stays.
 pub(crate) fn write_new<T>(
     name: &str,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,

@@ -1,7 +1,7 @@
 //! What a command runs in: the output, the settings for all verbs, and the way to a store.
 //!
-//! A single command opens the store that it names, for reading where it only reads. In the shell all commands
-//! share the store that the shell holds open.
+//! A single command opens the store that it names, for reading where it only reads. In the shell
+//! all commands share the store that the shell holds open.
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
@@ -22,15 +22,19 @@ pub(crate) struct Session {
     pub(crate) out: Box<dyn Write>,
     /// The store that the shell holds open.
     pub(crate) shared: Option<Store>,
-    /// The stores that the command has opened for writing: they are closed in order when it has ended, however it ends.
+    /// The stores that the command has opened for writing: they are closed in order when it has
+    /// ended, however it ends.
     own: RefCell<Vec<Store>>,
-    /// The store that the command has created to fill it: nothing of it is left where that fails before there is a table.
+    /// The store that the command has created to fill it: nothing of it is left where that fails
+    /// before there is a table.
     created: RefCell<Option<Created>>,
-    /// The transaction that the shell has begun: what is read and written of single keys is its own.
+    /// The transaction that the shell has begun: what is read and written of single keys is its
+    /// own.
     pub(crate) transaction: Option<Begun>,
 }
 
-/// A transaction that has begun, and how durable its commit is to be: as the strongest of its writes asks for.
+/// A transaction that has begun, and how durable its commit is to be: as the strongest of its
+/// writes asks for.
 pub(crate) struct Begun {
     pub(crate) transaction: Transaction,
     pub(crate) durability: Durability,
@@ -115,8 +119,8 @@ impl Session {
         }
     }
 
-    /// A store opened for reading. Nothing on disk changes, and others may read it at the same time. Where one writes to it,
-    /// it is read as it is at this moment.
+    /// A store opened for reading. Nothing on disk changes, and others may read it at the same
+    /// time. Where one writes to it, it is read as it is at this moment.
     pub(crate) fn open_to_read(&self, path: &Path) -> Result<Store, Failure> {
         match Store::open_read_only(path, self.options()) {
             Err(error) if error.kind() == ErrorKind::Locked => {
@@ -142,7 +146,8 @@ impl Session {
         self.open(path, self.options())
     }
 
-    /// Opens a second store to read it, whichever the first is: it may be the one that the shell holds open.
+    /// Opens a second store to read it, whichever the first is: it may be the one that the shell
+    /// holds open.
     pub(crate) fn read_other(&self, path: &Path) -> Result<Opened, Failure> {
         match &self.shared {
             Some(store) if is_one_place(store.path(), path) => {
@@ -170,8 +175,9 @@ impl Session {
         Opened { store, shared: false }
     }
 
-    /// Ends a command, however that went: closes what it has opened for writing, so that what is in memory goes to runs and the log
-    /// takes no space, and removes the store that it has created and failed to make a table in.
+    /// Ends a command, however that went: closes what it has opened for writing, so that what is in
+    /// memory goes to runs and the log takes no space, and removes the store that it has created
+    /// and failed to make a table in.
     pub(crate) fn end(&self, done: Result<(), Failure>) -> Result<(), Failure> {
         let unused = self.created.take().filter(|made| done.is_err() && made.store.tables().is_empty());
         let removed = unused.map_or(Ok(()), Created::remove);
@@ -189,7 +195,8 @@ impl Session {
         Ok(self.keep(Store::create(path, self.options())?))
     }
 
-    /// Creates a store that is there to be filled: where the command then fails without a table in it, it goes again.
+    /// Creates a store that is there to be filled: where the command then fails without a table in
+    /// it, it goes again.
     pub(crate) fn create_to_fill(&self, path: &Path) -> Result<Opened, Failure> {
         let had_dir = path.exists();
         let opened = self.create(path)?;

@@ -1,5 +1,5 @@
-//! What single calls of the command line leave of a store: it is closed, small, and its runs are merged, however a
-//! call ends.
+//! What single calls of the command line leave of a store: it is closed, small, and its runs are
+//! merged, however a call ends.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Real flights, folded by the command line and summed up by this test by other means: the totals agree.
+//! Real flights, folded by the command line and summed up by this test by other means: the totals
+//! agree.
 
 mod support;
 
@@ -96,7 +97,8 @@ fn compare(file: &Path) -> u64 {
         near("min", plain.delays.iter().copied().fold(f64::INFINITY, f64::min));
         near("max", plain.delays.iter().copied().fold(f64::NEG_INFINITY, f64::max));
         let (distinct, estimate) = (plain.tails.len() as f64, folded["tails"].as_f64().expect("a number"));
-        // The standard error of hll:12 is 1.04 / sqrt(4096) = 1.6 %; four of them, and two for small counts.
+        // The standard error of hll:12 is 1.04 / sqrt(4096) = 1.6 %; four of them, and two for
+        // small counts.
         assert!(
             (estimate - distinct).abs() <= 0.065 * distinct + 2.0,
             "{route:?}: {estimate} tails, not {distinct}"

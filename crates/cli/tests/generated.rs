@@ -1,5 +1,5 @@
-//! What is generated from the definition of the arguments: help, completions, the man page; and the benches, which
-//! the command line only offers.
+//! What is generated from the definition of the arguments: help, completions, the man page; and the
+//! benches, which the command line only offers.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Ctrl-C, and pipes that stay open: a shell that somebody types in goes on, a script and an import say how far they came, and
-//! rows that have come are in.
+//! Ctrl-C, and pipes that stay open: a shell that somebody types in goes on, a script and an import
+//! say how far they came, and rows that have come are in.
 
 mod support;
 
@@ -54,8 +54,8 @@ fn stopped(at: &str) -> String {
 /// What a shell says of a transaction that it ends with.
 const NOT_COMMITTED: &str = "folddb: the transaction was not committed: nothing of it is written\n";
 
-/// Runs a script with a line in a transaction, and interrupts it while the line waits for somebody to read
-/// more of what it prints: so it has begun and not ended, however quick the machine is.
+/// Runs a script with a line in a transaction, and interrupts it while the line waits for somebody
+/// to read more of what it prints: so it has begun and not ended, however quick the machine is.
 fn stops_a_script(place: &Place, line: &str) {
     let mut shell = start(place, &["shell", "s"]);
     let mut lines = shell.stdin.take().expect("a pipe");
@@ -125,8 +125,9 @@ fn ticks_of(child: &Child) -> u64 {
     fields[11..13].iter().map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
 }
 
-/// A union of so many sets, one after the other, takes minutes of processor time. A shell that waits for
-/// lines takes none: so that it takes some shows that the work has begun, on a machine of any speed.
+/// A union of so many sets, one after the other, takes minutes of processor time. A shell that
+/// waits for lines takes none: so that it takes some shows that the work has begun, on a machine of
+/// any speed.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupt_stops_an_aggregate_that_prints_nothing_before_its_end() {
@@ -259,8 +260,8 @@ impl Screen {
     }
 }
 
-/// Whoever types at a terminal that moves no cursor drops a line by Ctrl-C, as often as they like, and
-/// neither the shell nor its transaction.
+/// Whoever types at a terminal that moves no cursor drops a line by Ctrl-C, as often as they like,
+/// and neither the shell nor its transaction.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupt_at_a_dumb_terminal_drops_the_line_that_is_typed_and_no_more() {

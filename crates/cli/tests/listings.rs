@@ -1,9 +1,10 @@
 //! The listings of the pages for users, typed as they are printed.
 //!
-//! A listing is a fenced block of `console`: lines behind `$ ` are typed, lines behind `# ` are remarks, what stands below a
-//! command is what it prints. All listings of a page run in order, in one scratch directory that has the project's samples, with
-//! `folddb` on the path and a stand-in for `cargo` that knows the commands of the pages. Every command must end with 0, and print
-//! what the page says, where it says something.
+//! A listing is a fenced block of `console`: lines behind `$ ` are typed, lines behind `# ` are
+//! remarks, what stands below a command is what it prints. All listings of a page run in order, in
+//! one scratch directory that has the project's samples, with `folddb` on the path and a stand-in
+//! for `cargo` that knows the commands of the pages. Every command must end with 0, and print what
+//! the page says, where it says something.
 
 mod support;
 
@@ -72,7 +73,8 @@ fn typed(lines: &[&str]) -> Vec<Typed> {
 /// Why a line of a shell listing does something else than it looks when it is pasted, if it does.
 fn fault(line: &str) -> Option<&'static str> {
     if let Some(remark) = line.strip_prefix("# ") {
-        // A shell that takes no remarks at its prompt finds no command `#`, and must find nothing else in the line.
+        // A shell that takes no remarks at its prompt finds no command `#`, and must find nothing
+        // else in the line.
         let harms = |c: char| "'\"`$!*?()[]{};&|<>\\".contains(c);
         return remark.contains(harms).then_some("a remark has a sign that a shell without remarks minds");
     }

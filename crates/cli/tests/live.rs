@@ -1,4 +1,5 @@
-//! A store that another process writes to: whatever only reads reads it beside that, as it is at this moment.
+//! A store that another process writes to: whatever only reads reads it beside that, as it is at
+//! this moment.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! What is refused: a store that another process has open, a damaged one, a file that ends early. Exit code 3, a
-//! message that says what and where, and nothing lost.
+//! What is refused: a store that another process has open, a damaged one, a file that ends early.
+//! Exit code 3, a message that says what and where, and nothing lost.
 
 mod support;
 

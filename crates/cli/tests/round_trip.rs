@@ -1,5 +1,5 @@
-//! What is exported is imported as it was: rows of every fold that shows all that it holds, in CSV and in NDJSON, with byte
-//! strings of all kinds as keys, members, names and values.
+//! What is exported is imported as it was: rows of every fold that shows all that it holds, in CSV
+//! and in NDJSON, with byte strings of all kinds as keys, members, names and values.
 
 mod support;
 
@@ -11,7 +11,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use support::Place;
 
-/// Text that looks like bytes or like JSON, text with control characters, and bytes that are no text.
+/// Text that looks like bytes or like JSON, text with control characters, and bytes that are no
+/// text.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let known: Vec<&[u8]> = vec![
         b"",

@@ -1,4 +1,5 @@
-//! Scenarios: scripts of commands with what they print, in `tests/scenarios/*.txt`, as a person would see them.
+//! Scenarios: scripts of commands with what they print, in `tests/scenarios/*.txt`, as a person
+//! would see them.
 //!
 //! ```text
 //! ## a remark
@@ -7,8 +8,9 @@
 //! [exit 1]
 //! ```
 //!
-//! Each script runs in a directory of its own, with the project's samples under `$SAMPLES`. `UPDATE=1 cargo test -p
-//! folddb-cli --test scenarios` writes what is printed now into the scripts; read the difference before you commit it.
+//! Each script runs in a directory of its own, with the project's samples under `$SAMPLES`.
+//! `UPDATE=1 cargo test -p folddb-cli --test scenarios` writes what is printed now into the
+//! scripts; read the difference before you commit it.
 
 mod support;
 

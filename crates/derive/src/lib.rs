@@ -1,7 +1,7 @@
 //! `#[derive(Record)]`: a struct whose fields fold on their own is a value of a table of FoldDB.
 //!
-//! Internal, no promises: use it through crate `folddb`, whose names it writes. What it writes is short, and calls
-//! `folddb::codec::record` for all that is more than naming the fields.
+//! Internal, no promises: use it through crate `folddb`, whose names it writes. What it writes is
+//! short, and calls `folddb::codec::record` for all that is more than naming the fields.
 
 #![forbid(unsafe_code)]
 
@@ -26,16 +26,17 @@ const NAMED: [(&str, &str); 4] = [("sum", "Sum"), ("min", "Min"), ("max", "Max")
 /// }
 /// ```
 ///
-/// Each field folds as its type is made for, or by `#[fold(sum)]`, `min`, `max` or `first`; of a type that is
-/// made for no fold a later value replaces the earlier. The names of the fields stand in the rules of the
-/// table, so they stay as they are once there is one.
+/// Each field folds as its type is made for, or by `#[fold(sum)]`, `min`, `max` or `first`; of a
+/// type that is made for no fold a later value replaces the earlier. The names of the fields stand
+/// in the rules of the table, so they stay as they are once there is one.
 #[proc_macro_derive(Record, attributes(fold))]
 pub fn record(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
     expand(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// A field of the struct: its name, its type, and the type that names its fold where that is another one.
+/// A field of the struct: its name, its type, and the type that names its fold where that is
+/// another one.
 struct RecordField<'a> {
     name: &'a Ident,
     stored_name: String,

@@ -1,7 +1,9 @@
-//! Background work: flush, merge, reclaim, saving the indexes of hashed tables; when each is due, and on which thread.
+//! Background work: flush, merge, reclaim, saving the indexes of hashed tables; when each is due,
+//! and on which thread.
 //!
-//! A file is one job and knows only its own duty. `scheduler` is the one room that knows all of them; `workers` has the
-//! threads. What somebody asks for and waits for (`compact`, `reclaim_now`) stands above.
+//! A file is one job and knows only its own duty. `scheduler` is the one room that knows all of
+//! them; `workers` has the threads. What somebody asks for and waits for (`compact`, `reclaim_now`)
+//! stands above.
 
 pub mod step;
 pub mod ranges;

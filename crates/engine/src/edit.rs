@@ -1,4 +1,5 @@
-//! The manifest, and the views of tables that follow it: how a change becomes durable, and then what all readers see.
+//! The manifest, and the views of tables that follow it: how a change becomes durable, and then
+//! what all readers see.
 
 pub mod install;
 pub mod feeds;

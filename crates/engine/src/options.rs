@@ -1,5 +1,5 @@
-//! Every setting of a store, as the engine reads it. What each is for, its unit and its default stand where callers
-//! set it: `folddb::Options`, `folddb::Tuning`.
+//! Every setting of a store, as the engine reads it. What each is for, its unit and its default
+//! stand where callers set it: `folddb::Options`, `folddb::Tuning`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -299,14 +299,15 @@ impl Options {
         (self.open_files_max / 4).max(4)
     }
 
-    /// Memory for memtables and the cache. The rest is for what merges, part writers, the journal's windows and
-    /// the allocator need besides: nearly half of a small budget, 32 MiB of a large one, as measured over whole
-    /// processes.
+    /// Memory for memtables and the cache. The rest is for what merges, part writers, the journal's
+    /// windows and the allocator need besides: nearly half of a small budget, 32 MiB of a large
+    /// one, as measured over whole processes.
     fn shared_bytes(&self) -> usize {
         self.memory_bytes - (self.memory_bytes / 20 * 9).min(32 << 20)
     }
 
-    /// All memtables together, sealed ones included, before writers wait: one fills, one is flushed, one waits.
+    /// All memtables together, sealed ones included, before writers wait: one fills, one is
+    /// flushed, one waits.
     pub(crate) fn memtables_bytes_max(&self) -> usize {
         self.shared_bytes() / 3 * 2
     }
@@ -316,7 +317,8 @@ impl Options {
         (self.memtable_bytes() >> 14).clamp(16, RANGE_DELETES_PER_FLUSH)
     }
 
-    /// So many range deletes of a table that hide something are left alone, however small the table is.
+    /// So many range deletes of a table that hide something are left alone, however small the table
+    /// is.
     pub(crate) fn range_deletes_min(&self) -> usize {
         4 * self.range_deletes_per_flush()
     }
@@ -332,14 +334,15 @@ impl Options {
         self.memtables_bytes_max() - self.memtable_bytes()
     }
 
-    /// What a log may take when it is replayed into memory alone, as it is for reading: all but the cache. A writer of
-    /// the same memory leaves none that takes more: its sealed memtables come to [`Options::memtables_bytes_max`] at
-    /// most, its active ones to two thirds of that.
+    /// What a log may take when it is replayed into memory alone, as it is for reading: all but the
+    /// cache. A writer of the same memory leaves none that takes more: its sealed memtables come to
+    /// [`Options::memtables_bytes_max`] at most, its active ones to two thirds of that.
     pub(crate) fn replayed_bytes_max(&self) -> usize {
         self.memory_bytes - self.cache_bytes()
     }
 
-    /// The memory with which a log that takes so much can be replayed into memory alone, with some to spare.
+    /// The memory with which a log that takes so much can be replayed into memory alone, with some
+    /// to spare.
     pub(crate) fn memory_bytes_for_replayed(&self, replayed_bytes: u64) -> u64 {
         (replayed_bytes / 2).saturating_mul(3)
     }

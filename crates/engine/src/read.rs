@@ -1,4 +1,5 @@
-//! Reading: one key or several, the head of one, its history, a range of keys, in sorted and in hashed tables.
+//! Reading: one key or several, the head of one, its history, a range of keys, in sorted and in
+//! hashed tables.
 
 pub mod stop;
 pub mod buffer;

@@ -1,4 +1,5 @@
-//! Opening a store: what the log and the manifest tell becomes an engine, for its one writer or for a reader beside it.
+//! Opening a store: what the log and the manifest tell becomes an engine, for its one writer or for
+//! a reader beside it.
 
 pub mod format;
 pub mod archived_tail;

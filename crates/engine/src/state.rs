@@ -1,5 +1,5 @@
-//! What an open store is: its data and its locks, with no verbs. Whatever is done to a store is a function of a room
-//! above.
+//! What an open store is: its data and its locks, with no verbs. Whatever is done to a store is a
+//! function of a room above.
 
 pub mod bell;
 pub mod counters;

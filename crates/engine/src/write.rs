@@ -1,4 +1,5 @@
-//! Writing: a batch is encoded, checked, given its place in the log, applied to memtables, and published.
+//! Writing: a batch is encoded, checked, given its place in the log, applied to memtables, and
+//! published.
 
 pub mod ops;
 pub mod encoded_batch;

@@ -1,11 +1,13 @@
-//! An access log: what each page was asked for and by how many, the errors of each minute, and who is on the site.
+//! An access log: what each page was asked for and by how many, the errors of each minute, and who
+//! is on the site.
 //!
 //! ```text
 //! cargo run -p folddb --example access_log
 //! ```
 //!
-//! Each request is one blind batch over three tables. A session ends half an hour after a request, by the
-//! clock: of a visitor who is here it says what they did in the last half hour, and nobody has to tidy up.
+//! Each request is one blind batch over three tables. A session ends half an hour after a request,
+//! by the clock: of a visitor who is here it says what they did in the last half hour, and nobody
+//! has to tidy up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -144,8 +146,9 @@ fn check(site: &Site, log: &[Request], now: SystemTime) -> Result<()> {
     Ok(())
 }
 
-/// The log of the last three hours: some 10,000 requests of 900 visitors, most of whom come once. Nobody asks
-/// for anything around half an hour ago, so that no session ends while this program looks.
+/// The log of the last three hours: some 10,000 requests of 900 visitors, most of whom come once.
+/// Nobody asks for anything around half an hour ago, so that no session ends while this program
+/// looks.
 fn log(now: SystemTime) -> impl Iterator<Item = Request> {
     const PAGES: [&str; 6] = ["/", "/", "/blog", "/blog/folds", "/download", "/search"];
     let seconds_ago = (1..3 * 3600).rev().filter(|ago| !(1700..1900).contains(ago));

@@ -1,5 +1,5 @@
-//! Accounts: transfers as transactions, numbers that are handed out once, what an account held at a time, and a report that is read
-//! page by page.
+//! Accounts: transfers as transactions, numbers that are handed out once, what an account held at a
+//! time, and a report that is read page by page.
 //!
 //! ```text
 //! cargo run -p folddb --example accounts
@@ -29,11 +29,13 @@ pub(crate) fn main() -> Result<()> {
     let refused = transfer(&store, tables, ("bob", "ann", 1));
     println!("{}", refused.map_or_else(|error| error.to_string(), |number| format!("transfer {number}")));
 
-    // What a payment in adds is folded, which conflicts with nothing that others fold: no transaction is needed, and none is held up.
+    // What a payment in adds is folded, which conflicts with nothing that others fold: no
+    // transaction is needed, and none is held up.
     accounts.fold("cid", &5)?;
     println!("ann had {:?} before all this", accounts.get_at("ann", AsOf::Seq(before))?);
 
-    // A report in pages: between two of them the program may end, and the next one goes on from the text.
+    // A report in pages: between two of them the program may end, and the next one goes on from the
+    // text.
     let (first, place) = page(&accounts, None)?;
     let (rest, _) = page(&accounts, Some(&place))?;
     println!("{first:?}, then {rest:?}");
@@ -44,8 +46,8 @@ pub(crate) fn main() -> Result<()> {
     Ok(())
 }
 
-/// Moves an amount, if it is there, and gives the number of the transfer. Where another transfer comes between the reading and the
-/// writing, `transact` runs the closure again.
+/// Moves an amount, if it is there, and gives the number of the transfer. Where another transfer
+/// comes between the reading and the writing, `transact` runs the closure again.
 fn transfer(
     store: &Store,
     (accounts, transfers, numbers): (&Accounts, &Transfers, &Table<String, u64>),

@@ -1,5 +1,5 @@
-//! A cache of blobs that last for a while: streamed in and out, listed by their heads without reading them, in
-//! a sorted table and in a hashed one.
+//! A cache of blobs that last for a while: streamed in and out, listed by their heads without
+//! reading them, in a sorted table and in a hashed one.
 //!
 //! ```text
 //! cargo run -p folddb --example blob_cache
@@ -16,7 +16,8 @@ type Blobs = Table<String, Vec<u8>>;
 /// Blobs whose write says nothing last an hour.
 const LASTS: Duration = Duration::from_secs(3600);
 
-/// Name, and length in bytes. The longest is written and read piece by piece, and never held in memory.
+/// Name, and length in bytes. The longest is written and read piece by piece, and never held in
+/// memory.
 const BLOBS: [(&str, u64); 5] = [
     ("img/logo.svg", 900),
     ("img/photo.jpg", 180_000),

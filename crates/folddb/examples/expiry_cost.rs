@@ -1,6 +1,6 @@
-//! What expiry costs: processor time of writes, of gets and of merges, and space, of a table whose values never expire, of one
-//! whose values last an hour, and of one whose values have all expired when they are merged.
-//! `cargo run --release -p folddb --example expiry_cost`.
+//! What expiry costs: processor time of writes, of gets and of merges, and space, of a table whose
+//! values never expire, of one whose values last an hour, and of one whose values have all expired
+//! when they are merged. `cargo run --release -p folddb --example expiry_cost`.
 
 use std::time::Duration;
 

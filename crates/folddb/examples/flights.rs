@@ -1,4 +1,5 @@
-//! The flights of README in Rust: how many by carrier and airport, their delays, and how many planes.
+//! The flights of README in Rust: how many by carrier and airport, their delays, and how many
+//! planes.
 //!
 //! ```text
 //! cargo run -p folddb --example flights

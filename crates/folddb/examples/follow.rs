@@ -1,11 +1,12 @@
-//! A follower: it keeps a copy of a table in memory, by a change feed that is there from one run of the program to the next.
+//! A follower: it keeps a copy of a table in memory, by a change feed that is there from one run of
+//! the program to the next.
 //!
 //! ```text
 //! cargo run -p folddb --example follow
 //! ```
 //!
-//! A real one would keep its copy elsewhere, in a search engine or a cache, and acknowledge what is safe there. What was handed out
-//! and not acknowledged comes again.
+//! A real one would keep its copy elsewhere, in a search engine or a cache, and acknowledge what is
+//! safe there. What was handed out and not acknowledged comes again.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,8 @@ pub(crate) fn main() -> Result<()> {
     println!("{} events", catch_up(&mut feed, &mut copy)?);
     assert_eq!(copy, BTreeMap::from([(b"oslo".to_vec(), 4), (b"rome".to_vec(), 1)]));
 
-    // While nobody reads it the log is kept for it, as far as its budget goes; merges and reclaim go on.
+    // While nobody reads it the log is kept for it, as far as its budget goes; merges and reclaim
+    // go on.
     drop(feed);
     drop(visits);
     store.close()?;

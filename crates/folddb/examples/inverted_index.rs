@@ -1,14 +1,18 @@
-//! An inverted index, as osmos' users wanted one: the words of a tree of text files, each with the files that it stands in.
+//! An inverted index, as osmos' users wanted one: the words of a tree of text files, each with the
+//! files that it stands in.
 //!
 //! `cargo run --release -p folddb --example inverted_index -- CORPUS STORE [WORD...]`
 //!
-//! `CORPUS` is a directory; the sources that cargo has fetched (`~/.cargo/registry/src`) are a good one. `STORE` is rebuilt.
+//! `CORPUS` is a directory; the sources that cargo has fetched (`~/.cargo/registry/src`) are a good
+//! one. `STORE` is rebuilt.
 //!
-//! A word is a key, its value the set of numbers of files, and indexing a file folds `{number}` into each of its words: nothing is
-//! read for it, and the same word in a million files costs a million appends. The same index is then built twice more by
-//! straightforward programs, and all three must agree: one that reads the set of each word, adds to it and writes it back to
-//! a table, and one that keeps a map in memory, which ends where memory does. Last come a search for files with all the words given, one for all
-//! words that begin as the first of them does, and one for a range of words.
+//! A word is a key, its value the set of numbers of files, and indexing a file folds `{number}`
+//! into each of its words: nothing is read for it, and the same word in a million files costs a
+//! million appends. The same index is then built twice more by straightforward programs, and all
+//! three must agree: one that reads the set of each word, adds to it and writes it back to a table,
+//! and one that keeps a map in memory, which ends where memory does. Last come a search for files
+//! with all the words given, one for all words that begin as the first of them does, and one for a
+//! range of words.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -97,7 +101,8 @@ fn collect(dir: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The words of a text: letters, digits and underscores, at least three of them, in small letters, each once.
+/// The words of a text: letters, digits and underscores, at least three of them, in small letters,
+/// each once.
 fn words_of(text: &str) -> BTreeSet<String> {
     let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     let words = text.split(|letter| !is_letter(letter)).filter(|word| word.len() >= 3 && word.len() <= 64);

@@ -1,6 +1,7 @@
-//! What ways of loading cost, and what summaries of blocks cost and give: processor time of single writes, of batches and of a
-//! bulk load of the same rows in order, until all is in one run; and of sums and counts of ranges with summaries and without.
-//! `cargo run --release -p folddb --example load_cost`.
+//! What ways of loading cost, and what summaries of blocks cost and give: processor time of single
+//! writes, of batches and of a bulk load of the same rows in order, until all is in one run; and of
+//! sums and counts of ranges with summaries and without. `cargo run --release -p folddb --example
+//! load_cost`.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -1,12 +1,12 @@
-//! A metrics store: what hosts report, folded into a window a minute; series found by their tags; ranges of
-//! windows aggregated; old windows dropped.
+//! A metrics store: what hosts report, folded into a window a minute; series found by their tags;
+//! ranges of windows aggregated; old windows dropped.
 //!
 //! ```text
 //! cargo run -p folddb --example metrics
 //! ```
 //!
-//! A sample is one blind write, however many there are in a minute. In a table with summaries the blocks say
-//! what they fold to, so the aggregate of a long range reads little.
+//! A sample is one blind write, however many there are in a minute. In a table with summaries the
+//! blocks say what they fold to, so the aggregate of a long range reads little.
 
 use folddb::folds::{Quantiles, Stats};
 use folddb::{Durability, Options, Record, Result, Rules, Store, Table};

@@ -1,4 +1,5 @@
-//! Records found by what is in them: documents that are merged field by field, two indexes, and one that is added later.
+//! Records found by what is in them: documents that are merged field by field, two indexes, and one
+//! that is added later.
 //!
 //! ```text
 //! cargo run -p folddb --example people
@@ -12,7 +13,8 @@ pub(crate) fn main() -> folddb::Result<()> {
     let dir = std::env::temp_dir().join(format!("folddb-people-{}", std::process::id()));
     let store = Store::create(&dir, Options::default())?;
 
-    // Values are documents, with their names sorted; a fold merges what is known by now. Each write brings entries for its terms, and reads nothing.
+    // Values are documents, with their names sorted; a fold merges what is known by now. Each write
+    // brings entries for its terms, and reads nothing.
     let rules = Rules::sorted::<String, Vec<u8>>()
         .fold("json-merge")
         .index("by_city", "json:/home/city")

@@ -1,10 +1,13 @@
-//! What reading costs: gets that find, gets that do not, short scans and a whole one, of a store that is kept.
+//! What reading costs: gets that find, gets that do not, short scans and a whole one, of a store
+//! that is kept.
 //!
-//! `cargo run --release -p folddb --example read_cost -- DIRECTORY ROWS MEMORY_BYTES [settled|compacted] [ROUNDS] [PHASES] [BLOCK_BYTES]`
+//! `cargo run --release -p folddb --example read_cost -- DIRECTORY ROWS MEMORY_BYTES
+//! [settled|compacted] [ROUNDS] [PHASES] [BLOCK_BYTES]`
 //!
-//! The first call writes the store; later ones only read, so that two builds can be compared on the same files, also
-//! with other memory. Each phase prints the median and the 99th percentile of a call, and the pieces and bytes that it
-//! read from files. Phases are letters: `h` hits, `m` misses, `x` both in turn, `s` scans of 100 rows, `a` one of all.
+//! The first call writes the store; later ones only read, so that two builds can be compared on the
+//! same files, also with other memory. Each phase prints the median and the 99th percentile of a
+//! call, and the pieces and bytes that it read from files. Phases are letters: `h` hits, `m`
+//! misses, `x` both in turn, `s` scans of 100 rows, `a` one of all.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -1,8 +1,10 @@
 //! How many rows a range has, and what their values fold to.
 //!
-//! In a table whose rules ask for summaries the blocks of the bottom run say what they come to. The range is laid out in tiles along
-//! that run: a block of which no other run and no memtable has a key is told by its summary, unread; a part of which this holds by
-//! its sum; and what lies between is scanned. Both see the same snapshot, so the outcome is exact. Called by users and the command line.
+//! In a table whose rules ask for summaries the blocks of the bottom run say what they come to. The
+//! range is laid out in tiles along that run: a block of which no other run and no memtable has a
+//! key is told by its summary, unread; a part of which this holds by its sum; and what lies between
+//! is scanned. Both see the same snapshot, so the outcome is exact. Called by users and the command
+//! line.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -73,14 +75,15 @@ impl BytesScan {
         Ok(count)
     }
 
-    /// How many rows the range has, what their values fold to, and what it took to know. Values are folded as they are
-    /// stored: with
-    /// `json-merge` `{"a":1}` and a value that was written as `{"a":null}`, and shows as `{}`, come to `{}`. The values of a hashed table
-    /// come in no order, which only matters to a fold that is not commutative.
+    /// How many rows the range has, what their values fold to, and what it took to know. Values are
+    /// folded as they are stored: with `json-merge` `{"a":1}` and a value that was written as
+    /// `{"a":null}`, and shows as `{}`, come to `{}`. The values of a hashed table come in no
+    /// order, which only matters to a fold that is not commutative.
     ///
     /// # Errors
-    /// As [`BytesScan::rows`]; [`crate::ErrorKind::FoldFailed`] where the values of two keys do not fold, naming the key, or
-    /// the block where summaries were folded. A scan with a limit, and one of a table that replaces values, are refused.
+    /// As [`BytesScan::rows`]; [`crate::ErrorKind::FoldFailed`] where the values of two keys do not
+    /// fold, naming the key, or the block where summaries were folded. A scan with a limit, and one
+    /// of a table that replaces values, are refused.
     pub fn aggregate(self) -> Result<Aggregate> {
         let rules = &self.table.rules.fold;
         if !rules.tells_of_many() {
@@ -101,7 +104,8 @@ impl BytesScan {
         let mut sum = Summing { scan: &scan, wanted, sum: Sum::default(), found: Aggregate::default() };
         let range = (&scan.plan.low, &scan.plan.high);
         let view = pinned::view_at(&scan.engine, &scan.table, scan.plan.at)?;
-        // What a transaction has read of a range, and written to it, shows where all of it is scanned.
+        // What a transaction has read of a range, and written to it, shows where all of it is
+        // scanned.
         let base = if scan.inside.is_some() { None } else { base_of(&scan.table, &view) };
         match base {
             None => sum.take(Tile::Scanned { low: range.0.clone(), high: range.1.clone() })?,
@@ -204,7 +208,8 @@ impl Summing<'_> {
     }
 }
 
-/// The run to lay the tiles along: the one with the most keys, where its blocks may say what they come to.
+/// The run to lay the tiles along: the one with the most keys, where its blocks may say what they
+/// come to.
 fn base_of<'v>(table: &TableCore, view: &'v TableView) -> Option<&'v RunView> {
     if !table.rules.rules.summaries {
         return None;
@@ -256,7 +261,8 @@ impl Tiling<'_> {
         self.blocks(part)
     }
 
-    /// Whether a reader sees the records of the part as they are: none is newer than its snapshot, none deleted in a range.
+    /// Whether a reader sees the records of the part as they are: none is newer than its snapshot,
+    /// none deleted in a range.
     fn is_seen_as_it_is(&self, part: &PartView) -> bool {
         let facts = part.file.part.facts();
         let hides = || self.range_deletes.is_any_among(self.order, (&part.low, &part.high), facts.min_seq);

@@ -1,5 +1,5 @@
-//! Values of any length, written as what their table takes. Every way into a store that may meet a long value goes through here:
-//! loads, syncs, imports.
+//! Values of any length, written as what their table takes. Every way into a store that may meet a
+//! long value goes through here: loads, syncs, imports.
 //!
 //! ```text
 //!   up to 16 MiB                        one op
@@ -22,14 +22,15 @@ use folddb_engine::write::encoded_batch::WriteOp;
 const BESIDE_BYTES: usize = 128 << 10;
 
 impl BytesTable {
-    /// Writes one op whose value may have any length: as [`BytesTable::write`] up to 16 MiB; as a stream where it is
-    /// longer and the table takes streams; else as operands that fold to it, where the fold can say which
-    /// ([`folddb_rules::Fold::pieces`]). Operands of more than 32 MiB together are several batches: after a crash between
-    /// two the key has the beginning of the value.
+    /// Writes one op whose value may have any length: as [`BytesTable::write`] up to 16 MiB; as a
+    /// stream where it is longer and the table takes streams; else as operands that fold to it,
+    /// where the fold can say which ([`folddb_rules::Fold::pieces`]). Operands of more than 32 MiB
+    /// together are several batches: after a crash between two the key has the beginning of the
+    /// value.
     ///
     /// # Errors
-    /// As [`BytesTable::write`]; [`crate::ErrorKind::InvalidInput`], naming the key, for a value that the table takes in none of these
-    /// ways. Nothing is written then.
+    /// As [`BytesTable::write`]; [`crate::ErrorKind::InvalidInput`], naming the key, for a value
+    /// that the table takes in none of these ways. Nothing is written then.
     pub fn write_whole(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Seq> {
         if value.len() <= VALUE_BYTES_MAX || op == WriteOp::Delete {
             return self.write(op, key, value);

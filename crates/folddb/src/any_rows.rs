@@ -1,4 +1,5 @@
-//! Rows of a scan, whatever it is of: a sorted table, a hashed one, or either as a transaction sees it.
+//! Rows of a scan, whatever it is of: a sorted table, a hashed one, or either as a transaction sees
+//! it.
 //!
 //! ```text
 //!   a transaction   rows of its snapshot   ─┐ in one order; where both have a key, the ops are applied to what it has
@@ -72,7 +73,8 @@ impl AnyRows {
         }
     }
 
-    /// Of what it is a scan, what of it with the moment that it reads at, and the key of its last row.
+    /// Of what it is a scan, what of it with the moment that it reads at, and the key of its last
+    /// row.
     pub(crate) fn stands(&self) -> Stands<'_> {
         match self {
             AnyRows::Sorted(rows) => (rows.owner(), rows.plan(), rows.key()),
@@ -99,7 +101,8 @@ impl AnyRows {
         }
     }
 
-    /// The last row, or the head of its value where that is separated and is long; only where short values are wanted.
+    /// The last row, or the head of its value where that is separated and is long; only where short
+    /// values are wanted.
     pub(crate) fn short(&mut self) -> (&[u8], Short<'_>) {
         match self {
             AnyRows::Sorted(rows) => {
@@ -153,7 +156,8 @@ pub(crate) struct InsideRows {
     base: AnyRows,
     /// Those stand on a row that was not shown yet, or on a key whose fold fails.
     ahead: Option<Result<()>>,
-    /// What the transaction has written to keys that are still to come. Hashed: to any; to those without ops the walk has come.
+    /// What the transaction has written to keys that are still to come. Hashed: to any; to those
+    /// without ops the walk has come.
     own: VecDeque<OwnOps>,
     /// The ranges that it has deleted.
     deleted: Vec<DeletedRange>,

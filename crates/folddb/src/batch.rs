@@ -15,11 +15,11 @@ use folddb_engine::write::commit;
 use folddb_engine::write::encoded_batch::{Encoded, WriteOp};
 use folddb_engine::write::read_set::ReadSet;
 
-/// Ops that are committed together: after a crash all of them are there or none, and no reader ever sees
-/// only some. A batch that is dropped without [`Batch::commit`] does nothing.
+/// Ops that are committed together: after a crash all of them are there or none, and no reader ever
+/// sees only some. A batch that is dropped without [`Batch::commit`] does nothing.
 ///
-/// Mistakes (a key too long, a table of another store) are remembered and returned by `commit`, so that
-/// calls can be chained.
+/// Mistakes (a key too long, a table of another store) are remembered and returned by `commit`, so
+/// that calls can be chained.
 #[must_use = "a batch writes nothing until it is committed"]
 pub struct Batch {
     engine: Arc<Engine>,
@@ -66,13 +66,14 @@ impl Batch {
         self.encoded.len_bytes()
     }
 
-    /// Commits what the batch holds and empties it, so that it can be used again. Returns the sequence number of
-    /// its last record.
+    /// Commits what the batch holds and empties it, so that it can be used again. Returns the
+    /// sequence number of its last record.
     ///
     /// # Errors
-    /// The first mistake made while filling it (nothing is written then); [`crate::ErrorKind::NoSpace`] when the
-    /// disk is full; [`crate::ErrorKind::Poisoned`] after an earlier failed write; any failure of the
-    /// operating system. Whatever fails, the batch is emptied.
+    /// The first mistake made while filling it (nothing is written then);
+    /// [`crate::ErrorKind::NoSpace`] when the disk is full; [`crate::ErrorKind::Poisoned`] after an
+    /// earlier failed write; any failure of the operating system. Whatever fails, the batch is
+    /// emptied.
     pub fn commit(&mut self, durability: Durability) -> Result<Seq> {
         self.commit_if(None, durability)
     }

@@ -1,9 +1,12 @@
-//! Bulk load: rows that come in the order of their keys become the bottom run of a new table, past the journal and the memtables.
+//! Bulk load: rows that come in the order of their keys become the bottom run of a new table, past
+//! the journal and the memtables.
 //!
-//! Each row is written once. The table comes into being with all of its rows, by one edit of the manifest, while the store serves
-//! everything else; until then nobody sees it, and what was written goes when the load is given up or the process dies. Rows of one
-//! key fold as they come in, and what is left is the whole state of the key: a `Set`, or nothing. All of them have the seq that was
-//! published when the load began, which is one of some other table: nobody compares seqs across tables.
+//! Each row is written once. The table comes into being with all of its rows, by one edit of the
+//! manifest, while the store serves everything else; until then nobody sees it, and what was
+//! written goes when the load is given up or the process dies. Rows of one key fold as they come
+//! in, and what is left is the whole state of the key: a `Set`, or nothing. All of them have the
+//! seq that was published when the load began, which is one of some other table: nobody compares
+//! seqs across tables.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -34,7 +37,8 @@ use folddb_engine::state::disk_quota::SpaceUser;
 use folddb_engine::state::view::{PartFile, TableView};
 use folddb_engine::write::encoded_batch::{WriteOp, check_lengths};
 
-/// A load under way, of keys and values as bytes. Dropped without [`BytesBulkLoad::finish`], it leaves nothing.
+/// A load under way, of keys and values as bytes. Dropped without [`BytesBulkLoad::finish`], it
+/// leaves nothing.
 #[must_use = "nothing is loaded before it is finished"]
 pub struct BytesBulkLoad {
     store: Store,
@@ -63,14 +67,15 @@ pub struct BulkLoad<K, V> {
 }
 
 impl Store {
-    /// Begins to load a new table by these rules with rows that come in the order of their keys. It is there once
-    /// [`BulkLoad::finish`] returns, with all of them or not at all. To a snapshot its rows are as
-    /// old as the last write before this call, whether the snapshot was taken before the load or
-    /// after it.
+    /// Begins to load a new table by these rules with rows that come in the order of their keys. It
+    /// is there once [`BulkLoad::finish`] returns, with all of them or not at all. To a snapshot
+    /// its rows are as old as the last write before this call, whether the snapshot was taken
+    /// before the load or after it.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`] when there is such a table; [`ErrorKind::InvalidInput`] for rules that a load cannot serve: hashed
-    /// tables, separated values or expire; or where a feed tells of the table.
+    /// [`ErrorKind::AlreadyExists`] when there is such a table; [`ErrorKind::InvalidInput`] for
+    /// rules that a load cannot serve: hashed tables, separated values or expire; or where a feed
+    /// tells of the table.
     pub fn bulk_load<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<BulkLoad<K, V>> {
         let bytes = self.bulk_load_bytes(name, rules.checked(name)?.clone())?;
         let checks = fit::<V>(name, &bytes.table.rules)? == Fit::Sometimes;
@@ -111,7 +116,8 @@ fn exists(name: &str) -> Error {
     Error::new(ErrorKind::AlreadyExists, message)
 }
 
-/// What is not known to a run that is written by itself: pointers into the value log, and the times of writes.
+/// What is not known to a run that is written by itself: pointers into the value log, and the times
+/// of writes.
 fn check_rules(name: &str, bound: &BoundRules) -> Result<()> {
     let why = match &bound.rules {
         rules if rules.kind == TableKind::Hashed => "it is hashed, and has no runs",
@@ -125,12 +131,13 @@ fn check_rules(name: &str, bound: &BoundRules) -> Result<()> {
 }
 
 impl BytesBulkLoad {
-    /// Takes the next row. Its key is that of the last one, or comes after it in the order of the table.
+    /// Takes the next row. Its key is that of the last one, or comes after it in the order of the
+    /// table.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a key that comes before the last one, or what is no key or value of the table;
-    /// [`ErrorKind::FoldFailed`]. Such a row is not taken, and the load may go on without it. A failed write, after which the load can
-    /// only be given up.
+    /// [`ErrorKind::InvalidInput`] for a key that comes before the last one, or what is no key or
+    /// value of the table; [`ErrorKind::FoldFailed`]. Such a row is not taken, and the load may go
+    /// on without it. A failed write, after which the load can only be given up.
     pub fn push(&mut self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_whole()?;
         let value = if op == WriteOp::Delete { &[][..] } else { value };
@@ -169,7 +176,8 @@ impl BytesBulkLoad {
     /// Makes the table, with all rows. They are on the disk when this returns.
     ///
     /// # Errors
-    /// A failed write; [`ErrorKind::AlreadyExists`] when somebody else made a table of this name meanwhile. Nothing is loaded then.
+    /// A failed write; [`ErrorKind::AlreadyExists`] when somebody else made a table of this name
+    /// meanwhile. Nothing is loaded then.
     pub fn finish(mut self) -> Result<BytesTable> {
         self.check_whole()?;
         self.end_key()?;

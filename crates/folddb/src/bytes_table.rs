@@ -1,4 +1,5 @@
-//! A table of plain bytes: what tools and other languages hold of a table, and what the typed handle stands on.
+//! A table of plain bytes: what tools and other languages hold of a table, and what the typed
+//! handle stands on.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -36,7 +37,8 @@ thread_local! {
 pub(crate) fn with_buffers<R>(write: impl FnOnce(&mut (Encoded, Vec<u8>, Vec<u8>)) -> R) -> R {
     SINGLE.with(|single| match single.try_borrow_mut() {
         Ok(mut buffers) => write(&mut buffers),
-        // A key or value that itself writes while it is encoded finds the buffers in use and gets its own.
+        // A key or value that itself writes while it is encoded finds the buffers in use and gets
+        // its own.
         Err(_) => write(&mut <_>::default()),
     })
 }
@@ -99,7 +101,8 @@ impl BytesTable {
     /// Writes one op. The value of a `Delete` is ignored.
     ///
     /// # Errors
-    /// As [`Table::put`](crate::Table::put); and [`crate::ErrorKind::InvalidInput`] when key or value are not of the table's types.
+    /// As [`Table::put`](crate::Table::put); and [`crate::ErrorKind::InvalidInput`] when key or
+    /// value are not of the table's types.
     pub fn write(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Seq> {
         let value = if op == WriteOp::Delete { &[][..] } else { value };
         self.check(op, key, value)?;
@@ -114,7 +117,8 @@ impl BytesTable {
         self.write(WriteOp::Put, key, value)
     }
 
-    /// Gives `key` this value unless it has one: see [`Table::put_if_absent`](crate::Table::put_if_absent).
+    /// Gives `key` this value unless it has one: see
+    /// [`Table::put_if_absent`](crate::Table::put_if_absent).
     ///
     /// # Errors
     /// As [`BytesTable::write`].
@@ -155,7 +159,8 @@ impl BytesTable {
         history::get_at(self.engine(), &self.core, key, as_of)
     }
 
-    /// A scan of the table as it was at a moment that is over; an error when it is iterated where the table does not keep that.
+    /// A scan of the table as it was at a moment that is over; an error when it is iterated where
+    /// the table does not keep that.
     pub fn scan_at(&self, as_of: AsOf) -> BytesScan {
         let (held, asked) = clock::hold_at(self.engine(), as_of);
         let scan = BytesScan::new(self.engine(), &self.core, ScanPlan::everything(Some(held.at)));
@@ -166,7 +171,8 @@ impl BytesTable {
         }
     }
 
-    /// What `key` has been, newest first, as far as the table keeps that, at most `limit` states of it.
+    /// What `key` has been, newest first, as far as the table keeps that, at most `limit` states of
+    /// it.
     ///
     /// # Errors
     /// As [`Table::history`](crate::Table::history).
@@ -216,7 +222,8 @@ impl BytesTable {
         commit::commit(self.engine(), &mut encoded, self.durability)
     }
 
-    /// Makes all keys whose bytes begin so absent: see [`Table::delete_prefix`](crate::Table::delete_prefix).
+    /// Makes all keys whose bytes begin so absent: see
+    /// [`Table::delete_prefix`](crate::Table::delete_prefix).
     ///
     /// # Errors
     /// As [`Table::delete_prefix`](crate::Table::delete_prefix).
@@ -279,7 +286,8 @@ impl BytesTable {
         head::head(self.engine(), &self.core, key, None)
     }
 
-    /// A writer of a value of any length, or of an operand where folding joins them. See [`Table::writer`](crate::Table::writer).
+    /// A writer of a value of any length, or of an operand where folding joins them. See
+    /// [`Table::writer`](crate::Table::writer).
     ///
     /// # Errors
     /// As [`Table::writer`](crate::Table::writer); a key that is not of the table's type.
@@ -296,7 +304,8 @@ impl BytesTable {
         stream::read_value(self.engine(), &self.core, key, None)
     }
 
-    /// Whether the table takes values piece by piece, and so of any length: see [`Table::writer`](crate::Table::writer).
+    /// Whether the table takes values piece by piece, and so of any length: see
+    /// [`Table::writer`](crate::Table::writer).
     pub fn takes_streams(&self) -> bool {
         whole_because(&self.core).is_none()
     }
@@ -309,7 +318,8 @@ impl BytesTable {
         locate::locate(self.engine(), &self.core, key, None, how)
     }
 
-    /// What is written to `key` as far as it folds, newest first: of use where the table's fold is not at hand.
+    /// What is written to `key` as far as it folds, newest first: of use where the table's fold is
+    /// not at hand.
     ///
     /// # Errors
     /// Damage, or a failed read.
@@ -323,12 +333,12 @@ impl BytesTable {
         BytesScan::new(self.engine(), &self.core, ScanPlan::everything(None))
     }
 
-    /// Goes on with a scan where its cursor stood, in its range and direction, with values; narrow it to keys, or to so many rows, as
-    /// any scan.
+    /// Goes on with a scan where its cursor stood, in its range and direction, with values; narrow
+    /// it to keys, or to so many rows, as any scan.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::SnapshotTooOld`] when that must see what it saw, and cannot; [`crate::ErrorKind::InvalidInput`] for the cursor of
-    /// another table or another store.
+    /// [`crate::ErrorKind::SnapshotTooOld`] when that must see what it saw, and cannot;
+    /// [`crate::ErrorKind::InvalidInput`] for the cursor of another table or another store.
     pub fn resume(&self, cursor: &Cursor, how: Resume) -> Result<BytesScan> {
         BytesScan::resume(self.engine(), &self.core, cursor, how)
     }

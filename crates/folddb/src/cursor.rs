@@ -1,7 +1,9 @@
-//! Cursors: where a scan stands, as bytes that can be kept, and resumed later or by another process.
+//! Cursors: where a scan stands, as bytes that can be kept, and resumed later or by another
+//! process.
 //!
-//! A cursor holds nothing: no snapshot, no file. Whoever goes on with one says whether the scan must see what it saw
-//! ([`Resume::Strict`]) or may see what is there now ([`Resume::Relaxed`]), and again whether values are wanted, or keys only.
+//! A cursor holds nothing: no snapshot, no file. Whoever goes on with one says whether the scan
+//! must see what it saw ([`Resume::Strict`]) or may see what is there now ([`Resume::Relaxed`]),
+//! and again whether values are wanted, or keys only.
 
 use std::fmt;
 use std::ops::Bound;
@@ -27,14 +29,16 @@ pub struct Cursor {
 /// What a scan that is resumed sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resume {
-    /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written to the store since, or
-    /// the table keeps its past back to then. Where values expire and no past is kept, the snapshot must live: what the scan
-    /// saw may have gone by itself. Otherwise an error. What a power cut takes of writes that were not synced it cannot know,
-    /// since the seqs that were lost may be taken for others. Sync before a cursor is kept that is to be trusted beyond a
-    /// power cut.
+    /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written
+    /// to the store since, or the table keeps its past back to then. Where values expire and no
+    /// past is kept, the snapshot must live: what the scan saw may have gone by itself. Otherwise
+    /// an error. What a power cut takes of writes that were not synced it cannot know, since the
+    /// seqs that were lost may be taken for others. Sync before a cursor is kept that is to be
+    /// trusted beyond a power cut.
     Strict,
-    /// What is there now. Keys that were written behind the cursor since are not seen, and those before it are. A scan that has come to
-    /// its end stands behind the last key that it has looked at, whether that had a value or not.
+    /// What is there now. Keys that were written behind the cursor since are not seen, and those
+    /// before it are. A scan that has come to its end stands behind the last key that it has looked
+    /// at, whether that had a value or not.
     #[default]
     Relaxed,
 }
@@ -151,7 +155,8 @@ fn hold_again(engine: &Engine, table: &TableCore, token: &CursorToken) -> Result
         let at = At::new(seq, clock::now_ms(engine));
         return Ok(engine.boundaries.hold(at, HeldFor::Snapshot, engine.host.clock.monotonic()));
     }
-    // What was alive then is swept away by no merge as long as somebody reads at that time or before it.
+    // What was alive then is swept away by no merge as long as somebody reads at that time or
+    // before it.
     let by_ms = if minds_time(table) { token.time_ms.unwrap_or(0) } else { u64::MAX };
     let Some((held, held_for)) = engine.boundaries.hold_if_live(seq, by_ms) else {
         return hold_past(engine, table, token).ok_or_else(|| gone(engine, table, seq));

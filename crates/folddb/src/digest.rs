@@ -1,12 +1,13 @@
 //! Digests: what a range of a table holds, in so few bytes that two stores can compare theirs.
 //!
-//! A digest is built from keys, heads and deadlines: no value that is separated is read, but those in
-//! several pieces, whose heads tell how they are cut, and those of hashed tables with versions or
-//! expiry, whose heads tell of the time of the write. It also keeps what the bytes mean by the rules of the table: the kinds of keys and of values, the order,
-//! the fold and its version, and the rules of delete and short-circuit. How a table stores its
-//! rows, how much of its past it keeps and how long values last that are still to be written is not
-//! in it, since none of this changes what is there. [`Digest`] says how it is made;
-//! `maintenance/compare.rs` goes from what differs to the rows.
+//! A digest is built from keys, heads and deadlines: no value that is separated is read, but those
+//! in several pieces, whose heads tell how they are cut, and those of hashed tables with versions
+//! or expiry, whose heads tell of the time of the write. It also keeps what the bytes mean by the
+//! rules of the table: the kinds of keys and of values, the order, the fold and its version, and
+//! the rules of delete and short-circuit. How a table stores its rows, how much of its past it
+//! keeps and how long values last that are still to be written is not in it, since none of this
+//! changes what is there. [`Digest`] says how it is made; `maintenance/compare.rs` goes from what
+//! differs to the rows.
 
 use std::io::Read;
 
@@ -24,16 +25,18 @@ use folddb_engine::write::stream;
 const PIECE_BYTES: usize = 64 << 10;
 
 impl BytesScan {
-    /// The digest of the range, with 16^depth leaves; a depth over 6 is as 6. Digests compare where range, depth and what the bytes
-    /// mean by the rules are the same, whatever the stores. `threads` share the work.
+    /// The digest of the range, with 16^depth leaves; a depth over 6 is as 6. Digests compare where
+    /// range, depth and what the bytes mean by the rules are the same, whatever the stores.
+    /// `threads` share the work.
     ///
-    /// What it knows of a value is its size, a hash of 32 bits and until when it lasts: two other values of a key pass for the same in
-    /// one case of 2^32. Values in several pieces are read, piece by piece, and those of hashed tables with versions or expiry, each
-    /// whole; no others that are separated.
+    /// What it knows of a value is its size, a hash of 32 bits and until when it lasts: two other
+    /// values of a key pass for the same in one case of 2^32. Values in several pieces are read,
+    /// piece by piece, and those of hashed tables with versions or expiry, each whole; no others
+    /// that are separated.
     ///
     /// # Errors
-    /// As [`BytesScan::fold_rows`]; where a transaction has written to the table and its values may expire, which they do by
-    /// the time of the commit.
+    /// As [`BytesScan::fold_rows`]; where a transaction has written to the table and its values may
+    /// expire, which they do by the time of the commit.
     pub fn digest(self, depth: u8, threads: usize) -> Result<Digest> {
         self.check_deadlines_known()?;
         let (scope, meaning) = (self.scope(), self.table.rules.meaning());
@@ -84,7 +87,8 @@ fn take_head(rows: &mut LentRows, digest: &mut Digest) -> Result<Step> {
     Ok(GO_ON)
 }
 
-/// The hash of the bytes of a value in several pieces, however they are cut: that of the head is of the pieces.
+/// The hash of the bytes of a value in several pieces, however they are cut: that of the head is of
+/// the pieces.
 fn hash_of_pieces(rows: &LentRows) -> Result<u32> {
     let ((engine, table), (_, at), key) = rows.rows.stands();
     let mut hash = GrowingHash::new(key_hash(key));

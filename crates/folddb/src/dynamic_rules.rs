@@ -1,5 +1,5 @@
-//! The rules of a table whose types are known at run time only: how a tool shows its keys and values, and
-//! reads them.
+//! The rules of a table whose types are known at run time only: how a tool shows its keys and
+//! values, and reads them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ impl DynamicRules {
     /// These rules, with the orders and folds that the options know.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`](crate::ErrorKind::RulesMismatch) where the order of keys is not at hand: without
-    /// it nothing can be found.
+    /// [`ErrorKind::RulesMismatch`](crate::ErrorKind::RulesMismatch) where the order of keys is not
+    /// at hand: without it nothing can be found.
     pub fn new(rules: &TableRules, options: &Options) -> Result<DynamicRules> {
         Ok(DynamicRules::of(Arc::new(rules.bind(&options.engine.custom)?)))
     }
@@ -60,13 +60,14 @@ impl DynamicRules {
         self.bound.fold.fold()
     }
 
-    /// What is not at hand, in words. The table is then for reading only, and reading does not fold.
+    /// What is not at hand, in words. The table is then for reading only, and reading does not
+    /// fold.
     pub fn missing(&self) -> Option<&str> {
         self.bound.missing.as_deref()
     }
 
-    /// What of the rules the bytes of keys and values depend on, in words: two tables of which this is the same
-    /// mean the same by theirs.
+    /// What of the rules the bytes of keys and values depend on, in words: two tables of which this
+    /// is the same mean the same by theirs.
     pub fn meaning(&self) -> String {
         self.bound.meaning()
     }
@@ -95,8 +96,8 @@ impl DynamicRules {
         self.bound.show_value(value)
     }
 
-    /// Encodes what a person typed, or what stood in a file, as a value or operand of the table. Appends the
-    /// bytes to `out`.
+    /// Encodes what a person typed, or what stood in a file, as a value or operand of the table.
+    /// Appends the bytes to `out`.
     ///
     /// # Errors
     /// Says what was expected.

@@ -1,8 +1,9 @@
-//! What a user sees of the inner crates, beside the names at the root: tools and programs whose types are
-//! known at run time need it. Each name is chosen; whatever is not named here stays inside.
+//! What a user sees of the inner crates, beside the names at the root: tools and programs whose
+//! types are known at run time need it. Each name is chosen; whatever is not named here stays
+//! inside.
 
-/// How keys and values look as bytes: the traits of typed tables, and codecs for types that are known at run
-/// time only.
+/// How keys and values look as bytes: the traits of typed tables, and codecs for types that are
+/// known at run time only.
 pub mod codec {
     #[cfg(feature = "json")]
     pub use folddb_rules::codec::Json;

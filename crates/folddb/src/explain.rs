@@ -22,7 +22,8 @@ use folddb_engine::values::hashed_record::Reading;
 pub struct Explained {
     /// Where: a part of a memtable, or run and file.
     pub place: Place,
-    /// Its seq. Where a run keeps none, the newest seq of its part; 0 in a hashed table, which keeps none.
+    /// Its seq. Where a run keeps none, the newest seq of its part; 0 in a hashed table, which
+    /// keeps none.
     pub seq: Seq,
     /// What it does.
     pub op: RecordOp,
@@ -120,7 +121,8 @@ impl BytesTable {
 }
 
 impl BytesTable {
-    /// A record, but for why it is there. Its times are those of its stamp; where it has none, that of its seq.
+    /// A record, but for why it is there. Its times are those of its stamp; where it has none, that
+    /// of its seq.
     fn explained(&self, place: Place, record: &folddb_base::Record<'_>) -> Explained {
         let has_stamps = self.core.rules.fold.has_stamps();
         let stamp = if has_stamps { Stamp::of(record.kind, record.payload).ok().flatten() } else { None };
@@ -191,7 +193,8 @@ impl Kept {
         }
     }
 
-    /// Whether merges leave the record of this seq as it is, so many of the records of its key being as new as that.
+    /// Whether merges leave the record of this seq as it is, so many of the records of its key
+    /// being as new as that.
     fn is_kept_as_it_is(&self, seq: Seq, records: usize) -> bool {
         let events = records + self.ranges.iter().filter(|&&range| range > seq).count();
         events < self.times.newest as usize || seq > self.times.since

@@ -1,18 +1,22 @@
-//! A change feed: rows as of one moment, then every batch after it, in the order of commits, for as long as the store lives.
+//! A change feed: rows as of one moment, then every batch after it, in the order of commits, for as
+//! long as the store lives.
 //!
 //! ```text
 //!   Begin   rows ... rows   RowsEnd   Batch  Batch  TableCreated  Batch ...
 //!           as of seq s               s+1..  in order, whole
 //! ```
 //!
-//! **The law**: rows and the ops of all batches after them, applied one by one, give what the store has. Ops are handed out as they
-//! were written, so a fold is handed out once and not its outcome; a consumer that applies one twice is wrong, and so positions
-//! are exact: [`Feed::acknowledge`] makes one durable, and what comes after it is handed out again after a restart. Rows are as of
-//! a snapshot, which does not survive the process: a feed whose rows were not all acknowledged begins anew, and says so.
-//! Whoever was told to begin anew has forgotten what came before, so a place of before is nothing that can be acknowledged.
+//! **The law**: rows and the ops of all batches after them, applied one by one, give what the store
+//! has. Ops are handed out as they were written, so a fold is handed out once and not its outcome;
+//! a consumer that applies one twice is wrong, and so positions are exact: [`Feed::acknowledge`]
+//! makes one durable, and what comes after it is handed out again after a restart. Rows are as of a
+//! snapshot, which does not survive the process: a feed whose rows were not all acknowledged begins
+//! anew, and says so. Whoever was told to begin anew has forgotten what came before, so a place of
+//! before is nothing that can be acknowledged.
 //!
-//! Batches are read from the files of the log (`folddb_journal::follow`), up to where they are durable; a reader that has caught up
-//! syncs what has been committed since. What is held for a feed, and how that is bounded, is told in `feeds.rs`.
+//! Batches are read from the files of the log (`folddb_journal::follow`), up to where they are
+//! durable; a reader that has caught up syncs what has been committed since. What is held for a
+//! feed, and how that is bounded, is told in `feeds.rs`.
 
 mod event;
 mod batch;
@@ -46,12 +50,14 @@ pub use secondary::SecondaryFeed;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 impl Store {
-    /// Opens the feed of this name for reading, and makes it where there is none: it begins with the rows of the present then. A feed
-    /// goes on behind what was acknowledged last, with the budget that it has unless another one is given.
+    /// Opens the feed of this name for reading, and makes it where there is none: it begins with
+    /// the rows of the present then. A feed goes on behind what was acknowledged last, with the
+    /// budget that it has unless another one is given.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Locked`] while somebody else reads it; [`crate::ErrorKind::InvalidInput`] where there is one that tells of something else,
-    /// and for a bad name; a failed write.
+    /// [`crate::ErrorKind::Locked`] while somebody else reads it;
+    /// [`crate::ErrorKind::InvalidInput`] where there is one that tells of something else, and for
+    /// a bad name; a failed write.
     pub fn feed(&self, name: &str, options: FeedOptions) -> Result<Feed> {
         let engine = self.engine();
         engine.check_not_read_only()?;
@@ -69,7 +75,8 @@ impl Store {
     /// Removes a feed, and what is held for it.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] where there is none of this name; [`crate::ErrorKind::Locked`] while it is being read; a failed write.
+    /// [`crate::ErrorKind::InvalidInput`] where there is none of this name;
+    /// [`crate::ErrorKind::Locked`] while it is being read; a failed write.
     pub fn drop_feed(&self, name: &str) -> Result<()> {
         let engine = self.engine();
         engine.check_not_read_only()?;
@@ -81,8 +88,8 @@ impl Store {
 }
 
 impl Feed {
-    /// Forgets where the feed stood, and begins anew with the rows of the present. For one that is lost, and for consumers that are.
-    /// Places of before are not acknowledged any more.
+    /// Forgets where the feed stood, and begins anew with the rows of the present. For one that is
+    /// lost, and for consumers that are. Places of before are not acknowledged any more.
     ///
     /// # Errors
     /// A failed write.
@@ -124,7 +131,8 @@ impl Feed {
     /// The next event, if there is one by now.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::FeedLost`] where it has lost its place, see [`Feed::begin_again`]; damage; a failed read or write.
+    /// [`crate::ErrorKind::FeedLost`] where it has lost its place, see [`Feed::begin_again`];
+    /// damage; a failed read or write.
     pub fn poll(&mut self) -> Result<Option<FeedEvent>> {
         self.engine.check_open()?;
         reader::look_at_edits(self)?;
@@ -144,22 +152,23 @@ impl Feed {
     }
 
     /// Goes past all up to this place without handing it out: what a
-    /// [`SecondaryFeed`](crate::SecondaryFeed) of this name has given already, while another process had
-    /// the store open. [`Feed::acknowledge`] makes it durable.
+    /// [`SecondaryFeed`](crate::SecondaryFeed) of this name has given already, while another
+    /// process had the store open. [`Feed::acknowledge`] makes it durable.
     ///
     /// # Errors
-    /// As [`Feed::poll`]; [`crate::ErrorKind::InvalidInput`] where the feed begins with rows, or has less
-    /// than that.
+    /// As [`Feed::poll`]; [`crate::ErrorKind::InvalidInput`] where the feed begins with rows, or
+    /// has less than that.
     pub fn skip_to(&mut self, place: FeedPosition) -> Result<()> {
         changes::skip_to(self, place)
     }
 
-    /// Says, durably, that all up to this place has been dealt with: none of it is handed out again, and what was held for it goes.
-    /// Of a place among the rows nothing is kept, since they are only of use all together.
+    /// Says, durably, that all up to this place has been dealt with: none of it is handed out
+    /// again, and what was held for it goes. Of a place among the rows nothing is kept, since they
+    /// are only of use all together.
     ///
-    /// A place of before the feed began anew is passed over, too, without an error: who deals with events in another thread,
-    /// and says so late, has done nothing wrong; but what it dealt with is to be forgotten, and says nothing of the rows that
-    /// come now.
+    /// A place of before the feed began anew is passed over, too, without an error: who deals with
+    /// events in another thread, and says so late, has done nothing wrong; but what it dealt with
+    /// is to be forgotten, and says nothing of the rows that come now.
     ///
     /// # Errors
     /// [`crate::ErrorKind::FeedLost`]; a place that was not reached; a failed write.

@@ -1,5 +1,5 @@
-//! A store in figures, in groups. What each is called is written once, here: the struct that programs read, and
-//! the metric that a page of metrics shows.
+//! A store in figures, in groups. What each is called is written once, here: the struct that
+//! programs read, and the metric that a page of metrics shows.
 
 use folddb_base::Seq;
 
@@ -27,8 +27,8 @@ macro_rules! groups {
             $($(#[doc = $about])+ pub $group: $Group,)+
             /// The last seq that readers see: records ever written.
             pub last_seq: Seq,
-            /// Damage that merges have met, what sweeps and saves indexes, and what moves values: the tables and
-            /// files that they leave alone since, and why.
+            /// Damage that merges have met, what sweeps and saves indexes, and what moves values:
+            /// the tables and files that they leave alone since, and why.
             pub damage: Vec<String>,
             /// Why writes are refused for lack of space, if they are.
             pub short_of_space: Option<String>,
@@ -102,8 +102,8 @@ groups! {
         Counter bytes: u64,
         /// Values read from the value log. Keys, heads and what only counts them read none.
         Counter values: u64,
-        /// Records of hashed tables of which only the front was read: by heads, by scans of keys, and by writes that
-        /// looked for what they replace.
+        /// Records of hashed tables of which only the front was read: by heads, by scans of keys,
+        /// and by writes that looked for what they replace.
         Counter value_heads: u64,
         /// Pieces of indexes of hashed tables that were read from their checkpoints.
         Counter index_loads: u64,
@@ -135,8 +135,8 @@ groups! {
         Gauge value_segments: u64,
         /// Bytes in them: of those that are full, what they hold, of the others their length.
         Gauge value_bytes: u64,
-        /// As much of that as runs point to, and indexes of hashed tables, of these about: what memtables point to is
-        /// not counted yet.
+        /// As much of that as runs point to, and indexes of hashed tables, of these about: what
+        /// memtables point to is not counted yet.
         Gauge value_live_bytes: u64,
         /// Bytes of files, of runs and of values, that only old snapshots keep.
         Gauge snapshot_file_bytes: u64,
@@ -168,7 +168,8 @@ groups! {
         Counter records_expired: u64,
         /// Stale entries of secondary indexes that merges have left out.
         Counter index_entries_cleaned: u64,
-        /// Work that is owed now, in seconds of it. Writers are slowed from half a second on, smoothly.
+        /// Work that is owed now, in seconds of it. Writers are slowed from half a second on,
+        /// smoothly.
         Gauge debt_s: f64,
         /// Times that work failed and was tried again.
         Counter retries: u64,

@@ -6,11 +6,12 @@
 //!   keep      the entries whose term is one of those                            in the order of the entries
 //! ```
 //!
-//! Complete: whatever has a term at the snapshot has an entry of it, by the law of terms. Right: every hit is looked at. A key
-//! that has several of the terms that are asked for is hit by each.
+//! Complete: whatever has a term at the snapshot has an entry of it, by the law of terms. Right:
+//! every hit is looked at. A key that has several of the terms that are asked for is hit by each.
 //!
-//! Who reads the past of a table that keeps it (a snapshot of a moment that is over) goes over the present entries: of the index
-//! of such a table only those are cleaned that were stale before all that it keeps (`background/clean.rs`).
+//! Who reads the past of a table that keeps it (a snapshot of a moment that is over) goes over the
+//! present entries: of the index of such a table only those are cleaned that were stale before all
+//! that it keeps (`background/clean.rs`).
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -50,7 +51,8 @@ pub struct BytesFind {
 }
 
 impl BytesTable {
-    /// Records by the terms of an index: all of them, in the order of the terms, until it is narrowed.
+    /// Records by the terms of an index: all of them, in the order of the terms, until it is
+    /// narrowed.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`], with the indexes that there are.
@@ -70,9 +72,11 @@ impl BytesTable {
 }
 
 impl BytesFind {
-    /// Only records that have this term. A number is asked for by what it is: `3` finds 3.0 where an index has that.
+    /// Only records that have this term. A number is asked for by what it is: `3` finds 3.0 where
+    /// an index has that.
     ///
-    /// A term that the index cannot have by its kind is an error of the iterators: [`crate::ErrorKind::InvalidInput`].
+    /// A term that the index cannot have by its kind is an error of the iterators:
+    /// [`crate::ErrorKind::InvalidInput`].
     pub fn term<'t>(self, term: impl Into<Element<'t>>) -> Self {
         let term = term.into();
         self.range((Bound::Included(term.clone()), Bound::Included(term)))
@@ -91,7 +95,8 @@ impl BytesFind {
         self.asked(|extractor| Ok(beginning(&extractor.ask_prefix(prefix)?)))
     }
 
-    /// Only records with terms in a range that a person typed, as [`Extractor::ask_typed`] reads them.
+    /// Only records with terms in a range that a person typed, as [`Extractor::ask_typed`] reads
+    /// them.
     pub fn typed(self, range: impl RangeBounds<String>) -> Self {
         let (low, high) = (range.start_bound().map(String::as_str), range.end_bound().map(String::as_str));
         self.asked(|extractor| {
@@ -99,7 +104,8 @@ impl BytesFind {
         })
     }
 
-    /// Only records with a term that begins as a person typed, as [`Extractor::ask_typed_prefix`] reads it.
+    /// Only records with a term that begins as a person typed, as [`Extractor::ask_typed_prefix`]
+    /// reads it.
     pub fn typed_prefix(self, prefix: &str) -> Self {
         self.asked(|extractor| Ok(beginning(&extractor.ask_typed_prefix(prefix)?)))
     }
@@ -135,7 +141,8 @@ impl BytesFind {
         self
     }
 
-    /// As a snapshot sees it. Without, what is found is that of the moment when the iteration begins.
+    /// As a snapshot sees it. Without, what is found is that of the moment when the iteration
+    /// begins.
     pub(crate) fn at(mut self, snapshot: &Snapshot) -> Self {
         match snapshot.hold_for(&self.table) {
             Ok(seen) => (self.seen, self.reads) = (Some(seen), snapshot.reads()),

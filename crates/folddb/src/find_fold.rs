@@ -1,4 +1,5 @@
-//! Folds over what an index finds on several threads (`parallel.rs`): the range of its entries is cut.
+//! Folds over what an index finds on several threads (`parallel.rs`): the range of its entries is
+//! cut.
 //!
 //! All pieces see the same snapshot, and are joined in the order of the terms.
 
@@ -19,8 +20,9 @@ use folddb_engine::read::scan::{ScanPlan, Wanted};
 use folddb_engine::state::snapshots::HeldFor;
 
 impl BytesFind {
-    /// Cuts what is asked for into at most `pieces` finds over about as many entries, which follow one another and see the same
-    /// snapshot. An index that is in memory only stays whole. A limit stays that of each piece.
+    /// Cuts what is asked for into at most `pieces` finds over about as many entries, which follow
+    /// one another and see the same snapshot. An index that is in memory only stays whole. A limit
+    /// stays that of each piece.
     ///
     /// # Errors
     /// As the iterators'.
@@ -56,9 +58,10 @@ impl BytesFind {
         Ok(finds)
     }
 
-    /// Folds all hits on `threads` threads: each piece of the range of terms begins with `start`, takes its hits by `step`, and what
-    /// the pieces come to is joined, in the order of the terms, by `join`. A `step` that breaks ends the work: what was gathered until
-    /// then is joined. The values that `step` sees are empty unless it is `with_values`.
+    /// Folds all hits on `threads` threads: each piece of the range of terms begins with `start`,
+    /// takes its hits by `step`, and what the pieces come to is joined, in the order of the terms,
+    /// by `join`. A `step` that breaks ends the work: what was gathered until then is joined. The
+    /// values that `step` sees are empty unless it is `with_values`.
     ///
     /// # Errors
     /// As the iterators', of the first piece that fails; a find with a limit is refused.
@@ -82,8 +85,8 @@ impl BytesFind {
         )
     }
 
-    /// The same with the heads of the values ([`Hit::head`]) instead of these: no separated value is read where heads or keys tell
-    /// the terms.
+    /// The same with the heads of the values ([`Hit::head`]) instead of these: no separated value
+    /// is read where heads or keys tell the terms.
     ///
     /// # Errors
     /// As [`BytesFind::fold_hits`].

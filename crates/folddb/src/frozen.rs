@@ -1,16 +1,19 @@
-//! Freezing a store: from then on it is only read, by as many as like, on media that nobody can write to as well.
+//! Freezing a store: from then on it is only read, by as many as like, on media that nobody can
+//! write to as well.
 //!
-//! A store is frozen by a file `SEALED` in its directory. It is made while the store is locked, after everything that was in memory
-//! or in the log has gone to runs, so that nobody who opens it has anything to replay. The lock is the one that the store was
-//! opened under: let go between, another process might write and die. Who opens a frozen store for reading takes the lock
-//! where that goes and does without where it does not; who opens it for writing is refused.
+//! A store is frozen by a file `SEALED` in its directory. It is made while the store is locked,
+//! after everything that was in memory or in the log has gone to runs, so that nobody who opens it
+//! has anything to replay. The lock is the one that the store was opened under: let go between,
+//! another process might write and die. Who opens a frozen store for reading takes the lock where
+//! that goes and does without where it does not; who opens it for writing is refused.
 //!
 //! ```text
 //!   freeze     lock, open, flush, close in order; still locked: SEALED written, synced, and its name
 //!   thaw   lock: nobody reads who could lock; SEALED removed, and the directory synced
 //! ```
 //!
-//! A crash before the name is durable leaves a store that is not frozen, or is, and is whole either way.
+//! A crash before the name is durable leaves a store that is not frozen, or is, and is whole either
+//! way.
 
 use std::path::Path;
 
@@ -27,8 +30,8 @@ use folddb_engine::recovery::format;
 const SAID: &[u8] = b"frozen: opened for reading only, until it is thawed\n";
 
 impl Store {
-    /// Freezes a store that nobody has open: it is opened for reading only from then on, by any number of processes. A store that is
-    /// frozen stays so.
+    /// Freezes a store that nobody has open: it is opened for reading only from then on, by any
+    /// number of processes. A store that is frozen stays so.
     ///
     /// # Errors
     /// As for [`Store::open`]; a failed write, after which the store is frozen or not, and whole.
@@ -40,8 +43,9 @@ impl Store {
             return sync_name(files, path); // whoever froze it may have failed to
         }
         let store = Store::open_as(path, options.clone(), OpenMode::Primary)?;
-        // Held from the opening until the freeze is durable: nobody writes between, so all that there is has gone to runs. Who
-        // looked for a freeze before, and waits for the lock, looks again under it (`format::lock_to_open`).
+        // Held from the opening until the freeze is durable: nobody writes between, so all that
+        // there is has gone to runs. Who looked for a freeze before, and waits for the lock, looks
+        // again under it (`format::lock_to_open`).
         let _lock = store.engine().take_lock();
         store.close()?;
         let mut file = files.create(&to).map_err(|error| Error::io("create", &to, error))?;
@@ -50,11 +54,12 @@ impl Store {
         sync_name(files, path)
     }
 
-    /// Thaws the store: the store can be written to again. Who reads it meanwhile without a lock, as on media that cannot be
-    /// locked, must have ended before anything is written.
+    /// Thaws the store: the store can be written to again. Who reads it meanwhile without a lock,
+    /// as on media that cannot be locked, must have ended before anything is written.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Locked`] while somebody reads; [`crate::ErrorKind::StoreNotFound`]; a failed write.
+    /// [`crate::ErrorKind::Locked`] while somebody reads; [`crate::ErrorKind::StoreNotFound`]; a
+    /// failed write.
     pub fn thaw(path: impl AsRef<Path>, options: Options) -> Result<()> {
         let (path, options) = (path.as_ref(), options.engine.opened_as(OpenMode::Primary));
         format::read_version(path, &options)?; // there is a store
@@ -73,7 +78,8 @@ impl Store {
         format::is_frozen(&*options.engine.host.files, path.as_ref())
     }
 
-    /// The store as it is now, where this one is a secondary ([`Store::open_secondary`]): opened anew. This one stays what it is.
+    /// The store as it is now, where this one is a secondary ([`Store::open_secondary`]): opened
+    /// anew. This one stays what it is.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] where it was opened otherwise; as for [`Store::open`].

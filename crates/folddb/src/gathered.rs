@@ -1,5 +1,5 @@
-//! The verbs of writes that are gathered before they are committed: the same in a batch and in a transaction, on tables with
-//! types and without.
+//! The verbs of writes that are gathered before they are committed: the same in a batch and in a
+//! transaction, on tables with types and without.
 //!
 //! How an op is encoded and checked is said here, once. Who gathers says what becomes of it.
 
@@ -127,7 +127,8 @@ macro_rules! gathering_verbs {
                 self
             }
 
-            /// Makes all keys from `from` on and below `to`, in the order of the table, absent. Costs as much as one write.
+            /// Makes all keys from `from` on and below `to`, in the order of the table, absent.
+            /// Costs as much as one write.
             pub fn delete_range<T: AnyTable, Q: AsKey<T::Key> + ?Sized, R: AsKey<T::Key> + ?Sized>(
                 &mut self,
                 table: &T,
@@ -138,7 +139,8 @@ macro_rules! gathering_verbs {
                 self
             }
 
-            /// Makes all keys that begin so absent: see [`Table::delete_prefix`](crate::Table::delete_prefix).
+            /// Makes all keys that begin so absent: see
+            /// [`Table::delete_prefix`](crate::Table::delete_prefix).
             pub fn delete_prefix<T: AnyTable, P: KeyPrefix<T::Key> + ?Sized>(
                 &mut self,
                 table: &T,
@@ -148,8 +150,9 @@ macro_rules! gathering_verbs {
                 self
             }
 
-            /// Any op that is known at run time only. `value` is ignored by a delete. A key or value that is not of the
-            /// table's types is a mistake, as in [`BytesTable::write`], which the commit returns.
+            /// Any op that is known at run time only. `value` is ignored by a delete. A key or
+            /// value that is not of the table's types is a mistake, as in [`BytesTable::write`],
+            /// which the commit returns.
             pub fn write<T: AnyTable, Q: AsKey<T::Key> + ?Sized, W: AsValue<T::Value> + ?Sized>(
                 &mut self,
                 table: &T,

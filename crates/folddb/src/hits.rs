@@ -1,4 +1,5 @@
-//! What a find comes upon: entries of the index in their order, and of each the record that it leads to.
+//! What a find comes upon: entries of the index in their order, and of each the record that it
+//! leads to.
 
 use std::collections::VecDeque;
 use std::iter::FusedIterator;

@@ -1,4 +1,5 @@
-//! Indexes come and go: an index is made with its table, added to a full one while writes go on, and dropped.
+//! Indexes come and go: an index is made with its table, added to a full one while writes go on,
+//! and dropped.
 //!
 //! ```text
 //!   add     one edit creates the table of the entries and says that it is being built; under the commit lock it becomes an
@@ -8,11 +9,12 @@
 //!   built   a record without meaning takes a seq, and an edit says which: whoever reads at that seq or later finds all
 //! ```
 //!
-//! Why slices need no snapshot in common: whatever is written after one was read brings its own entries. A process that dies
-//! leaves the index as it is being built; it goes on from the last edit when it is asked to. What is looked up in it is refused
-//! until it is built.
+//! Why slices need no snapshot in common: whatever is written after one was read brings its own
+//! entries. A process that dies leaves the index as it is being built; it goes on from the last
+//! edit when it is asked to. What is looked up in it is refused until it is built.
 //!
-//! The manifest knows an index as a table whose rules say whose it is, named `TABLE/INDEX`. Called by `store`, `recover`, `maintenance`.
+//! The manifest knows an index as a table whose rules say whose it is, named `TABLE/INDEX`. Called
+//! by `store`, `recover`, `maintenance`.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Weak};
@@ -41,7 +43,8 @@ const SLICE_ROWS: usize = 2048;
 
 const SLICE_BYTES: usize = 1 << 20;
 
-/// After so many rows an edit says how far it has come. Few in builds for tests, whose tables are small.
+/// After so many rows an edit says how far it has come. Few in builds for tests, whose tables are
+/// small.
 const TOLD_ROWS: u64 = if cfg!(debug_assertions) { 64 } else { 1 << 17 };
 
 /// So many rows are examined for counter-examples to the law.
@@ -53,7 +56,8 @@ const SAMPLES: usize = 48;
 pub struct IndexInfo {
     /// Its name and how it takes its terms.
     pub rule: IndexRule,
-    /// The table of its entries, which [`crate::Store::bytes_table`], `compact` and figures know it by.
+    /// The table of its entries, which [`crate::Store::bytes_table`], `compact` and figures know it
+    /// by.
     pub table: String,
     /// Whether all that was in the table before is in it.
     pub is_built: bool,
@@ -113,7 +117,8 @@ pub(crate) fn index_of(core: &Arc<TableCore>, name: &str) -> Result<Arc<IndexCor
     })
 }
 
-/// Adds an index to a table and builds it; where it is there and was not built to its end, goes on with that.
+/// Adds an index to a table and builds it; where it is there and was not built to its end, goes on
+/// with that.
 pub(crate) fn add_index(
     engine: &Arc<Engine>,
     table: &Arc<TableCore>,
@@ -199,7 +204,7 @@ pub(crate) fn drop_index(background: &Background, core: &Arc<TableCore>, name: &
     Ok(())
 }
 
-// ---- building -------------------------------------------------------------------------------------------
+// ---- building -----------------------------------------------------------------------------------
 
 /// The right to build an index, which one has at a time.
 struct Claim(Weak<IndexCore>);
@@ -232,7 +237,8 @@ struct Building<'a> {
     terms: Terms,
 }
 
-/// Puts what is in a table into an index, from where that has come to. Does nothing to one that is built.
+/// Puts what is in a table into an index, from where that has come to. Does nothing to one that is
+/// built.
 pub(crate) fn build_index(
     engine: &Arc<Engine>,
     table: &Arc<TableCore>,
@@ -377,8 +383,9 @@ impl Building<'_> {
         note_stand(self.engine, self.index, stand)
     }
 
-    /// The seq from which on readers find all: one that the end of the building takes for itself. Where all had expired, no
-    /// entry took one, and a snapshot of before that, to which it is alive, would have the same seq as this moment.
+    /// The seq from which on readers find all: one that the end of the building takes for itself.
+    /// Where all had expired, no entry took one, and a snapshot of before that, to which it is
+    /// alive, would have the same seq as this moment.
     fn end(&mut self) -> Result<Seq> {
         drop(self.present()); // which notes what time it is
         self.batch.clear();

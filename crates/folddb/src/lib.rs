@@ -1,8 +1,8 @@
 //! FoldDB: an embedded store for data that is written far more often than it is read.
 //!
-//! **The value of a key is the fold of everything ever written to it.** A write never looks for the key
-//! first, it appends; reads and background merges fold what was appended, with a function that you choose for
-//! the table.
+//! **The value of a key is the fold of everything ever written to it.** A write never looks for the
+//! key first, it appends; reads and background merges fold what was appended, with a function that
+//! you choose for the table.
 //!
 //! ```
 //! use folddb::{Durability, Options, Rules, Store, folds::Stats};
@@ -50,10 +50,12 @@
 //! | `fold m` | m | x·m |
 //! | `delete` | absent | absent |
 //!
-//! They are the same on a [`Table`], a [`Batch`] and a [`Transaction`], as are `delete_range` and `delete_prefix`. What is
-//! read is the same of a table, of one as of a snapshot, and of one in a transaction: see [`Reader`].
+//! They are the same on a [`Table`], a [`Batch`] and a [`Transaction`], as are `delete_range` and
+//! `delete_prefix`. What is read is the same of a table, of one as of a snapshot, and of one in a
+//! transaction: see [`Reader`].
 //!
-//! None of them reads, in a sorted table; one that is hashed ([`Rules::hashed`]) looks the key up. What `·` is, the table's rules say: see [`folds`] for those that come with the store, and
+//! None of them reads, in a sorted table; one that is hashed ([`Rules::hashed`]) looks the key up.
+//! What `·` is, the table's rules say: see [`folds`] for those that come with the store, and
 //! [`Fold`] to bring your own.
 //!
 //! # Types of values
@@ -65,8 +67,8 @@
 //! | tuples with such values, and structs with `#[derive(Record)]` | each field by its own fold |
 //! | [`Updated`] | a function of yours, of an item and an [`Update`] of another type |
 //!
-//! A table whose fold takes other values is refused when it is opened, so that a typed write never makes
-//! what cannot be read.
+//! A table whose fold takes other values is refused when it is opened, so that a typed write never
+//! makes what cannot be read.
 //!
 //! # Features
 //! | feature | by default | what it adds |
@@ -77,16 +79,18 @@
 //! | `lz4` | on | tables whose blocks are compressed ([`Rules::lz4`]) |
 //! | `testing` | off | `Options::host`: a simulated world |
 //!
-//! A table that needs what is off is refused, by name. Documents as text, the folds of JSON and indexes by what
-//! is in it need no feature.
+//! A table that needs what is off is refused, by name. Documents as text, the folds of JSON and
+//! indexes by what is in it need no feature.
 //!
 //! # Durability
-//! Each commit chooses its [`Durability`]; by default it survives the death of the process, and with
-//! [`Durability::Sync`] a power cut. After a failed write the store is *poisoned*: it reads, and refuses to
-//! write until it is opened anew. A full disk is not poison: writes are refused until there is space.
+//! Each commit chooses its [`Durability`]; by default it survives the death of the process, and
+//! with [`Durability::Sync`] a power cut. After a failed write the store is *poisoned*: it reads,
+//! and refuses to write until it is opened anew. A full disk is not poison: writes are refused
+//! until there is space.
 //!
 //! The library prints nothing, reads no environment variable, and starts only the threads that
-//! [`BackgroundWork`] names, and those that [`BytesScan::fold_rows`] is told to use, which end with the call.
+//! [`BackgroundWork`] names, and those that [`BytesScan::fold_rows`] is told to use, which end with
+//! the call.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

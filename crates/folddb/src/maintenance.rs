@@ -1,7 +1,8 @@
-//! What a person does for a store: looking whether it is whole, salvaging what is, asking what is wrong; copies that can
-//! be gone back to, and text that outlives it.
+//! What a person does for a store: looking whether it is whole, salvaging what is, asking what is
+//! wrong; copies that can be gone back to, and text that outlives it.
 //!
-//! Each task is a file of its own and returns a plain report; the command line prints it. Modules stand bottom-up.
+//! Each task is a file of its own and returns a plain report; the command line prints it. Modules
+//! stand bottom-up.
 
 mod finding;
 mod survey;

@@ -1,7 +1,7 @@
 //! The settings of a store: those of every day, and those that tune.
 //!
-//! Each says its unit, its default and when to change it. The engine's own struct stays inside, so that
-//! what is set here can change its form there.
+//! Each says its unit, its default and when to change it. The engine's own struct stays inside, so
+//! that what is set here can change its form there.
 
 use std::fmt;
 use std::sync::Arc;
@@ -195,7 +195,8 @@ impl Tuning {
     }
 
     /// Whether the log is appended to in shared memory maps. Default true. Take false on file
-    /// systems where these are unsafe (some network file systems): each append is a system call then.
+    /// systems where these are unsafe (some network file systems): each append is a system call
+    /// then.
     pub fn mapped_log(self, mapped: bool) -> Tuning {
         let mode = if mapped { AppendMode::Mapped } else { AppendMode::Written };
         Tuning { engine: self.engine.append_mode(mode) }

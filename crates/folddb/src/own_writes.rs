@@ -1,7 +1,8 @@
 //! What a transaction has written and not committed yet, and what its reads make of it.
 //!
-//! Ops stand as they were given, key by key. A read of a key applies those of the key to what the snapshot has; a scan takes those of
-//! its range when it begins. When they are written, and until when they last, is known at the commit: nothing here expires.
+//! Ops stand as they were given, key by key. A read of a key applies those of the key to what the
+//! snapshot has; a scan takes those of its range when it begins. When they are written, and until
+//! when they last, is known at the commit: nothing here expires.
 //!
 //! Called by `transaction`, and by the scans that it begins (`any_rows`).
 
@@ -26,14 +27,16 @@ pub(crate) type OwnOps = (Vec<u8>, Vec<OpBuf>);
 #[derive(Default)]
 pub(crate) struct OwnWrites {
     ops: BTreeMap<(TableId, Vec<u8>), Vec<OpBuf>>,
-    /// The ranges that were deleted: from the first key on, below the second. Ops of their keys begin with a delete.
+    /// The ranges that were deleted: from the first key on, below the second. Ops of their keys
+    /// begin with a delete.
     ranges: BTreeMap<TableId, Vec<DeletedRange>>,
 }
 
 /// See [`OwnWrites`].
 pub(crate) type DeletedRange = (Vec<u8>, Vec<u8>);
 
-/// What is read in a transaction: noted for its commit, and with what it has written, unless it reads at its snapshot alone.
+/// What is read in a transaction: noted for its commit, and with what it has written, unless it
+/// reads at its snapshot alone.
 #[derive(Clone)]
 pub(crate) struct Inside {
     pub(crate) reads: Arc<Reads>,

@@ -1,7 +1,9 @@
-//! Folds over many rows on several threads: what is folded is cut into pieces, and each thread takes the next one.
+//! Folds over many rows on several threads: what is folded is cut into pieces, and each thread
+//! takes the next one.
 //!
-//! What is gathered of each piece is joined in the order of the pieces, so the outcome does not depend on who was faster. What a
-//! piece is, and what a row of it, says who cuts: scans (`scan_fold.rs`), and finds (`find_fold.rs`).
+//! What is gathered of each piece is joined in the order of the pieces, so the outcome does not
+//! depend on who was faster. What a piece is, and what a row of it, says who cuts: scans
+//! (`scan_fold.rs`), and finds (`find_fold.rs`).
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
@@ -33,7 +35,8 @@ pub(crate) fn told(flow: ControlFlow<()>) -> Step {
     }
 }
 
-/// Into how many pieces work is cut for so many threads. Of what ends after so many rows no piece knows where it ends.
+/// Into how many pieces work is cut for so many threads. Of what ends after so many rows no piece
+/// knows where it ends.
 pub(crate) fn pieces_for(threads: usize, what: &str, limit: usize) -> Result<usize> {
     match limit {
         usize::MAX => Ok(threads.max(1) * PIECES_PER_THREAD),
@@ -41,8 +44,8 @@ pub(crate) fn pieces_for(threads: usize, what: &str, limit: usize) -> Result<usi
     }
 }
 
-/// Folds each piece on one of `threads` threads: opens it, and takes its rows by `step` until that ends the piece, or all work.
-/// What they come to is joined in the order of the pieces.
+/// Folds each piece on one of `threads` threads: opens it, and takes its rows by `step` until that
+/// ends the piece, or all work. What they come to is joined in the order of the pieces.
 pub(crate) fn fold_pieces<P: Sync, R, A: Send>(
     pieces: &[P],
     threads: usize,

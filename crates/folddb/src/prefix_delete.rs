@@ -1,7 +1,9 @@
-//! What deleting all keys of a prefix is made of: a range delete, and maybe the delete of one key more.
+//! What deleting all keys of a prefix is made of: a range delete, and maybe the delete of one key
+//! more.
 //!
-//! A range delete begins with a key and ends before one. A range of a prefix may end with a key, begin after one, or have no
-//! end at all; keys are of a limited length, so there is a key before and behind each, and a first and a last one.
+//! A range delete begins with a key and ends before one. A range of a prefix may end with a key,
+//! begin after one, or have no end at all; keys are of a limited length, so there is a key before
+//! and behind each, and a first and a last one.
 
 use std::ops::Bound;
 

@@ -6,8 +6,8 @@
 //!   of bytes      BytesTable     BytesTableAt
 //! ```
 //!
-//! Each has the methods of [`Reader`] as its own, so that nobody need import it; who writes a function for all of them
-//! names the trait. What is said of a method is said there, once.
+//! Each has the methods of [`Reader`] as its own, so that nobody need import it; who writes a
+//! function for all of them names the trait. What is said of a method is said there, once.
 
 use folddb_base::{OpKind, Result};
 use folddb_rules::codec::{AsKey, Key, Value};
@@ -25,8 +25,8 @@ use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::values::head::Head;
 use folddb_engine::write::stream::ValueReader;
 
-/// What can be read of a table: as it is now ([`Table`], [`BytesTable`]), as of a snapshot ([`Snapshot::table`]), and in a
-/// transaction ([`Transaction::table`](crate::Transaction::table)).
+/// What can be read of a table: as it is now ([`Table`], [`BytesTable`]), as of a snapshot
+/// ([`Snapshot::table`]), and in a transaction ([`Transaction::table`](crate::Transaction::table)).
 ///
 /// ```
 /// # use folddb::{Durability, Options, Reader, Rules, Store};
@@ -64,8 +64,9 @@ pub trait Reader: sealed::Sealed {
     /// The value of `key`: the fold of everything written to it.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::FoldFailed`] when the table's fold fails on this key; damage; a failed read. At a snapshot: a
-    /// table of another store; [`crate::ErrorKind::SnapshotTooOld`] where it has ended for its age.
+    /// [`crate::ErrorKind::FoldFailed`] when the table's fold fails on this key; damage; a failed
+    /// read. At a snapshot: a table of another store; [`crate::ErrorKind::SnapshotTooOld`] where it
+    /// has ended for its age.
     fn get<Q: AsKey<Self::Key> + ?Sized>(&self, key: &Q) -> Result<Option<Self::Value>>;
 
     /// The values of several keys as of one moment, in the order in which the keys are given.
@@ -83,20 +84,22 @@ pub trait Reader: sealed::Sealed {
     /// As [`Reader::get`].
     fn contains<Q: AsKey<Self::Key> + ?Sized>(&self, key: &Q) -> Result<bool>;
 
-    /// The head of the value of `key`: its size, its hash, and what the table's rules take out of it. A separated value is
-    /// not read, unless an operand waits to be folded onto it.
+    /// The head of the value of `key`: its size, its hash, and what the table's rules take out of
+    /// it. A separated value is not read, unless an operand waits to be folded onto it.
     ///
     /// # Errors
     /// As [`Reader::get`].
     fn head<Q: AsKey<Self::Key> + ?Sized>(&self, key: &Q) -> Result<Option<Head>>;
 
-    /// A reader of the value of `key`, as bytes, which holds no more than a piece of it: see [`ValueReader`].
+    /// A reader of the value of `key`, as bytes, which holds no more than a piece of it: see
+    /// [`ValueReader`].
     ///
     /// # Errors
     /// As [`Reader::get`].
     fn read<Q: AsKey<Self::Key> + ?Sized>(&self, key: &Q) -> Result<Option<ValueReader>>;
 
-    /// Where the value of `key` lies, to be handed to the system (`sendfile`) or read piece by piece: see [`Located`].
+    /// Where the value of `key` lies, to be handed to the system (`sendfile`) or read piece by
+    /// piece: see [`Located`].
     ///
     /// # Errors
     /// As [`Reader::get`].
@@ -105,13 +108,16 @@ pub trait Reader: sealed::Sealed {
     /// A scan: of a table as it is when the scan starts. Narrow it, then iterate.
     fn scan(&self) -> Self::Scan;
 
-    /// Records by the terms of an index: all of them, in the order of the terms, until it is narrowed.
+    /// Records by the terms of an index: all of them, in the order of the terms, until it is
+    /// narrowed.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`], with the indexes that there are; in a transaction that has written to the table.
+    /// [`crate::ErrorKind::InvalidInput`], with the indexes that there are; in a transaction that
+    /// has written to the table.
     fn find(&self, index: &str) -> Result<Self::Find>;
 
-    /// How many rows there are, and what all values fold to. Of a range: that of a scan ([`Scan::aggregate`]).
+    /// How many rows there are, and what all values fold to. Of a range: that of a scan
+    /// ([`Scan::aggregate`]).
     ///
     /// # Errors
     /// As [`BytesScan::aggregate`].
@@ -215,7 +221,8 @@ impl<T: AnyTable> AnyTable for &T {
 impl<T: sealed::Sealed> sealed::Sealed for &T {}
 
 impl Snapshot {
-    /// A table as of the snapshot, which lives as long as this. A table of another store is an error of what is read.
+    /// A table as of the snapshot, which lives as long as this. A table of another store is an
+    /// error of what is read.
     pub fn table<T: AnyTable>(&self, table: &T) -> T::At {
         table.at(BytesTableAt::new(table.of_bytes(), self, None))
     }
@@ -232,7 +239,8 @@ impl Snapshot {
         self.table(table).get(key)
     }
 
-    /// A scan of a table at the snapshot, which lives as long as the scan: `snapshot.table(table).scan()`.
+    /// A scan of a table at the snapshot, which lives as long as the scan:
+    /// `snapshot.table(table).scan()`.
     pub fn scan<T: AnyTable>(&self, table: &T) -> <T::At as Reader>::Scan {
         self.table(table).scan()
     }
@@ -256,7 +264,8 @@ macro_rules! typed_reader {
                 self.bytes.get_with(&key, |value| self.bytes.table().decoded(&key, value))?
             }
 
-            /// The values of several keys as of one moment, in the order in which the keys are given.
+            /// The values of several keys as of one moment, in the order in which the keys are
+            /// given.
             ///
             /// # Errors
             /// As [`Reader::get`] of a key of which that fails.
@@ -289,7 +298,8 @@ macro_rules! typed_reader {
                 self.bytes.head(&encoded_key(key))
             }
 
-            /// A reader of the value of `key`, as bytes, which holds no more than a piece of it: see [`ValueReader`].
+            /// A reader of the value of `key`, as bytes, which holds no more than a piece of it:
+            /// see [`ValueReader`].
             ///
             /// # Errors
             /// As [`Reader::get`].
@@ -367,7 +377,8 @@ macro_rules! bytes_reader {
                 self.get_with(key, |value| value.map(<[u8]>::to_vec))
             }
 
-            /// The values of several keys as of one moment, in the order in which the keys are given.
+            /// The values of several keys as of one moment, in the order in which the keys are
+            /// given.
             ///
             /// # Errors
             /// As [`Reader::get`] of a key of which that fails.
@@ -484,6 +495,7 @@ bytes_reader!(BytesTable);
 bytes_reader!(BytesTableAt);
 
 mod sealed {
-    /// Only handles of tables are [`super::Reader`] and [`super::AnyTable`], so that these can learn more.
+    /// Only handles of tables are [`super::Reader`] and [`super::AnyTable`], so that these can
+    /// learn more.
     pub trait Sealed {}
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use folddb_merge::ReclaimPlan;
 
-/// Files of the value log whose live values are copied into a new one, so that the files go. Printed, it is a
-/// sentence.
+/// Files of the value log whose live values are copied into a new one, so that the files go.
+/// Printed, it is a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReclaimStep {

@@ -10,7 +10,8 @@ use folddb_rules::table_rules::TableRules;
 use folddb_rules::value_placement::ValuePlacement;
 use folddb_rules::{Expire, Fold, IndexRule, Keep};
 
-/// What a table of keys `K` and values `V` means. Begin with [`Rules::sorted`] or [`Rules::hashed`].
+/// What a table of keys `K` and values `V` means. Begin with [`Rules::sorted`] or
+/// [`Rules::hashed`].
 ///
 /// ```
 /// use folddb::{Rules, folds};
@@ -33,15 +34,16 @@ impl<K, V> Clone for Rules<K, V> {
 }
 
 impl Rules<(), ()> {
-    /// A sorted table. It folds as its values are made for ([`folds::Stats`](crate::folds::Stats) by `stats:f64`,
-    /// and so on); of other values a later one replaces the earlier.
+    /// A sorted table. It folds as its values are made for ([`folds::Stats`](crate::folds::Stats)
+    /// by `stats:f64`, and so on); of other values a later one replaces the earlier.
     pub fn sorted<K: Key, V: Value>() -> Rules<K, V> {
         Rules::of(TableRules::new(K::codec()))
     }
 
-    /// A hashed table: for large sets of values by key, which nobody asks for in order. An index in memory, of about fourteen
-    /// bytes a key, says where each value lies, and a get is one read. Scans go over the whole table, in no order of the keys. A
-    /// write looks its key up: what it replaces, and what a fold folds onto, is read when it is written.
+    /// A hashed table: for large sets of values by key, which nobody asks for in order. An index in
+    /// memory, of about fourteen bytes a key, says where each value lies, and a get is one read.
+    /// Scans go over the whole table, in no order of the keys. A write looks its key up: what it
+    /// replaces, and what a fold folds onto, is read when it is written.
     pub fn hashed<K: Key, V: Value>() -> Rules<K, V> {
         Rules::of(TableRules::hashed(K::codec()))
     }
@@ -60,8 +62,9 @@ impl<K: Key, V: Value> Rules<K, V> {
         Rules { rules, mistake: None, types: PhantomData }
     }
 
-    /// Has this index from the beginning, named `name`, by a rule of terms ([`crate::TermRule`]): `json:/city`. A wrong rule is an error when
-    /// the table is opened. Indexes of a table that is there are added by [`Table::add_index`](crate::Table::add_index).
+    /// Has this index from the beginning, named `name`, by a rule of terms ([`crate::TermRule`]):
+    /// `json:/city`. A wrong rule is an error when the table is opened. Indexes of a table that is
+    /// there are added by [`Table::add_index`](crate::Table::add_index).
     pub fn index(mut self, name: &str, rule: &str) -> Self {
         match IndexRule::parse(&format!("{name}:{rule}")) {
             Some(index) => self.rules = self.rules.index(index),
@@ -70,7 +73,8 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// How values fold: one of [`crate::folds`], which knows the types that it folds, or its spec string.
+    /// How values fold: one of [`crate::folds`], which knows the types that it folds, or its spec
+    /// string.
     ///
     /// ```
     /// use folddb::{Rules, folds};
@@ -79,8 +83,8 @@ impl<K: Key, V: Value> Rules<K, V> {
     /// assert_eq!(visits.as_table_rules(), visits_by_spec.as_table_rules());
     /// ```
     ///
-    /// A fold of other values does not compile. A spec string that is wrong, or that of a fold of other values,
-    /// is an error when the table is opened.
+    /// A fold of other values does not compile. A spec string that is wrong, or that of a fold of
+    /// other values, is an error when the table is opened.
     ///
     /// ```compile_fail
     /// use folddb::{Rules, folds};
@@ -107,13 +111,15 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// Keys run by an order of your own, which the store's options must know ([`crate::Options::custom_order`]).
+    /// Keys run by an order of your own, which the store's options must know
+    /// ([`crate::Options::custom_order`]).
     pub fn order(mut self, name: &str) -> Self {
         self.rules = self.rules.order(name);
         self
     }
 
-    /// A complete state equal to `value` means that the key is absent: 0 for a sum. Law: `value`·y = y.
+    /// A complete state equal to `value` means that the key is absent: 0 for a sum. Law: `value`·y
+    /// = y.
     pub fn delete_when(mut self, value: &V) -> Self {
         let mut bytes = Vec::new();
         value.encode(&mut bytes);
@@ -133,58 +139,64 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// Size of a block, the unit of reading, in bytes. Default 8192, from 512 to 65,536. Larger packs better, smaller
-    /// reads less for one key.
+    /// Size of a block, the unit of reading, in bytes. Default 8192, from 512 to 65,536. Larger
+    /// packs better, smaller reads less for one key.
     pub fn block_bytes(mut self, bytes: u32) -> Self {
         self.rules = self.rules.block_bytes(bytes);
         self
     }
 
-    /// Values of so many bytes and more are separated, in the value log, and are written there once. Off by default; at least 32.
-    /// Worth it from about 2 KiB on, for values that are set rather than folded.
+    /// Values of so many bytes and more are separated, in the value log, and are written there
+    /// once. Off by default; at least 32. Worth it from about 2 KiB on, for values that are set
+    /// rather than folded.
     pub fn separate(mut self, from_bytes: u32) -> Self {
         self.rules = self.rules.separate(Some(from_bytes));
         self
     }
 
-    /// Where values separated lie: many in one file, or each in a file of its own. [`ValuePlacement::Segments`] by default.
+    /// Where values separated lie: many in one file, or each in a file of its own.
+    /// [`ValuePlacement::Segments`] by default.
     pub fn value_placement(mut self, place: ValuePlacement) -> Self {
         self.rules = self.rules.value_placement(place);
         self
     }
 
-    /// Blocks of the bottom run say how many rows they show and what these fold to, so that [`crate::Scan::count`] and
-    /// [`crate::Scan::aggregate`] read little but what was written since the last merge. Off by default; on, merges fold each value
-    /// once more.
+    /// Blocks of the bottom run say how many rows they show and what these fold to, so that
+    /// [`crate::Scan::count`] and [`crate::Scan::aggregate`] read little but what was written since
+    /// the last merge. Off by default; on, merges fold each value once more.
     pub fn summaries(mut self, summaries: bool) -> Self {
         self.rules = self.rules.summaries(summaries);
         self
     }
 
-    /// Its log is kept for ever, with the values that it leads to, so that [`crate::Store::repair`] can make its runs anew from it
-    /// ([`crate::maintenance::RepairOptions::rebuild_index`]). Off by default; on, it costs the space of all that is ever written.
+    /// Its log is kept for ever, with the values that it leads to, so that [`crate::Store::repair`]
+    /// can make its runs anew from it ([`crate::maintenance::RepairOptions::rebuild_index`]). Off
+    /// by default; on, it costs the space of all that is ever written.
     pub fn archive_log(mut self, archives_log: bool) -> Self {
         self.rules = self.rules.archive_log(archives_log);
         self
     }
 
-    /// What of a value is its head, which [`crate::Table::head`] gives without reading a separated value. None by default.
+    /// What of a value is its head, which [`crate::Table::head`] gives without reading a separated
+    /// value. None by default.
     pub fn head(mut self, rule: HeadRule) -> Self {
         self.rules = self.rules.head(rule);
         self
     }
 
-    /// How much of the past the table keeps, for [`crate::Store::snapshot_at`], [`Table::get_at`](crate::Table::get_at) and
-    /// [`Table::history`](crate::Table::history). [`Keep::Latest`] by default, which costs nothing. A
-    /// hashed table keeps up to 16 versions of each key: each has its place in the index, and a write to a key that has as many reads the fronts
-    /// of all; a delete of what is there is a version, all that a batch does to a key is one, and `get_at` goes by times.
+    /// How much of the past the table keeps, for [`crate::Store::snapshot_at`],
+    /// [`Table::get_at`](crate::Table::get_at) and [`Table::history`](crate::Table::history).
+    /// [`Keep::Latest`] by default, which costs nothing. A hashed table keeps up to 16 versions of
+    /// each key: each has its place in the index, and a write to a key that has as many reads the
+    /// fronts of all; a delete of what is there is a version, all that a batch does to a key is
+    /// one, and `get_at` goes by times.
     pub fn keep(mut self, keep: Keep) -> Self {
         self.rules = self.rules.keep(keep);
         self
     }
 
-    /// How long values last. [`Expire::Never`] by default, which costs nothing; otherwise each record has 12 bytes more. It
-    /// is settled when the table is created.
+    /// How long values last. [`Expire::Never`] by default, which costs nothing; otherwise each
+    /// record has 12 bytes more. It is settled when the table is created.
     pub fn expire(mut self, expire: Expire) -> Self {
         self.rules = self.rules.expire(expire);
         self

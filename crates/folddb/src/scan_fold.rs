@@ -1,4 +1,5 @@
-//! Folds over scans on several threads (`parallel.rs`): the range is cut where pieces of parts begin.
+//! Folds over scans on several threads (`parallel.rs`): the range is cut where pieces of parts
+//! begin.
 //!
 //! All pieces see the same snapshot, and are joined in the order of the keys.
 
@@ -22,8 +23,9 @@ use folddb_engine::values::head::Head;
 const BOUNDARIES_PER_PIECE: usize = 32;
 
 impl BytesScan {
-    /// Cuts the scan into at most `pieces` scans of about as many bytes, which follow one another and see the same snapshot. They are
-    /// cut where leaves of parts begin, so a table that is in memory only stays whole. A limit stays that of each piece.
+    /// Cuts the scan into at most `pieces` scans of about as many bytes, which follow one another
+    /// and see the same snapshot. They are cut where leaves of parts begin, so a table that is in
+    /// memory only stays whole. A limit stays that of each piece.
     ///
     /// # Errors
     /// As [`BytesScan::rows`].
@@ -43,13 +45,15 @@ impl BytesScan {
         Ok(split)
     }
 
-    /// Folds all rows of the scan on `threads` threads: each piece of the range begins with `start`, takes its rows by `step`, and
-    /// what the pieces come to is joined, in the order of the scan, by `join`. A `step` that breaks ends the work: what was
-    /// gathered until then is joined. With [`BytesScan::keys_only`] the values that `step` sees are empty, and none that is separated is
-    /// read.
+    /// Folds all rows of the scan on `threads` threads: each piece of the range begins with
+    /// `start`, takes its rows by `step`, and what the pieces come to is joined, in the order of
+    /// the scan, by `join`. A `step` that breaks ends the work: what was gathered until then is
+    /// joined. With [`BytesScan::keys_only`] the values that `step` sees are empty, and none that
+    /// is separated is read.
     ///
     /// # Errors
-    /// As [`BytesScan::rows`], of the first piece that fails; a fold that fails on a key is one. A scan with a limit is refused.
+    /// As [`BytesScan::rows`], of the first piece that fails; a fold that fails on a key is one. A
+    /// scan with a limit is refused.
     ///
     /// # Panics
     /// Where `start`, `step` or `join` does.
@@ -66,7 +70,8 @@ impl BytesScan {
         self.fold_parallel(threads, &start, &piece, join)
     }
 
-    /// The same with the heads of the values instead of these: no separated value is read, but for what [`Head`] says.
+    /// The same with the heads of the values instead of these: no separated value is read, but for
+    /// what [`Head`] says.
     ///
     /// # Errors
     /// As [`BytesScan::fold_rows`].
@@ -194,7 +199,8 @@ impl BytesScan {
     }
 }
 
-/// Keys inside the range between which about the same number of bytes lies, in order: enough of them for so many pieces.
+/// Keys inside the range between which about the same number of bytes lies, in order: enough of
+/// them for so many pieces.
 fn boundaries(scan: &BytesScan, pieces: usize) -> Result<Vec<Vec<u8>>> {
     let order = &scan.table.rules.order;
     let view = pinned::view_at(&scan.engine, &scan.table, scan.plan.at)?;

@@ -24,7 +24,8 @@ use folddb_engine::values::head::Head;
 use folddb_engine::write::stream;
 use folddb_engine::write::stream::ValueReader;
 
-/// A scan of keys and values as bytes. Narrow it, then iterate, or take lent rows from [`BytesScan::rows`].
+/// A scan of keys and values as bytes. Narrow it, then iterate, or take lent rows from
+/// [`BytesScan::rows`].
 #[derive(Clone)]
 #[must_use = "a scan does nothing until it is iterated"]
 pub struct BytesScan {
@@ -120,7 +121,8 @@ impl BytesScan {
         self.low(bytes(range.start_bound())).high(bytes(range.end_bound()))
     }
 
-    /// Only keys whose bytes begin with `prefix`. Tables with a custom order have no such ranges: an error when iterated.
+    /// Only keys whose bytes begin with `prefix`. Tables with a custom order have no such ranges:
+    /// an error when iterated.
     pub fn prefix(self, prefix: &[u8]) -> Self {
         self.within(KeyRange::prefix(prefix.to_vec()))
     }
@@ -247,7 +249,8 @@ impl BytesScan {
         }
     }
 
-    /// Keys with the heads of their values instead of these: no separated value is read, but for what [`Head`] says.
+    /// Keys with the heads of their values instead of these: no separated value is read, but for
+    /// what [`Head`] says.
     pub fn heads(self) -> Heads {
         Heads { state: RowsState::start(self.with_heads()) }
     }
@@ -265,8 +268,8 @@ impl LentRows {
     /// The next key and its value; none at the end.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::FoldFailed`] where the fold fails on a key (the next call goes on behind it); damage; a failed
-    /// read.
+    /// [`crate::ErrorKind::FoldFailed`] where the fold fails on a key (the next call goes on behind
+    /// it); damage; a failed read.
     pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         if self.left == 0 {
             return Ok(None);
@@ -280,8 +283,8 @@ impl LentRows {
         row
     }
 
-    /// Until when the value lasts that was given last, in milliseconds since 1970; none where it does for ever, or was written by the
-    /// transaction that scans.
+    /// Until when the value lasts that was given last, in milliseconds since 1970; none where it
+    /// does for ever, or was written by the transaction that scans.
     pub fn deadline_ms(&self) -> Option<u64> {
         self.rows.deadline_ms()
     }
@@ -299,7 +302,8 @@ impl LentRows {
         row
     }
 
-    /// The next key and its value, or the head of one that is separated and is long; only where short values are wanted.
+    /// The next key and its value, or the head of one that is separated and is long; only where
+    /// short values are wanted.
     pub(crate) fn next_short(&mut self) -> Result<Option<(&[u8], Short<'_>)>> {
         if self.next_row()?.is_none() {
             return Ok(None);
@@ -312,7 +316,8 @@ impl LentRows {
         self.rows.stands().2
     }
 
-    /// Where the scan stands, to be gone on with later: [`BytesTable::resume`](crate::BytesTable::resume).
+    /// Where the scan stands, to be gone on with later:
+    /// [`BytesTable::resume`](crate::BytesTable::resume).
     pub fn cursor(&self) -> Cursor {
         let (owner, plan, key) = self.rows.stands();
         Cursor::of(owner, plan, key, self.stand)

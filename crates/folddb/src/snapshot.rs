@@ -21,9 +21,10 @@ use folddb_engine::write::read_set::Reads;
 use folddb_engine::write::stream;
 use folddb_engine::write::stream::ValueReader;
 
-/// The whole store as it was when the snapshot was taken. Free to take. While it is young, merges keep what it can see; later
-/// it keeps files of its own (`Tuning::snapshot_files_after`), and with [`Options::snapshot_age_max`](crate::Options::snapshot_age_max)
-/// it ends by itself. So drop it when done; a clone is of the same moment, and it lives as long as the last of them.
+/// The whole store as it was when the snapshot was taken. Free to take. While it is young, merges
+/// keep what it can see; later it keeps files of its own (`Tuning::snapshot_files_after`), and with
+/// [`Options::snapshot_age_max`](crate::Options::snapshot_age_max) it ends by itself. So drop it
+/// when done; a clone is of the same moment, and it lives as long as the last of them.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     engine: EngineRef,
@@ -109,7 +110,8 @@ impl Snapshot {
         self.reads.clone()
     }
 
-    /// What keeps it, for a reader of `table`, where that is kept; and whether it is of a moment that is over.
+    /// What keeps it, for a reader of `table`, where that is kept; and whether it is of a moment
+    /// that is over.
     pub(crate) fn hold_for(&self, table: &BytesTable) -> Result<(Arc<Held>, bool)> {
         self.at(table)?;
         let at = self.held.at;
@@ -137,7 +139,8 @@ impl Snapshot {
         self.held.at.time_ms
     }
 
-    /// Whether it has ended: for its age ([`Options::snapshot_age_max`](crate::Options::snapshot_age_max)), or with its store.
+    /// Whether it has ended: for its age
+    /// ([`Options::snapshot_age_max`](crate::Options::snapshot_age_max)), or with its store.
     pub fn has_ended(&self) -> bool {
         self.engine.0.check_open().is_err()
             || pinned::pinned_files_at(&self.engine.0, Some(self.held.at)).is_err()

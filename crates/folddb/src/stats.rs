@@ -27,8 +27,8 @@ pub struct ValueSegment {
     pub number: u64,
     /// Bytes of it that count; of one that is still added to, its length.
     pub bytes: u64,
-    /// Values in it that runs or memtables point to, or indexes of hashed tables. Those that two runs
-    /// or memtables point to count twice.
+    /// Values in it that runs or memtables point to, or indexes of hashed tables. Those that two
+    /// runs or memtables point to count twice.
     pub live_values: u64,
     /// Bytes of the records of those.
     pub live_bytes: u64,
@@ -41,7 +41,8 @@ pub struct ValueSegment {
 }
 
 impl ValueSegment {
-    /// Bytes of it that nothing points to, but for the header of its file: what reclaim gives back at most.
+    /// Bytes of it that nothing points to, but for the header of its file: what reclaim gives back
+    /// at most.
     pub fn dead_bytes(&self) -> u64 {
         let header_bytes = if self.in_files { 0 } else { VALUES_HEADER_BYTES as u64 };
         self.bytes.saturating_sub(self.live_bytes + header_bytes)
@@ -60,7 +61,8 @@ impl Store {
     }
 }
 
-/// The segments, oldest first, with what parts point to in each. What two parts point to counts twice, but no more than there is.
+/// The segments, oldest first, with what parts point to in each. What two parts point to counts
+/// twice, but no more than there is.
 fn value_segments(engine: &Engine) -> Vec<ValueSegment> {
     let mut used = live_values::alive(engine);
     unflushed::add_unflushed(engine, &mut used);

@@ -31,8 +31,8 @@ use folddb_engine::state::engine::Engine;
 use folddb_engine::state::snapshots::HeldFor;
 use folddb_engine::state::{clock, log_sync};
 
-/// An open store: a directory of tables. Cheap to clone; any number of threads may use it. It is closed by
-/// [`Store::close`], or when the last clone is dropped.
+/// An open store: a directory of tables. Cheap to clone; any number of threads may use it. It is
+/// closed by [`Store::close`], or when the last clone is dropped.
 #[derive(Clone)]
 pub struct Store {
     open: Arc<Open>,
@@ -53,17 +53,19 @@ impl Store {
         Store::open(path, options)
     }
 
-    /// Opens a store that exists, to read it and to write to it. Everything that was acknowledged before is there.
+    /// Opens a store that exists, to read it and to write to it. Everything that was acknowledged
+    /// before is there.
     ///
     /// # Errors
-    /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`], [`ErrorKind::NewerFormat`], [`ErrorKind::Permission`];
-    /// [`ErrorKind::ReadOnly`] where it is frozen; [`ErrorKind::Corruption`], naming file and offset, when acknowledged
-    /// data is damaged.
+    /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`], [`ErrorKind::NewerFormat`],
+    /// [`ErrorKind::Permission`]; [`ErrorKind::ReadOnly`] where it is frozen;
+    /// [`ErrorKind::Corruption`], naming file and offset, when acknowledged data is damaged.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Store> {
         Store::open_as(path.as_ref(), options.engine, OpenMode::Primary)
     }
 
-    /// Opens the store in a directory, creating it where the directory does not exist yet or is empty.
+    /// Opens the store in a directory, creating it where the directory does not exist yet or is
+    /// empty.
     ///
     /// ```
     /// # use folddb::{Options, Store};
@@ -76,8 +78,8 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As [`Store::open`]; [`ErrorKind::StoreNotFound`] where the directory holds something else; any failure of the
-    /// operating system.
+    /// As [`Store::open`]; [`ErrorKind::StoreNotFound`] where the directory holds something else;
+    /// any failure of the operating system.
     pub fn open_or_create(path: impl AsRef<Path>, options: Options) -> Result<Store> {
         let path = path.as_ref();
         let not_found = match Store::open(path, options.clone()) {
@@ -94,8 +96,9 @@ impl Store {
         }
     }
 
-    /// Opens a store to read it: nothing on disk changes, and any number of processes may do so at once while none
-    /// writes. What the log holds beyond the runs must fit the memory; a longer log is refused, with what it needs.
+    /// Opens a store to read it: nothing on disk changes, and any number of processes may do so at
+    /// once while none writes. What the log holds beyond the runs must fit the memory; a longer log
+    /// is refused, with what it needs.
     ///
     /// ```
     /// # use folddb::{ErrorKind, Options, Rules, Store};
@@ -113,15 +116,17 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As [`Store::open`]; [`ErrorKind::Locked`] while a process has it open for writing, see [`Store::open_secondary`].
+    /// As [`Store::open`]; [`ErrorKind::Locked`] while a process has it open for writing, see
+    /// [`Store::open_secondary`].
     pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<Store> {
         Store::open_as(path.as_ref(), options.engine, OpenMode::ReadOnly)
     }
 
-    /// Opens a store to read it while another process may write to it. It takes no lock: the store is what was there when
-    /// it was opened, with all that was acknowledged before in any mode but [`Durability::Buffered`], and stays that;
-    /// [`Store::refresh`] opens it anew. Every file of the store is held open, so it takes a descriptor for each. A store
-    /// that nobody writes to is better read by [`Store::open_read_only`].
+    /// Opens a store to read it while another process may write to it. It takes no lock: the store
+    /// is what was there when it was opened, with all that was acknowledged before in any mode but
+    /// [`Durability::Buffered`], and stays that; [`Store::refresh`] opens it anew. Every file of
+    /// the store is held open, so it takes a descriptor for each. A store that nobody writes to is
+    /// better read by [`Store::open_read_only`].
     ///
     /// ```
     /// # use folddb::{Options, Rules, Store};
@@ -163,11 +168,12 @@ impl Store {
         &self.engine().dir
     }
 
-    /// Opens a table, creating it under these rules if the store has none of this name. [`Store::open_table`] never
-    /// creates one, [`Store::create_table`] always does.
+    /// Opens a table, creating it under these rules if the store has none of this name.
+    /// [`Store::open_table`] never creates one, [`Store::create_table`] always does.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`] when the table exists under other rules; the message names both.
+    /// [`ErrorKind::RulesMismatch`] when the table exists under other rules; the message names
+    /// both.
     pub fn table<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<Table<K, V>> {
         let wanted = rules.checked(name)?;
         loop {
@@ -190,8 +196,8 @@ impl Store {
         }
     }
 
-    /// Opens a table that exists, whatever its rules are otherwise, by the types of its keys and values. A mistyped name
-    /// creates nothing.
+    /// Opens a table that exists, whatever its rules are otherwise, by the types of its keys and
+    /// values. A mistyped name creates nothing.
     ///
     /// ```
     /// # use folddb::{ErrorKind, Options, Rules, Store};
@@ -207,9 +213,10 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::TableNotFound`], with the names that there are; [`ErrorKind::RulesMismatch`] where keys of the table
-    /// are not of type `K`, or values that lie there are of another type than `V`; [`ErrorKind::InvalidInput`] where the
-    /// fold of the table takes no values of type `V`.
+    /// [`ErrorKind::TableNotFound`], with the names that there are; [`ErrorKind::RulesMismatch`]
+    /// where keys of the table are not of type `K`, or values that lie there are of another type
+    /// than `V`; [`ErrorKind::InvalidInput`] where the fold of the table takes no values of type
+    /// `V`.
     pub fn open_table<K: Key, V: Value>(&self, name: &str) -> Result<Table<K, V>> {
         let table = self.bytes_table(name)?;
         if let Some(difference) = table.core().rules.types_differ(&K::codec(), &V::codec()) {
@@ -222,10 +229,12 @@ impl Store {
     /// Creates a table under these rules.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidInput`] for a bad name, or rules that cannot be.
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidInput`] for a bad name, or rules that
+    /// cannot be.
     pub fn create_table<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<Table<K, V>> {
         let wanted = rules.checked(name)?;
-        // A table that no value of the type fits is not made. Rules that name what is not there are refused where it is made.
+        // A table that no value of the type fits is not made. Rules that name what is not there are
+        // refused where it is made.
         if let Ok(bound) = wanted.bind(&self.engine().options.custom) {
             fit::<V>(name, &bound)?;
         }
@@ -240,8 +249,8 @@ impl Store {
         self.make_table(name, rules, Content::default())
     }
 
-    /// Whether a store of these options may have a table of this name by these rules: gives them with all that they name. Nothing
-    /// is written, and no store need be there.
+    /// Whether a store of these options may have a table of this name by these rules: gives them
+    /// with all that they name. Nothing is written, and no store need be there.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for a bad name, or rules that cannot be.
@@ -267,7 +276,8 @@ impl Store {
         Ok(self.handle(table_edits::make(self.engine(), name, bound, content)?))
     }
 
-    /// Opens a table that exists without naming its types: keys and values are bytes as they are stored.
+    /// Opens a table that exists without naming its types: keys and values are bytes as they are
+    /// stored.
     ///
     /// # Errors
     /// [`ErrorKind::TableNotFound`], with the names that there are; [`ErrorKind::Closed`].
@@ -289,7 +299,8 @@ impl Store {
         self.engine().catalog().own().map(|table| table.name.clone()).collect()
     }
 
-    /// Removes a table and everything in it. Handles of it fail from now on; readers that are under way end first.
+    /// Removes a table and everything in it. Handles of it fail from now on; readers that are under
+    /// way end first.
     ///
     /// # Errors
     /// [`ErrorKind::TableNotFound`]; a failed write.
@@ -313,15 +324,18 @@ impl Store {
         Snapshot::take(self.engine(), HeldFor::Snapshot)
     }
 
-    /// Begins a transaction: reads at one snapshot, and writes that are committed only if nobody has written to what was read.
+    /// Begins a transaction: reads at one snapshot, and writes that are committed only if nobody
+    /// has written to what was read.
     pub fn transaction(&self) -> Transaction {
         Transaction::begin(self.engine())
     }
 
-    /// Runs `work` in a transaction and commits that; where another one came between, all over again, up to a thousand times.
+    /// Runs `work` in a transaction and commits that; where another one came between, all over
+    /// again, up to a thousand times.
     ///
     /// # Errors
-    /// What `work` fails with; [`crate::ErrorKind::Conflict`] after so many times; otherwise as [`Batch::commit`].
+    /// What `work` fails with; [`crate::ErrorKind::Conflict`] after so many times; otherwise as
+    /// [`Batch::commit`].
     pub fn transact<R>(
         &self,
         durability: Durability,
@@ -330,9 +344,10 @@ impl Store {
         transact(self.engine(), durability, work)
     }
 
-    /// The whole store as it was at a moment that is over, as far as its tables keep it ([`crate::Keep`]): reading one that does
-    /// not is an error that says since when it does. What had expired then is absent. While the snapshot lives, merges keep what
-    /// it can see. A time that is still to come is the present.
+    /// The whole store as it was at a moment that is over, as far as its tables keep it
+    /// ([`crate::Keep`]): reading one that does not is an error that says since when it does. What
+    /// had expired then is absent. While the snapshot lives, merges keep what it can see. A time
+    /// that is still to come is the present.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] for a seq that nothing has been written with yet.
@@ -340,7 +355,8 @@ impl Store {
         Snapshot::take_at(self.engine(), as_of)
     }
 
-    /// The time that values expire by, in milliseconds since 1970: that of the wall clock, but it does not go back.
+    /// The time that values expire by, in milliseconds since 1970: that of the wall clock, but it
+    /// does not go back.
     pub fn unix_millis(&self) -> u64 {
         clock::now_ms(self.engine())
     }
@@ -357,7 +373,8 @@ impl Store {
     pub fn sync(&self) -> Result<()> {
         let engine = self.engine();
         engine.check_open()?;
-        // Not by way of the committer, who has given the journal away while the store is being closed.
+        // Not by way of the committer, who has given the journal away while the store is being
+        // closed.
         log_sync::sync_log(engine)
     }
 
@@ -369,10 +386,12 @@ impl Store {
         scheduler::flush_all(self.background())
     }
 
-    /// Gives back the space of dead values, here and now: files of values in which little is alive are copied into fewer, as long
-    /// as that is worth it. Background work does the same when [`Tuning::value_space_max`](crate::Tuning::value_space_max) is
-    /// passed. What was overwritten counts as alive until a merge has met it: [`BytesTable::compact`] makes sure of that. `progress`
-    /// is told each plan as it begins. Damaged files of values stay as they are; the report tells them.
+    /// Gives back the space of dead values, here and now: files of values in which little is alive
+    /// are copied into fewer, as long as that is worth it. Background work does the same when
+    /// [`Tuning::value_space_max`](crate::Tuning::value_space_max) is passed. What was overwritten
+    /// counts as alive until a merge has met it: [`BytesTable::compact`] makes sure of that.
+    /// `progress` is told each plan as it begins. Damaged files of values stay as they are; the
+    /// report tells them.
     ///
     /// # Errors
     /// [`ErrorKind::NoSpace`]; a failed read or write.
@@ -386,8 +405,8 @@ impl Store {
         reclaim_now::reclaim_plans(self.background()).iter().map(ReclaimStep::of).collect()
     }
 
-    /// Takes one step of background: for stores opened with [`crate::BackgroundWork::Manual`]. Says what it did; none when there is
-    /// nothing to do.
+    /// Takes one step of background: for stores opened with [`crate::BackgroundWork::Manual`]. Says
+    /// what it did; none when there is nothing to do.
     ///
     /// # Errors
     /// A failed write, or a full disk.
@@ -396,8 +415,9 @@ impl Store {
         scheduler::background_step(self.background())
     }
 
-    /// Takes one step of one kind of background work, as [`Store::background_step`] does of the most urgent: with this and a seed a
-    /// test replays a whole history. Says what it did; none when there is nothing to do.
+    /// Takes one step of one kind of background work, as [`Store::background_step`] does of the
+    /// most urgent: with this and a seed a test replays a whole history. Says what it did; none
+    /// when there is nothing to do.
     ///
     /// # Errors
     /// A failed write, or a full disk.
@@ -414,8 +434,8 @@ impl Store {
         scheduler::settle(self.background())
     }
 
-    /// Closes the store: what is in memory is flushed to runs, so that the next opening has nothing to replay.
-    /// Other clones and handles fail from now on.
+    /// Closes the store: what is in memory is flushed to runs, so that the next opening has nothing
+    /// to replay. Other clones and handles fail from now on.
     ///
     /// # Errors
     /// A failed write; everything acknowledged is still there at the next opening.
@@ -428,7 +448,8 @@ impl Open {
     /// `is_only` where nobody else has the store open by this.
     fn shut_down(&self, flush: bool, is_only: bool) -> Result<()> {
         let (background, engine) = (&*self.background, &self.background.engine);
-        // Whoever closes second waits for the first, which holds the store's lock until all is written.
+        // Whoever closes second waits for the first, which holds the store's lock until all is
+        // written.
         let mut workers = self.workers.lock();
         if engine.health.is_closed() {
             return Ok(());

@@ -21,10 +21,12 @@ use folddb_engine::write::stream::ValueWriter;
 
 /// A table of keys `K` and values `V`. Cheap to clone; any number of threads may use it.
 ///
-/// Writes never read: they append, and the value of a key is the fold of all that was written to it.
+/// Writes never read: they append, and the value of a key is the fold of all that was written to
+/// it.
 pub struct Table<K, V> {
     pub(crate) bytes: BytesTable,
-    /// Whether each value is looked at when it is written: not all that the type encodes need be values of the table.
+    /// Whether each value is looked at when it is written: not all that the type encodes need be
+    /// values of the table.
     checks: bool,
     types: PhantomData<fn() -> (K, V)>,
 }
@@ -37,7 +39,8 @@ pub(crate) fn fit<V: Value>(name: &str, rules: &BoundRules) -> Result<Fit> {
     rules.fit::<V>().map_err(|cause| Error::invalid(format!("table `{name}`: {cause}")))
 }
 
-/// Fails where bytes that a type has encoded are no value of the table, or could not be decoded again.
+/// Fails where bytes that a type has encoded are no value of the table, or could not be decoded
+/// again.
 #[cold]
 pub(crate) fn check_value<V: Value>(table: &TableCore, value: &[u8]) -> Result<()> {
     let checked = table.rules.check_value(value).and_then(|()| V::decode(value).map(drop));
@@ -52,8 +55,9 @@ impl<K, V> Clone for Table<K, V> {
 
 /// Values of any length, written to tables that separate and hold bytes, and of hashed ones.
 impl<K: Key> Table<K, Vec<u8>> {
-    /// A writer of the value of `key`, up to 4 GiB long, which takes it piece by piece and holds no more than a piece, in a hashed table four: see
-    /// [`ValueWriter`]. The key has its former value until it is finished. A batch holds no such value.
+    /// A writer of the value of `key`, up to 4 GiB long, which takes it piece by piece and holds no
+    /// more than a piece, in a hashed table four: see [`ValueWriter`]. The key has its former value
+    /// until it is finished. A batch holds no such value.
     ///
     /// Where the table cannot keep a value in pieces ([`BytesTable::takes_streams`]: it keeps
     /// values beside their keys, or they are checked as a whole) the writer holds all of it, and it
@@ -66,7 +70,8 @@ impl<K: Key> Table<K, Vec<u8>> {
         self.bytes.writer(WriteOp::Put, &encoded_key(key))
     }
 
-    /// Makes all that `from` gives the value of `key`, up to 4 GiB, holding no more than a few pieces of it in memory.
+    /// Makes all that `from` gives the value of `key`, up to 4 GiB, holding no more than a few
+    /// pieces of it in memory.
     ///
     /// # Errors
     /// `from` fails: nothing is written then; as [`Table::writer`].
@@ -85,7 +90,8 @@ impl<K: Key, V: Value> Table<K, V> {
         Ok(Table { bytes, checks, types: PhantomData })
     }
 
-    /// Fails where an op brings what is no value of the table. Nothing is to be looked at where all values of the type are.
+    /// Fails where an op brings what is no value of the table. Nothing is to be looked at where all
+    /// values of the type are.
     #[inline]
     pub(crate) fn check_written(&self, kind: OpKind, value: &[u8]) -> Result<()> {
         match self.checks && kind != OpKind::Delete {
@@ -105,9 +111,10 @@ impl<K: Key, V: Value> Table<K, V> {
         Table { bytes: self.bytes.with_durability(durability), ..*self }
     }
 
-    /// The same table, to which values are written that last this long: by themselves, in a batch, in a transaction, and
-    /// in pieces. A value that is there lasts on as it did after [`Table::put_if_absent`], and after [`Table::fold`] as this
-    /// says; with [`Lifetime::Default`] and [`crate::Expire::ByWrite`] that is for ever, also of one that had a deadline.
+    /// The same table, to which values are written that last this long: by themselves, in a batch,
+    /// in a transaction, and in pieces. A value that is there lasts on as it did after
+    /// [`Table::put_if_absent`], and after [`Table::fold`] as this says; with [`Lifetime::Default`]
+    /// and [`crate::Expire::ByWrite`] that is for ever, also of one that had a deadline.
     ///
     /// A table whose values last for ever refuses such writes: [`crate::ErrorKind::InvalidInput`].
     ///
@@ -136,7 +143,8 @@ impl<K: Key, V: Value> Table<K, V> {
     /// Makes the value of `key` this one, whatever it was.
     ///
     /// # Errors
-    /// A key or value that is too long; [`crate::ErrorKind::NoSpace`] on a full disk; any failed write.
+    /// A key or value that is too long; [`crate::ErrorKind::NoSpace`] on a full disk; any failed
+    /// write.
     pub fn put<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&self, key: &Q, value: &W) -> Result<Seq> {
         self.write(OpKind::Set, key, Some(value))
     }
@@ -153,7 +161,8 @@ impl<K: Key, V: Value> Table<K, V> {
         self.write(OpKind::Insert, key, Some(value))
     }
 
-    /// Folds `operand` onto the value of `key`, or makes it the value of an absent key. Reads nothing.
+    /// Folds `operand` onto the value of `key`, or makes it the value of an absent key. Reads
+    /// nothing.
     ///
     /// # Errors
     /// As [`Table::put`].
@@ -191,7 +200,8 @@ impl<K: Key, V: Value> Table<K, V> {
         })
     }
 
-    /// Makes all keys from `from` on and below `to`, in the order of the table, absent; as dear as one write.
+    /// Makes all keys from `from` on and below `to`, in the order of the table, absent; as dear as
+    /// one write.
     ///
     /// # Errors
     /// When `from` is not before `to`; otherwise as [`Table::put`].
@@ -199,8 +209,8 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.delete_range(&encoded_key(from), &encoded_key(to))
     }
 
-    /// Makes all keys that begin so absent: with the first elements of a tuple (`&("UA",)`), the first letters of a string;
-    /// as dear as one write or two.
+    /// Makes all keys that begin so absent: with the first elements of a tuple (`&("UA",)`), the
+    /// first letters of a string; as dear as one write or two.
     ///
     /// ```
     /// # use folddb::{Options, Rules, Store};
@@ -216,8 +226,8 @@ impl<K: Key, V: Value> Table<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] in a hashed table, and in one with an order of your own, which have no such
-    /// ranges; otherwise as [`Table::put`].
+    /// [`crate::ErrorKind::InvalidInput`] in a hashed table, and in one with an order of your own,
+    /// which have no such ranges; otherwise as [`Table::put`].
     pub fn delete_prefix<P: KeyPrefix<K> + ?Sized>(&self, prefix: &P) -> Result<Seq> {
         self.bytes.delete_within(prefix.key_range())
     }
@@ -225,14 +235,16 @@ impl<K: Key, V: Value> Table<K, V> {
     /// The value that `key` had at a moment that is over, as far as the table keeps that.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] where the table does not keep it, saying since when it does; otherwise as [`Table::get`].
+    /// [`crate::ErrorKind::InvalidInput`] where the table does not keep it, saying since when it
+    /// does; otherwise as [`Table::get`].
     pub fn get_at<Q: AsKey<K> + ?Sized>(&self, key: &Q, as_of: AsOf) -> Result<Option<V>> {
         let key = encoded_key(key);
         let value = self.bytes.get_at(&key, as_of)?;
         self.bytes.decoded(&key, value.as_deref())
     }
 
-    /// What `key` has been, newest first, as far as the table keeps that, at most `limit` states of it.
+    /// What `key` has been, newest first, as far as the table keeps that, at most `limit` states of
+    /// it.
     ///
     /// # Errors
     /// As [`Table::get`].

@@ -1,8 +1,10 @@
 //! A table as of a snapshot, or in a transaction: what [`Snapshot::table`] and
-//! [`Transaction::table`](crate::Transaction::table) give. Reads it as the table itself is read ([`crate::Reader`]).
+//! [`Transaction::table`](crate::Transaction::table) give. Reads it as the table itself is read
+//! ([`crate::Reader`]).
 //!
-//! In a transaction a key that this has written to has what its ops make of the snapshot's value; it has no place in the
-//! store yet, and so its value is inline. What is read is noted for the commit, as far as it is the snapshot's.
+//! In a transaction a key that this has written to has what its ops make of the snapshot's value;
+//! it has no place in the store yet, and so its value is inline. What is read is noted for the
+//! commit, as far as it is the snapshot's.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -20,13 +22,15 @@ use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::values::head::Head;
 use folddb_engine::write::stream::ValueReader;
 
-/// A table of keys `K` and values `V` as of a snapshot, or in a transaction. It keeps the snapshot as long as it lives.
+/// A table of keys `K` and values `V` as of a snapshot, or in a transaction. It keeps the snapshot
+/// as long as it lives.
 pub struct TableAt<K, V> {
     pub(crate) bytes: BytesTableAt,
     types: PhantomData<fn() -> (K, V)>,
 }
 
-/// A table of bytes as of a snapshot, or in a transaction. It keeps the snapshot as long as it lives.
+/// A table of bytes as of a snapshot, or in a transaction. It keeps the snapshot as long as it
+/// lives.
 #[derive(Clone)]
 pub struct BytesTableAt {
     table: BytesTable,
@@ -143,8 +147,8 @@ impl BytesTableAt {
         }
     }
 
-    /// A scan of the table, of all of it until it is narrowed; with what the transaction has written before its iteration
-    /// begins.
+    /// A scan of the table, of all of it until it is narrowed; with what the transaction has
+    /// written before its iteration begins.
     pub fn scan(&self) -> BytesScan {
         let scan = self.past.scan_bytes(&self.table);
         match (self.past.reads(), &self.own) {

@@ -15,7 +15,8 @@ pub struct TableStats {
     pub name: String,
     /// Records in runs and memtables; several may be of one key.
     pub records: u64,
-    /// An estimate of its keys, from the sketches of its parts. Of a hashed table that keeps versions: all of these.
+    /// An estimate of its keys, from the sketches of its parts. Of a hashed table that keeps
+    /// versions: all of these.
     pub keys_estimate: u64,
     /// Bytes of its part files.
     pub disk_bytes: u64,
@@ -103,7 +104,8 @@ pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
     }
 }
 
-/// A hashed table has a record for each of its keys, or for each version that it keeps of one, and knows how many they are.
+/// A hashed table has a record for each of its keys, or for each version that it keeps of one, and
+/// knows how many they are.
 pub(crate) fn hashed_stats(core: &TableCore, hashed: &Hashed) -> TableStats {
     let keys = hashed.segments().values().map(|used| used.tally.records).sum();
     TableStats {

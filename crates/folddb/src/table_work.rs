@@ -15,17 +15,18 @@ use folddb_engine::background::compact;
 use folddb_engine::background::merge_job::Progress;
 
 impl BytesTable {
-    /// Merges all runs of the table into one, slice by slice, here and now, and then those of its indexes, without what is
-    /// stale in them.
+    /// Merges all runs of the table into one, slice by slice, here and now, and then those of its
+    /// indexes, without what is stale in them.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::TableNotFound`] where it was dropped; [`crate::ErrorKind::NoSpace`]; a failed read or write.
+    /// [`crate::ErrorKind::TableNotFound`] where it was dropped; [`crate::ErrorKind::NoSpace`]; a
+    /// failed read or write.
     pub fn compact(&self) -> Result<()> {
         self.compact_with(|_| ControlFlow::Continue(()))
     }
 
-    /// The same. `progress` is told after every few thousand keys and may break off; what is merged by then stays merged, and
-    /// a later call resumes it.
+    /// The same. `progress` is told after every few thousand keys and may break off; what is merged
+    /// by then stays merged, and a later call resumes it.
     ///
     /// # Errors
     /// As [`BytesTable::compact`].
@@ -46,18 +47,19 @@ impl BytesTable {
         Ok(())
     }
 
-    /// Adds an index to the table, and builds it of what the table has, here and now, while writes go on. Adding it once more
-    /// resumes what was broken off, or ended by a crash.
+    /// Adds an index to the table, and builds it of what the table has, here and now, while writes
+    /// go on. Adding it once more resumes what was broken off, or ended by a crash.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] for a rule that breaks the law of terms under the table's fold, with a
-    /// counter-example; for a table that has another index of this name, or is hashed; a failed write.
+    /// [`crate::ErrorKind::InvalidInput`] for a rule that breaks the law of terms under the table's
+    /// fold, with a counter-example; for a table that has another index of this name, or is hashed;
+    /// a failed write.
     pub fn add_index(&self, rule: &IndexRule) -> Result<()> {
         self.add_index_with(rule, |_| ControlFlow::Continue(()))
     }
 
-    /// The same. `progress` is told after every few thousand keys and may break off: the index is then there, is followed by
-    /// all that is written, and finds nothing until it is built.
+    /// The same. `progress` is told after every few thousand keys and may break off: the index is
+    /// then there, is followed by all that is written, and finds nothing until it is built.
     ///
     /// # Errors
     /// As [`BytesTable::add_index`].
@@ -116,7 +118,8 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.compact()
     }
 
-    /// The same; `progress` is told how far it has come, and may break off: see [`BytesTable::compact_with`].
+    /// The same; `progress` is told how far it has come, and may break off: see
+    /// [`BytesTable::compact_with`].
     ///
     /// # Errors
     /// As [`BytesTable::compact`].
@@ -132,7 +135,8 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.add_index(rule)
     }
 
-    /// The same; `progress` is told how far it has come, and may break off: see [`BytesTable::add_index_with`].
+    /// The same; `progress` is told how far it has come, and may break off: see
+    /// [`BytesTable::add_index_with`].
     ///
     /// # Errors
     /// As [`BytesTable::add_index`].

@@ -1,4 +1,5 @@
-//! Tests of the engine that need a whole store: they look behind the public API at what the engine knows.
+//! Tests of the engine that need a whole store: they look behind the public API at what the engine
+//! knows.
 
 mod merge_debt;
 mod stale_entries;

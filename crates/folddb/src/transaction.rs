@@ -1,8 +1,9 @@
 //! Transactions: reads at one snapshot and writes that happen only if what was read still holds.
 //!
-//! They are optimistic: nothing is locked, and a commit whose reads were overtaken fails with [`ErrorKind::Conflict`] and writes nothing.
-//! Whatever was not read does not count, so folds onto the same key never conflict with one another. After Kung and Robinson, "On
-//! Optimistic Methods for Concurrency Control", 1981: backward validation of the read set, under the commit lock.
+//! They are optimistic: nothing is locked, and a commit whose reads were overtaken fails with
+//! [`ErrorKind::Conflict`] and writes nothing. Whatever was not read does not count, so folds onto
+//! the same key never conflict with one another. After Kung and Robinson, "On Optimistic Methods
+//! for Concurrency Control", 1981: backward validation of the read set, under the commit lock.
 
 use std::sync::Arc;
 
@@ -22,14 +23,16 @@ use folddb_engine::state::engine::Engine;
 use folddb_engine::write::encoded_batch::WriteOp;
 use folddb_engine::write::read_set::Reads;
 
-/// Reads at one snapshot, and writes that are committed together, if nobody has written to what was read since, and no value
-/// that was read has expired. What a transaction writes it reads back; nobody else sees it before the commit. One that is
-/// dropped does nothing. One that only reads needs no commit, and its commit never fails. Of its own writes it does not know
-/// when they expire.
+/// Reads at one snapshot, and writes that are committed together, if nobody has written to what was
+/// read since, and no value that was read has expired. What a transaction writes it reads back;
+/// nobody else sees it before the commit. One that is dropped does nothing. One that only reads
+/// needs no commit, and its commit never fails. Of its own writes it does not know when they
+/// expire.
 ///
-/// What was read is every key that was got, whether it was there or not, and every range that was scanned, as far as the scan came:
-/// a key that came into it is a conflict as well. So transactions are serialisable: what was committed is what they would have done
-/// one after the other, in the order of their commits. Writes read nothing, and so never conflict with one another.
+/// What was read is every key that was got, whether it was there or not, and every range that was
+/// scanned, as far as the scan came: a key that came into it is a conflict as well. So transactions
+/// are serialisable: what was committed is what they would have done one after the other, in the
+/// order of their commits. Writes read nothing, and so never conflict with one another.
 #[must_use = "a transaction writes nothing until it is committed"]
 pub struct Transaction {
     past: Snapshot,
@@ -48,14 +51,17 @@ impl Transaction {
         Transaction { reads, past, batch: Batch::new(Arc::clone(engine)), own: Arc::default() }
     }
 
-    /// The snapshot that it reads at, without what the transaction has written. What is read at it counts as read by the
-    /// transaction, too: keys, scans as far as they come, aggregates, and finds, with all the terms that they ask for. Who wants to read what others may change takes a snapshot of the store.
+    /// The snapshot that it reads at, without what the transaction has written. What is read at it
+    /// counts as read by the transaction, too: keys, scans as far as they come, aggregates, and
+    /// finds, with all the terms that they ask for. Who wants to read what others may change takes
+    /// a snapshot of the store.
     pub fn snapshot(&self) -> &Snapshot {
         &self.past
     }
 
-    /// A table in the transaction: as of its snapshot, with what the transaction has written to it before each read. What is
-    /// read by it counts as read. It does not see what is written once the transaction has ended.
+    /// A table in the transaction: as of its snapshot, with what the transaction has written to it
+    /// before each read. What is read by it counts as read. It does not see what is written once
+    /// the transaction has ended.
     pub fn table<T: AnyTable>(&self, table: &T) -> T::At {
         table.at(BytesTableAt::new(table.of_bytes(), &self.past, Some(&self.own)))
     }
@@ -72,9 +78,10 @@ impl Transaction {
         self.table(table).get(key)
     }
 
-    /// A scan of a table: at the snapshot, with what the transaction itself has written before its iteration begins. At the commit
-    /// nobody may have written to what it has gone over: from its beginning to the last row that it has shown, or all of its range
-    /// where it came to its end. A scan of a hashed table goes over all of it.
+    /// A scan of a table: at the snapshot, with what the transaction itself has written before its
+    /// iteration begins. At the commit nobody may have written to what it has gone over: from its
+    /// beginning to the last row that it has shown, or all of its range where it came to its end. A
+    /// scan of a hashed table goes over all of it.
     ///
     /// ```
     /// # use folddb::{Durability, Options, Rules, Store};
@@ -96,7 +103,8 @@ impl Transaction {
         self.table(table).scan()
     }
 
-    /// Folds `operand` onto the value of `key` and returns what that comes to: a counter that hands out numbers, say.
+    /// Folds `operand` onto the value of `key` and returns what that comes to: a counter that hands
+    /// out numbers, say.
     ///
     /// # Errors
     /// As [`Reader::get`].

@@ -79,7 +79,8 @@ impl<K: Key, V: Value> Find<K, V> {
         })
     }
 
-    /// Terms and keys of the records. Of a record with several of the terms that are asked for, each with its own.
+    /// Terms and keys of the records. Of a record with several of the terms that are asked for,
+    /// each with its own.
     pub fn terms(self) -> impl FusedIterator<Item = Result<(Element<'static>, K)>> {
         let table = self.bytes.table.clone();
         self.bytes.hits(false).map(move |hit| {

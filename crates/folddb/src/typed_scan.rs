@@ -27,7 +27,8 @@ impl<K: Key, V: Value> Scan<K, V> {
         Scan::new(change(self.bytes))
     }
 
-    /// Begins at `bound`, included: a key, or the first elements of a tuple (`&("UA",)`: all keys that begin so).
+    /// Begins at `bound`, included: a key, or the first elements of a tuple (`&("UA",)`: all keys
+    /// that begin so).
     pub fn from<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
         let span = self.span(bound);
         self.change(|scan| scan.low(span.from()))
@@ -51,7 +52,8 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.change(|scan| scan.high(span.through()))
     }
 
-    /// Only keys of a range: `10..20`, `..=("UA", "LGA")`; see [`Scan::from`] for what may bound one.
+    /// Only keys of a range: `10..20`, `..=("UA", "LGA")`; see [`Scan::from`] for what may bound
+    /// one.
     pub fn range<B: KeyBound<K> + ?Sized>(self, range: impl RangeBounds<B>) -> Self {
         let low = match range.start_bound() {
             Bound::Included(bound) => self.span(bound).from(),
@@ -71,7 +73,8 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.bytes.in_order(bound.span())
     }
 
-    /// Only keys that begin with `prefix`: the first elements of a tuple (`&("UA",)`), the first letters of a string.
+    /// Only keys that begin with `prefix`: the first elements of a tuple (`&("UA",)`), the first
+    /// letters of a string.
     pub fn prefix<P: KeyPrefix<K> + ?Sized>(self, prefix: &P) -> Self {
         self.change(|scan| scan.within(prefix.key_range()))
     }
@@ -126,7 +129,8 @@ impl<K: Key, V: Value> Scan<K, V> {
 }
 
 impl<K: Key, V: Value> Scan<K, V> {
-    /// Keys with the heads of their values instead of these: no separated value is read, but for what [`Head`] says.
+    /// Keys with the heads of their values instead of these: no separated value is read, but for
+    /// what [`Head`] says.
     pub fn heads(self) -> impl FusedIterator<Item = Result<(K, Head)>> {
         let table = self.bytes.table.name.clone();
         self.bytes.heads().map(move |row| {
@@ -156,7 +160,8 @@ pub struct TypedRows<K, V> {
 }
 
 impl<K: Key, V: Value> TypedRows<K, V> {
-    /// Where the scan stands, to be gone on with later: [`Table::resume`](crate::Table::resume); none after a failure.
+    /// Where the scan stands, to be gone on with later: [`Table::resume`](crate::Table::resume);
+    /// none after a failure.
     pub fn cursor(&self) -> Option<Cursor> {
         self.state.cursor()
     }

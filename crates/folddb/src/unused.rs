@@ -4,7 +4,8 @@
 //!   lock kept, closed, FORMAT removed: it is no store any more; then the other files, LOCK last
 //! ```
 //!
-//! What is not a file of a store stays, and so does the directory, which may have been there before.
+//! What is not a file of a store stays, and so does the directory, which may have been there
+//! before.
 
 use folddb_base::{Error, Result};
 use folddb_layout::file_name::FileName;
@@ -13,12 +14,12 @@ use folddb_value_log::directories::remove_directory;
 use crate::store::Store;
 
 impl Store {
-    /// Closes a store that has no tables, and removes its files, as if it had never been created: for a
-    /// program that creates a store and then fails to fill it. The directory stays, empty.
+    /// Closes a store that has no tables, and removes its files, as if it had never been created:
+    /// for a program that creates a store and then fails to fill it. The directory stays, empty.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] where it has tables; [`crate::ErrorKind::ReadOnly`]; a file that
-    /// cannot be removed.
+    /// [`crate::ErrorKind::InvalidInput`] where it has tables; [`crate::ErrorKind::ReadOnly`]; a
+    /// file that cannot be removed.
     pub fn remove_unused(self) -> Result<()> {
         let engine = self.engine();
         engine.check_not_read_only()?;

@@ -1,7 +1,9 @@
-//! When the values of a segment were written. No file of values says so; the pointers that lead there do.
+//! When the values of a segment were written. No file of values says so; the pointers that lead
+//! there do.
 //!
-//! So this reads every key of every run and of memory that leads to values, and none of the values: what a person asks for, not a program that runs
-//! all the time. Records of hashed tables have no time unless their values expire or their past is kept, and are not asked.
+//! So this reads every key of every run and of memory that leads to values, and none of the values:
+//! what a person asks for, not a program that runs all the time. Records of hashed tables have no
+//! time unless their values expire or their past is kept, and are not asked.
 //!
 //! Called by users, by way of `Store`.
 
@@ -34,8 +36,9 @@ impl ValueTimes {
 }
 
 impl Store {
-    /// By segment, when the values were written that sorted tables lead to. Of a value in several pieces the time of the
-    /// newest counts for all. A segment of which nothing is known is not there. Reads every key with a separated value.
+    /// By segment, when the values were written that sorted tables lead to. Of a value in several
+    /// pieces the time of the newest counts for all. A segment of which nothing is known is not
+    /// there. Reads every key with a separated value.
     ///
     /// # Errors
     /// Damage, or a failed read.

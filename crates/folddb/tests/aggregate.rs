@@ -1,4 +1,5 @@
-//! Counting and aggregating ranges from summaries: as exact as a scan, and cheaper where the bottom run is all there is.
+//! Counting and aggregating ranges from summaries: as exact as a scan, and cheaper where the bottom
+//! run is all there is.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -90,8 +91,8 @@ fn keys_on_both_sides_of_the_bottom_run_are_counted() {
     }
 }
 
-/// Blocks say what all of their records come to. A reader who does not see all of them, or sees some deleted, does not take
-/// their word.
+/// Blocks say what all of their records come to. A reader who does not see all of them, or sees
+/// some deleted, does not take their word.
 #[test]
 fn what_is_newer_than_a_snapshot_or_deleted_in_a_range_is_not_counted() {
     let dir = tempfile::tempdir().unwrap();
@@ -116,7 +117,8 @@ fn what_is_newer_than_a_snapshot_or_deleted_in_a_range_is_not_counted() {
     assert_eq!(assert_same(&less.scan(&table)).rows, 1350);
 }
 
-/// As many as memory holds, without a flush: in the memtable that is written to, and in those that wait.
+/// As many as memory holds, without a flush: in the memtable that is written to, and in those that
+/// wait.
 #[test]
 fn keys_in_memory_are_counted_wherever_they_wait() {
     let dir = tempfile::tempdir().unwrap();

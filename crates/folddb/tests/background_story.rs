@@ -1,5 +1,6 @@
-//! A story of background work, step by step, as a script: what the store does in the background after each burst of
-//! writes. `UPDATE=1 cargo test -p folddb --test background_story` rewrites the expected text.
+//! A story of background work, step by step, as a script: what the store does in the background
+//! after each burst of writes. `UPDATE=1 cargo test -p folddb --test background_story` rewrites the
+//! expected text.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write;

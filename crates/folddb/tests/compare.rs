@@ -41,8 +41,8 @@ fn blob(key: u64) -> Vec<u8> {
     vec![key as u8; 100 + (key * 37 % 900) as usize]
 }
 
-/// Two stores: the first has keys 0 to 999; of these the second lacks each hundredth, has others for each that ends with 33, and has
-/// some beyond.
+/// Two stores: the first has keys 0 to 999; of these the second lacks each hundredth, has others
+/// for each that ends with 33, and has some beyond.
 fn two() -> (Side, Side) {
     let (first, second) = (side(512), side(700));
     for key in 0..1000 {
@@ -289,8 +289,8 @@ fn each_table_is_compared_as_it_was_at_one_moment() {
     assert_eq!((found, report.same, report.differing), (3, 2997, 3));
 }
 
-/// Nothing is brought over that the other table did not have at the moment at which the two were compared, nor an empty value
-/// for one that has gone since.
+/// Nothing is brought over that the other table did not have at the moment at which the two were
+/// compared, nor an empty value for one that has gone since.
 #[test]
 fn a_table_is_brought_up_to_one_moment_of_the_other() {
     let occasion = Arc::new(Occasion::default());
@@ -402,7 +402,8 @@ fn values_longer_than_a_batch_are_brought_over() {
     assert!(refused.message().contains("key 7"), "{refused}");
 }
 
-/// Where one counts a value as deleted that the other keeps, bringing up would say that it set it, each time anew.
+/// Where one counts a value as deleted that the other keeps, bringing up would say that it set it,
+/// each time anew.
 #[test]
 fn tables_that_count_other_values_as_deleted_are_not_brought_up() {
     let rules = || Rules::sorted::<u64, Vec<u8>>();
@@ -430,7 +431,8 @@ fn scans_of_keys_alone_are_compared_by_their_values_too() {
     }
 }
 
-/// What `to` has beyond the range of `from` is not missing there, and what it was is not what it is.
+/// What `to` has beyond the range of `from` is not missing there, and what it was is not what it
+/// is.
 #[test]
 fn a_table_is_brought_up_over_one_range_as_it_is_now() {
     let forever = || side_of(Rules::sorted().keep(folddb::Keep::Forever));
@@ -467,7 +469,8 @@ fn a_table_is_brought_up_over_one_range_as_it_is_now() {
     assert_eq!(second.table.scan().count().unwrap(), 3);
 }
 
-/// Two long values are read side by side as far as they are the same; values in one piece are not read at all.
+/// Two long values are read side by side as far as they are the same; values in one piece are not
+/// read at all.
 #[test]
 fn values_that_differ_are_read_up_to_where_they_do() {
     let streamed = |first_piece: u8, last_piece: u8| {

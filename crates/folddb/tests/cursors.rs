@@ -21,7 +21,8 @@ fn fresh(dir: &Path) -> (Store, Table<u64, u64>) {
     (store, table)
 }
 
-/// Goes over a range in pages of `page` rows, each by the cursor that the last one left, as text; all keys seen.
+/// Goes over a range in pages of `page` rows, each by the cursor that the last one left, as text;
+/// all keys seen.
 fn in_pages(table: &BytesTable, first: &Cursor, page: usize, how: Resume) -> Vec<Vec<u8>> {
     let mut cursor = first.to_string();
     let mut keys = Vec::new();
@@ -216,7 +217,8 @@ fn hide_directories(path: &Path) -> Vec<(PathBuf, PathBuf)> {
     hidden
 }
 
-/// Somebody who holds a moment of the past holds it for tables that keep their past, and for no others.
+/// Somebody who holds a moment of the past holds it for tables that keep their past, and for no
+/// others.
 #[test]
 fn who_holds_the_past_of_one_table_is_no_help_to_the_cursor_of_another() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! What leads to values is damaged: then it is not known what of them is alive, so it stays, and writes go on.
+//! What leads to values is damaged: then it is not known what of them is alive, so it stays, and
+//! writes go on.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! What a store reports to its program: every flush, merge and reclaim, writers that waited, and poison.
+//! What a store reports to its program: every flush, merge and reclaim, writers that waited, and
+//! poison.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::{Arc, Mutex, OnceLock};
@@ -16,8 +17,8 @@ fn count(events: &[Event], is_one: impl Fn(&Event) -> bool) -> u64 {
     events.iter().filter(|event| is_one(event)).count() as u64
 }
 
-/// Overwrites 180 long values again and again and adds 20 that stay, so that there is something to flush, to merge
-/// and to move together.
+/// Overwrites 180 long values again and again and adds 20 that stay, so that there is something to
+/// flush, to merge and to move together.
 fn overwrite(store: &Store, table: &Table<u64, Vec<u8>>) {
     for round in 0..20_u8 {
         let mut batch = store.batch();

@@ -1,4 +1,5 @@
-//! Where a feature is off, what needs it is refused by name: `cargo test -p folddb --no-default-features`.
+//! Where a feature is off, what needs it is refused by name: `cargo test -p folddb
+//! --no-default-features`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -264,7 +264,8 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
     assert_eq!(count(&Store::open(&mended, world.options()).unwrap()), 1);
 }
 
-/// A byte of an index is wrong: keys of its shard stay, all others are swept, of this table and of those after it.
+/// A byte of an index is wrong: keys of its shard stay, all others are swept, of this table and of
+/// those after it.
 #[test]
 fn what_a_damaged_index_leads_to_stays_and_all_else_that_has_expired_is_swept() {
     const KEYS: u64 = 2000;
@@ -294,7 +295,8 @@ fn what_a_damaged_index_leads_to_stays_and_all_else_that_has_expired_is_swept() 
     assert!(went_on >= 8, "only {went_on} openings met a damaged shard");
 }
 
-/// Flips a bit there in a copy of the store, whose values have all expired; whether the damage was met when they were swept.
+/// Flips a bit there in a copy of the store, whose values have all expired; whether the damage was
+/// met when they were swept.
 fn sweeps_the_rest(world: &World, (index, at): (&std::ffi::OsStr, usize), keys: u64) -> bool {
     let copy = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(&world.path).unwrap() {
@@ -336,7 +338,8 @@ fn sweeps_the_rest(world: &World, (index, at): (&std::ffi::OsStr, usize), keys: 
     !stats.damage.is_empty()
 }
 
-/// It knows when versions were written, and not by which record: it says so, and no seq that is not so.
+/// It knows when versions were written, and not by which record: it says so, and no seq that is not
+/// so.
 #[test]
 fn of_versions_no_seq_is_told_and_none_is_asked_for() {
     let world = World::new();

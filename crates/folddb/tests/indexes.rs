@@ -1,4 +1,5 @@
-//! Secondary indexes as a user meets them: declared, added to a full table, asked, cleaned, dropped.
+//! Secondary indexes as a user meets them: declared, added to a full table, asked, cleaned,
+//! dropped.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -675,7 +676,8 @@ fn hits_say_by_which_term_they_were_found() {
     assert_eq!(hits, [(Element::from(8.0), "ann".to_owned(), person("Rome", 8))]);
 }
 
-/// Fields of JSON that folds are whole numbers and others, which are in the index one behind the other.
+/// Fields of JSON that folds are whole numbers and others, which are in the index one behind the
+/// other.
 #[test]
 fn a_find_over_numbers_of_several_types_is_cut_and_turned_as_any() {
     let (_world, store) = fresh(manual());
@@ -708,7 +710,8 @@ fn a_find_over_numbers_of_several_types_is_cut_and_turned_as_any() {
     }
 }
 
-/// An index that was made before its rule was found out: what it lacks is no damage, and no repair brings it.
+/// An index that was made before its rule was found out: what it lacks is no damage, and no repair
+/// brings it.
 #[test]
 fn verify_tells_a_rule_that_breaks_the_law_from_damage() {
     let sums = |store: &Store| {
@@ -731,8 +734,8 @@ fn verify_tells_a_rule_that_breaks_the_law_from_damage() {
     );
 }
 
-/// A fold over what an index finds comes to the same on any number of threads, in the order of the terms; by range, and of keys,
-/// values and heads.
+/// A fold over what an index finds comes to the same on any number of threads, in the order of the
+/// terms; by range, and of keys, values and heads.
 #[test]
 fn a_fold_over_an_index_comes_to_the_same_on_any_number_of_threads() {
     let (_world, store) = fresh(manual().tuning(|t| t.part_bytes(64 << 10)));
@@ -827,8 +830,8 @@ fn a_dump_with_indexes_that_are_refused_today_is_loaded_without_these() {
     assert!(store.bytes_table("st").unwrap().get(b"k").unwrap().is_some());
 }
 
-/// By `json:` they are doubles; a field tells those of 64 bits apart. Either way what is asked for is among
-/// what is found, and `find` with one end of a range takes in what has the same double.
+/// By `json:` they are doubles; a field tells those of 64 bits apart. Either way what is asked for
+/// is among what is found, and `find` with one end of a range takes in what has the same double.
 #[test]
 fn numbers_beyond_a_double_are_found_together_and_none_is_missed() {
     let (_world, store) = fresh(manual());

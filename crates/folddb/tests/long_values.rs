@@ -1,5 +1,5 @@
-//! Values of hashed tables that are longer than what is written at once: streamed, one record each, and held to all that a store
-//! promises of shorter ones.
+//! Values of hashed tables that are longer than what is written at once: streamed, one record each,
+//! and held to all that a store promises of shorter ones.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -182,7 +182,8 @@ fn what_is_not_finished_leaves_nothing() {
     assert_eq!((entries(&path, "values").len(), table.get(&1).unwrap()), (0, None));
 }
 
-/// A store in which the last value of a key is long, or short after a long one, by the parity of the key.
+/// A store in which the last value of a key is long, or short after a long one, by the parity of
+/// the key.
 fn mixed(path: &Path, long_bytes: usize) -> Vec<Vec<u8>> {
     let store = Store::create(path, options()).unwrap();
     let table = blobs(&store, ValuePlacement::Segments);
@@ -241,7 +242,8 @@ fn backups_dumps_and_repair_have_it_also_where_the_index_is_lost() {
     }
 }
 
-/// Where an index is lost the value counts that lies later, and a short one that was put after a long one does.
+/// Where an index is lost the value counts that lies later, and a short one that was put after a
+/// long one does.
 #[test]
 fn the_later_of_two_values_is_found_without_the_index_though_the_earlier_is_there_still() {
     let dir = tempfile::tempdir().unwrap();
@@ -290,7 +292,8 @@ fn damage_of_it_is_told_before_any_byte_is_handed_out() {
     assert!(report.damage().any(|finding| finding.to_string().contains(&name)), "{:?}", report.findings);
 }
 
-/// A segment that a long value leaves behind, nearly empty, gives back what it took ahead, though nobody asks for a sync.
+/// A segment that a long value leaves behind, nearly empty, gives back what it took ahead, though
+/// nobody asks for a sync.
 #[test]
 fn short_and_long_values_in_turn_take_no_more_of_the_disk_than_they_are() {
     let dir = tempfile::tempdir().unwrap();

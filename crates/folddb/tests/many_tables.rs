@@ -1,4 +1,5 @@
-//! What a table costs beside thousands of others: as much as beside ten. A test alone in its process, so that the heap is its own.
+//! What a table costs beside thousands of others: as much as beside ten. A test alone in its
+//! process, so that the heap is its own.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -23,7 +24,8 @@ fn manifest_bytes(path: &Path) -> u64 {
     manifests.map(|file| file.metadata().unwrap().len()).sum()
 }
 
-/// What is done to a table beside the others: bytes of the heap that it needed at its peak, and those that it left in the manifest.
+/// What is done to a table beside the others: bytes of the heap that it needed at its peak, and
+/// those that it left in the manifest.
 fn cost(path: &Path, act: &mut dyn FnMut()) -> (usize, u64) {
     let (heap, manifest) = (HEAP.current_usage(), manifest_bytes(path));
     HEAP.reset_peak_usage();

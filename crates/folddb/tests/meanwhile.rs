@@ -1,5 +1,5 @@
-//! What somebody does in the middle of somebody else's work: a table is dropped under a flush or a merge, the store is
-//! closed under one, two create a table at once. Each test failed once.
+//! What somebody does in the middle of somebody else's work: a table is dropped under a flush or a
+//! merge, the store is closed under one, two create a table at once. Each test failed once.
 #![allow(clippy::unwrap_used)]
 
 mod watched;
@@ -30,7 +30,8 @@ fn counters() -> Rules<u64, u64> {
     Rules::sorted::<u64, u64>().fold("sum:u64")
 }
 
-/// A store whose background work is done by hand, and what is to happen when its next part is created.
+/// A store whose background work is done by hand, and what is to happen when its next part is
+/// created.
 fn fresh() -> (tempfile::TempDir, Store, Hook) {
     let (dir, (host, hook)) = (tempfile::tempdir().unwrap(), world());
     let options = Options::default().background(BackgroundWork::Manual).tuning(|t| t.merge_factor(2));
@@ -112,7 +113,8 @@ fn many_may_create_one_table_at_once() {
     }
 }
 
-/// A merge that somebody drives ends with the store, and leaves no file behind; neither does one that nobody drives on.
+/// A merge that somebody drives ends with the store, and leaves no file behind; neither does one
+/// that nobody drives on.
 #[test]
 fn a_merge_ends_with_the_store() {
     let (dir, store, _hook) = fresh();
@@ -136,7 +138,8 @@ fn a_merge_ends_with_the_store() {
     assert_eq!(store.table("driven", counters()).unwrap().get(&77).unwrap(), Some(2));
 }
 
-/// Beside a writer background work always has some run of the table: whoever compacts would wait for ever, and nobody could stop it.
+/// Beside a writer background work always has some run of the table: whoever compacts would wait
+/// for ever, and nobody could stop it.
 #[test]
 fn whoever_waits_to_compact_is_told_and_no_merge_is_begun_before_it() {
     let (_dir, store, hook) = fresh();
@@ -257,7 +260,8 @@ fn a_key_may_write_while_it_is_encoded() {
     assert_eq!((table.get(&7).unwrap(), notes.get(&0).unwrap()), (Some(2), Some(2)));
 }
 
-/// One table's load may use up the memory that memtables have; who writes to another one does not wait for that.
+/// One table's load may use up the memory that memtables have; who writes to another one does not
+/// wait for that.
 #[test]
 fn a_load_that_waits_for_memory_does_not_stall_a_quiet_table() {
     let (dir, (host, hook)) = (tempfile::tempdir().unwrap(), world());

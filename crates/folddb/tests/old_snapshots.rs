@@ -1,5 +1,5 @@
-//! Snapshots that grow old: they read files of their own, and merges go on without them; and they end, where they may not live for
-//! longer.
+//! Snapshots that grow old: they read files of their own, and merges go on without them; and they
+//! end, where they may not live for longer.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -356,8 +356,8 @@ fn an_old_snapshot_keeps_what_it_sees_and_nothing_that_came_later() {
     assert!(without_tables < kept, "runs of tables that are gone are kept for nobody");
 }
 
-/// A load takes no seqs, so a snapshot of before it may be of the seq of its rows, and then sees them,
-/// whether it had files of its own when the table came into being, or comes to them later.
+/// A load takes no seqs, so a snapshot of before it may be of the seq of its rows, and then sees
+/// them, whether it had files of its own when the table came into being, or comes to them later.
 #[test]
 fn a_loaded_table_is_seen_by_each_snapshot_that_is_not_older_than_its_rows() {
     for (files_after, keep) in

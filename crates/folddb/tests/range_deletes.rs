@@ -1,4 +1,5 @@
-//! Range deletes in number: none is refused, what hides nothing goes, and reads see what they should all the while.
+//! Range deletes in number: none is refused, what hides nothing goes, and reads see what they
+//! should all the while.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -23,7 +24,8 @@ fn options() -> Options {
     Options::default().background(BackgroundWork::Manual).memory_bytes(4 << 20)
 }
 
-/// What a table of 4 MiB of memory may have of range deletes that hide something, and as many as one memtable has.
+/// What a table of 4 MiB of memory may have of range deletes that hide something, and as many as
+/// one memtable has.
 const RANGES_MAX: usize = 250;
 
 fn rows(table: &Table<u64, u64>) -> Vec<(u64, u64)> {

@@ -1,5 +1,5 @@
-//! Reading through the one trait: as it is now, at a snapshot, in a transaction; several keys at once; and deletes of prefixes,
-//! which all handles of writes have.
+//! Reading through the one trait: as it is now, at a snapshot, in a transaction; several keys at
+//! once; and deletes of prefixes, which all handles of writes have.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,6 @@
-//! The Rust listings of README.md and docs/GUIDE.md: each stands here between two lines that say so,
-//! is compiled and run in order, in one directory, and is compared with the page, to the letter.
+//! The Rust listings of README.md and docs/GUIDE.md: each stands here between two lines that say
+//! so, is compiled and run in order, in one directory, and is compared with the page, to the
+//! letter.
 
 use std::path::Path;
 

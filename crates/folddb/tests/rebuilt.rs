@@ -1,5 +1,5 @@
-//! Tables that archive their logs for ever: whatever becomes of their runs, a repair makes them anew, over restarts, crashes, reclaim
-//! and batches that go to other tables too.
+//! Tables that archive their logs for ever: whatever becomes of their runs, a repair makes them
+//! anew, over restarts, crashes, reclaim and batches that go to other tables too.
 
 mod common;
 

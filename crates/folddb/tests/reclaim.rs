@@ -23,7 +23,8 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
     vec![byte; 2048 + (key as usize * 37 + round as usize) % 5000]
 }
 
-/// The round in which a key was written last, when all were in round 0 and every third in each round to `rounds`.
+/// The round in which a key was written last, when all were in round 0 and every third in each
+/// round to `rounds`.
 fn round_of(key: u64, rounds: u64) -> u64 {
     if key.is_multiple_of(3) { rounds } else { 0 }
 }
@@ -107,8 +108,8 @@ fn what_is_alive_moves_together_and_reads_as_before() {
     check(&Store::open_read_only(&path, options()).unwrap(), 6);
 }
 
-/// What was put and is not flushed is not dead: what people are shown of the value log is the same before the
-/// flush and after it.
+/// What was put and is not flushed is not dead: what people are shown of the value log is the same
+/// before the flush and after it.
 #[test]
 fn what_memory_leads_to_counts_as_alive() {
     let dir = tempfile::tempdir().unwrap();
@@ -154,7 +155,8 @@ fn what_has_moved_moves_on() {
     assert!(reclaim(&store) > 0);
     let first = files(&path, ".moved");
     for gone in 0..4 {
-        // Of what has moved, more and more is overwritten, and what then is alive lies in files that were moved.
+        // Of what has moved, more and more is overwritten, and what then is alive lies in files
+        // that were moved.
         for key in (0..KEYS).filter(|key| key % 7 == gone) {
             table.put(&key, &blob(key, round_of(key, 3))).unwrap();
         }
@@ -171,7 +173,8 @@ fn what_has_moved_moves_on() {
     check(&Store::open(&path, options()).unwrap(), 3);
 }
 
-/// A segment of which nothing is alive any more leaves the file that it moved to; the others stay in it, also when the store is gone.
+/// A segment of which nothing is alive any more leaves the file that it moved to; the others stay
+/// in it, also when the store is gone.
 #[test]
 fn a_file_of_relocated_values_stays_as_long_as_one_segment_in_it_lives() {
     let dir = tempfile::tempdir().unwrap();
@@ -301,7 +304,7 @@ fn backups_of_before_and_after_are_whole() {
     }
 }
 
-// ---- salvaging ------------------------------------------------------------------------------------------
+// ---- salvaging ----------------------------------------------------------------------------------
 
 fn manifests(dir: &Path) -> Vec<PathBuf> {
     let is_manifest =
@@ -309,8 +312,8 @@ fn manifests(dir: &Path) -> Vec<PathBuf> {
     files(dir, "").into_iter().filter(is_manifest).collect()
 }
 
-/// A store whose table `blobs` is as it was when it was backed up, while its values have been moved since, twice, as others beside them
-/// died. Returns that backup, and the manifest of then.
+/// A store whose table `blobs` is as it was when it was backed up, while its values have been moved
+/// since, twice, as others beside them died. Returns that backup, and the manifest of then.
 fn relocated_since(path: &Path, backups: &Path) -> (PathBuf, (PathBuf, Vec<u8>)) {
     let store = Store::create(path, options()).expect("a store");
     let others = store.table("others", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("the table");
@@ -447,7 +450,7 @@ fn repair_leaves_out_what_is_lost_names_each_key_of_it_and_the_rest_is_there() {
     }
 }
 
-// ---- space ----------------------------------------------------------------------------------------------
+// ---- space --------------------------------------------------------------------------------------
 
 /// Writes keys as they are drawn, and has background work do all that is due now and then.
 struct Overwriting {
@@ -463,7 +466,8 @@ impl Overwriting {
     fn new(keys: u64, options: Options) -> Overwriting {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Store::create(dir.path().join("store"), options).expect("a store");
-        // Of a range delete background work sees the leaves of the runs that it covers, which hold a few dozen keys here.
+        // Of a range delete background work sees the leaves of the runs that it covers, which hold
+        // a few dozen keys here.
         let rules = Rules::sorted::<u64, Vec<u8>>().separate(2048).block_bytes(512);
         let table = store.table("values", rules).expect("the table");
         Overwriting { store, table, _dir: dir, keys, most: 0.0 }
@@ -484,7 +488,8 @@ impl Overwriting {
         self.most = self.most.max(self.space(alive));
     }
 
-    /// Puts all keys, and overwrites each so many times on average: of 100 writes so many go to a fifth of the keys.
+    /// Puts all keys, and overwrites each so many times on average: of 100 writes so many go to a
+    /// fifth of the keys.
     fn overwrite(&mut self, times: u64, hot: u64) {
         let keys = self.keys;
         for at in 0..keys * times {
@@ -523,8 +528,9 @@ fn small_segments() -> Options {
     options().tuning(|t| t.value_segment_bytes(512 << 10).merge_factor(4))
 }
 
-/// All of the value log, at every moment when background work has nothing to do: the segment that is filled, the one that is ready for later, what is
-/// dead and known to be, and what is dead while no merge has met it.
+/// All of the value log, at every moment when background work has nothing to do: the segment that
+/// is filled, the one that is ready for later, what is dead and known to be, and what is dead while
+/// no merge has met it.
 #[test]
 fn the_value_log_keeps_to_its_bound_on_the_way_when_keys_are_overwritten_evenly_and_unevenly() {
     for (name, hot) in [("even", 20), ("80 of 100 to a fifth", 80)] {

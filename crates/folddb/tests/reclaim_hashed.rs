@@ -1,4 +1,5 @@
-//! Reclaim of values that hashed tables lead to: they move, and slots, snapshots, walks and crashes do not notice.
+//! Reclaim of values that hashed tables lead to: they move, and slots, snapshots, walks and crashes
+//! do not notice.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -19,7 +20,8 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
     vec![(key * 7 + round * 31) as u8; 1024 + (key as usize * 37 + round as usize) % 5000]
 }
 
-/// The round in which a key was written last, when all were in round 0 and every third in each round to `rounds`.
+/// The round in which a key was written last, when all were in round 0 and every third in each
+/// round to `rounds`.
 fn round_of(key: u64, rounds: u64) -> u64 {
     if key.is_multiple_of(3) { rounds } else { 0 }
 }
@@ -240,7 +242,8 @@ fn relocated_values_whose_footer_is_lost_are_salvaged_also_by_an_older_list_and_
     mend("by an older list", Some(backup));
 }
 
-/// A store whose manifest is lost, and a backup of it from before every third key was put anew, and `KEYS` more.
+/// A store whose manifest is lost, and a backup of it from before every third key was put anew, and
+/// `KEYS` more.
 fn put_since(path: &Path, value_placement: ValuePlacement, moves: bool) -> PathBuf {
     let store = Store::create(path, options()).unwrap();
     let rules = || Rules::hashed::<u64, Vec<u8>>().value_placement(value_placement);

@@ -1,5 +1,5 @@
-//! Values of every kind, read in every way, while reclaim moves them: long ones in several pieces, joined ones, values of hashed tables,
-//! and values in files of their own.
+//! Values of every kind, read in every way, while reclaim moves them: long ones in several pieces,
+//! joined ones, values of hashed tables, and values in files of their own.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -95,7 +95,8 @@ fn all_of(mut reader: ValueReader) -> Vec<u8> {
     value
 }
 
-/// All of it by the calls for whoever copies it: of the store's own handle, and of a file opened by name.
+/// All of it by the calls for whoever copies it: of the store's own handle, and of a file opened by
+/// name.
 fn copied(located: &Located) -> Vec<u8> {
     let mut value = Vec::new();
     assert_eq!(located.write_to(&mut value).unwrap(), located.len_bytes());

@@ -88,7 +88,8 @@ fn a_segment_stays_while_any_table_needs_it() {
     assert!(largest < 8, "and does not grow for ever: {largest} segments");
 }
 
-/// Reads the sums between all steps of merges by small parts, from the store and from what a dying process leaves.
+/// Reads the sums between all steps of merges by small parts, from the store and from what a dying
+/// process leaves.
 #[test]
 fn a_key_is_in_one_place_at_every_step_of_a_merge() {
     let dir = tempfile::tempdir().unwrap();

@@ -20,7 +20,8 @@ fn counters() -> Rules<u64, u64> {
     Rules::sorted::<u64, u64>().fold("sum:u64")
 }
 
-/// Merged chunks take less memory than before, so what a memtable takes can fall between two commits.
+/// Merged chunks take less memory than before, so what a memtable takes can fall between two
+/// commits.
 #[test]
 fn a_memtable_that_shrinks_is_no_reason_to_stop() {
     let (_dir, store) = fresh(manual());
@@ -38,7 +39,8 @@ fn a_memtable_that_shrinks_is_no_reason_to_stop() {
     assert_eq!(hits.get(&1).unwrap(), Some(41));
 }
 
-/// What the memtables of a dropped table took must be forgotten, or the next ones would be sealed ever earlier.
+/// What the memtables of a dropped table took must be forgotten, or the next ones would be sealed
+/// ever earlier.
 #[test]
 fn memtables_of_dropped_tables_do_not_count() {
     let (_dir, store) = fresh(manual().memory_bytes(6 << 20));
@@ -120,7 +122,8 @@ fn few_parts(parts: usize) -> (Host, Arc<AtomicUsize>) {
     (host, left)
 }
 
-/// A flush that fails for ever ends in an error for writers, not in a wait: merges that are idle do not hide it.
+/// A flush that fails for ever ends in an error for writers, not in a wait: merges that are idle do
+/// not hide it.
 #[test]
 fn writers_do_not_wait_for_ever_for_a_flush_that_fails() {
     let (host, _) = few_parts(0);
@@ -146,8 +149,9 @@ fn files_with(dir: &Path, extension: &str) -> Vec<std::path::PathBuf> {
     paths
 }
 
-/// A recovery that is cut short has flushed one table of two; then the power goes, and with it the end of the log,
-/// which no one had synced. The seqs of what was flushed are taken: new writes must not get them again.
+/// A recovery that is cut short has flushed one table of two; then the power goes, and with it the
+/// end of the log, which no one had synced. The seqs of what was flushed are taken: new writes must
+/// not get them again.
 #[test]
 fn seqs_that_a_cut_recovery_has_flushed_are_not_given_out_again() {
     let (dir, store) = fresh(manual());
@@ -210,7 +214,8 @@ fn damage_in_one_table_does_not_stop_the_merges_of_another() {
     assert_eq!(store.bytes_table("a").unwrap().stats().unwrap().runs.len(), 3, "a is left alone");
 }
 
-/// What a merge leaves that was broken off half way, in a higher tier than its inputs, must not stand above what is newer.
+/// What a merge leaves that was broken off half way, in a higher tier than its inputs, must not
+/// stand above what is newer.
 #[test]
 fn a_merge_that_is_given_up_hides_nothing_newer() {
     let (_dir, store) =

@@ -1,4 +1,5 @@
-//! Values in several pieces: long operands that are joined without being read, whatever merges, crashes and copies of the store come.
+//! Values in several pieces: long operands that are joined without being read, whatever merges,
+//! crashes and copies of the store come.
 
 mod common;
 

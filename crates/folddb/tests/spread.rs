@@ -25,7 +25,8 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
     vec![(key + round) as u8; 100 + (key * 37 % 400) as usize]
 }
 
-/// A store whose values are separated from `separate` bytes on, written in an order of its own, with some keys written twice.
+/// A store whose values are separated from `separate` bytes on, written in an order of its own,
+/// with some keys written twice.
 fn filled(
     separate: Option<u32>,
     order: impl Iterator<Item = u64>,
@@ -193,7 +194,7 @@ fn two_stores_with_the_same_content_have_the_same_digest_however_it_came_there()
     assert!(a.differing(&before).is_err(), "digests of other ranges do not compare");
 }
 
-// ---- digests: rules and deadlines ------------------------------------------------------------------------
+// ---- digests: rules and deadlines ---------------------------------------------------------------
 
 /// A deadline so many hours from a time that no test comes to.
 fn until(hours: u64) -> Lifetime {

@@ -431,7 +431,8 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
     there(&store, &[1, 3, 4]);
 }
 
-/// Writes more than 4 GiB, so only by hand: `cargo test --release -p folddb --test streams -- --ignored`.
+/// Writes more than 4 GiB, so only by hand: `cargo test --release -p folddb --test streams --
+/// --ignored`.
 #[test]
 #[ignore = "writes 4 GiB"]
 fn a_value_of_4_gib_is_taken_and_a_longer_one_refused() {

@@ -1,4 +1,5 @@
-//! What a program may do with the types of the library: hand them to other threads, and errors to `std::io`.
+//! What a program may do with the types of the library: hand them to other threads, and errors to
+//! `std::io`.
 
 use std::io;
 

@@ -193,8 +193,8 @@ fn a_conflict_in_a_run_is_one_whatever_older_runs_have() {
     assert!(!conflicts(of_twenty));
 }
 
-/// A store in which something happens while a commit looks at what was read of table `slow`: once it has looked at `first`, and
-/// before it looks at `last`.
+/// A store in which something happens while a commit looks at what was read of table `slow`: once
+/// it has looked at `first`, and before it looks at `last`.
 struct Looked {
     _dir: tempfile::TempDir,
     store: Store,
@@ -220,7 +220,8 @@ impl Looked {
         Looked { _dir: dir, store, occasion, first, slow, last }
     }
 
-    /// Commits what has read `k` of all three tables, after `before` and with `meanwhile` in between; how that ends.
+    /// Commits what has read `k` of all three tables, after `before` and with `meanwhile` in
+    /// between; how that ends.
     fn commit(&self, before: fn(&Looked), meanwhile: fn(&Store, &BytesTable)) -> Option<ErrorKind> {
         let mut transaction = self.store.transaction();
         for table in [&self.first, &self.slow, &self.last] {
@@ -255,7 +256,8 @@ fn what_is_written_while_the_commit_looks_is_a_conflict_wherever_it_lies_by_then
     assert_eq!(looked(flushed), conflict);
 }
 
-/// As long as somebody reads below it, a delete stays where a commit can find it; and that is until the commit has looked.
+/// As long as somebody reads below it, a delete stays where a commit can find it; and that is until
+/// the commit has looked.
 #[test]
 fn a_delete_that_is_merged_while_the_commit_looks_is_found() {
     let deleted = |looked: &Looked| assert!(looked.last.write(WriteOp::Delete, b"k", b"").is_ok());

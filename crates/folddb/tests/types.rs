@@ -1,4 +1,5 @@
-//! What is written through a typed handle is a value of its table, or refused, as through a handle of bytes.
+//! What is written through a typed handle is a value of its table, or refused, as through a handle
+//! of bytes.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -166,8 +167,9 @@ fn verify_says_that_a_program_wrote_what_is_whole_and_no_value() {
     );
 }
 
-/// How a type goes with a fold, found by trying: what is taken at all is written again and again, and is read
-/// after each write. Values that the type encodes are taken or refused; nothing that was taken is unreadable.
+/// How a type goes with a fold, found by trying: what is taken at all is written again and again,
+/// and is read after each write. Values that the type encodes are taken or refused; nothing that
+/// was taken is unreadable.
 fn goes_with<V: Value>(store: &Store, name: &str, spec: &str, samples: &[V]) -> bool {
     let table = match store.table(name, Rules::sorted::<u64, V>().fold(spec)) {
         Ok(table) => table,
@@ -200,7 +202,8 @@ fn goes_with<V: Value>(store: &Store, name: &str, spec: &str, samples: &[V]) -> 
 /// Whether a type goes with a fold, tried in a table of this name by this spec.
 type GoesWith = Box<dyn Fn(&Store, &str, &str) -> bool>;
 
-/// The Rust types of values: how each is written, the spec of its own fold, and how it goes with any.
+/// The Rust types of values: how each is written, the spec of its own fold, and how it goes with
+/// any.
 struct Type {
     name: &'static str,
     own: String,

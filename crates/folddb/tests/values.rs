@@ -1,4 +1,5 @@
-//! Separated values: written once, read by one read, and left alone by whatever does not look at them.
+//! Separated values: written once, read by one read, and left alone by whatever does not look at
+//! them.
 
 mod common;
 
@@ -337,7 +338,8 @@ fn a_table_whose_head_function_is_not_at_hand_is_read_and_not_written() {
     assert!(other.message().contains("its heads are named:mine, not none"), "{other}");
 }
 
-/// Overwrites everything again and again: the segments of the first rounds hold nothing that is alive.
+/// Overwrites everything again and again: the segments of the first rounds hold nothing that is
+/// alive.
 fn overwrite(store: &Store, table: &Table<u64, Vec<u8>>, rounds: std::ops::Range<u64>) {
     for round in rounds {
         fill(table, 300, round);
@@ -436,7 +438,8 @@ fn memtables_that_keep_many_segments_are_flushed() {
     (0..30).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 19))));
 }
 
-/// Few and short records in runs, whose values take all of the space: no tier is full, and no run is large.
+/// Few and short records in runs, whose values take all of the space: no tier is full, and no run
+/// is large.
 #[test]
 fn overwritten_values_are_garbage_that_starts_a_merge() {
     let dir = tempfile::tempdir().unwrap();
@@ -458,7 +461,8 @@ fn overwritten_values_are_garbage_that_starts_a_merge() {
     (0..40u64).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(vec![3; 1 << 20])));
 }
 
-/// Of a batch that was not synced, the value is lost and the frame is not: the opening cuts it, and a look says so before.
+/// Of a batch that was not synced, the value is lost and the frame is not: the opening cuts it, and
+/// a look says so before.
 #[test]
 fn a_look_tells_of_values_that_were_lost_before_they_were_durable() {
     let dir = tempfile::tempdir().unwrap();
@@ -468,7 +472,8 @@ fn a_look_tells_of_values_that_were_lost_before_they_were_durable() {
     table.put(&1, &blob(1, 1)).unwrap();
     table.put(&2, &blob(2, 1)).unwrap();
     table.put(&3, &blob(3, 1)).unwrap();
-    // What a process leaves that dies now: one that lets go of its store syncs the log, and says so.
+    // What a process leaves that dies now: one that lets go of its store syncs the log, and says
+    // so.
     std::fs::create_dir(&path).unwrap();
     for file in std::fs::read_dir(&open).unwrap() {
         let file = file.unwrap();
@@ -595,8 +600,9 @@ fn a_located_value_is_copied_by_the_system_and_stays_while_its_segment_goes() {
     }
 }
 
-/// What nobody can know of a value without reading it: what an operand comes to that is folded onto one that is separated, where folding is
-/// not joining. Only the values of such keys are read, each once, and none any more once it was set anew.
+/// What nobody can know of a value without reading it: what an operand comes to that is folded onto
+/// one that is separated, where folding is not joining. Only the values of such keys are read, each
+/// once, and none any more once it was set anew.
 #[test]
 fn heads_read_a_value_only_where_an_operand_waits_that_folding_does_not_join() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Whatever length a value has that a store holds, and however it came to it, it comes back by every way out and in.
+//! Whatever length a value has that a store holds, and however it came to it, it comes back by
+//! every way out and in.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;

@@ -1,8 +1,10 @@
-//! Keeps what a search led by coverage found: copies some inputs of a folder into the corpus, short ones and longer ones.
+//! Keeps what a search led by coverage found: copies some inputs of a folder into the corpus, short
+//! ones and longer ones.
 //!
-//! `cargo run -p folddb-fuzz --release --example keep -- FOUND [COUNT]`, where FOUND holds a folder for each target, with
-//! inputs that libFuzzer has merged to those that reach something of their own. COUNT is the most that a target may keep
-//! of them, 16 by default; none is longer than 512 bytes.
+//! `cargo run -p folddb-fuzz --release --example keep -- FOUND [COUNT]`, where FOUND holds a folder
+//! for each target, with inputs that libFuzzer has merged to those that reach something of their
+//! own. COUNT is the most that a target may keep of them, 16 by default; none is longer than 512
+//! bytes.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Writes the seeds among the kept inputs: what the real encoders make today. The others are left alone.
+//! Writes the seeds among the kept inputs: what the real encoders make today. The others are left
+//! alone.
 //!
 //! `cargo run -p folddb-fuzz --release --example seeds`
 

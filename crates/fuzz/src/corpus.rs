@@ -1,7 +1,8 @@
 //! The inputs that are kept: `corpus/TARGET/`, a file each.
 //!
-//! `seed-00` and so on come from the real encoders, see the example `seeds`; what has another name was found by a search
-//! and is there because it reaches code that the others do not, or because it was a bug once (`bug-...`).
+//! `seed-00` and so on come from the real encoders, see the example `seeds`; what has another name
+//! was found by a search and is there because it reaches code that the others do not, or because it
+//! was a bug once (`bug-...`).
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -24,7 +24,8 @@ struct Arguments {
     /// The search follows from this number.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Runs an input again, and prints the panic with its backtrace. The target is the name of its folder, or --target.
+    /// Runs an input again, and prints the panic with its backtrace. The target is the name of its
+    /// folder, or --target.
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
     /// Makes the checksums of the input right before it is replayed.

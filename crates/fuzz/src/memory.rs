@@ -1,6 +1,8 @@
-//! Files in memory, to be read: what a target makes of its input for decoders that read whole files.
+//! Files in memory, to be read: what a target makes of its input for decoders that read whole
+//! files.
 //!
-//! Writers can be made too, since seeds come from the real encoders. All else a store asks of a file system is refused.
+//! Writers can be made too, since seeds come from the real encoders. All else a store asks of a
+//! file system is refused.
 
 use std::collections::BTreeMap;
 use std::io;

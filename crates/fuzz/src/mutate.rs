@@ -1,5 +1,5 @@
-//! Changes inputs at random: bits, bytes, numbers at the edges of their range, pieces copied, cut out and moved, words of
-//! the target's language, and pieces of other inputs.
+//! Changes inputs at random: bits, bytes, numbers at the edges of their range, pieces copied, cut
+//! out and moved, words of the target's language, and pieces of other inputs.
 
 use crate::chance::Chance;
 use crate::target::Target;

@@ -1,8 +1,9 @@
-//! Runs targets: one input, the kept inputs, or a search that changes them; and makes an input that fails smaller.
+//! Runs targets: one input, the kept inputs, or a search that changes them; and makes an input that
+//! fails smaller.
 //!
-//! A search follows from its seed. What it finds is returned as a [`Failure`] with the smallest input that still fails.
-//! An input that ends the process (a stack that overflows, an allocation that aborts) cannot be caught: it stands in the
-//! file [`Witness::path`] until the run is over.
+//! A search follows from its seed. What it finds is returned as a [`Failure`] with the smallest
+//! input that still fails. An input that ends the process (a stack that overflows, an allocation
+//! that aborts) cannot be caught: it stands in the file [`Witness::path`] until the run is over.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
@@ -82,11 +83,13 @@ fn listen_for_panics() {
 /// Runs a target on an input.
 ///
 /// # Errors
-/// What does not hold: the text of a panic, also of one that the code under test caught, or too much memory.
+/// What does not hold: the text of a panic, also of one that the code under test caught, or too
+/// much memory.
 pub fn try_input(target: &Target, input: &[u8]) -> Result<(), String> {
     let allowed_bytes = target.heap.bytes(input.len());
     let mut peak_bytes = 0;
-    // The count is that of the process: what another thread took for a moment is not there the next time.
+    // The count is that of the process: what another thread took for a moment is not there the next
+    // time.
     for _ in 0..3 {
         peak_bytes = run_once(target, input)?;
         if peak_bytes <= allowed_bytes {
@@ -153,7 +156,8 @@ pub fn replay(target: &Target, inputs: &[Vec<u8>]) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// Changes the kept inputs, and goes on from some of what comes out. The same seed makes the same inputs.
+/// Changes the kept inputs, and goes on from some of what comes out. The same seed makes the same
+/// inputs.
 ///
 /// # Errors
 /// The first input that fails, made smaller.

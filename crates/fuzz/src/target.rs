@@ -7,8 +7,8 @@ pub struct Target {
     pub name: &'static str,
     /// Asserts what must hold whatever the bytes are. It panics where something does not.
     pub run: fn(&[u8]),
-    /// Makes the checksums in an input right, as far as its structure can be made out. Mutated inputs would end at the
-    /// first checksum otherwise.
+    /// Makes the checksums in an input right, as far as its structure can be made out. Mutated
+    /// inputs would end at the first checksum otherwise.
     pub seal: fn(&mut [u8]),
     /// Inputs made by the real encoders, to begin with.
     pub seeds: fn() -> Vec<Vec<u8>>,
@@ -18,7 +18,8 @@ pub struct Target {
     pub heap: HeapBound,
 }
 
-/// Memory by the length of the input: what a target may have on the heap at once, its own checks included.
+/// Memory by the length of the input: what a target may have on the heap at once, its own checks
+/// included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapBound {
     /// Bytes for each byte of input.
@@ -28,7 +29,8 @@ pub struct HeapBound {
 }
 
 impl HeapBound {
-    /// Enough for decoders whose output is about as long as their input, and for the copies that a check makes.
+    /// Enough for decoders whose output is about as long as their input, and for the copies that a
+    /// check makes.
     pub const PLAIN: HeapBound = HeapBound { per_byte: 64, fixed_bytes: 64 << 10 };
 
     /// The bound for an input of this length.

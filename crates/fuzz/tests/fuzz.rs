@@ -1,7 +1,7 @@
 //! The kept inputs of every target, and a short search from them.
 //!
-//! `FOLDDB_FUZZ_SEED=7 cargo test -p folddb-fuzz --test fuzz` searches elsewhere; a longer search is
-//! `cargo run -p folddb-fuzz --release -- --minutes 10`.
+//! `FOLDDB_FUZZ_SEED=7 cargo test -p folddb-fuzz --test fuzz` searches elsewhere; a longer search
+//! is `cargo run -p folddb-fuzz --release -- --minutes 10`.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -61,7 +61,8 @@ fn a_short_search_finds_nothing() {
     });
 }
 
-/// Stores that were written by an earlier version hold what these seeds hold: a change here is a change of the format.
+/// Stores that were written by an earlier version hold what these seeds hold: a change here is a
+/// change of the format.
 #[test]
 fn the_encoders_still_make_the_kept_seeds() {
     alone(|| {

@@ -1,5 +1,6 @@
-//! A huge number at every place of every seed, in every form in which formats hold lengths, with checksums that are right: no
-//! decoder panics, and none takes memory by it. What is found in a whole store that lies so is in `crates/sim/tests/lengths.rs`.
+//! A huge number at every place of every seed, in every form in which formats hold lengths, with
+//! checksums that are right: no decoder panics, and none takes memory by it. What is found in a
+//! whole store that lies so is in `crates/sim/tests/lengths.rs`.
 
 use folddb_base::bytes::put_varint;
 use folddb_fuzz::{corpus, run, targets};
@@ -7,7 +8,8 @@ use folddb_fuzz::{corpus, run, targets};
 /// At most this many places of one input are tried: of the longer ones every so many.
 const PLACES_MAX: usize = 512;
 
-/// The forms that a length may have, from the shortest on: each is as much as it can say, or more than any memory.
+/// The forms that a length may have, from the shortest on: each is as much as it can say, or more
+/// than any memory.
 fn forms() -> Vec<Vec<u8>> {
     let varint = |number: u64| {
         let mut out = Vec::new();
@@ -25,8 +27,8 @@ fn forms() -> Vec<Vec<u8>> {
     ]
 }
 
-/// The input with a number at a place, and the checksums as they are then. A varint also takes the place of one byte, so that
-/// what follows stands where it did, only later.
+/// The input with a number at a place, and the checksums as they are then. A varint also takes the
+/// place of one byte, so that what follows stands where it did, only later.
 fn lies<'i>(input: &'i [u8], at: usize, seal: fn(&mut [u8])) -> impl Iterator<Item = Vec<u8>> + use<'i> {
     forms().into_iter().flat_map(move |said| {
         let end = (at + said.len()).min(input.len());

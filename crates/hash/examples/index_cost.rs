@@ -1,8 +1,9 @@
-//! Prints what the index of a hashed table costs: memory and time of a key, while it grows, is saved, loaded and looked up.
+//! Prints what the index of a hashed table costs: memory and time of a key, while it grows, is
+//! saved, loaded and looked up.
 //!
-//! `cargo run --release -p folddb-hash --example index_cost [keys [lock]]`. Compare by ratio: machines are noisy. Times are those
-//! of a processor, but for the longest. Memory is what the process holds more than before, as the system counts it; `peak` is
-//! the most that it ever held.
+//! `cargo run --release -p folddb-hash --example index_cost [keys [lock]]`. Compare by ratio:
+//! machines are noisy. Times are those of a processor, but for the longest. Memory is what the
+//! process holds more than before, as the system counts it; `peak` is the most that it ever held.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -37,14 +38,16 @@ fn status_kib(name: &str) -> f64 {
     line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0.0)
 }
 
-/// Nanoseconds for which this thread has had a processor; where the system does not tell, those that have passed.
+/// Nanoseconds for which this thread has had a processor; where the system does not tell, those
+/// that have passed.
 fn processor_nanos(since: Instant) -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let told = told.split(' ').next().and_then(|nanos| nanos.parse().ok());
     told.unwrap_or(since.elapsed().as_nanos() as f64)
 }
 
-/// Nanoseconds of a processor for each of `count`, and the longest single one, in microseconds that passed.
+/// Nanoseconds of a processor for each of `count`, and the longest single one, in microseconds that
+/// passed.
 fn timed(count: u64, mut work: impl FnMut(u64)) -> (f64, f64) {
     let mut longest = 0;
     let start = Instant::now();
@@ -168,8 +171,8 @@ impl Hasher for AsItIs {
     }
 }
 
-/// The map of the standard library from hash to slot, for comparison. It doubles all at once, and forgets keys whose hashes are
-/// alike.
+/// The map of the standard library from hash to slot, for comparison. It doubles all at once, and
+/// forgets keys whose hashes are alike.
 fn yardstick(keys: u64) {
     let mut map: HashMap<u64, u64, BuildHasherDefault<AsItIs>> = HashMap::default();
     let (nanos, longest) = timed(keys, |key| {

@@ -1,8 +1,9 @@
-//! What came to an index after its checkpoint, in a short file: opening saves it where the log that held it is to go, and takes
-//! it again before whatever the log then holds. So an opening after a crash writes as much as came since, and not all of the
-//! index.
+//! What came to an index after its checkpoint, in a short file: opening saves it where the log that
+//! held it is to go, and takes it again before whatever the log then holds. So an opening after a
+//! crash writes as much as came since, and not all of the index.
 //!
-//! The file is read as a whole, and refused where any of it is damaged. Used by the engine, and by whoever verifies a store.
+//! The file is read as a whole, and refused where any of it is damaged. Used by the engine, and by
+//! whoever verifies a store.
 
 use std::path::Path;
 
@@ -54,8 +55,8 @@ pub fn changes_bytes(count: u64) -> u64 {
     count * (folddb_layout::hash_changes::CHANGE_BYTES_MIN as u64 + 1)
 }
 
-/// Writes changes, whose seqs ascend, to a new file; they came after this checkpoint. Returns its length. What was written is durable
-/// on return; the file's name is the caller's.
+/// Writes changes, whose seqs ascend, to a new file; they came after this checkpoint. Returns its
+/// length. What was written is durable on return; the file's name is the caller's.
 ///
 /// # Errors
 /// What the system says. The file is of no use then.
@@ -80,7 +81,8 @@ pub fn write_changes(
 /// Reads the changes that came after a checkpoint.
 ///
 /// # Errors
-/// `Corruption` with file and offset, also where they are those of another checkpoint; `NewerFormat`; what the system says.
+/// `Corruption` with file and offset, also where they are those of another checkpoint;
+/// `NewerFormat`; what the system says.
 pub fn load_changes(
     files: &dyn Files,
     path: &Path,

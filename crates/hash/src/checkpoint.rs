@@ -1,7 +1,9 @@
-//! A checkpoint: an index as it was saved. Its directory is read when it is opened; its pieces one by one, when they are needed.
+//! A checkpoint: an index as it was saved. Its directory is read when it is opened; its pieces one
+//! by one, when they are needed.
 //!
-//! A piece that is torn or damaged is refused with file and offset, each time that it is read; the others are as good as ever.
-//! Used by `index.rs`, which loads shards from it, and by whoever verifies a store.
+//! A piece that is torn or damaged is refused with file and offset, each time that it is read; the
+//! others are as good as ever. Used by `index.rs`, which loads shards from it, and by whoever
+//! verifies a store.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,7 +32,8 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Opens the checkpoint with this number: its footer and its directory are read and checked, no piece is.
+    /// Opens the checkpoint with this number: its footer and its directory are read and checked, no
+    /// piece is.
     ///
     /// # Errors
     /// `Corruption` with file and offset, `NewerFormat`, or what the system says.
@@ -49,7 +52,8 @@ impl Checkpoint {
         self.directory.keys()
     }
 
-    /// It holds every change up to this seq, and of later ones some. The journal is needed from the next on.
+    /// It holds every change up to this seq, and of later ones some. The journal is needed from the
+    /// next on.
     pub fn seq(&self) -> Seq {
         self.directory.seq()
     }
@@ -158,7 +162,8 @@ pub struct CheckpointWriter {
     damage: Option<Error>,
 }
 
-/// What the index leads to of one value segment, which is named by as much of its number as stands in an address.
+/// What the index leads to of one value segment, which is named by as much of its number as stands
+/// in an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentTally {
     /// Slots that lead to it.
@@ -201,8 +206,8 @@ pub struct CheckpointFacts {
 }
 
 impl CheckpointWriter {
-    /// Begins a checkpoint in a new file, of an index whose keys are hashed with this salt. No number may be used twice: by its
-    /// number a shard knows where it is saved.
+    /// Begins a checkpoint in a new file, of an index whose keys are hashed with this salt. No
+    /// number may be used twice: by its number a shard knows where it is saved.
     pub fn new(file: Box<dyn WriteFile>, path: &Path, number: FileNumber, salt: u64) -> CheckpointWriter {
         let path = path.to_owned();
         CheckpointWriter {
@@ -248,8 +253,9 @@ impl CheckpointWriter {
         Ok(())
     }
 
-    /// Appends a damaged piece of an older checkpoint as it is: no number but its own fits its checksum, so it stays refused. It lacks
-    /// no change up to `applied`, since none can be made to it.
+    /// Appends a damaged piece of an older checkpoint as it is: no number but its own fits its
+    /// checksum, so it stays refused. It lacks no change up to `applied`, since none can be made to
+    /// it.
     pub(crate) fn carry(
         &mut self,
         of: &Checkpoint,

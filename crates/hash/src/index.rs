@@ -5,13 +5,15 @@
 //!   sector    a 64th of all points          a slot is looked up or changed; a shard of 16 K keys is copied, split or grown
 //! ```
 //!
-//! There is no other lock, and no file is touched under one: a shard that is not in memory is read first and put in place then.
+//! There is no other lock, and no file is touched under one: a shard that is not in memory is read
+//! first and put in place then.
 //!
-//! **Who calls what.** A write looks for the candidates of its key, reads their records to find the one that is it, and says
-//! with [`HashIndex::change`] what becomes of it; changes come in the order of their seqs. A read asks for candidates, of now or
-//! of a snapshot's seq. Recovery opens a checkpoint and says with [`HashIndex::replay`] what came after. Background work saves with
-//! [`HashIndex::save_step`], and lets go of what it has no memory for. Reclaim says with [`HashIndex::relocate`] where it has
-//! put a record.
+//! **Who calls what.** A write looks for the candidates of its key, reads their records to find the
+//! one that is it, and says with [`HashIndex::change`] what becomes of it; changes come in the
+//! order of their seqs. A read asks for candidates, of now or of a snapshot's seq. Recovery opens a
+//! checkpoint and says with [`HashIndex::replay`] what came after. Background work saves with
+//! [`HashIndex::save_step`], and lets go of what it has no memory for. Reclaim says with
+//! [`HashIndex::relocate`] where it has put a record.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +31,8 @@ use crate::slot::{Point, Slot};
 /// How an index is held.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IndexOptions {
-    /// Ask the system not to swap it out. What it refuses is held all the same: [`IndexFacts::locked_bytes`] tells.
+    /// Ask the system not to swap it out. What it refuses is held all the same:
+    /// [`IndexFacts::locked_bytes`] tells.
     pub lock_in_memory: bool,
 }
 
@@ -60,12 +63,14 @@ pub struct IndexRange {
     pub next: Option<IndexCursor>,
 }
 
-/// A place in an enumeration: a point. It means the same after growth, after a restart, and in a copy of the index.
+/// A place in an enumeration: a point. It means the same after growth, after a restart, and in a
+/// copy of the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct IndexCursor(u64);
 
 impl IndexCursor {
-    /// The place with this number, as [`IndexCursor::number`] gave it; none where there is no such place.
+    /// The place with this number, as [`IndexCursor::number`] gave it; none where there is no such
+    /// place.
     pub fn from_number(number: u64) -> Option<IndexCursor> {
         (number < 1 << POINT_BITS).then_some(IndexCursor(number))
     }
@@ -115,13 +120,15 @@ impl HashIndex {
         HashIndex::of(sectors, Arc::new(Sheets::new(options.lock_in_memory)))
     }
 
-    /// Reads what is not in memory from this checkpoint from now on, which was just saved from this index.
+    /// Reads what is not in memory from this checkpoint from now on, which was just saved from this
+    /// index.
     pub fn adopt(&self, checkpoint: &Arc<Checkpoint>) {
         self.sectors.iter().for_each(|sector| sector.write().adopt(checkpoint));
     }
 
-    /// Lets go of memory until the shards take at most so many bytes, as far as they have not changed since this checkpoint was
-    /// saved or read; first of those that nobody has used since the last time. They are loaded again when they are used.
+    /// Lets go of memory until the shards take at most so many bytes, as far as they have not
+    /// changed since this checkpoint was saved or read; first of those that nobody has used since
+    /// the last time. They are loaded again when they are used.
     pub fn let_go(&self, checkpoint: &Arc<Checkpoint>, memory_bytes_max: u64) {
         let mut surplus = self.facts().memory_bytes.saturating_sub(memory_bytes_max);
         for takes_used in [false, true] {
@@ -143,11 +150,12 @@ impl HashIndex {
         &self.sectors[(point.bits() >> (POINT_BITS - SECTOR_BITS)) as usize]
     }
 
-    /// Appends the slots of all keys with this point, in no order: of now, or as they were at a seq at which a snapshot lives.
+    /// Appends the slots of all keys with this point, in no order: of now, or as they were at a seq
+    /// at which a snapshot lives.
     ///
     /// # Errors
-    /// The shard is not in memory and cannot be read: `Corruption` with file and offset, or what the system says. Other points
-    /// are as good as ever.
+    /// The shard is not in memory and cannot be read: `Corruption` with file and offset, or what
+    /// the system says. Other points are as good as ever.
     #[inline]
     pub fn candidates(&self, point: Point, at: Option<Seq>, out: &mut Vec<Slot>) -> Result<()> {
         let from = out.len();
@@ -168,8 +176,8 @@ impl HashIndex {
         }
     }
 
-    /// Makes the change of the record with this seq; false, with nothing done, where what it replaces or removes is not there,
-    /// or what it inserts is.
+    /// Makes the change of the record with this seq; false, with nothing done, where what it
+    /// replaces or removes is not there, or what it inserts is.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
@@ -187,8 +195,9 @@ impl HashIndex {
         }
     }
 
-    /// Makes the change of a record of the journal, unless the checkpoint has it already. Where the shard is not in memory, the
-    /// change waits for it, up to a bound. A change that does not fit what is there is counted, and what it puts is there.
+    /// Makes the change of a record of the journal, unless the checkpoint has it already. Where the
+    /// shard is not in memory, the change waits for it, up to a bound. A change that does not fit
+    /// what is there is counted, and what it puts is there.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
@@ -196,8 +205,8 @@ impl HashIndex {
         self.apply(point, change, seq, Past::Forgotten).map(drop)
     }
 
-    /// As [`HashIndex::replay`], of a change that may be new: snapshots may want to know what was. False where the index had it
-    /// already.
+    /// As [`HashIndex::replay`], of a change that may be new: snapshots may want to know what was.
+    /// False where the index had it already.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
@@ -221,9 +230,10 @@ impl HashIndex {
         }
     }
 
-    /// Says that the record of a slot lies elsewhere now, for readers of now and for snapshots. False where nobody knows that
-    /// slot: the record is dead, and who moved it need not have. Nothing is saved of this before the next checkpoint: a copy
-    /// from before still leads to the old place.
+    /// Says that the record of a slot lies elsewhere now, for readers of now and for snapshots.
+    /// False where nobody knows that slot: the record is dead, and who moved it need not have.
+    /// Nothing is saved of this before the next checkpoint: a copy from before still leads to the
+    /// old place.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
@@ -238,8 +248,8 @@ impl HashIndex {
         }
     }
 
-    /// Whether a key of this point was changed after a seq at which a snapshot lives. A record that was moved was not. Reads no
-    /// file.
+    /// Whether a key of this point was changed after a seq at which a snapshot lives. A record that
+    /// was moved was not. Reads no file.
     pub fn is_changed(&self, point: Point, since: Seq) -> bool {
         self.sector(point).read().undone.is_changed(point, since)
     }
@@ -259,7 +269,8 @@ impl HashIndex {
         Ok(slots.contains(&slot) || self.sector(point).read().undone.refers_to(point, slot))
     }
 
-    /// Forgets what was kept for snapshots, but for what those need that live still: the oldest reads at `oldest`.
+    /// Forgets what was kept for snapshots, but for what those need that live still: the oldest
+    /// reads at `oldest`.
     pub fn forget(&self, oldest: Option<Seq>) {
         let up_to = oldest.unwrap_or(Seq::MAX);
         self.sectors.iter().for_each(|sector| sector.write().undone.forget(up_to));
@@ -301,8 +312,9 @@ impl HashIndex {
         Ok(())
     }
 
-    /// The next keys of an enumeration, of now or as they were at a seq at which a snapshot lives: a shard at most. Keys that
-    /// are there from its beginning to its end come once each; those that come or go meanwhile may be met.
+    /// The next keys of an enumeration, of now or as they were at a seq at which a snapshot lives:
+    /// a shard at most. Keys that are there from its beginning to its end come once each; those
+    /// that come or go meanwhile may be met.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
@@ -319,9 +331,10 @@ impl HashIndex {
         IndexCursor::from_number(self.sector(point).read().held(point).range().end())
     }
 
-    /// Adds a shard to a checkpoint that was begun; false when all are in it. Changes up to `applied` have all been made; others
-    /// may come meanwhile. Writers of the shard wait for a copy of it in memory, others for nothing. A shard whose piece is damaged
-    /// is taken over as it is: it costs its own keys, and not what is new of all others.
+    /// Adds a shard to a checkpoint that was begun; false when all are in it. Changes up to
+    /// `applied` have all been made; others may come meanwhile. Writers of the shard wait for a
+    /// copy of it in memory, others for nothing. A shard whose piece is damaged is taken over as it
+    /// is: it costs its own keys, and not what is new of all others.
     ///
     /// # Errors
     /// What the system says of either file; the new one is of no use then.
@@ -340,8 +353,8 @@ impl HashIndex {
         Ok(true)
     }
 
-    /// The shard at a point as it is at one moment after all changes up to `applied` were made, or as it was at a seq; for this
-    /// checkpoint or for none.
+    /// The shard at a point as it is at one moment after all changes up to `applied` were made, or
+    /// as it was at a seq; for this checkpoint or for none.
     fn image(&self, from: u64, applied: Seq, at: Option<Seq>, to: Option<FileNumber>) -> Result<Image> {
         let point = Point::from_bits(from);
         let sector = self.sector(point).read();

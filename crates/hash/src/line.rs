@@ -5,8 +5,9 @@
 //!   rest     u128        how far slots of this home lie 8 | six tags of 20 bits
 //! ```
 //!
-//! 34 bits of the point stand here, and the sector is the 6 others: so a slot can be moved, when its shard grows, without
-//! anybody looking at the key. That is why there are six slots and not eight.
+//! 34 bits of the point stand here, and the sector is the 6 others: so a slot can be moved, when
+//! its shard grows, without anybody looking at the key. That is why there are six slots and not
+//! eight.
 
 use folddb_layout::hash_checkpoint::SLOT_BITS;
 
@@ -121,7 +122,8 @@ impl Line {
         self.words[at as usize] = 0;
     }
 
-    /// How many lines further on the furthest slot lies that has this line for its home: at most [`FAR_MAX`].
+    /// How many lines further on the furthest slot lies that has this line for its home: at most
+    /// [`FAR_MAX`].
     #[inline]
     pub(crate) fn far(&self) -> usize {
         (self.rest >> FAR_SHIFT) as usize

@@ -1,12 +1,14 @@
-//! A sector: a sixty-fourth of all points, and what one lock guards. It finds the shard of a point and splits shards.
+//! A sector: a sixty-fourth of all points, and what one lock guards. It finds the shard of a point
+//! and splits shards.
 //!
 //! ```text
 //!   places    | 0 | 0 | 1 | 1 | 2 | 2 | 3 | 4 |     2^depth of them, by the next bits of the point
 //!   held      0: loaded   1: loaded   2: saved   3: loaded   4: saved
 //! ```
 //!
-//! A shard that was saved and not used since stands as a piece of a checkpoint, with the changes that were replayed on it and
-//! wait until it is loaded. No file is read here: who owns the sector does that, without the lock.
+//! A shard that was saved and not used since stands as a piece of a checkpoint, with the changes
+//! that were replayed on it and wait until it is loaded. No file is read here: who owns the sector
+//! does that, without the lock.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +25,8 @@ use crate::undone::Undone;
 /// Bits of a point that choose the sector.
 pub(crate) const SECTOR_BITS: u32 = DEPTH_MIN;
 
-/// Replayed changes that wait for a shard before it is loaded after all. Together they take about as much memory as the shard.
+/// Replayed changes that wait for a shard before it is loaded after all. Together they take about
+/// as much memory as the shard.
 const WAITING_MAX: usize = if cfg!(test) { 20 } else { 4096 };
 
 /// See the top of this file.
@@ -158,8 +161,9 @@ impl Sector {
         if is_fit { Replayed::Taken } else { Replayed::Misfit }
     }
 
-    /// Puts a shard that was read from a checkpoint in its place, makes the changes that waited for it, and returns how many of
-    /// them did not fit. Where the place no longer waits for that checkpoint, nothing is done.
+    /// Puts a shard that was read from a checkpoint in its place, makes the changes that waited for
+    /// it, and returns how many of them did not fit. Where the place no longer waits for that
+    /// checkpoint, nothing is done.
     pub(crate) fn install(&mut self, point: Point, mut shard: Shard, from: &Arc<Checkpoint>) -> u64 {
         let held = self.held_mut(point);
         match held {
@@ -183,8 +187,9 @@ impl Sector {
         }
     }
 
-    /// Lets go of shards that this checkpoint has as they are, as long as `wants` says so of one: it is told how much memory
-    /// that would spare, and whether the shard was used since it was last asked.
+    /// Lets go of shards that this checkpoint has as they are, as long as `wants` says so of one:
+    /// it is told how much memory that would spare, and whether the shard was used since it was
+    /// last asked.
     pub(crate) fn let_go(
         &mut self,
         checkpoint: &Arc<Checkpoint>,
@@ -299,7 +304,8 @@ impl Saved {
         Ok(shard)
     }
 
-    /// What it holds, with the changes that wait, ascending; and the seq up to which that is all. No shard is made of it.
+    /// What it holds, with the changes that wait, ascending; and the seq up to which that is all.
+    /// No shard is made of it.
     pub(crate) fn entries(&self) -> Result<(Vec<Entry>, Seq)> {
         let mut entries = self.checkpoint.read(&self.piece)?;
         let points: BTreeSet<Point> = self.waiting.iter().map(|waiting| waiting.point).collect();
@@ -349,7 +355,8 @@ fn make_among(slots: &mut Vec<Slot>, change: Change) {
     slots.extend(new.filter(|new| !slots.contains(new)));
 }
 
-/// Makes a change that is known to have happened. False where it does not fit what is there; what it puts is there all the same.
+/// Makes a change that is known to have happened. False where it does not fit what is there; what
+/// it puts is there all the same.
 fn make_for_good(shard: &mut Shard, point: Point, change: Change, seq: Seq) -> bool {
     shard.seq = shard.seq.max(seq);
     let is_fit = shard.change(point, change);

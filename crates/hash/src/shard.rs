@@ -1,4 +1,5 @@
-//! A shard: the slots of one range of points, in lines. It is the unit that grows, is saved and is loaded.
+//! A shard: the slots of one range of points, in lines. It is the unit that grows, is saved and is
+//! loaded.
 //!
 //! ```text
 //!   points of the range   start ............................................. end
@@ -6,13 +7,15 @@
 //!                            ^ home of a point: its share of the range, of the lines
 //! ```
 //!
-//! Homes ascend with points, for any number of lines. So a shard can grow by a fifth instead of by twice, which keeps between
-//! seven tenths and 84 hundredths of its slots taken; and it is copied front to back, from and to memory that lies in order.
-//! A point whose home is full goes to the next line that is not, and the home knows how far the furthest has gone: mostly none
-//! has, and the home alone is examined. Nothing is moved when a slot is freed.
+//! Homes ascend with points, for any number of lines. So a shard can grow by a fifth instead of by
+//! twice, which keeps between seven tenths and 84 hundredths of its slots taken; and it is copied
+//! front to back, from and to memory that lies in order. A point whose home is full goes to the
+//! next line that is not, and the home knows how far the furthest has gone: mostly none has, and
+//! the home alone is examined. Nothing is moved when a slot is freed.
 //!
-//! A shard that has come to [`SHARD_KEYS_MAX`] keys is split by its owner (`sector.rs`), so no growth takes longer than a copy of
-//! so many keys, however many there are in all. Pure: no lock, no file.
+//! A shard that has come to [`SHARD_KEYS_MAX`] keys is split by its owner (`sector.rs`), so no
+//! growth takes longer than a copy of so many keys, however many there are in all. Pure: no lock,
+//! no file.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -233,7 +236,8 @@ impl Shard {
         });
     }
 
-    /// Makes a change; false, with nothing done, where what it changes is not there, or what it inserts is.
+    /// Makes a change; false, with nothing done, where what it changes is not there, or what it
+    /// inserts is.
     pub(crate) fn change(&mut self, point: Point, change: Change) -> bool {
         self.use_it();
         self.saved_in = AtomicU64::new(0);

@@ -1,10 +1,12 @@
 //! Sheets: pieces of memory of one size, of which shards are made.
 //!
-//! Shards grow and are split all the time, each from an odd length to another. Made of one piece each, what they leave behind
-//! fits nobody: an allocator then held up to a quarter more than was used. Pieces of one size fit whoever comes next.
+//! Shards grow and are split all the time, each from an odd length to another. Made of one piece
+//! each, what they leave behind fits nobody: an allocator then held up to a quarter more than was
+//! used. Pieces of one size fit whoever comes next.
 //!
-//! Where the index is to be locked in memory, sheets that are free are kept, locked, for the next shard: the system locks whole
-//! pages, and none of one sheet could be unlocked without those of its neighbours. All are let go of with the index.
+//! Where the index is to be locked in memory, sheets that are free are kept, locked, for the next
+//! shard: the system locks whole pages, and none of one sheet could be unlocked without those of
+//! its neighbours. All are let go of with the index.
 
 use folddb_host::resident::Resident;
 use folddb_host::sync::Mutex;

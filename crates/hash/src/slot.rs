@@ -1,4 +1,5 @@
-//! What the index keeps of a key: a point, and a slot that says where its value lies and about how long it is.
+//! What the index keeps of a key: a point, and a slot that says where its value lies and about how
+//! long it is.
 //!
 //! ```text
 //!   key's hash, 64 bits    | point: the first 40 bits                    | passed over           |
@@ -6,15 +7,17 @@
 //!   slot                   | size class 6 | address 44                              |
 //! ```
 //!
-//! Two keys with the same point cannot be told apart here; who looks a key up reads the record of each candidate. Among n keys
-//! a look-up meets n / 2^40 false candidates on average: one in 110,000 look-ups at ten million keys, one in 1,100 at a billion.
+//! Two keys with the same point cannot be told apart here; who looks a key up reads the record of
+//! each candidate. Among n keys a look-up meets n / 2^40 false candidates on average: one in
+//! 110,000 look-ups at ten million keys, one in 1,100 at a billion.
 //!
-//! An address is opaque here. For the value log it is the low 20 bits of the segment's number, then 24 bits that count units of
-//! 16 bytes in it: 256 MiB a segment, and a million living segments.
+//! An address is opaque here. For the value log it is the low 20 bits of the segment's number, then
+//! 24 bits that count units of 16 bytes in it: 256 MiB a segment, and a million living segments.
 
 use folddb_layout::hash_checkpoint::{ADDRESS_BITS, Entry, POINT_BITS, SEGMENT_BITS, SLOT_BITS, UNIT_BITS};
 
-/// How often keys that are not meant share a point with one that is, for each look-up among so many keys.
+/// How often keys that are not meant share a point with one that is, for each look-up among so many
+/// keys.
 pub fn false_candidates(keys: u64) -> f64 {
     keys as f64 / (1u64 << POINT_BITS) as f64
 }
@@ -43,11 +46,13 @@ impl Point {
     }
 }
 
-/// About how long a record is: four classes for each doubling, so that a read by the class takes at most a quarter too much.
+/// About how long a record is: four classes for each doubling, so that a read by the class takes at
+/// most a quarter too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SizeClass(u8);
 
-/// The class of what is longer than all others say. Its length stands in the record's head, which is read first.
+/// The class of what is longer than all others say. Its length stands in the record's head, which
+/// is read first.
 const OPEN: u8 = 63;
 
 /// The unit of sizes, in bytes.
@@ -63,12 +68,14 @@ impl SizeClass {
         SizeClass(u8::try_from(class).map_or(OPEN, |class| class.min(OPEN)))
     }
 
-    /// About how many bytes a record of it takes, at most; of the longest as many as the shortest of them.
+    /// About how many bytes a record of it takes, at most; of the longest as many as the shortest
+    /// of them.
     pub fn about_bytes(self) -> u64 {
         self.read_bytes().unwrap_or((4 * UNIT_BYTES) << (OPEN / 4 + 1))
     }
 
-    /// How many bytes to read so that the whole record is among them; none where only the record's head knows.
+    /// How many bytes to read so that the whole record is among them; none where only the record's
+    /// head knows.
     pub fn read_bytes(self) -> Option<u64> {
         (self.0 < OPEN).then(|| ((4 + u64::from(self.0 % 4)) * UNIT_BYTES) << (self.0 / 4))
     }
@@ -85,7 +92,8 @@ impl Slot {
         (1..1 << ADDRESS_BITS).contains(&address).then(|| Slot(u64::from(class.0) << ADDRESS_BITS | address))
     }
 
-    /// The slot of a record of so many bytes in the value log; none where it lies too far into its segment.
+    /// The slot of a record of so many bytes in the value log; none where it lies too far into its
+    /// segment.
     pub fn of_place(segment: u32, unit: u32, record_bytes: u64) -> Option<Slot> {
         if unit >= 1 << UNIT_BITS {
             return None;

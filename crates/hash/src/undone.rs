@@ -1,7 +1,8 @@
-//! What live snapshots need of the past of a sector: each change that came after the oldest of them.
+//! What live snapshots need of the past of a sector: each change that came after the oldest of
+//! them.
 //!
-//! A reader at a seq takes the candidates of now and undoes the changes after that seq, the newest first. Nothing is noted
-//! while no snapshot lives.
+//! A reader at a seq takes the candidates of now and undoes the changes after that seq, the newest
+//! first. Nothing is noted while no snapshot lives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -95,7 +96,8 @@ impl Undone {
         self.changes.values().for_each(|change| slots_of(&mut change.clone()).for_each(|slot| tell(*slot)));
     }
 
-    /// Tells every slot that a noted change has replaced or removed, each once: what only readers of before still read.
+    /// Tells every slot that a noted change has replaced or removed, each once: what only readers
+    /// of before still read.
     pub(crate) fn each_replaced(&self, tell: &mut dyn FnMut(Slot)) {
         for change in self.changes.values() {
             if let Change::Replace { old, .. } | Change::Remove(old) = change {

@@ -1,8 +1,10 @@
-//! Reads that pass by the page cache (`O_DIRECT`), for values that are read once and should push nothing out of memory.
+//! Reads that pass by the page cache (`O_DIRECT`), for values that are read once and should push
+//! nothing out of memory.
 //!
-//! The system takes such reads only at whole sectors, into memory that begins at one. So each goes through a buffer of the
-//! thread's own, at an aligned place of it, and what was asked for is copied out. What others have written through the cache, or
-//! through a map, and is not on the disk yet is written first: the system sees to that.
+//! The system takes such reads only at whole sectors, into memory that begins at one. So each goes
+//! through a buffer of the thread's own, at an aligned place of it, and what was asked for is
+//! copied out. What others have written through the cache, or through a map, and is not on the disk
+//! yet is written first: the system sees to that.
 //!
 //! Made by `real.rs`.
 
@@ -47,8 +49,8 @@ impl DirectRead {
         }
     }
 
-    /// Fills the front of `buf` from `offset`, and says how much of it: less than asked only at the end of the file, or of a
-    /// read.
+    /// Fills the front of `buf` from `offset`, and says how much of it: less than asked only at the
+    /// end of the file, or of a read.
     fn read_some(&self, offset: u64, buf: &mut [u8], buffer: &mut Vec<u8>) -> io::Result<usize> {
         let skip = (offset % ALIGN as u64) as usize;
         let len = (skip + buf.len()).next_multiple_of(ALIGN).min(READ_BYTES_MAX);

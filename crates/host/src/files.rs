@@ -1,9 +1,10 @@
-//! What the store asks of a file system, as traits. `real.rs` and `mapped.rs` answer with the operating
-//! system; the crate `folddb-sim` with a simulated disk that loses, tears and refuses.
+//! What the store asks of a file system, as traits. `real.rs` and `mapped.rs` answer with the
+//! operating system; the crate `folddb-sim` with a simulated disk that loses, tears and refuses.
 //!
-//! Three kinds of file, by how they are used: read at random ([`ReadFile`]), written once from front to back
-//! ([`WriteFile`]: runs, manifests), and appended to while others sync ([`AppendFile`]: journal segments).
-//! All paths are absolute or relative to the process; names in one directory are plain UTF-8.
+//! Three kinds of file, by how they are used: read at random ([`ReadFile`]), written once from
+//! front to back ([`WriteFile`]: runs, manifests), and appended to while others sync
+//! ([`AppendFile`]: journal segments). All paths are absolute or relative to the process; names in
+//! one directory are plain UTF-8.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,7 +13,8 @@ use std::sync::Arc;
 
 /// A file system.
 pub trait Files: Send + Sync {
-    /// Creates a directory; its parent must exist. Fails with `AlreadyExists` where there is something.
+    /// Creates a directory; its parent must exist. Fails with `AlreadyExists` where there is
+    /// something.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
 
     /// The names in a directory, in no order.
@@ -42,28 +44,29 @@ pub trait Files: Send + Sync {
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Cuts a file that nobody appends to any more to its first `len_bytes`. Only gives back space: a world without it keeps
-    /// files longer than they need be.
+    /// Cuts a file that nobody appends to any more to its first `len_bytes`. Only gives back space:
+    /// a world without it keeps files longer than they need be.
     fn cut(&self, path: &Path, len_bytes: u64) -> io::Result<()> {
         let _ = (path, len_bytes);
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Writes bytes over those that a file has at `offset`, within its length, and lets go of it. A world without it cannot recover
-    /// values that its log does not vouch for.
+    /// Writes bytes over those that a file has at `offset`, within its length, and lets go of it. A
+    /// world without it cannot recover values that its log does not vouch for.
     fn write_over(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let _ = (path, offset, bytes);
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Makes a file durable that was written and let go of. Its name is another matter: see [`Files::sync_dir`]. A world without it
-    /// has no values in files of their own.
+    /// Makes a file durable that was written and let go of. Its name is another matter: see
+    /// [`Files::sync_dir`]. A world without it has no values in files of their own.
     fn sync_file(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Removes an empty directory: of backups, and of values in files of their own. A world without it keeps empty directories.
+    /// Removes an empty directory: of backups, and of values in files of their own. A world without
+    /// it keeps empty directories.
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
         let _ = dir;
         Err(io::ErrorKind::Unsupported.into())
@@ -103,18 +106,21 @@ pub trait ReadFile: Send + Sync {
     /// The length in bytes.
     fn len_bytes(&self) -> io::Result<u64>;
 
-    /// The system's own handle of the file, for who hands it to the system instead of reading; none where there is no system.
+    /// The system's own handle of the file, for who hands it to the system instead of reading; none
+    /// where there is no system.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Says that reads will come from here and there, so that nothing but what is asked for is worth reading. A hint, for good.
+    /// Says that reads will come from here and there, so that nothing but what is asked for is
+    /// worth reading. A hint, for good.
     fn expect_scattered(&self) {}
 
     /// Says that `len_bytes` from `offset` will be read soon, in order. A hint.
     fn will_need(&self, offset: u64, len_bytes: u64);
 
-    /// Says that `len_bytes` from `offset` will not be read again soon, so that the page cache may go. A hint.
+    /// Says that `len_bytes` from `offset` will not be read again soon, so that the page cache may
+    /// go. A hint.
     fn wont_need(&self, offset: u64, len_bytes: u64);
 }
 
@@ -130,7 +136,8 @@ pub trait WriteFile: Send {
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// How an [`AppendFile`] takes bytes. Both survive the death of the process once `append` has returned.
+/// How an [`AppendFile`] takes bytes. Both survive the death of the process once `append` has
+/// returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AppendMode {
     /// Through a shared memory map of a preallocated file: no system call for a small append.
@@ -140,10 +147,11 @@ pub enum AppendMode {
     Written,
 }
 
-/// A preallocated file to append to. One thread appends; others sync and prepare through [`AppendSync`].
+/// A preallocated file to append to. One thread appends; others sync and prepare through
+/// [`AppendSync`].
 pub trait AppendFile: Send {
-    /// Appends all of `bytes`, within the length given at creation. When it returns, the bytes survive the
-    /// death of the process. It never grows the file; `StorageFull` past the end.
+    /// Appends all of `bytes`, within the length given at creation. When it returns, the bytes
+    /// survive the death of the process. It never grows the file; `StorageFull` past the end.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
     /// Bytes appended so far.
@@ -158,6 +166,7 @@ pub trait AppendSync: Send + Sync {
     /// Waits until all bytes whose `append` had returned before this call are durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// Makes the next window ready to be appended to, so that no append waits for it. Cheap when it is.
+    /// Makes the next window ready to be appended to, so that no append waits for it. Cheap when it
+    /// is.
     fn prepare(&self) -> io::Result<()>;
 }

@@ -1,9 +1,9 @@
 //! Appending through a shared memory map: the cheapest way to hand bytes to the kernel.
 //!
-//! A store into a shared map is in the page cache at once, so it survives the death of the process as a
-//! `pwrite` does, without a system call. Only a window of the file is mapped at a time, so that passed pages
-//! do not count as memory of the process; the next window is mapped and touched ahead by
-//! [`AppendSync::prepare`], off the path of the appends.
+//! A store into a shared map is in the page cache at once, so it survives the death of the process
+//! as a `pwrite` does, without a system call. Only a window of the file is mapped at a time, so
+//! that passed pages do not count as memory of the process; the next window is mapped and touched
+//! ahead by [`AppendSync::prepare`], off the path of the appends.
 //!
 //! ```text
 //!   file  |##########|##########|######....|..........|..........|     # appended to
@@ -11,19 +11,21 @@
 //!                     (to unmap)             (mapped and populated by prepare)
 //! ```
 //!
-//! **A store to a map must not fault.** Where the disk is full, or the file is shorter than the map, the
-//! system kills the process (SIGBUS). So a map is made only of a file that is preallocated in full, on a
-//! file system that writes such blocks in place ([`maps_are_safe`]), and never past the file's length.
-//! Somebody else who truncates the file of a running store can still do harm; nobody has a reason to.
+//! **A store to a map must not fault.** Where the disk is full, or the file is shorter than the
+//! map, the system kills the process (SIGBUS). So a map is made only of a file that is preallocated
+//! in full, on a file system that writes such blocks in place ([`maps_are_safe`]), and never past
+//! the file's length. Somebody else who truncates the file of a running store can still do harm;
+//! nobody has a reason to.
 //!
-//! **A sync writes what was appended, and not the window of zeros ahead of it**, which is dirty since it was populated:
-//! `fdatasync` writes all dirty pages of a file, and each of those once more when it is appended to. A map of the bytes
-//! that were appended since the last sync, and `msync` of that, has the system sync that range of the file (with what of
-//! its metadata is needed to read it), however its pages became dirty.
+//! **A sync writes what was appended, and not the window of zeros ahead of it**, which is dirty
+//! since it was populated: `fdatasync` writes all dirty pages of a file, and each of those once
+//! more when it is appended to. A map of the bytes that were appended since the last sync, and
+//! `msync` of that, has the system sync that range of the file (with what of its metadata is needed
+//! to read it), however its pages became dirty.
 //!
-//! This is the only module with `unsafe`: the raw map, and at the end the two calls by which `resident.rs` keeps memory
-//! from being swapped out. Nothing is ever read through the map, and no reference to mapped memory is made, only raw
-//! copies into it.
+//! This is the only module with `unsafe`: the raw map, and at the end the two calls by which
+//! `resident.rs` keeps memory from being swapped out. Nothing is ever read through the map, and no
+//! reference to mapped memory is made, only raw copies into it.
 
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 use std::fs::File;
@@ -35,12 +37,13 @@ use crate::files::{AppendFile, AppendSync};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Bytes mapped at a time: a whole number of pages of any size, and what a writer at full speed fills in
-/// some ten milliseconds, so that background work comes in time with the next.
+/// Bytes mapped at a time: a whole number of pages of any size, and what a writer at full speed
+/// fills in some ten milliseconds, so that background work comes in time with the next.
 pub(crate) const WINDOW_BYTES: u64 = 4 << 20;
 
-/// True when no store into a map of a preallocated file can find the disk full: the file system of `file`
-/// writes preallocated blocks in place. Those that copy on write (btrfs, zfs, overlays of them) do not.
+/// True when no store into a map of a preallocated file can find the disk full: the file system of
+/// `file` writes preallocated blocks in place. Those that copy on write (btrfs, zfs, overlays of
+/// them) do not.
 pub(crate) fn maps_are_safe(file: &File) -> bool {
     const EXT: u64 = 0xef53;
     const XFS: u64 = 0x5846_5342;
@@ -129,8 +132,8 @@ impl AppendFile for MappedAppend {
 }
 
 impl MappedAppend {
-    /// The append that does not fit what is left of the current window. The end moves only once all is in,
-    /// so an append that failed halfway is as if it had not been.
+    /// The append that does not fit what is left of the current window. The end moves only once all
+    /// is in, so an append that failed halfway is as if it had not been.
     #[cold]
     fn append_across(&mut self, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() as u64 > self.shared.len_bytes - self.end {
@@ -155,7 +158,8 @@ impl MappedAppend {
 }
 
 impl Shared {
-    /// The window at `offset`: the one made ahead, or else a fresh one whose pages fault in one by one.
+    /// The window at `offset`: the one made ahead, or else a fresh one whose pages fault in one by
+    /// one.
     fn take_window(&self, offset: u64) -> io::Result<Window> {
         let mut windows = self.windows.lock();
         let ready = windows.next.take();
@@ -171,7 +175,8 @@ impl Shared {
         }
     }
 
-    /// Leaves a passed window for `prepare` to unmap; with one waiting there already, that one goes now.
+    /// Leaves a passed window for `prepare` to unmap; with one waiting there already, that one goes
+    /// now.
     fn give_back(&self, window: Window) {
         let older = self.windows.lock().passed.replace(window);
         drop(older);
@@ -181,9 +186,11 @@ impl Shared {
 /// How pages are faulted in ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Touch {
-    /// As if written to: no append faults at all. But the pages are dirty, and the next sync writes them.
+    /// As if written to: no append faults at all. But the pages are dirty, and the next sync writes
+    /// them.
     Write,
-    /// As if read: the first append to each page still faults, briefly. A sync finds nothing to write.
+    /// As if read: the first append to each page still faults, briefly. A sync finds nothing to
+    /// write.
     Read,
 }
 
@@ -232,22 +239,23 @@ struct Window {
     offset: u64,
 }
 
-// SAFETY: a map belongs to the process, not to a thread; a `Window` is its only owner, and everything that
-// touches the memory takes `&mut self` or owns the window.
-// Tested by `preparing_and_syncing_beside_appends_loses_nothing`, where windows pass from thread to thread.
+// SAFETY: a map belongs to the process, not to a thread; a `Window` is its only owner, and
+// everything that touches the memory takes `&mut self` or owns the window. Tested by
+// `preparing_and_syncing_beside_appends_loses_nothing`, where windows pass from thread to thread.
 #[allow(unsafe_code)]
 unsafe impl Send for Window {}
 
 impl Window {
-    /// Maps the window of `file` at `offset`, which is a multiple of [`WINDOW_BYTES`] before `len_bytes`.
+    /// Maps the window of `file` at `offset`, which is a multiple of [`WINDOW_BYTES`] before
+    /// `len_bytes`.
     #[allow(unsafe_code)]
     fn map(file: &File, offset: u64, len_bytes: u64) -> io::Result<Window> {
         let len = usize::try_from(len_bytes.saturating_sub(offset).min(WINDOW_BYTES))
             .map_err(|_| io::ErrorKind::InvalidInput)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the address is null, so the system picks one that holds nothing else; no reference to the
-        // new memory is made, here or later.
-        // Tested by `a_window_takes_what_lies_in_it_and_refuses_the_rest`.
+        // SAFETY: the address is null, so the system picks one that holds nothing else; no
+        // reference to the new memory is made, here or later. Tested by
+        // `a_window_takes_what_lies_in_it_and_refuses_the_rest`.
         let base = unsafe { rustix::mm::mmap(ptr::null_mut(), len, access, MapFlags::SHARED, file, offset)? };
         let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Window { base, len, offset })
@@ -259,7 +267,8 @@ impl Window {
         self.offset + self.len as u64
     }
 
-    /// Copies `bytes` to `offset` of the file; false, with nothing done, when they do not lie in here.
+    /// Copies `bytes` to `offset` of the file; false, with nothing done, when they do not lie in
+    /// here.
     #[inline]
     #[allow(unsafe_code)]
     fn put(&mut self, offset: u64, bytes: &[u8]) -> bool {
@@ -267,16 +276,17 @@ impl Window {
         if at > self.len as u64 || bytes.len() as u64 > self.len as u64 - at {
             return false;
         }
-        // SAFETY: `at + bytes.len() <= self.len` was just checked, so the target lies in the map, which is
-        // live and writable as long as `self` is; `bytes` is a Rust reference and so lies elsewhere. The
-        // file is preallocated beyond the end of the map, so the pages are there to be written.
-        // Tested by `a_window_takes_what_lies_in_it_and_refuses_the_rest`, at both ends of a window.
+        // SAFETY: `at + bytes.len() <= self.len` was just checked, so the target lies in the map,
+        // which is live and writable as long as `self` is; `bytes` is a Rust reference and so lies
+        // elsewhere. The file is preallocated beyond the end of the map, so the pages are there to
+        // be written. Tested by `a_window_takes_what_lies_in_it_and_refuses_the_rest`, at both ends
+        // of a window.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr().add(at as usize), bytes.len()) };
         true
     }
 
-    /// Has each first touch of a page bring in that page alone. Without it a touch reads ahead, and may wait
-    /// tens of milliseconds for the system to make and clear a huge page.
+    /// Has each first touch of a page bring in that page alone. Without it a touch reads ahead, and
+    /// may wait tens of milliseconds for the system to make and clear a huge page.
     #[allow(unsafe_code)]
     fn fault_by_page(&self) {
         // SAFETY: the range is exactly this live map; the advice changes no byte of it.
@@ -284,8 +294,8 @@ impl Window {
         let _ = unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.len, Advice::Random) };
     }
 
-    /// Faults all pages in. A kernel without the call (before Linux 5.14) faults them one by one as they are
-    /// written to, which is slower and just as right.
+    /// Faults all pages in. A kernel without the call (before Linux 5.14) faults them one by one as
+    /// they are written to, which is slower and just as right.
     #[allow(unsafe_code)]
     fn populate(&self, touch: Touch) {
         let advice = match touch {
@@ -301,9 +311,8 @@ impl Window {
 impl Drop for Window {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: the range is exactly what `map` got, nobody else unmaps it, and no pointer to it is left:
-        // `base` dies with `self`.
-        // Tested by `no_more_than_three_windows_are_ever_mapped`.
+        // SAFETY: the range is exactly what `map` got, nobody else unmaps it, and no pointer to it
+        // is left: `base` dies with `self`. Tested by `no_more_than_three_windows_are_ever_mapped`.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
@@ -317,8 +326,8 @@ fn sync_range(file: &File, from: u64, to: u64) -> io::Result<()> {
     let offset = from / MAP_ALIGN * MAP_ALIGN;
     let len = usize::try_from(to - offset).map_err(|_| io::ErrorKind::InvalidInput)?;
     let (anywhere, access, flags) = (ptr::null_mut(), ProtFlags::READ, MapFlags::SHARED);
-    // SAFETY: the address is null, so the system picks one that holds nothing else; the memory is neither read nor written.
-    // Tested by `a_sync_of_a_range_takes_any_range_of_the_file`.
+    // SAFETY: the address is null, so the system picks one that holds nothing else; the memory is
+    // neither read nor written. Tested by `a_sync_of_a_range_takes_any_range_of_the_file`.
     let mapped = unsafe { rustix::mm::mmap(anywhere, len, access, flags, file, offset) };
     let Ok(base) = mapped else { return file.sync_data() }; // no room for a map is no failure of the disk
     // SAFETY: the range is exactly this live map.
@@ -333,17 +342,18 @@ fn sync_range(file: &File, from: u64, to: u64) -> io::Result<()> {
 /// Keeps the pages that `item` lies on from being swapped out, until [`let_swap`].
 #[allow(unsafe_code)]
 pub(crate) fn keep_from_swap<T>(item: &T) -> io::Result<()> {
-    // SAFETY: the range is exactly this live value; locking it changes no byte of it and no right to it.
-    // Tested by `what_is_kept_from_swap_counts_as_locked`.
+    // SAFETY: the range is exactly this live value; locking it changes no byte of it and no right
+    // to it. Tested by `what_is_kept_from_swap_counts_as_locked`.
     unsafe { rustix::mm::mlock(ptr::from_ref(item).cast_mut().cast(), size_of::<T>()) }
         .map_err(io::Error::from)
 }
 
-/// Takes back what [`keep_from_swap`] asked for. Where that fails the memory stays locked, which does no harm.
+/// Takes back what [`keep_from_swap`] asked for. Where that fails the memory stays locked, which
+/// does no harm.
 #[allow(unsafe_code)]
 pub(crate) fn let_swap<T>(item: &T) {
-    // SAFETY: the range is exactly this live value; unlocking it changes no byte of it and no right to it.
-    // Tested by `what_is_kept_from_swap_counts_as_locked`.
+    // SAFETY: the range is exactly this live value; unlocking it changes no byte of it and no right
+    // to it. Tested by `what_is_kept_from_swap_counts_as_locked`.
     let _ = unsafe { rustix::mm::munlock(ptr::from_ref(item).cast_mut().cast(), size_of::<T>()) };
 }
 

@@ -1,8 +1,9 @@
 //! The operating system's files, through the standard library and `rustix`.
 //!
-//! Every call does what its trait in `files.rs` says and nothing besides: no retry, no cache, no buffer of
-//! its own. Whoever writes a run gathers blocks before it appends. Journal segments come from here too:
-//! [`RealFiles::create_append`] preallocates, and then picks the mapped or the written way to append.
+//! Every call does what its trait in `files.rs` says and nothing besides: no retry, no cache, no
+//! buffer of its own. Whoever writes a run gathers blocks before it appends. Journal segments come
+//! from here too: [`RealFiles::create_append`] preallocates, and then picks the mapped or the
+//! written way to append.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -54,7 +55,8 @@ impl Files for RealFiles {
         // Read access too: a shared map that is written to needs it.
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         let space = preallocate(&file, len_bytes).inspect_err(|_| {
-            // An empty or half-allocated file is of no use to anyone. Its number is never used again.
+            // An empty or half-allocated file is of no use to anyone. Its number is never used
+            // again.
             let _ = fs::remove_file(path);
         })?;
         let mapped = mode == AppendMode::Mapped && space == Space::Reserved && maps_are_safe(&file);
@@ -132,7 +134,8 @@ impl Files for RealFiles {
     }
 }
 
-/// Opens the lock file. A sharer may have no right to write: a store on read-only media can still be read.
+/// Opens the lock file. A sharer may have no right to write: a store on read-only media can still
+/// be read.
 fn open_to_lock(path: &Path, mode: LockMode) -> io::Result<File> {
     let writable = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
     match (writable, mode) {
@@ -202,8 +205,8 @@ impl WriteFile for RealWrite {
     }
 
     fn start_writeback(&mut self) {
-        // On Linux DONTNEED first starts to write the dirty pages of the range, and does not wait; pages
-        // that are being written are kept. So over new bytes it is `sync_file_range(WRITE)`.
+        // On Linux DONTNEED first starts to write the dirty pages of the range, and does not wait;
+        // pages that are being written are kept. So over new bytes it is `sync_file_range(WRITE)`.
         advise(&self.file, self.sent, self.end - self.sent, Advice::DontNeed);
         self.sent = self.end;
     }

@@ -1,10 +1,12 @@
 //! Memory that is meant to stay: a thing which the system may be asked not to swap out.
 //!
-//! Asking is a wish: where the system refuses (see `ulimit -l`), the memory is there all the same, and
-//! [`Resident::is_locked`] says how it stands. The system locks whole pages, with all else that lies on them; and so it unlocks
-//! them. Who holds many such things that lie side by side therefore lets go of all of them at once.
+//! Asking is a wish: where the system refuses (see `ulimit -l`), the memory is there all the same,
+//! and [`Resident::is_locked`] says how it stands. The system locks whole pages, with all else that
+//! lies on them; and so it unlocks them. Who holds many such things that lie side by side therefore
+//! lets go of all of them at once.
 //!
-//! Used by the index of hashed tables (crate `folddb-hash`), whose owner may want no look-up to wait for a swapped page.
+//! Used by the index of hashed tables (crate `folddb-hash`), whose owner may want no look-up to
+//! wait for a swapped page.
 
 use std::ops::{Deref, DerefMut};
 

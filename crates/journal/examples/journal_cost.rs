@@ -1,7 +1,7 @@
 //! What the journal costs: `cargo run --release -p folddb-journal --example journal_cost [dir]`.
 //!
-//! Batches of one and of a hundred 20-byte records, with background work every 5 ms as in a store, then synced commits by one
-//! and by eight threads, then replay.
+//! Batches of one and of a hundred 20-byte records, with background work every 5 ms as in a store,
+//! then synced commits by one and by eight threads, then replay.
 
 use std::path::Path;
 use std::sync::Arc;

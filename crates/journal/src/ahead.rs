@@ -1,7 +1,8 @@
 //! The segment after the active one, made before it is needed.
 //!
-//! Background work makes it; an append that rolls takes it, waits for background work where that is just making it, or makes it
-//! itself. Creating a file, syncing it and its directory takes milliseconds, which no append should wait for.
+//! Background work makes it; an append that rolls takes it, waits for background work where that is
+//! just making it, or makes it itself. Creating a file, syncing it and its directory takes
+//! milliseconds, which no append should wait for.
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
 use folddb_host::sync::{Condvar, Mutex};
@@ -72,7 +73,8 @@ impl Ahead {
         }
     }
 
-    /// Takes the segment that is ready, if one is. Only the holder of the tail's lock calls it, to go on in it.
+    /// Takes the segment that is ready, if one is. Only the holder of the tail's lock calls it, to
+    /// go on in it.
     pub(crate) fn take(&self) -> Option<OpenSegment> {
         let mut slot = self.slot.lock();
         match std::mem::replace(&mut slot.state, State::Empty) {

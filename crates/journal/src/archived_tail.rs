@@ -7,10 +7,11 @@
 //!                                 x                                 n
 //! ```
 //!
-//! What was not known to be durable when a process died must not be read again from the file that has it: the page cache may show
-//! bytes that the disk does not have, and its values get other places. So recovery writes the frames that count into a file that is
-//! a segment by its bytes, from the first of them on; its seal leads to where the next chain of segments begins. Called by the
-//! engine's recovery, before the edit that lists it.
+//! What was not known to be durable when a process died must not be read again from the file that
+//! has it: the page cache may show bytes that the disk does not have, and its values get other
+//! places. So recovery writes the frames that count into a file that is a segment by its bytes,
+//! from the first of them on; its seal leads to where the next chain of segments begins. Called by
+//! the engine's recovery, before the edit that lists it.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
 //! Reads the log past whatever is wrong with it, and names all of that.
 //!
-//! [`crate::replay`] refuses at the first damage. This goes on behind it with the next whole frame that can be found, and
-//! judges by the same rule: a hole is damage where something vouches for what stood there, and a torn tail where
-//! nothing does. For looking at stores that do not open, and for salvaging.
+//! [`crate::replay`] refuses at the first damage. This goes on behind it with the next whole frame
+//! that can be found, and judges by the same rule: a hole is damage where something vouches for
+//! what stood there, and a torn tail where nothing does. For looking at stores that do not open,
+//! and for salvaging.
 //!
 //! ```text
 //!   frames  [1][2][3]..hole..[5][6]..torn       1 to 3 are the history without a gap; 5 and 6 stand beyond a hole
@@ -72,14 +73,15 @@ pub struct LogReport {
     pub end_lsn: Lsn,
     /// The highest LSN that anything vouches for.
     pub vouched_lsn: Lsn,
-    /// What is wrong, in the order of the LSNs but for segments that cannot be placed, which come first.
+    /// What is wrong, in the order of the LSNs but for segments that cannot be placed, which come
+    /// first.
     pub faults: Vec<LogFault>,
     /// The torn end, where there is one.
     pub torn: Option<TornEnd>,
 }
 
-/// Visits all batches that can be found, oldest first; `beyond` is true from the first hole on. An error of `visit` is a
-/// fault of that batch.
+/// Visits all batches that can be found, oldest first; `beyond` is true from the first hole on. An
+/// error of `visit` is a fault of that batch.
 ///
 /// # Errors
 /// The directory cannot be listed. A file that cannot be read is a fault of the log.
@@ -124,7 +126,8 @@ struct Hole {
     next_seq: Option<Seq>,
     /// Bytes from here on to the last of the segment that was written.
     bytes: u64,
-    /// A whole frame stands here that says what this version cannot read, or it cannot be told what follows.
+    /// A whole frame stands here that says what this version cannot read, or it cannot be told what
+    /// follows.
     is_never_torn: bool,
 }
 
@@ -152,9 +155,10 @@ impl Walk<'_> {
         self.report.faults.push(fault);
     }
 
-    // ---- which segments there are ------------------------------------------------------------------------
+    // ---- which segments there are ---------------------------------------------------------------
 
-    /// The segments that are needed, in order. Headers that are damaged are restored where that can be done surely.
+    /// The segments that are needed, in order. Headers that are damaged are restored where that can
+    /// be done surely.
     fn take_stock(&mut self, from: &ReplayFrom) -> Result<Vec<SegmentHeader>> {
         let names = self.host.files.list(self.dir).map_err(|error| Error::io("list", self.dir, error))?;
         let mut numbers: Vec<FileNumber> = names
@@ -178,7 +182,8 @@ impl Walk<'_> {
                 }
                 Ok(Some(header)) => header,
                 Ok(None) => continue,
-                // Whatever LSNs it tells of: whether it is needed is told only by segments behind it.
+                // Whatever LSNs it tells of: whether it is needed is told only by segments behind
+                // it.
                 Err((header, what)) => {
                     pending.push((number, what));
                     live.extend(header.filter(|header| header.next_lsn() > from.log_start_lsn));
@@ -204,8 +209,8 @@ impl Walk<'_> {
         Ok(live)
     }
 
-    /// The header of a segment; none of one that was never used. Where something is wrong with it: what, and the header
-    /// all the same where it is known for sure.
+    /// The header of a segment; none of one that was never used. Where something is wrong with it:
+    /// what, and the header all the same where it is known for sure.
     #[allow(clippy::type_complexity)]
     fn header(
         &self,
@@ -230,7 +235,7 @@ impl Walk<'_> {
         }
     }
 
-    // ---- the walk ----------------------------------------------------------------------------------------
+    // ---- the walk -------------------------------------------------------------------------------
 
     /// Steps over the boundary into `segment`.
     fn enter(&mut self, segment: &SegmentHeader, previous: Option<FileNumber>) {
@@ -303,7 +308,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks at what lies beyond the last hole of a segment, as a replay does that ends in the first one.
+    /// Looks at what lies beyond the last hole of a segment, as a replay does that ends in the
+    /// first one.
     fn rest(&mut self, reader: &mut SegmentReader, segment: &SegmentHeader) -> Result<()> {
         let known_lsn = self.holes.first().map_or(self.lsn, |hole| hole.fault.lsn);
         reader.wasted_bytes = 0;
@@ -391,9 +397,10 @@ impl Walk<'_> {
         }
     }
 
-    // ---- the judgement -----------------------------------------------------------------------------------
+    // ---- the judgement --------------------------------------------------------------------------
 
-    /// Tells holes that are damage from the torn end. `last` is the newest segment that could be placed.
+    /// Tells holes that are damage from the torn end. `last` is the newest segment that could be
+    /// placed.
     fn judge(self, last: Option<FileNumber>) -> LogReport {
         let is_told = self.report.faults.iter().any(|fault| fault.file > last);
         let owes_next = self.owes_next && !is_told && !ends_here(self.from, self.lsn);
@@ -414,7 +421,8 @@ impl Walk<'_> {
         }
         for Hole { mut fault, bytes, is_never_torn, .. } in holes {
             if let (Some(file), true) = (fault.file, fault.lsn >= vouched_lsn && !is_never_torn) {
-                // All that follows reached the disk out of order, and nobody was promised any of it.
+                // All that follows reached the disk out of order, and nobody was promised any of
+                // it.
                 report.torn = Some(TornEnd { file, lsn: fault.lsn, bytes }).filter(|torn| torn.bytes > 0);
                 break;
             }
@@ -434,8 +442,9 @@ fn written_as(reader: &mut SegmentReader, number: FileNumber) -> Option<FileNumb
     (said != number && SegmentHeader::decode(bytes, said).is_ok()).then_some(said)
 }
 
-/// The header of a segment from one that is damaged, where the hashes leave no doubt: one byte is wrong, and only one
-/// value of it gives the right hash; or the frame behind it is whole under the salt and the LSN that it names.
+/// The header of a segment from one that is damaged, where the hashes leave no doubt: one byte is
+/// wrong, and only one value of it gives the right hash; or the frame behind it is whole under the
+/// salt and the LSN that it names.
 fn restore_header(reader: &mut SegmentReader, number: FileNumber) -> Option<SegmentHeader> {
     let len_bytes = reader.len_bytes();
     let mut bytes = reader.raw_header().ok()?.to_vec();

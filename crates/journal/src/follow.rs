@@ -1,8 +1,10 @@
 //! Following the log: batch by batch, from a place on, while it is written to.
 //!
-//! Who follows reads files, and of these only what is durable: a reader of frames in memory would hand out what a power cut takes
-//! back. Which file has the history at an LSN is told by who owns the files: segments, and kept ends of logs ([`crate::archived_tail`]) in
-//! their place. A place without a whole frame is no end here but damage, since all before the end that it is told is durable.
+//! Who follows reads files, and of these only what is durable: a reader of frames in memory would
+//! hand out what a power cut takes back. Which file has the history at an LSN is told by who owns
+//! the files: segments, and kept ends of logs ([`crate::archived_tail`]) in their place. A place
+//! without a whole frame is no end here but damage, since all before the end that it is told is
+//! durable.
 //!
 //! Who follows a log that *another process* writes knows of no such end
 //! ([`Follower::next_written`]): it is given what that process has handed to the kernel, and a
@@ -79,8 +81,8 @@ pub fn segments_in(host: &Host, dir: &Path, store_id: u128) -> Result<Vec<Histor
     Ok(found)
 }
 
-/// The history as segments and kept ends of logs have it together, oldest first: no LSN is in two of these files. Kept ends take the
-/// place of what the segments have there.
+/// The history as segments and kept ends of logs have it together, oldest first: no LSN is in two
+/// of these files. Kept ends take the place of what the segments have there.
 pub fn history(segments: &[HistoryFile], kept: &[HistoryFile]) -> Vec<HistoryFile> {
     let clipped = |segment: &HistoryFile| {
         let after = kept.iter().find(|kept| kept.next_lsn >= segment.next_lsn);
@@ -171,14 +173,14 @@ impl Follower {
         self.lsn
     }
 
-    /// Whether a file must go on with the history here: one was left for the segment before, and was
-    /// durable before that was sealed for it.
+    /// Whether a file must go on with the history here: one was left for the segment before, and
+    /// was durable before that was sealed for it.
     pub fn owes_next(&self) -> bool {
         self.owes_next
     }
 
-    /// The next batch, and goes past it; none when there is no other that ends at or before `durable_lsn`. `file_at` tells which
-    /// file has the history at an LSN.
+    /// The next batch, and goes past it; none when there is no other that ends at or before
+    /// `durable_lsn`. `file_at` tells which file has the history at an LSN.
     ///
     /// # Errors
     /// Damage; a failed read.
@@ -223,9 +225,9 @@ impl Follower {
         }
     }
 
-    /// Fails where what stood at this place was durable, and is no whole frame now: nothing will come
-    /// there. `known_lsn` is what the manifest says, as it was read before this; frames beyond this
-    /// place, which may say more, are looked for where the files of the history are `given`.
+    /// Fails where what stood at this place was durable, and is no whole frame now: nothing will
+    /// come there. `known_lsn` is what the manifest says, as it was read before this; frames beyond
+    /// this place, which may say more, are looked for where the files of the history are `given`.
     ///
     /// # Errors
     /// Damage; a failed read. Either may be owed to what the writer does meanwhile, and then pass.

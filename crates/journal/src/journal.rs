@@ -1,4 +1,5 @@
-//! The journal as its users see it: one handle that appends, and one, shared, that syncs and keeps up.
+//! The journal as its users see it: one handle that appends, and one, shared, that syncs and keeps
+//! up.
 //!
 //! ```text
 //!   lock      guards                                     held while
@@ -8,8 +9,8 @@
 //!   idleness  when background work saw the last frame             background work
 //! ```
 //!
-//! Taken in the order idleness, tail, ahead; group is taken with no other. The disk is waited for with none held,
-//! except by an append that rolls before background work has made the next segment.
+//! Taken in the order idleness, tail, ahead; group is taken with no other. The disk is waited for
+//! with none held, except by an append that rolls before background work has made the next segment.
 
 use std::io;
 use std::path::Path;
@@ -31,14 +32,15 @@ use crate::tail::Tail;
 /// How far an append has come when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handover {
-    /// In a buffer of this process; handed on by the next background work, sync or `Process` append.
+    /// In a buffer of this process; handed on by the next background work, sync or `Process`
+    /// append.
     Buffered,
     /// With the kernel: it survives the death of the process.
     Process,
 }
 
-/// Makes durable what frames point to that were appended before the call. Each sync of the log begins with it, so no frame
-/// that is durable points to what is not.
+/// Makes durable what frames point to that were appended before the call. Each sync of the log
+/// begins with it, so no frame that is durable points to what is not.
 pub type SyncBefore = Box<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// Where a journal begins.
@@ -46,7 +48,8 @@ pub type SyncBefore = Box<dyn Fn() -> Result<()> + Send + Sync>;
 pub struct JournalStart {
     /// The store that it belongs to.
     pub store_id: u128,
-    /// The LSN of the first frame: 0 in a new store, else [`Replayed::end_lsn`](crate::Replayed::end_lsn).
+    /// The LSN of the first frame: 0 in a new store, else
+    /// [`Replayed::end_lsn`](crate::Replayed::end_lsn).
     pub first_lsn: Lsn,
     /// The seq of the first record.
     pub next_seq: Seq,
@@ -63,7 +66,8 @@ pub struct SegmentFacts {
     pub end_lsn: Lsn,
 }
 
-/// The handle that appends. Dropped without [`Journal::close`] it leaves what a dying process would.
+/// The handle that appends. Dropped without [`Journal::close`] it leaves what a dying process
+/// would.
 pub struct Journal {
     shared: Arc<JournalSync>,
 }
@@ -102,7 +106,8 @@ struct Group {
     has_leader: bool,
     /// Those who have come since the last sync ended, and sleep.
     waiting: usize,
-    /// How many they were when it ended, its leader among them: as many are taken to be on their way again.
+    /// How many they were when it ended, its leader among them: as many are taken to be on their
+    /// way again.
     expected: usize,
     /// How many syncs have ended.
     round: u64,
@@ -112,7 +117,8 @@ struct Group {
     hasty_rounds: u32,
 }
 
-/// Nobody is waited for longer than this; where a test drives the threads there is no time, and nobody is waited for.
+/// Nobody is waited for longer than this; where a test drives the threads there is no time, and
+/// nobody is waited for.
 const PATIENCE_MAX: Duration = Duration::from_millis(if cfg!(folddb_schedules) { 0 } else { 1 });
 
 /// Rounds without waiting after one in which that was in vain.
@@ -139,8 +145,8 @@ struct Idleness {
 impl Journal {
     /// Begins a fresh chain of segments.
     ///
-    /// Where a log was replayed before, all of it must be in runs and the manifest's log start at `first_lsn`, durably,
-    /// before the first append: nothing connects the old chain with this one.
+    /// Where a log was replayed before, all of it must be in runs and the manifest's log start at
+    /// `first_lsn`, durably, before the first append: nothing connects the old chain with this one.
     ///
     /// # Errors
     /// The first segment cannot be made; nothing is left behind then.
@@ -154,8 +160,8 @@ impl Journal {
         Journal::start_behind(host, dir, start, options, numbers, None)
     }
 
-    /// As [`Journal::start`]; each sync calls `sync_before` first, which makes durable what the frames point to that are
-    /// synced then.
+    /// As [`Journal::start`]; each sync calls `sync_before` first, which makes durable what the
+    /// frames point to that are synced then.
     ///
     /// # Errors
     /// As for [`Journal::start`].
@@ -190,12 +196,13 @@ impl Journal {
         Ok(Journal { shared: Arc::new(shared) })
     }
 
-    /// Appends a batch of `count` records as one frame, and returns the LSN after it: once that is durable, so is
-    /// the batch. `first_seq` must be the seq after the last batch's.
+    /// Appends a batch of `count` records as one frame, and returns the LSN after it: once that is
+    /// durable, so is the batch. `first_seq` must be the seq after the last batch's.
     ///
     /// # Errors
-    /// `NoSpace`: it is as if the append had not been tried, and a later one may go. `InvalidInput`: the batch is
-    /// too large for a segment, or its seq is not the next. `Poisoned` or `Closed`: see the kinds.
+    /// `NoSpace`: it is as if the append had not been tried, and a later one may go.
+    /// `InvalidInput`: the batch is too large for a segment, or its seq is not the next. `Poisoned`
+    /// or `Closed`: see the kinds.
     #[inline]
     pub fn append(&mut self, first_seq: Seq, count: u32, payload: &[u8], handover: Handover) -> Result<Lsn> {
         self.append_at(first_seq, count, payload, None, handover)
@@ -233,7 +240,8 @@ impl Journal {
         Arc::clone(&self.shared)
     }
 
-    /// Seals the last segment, waits until all is durable, and returns where the log ends. Later appends fail.
+    /// Seals the last segment, waits until all is durable, and returns where the log ends. Later
+    /// appends fail.
     ///
     /// # Errors
     /// A write or sync failed now or before; `NoSpace` when buffered batches do not fit the disk.
@@ -246,8 +254,8 @@ impl JournalSync {
     /// Waits until all before `lsn` is durable. Whoever comes while a sync runs shares the next.
     ///
     /// # Errors
-    /// `Poisoned` when a sync failed, now or before; `NoSpace` when a frame before `lsn` is in the buffer still and does not
-    /// fit the disk; `InvalidInput` for an LSN that was never given out.
+    /// `Poisoned` when a sync failed, now or before; `NoSpace` when a frame before `lsn` is in the
+    /// buffer still and does not fit the disk; `InvalidInput` for an LSN that was never given out.
     pub fn sync_to(&self, lsn: Lsn) -> Result<()> {
         loop {
             if self.durable_lsn() >= lsn {
@@ -264,10 +272,12 @@ impl JournalSync {
         }
     }
 
-    /// Makes the caller the leader, unless it has slept, while another one led or was awaited: then it has to look again.
+    /// Makes the caller the leader, unless it has slept, while another one led or was awaited: then
+    /// it has to look again.
     ///
-    /// Those who shared the last sync were let go a moment ago, and where they only commit, they all come again at once. So the
-    /// last of them leads, and no sync begins without those who would then wait for the next.
+    /// Those who shared the last sync were let go a moment ago, and where they only commit, they
+    /// all come again at once. So the last of them leads, and no sync begins without those who
+    /// would then wait for the next.
     fn lead(&self, lsn: Lsn) -> Option<Leader<'_>> {
         let mut group = self.group.lock();
         let round = group.round;
@@ -313,9 +323,10 @@ impl JournalSync {
         self.tail.lock().end_lsn
     }
 
-    /// Does what appends should not wait for: hands on what is buffered, readies the next window and the next
-    /// segment, and vouches for the last sync when no batch does. To be called every 5 to 10 ms; `now` is the
-    /// host's monotonic time. Costs a few dozen nanoseconds when there is nothing to do.
+    /// Does what appends should not wait for: hands on what is buffered, readies the next window
+    /// and the next segment, and vouches for the last sync when no batch does. To be called every 5
+    /// to 10 ms; `now` is the host's monotonic time. Costs a few dozen nanoseconds when there is
+    /// nothing to do.
     ///
     /// # Errors
     /// `NoSpace` when the next segment cannot be made yet, which is tried again; `Poisoned`.
@@ -349,8 +360,8 @@ impl JournalSync {
         self.vouched_lsn.fetch_max(lsn, Ordering::AcqRel);
     }
 
-    /// Whether nothing was appended for a while, and there is more durable than the manifest says: then an edit of it is worth its
-    /// sync. True at most once in that while.
+    /// Whether nothing was appended for a while, and there is more durable than the manifest says:
+    /// then an edit of it is worth its sync. True at most once in that while.
     pub fn is_to_be_vouched(&self, now: Duration) -> bool {
         if self.durable_lsn() <= self.vouched_lsn.load(Ordering::Acquire) {
             return false;
@@ -378,8 +389,9 @@ impl JournalSync {
         sealed.chain([active]).collect()
     }
 
-    /// Lets go of the segments that lie wholly before `lsn`; never of the active one. The caller removes their files
-    /// once the manifest says, durably, that the log starts at `lsn`. They need no sync any more.
+    /// Lets go of the segments that lie wholly before `lsn`; never of the active one. The caller
+    /// removes their files once the manifest says, durably, that the log starts at `lsn`. They need
+    /// no sync any more.
     pub fn retire_before(&self, lsn: Lsn) -> Vec<FileNumber> {
         let mut tail = self.tail.lock();
         let count = tail.sealed.iter().take_while(|segment| segment.next_lsn <= lsn).count();
@@ -391,8 +403,8 @@ impl JournalSync {
         self.tail.lock().sealed_lsn.is_some()
     }
 
-    /// Gives back what the last segment does not need behind its seal, where somebody keeps it after [`Journal::close`]. What stays is
-    /// harmless.
+    /// Gives back what the last segment does not need behind its seal, where somebody keeps it
+    /// after [`Journal::close`]. What stays is harmless.
     pub fn cut_closed(&self) {
         let tail = self.tail.lock();
         if let Some(sealed_lsn) = tail.sealed_lsn {
@@ -400,7 +412,8 @@ impl JournalSync {
         }
     }
 
-    /// Lets go of files and windows; to be called after [`Journal::close`], or instead of it when the journal has failed.
+    /// Lets go of files and windows; to be called after [`Journal::close`], or instead of it when
+    /// the journal has failed.
     pub fn let_go(&self) {
         let unused = self.ahead.end();
         let gone = self.tail.lock().let_go();
@@ -468,8 +481,8 @@ impl JournalSync {
         Ok(())
     }
 
-    /// Makes durable all that was appended before the call, and returns where that ends, and why frames stay in the buffer,
-    /// if they do. One caller at a time.
+    /// Makes durable all that was appended before the call, and returns where that ends, and why
+    /// frames stay in the buffer, if they do. One caller at a time.
     fn sync_all(&self) -> Result<(Lsn, Result<()>)> {
         let ToSync { sealed, syncer, target, handed_on } = self.to_sync()?;
         if let Some(sync_before) = &self.sync_before {
@@ -487,8 +500,9 @@ impl JournalSync {
         Ok((target, handed_on))
     }
 
-    /// Hands on what is buffered, and says what has to be synced. Where the disk has no room for the buffer, that is all
-    /// that the kernel has: who waits for that is not refused for what others buffer.
+    /// Hands on what is buffered, and says what has to be synced. Where the disk has no room for
+    /// the buffer, that is all that the kernel has: who waits for that is not refused for what
+    /// others buffer.
     fn to_sync(&self) -> Result<ToSync> {
         let mut tail = self.tail.lock();
         let handed_on = tail.write_buffer().map_err(|error| self.write_failed(&tail, error));
@@ -531,7 +545,8 @@ impl JournalSync {
         if let Some(unused) = self.ahead.end() {
             self.maker.unmake(unused);
         }
-        // Only a seal says that nothing comes between the last frame and the end; edits of the manifest say how far all is durable.
+        // Only a seal says that nothing comes between the last frame and the end; edits of the
+        // manifest say how far all is durable.
         self.sync_to(frames_end_lsn)?;
         let mut tail = self.tail.lock();
         tail.end_lsn = end_lsn;
@@ -560,7 +575,8 @@ impl JournalSync {
         }
     }
 
-    /// Lets nothing be written from now on, and returns why: the first cause, if there was one before.
+    /// Lets nothing be written from now on, and returns why: the first cause, if there was one
+    /// before.
     #[cold]
     fn poison(&self, cause: impl std::fmt::Display) -> Error {
         let error = Error::new(ErrorKind::Poisoned, format!("the journal takes no more writes: {cause}"));

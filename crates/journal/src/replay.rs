@@ -1,8 +1,8 @@
 //! Reading the log back after whatever happened.
 //!
-//! The walk goes from the log's start over all whole frames, segment by segment, to the first place p where
-//! there is none. What that means is told by H, the highest LSN that anything vouches for: the frames before p, the
-//! frames found beyond p, and the manifest.
+//! The walk goes from the log's start over all whole frames, segment by segment, to the first place
+//! p where there is none. What that means is told by H, the highest LSN that anything vouches for:
+//! the frames before p, the frames found beyond p, and the manifest.
 //!
 //! ```text
 //!   p >= H   nothing acknowledged as durable is missing: a torn tail. The log ends at p; frames beyond it
@@ -10,22 +10,24 @@
 //!   p <  H   what stood at p was durable: damage. Refused, with file and offset.
 //! ```
 //!
-//! Frames beyond p matter only where they vouch for more than p, so no others are hashed; and where more than some times the
-//! segment was hashed for frames that are none (somebody has made up values full of them), what stands there is refused.
+//! Frames beyond p matter only where they vouch for more than p, so no others are hashed; and where
+//! more than some times the segment was hashed for frames that are none (somebody has made up
+//! values full of them), what stands there is refused.
 //!
-//! A frame that was not durable may point to values that never got to the disk, since log and value log reach it each on its own. So
-//! [`replay_checked`] takes a frame at or beyond H for whole only when its values are; those before H have theirs by the order of
-//! syncs, and are not looked at.
+//! A frame that was not durable may point to values that never got to the disk, since log and value
+//! log reach it each on its own. So [`replay_checked`] takes a frame at or beyond H for whole only
+//! when its values are; those before H have theirs by the order of syncs, and are not looked at.
 //!
-//! A segment is durable, with its header and its name, before the one before it is sealed for it: where such a
-//! seal stands and no segment behind it, that is gone, whatever p and H are.
+//! A segment is durable, with its header and its name, before the one before it is sealed for it:
+//! where such a seal stands and no segment behind it, that is gone, whatever p and H are.
 //!
-//! A segment has its whole length before its first frame is written, so one that ends without a seal and is shorter was cut, and
-//! not by a crash: that is damage wherever p and H are.
+//! A segment has its whole length before its first frame is written, so one that ends without a
+//! seal and is shorter was cut, and not by a crash: that is damage wherever p and H are.
 //!
-//! A read that fails is never an end. A segment that is missing between two others is damage. The rule is Pebble's of
-//! 2025, with a durable LSN in every frame; the limit of any such rule is that nothing vouches for the last group before
-//! the end, unless a mark, a seal or the manifest came after it.
+//! A read that fails is never an end. A segment that is missing between two others is damage. The
+//! rule is Pebble's of 2025, with a durable LSN in every frame; the limit of any such rule is that
+//! nothing vouches for the last group before the end, unless a mark, a seal or the manifest came
+//! after it.
 
 use std::path::Path;
 
@@ -37,7 +39,8 @@ use folddb_layout::segment::SegmentHeader;
 
 use crate::segment_reader::SegmentReader;
 
-/// Why an end that looks torn is refused all the same: rather that than to cut what somebody was promised.
+/// Why an end that looks torn is refused all the same: rather that than to cut what somebody was
+/// promised.
 pub(crate) const GAVE_UP: &str =
     "too much beyond looks like frames and is none for telling whether something durable follows";
 
@@ -64,11 +67,11 @@ pub struct ReplayFrom {
 pub enum LogEnd {
     /// Nowhere.
     Own,
-    /// Where it is known to be durable: it is a copy that was made up to there. Only there may a file be
-    /// shorter than it was made, and behind it no segment need come that was to.
+    /// Where it is known to be durable: it is a copy that was made up to there. Only there may a
+    /// file be shorter than it was made, and behind it no segment need come that was to.
     Copied,
-    /// Another process may be writing to it: a segment that came after the directory was listed is not
-    /// seen, though one that has been read since is sealed for it. No file is shorter for that.
+    /// Another process may be writing to it: a segment that came after the directory was listed is
+    /// not seen, though one that has been read since is sealed for it. No file is shorter for that.
     Growing,
 }
 
@@ -98,8 +101,8 @@ pub struct Replayed {
     pub end_lsn: Lsn,
     /// Where the log ended: all frames before it were visited.
     pub cut_lsn: Lsn,
-    /// False where it ended with a seal that is not known to be durable: the power may still take that, and then the last segment
-    /// ends at its last batch.
+    /// False where it ended with a seal that is not known to be durable: the power may still take
+    /// that, and then the last segment ends at its last batch.
     pub is_end_durable: bool,
     /// Bytes beyond `cut_lsn` that were there and do not count.
     pub cut_bytes: u64,
@@ -116,8 +119,8 @@ pub struct Replayed {
 /// Visits all batches of the log, oldest first.
 ///
 /// # Errors
-/// `Corruption` where durable data is damaged or missing, `Io` where it cannot be read, or what `visit` returns.
-/// Frames before the damage have been visited then.
+/// `Corruption` where durable data is damaged or missing, `Io` where it cannot be read, or what
+/// `visit` returns. Frames before the damage have been visited then.
 pub fn replay(
     host: &Host,
     dir: &Path,
@@ -128,8 +131,9 @@ pub fn replay(
     walk_over(host, dir, from, found, from.durable_lsn, &mut |_| Ok(true), visit)
 }
 
-/// As [`replay`], of a log that may point to values in the value log: `has_values` says of a frame that is not known to be
-/// durable whether these are whole. The log ends at the first of which they are not.
+/// As [`replay`], of a log that may point to values in the value log: `has_values` says of a frame
+/// that is not known to be durable whether these are whole. The log ends at the first of which they
+/// are not.
 ///
 /// # Errors
 /// As for [`replay`], or what `has_values` returns.
@@ -363,8 +367,8 @@ impl Walk {
     }
 }
 
-/// Decides whether the end of the walk is a torn tail or damage; the number of bytes cut if it is the former.
-/// `rest` are the segment that the walk ended in, open in `reader`, and those after it.
+/// Decides whether the end of the walk is a torn tail or damage; the number of bytes cut if it is
+/// the former. `rest` are the segment that the walk ended in, open in `reader`, and those after it.
 fn judge(
     (host, dir, from): (&Host, &Path, &ReplayFrom),
     rest: &[SegmentHeader],
@@ -412,9 +416,10 @@ fn check_length(
     }
 }
 
-/// What is wrong with the length of a segment that has no seal, where something is. A header is durable, and with it the length,
-/// before the first frame is written; what was made ahead and never used may have lost its length to a power cut, but not
-/// where another segment `was_left_for` it.
+/// What is wrong with the length of a segment that has no seal, where something is. A header is
+/// durable, and with it the length, before the first frame is written; what was made ahead and
+/// never used may have lost its length to a power cut, but not where another segment `was_left_for`
+/// it.
 pub(crate) fn why_too_short(
     reader: &mut SegmentReader,
     segment: &SegmentHeader,

@@ -29,7 +29,8 @@ pub(crate) struct OpenSegment {
 }
 
 impl SegmentMaker {
-    /// Makes a segment: its file, its header and its name are durable on return. Nothing is left on failure.
+    /// Makes a segment: its file, its header and its name are durable on return. Nothing is left on
+    /// failure.
     pub(crate) fn make(&self, previous: Option<FileNumber>, first_lsn: Lsn) -> Result<OpenSegment> {
         let number = (self.numbers)();
         let path = segment_path(&self.dir, number);
@@ -62,7 +63,8 @@ impl SegmentMaker {
         Ok(OpenSegment { header, path: path.to_owned(), file, syncer })
     }
 
-    /// Removes a segment that no frame was ever written to. What stays is harmless, and replay knows it.
+    /// Removes a segment that no frame was ever written to. What stays is harmless, and replay
+    /// knows it.
     pub(crate) fn unmake(&self, segment: OpenSegment) {
         let path = segment.path.clone();
         drop(segment);

@@ -18,8 +18,8 @@ const READ_BYTES: usize = 1 << 20;
 /// Bytes that a search looks at in one go.
 const SEARCH_BYTES: usize = 64 << 10;
 
-/// A search gives up when it has hashed more than so many times the segment for frames that are none. A torn batch of random
-/// bytes that fills a segment comes to about three times.
+/// A search gives up when it has hashed more than so many times the segment for frames that are
+/// none. A torn batch of random bytes that fills a segment comes to about three times.
 const WASTE_FACTOR: u64 = 8;
 
 /// But not before so many.
@@ -43,7 +43,8 @@ pub(crate) struct Beyond {
     pub(crate) durable_lsn: Lsn,
     /// Bytes up to the last that is not zero, of those that were examined.
     pub(crate) bytes: u64,
-    /// Too much there looks like frames and is none for all of it to be read: more may be vouched for.
+    /// Too much there looks like frames and is none for all of it to be read: more may be vouched
+    /// for.
     pub(crate) gave_up: bool,
 }
 
@@ -58,8 +59,8 @@ impl SegmentReader {
         Ok(SegmentReader { path, file, len_bytes, window: Vec::new(), window_offset: 0, wasted_bytes: 0 })
     }
 
-    /// Looks at what stands before `lsn` only: what comes after it may still be on its way into the file, and no byte of it is kept
-    /// in the window.
+    /// Looks at what stands before `lsn` only: what comes after it may still be on its way into the
+    /// file, and no byte of it is kept in the window.
     pub(crate) fn end_at(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<()> {
         let whole = self.file.len_bytes().map_err(|error| Error::io("read", &self.path, error))?;
         self.len_bytes = whole.min(header.offset_of(lsn.min(header.next_lsn())));
@@ -117,8 +118,8 @@ impl SegmentReader {
         Ok(frame::claimed_len(&head).is_some())
     }
 
-    /// Looks at all that lies at or beyond `lsn` for frames that vouch for more than `known_lsn`. Others are passed over
-    /// unread, since they would change no verdict.
+    /// Looks at all that lies at or beyond `lsn` for frames that vouch for more than `known_lsn`.
+    /// Others are passed over unread, since they would change no verdict.
     pub(crate) fn search(&mut self, header: &SegmentHeader, lsn: Lsn, known_lsn: Lsn) -> Result<Beyond> {
         let (from, end) = (header.offset_of(lsn), self.end_offset(header));
         let mut written = Written { seen_to: from, end: from };
@@ -145,8 +146,8 @@ impl SegmentReader {
         Ok(beyond)
     }
 
-    /// The LSN of the first whole frame at or beyond `lsn`; none when the segment holds none, or none that was found
-    /// before the search had to give up.
+    /// The LSN of the first whole frame at or beyond `lsn`; none when the segment holds none, or
+    /// none that was found before the search had to give up.
     pub(crate) fn find_frame(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<Option<Lsn>> {
         let mut offset = header.offset_of(lsn);
         let mut written = Written { seen_to: u64::MAX, end: 0 };
@@ -162,8 +163,8 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// The offset of the first place at or beyond `offset` where a frame could stand, by its head alone, and one that
-    /// `is_wanted`.
+    /// The offset of the first place at or beyond `offset` where a frame could stand, by its head
+    /// alone, and one that `is_wanted`.
     fn candidate(
         &mut self,
         header: &SegmentHeader,
@@ -197,8 +198,8 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// Reads the frame at a place where one could stand: the LSN that it vouches for, and its length; none, and so many
-    /// bytes read in vain, where there is none.
+    /// Reads the frame at a place where one could stand: the LSN that it vouches for, and its
+    /// length; none, and so many bytes read in vain, where there is none.
     fn whole_frame(&mut self, header: &SegmentHeader, place: u64) -> Result<Option<(Lsn, u64)>> {
         match self.frame(header, lsn_at(header, place)) {
             Ok(Some(frame)) => return Ok(Some((frame.head.durable_lsn, frame.len_bytes as u64))),
@@ -211,8 +212,9 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// So many bytes may be hashed for frames that are none. A few heads of large frames are found in any values, some
-    /// times the segment's length at the very worst; who makes up values that are full of them must not hold up an opening.
+    /// So many bytes may be hashed for frames that are none. A few heads of large frames are found
+    /// in any values, some times the segment's length at the very worst; who makes up values that
+    /// are full of them must not hold up an opening.
     fn waste_bytes_max(&self) -> u64 {
         WASTE_BYTES_MIN.max(self.len_bytes.saturating_mul(WASTE_FACTOR))
     }
@@ -271,7 +273,8 @@ impl SegmentReader {
 /// Bytes that are compared with zeros at once.
 const BLOCK_BYTES: usize = 4096;
 
-/// True when all of `bytes` are zero. Compares blocks, since a search looks mostly at the unused rest of a segment.
+/// True when all of `bytes` are zero. Compares blocks, since a search looks mostly at the unused
+/// rest of a segment.
 fn is_zero(bytes: &[u8]) -> bool {
     const ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
     bytes.chunks(ZEROS.len()).all(|chunk| chunk == &ZEROS[..chunk.len()])

@@ -1,6 +1,7 @@
 //! The end of the log: the active segment, and the frames that are on their way into it.
 //!
-//! One lock guards it (see `journal.rs`); nothing here waits for a disk. A failed append leaves all as it was.
+//! One lock guards it (see `journal.rs`); nothing here waits for a disk. A failed append leaves all
+//! as it was.
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,7 +27,8 @@ pub(crate) struct Tail {
     pub(crate) next_seq: Seq,
     /// The durable LSN that the last frame says.
     pub(crate) vouched_lsn: Lsn,
-    /// Counts frames, so that background work sees idleness without a clock on the path of an append.
+    /// Counts frames, so that background work sees idleness without a clock on the path of an
+    /// append.
     pub(crate) frames: u64,
     pub(crate) is_closed: bool,
     /// Where the seal of a log that was closed ends.
@@ -75,7 +77,8 @@ impl Tail {
         self.active.header.capacity_bytes.saturating_sub(2 * FRAME_OVERHEAD_BYTES_MAX as u64)
     }
 
-    /// Adds a frame that `fits`, and writes what is buffered unless that may wait and is less than `buffer_bytes_max`.
+    /// Adds a frame that `fits`, and writes what is buffered unless that may wait and is less than
+    /// `buffer_bytes_max`.
     #[inline]
     pub(crate) fn put(
         &mut self,
@@ -133,7 +136,8 @@ impl Tail {
         self.active.header.first_lsn + self.active.file.end().saturating_sub(header_bytes)
     }
 
-    /// Ends, and gives away all that holds files or memory. What is appended or synced from now on fails.
+    /// Ends, and gives away all that holds files or memory. What is appended or synced from now on
+    /// fails.
     pub(crate) fn let_go(&mut self) -> impl Sized + use<> {
         self.is_closed = true;
         let file = std::mem::replace(&mut self.active.file, Box::new(Gone));

@@ -1,8 +1,9 @@
-//! Blocks: the unit in which a part is read. Records in order, in one of two encodings behind one cursor.
+//! Blocks: the unit in which a part is read. Records in order, in one of two encodings behind one
+//! cursor.
 //!
-//! [`BlockBuilder`] takes records and chooses the encoding by what it was given; [`Block`] is one in memory,
-//! [`BlockCursor`] a place in it. This crate knows no key order: whoever searches brings the comparison along,
-//! or says that the keys are in the order of their bytes.
+//! [`BlockBuilder`] takes records and chooses the encoding by what it was given; [`Block`] is one
+//! in memory, [`BlockCursor`] a place in it. This crate knows no key order: whoever searches brings
+//! the comparison along, or says that the keys are in the order of their bytes.
 
 mod lz4;
 mod trailer;
@@ -88,7 +89,8 @@ impl Block {
         Ok(Block { head, body_len: sealed.body.len(), bytes: stored })
     }
 
-    /// Becomes another block, keeping its allocation. After an error it is what it was, or of no use.
+    /// Becomes another block, keeping its allocation. After an error it is what it was, or of no
+    /// use.
     ///
     /// # Errors
     /// As for [`Block::open`].
@@ -130,9 +132,9 @@ impl Block {
         size_of::<Block>() + self.bytes.capacity()
     }
 
-    /// How many records come before `key`, where keys stand in the order of their bytes or, `descending`, in
-    /// the reverse; with `past_equal`, how many come before or are equal. None when this block cannot tell by
-    /// numbers alone: use [`BlockCursor::seek_by`].
+    /// How many records come before `key`, where keys stand in the order of their bytes or,
+    /// `descending`, in the reverse; with `past_equal`, how many come before or are equal. None
+    /// when this block cannot tell by numbers alone: use [`BlockCursor::seek_by`].
     #[inline]
     pub fn bound_in_bytes(&self, key: &[u8], descending: bool, past_equal: bool) -> Option<usize> {
         match &self.head {

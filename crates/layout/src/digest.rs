@@ -1,4 +1,5 @@
-//! A digest tree: what a range of a table holds, in so few bytes that two stores can compare theirs.
+//! A digest tree: what a range of a table holds, in so few bytes that two stores can compare
+//! theirs.
 //!
 //! Each key belongs to one of 16^depth leaves, by the first bits of its hash; a leaf is the sum of
 //! the hashes of its rows, so rows may come in any order and in several goes. A node above is the

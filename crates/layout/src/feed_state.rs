@@ -1,7 +1,8 @@
-//! What the manifest keeps of change feeds: where each stands, and what has happened to tables that feeds will tell of.
+//! What the manifest keeps of change feeds: where each stands, and what has happened to tables that
+//! feeds will tell of.
 //!
-//! Fields of the changes `SetFeed` and `NoteTable` of `manifest_edit.rs`, in the order in which they stand here: varints, text and
-//! slices as there.
+//! Fields of the changes `SetFeed` and `NoteTable` of `manifest_edit.rs`, in the order in which
+//! they stand here: varints, text and slices as there.
 
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint};
 use folddb_base::{FileNumber, Lsn, Seq, TableId};

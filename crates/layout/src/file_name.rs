@@ -51,8 +51,8 @@ pub enum FileName {
 }
 
 impl FileName {
-    /// The file with this name; none when the store has no such name. Only what [`FileName`] prints is read,
-    /// so that two names never mean one file.
+    /// The file with this name; none when the store has no such name. Only what [`FileName`] prints
+    /// is read, so that two names never mean one file.
     pub fn parse(name: &str) -> Option<FileName> {
         let file = match name {
             "FORMAT" => FileName::Format,

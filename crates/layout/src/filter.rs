@@ -1,9 +1,10 @@
 //! Filters: which keys are certainly not in a stretch of a part.
 //!
-//! A cache-line-blocked Bloom filter (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom
-//! Filters", 2007): the high half of a key's hash chooses a line of 64 bytes, six bits of that line are set,
-//! and a probe therefore costs one cache miss. A partition holds some ten thousand keys, so that it is built
-//! within the nearest caches while a part is written, and cheaply read on demand.
+//! A cache-line-blocked Bloom filter (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient
+//! Bloom Filters", 2007): the high half of a key's hash chooses a line of 64 bytes, six bits of
+//! that line are set, and a probe therefore costs one cache miss. A partition holds some ten
+//! thousand keys, so that it is built within the nearest caches while a part is written, and
+//! cheaply read on demand.
 //!
 //! ```text
 //!   lines        n × 64 bytes, each eight u64 LE

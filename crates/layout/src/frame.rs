@@ -20,14 +20,15 @@
 //!              base/pointer.rs); kind 17 removes one: its slot, u64, 0 where nothing is to be done
 //! ```
 //!
-//! A small batch costs 22 to 30 bytes besides its records. The LSN of a frame is the place where it stands,
-//! and is not stored: it seeds the hash, so a frame is only valid at its place, and a search for frames beyond
-//! a damaged one cannot be misled by bytes that were a frame elsewhere. Frames are chained by a field and not by the
-//! seed, for the same search: a frame beyond a hole can still be verified.
+//! A small batch costs 22 to 30 bytes besides its records. The LSN of a frame is the place where it
+//! stands, and is not stored: it seeds the hash, so a frame is only valid at its place, and a
+//! search for frames beyond a damaged one cannot be misled by bytes that were a frame elsewhere.
+//! Frames are chained by a field and not by the seed, for the same search: a frame beyond a hole
+//! can still be verified.
 //!
-//! A **mark** holds no records; it vouches for `durable LSN` when no batch comes to do so. A **seal** is the
-//! last frame of a segment that was left in order: at the end of the log, or for the next segment, whose
-//! header and name are durable before the seal of that kind is written.
+//! A **mark** holds no records; it vouches for `durable LSN` when no batch comes to do so. A
+//! **seal** is the last frame of a segment that was left in order: at the end of the log, or for
+//! the next segment, whose header and name are durable before the seal of that kind is written.
 
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint, varint_len};
 use folddb_base::checksum::{hash64, place_seed};
@@ -93,7 +94,8 @@ pub struct FrameHead {
     pub first_seq: Seq,
     /// How many records it holds.
     pub count: u32,
-    /// All before this LSN was known to be durable when the frame was composed. At most the frame's own LSN.
+    /// All before this LSN was known to be durable when the frame was composed. At most the frame's
+    /// own LSN.
     pub durable_lsn: Lsn,
     /// The low half of the hash of the frame before it.
     pub prev_hash: u32,
@@ -123,8 +125,9 @@ pub fn frame_len(lsn: Lsn, head: &FrameHead, payload_bytes: usize) -> usize {
     FIXED_BYTES + varints + head.time_ms.map_or(0, varint_len) + payload_bytes
 }
 
-/// Appends the frame that stands at `lsn` of a segment with this `salt`, and returns the low half of its hash,
-/// for the next one. The whole frame must fit a `u32`, which the size of a segment sees to.
+/// Appends the frame that stands at `lsn` of a segment with this `salt`, and returns the low half
+/// of its hash, for the next one. The whole frame must fit a `u32`, which the size of a segment
+/// sees to.
 #[inline]
 pub fn put_frame(out: &mut Vec<u8>, salt: u64, lsn: Lsn, head: &FrameHead, payload: &[u8]) -> u32 {
     let start = out.len();
@@ -148,8 +151,8 @@ pub fn put_frame(out: &mut Vec<u8>, salt: u64, lsn: Lsn, head: &FrameHead, paylo
     hash as u32
 }
 
-/// The length that the frame at the front of `bytes` claims; none when no frame can begin so. Costs next to
-/// nothing, and says nothing about the rest of the frame.
+/// The length that the frame at the front of `bytes` claims; none when no frame can begin so. Costs
+/// next to nothing, and says nothing about the rest of the frame.
 #[inline]
 pub fn claimed_len(bytes: &[u8]) -> Option<usize> {
     let head = bytes.first_chunk::<FIXED_BYTES>()?;
@@ -163,8 +166,8 @@ pub fn claimed_len(bytes: &[u8]) -> Option<usize> {
 /// The frame that stands at `lsn`, at the front of `bytes`; none when no whole frame does.
 ///
 /// # Errors
-/// The frame is whole, but what it says makes no sense to this version: `Tag` for unknown flags, `Bounds` for numbers that
-/// cannot be, and for a mark or a seal with records.
+/// The frame is whole, but what it says makes no sense to this version: `Tag` for unknown flags,
+/// `Bounds` for numbers that cannot be, and for a mark or a seal with records.
 pub fn decode_frame(bytes: &[u8], salt: u64, lsn: Lsn) -> Result<Option<Frame<'_>>, Malformed> {
     let whole = claimed_len(bytes).and_then(|len| bytes.get(..len));
     let Some(whole) = whole else { return Ok(None) };
@@ -180,9 +183,10 @@ pub fn decode_frame(bytes: &[u8], salt: u64, lsn: Lsn) -> Result<Option<Frame<'_
     Ok(Some(Frame { head, payload: reader.rest(), len_bytes: whole.len(), hash: hash as u32 }))
 }
 
-/// What the frame at the front of `bytes` claims to say, if one stands at `lsn`, and its length; none where no frame that
-/// [`decode_frame`] takes can begin so. Looks at [`FRAME_OVERHEAD_BYTES_MAX`] bytes at most, and hashes none of them: for
-/// asking whether the rest is worth reading.
+/// What the frame at the front of `bytes` claims to say, if one stands at `lsn`, and its length;
+/// none where no frame that [`decode_frame`] takes can begin so. Looks at
+/// [`FRAME_OVERHEAD_BYTES_MAX`] bytes at most, and hashes none of them: for asking whether the rest
+/// is worth reading.
 #[inline]
 pub fn claimed_head(bytes: &[u8], lsn: Lsn) -> Option<(FrameHead, usize)> {
     let len = claimed_len(bytes)?;
@@ -231,7 +235,8 @@ const RANGE_DELETE: u8 = 5;
 const PUT_HASHED: u8 = 16;
 const REMOVE_HASHED: u8 = 17;
 
-/// Bytes of the slot at the front of the payload of [`LogOp::PutHashed`] and [`LogOp::RemoveHashed`].
+/// Bytes of the slot at the front of the payload of [`LogOp::PutHashed`] and
+/// [`LogOp::RemoveHashed`].
 pub const SLOT_BYTES: usize = 8;
 
 impl LogOp {
@@ -286,8 +291,8 @@ impl<'a> FrameRecord<'a> {
         }
     }
 
-    /// The slot that it replaces or removes in the index of a hashed table, as a number, 0 for none; nothing where it is of
-    /// another kind, or has none.
+    /// The slot that it replaces or removes in the index of a hashed table, as a number, 0 for
+    /// none; nothing where it is of another kind, or has none.
     pub fn old_slot(&self) -> Option<u64> {
         match self.op {
             LogOp::PutHashed | LogOp::RemoveHashed => {

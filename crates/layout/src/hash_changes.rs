@@ -1,5 +1,5 @@
-//! What came to the index of a hashed table after its checkpoint, as an opening saves it: changes in the order of their seqs, and
-//! a footer.
+//! What came to the index of a hashed table after its checkpoint, as an opening saves it: changes
+//! in the order of their seqs, and a footer.
 //!
 //! ```text
 //!   changes   of each: distance of its seq varint (of the first from zero, of the others from the one before), point 5 bytes LE,
@@ -8,8 +8,8 @@
 //!   footer    64 bytes
 //! ```
 //!
-//! Points and slots are those of `hash_checkpoint.rs`. The checkpoint and all changes after the seqs of its pieces are the index.
-//! Written and read by `folddb-hash`.
+//! Points and slots are those of `hash_checkpoint.rs`. The checkpoint and all changes after the
+//! seqs of its pieces are the index. Written and read by `folddb-hash`.
 
 use folddb_base::Seq;
 use folddb_base::bytes::{Malformed, Reader, put_u32, put_u64, put_varint};

@@ -12,10 +12,11 @@
 //!                 then xxh3-64 of that, u64 LE, seeded with file and offset
 //! ```
 //!
-//! A *point* is the first 40 bits of a key's hash. A piece of *depth* d, 6 to 22, holds the points that share their first d
-//! bits; the pieces of a checkpoint hold all points between them, each once. The *seq* of a piece says that it holds every change up to it,
-//! and none after. A *slot* says where a value lies and about how long it is; the crate `folddb-hash` gives it its meaning. Its
-//! low 44 bits are never all zero.
+//! A *point* is the first 40 bits of a key's hash. A piece of *depth* d, 6 to 22, holds the points
+//! that share their first d bits; the pieces of a checkpoint hold all points between them, each
+//! once. The *seq* of a piece says that it holds every change up to it, and none after. A *slot*
+//! says where a value lies and about how long it is; the crate `folddb-hash` gives it its meaning.
+//! Its low 44 bits are never all zero.
 //!
 //! Written and read by `folddb-hash`. How lines and shards lie in memory is no part of the format.
 
@@ -36,7 +37,8 @@ pub const SLOT_BITS: u32 = 50;
 /// Bits of a slot that say where: the low ones.
 pub const ADDRESS_BITS: u32 = 44;
 
-/// Of the number of a value segment so many bits stand in an address: of living segments no two may share them.
+/// Of the number of a value segment so many bits stand in an address: of living segments no two may
+/// share them.
 pub const SEGMENT_BITS: u32 = 20;
 
 /// The other bits of an address: where in the segment, in units of 16 bytes.
@@ -142,8 +144,8 @@ pub(crate) fn body_of(stored: &[u8], number: u64, offset: u64) -> Result<&[u8], 
     if is_right { Ok(body) } else { Err(Malformed::Checksum) }
 }
 
-/// Appends the piece of `range` with these entries, which ascend and lie in the range. It will stand at `offset` of the file of
-/// this number.
+/// Appends the piece of `range` with these entries, which ascend and lie in the range. It will
+/// stand at `offset` of the file of this number.
 pub fn put_piece(out: &mut Vec<u8>, range: PointRange, entries: &[Entry], number: u64, offset: u64) {
     let start = out.len();
     out.reserve(entries.len() * (ENTRY_BYTES_MIN + 3) + SUM_BYTES);
@@ -207,7 +209,8 @@ impl Directory {
     /// Reads what [`Directory::put`] wrote at `offset`.
     ///
     /// # Errors
-    /// The checksum does not match, or the pieces do not hold all points between them, or not all bytes before the directory.
+    /// The checksum does not match, or the pieces do not hold all points between them, or not all
+    /// bytes before the directory.
     pub fn read(stored: &[u8], number: u64, offset: u64) -> Result<Directory, Malformed> {
         let mut reader = Reader::new(body_of(stored, number, offset)?);
         let count = reader.length()?;

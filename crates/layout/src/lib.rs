@@ -1,7 +1,8 @@
 //! Floor 1 of FoldDB: bytes on disk, pure functions both ways.
 //! Internal, no promises: `folddb` is the public API.
 //!
-//! Nothing here does I/O or knows the order of a table's keys. Decoders never panic, whatever the bytes.
+//! Nothing here does I/O or knows the order of a table's keys. Decoders never panic, whatever the
+//! bytes.
 
 #![forbid(unsafe_code)]
 

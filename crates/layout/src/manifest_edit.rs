@@ -43,8 +43,8 @@
 //! | 43 | `NoteTable` | note, seq, table, name text, rules text, is_dropped bool |
 //! | 48 | `BuildIndex` | table, since, building bool, through slice |
 //!
-//! What the changes do to the state is told by the crate `folddb-manifest`. A change with an unknown tag is refused:
-//! what it changed is not known, so neither is what lives.
+//! What the changes do to the state is told by the crate `folddb-manifest`. A change with an
+//! unknown tag is refused: what it changed is not known, so neither is what lives.
 
 mod change;
 
@@ -76,7 +76,8 @@ pub enum EditKind {
     Snapshot = 1,
 }
 
-/// Appends a frame for `offset` of manifest `number`; false, with nothing appended, where it would not fit a `u32`.
+/// Appends a frame for `offset` of manifest `number`; false, with nothing appended, where it would
+/// not fit a `u32`.
 #[must_use]
 pub fn put_edit(
     out: &mut Vec<u8>,
@@ -295,7 +296,8 @@ impl EditFrame<'_> {
     }
 }
 
-/// The frame at the front of `bytes`, which stand at `offset` of manifest `number`; none when no whole frame does.
+/// The frame at the front of `bytes`, which stand at `offset` of manifest `number`; none when no
+/// whole frame does.
 ///
 /// # Errors
 /// The frame is whole, but of a kind that this version does not know: `Tag`.

@@ -1,4 +1,5 @@
-//! The frame of a part file: how the pieces of a part are found again, and the facts about the whole.
+//! The frame of a part file: how the pieces of a part are found again, and the facts about the
+//! whole.
 //!
 //! ```text
 //!   data blocks          in the order of the records, one after the other from offset 0
@@ -11,9 +12,9 @@
 //!   footer               64 bytes
 //! ```
 //!
-//! A separator is at or after the last key of its block and before the first key of the next, unless the
-//! records of one key go on into the next block; then it is that key. Every byte of the file is under one
-//! checksum or another.
+//! A separator is at or after the last key of its block and before the first key of the next,
+//! unless the records of one key go on into the next block; then it is that key. Every byte of the
+//! file is under one checksum or another.
 
 use folddb_base::Seq;
 use folddb_base::Stamp;

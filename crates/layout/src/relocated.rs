@@ -1,4 +1,5 @@
-//! Files of relocated values: the values of one or more segments that were still needed when the others were left behind.
+//! Files of relocated values: the values of one or more segments that were still needed when the
+//! others were left behind.
 //!
 //! ```text
 //!   0        header, 4096 bytes
@@ -32,11 +33,13 @@
 //!   56  hash      u64    xxh3-64 of bytes 0..56, seeded with file and offset
 //! ```
 //!
-//! A unit is 16 bytes, as in a pointer. A pointer names the segment in which a value was first put, forever; the manifest says
-//! in which file the values of that segment lie now. The file says itself which segments it carries, and of two files that carry
-//! the same segment the one with the higher number is the younger, so that this can be told without a manifest too.
+//! A unit is 16 bytes, as in a pointer. A pointer names the segment in which a value was first put,
+//! forever; the manifest says in which file the values of that segment lie now. The file says
+//! itself which segments it carries, and of two files that carry the same segment the one with the
+//! higher number is the younger, so that this can be told without a manifest too.
 //!
-//! Pages are found by the top, which is in memory as long as the file is open: four bytes for each 510 values.
+//! Pages are found by the top, which is in memory as long as the file is open: four bytes for each
+//! 510 values.
 
 use folddb_base::FileNumber;
 use folddb_base::bytes::{Malformed, Reader, put_u64, put_varint};
@@ -62,7 +65,7 @@ const FOOTER_HASHED_BYTES: usize = 56;
 const PAGE_HEAD_BYTES: usize = 16;
 const PAGE_NEW_AT: usize = PAGE_HEAD_BYTES + 4 * MAP_PAGE_VALUES;
 
-// ---- header ---------------------------------------------------------------------------------------------
+// ---- header -------------------------------------------------------------------------------------
 
 /// The header of the file with this number.
 pub fn header(number: FileNumber) -> Vec<u8> {
@@ -105,7 +108,7 @@ pub fn check_header(bytes: &[u8], number: FileNumber) -> Result<(), Malformed> {
     read_name(&mut Reader::new(hashed), MAGIC, number)
 }
 
-// ---- map ------------------------------------------------------------------------------------------------
+// ---- map ----------------------------------------------------------------------------------------
 
 /// Where a record stood in its segment, and where it stands in this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +132,8 @@ pub struct Carried {
     pub page_firsts: Vec<u32>,
 }
 
-/// Appends the pages that tell of a segment; `out` stands at `offset` of file `number`, a multiple of a page. The moves must rise.
+/// Appends the pages that tell of a segment; `out` stands at `offset` of file `number`, a multiple
+/// of a page. The moves must rise.
 pub fn put_pages(
     out: &mut Vec<u8>,
     (number, offset): (FileNumber, u64),
@@ -214,7 +218,8 @@ impl<'a> Page<'a> {
         (0..old.len() / 4).map(move |at| Move { old: word(old, at), new: word(new, at) })
     }
 
-    /// Where the record stands now that stood at this unit of the segment; none where the page does not tell of it.
+    /// Where the record stands now that stood at this unit of the segment; none where the page does
+    /// not tell of it.
     pub fn find(&self, old: u32) -> Option<u32> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -234,9 +239,10 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(4 * at..4 * at + 4).map_or(0, |word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
 }
 
-// ---- top and footer -------------------------------------------------------------------------------------
+// ---- top and footer -----------------------------------------------------------------------------
 
-/// What is in memory of an open file: which segments it carries, and where the pages of its map are.
+/// What is in memory of an open file: which segments it carries, and where the pages of its map
+/// are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Top {
     /// Where the pages begin. Records end before.

@@ -16,10 +16,11 @@
 //!   80  (zeros up to 4096)
 //! ```
 //!
-//! All of it is known before the segment is used, so background work writes and syncs it ahead: a damaged header of a
-//! used segment is damage and never a torn write. A segment owns `capacity` LSNs from `first_lsn` on, whether
-//! it is filled or sealed early; so the next one's `first_lsn` is known ahead too. That a segment was not cut
-//! short is told by its SEAL frame, and the chain of frames by a field in each (see `frame.rs`).
+//! All of it is known before the segment is used, so background work writes and syncs it ahead: a
+//! damaged header of a used segment is damage and never a torn write. A segment owns `capacity`
+//! LSNs from `first_lsn` on, whether it is filled or sealed early; so the next one's `first_lsn` is
+//! known ahead too. That a segment was not cut short is told by its SEAL frame, and the chain of
+//! frames by a field in each (see `frame.rs`).
 
 use folddb_base::bytes::{Malformed, Reader, put_u32, put_u64};
 use folddb_base::checksum::{hash64, place_seed};
@@ -83,8 +84,8 @@ impl SegmentHeader {
         out
     }
 
-    /// What the fields say, whether or not the hash agrees, in a file of `len_bytes`: for salvaging, where something else
-    /// must vouch for it.
+    /// What the fields say, whether or not the hash agrees, in a file of `len_bytes`: for
+    /// salvaging, where something else must vouch for it.
     pub fn from_fields(bytes: &[u8], number: FileNumber, len_bytes: u64) -> Option<SegmentHeader> {
         let mut reader = Reader::new(bytes.get(24..HASHED_BYTES)?);
         let store_id = u128::from(reader.u64().ok()?) | u128::from(reader.u64().ok()?) << 64;

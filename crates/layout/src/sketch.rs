@@ -1,8 +1,9 @@
 //! How many distinct keys several parts hold together, without reading them.
 //!
-//! Each part keeps the 256 smallest hashes of its keys (k minimum values; Bar-Yossef et al., "Counting Distinct
-//! Elements in a Data Stream", 2002). The union of several sketches is again one, and where its 256th value
-//! lies tells the number of keys within about 6 %. So a merge knows beforehand how much it will shrink.
+//! Each part keeps the 256 smallest hashes of its keys (k minimum values; Bar-Yossef et al.,
+//! "Counting Distinct Elements in a Data Stream", 2002). The union of several sketches is again
+//! one, and where its 256th value lies tells the number of keys within about 6 %. So a merge knows
+//! beforehand how much it will shrink.
 
 /// Hashes that a sketch keeps.
 pub const SKETCH_HASHES: usize = 256;

@@ -1,4 +1,5 @@
-//! What the blocks of a part come to: for each block how many rows it shows and what their values fold to.
+//! What the blocks of a part come to: for each block how many rows it shows and what their values
+//! fold to.
 //!
 //! ```text
 //!   piece   count of leaves varint, then of each: count of blocks varint, then of each block:
@@ -8,9 +9,10 @@
 //!           length + 1 varint | bytes
 //! ```
 //!
-//! A block that says something shows one row for each of its records, whatever is older: each is a `Set` without a deadline, and no
-//! key of it stands in another block. The sum over all blocks stands in the facts of the part (`part.rs`), so that who wants the
-//! whole part reads no more. Written by `run` at the bottom of tables that ask for it.
+//! A block that says something shows one row for each of its records, whatever is older: each is a
+//! `Set` without a deadline, and no key of it stands in another block. The sum over all blocks
+//! stands in the facts of the part (`part.rs`), so that who wants the whole part reads no more.
+//! Written by `run` at the bottom of tables that ask for it.
 
 use folddb_base::bytes::{Malformed, Reader, put_varint};
 

@@ -21,9 +21,10 @@
 //!   24  key, value, zeros up to a multiple of 16
 //! ```
 //!
-//! Nothing in a record says where it lies or which store it is of, so it can be copied as it is, and a segment can have a name in
-//! another store's directory. A record is found by its pointer, which knows its length: one read gets it. Whoever walks over a
-//! segment without pointers goes from record to record by their lengths.
+//! Nothing in a record says where it lies or which store it is of, so it can be copied as it is,
+//! and a segment can have a name in another store's directory. A record is found by its pointer,
+//! which knows its length: one read gets it. Whoever walks over a segment without pointers goes
+//! from record to record by their lengths.
 
 use folddb_base::bytes::{Malformed, Reader, put_u32, put_u64};
 use folddb_base::checksum::{hash32, hash64, place_seed};
@@ -58,7 +59,8 @@ pub fn header(number: FileNumber) -> Vec<u8> {
 /// Checks that these are the first [`VALUES_HEADER_BYTES`] of the value segment with this number.
 ///
 /// # Errors
-/// `Tag` where they are whole but of another format or kind; anything else where they are not whole.
+/// `Tag` where they are whole but of another format or kind; anything else where they are not
+/// whole.
 pub fn check_header(bytes: &[u8], number: FileNumber) -> Result<(), Malformed> {
     let header = bytes.get(..VALUES_HEADER_BYTES).ok_or(Malformed::Short)?;
     let (hashed, rest) = header.split_at(HASHED_BYTES);
@@ -82,7 +84,8 @@ pub fn record_bytes(key_len: usize, value_len: u64) -> u64 {
     bytes.checked_next_multiple_of(VALUE_ALIGN).unwrap_or(u64::MAX) // damaged bytes may say any length
 }
 
-/// Appends a record, and returns the hash of its value. `out` must hold a multiple of 16 bytes; so it does afterwards.
+/// Appends a record, and returns the hash of its value. `out` must hold a multiple of 16 bytes; so
+/// it does afterwards.
 pub fn put_record(out: &mut Vec<u8>, table: TableId, key: &[u8], value: &[u8]) -> u32 {
     let start = out.len();
     let hash = value_hash(key, value);
@@ -161,7 +164,8 @@ impl RecordHead {
     }
 }
 
-/// The value in the bytes of a record, which a pointer of this key in this table led to; none where it is not that.
+/// The value in the bytes of a record, which a pointer of this key in this table led to; none where
+/// it is not that.
 pub fn value_in<'a>(bytes: &'a [u8], table: TableId, key: &[u8], pointer: &Pointer<'_>) -> Option<&'a [u8]> {
     let head = RecordHead::decode(bytes).ok()?;
     let is_that =

@@ -4,15 +4,16 @@
 //!   folddb format 1 required 0000000000000000 optional 0000000000000000 store 0123...cdef sum 89ab...4567\n
 //! ```
 //!
-//! One line of text, so that `cat` answers the first question of every support case. Numbers are hexadecimal
-//! but for the format's; the sum is xxh3-64 of all before ` sum`.
+//! One line of text, so that `cat` answers the first question of every support case. Numbers are
+//! hexadecimal but for the format's; the sum is xxh3-64 of all before ` sum`.
 //!
 //! The story of the formats:
 //!
 //! - 1: the first.
 //!
-//! A *required* feature is a bit that a reader must know, or leave the store alone; an *optional* one may be
-//! ignored. A store is raised to a newer format only when asked to, never by being opened.
+//! A *required* feature is a bit that a reader must know, or leave the store alone; an *optional*
+//! one may be ignored. A store is raised to a newer format only when asked to, never by being
+//! opened.
 
 use folddb_base::bytes::Malformed;
 use folddb_base::checksum::hash64;
@@ -61,8 +62,8 @@ impl Version {
         line.into_bytes()
     }
 
-    /// Reads the bytes of the file. Only the major number is examined in a line that a newer format wrote,
-    /// since all after it may have changed.
+    /// Reads the bytes of the file. Only the major number is examined in a line that a newer format
+    /// wrote, since all after it may have changed.
     ///
     /// # Errors
     /// `Text` where there is no such line, `Checksum` where the sum differs.

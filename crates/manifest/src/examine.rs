@@ -1,7 +1,9 @@
-//! Reads the manifests of a directory as far as they can be read, and names what is wrong with them.
+//! Reads the manifests of a directory as far as they can be read, and names what is wrong with
+//! them.
 //!
-//! [`crate::load`] refuses at the first fault. This goes on: it tells the state up to the first fault, and what the
-//! whole edits beyond make of it. For looking at stores that do not open, and for salvaging what they list.
+//! [`crate::load`] refuses at the first fault. This goes on: it tells the state up to the first
+//! fault, and what the whole edits beyond make of it. For looking at stores that do not open, and
+//! for salvaging what they list.
 
 use std::path::Path;
 
@@ -21,11 +23,13 @@ pub struct Examined {
     pub len_bytes: u64,
     /// Whole edits in it, the snapshot included.
     pub edits: u64,
-    /// The state that it tells; up to the first fault where it has any. None where no snapshot could be read.
+    /// The state that it tells; up to the first fault where it has any. None where no snapshot
+    /// could be read.
     pub state: Option<State>,
     /// Where it has faults: the state with what the edits beyond them say, as far as that fits.
     pub patched: Option<State>,
-    /// Tables that its whole edits speak of, as they were created: number, name and rules, the latest last.
+    /// Tables that its whole edits speak of, as they were created: number, name and rules, the
+    /// latest last.
     pub created: Vec<Change>,
     /// Bytes of an edit at the end that was cut short.
     pub cut_bytes: u64,
@@ -122,7 +126,8 @@ impl Examined {
         }
     }
 
-    /// Applies an edit, as far as it fits; what does not is a fault, unless an earlier one may be the reason.
+    /// Applies an edit, as far as it fits; what does not is a fault, unless an earlier one may be
+    /// the reason.
     fn edit(&mut self, state: &mut State, at: usize, frame: &EditFrame<'_>) {
         let expected = if at == 0 { EditKind::Snapshot } else { EditKind::Edit };
         if frame.kind != expected {

@@ -1,4 +1,5 @@
-//! The feeds of a store, and what is kept for them: where they stand, kept ends of logs, notes of tables.
+//! The feeds of a store, and what is kept for them: where they stand, kept ends of logs, notes of
+//! tables.
 //!
 //! What no feed that is not lost still needs goes by itself. Called by `state`.
 

@@ -5,12 +5,13 @@
 //!   MANIFEST-000012   | snapshot | edit | edit | edit |          begins from nothing, then changes
 //! ```
 //!
-//! [`State`] says which tables there are, which runs and parts they have, and where the log begins; what a directory
-//! lists besides is a leftover. A [`Change`] is applied to it by a pure function. [`ManifestLog`] makes changes
-//! durable, several as one edit: all of them or none. [`load`] reads the state back, and [`examine`] as much of it as can be read.
+//! [`State`] says which tables there are, which runs and parts they have, and where the log begins;
+//! what a directory lists besides is a leftover. A [`Change`] is applied to it by a pure function.
+//! [`ManifestLog`] makes changes durable, several as one edit: all of them or none. [`load`] reads
+//! the state back, and [`examine`] as much of it as can be read.
 //!
-//! There is no file that names the manifest: the one with the highest number whose snapshot is whole is it. The bytes are
-//! in `folddb_layout::manifest_edit`.
+//! There is no file that names the manifest: the one with the highest number whose snapshot is
+//! whole is it. The bytes are in `folddb_layout::manifest_edit`.
 
 #![forbid(unsafe_code)]
 

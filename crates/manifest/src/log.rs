@@ -1,8 +1,9 @@
 //! The manifest on disk: reading it back, and adding edits durably.
 //!
-//! A new file is begun when the store is opened, when the old one has grown, and when an edit found the disk full: the
-//! snapshot is written and synced, then the directory, and only then is the old file removed. No file that was there
-//! at opening is ever appended to: what the page cache shows of it may not be on the disk.
+//! A new file is begun when the store is opened, when the old one has grown, and when an edit found
+//! the disk full: the snapshot is written and synced, then the directory, and only then is the old
+//! file removed. No file that was there at opening is ever appended to: what the page cache shows
+//! of it may not be on the disk.
 //!
 //! ```text
 //!   an edit fails       the state            and then
@@ -24,7 +25,8 @@ use crate::state::State;
 /// A manifest larger than this is started again, unless its snapshot alone is that large. In bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// File numbers that a new manifest sets aside beyond its own: what an opening that writes little uses.
+/// File numbers that a new manifest sets aside beyond its own: what an opening that writes little
+/// uses.
 pub const NUMBERS_RESERVED: u64 = 32;
 
 /// A state read back from a directory.
@@ -45,8 +47,8 @@ pub struct Loaded {
 /// Reads the state of a store. Changes nothing.
 ///
 /// # Errors
-/// `StoreNotFound` without a manifest, `Corruption` where none is whole or one is damaged before its end, `NewerFormat`
-/// for changes that this version does not know, `Io`.
+/// `StoreNotFound` without a manifest, `Corruption` where none is whole or one is damaged before
+/// its end, `NewerFormat` for changes that this version does not know, `Io`.
 pub fn load(host: &Host, dir: &Path) -> Result<Loaded> {
     let (manifests, largest) = list(host, dir)?;
     if manifests.is_empty() {
@@ -87,8 +89,8 @@ pub(crate) fn list(host: &Host, dir: &Path) -> Result<(Vec<FileNumber>, u64)> {
     Ok((manifests, largest))
 }
 
-/// The state that a manifest tells, its whole edits, and the bytes of an edit at its end that was cut short; none where it does not begin
-/// with a whole snapshot.
+/// The state that a manifest tells, its whole edits, and the bytes of an edit at its end that was
+/// cut short; none where it does not begin with a whole snapshot.
 fn read(host: &Host, path: &Path, number: FileNumber) -> Result<Option<(State, u64, u64)>> {
     let bytes = read_all(host, path)?;
     let mut state = State::default();
@@ -128,8 +130,8 @@ pub(crate) fn read_all(host: &Host, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where beyond `from` a whole frame stands: what was synced after a place where there is none tells that the place
-/// was whole once.
+/// Where beyond `from` a whole frame stands: what was synced after a place where there is none
+/// tells that the place was whole once.
 pub(crate) fn later_edit(bytes: &[u8], number: FileNumber, from: usize) -> Option<usize> {
     (from + 1..bytes.len()).find(|&at| !matches!(decode_edit(&bytes[at..], number, at as u64), Ok(None)))
 }
@@ -180,7 +182,8 @@ impl ManifestLog {
         ManifestLog::begin(host, dir, state, Vec::new(), numbers)
     }
 
-    /// Goes on from what was [`load`]ed, in a new file. `numbers` must begin at [`Loaded::next_number`] or higher.
+    /// Goes on from what was [`load`]ed, in a new file. `numbers` must begin at
+    /// [`Loaded::next_number`] or higher.
     ///
     /// # Errors
     /// The new file cannot be made; the old one is untouched then.
@@ -208,7 +211,8 @@ impl ManifestLog {
         };
         let number = (log.numbers)();
         log.roll_to(number).inspect_err(|_| {
-            // It tells what the old one does, so it may go; an opening that is tried again and again leaves none.
+            // It tells what the old one does, so it may go; an opening that is tried again and
+            // again leaves none.
             let _ = log.host.files.remove(&manifest_path(&log.dir, number));
         })?;
         Ok(log)
@@ -227,9 +231,9 @@ impl ManifestLog {
     /// Makes changes, all or none, and returns once they are durable.
     ///
     /// # Errors
-    /// `InvalidInput` where a change does not fit the state, `NoSpace`: nothing has changed, and a later call may go.
-    /// `Poisoned`: a write or sync failed, now or before. The edit may or may not be on the disk, so no file that
-    /// either state needs may be deleted.
+    /// `InvalidInput` where a change does not fit the state, `NoSpace`: nothing has changed, and a
+    /// later call may go. `Poisoned`: a write or sync failed, now or before. The edit may or may
+    /// not be on the disk, so no file that either state needs may be deleted.
     pub fn append(&mut self, changes: &[Change]) -> Result<()> {
         self.check_sound()?;
         let is_full = self.current.as_ref().is_none_or(|current| current.len_bytes >= current.len_bytes_max);
@@ -249,7 +253,8 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Makes changes in a new file, whose snapshot tells them: no cut of it can lose them unnoticed.
+    /// Makes changes in a new file, whose snapshot tells them: no cut of it can lose them
+    /// unnoticed.
     ///
     /// # Errors
     /// As for [`ManifestLog::append`].
@@ -297,7 +302,8 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Gives the current file up for appending: it may end in half an edit. It stays the manifest until a new one is.
+    /// Gives the current file up for appending: it may end in half an edit. It stays the manifest
+    /// until a new one is.
     fn set_aside(&mut self) {
         if let Some(current) = self.current.take() {
             self.outdated.push(current.number);
@@ -331,8 +337,9 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Writes a file that holds a snapshot. Where the disk is full nothing has changed: half a snapshot is no manifest.
-    /// After any other failure it may be one, or not, and so the log is poisoned.
+    /// Writes a file that holds a snapshot. Where the disk is full nothing has changed: half a
+    /// snapshot is no manifest. After any other failure it may be one, or not, and so the log is
+    /// poisoned.
     fn write_snapshot(&mut self, path: &Path, bytes: &[u8]) -> Result<Box<dyn WriteFile>> {
         let created = self.host.files.create(path);
         let mut file = created.map_err(|error| Error::io("create", path, error))?;

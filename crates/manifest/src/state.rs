@@ -26,10 +26,11 @@ pub struct State {
     pub log_start_lsn: Lsn,
     /// All of the log before this is known to be durable.
     pub durable_lsn: Lsn,
-    /// True from the first segment of an opening until a close in order: a segment holds the log's start.
+    /// True from the first segment of an opening until a close in order: a segment holds the log's
+    /// start.
     pub log_open: bool,
-    /// Whether the log is a copy that was made up to `durable_lsn`, of a backup or restored from one; none where a version wrote
-    /// this that did not say.
+    /// Whether the log is a copy that was made up to `durable_lsn`, of a backup or restored from
+    /// one; none where a version wrote this that did not say.
     pub log_copied: Option<bool>,
     /// The number of the next table.
     pub next_table_id: u32,
@@ -37,7 +38,8 @@ pub struct State {
     pub tables: Tables,
     /// The segments of the value log, by number; of those that are sealed, how many bytes count.
     pub values: BTreeMap<FileNumber, Option<u64>>,
-    /// Those of them that are directories, in which each record is a file; of those that are sealed, how many there are.
+    /// Those of them that are directories, in which each record is a file; of those that are
+    /// sealed, how many there are.
     pub directories: BTreeMap<FileNumber, Option<u64>>,
     /// What a reader of the store must know.
     pub features: u64,
@@ -55,8 +57,8 @@ impl State {
     /// Applies a change.
     ///
     /// # Errors
-    /// The change does not fit the state: `Bounds` where it names what is not there, `Order` where it adds what is there
-    /// or turns numbers back. The state is as it was then.
+    /// The change does not fit the state: `Bounds` where it names what is not there, `Order` where
+    /// it adds what is there or turns numbers back. The state is as it was then.
     pub fn apply(&mut self, change: &Change) -> Result<(), Malformed> {
         match change {
             Change::SetStore { store_id, next_table_id } => self.set_store(*store_id, *next_table_id)?,
@@ -280,7 +282,8 @@ impl State {
         self.next_number = self.next_number.max(next_number);
     }
 
-    /// Sets numbers aside, or gives back what was set aside and not used; never a number of what lives.
+    /// Sets numbers aside, or gives back what was set aside and not used; never a number of what
+    /// lives.
     fn set_numbers(&mut self, next_number: u64) {
         self.next_number = match next_number < self.next_number {
             true => next_number.max(self.largest_listed().map_or(0, |largest| largest.saturating_add(1))),

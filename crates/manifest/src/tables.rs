@@ -1,4 +1,5 @@
-//! The tables of a state, by number and by name. A clone shares them: an edit copies what it changes.
+//! The tables of a state, by number and by name. A clone shares them: an edit copies what it
+//! changes.
 //!
 //! Called by `state`.
 

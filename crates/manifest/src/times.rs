@@ -4,10 +4,11 @@
 //!   entries   (seq, time) ...      records from one seq on, up to the next entry, have the time of the entry
 //! ```
 //!
-//! Only tables that look back in time or whose values expire ask for it, and an age for deletes. It is kept short: when it has come to
-//! [`ENTRIES_MAX`] entries, every other one of its older half goes, so the newest nine hours of writing are known to the
-//! second, and what is older the less exactly the older it is. A map that is thinned never says that a record is newer than it
-//! said before. Pure; `State` keeps what is durable, the engine what is newer too.
+//! Only tables that look back in time or whose values expire ask for it, and an age for deletes. It
+//! is kept short: when it has come to [`ENTRIES_MAX`] entries, every other one of its older half
+//! goes, so the newest nine hours of writing are known to the second, and what is older the less
+//! exactly the older it is. A map that is thinned never says that a record is newer than it said
+//! before. Pure; `State` keeps what is durable, the engine what is newer too.
 
 use folddb_base::Seq;
 
@@ -39,13 +40,15 @@ impl Times {
         self.entries.last().map_or(0, |entry| entry.0)
     }
 
-    /// When the record of this seq was written, or a time by which it was; none where it knows none.
+    /// When the record of this seq was written, or a time by which it was; none where it knows
+    /// none.
     pub fn time_by(&self, seq: Seq) -> Option<u64> {
         self.time_of(seq).or_else(|| self.entries.first().map(|entry| entry.1))
     }
 
-    /// Notes that records from `seq` on were written at this time or later, unless the last entry is close enough. True when that
-    /// has made an entry. Nothing goes back, neither seqs nor times.
+    /// Notes that records from `seq` on were written at this time or later, unless the last entry
+    /// is close enough. True when that has made an entry. Nothing goes back, neither seqs nor
+    /// times.
     pub fn note(&mut self, seq: Seq, time_ms: u64) -> bool {
         let is_new = self
             .entries
@@ -57,8 +60,8 @@ impl Times {
         is_new
     }
 
-    /// Adds an entry behind the others; one that is not is passed over. One of the same seq as the last takes its place: no
-    /// record had been written from there on.
+    /// Adds an entry behind the others; one that is not is passed over. One of the same seq as the
+    /// last takes its place: no record had been written from there on.
     pub fn push(&mut self, seq: Seq, time_ms: u64) {
         match self.entries.last_mut() {
             Some(last) if seq < last.0 || time_ms < last.1 => return,
@@ -74,8 +77,9 @@ impl Times {
         }
     }
 
-    /// The last seq of what was written by this time: of all records that are surely no newer, and of some within a tick. None
-    /// when all that it knows of is newer; the largest seq of all when all is older.
+    /// The last seq of what was written by this time: of all records that are surely no newer, and
+    /// of some within a tick. None when all that it knows of is newer; the largest seq of all when
+    /// all is older.
     pub fn seq_at(&self, time_ms: u64) -> Option<Seq> {
         let behind = self.entries.partition_point(|entry| entry.1 <= time_ms);
         match self.entries.get(behind) {

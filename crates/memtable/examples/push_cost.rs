@@ -1,6 +1,7 @@
 //! Prints what a record costs in the memtable: pushed, found, merged, streamed.
 //!
-//! `cargo run --release -p folddb-memtable --example push_cost [records [name]]`. Compare by ratio: machines are noisy.
+//! `cargo run --release -p folddb-memtable --example push_cost [records [name]]`. Compare by ratio:
+//! machines are noisy.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;

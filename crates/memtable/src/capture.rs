@@ -97,21 +97,23 @@ impl Captured {
         self.published
     }
 
-    /// The records from `from` on, in the total order or its mirror. Reversed, `from` is the highest key.
-    /// Records of all seqs are given, also of those that are not yet published.
+    /// The records from `from` on, in the total order or its mirror. Reversed, `from` is the
+    /// highest key. Records of all seqs are given, also of those that are not yet published.
     pub fn stream(&self, direction: Direction, from: Bound<&[u8]>) -> MemStream {
         let by_front = (direction == Direction::Forward).then(|| self.by_front(from)).flatten();
         let whole = || KWay::new(self.order.clone(), self.newest_first(), direction, from, None);
         MemStream { merged: by_front.unwrap_or_else(whole) }
     }
 
-    /// The records from `from` on, in the total order, but for some that `jump` says are not needed.
+    /// The records from `from` on, in the total order, but for some that `jump` says are not
+    /// needed.
     pub fn stream_jumping(&self, from: Bound<&[u8]>, jump: Jump<'_>) -> MemStream {
         let merged = KWay::new(self.order.clone(), self.newest_first(), Direction::Forward, from, Some(jump));
         MemStream { merged }
     }
 
-    /// All records in the total order: what [`Captured::stream`] gives from the front, and cheaper where chunks are many.
+    /// All records in the total order: what [`Captured::stream`] gives from the front, and cheaper
+    /// where chunks are many.
     pub(crate) fn whole(&self) -> FlushStream {
         let newest_first: Vec<Arc<Chunk>> = self.newest_first().collect();
         FlushStream(match Slices::of(&self.order, &newest_first, Cut::default()) {
@@ -216,8 +218,8 @@ fn leave_newest(cell: &mut Option<SortedTail>, copy: SortedTail) {
     }
 }
 
-/// Visits records of one key, newest first, up to and with the first that absorbs. `Break` when nothing
-/// older is wanted.
+/// Visits records of one key, newest first, up to and with the first that absorbs. `Break` when
+/// nothing older is wanted.
 #[inline]
 pub(crate) fn visit_until_absorbed<'a>(
     records: impl Iterator<Item = Record<'a>>,
@@ -232,7 +234,8 @@ pub(crate) fn visit_until_absorbed<'a>(
     ControlFlow::Continue(())
 }
 
-/// The records of a captured memtable; see [`Captured::stream`]. It needs nothing else to stay alive.
+/// The records of a captured memtable; see [`Captured::stream`]. It needs nothing else to stay
+/// alive.
 pub struct MemStream {
     merged: KWay,
 }

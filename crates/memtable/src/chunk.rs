@@ -6,7 +6,8 @@
 //!   filter    ten bits a key
 //! ```
 //!
-//! The prefix is taken after the bytes that all keys of the chunk share, so that it decides most comparisons.
+//! The prefix is taken after the bytes that all keys of the chunk share, so that it decides most
+//! comparisons.
 
 use std::ops::Bound;
 
@@ -88,7 +89,8 @@ impl Chunk {
         Place::at(&self.arena, entry.offset).key(&self.arena)
     }
 
-    /// The prefix of an entry's key after `skip` bytes, which all keys that it is compared with share.
+    /// The prefix of an entry's key after `skip` bytes, which all keys that it is compared with
+    /// share.
     #[inline]
     pub(crate) fn prefix(&self, entry: &Entry, order: &KeyOrder, skip: usize) -> u64 {
         if self.skip == skip { entry.prefix } else { order.prefix(self.key(entry), skip) }
@@ -115,7 +117,8 @@ impl Chunk {
         }
     }
 
-    /// How many entries come before `bound`, when it is where a reversed stream starts: it gives just these.
+    /// How many entries come before `bound`, when it is where a reversed stream starts: it gives
+    /// just these.
     pub(crate) fn count_up_to(&self, order: &KeyOrder, bound: Bound<&[u8]>) -> usize {
         match bound {
             Bound::Unbounded => self.len(),
@@ -163,8 +166,8 @@ impl Chunk {
         })
     }
 
-    /// How many entries come before `key`, given that the first with a prefix not below that of `key` is at `low` or
-    /// behind it.
+    /// How many entries come before `key`, given that the first with a prefix not below that of
+    /// `key` is at `low` or behind it.
     fn finish_search(&self, order: &KeyOrder, low: usize, prefix: u64, key: &[u8]) -> usize {
         let at = low + usize::from(self.entries.get(low).is_some_and(|entry| entry.prefix < prefix));
         if let Some(entry) = self.entries.get(at) {
@@ -174,7 +177,8 @@ impl Chunk {
                 return at;
             }
         }
-        // It begins as no key here does, or keys of the same prefix stand before it, or it is behind all.
+        // It begins as no key here does, or keys of the same prefix stand before it, or it is
+        // behind all.
         self.count_before(order, Bound::Included(key))
     }
 
@@ -200,7 +204,8 @@ pub(crate) const LANES: usize = 16;
 
 /// For each of up to [`LANES`] chunks, how many entries come before `key`.
 ///
-/// A search of one chunk waits for memory at each of its steps; steps of several searches in turn wait together.
+/// A search of one chunk waits for memory at each of its steps; steps of several searches in turn
+/// wait together.
 pub(crate) fn counts_before(order: &KeyOrder, chunks: &[&Chunk], key: &[u8]) -> [usize; LANES] {
     let (mut lows, mut lens, mut prefixes) = ([0; LANES], [0; LANES], [0; LANES]);
     for (lane, chunk) in chunks.iter().enumerate().take(LANES) {

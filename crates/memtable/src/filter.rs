@@ -1,8 +1,8 @@
 //! The filter of a chunk: most keys that a chunk does not hold are turned away by one cache line.
 //!
-//! A split block Bloom filter (Putze, Sanders, Singler 2007): the hash picks a block of 256 bits, and one bit
-//! in each of its four words. Ten bits a key give 1.5 % false hits. Eight bits in words of half the size, as
-//! Apache Parquet does, would give 1 % for twice the time.
+//! A split block Bloom filter (Putze, Sanders, Singler 2007): the hash picks a block of 256 bits,
+//! and one bit in each of its four words. Ten bits a key give 1.5 % false hits. Eight bits in words
+//! of half the size, as Apache Parquet does, would give 1 % for twice the time.
 
 const BITS_PER_KEY: usize = 10;
 const BLOCK_BITS: usize = 256;

@@ -1,7 +1,8 @@
 //! Folding many records of one key: neighbours of equal weight first, like a binary counter.
 //!
-//! Folding n values that grow (lists, sets) one onto the other would copy n² bytes; this copies n log n. The
-//! fold is associative, so the bytes are the same. Two that decline to compose stay side by side.
+//! Folding n values that grow (lists, sets) one onto the other would copy n² bytes; this copies n
+//! log n. The fold is associative, so the bytes are the same. Two that decline to compose stay side
+//! by side.
 //!
 //! ```text
 //!   stack, oldest first, after seven records:   [4][2][1]     the eighth carries all the way: [8]

@@ -1,8 +1,9 @@
-//! Many chunks as one sequence: a loser tree (Knuth, The Art of Computer Programming 3, 5.4.1) over the
-//! prefixes of their current keys.
+//! Many chunks as one sequence: a loser tree (Knuth, The Art of Computer Programming 3, 5.4.1) over
+//! the prefixes of their current keys.
 //!
-//! Going on costs one comparison for each level of the tree, nearly always of two numbers that lie in the
-//! tree itself. Ties go to the source that stands first: the newer one forward, the older one reversed.
+//! Going on costs one comparison for each level of the tree, nearly always of two numbers that lie
+//! in the tree itself. Ties go to the source that stands first: the newer one forward, the older
+//! one reversed.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -15,8 +16,8 @@ use crate::chunk::{Chunk, Entry, LANES, counts_before};
 use crate::front::Rest;
 use crate::packed::Place;
 
-/// A stretch of which a reader knows that it need not see what is not newer than `through`: sources that hold nothing
-/// newer begin at `to`, or are left out where there is no such key. Forward only.
+/// A stretch of which a reader knows that it need not see what is not newer than `through`: sources
+/// that hold nothing newer begin at `to`, or are left out where there is no such key. Forward only.
 #[derive(Clone, Copy, Debug)]
 pub struct Jump<'a> {
     /// The last seq that need not be seen.
@@ -122,8 +123,8 @@ impl KWay {
         self.skip
     }
 
-    /// The current record as merging wants it: its source by rank, its chunk, its entry, and its prefix
-    /// after `skip` bytes (inverted when reversed).
+    /// The current record as merging wants it: its source by rank, its chunk, its entry, and its
+    /// prefix after `skip` bytes (inverted when reversed).
     #[inline]
     pub(crate) fn current(&self) -> Option<(u32, &Chunk, &Entry, u64)> {
         let winner = self.tree[0];
@@ -174,8 +175,8 @@ impl KWay {
         self.tree[0] = player;
     }
 
-    /// Lets the last winner, with its new head, play its way up from its leaf. Who wins a match cannot be
-    /// foretold, so the loser is written without a branch.
+    /// Lets the last winner, with its new head, play its way up from its leaf. Who wins a match
+    /// cannot be foretold, so the loser is written without a branch.
     #[inline]
     fn replay(&mut self, source: usize) {
         let mut player = Node { rank: self.rank_of(source), source: source as u32 };

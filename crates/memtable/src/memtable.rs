@@ -164,8 +164,8 @@ impl Memtable {
         Writer { memtable: self, applying: self.applying.lock() }
     }
 
-    /// Gives the records of `key` up to `at` to `visit`, newest first, until one absorbs (and that one too)
-    /// or `visit` breaks off.
+    /// Gives the records of `key` up to `at` to `visit`, newest first, until one absorbs (and that
+    /// one too) or `visit` breaks off.
     pub fn get(
         &self,
         key: &[u8],
@@ -201,8 +201,8 @@ impl Memtable {
         }
     }
 
-    /// Gives the records that are newer than `since`, in no order of keys, until `visit` breaks off; true when it did. What is
-    /// wholly older is not looked at.
+    /// Gives the records that are newer than `since`, in no order of keys, until `visit` breaks
+    /// off; true when it did. What is wholly older is not looked at.
     pub fn visit_newer(&self, since: Seq, mut visit: impl FnMut(Record<'_>) -> ControlFlow<()>) -> bool {
         let layers = self.layers.load();
         let (mut raw, len) = (RawTail::default(), layers.tail.len());
@@ -243,15 +243,17 @@ impl Memtable {
         Captured::new(order, published, chunks, tail, Arc::clone(&self.sorted_tail))
     }
 
-    /// Everything in the total order; what a flush takes from a frozen memtable. Records of one key may
-    /// still be several: whoever merges folds them.
+    /// Everything in the total order; what a flush takes from a frozen memtable. Records of one key
+    /// may still be several: whoever merges folds them.
     pub fn stream(&self) -> FlushStream {
         self.capture_at(ReadAt::Seq(Seq::MAX)).whole()
     }
 
-    /// Seals the tail and gives back what only writing needs. Belongs to the applier, between batches.
+    /// Seals the tail and gives back what only writing needs. Belongs to the applier, between
+    /// batches.
     ///
-    /// A memtable that is frozen takes no more records; if it did, none would be lost: a new tail begins.
+    /// A memtable that is frozen takes no more records; if it did, none would be lost: a new tail
+    /// begins.
     pub fn freeze(&self, boundaries: &[Seq]) {
         let mut writer = self.apply();
         if writer.applying.appender.len() > 0 {
@@ -270,14 +272,15 @@ impl Memtable {
         plan_merge(&facts_of(&self.layers.load().chunks), self.limits.merge_factor, Seq::MAX).is_some()
     }
 
-    /// Merges some chunks into one, off the commit path, and folds within stripes. True when it did; call it
-    /// again until it is false. A second caller at the same time gets false at once.
+    /// Merges some chunks into one, off the commit path, and folds within stripes. True when it
+    /// did; call it again until it is false. A second caller at the same time gets false at once.
     ///
-    /// Merging is for reads: it costs about as much as pushing did and makes gets several times faster. A
-    /// table that is only written is flushed from its many chunks sooner than it is merged and then flushed.
+    /// Merging is for reads: it costs about as much as pushing did and makes gets several times
+    /// faster. A table that is only written is flushed from its many chunks sooner than it is
+    /// merged and then flushed.
     ///
-    /// `boundaries` as for [`Writer::push`]. Only chunks that are wholly published, as far as the last boundary
-    /// knows, are touched.
+    /// `boundaries` as for [`Writer::push`]. Only chunks that are wholly published, as far as the
+    /// last boundary knows, are touched.
     pub fn merge_step(&self, boundaries: &[Seq]) -> bool {
         let Some(_only) = self.merging.try_lock() else { return false };
         let chunks = Arc::clone(&self.layers.load().chunks);
@@ -365,8 +368,8 @@ impl Found {
         self.layers.chunks.len()
     }
 
-    /// Visits the records of `key`, newest first, until one absorbs or `visit` breaks. `key` and `order` are those of
-    /// the [`Memtable::find`] that made it.
+    /// Visits the records of `key`, newest first, until one absorbs or `visit` breaks. `key` and
+    /// `order` are those of the [`Memtable::find`] that made it.
     pub fn visit(
         &self,
         order: &KeyOrder,
@@ -380,8 +383,8 @@ impl Found {
         Seen { at: self.at, done: look().is_break() }
     }
 
-    /// Visits the chunks that may hold the key, newest first: the newest alone, which often is enough, the others
-    /// searched side by side.
+    /// Visits the chunks that may hold the key, newest first: the newest alone, which often is
+    /// enough, the others searched side by side.
     fn visit_chunks(
         &self,
         order: &KeyOrder,
@@ -483,12 +486,13 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Appends a record. Seqs rise from call to call, gaps are allowed; key and payload are within the
-    /// limits of the store.
+    /// Appends a record. Seqs rise from call to call, gaps are allowed; key and payload are within
+    /// the limits of the store.
     ///
-    /// `boundaries` are the seqs at which anybody may read, ascending, the published one last: when the tail is
-    /// full it is sealed, and records fold only where no boundary S has older <= S < newer. Records newer than
-    /// the last boundary fold among themselves: they are to be published together.
+    /// `boundaries` are the seqs at which anybody may read, ascending, the published one last: when
+    /// the tail is full it is sealed, and records fold only where no boundary S has older <= S <
+    /// newer. Records newer than the last boundary fold among themselves: they are to be published
+    /// together.
     #[inline]
     pub fn push(&mut self, record: Record<'_>, boundaries: &[Seq]) {
         if !self.applying.appender.has_room(&record, &self.memtable.limits.tail) {

@@ -4,8 +4,8 @@
 //!   kind u8 | key length varint | payload length varint | key | payload
 //! ```
 //!
-//! Seqs stand beside the arena, in the entries. Arenas are written and read only in this process, so what is
-//! read back is what was put.
+//! Seqs stand beside the arena, in the entries. Arenas are written and read only in this process,
+//! so what is read back is what was put.
 
 use folddb_base::bytes::{Reader, put_varint};
 use folddb_base::{OpKind, Record, Seq};

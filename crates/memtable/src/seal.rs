@@ -1,13 +1,14 @@
 //! Sealing: sorted records go in, a folded chunk comes out.
 //!
-//! Records come in the total order, from one sorted tail or from several chunks that are being merged. Each
-//! key's records are cut into *stripes* at the boundaries, and each stripe is folded:
+//! Records come in the total order, from one sorted tail or from several chunks that are being
+//! merged. Each key's records are cut into *stripes* at the boundaries, and each stripe is folded:
 //!
 //! 1. what is older than the newest `Set` or `Delete` of the stripe is left out;
 //! 2. the others are composed on a stack (see fold_stack.rs);
 //! 3. two that decline to compose stay side by side.
 //!
-//! A folded record takes the newest seq of those it stands for. In memtables that keep all, each record is a stripe.
+//! A folded record takes the newest seq of those it stands for. In memtables that keep all, each
+//! record is a stripe.
 
 use folddb_base::Seq;
 use folddb_rules::{FoldRules, KeyOrder};
@@ -20,8 +21,8 @@ use crate::packed::{self, Place};
 use crate::sort::{SortScratch, sort_records};
 use crate::tail::{RawTail, Tail};
 
-/// Which stripe a seq lies in: how many boundaries are older. Two records fold only in the same stripe, which
-/// is when no boundary S has older <= S < newer.
+/// Which stripe a seq lies in: how many boundaries are older. Two records fold only in the same
+/// stripe, which is when no boundary S has older <= S < newer.
 #[inline]
 pub(crate) fn stripe_of(boundaries: &[Seq], seq: Seq) -> usize {
     boundaries.partition_point(|&boundary| boundary < seq)
@@ -91,8 +92,8 @@ pub(crate) struct Sealer<'a> {
 }
 
 impl<'a> Sealer<'a> {
-    /// A sealer for about so many records and bytes; all seqs must be from `base_seq` on and fit a `u32`
-    /// counted from there.
+    /// A sealer for about so many records and bytes; all seqs must be from `base_seq` on and fit a
+    /// `u32` counted from there.
     pub(crate) fn new(
         rules: &'a FoldRules,
         boundaries: &'a [Seq],

@@ -1,8 +1,9 @@
 //! All records of a memtable in the total order, slice by slice of its keys: what a flush reads.
 //!
-//! A full memtable has some two hundred chunks. A tree over so many sources plays eight matches for each record, and
-//! goes round four hundred places in memory, more than the nearest cache holds. So the keys are cut into slices of a
-//! few thousand records; those of one slice are gathered from all chunks and sorted as a tail is, close at hand:
+//! A full memtable has some two hundred chunks. A tree over so many sources plays eight matches for
+//! each record, and goes round four hundred places in memory, more than the nearest cache holds. So
+//! the keys are cut into slices of a few thousand records; those of one slice are gathered from all
+//! chunks and sorted as a tail is, close at hand:
 //!
 //! ```text
 //!   chunk 2   |a  a |b   b|c    c |
@@ -11,8 +12,8 @@
 //!             0     bound bound         bounds: every 64th prefix of each chunk is a sample of its keys
 //! ```
 //!
-//! Slices are cut by prefixes, so they need an order that has them, and keys that differ in them; for others, and for
-//! few chunks, there is the tree (see kway.rs).
+//! Slices are cut by prefixes, so they need an order that has them, and keys that differ in them;
+//! for others, and for few chunks, there is the tree (see kway.rs).
 
 use std::sync::Arc;
 use std::vec;
@@ -29,7 +30,8 @@ use crate::sort::{SortKey, SortScratch, settle_ties, sort_keys};
 pub(crate) struct Cut {
     /// One prefix of so many is a sample.
     sample_every: usize,
-    /// Records of a slice, about: so many that all that is touched of them fits the second-level cache.
+    /// Records of a slice, about: so many that all that is touched of them fits the second-level
+    /// cache.
     records: usize,
     /// Where more records than this share a prefix, there are no slices.
     records_max: usize,

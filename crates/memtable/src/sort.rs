@@ -8,8 +8,8 @@
 //!   bits  31..0   the offset of the record in its arena
 //! ```
 //!
-//! Stripping the common prefix is worth a factor of three on keys that have one. Where eight bytes do not
-//! decide, the whole keys do.
+//! Stripping the common prefix is worth a factor of three on keys that have one. Where eight bytes
+//! do not decide, the whole keys do.
 
 use folddb_rules::KeyOrder;
 
@@ -25,8 +25,8 @@ impl SortKey {
         SortKey(u128::from(prefix) << 64 | u128::from(!seq_delta) << 32 | u128::from(offset))
     }
 
-    /// For a record of one of many chunks: which chunk, newest first, and which of its entries. Those stand in the place
-    /// of seq delta and offset, and order the records of one key as well.
+    /// For a record of one of many chunks: which chunk, newest first, and which of its entries.
+    /// Those stand in the place of seq delta and offset, and order the records of one key as well.
     #[inline]
     pub(crate) fn in_chunk(prefix: u64, rank: usize, index: usize) -> SortKey {
         SortKey(u128::from(prefix) << 64 | (rank as u128) << 32 | index as u128)
@@ -65,7 +65,8 @@ impl SortKey {
     }
 }
 
-/// Sorts records, given by offset and seq delta, into `out`. Returns how many leading bytes all keys share.
+/// Sorts records, given by offset and seq delta, into `out`. Returns how many leading bytes all
+/// keys share.
 pub(crate) fn sort_records(
     order: &KeyOrder,
     arena: &[u8],
@@ -112,8 +113,8 @@ pub(crate) fn sort_numbered(order: &KeyOrder, arena: &[u8], sorted: Sorted, scra
     }
 }
 
-/// Makes the sort keys, given that all keys share `skip` bytes with the first. True when all are of its
-/// length.
+/// Makes the sort keys, given that all keys share `skip` bytes with the first. True when all are of
+/// its length.
 ///
 /// # Errors
 /// The first key that shares less: how much it does share.
@@ -138,8 +139,9 @@ fn take_prefixes(
     Ok(same_len)
 }
 
-/// Sorts by the numbers: first into about as many buckets as there are keys, by where they lie between the lowest and
-/// the highest prefix, then the buckets. Random keys are then nearly in place; others cost a sort of smaller pieces.
+/// Sorts by the numbers: first into about as many buckets as there are keys, by where they lie
+/// between the lowest and the highest prefix, then the buckets. Random keys are then nearly in
+/// place; others cost a sort of smaller pieces.
 pub(crate) fn sort_keys(scratch: &mut SortScratch) {
     let SortScratch { keys, spread, counts } = scratch;
     let (low, high) = keys.iter().fold((u64::MAX, 0), |(low, high), key| {
@@ -222,7 +224,8 @@ impl SortScratch {
     }
 }
 
-/// Orders what the prefixes left equal by whole keys. The sort is stable: equal keys stay newest first.
+/// Orders what the prefixes left equal by whole keys. The sort is stable: equal keys stay newest
+/// first.
 pub(crate) fn settle_ties<'k>(order: &KeyOrder, sorted: &mut [SortKey], key: impl Fn(&SortKey) -> &'k [u8]) {
     for run in sorted.chunk_by_mut(|a, b| a.prefix() == b.prefix()) {
         let one_key = run.windows(2).all(|pair| key(&pair[0]) == key(&pair[1]));

@@ -29,11 +29,13 @@ use crate::packed::{self, Place};
 /// Bounds of a tail, whichever is met first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TailLimits {
-    /// Records. At most 65,000; default 4096, so that entries and slots stay in the first-level cache.
+    /// Records. At most 65,000; default 4096, so that entries and slots stay in the first-level
+    /// cache.
     pub records_max: usize,
     /// Bytes of packed records; one record may be longer. Default 256 KiB.
     pub bytes_max: usize,
-    /// Records in one slot of the micro hash, so of one key: what a get may have to visit. Default 512.
+    /// Records in one slot of the micro hash, so of one key: what a get may have to visit. Default
+    /// 512.
     pub chain_max: usize,
 }
 

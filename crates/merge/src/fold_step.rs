@@ -1,16 +1,21 @@
-//! The work of a merge: a stream in the total order comes in, folded records go out, in bounded steps.
+//! The work of a merge: a stream in the total order comes in, folded records go out, in bounded
+//! steps.
 //!
 //! For each key, newest record first:
 //!
-//! 1. A record belongs to the *stripe* between two live snapshots. Only records of one stripe fold, and the
-//!    folded record takes the newest seq. Stripe boundaries are captured once, when the job starts.
-//! 2. A record under a range delete of its own stripe vanishes; a boundary between the two keeps it.
+//! 1. A record belongs to the *stripe* between two live snapshots. Only records of one stripe fold,
+//!    and the folded record takes the newest seq. Stripe boundaries are captured once, when the job
+//!    starts.
+//! 2. A record under a range delete of its own stripe vanishes; a boundary between the two keeps
+//!    it.
 //! 3. What absorbs (`Set`, `Delete`) shadows everything older in its stripe.
-//! 4. Ops that decline to compose stay side by side. A failing user function costs space, never data.
-//! 5. Where nothing older exists than what the job sees of a key (its *bottom*), the oldest record that is
-//!    left states the whole truth: a `Delete` is dropped, `Insert`, `Fold` and `InsertFold` become the `Set` (or `SetSeparated`)
-//!    of what they make of an absent key, a state that counts as deleted is dropped. When it is dropped, the
-//!    next newer record is the oldest, also in a younger stripe; a `Delete` above a kept version stays.
+//! 4. Ops that decline to compose stay side by side. A failing user function costs space, never
+//!    data.
+//! 5. Where nothing older exists than what the job sees of a key (its *bottom*), the oldest record
+//!    that is left states the whole truth: a `Delete` is dropped, `Insert`, `Fold` and `InsertFold`
+//!    become the `Set` (or `SetSeparated`) of what they make of an absent key, a state that counts
+//!    as deleted is dropped. When it is dropped, the next newer record is the oldest, also in a
+//!    younger stripe; a `Delete` above a kept version stays.
 //!
 //! ```text
 //!   seq      9        8    |   5        3        2   |   1              | = boundaries 6 and 1
@@ -20,14 +25,16 @@
 //!
 //! Two more, for tables that ask for it ([`Times`]):
 //!
-//! 6. Where the *past* is kept, the newest N events of a key (records, and range deletes over it), and all that are newer than some
-//!    seq, are stripes of their own; what is older folds as above. A range delete over what is kept must stay in force for it.
-//! 7. A state that has *expired*, and that nobody may have met alive who wrote later, is a `Delete`: where it is the only
-//!    record of its key that is left.
+//! 6. Where the *past* is kept, the newest N events of a key (records, and range deletes over it),
+//!    and all that are newer than some seq, are stripes of their own; what is older folds as above.
+//!    A range delete over what is kept must stay in force for it.
+//! 7. A state that has *expired*, and that nobody may have met alive who wrote later, is a
+//!    `Delete`: where it is the only record of its key that is left.
 //!
-//! Every record that comes in is accounted for: it goes out, or is folded, shadowed, range-deleted or
-//! dropped. A step that finds the account out of balance fails rather than let the merge be installed.
-//! Background work drives a [`FoldStep`] over a [`crate::KWay`] of runs; a flush does the same over chunks.
+//! Every record that comes in is accounted for: it goes out, or is folded, shadowed, range-deleted
+//! or dropped. A step that finds the account out of balance fails rather than let the merge be
+//! installed. Background work drives a [`FoldStep`] over a [`crate::KWay`] of runs; a flush does
+//! the same over chunks.
 
 mod rules;
 mod counts;
@@ -85,16 +92,18 @@ impl<S: RecordStream> FoldStep<S> {
         self
     }
 
-    /// The range deletes that something is kept under, which they must go on to hide from readers of the present.
+    /// The range deletes that something is kept under, which they must go on to hide from readers
+    /// of the present.
     pub fn sheltering(&self) -> impl Iterator<Item = Seq> + '_ {
         self.folder.past.iter().flat_map(|past| past.sheltering.iter().copied())
     }
 
-    /// Takes in records until the budget is spent (at least one record), sending what is settled to `sink`.
+    /// Takes in records until the budget is spent (at least one record), sending what is settled to
+    /// `sink`.
     ///
     /// # Errors
-    /// Those of the stream and of the sink; a payload that is not one of its kind; an account out of
-    /// balance. The merge is then of no further use and must not be installed.
+    /// Those of the stream and of the sink; a payload that is not one of its kind; an account out
+    /// of balance. The merge is then of no further use and must not be installed.
     pub fn step<K: RecordSink + ?Sized>(&mut self, budget: Budget, sink: &mut K) -> Result<StepResult> {
         let FoldStep { stream, folder } = self;
         let records_max = folder.counts.records_in.saturating_add(budget.records.max(1));

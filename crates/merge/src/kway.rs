@@ -1,12 +1,12 @@
 //! Many sorted streams as one: a loser tree over cached prefixes.
 //!
-//! A [`KWay`] holds its sources newest first and is itself a stream in the total order: keys ascending,
-//! the records of one key newest first; or its exact mirror. Ties between sources go to the newer
-//! one, inside a source its own order stands. Merges, flushes and scans run on it.
+//! A [`KWay`] holds its sources newest first and is itself a stream in the total order: keys
+//! ascending, the records of one key newest first; or its exact mirror. Ties between sources go to
+//! the newer one, inside a source its own order stands. Merges, flushes and scans run on it.
 //!
-//! The loser tree is Knuth's (The Art of Computer Programming, volume 3, 5.4.1): each inner node keeps the
-//! loser of the match played there, so that after an advance only the path from one leaf to the root is
-//! played again:
+//! The loser tree is Knuth's (The Art of Computer Programming, volume 3, 5.4.1): each inner node
+//! keeps the loser of the match played there, so that after an advance only the path from one leaf
+//! to the root is played again:
 //!
 //! ```text
 //!              winner
@@ -18,15 +18,16 @@
 //!      s0    s1     s2    s3
 //! ```
 //!
-//! A node carries the first eight bytes of its source's key after the common prefix, which decides nearly
-//! every match without touching the keys. With one source it is a pass-through.
+//! A node carries the first eight bytes of its source's key after the common prefix, which decides
+//! nearly every match without touching the keys. With one source it is a pass-through.
 
 use std::cmp::Ordering;
 
 use folddb_base::{Direction, Record, RecordStream, Result, Seq};
 use folddb_rules::KeyOrder;
 
-/// The prefix of a source that has ended. A living source may have it too; the tie is then played out.
+/// The prefix of a source that has ended. A living source may have it too; the tie is then played
+/// out.
 const ENDED: u64 = u64::MAX;
 
 /// A merged stream over sources that are ranked newest first.
@@ -49,8 +50,8 @@ struct Node {
 }
 
 impl<S: RecordStream> KWay<S> {
-    /// Merges `sources`, newest first, all of them running in `direction`. `skip` is a number of leading
-    /// bytes that *all* keys of all sources share, 0 where nothing is known.
+    /// Merges `sources`, newest first, all of them running in `direction`. `skip` is a number of
+    /// leading bytes that *all* keys of all sources share, 0 where nothing is known.
     pub fn new(order: KeyOrder, direction: Direction, skip: usize, sources: Vec<S>) -> KWay<S> {
         let mirrored = direction == Direction::Reversed;
         let covered = if order.has_byte_prefixes() { skip.saturating_add(8) } else { 0 };
@@ -84,7 +85,8 @@ impl<S: RecordStream> KWay<S> {
         self.nodes[0] = self.play(1);
     }
 
-    /// Plays the matches below `at`, keeps the losers, gives the winner. As deep as the tree is high.
+    /// Plays the matches below `at`, keeps the losers, gives the winner. As deep as the tree is
+    /// high.
     fn play(&mut self, at: usize) -> Node {
         let k = self.sources.len();
         if at >= k {

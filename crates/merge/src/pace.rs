@@ -1,9 +1,10 @@
-//! Back pressure: how long a commit waits so that background work keeps up. A pure function of the debt.
+//! Back pressure: how long a commit waits so that background work keeps up. A pure function of the
+//! debt.
 //!
 //! # The law
-//! *Debt* is the background work that is outstanding, in seconds of it: sealed memtables that wait for their
-//! flush, and the runs of tier 0 beyond the merge factor that wait for their merge, at the rates measured.
-//! With x = (debt - d0) / (d1 - d0), at least 0, a commit of b bytes waits
+//! *Debt* is the background work that is outstanding, in seconds of it: sealed memtables that wait
+//! for their flush, and the runs of tier 0 beyond the merge factor that wait for their merge, at
+//! the rates measured. With x = (debt - d0) / (d1 - d0), at least 0, a commit of b bytes waits
 //!
 //! ```text
 //!   delay = min( x², s ) · b / sustainable rate
@@ -17,24 +18,30 @@
 //!                d0          d1
 //! ```
 //!
-//! Two more things rise as writers are too fast, and each has the same curve; the longest of the delays counts:
+//! Two more things rise as writers are too fast, and each has the same curve; the longest of the
+//! delays counts:
 //!
-//! - *Runs*. Where memtables are small a second of merging is hundreds of runs, and reads visit each. x stands over the
-//!   runs of the fullest tier as a multiple of the merge factor: x = (runs / factor - r0) / (r1 - r0).
-//! - *Memory*. With a small budget or fast background work it fills long before the debt counts: two memtables may be a tenth of a
-//!   second of flushing. x = (filled / memory - m0) / (m1 - m0), with the cost of flushing alone.
+//! - *Runs*. Where memtables are small a second of merging is hundreds of runs, and reads visit
+//!   each. x stands over the runs of the fullest tier as a multiple of the merge factor: x = (runs
+//!   / factor - r0) / (r1 - r0).
+//! - *Memory*. With a small budget or fast background work it fills long before the debt counts:
+//!   two memtables may be a tenth of a second of flushing. x = (filled / memory - m0) / (m1 - m0),
+//!   with the cost of flushing alone.
 //!
-//! And one more for separated values: what the value log takes, as a multiple of its bound, while something is being done about
-//! it. x = (value log - v0) / (v1 - v0), and the cost of b bytes of values is the time in which reclaiming gives back as much.
+//! And one more for separated values: what the value log takes, as a multiple of its bound, while
+//! something is being done about it. x = (value log - v0) / (v1 - v0), and the cost of b bytes of
+//! values is the time in which reclaiming gives back as much.
 //!
-//! It rises smoothly from 0, has no step anywhere, and remembers nothing: a rate that is remembered only
-//! ever ratchets down (RocksDB #1966), an estimate with steps skips the slow part and stalls (RocksDB #9423).
+//! It rises smoothly from 0, has no step anywhere, and remembers nothing: a rate that is remembered
+//! only ever ratchets down (RocksDB #1966), an estimate with steps skips the slow part and stalls
+//! (RocksDB #9423).
 //!
-//! A long delay is slept in pieces, and the debt looked at again after each ([`Toll`]): what others or background work have changed
-//! meanwhile counts. Delays of several writers are slept one after the other, since the rate is theirs together.
-//! No commit waits longer than s times what it and those before it cost. What must never overflow, memory, is not guarded
-//! here but by the engine, which waits for a flush when sealed memtables have used up their budget; the law over the
-//! memory is there so that nobody comes to that wall.
+//! A long delay is slept in pieces, and the debt looked at again after each ([`Toll`]): what others
+//! or background work have changed meanwhile counts. Delays of several writers are slept one after
+//! the other, since the rate is theirs together. No commit waits longer than s times what it and
+//! those before it cost. What must never overflow, memory, is not guarded here but by the engine,
+//! which waits for a flush when sealed memtables have used up their budget; the law over the memory
+//! is there so that nobody comes to that wall.
 
 use std::fmt;
 use std::time::Duration;
@@ -46,13 +53,14 @@ pub struct PaceOptions {
     pub debt_free_s: f64,
     /// Debt at which writers are slowed to what background work sustains, in seconds. Default 2.
     pub debt_full_s: f64,
-    /// Runs of a tier before anything waits, as a multiple of the merge factor. Default 2: as many as that makes full are
-    /// merged, and as many gather meanwhile.
+    /// Runs of a tier before anything waits, as a multiple of the merge factor. Default 2: as many
+    /// as that makes full are merged, and as many gather meanwhile.
     pub runs_free: f64,
-    /// Runs of a tier, as a multiple of the merge factor, at which writers are slowed to what background work sustains. Default 3.
+    /// Runs of a tier, as a multiple of the merge factor, at which writers are slowed to what
+    /// background work sustains. Default 3.
     pub runs_full: f64,
-    /// Share of the memory that may be filled before anything waits. Default 0.55: a memtable that is flushed while
-    /// the next one fills, no faster, holds half.
+    /// Share of the memory that may be filled before anything waits. Default 0.55: a memtable that
+    /// is flushed while the next one fills, no faster, holds half.
     pub memory_free: f64,
     /// Share of the memory at which writers are slowed to what flushes sustain. Default 0.75.
     pub memory_full: f64,
@@ -88,12 +96,13 @@ impl Default for PaceOptions {
 pub struct Debt {
     /// Bytes of sealed memtables that wait for their flush.
     pub sealed_bytes: u64,
-    /// Bytes in memory that a flush has to take before the wall: of sealed memtables, less what the running flush has
-    /// written, and of the one that fills.
+    /// Bytes in memory that a flush has to take before the wall: of sealed memtables, less what the
+    /// running flush has written, and of the one that fills.
     pub filled_bytes: u64,
     /// Where that wall stands; 0 for nowhere.
     pub filled_bytes_max: u64,
-    /// Bytes that merges have to take in of the runs of tier 0 beyond the merge factor, over all tables.
+    /// Bytes that merges have to take in of the runs of tier 0 beyond the merge factor, over all
+    /// tables.
     pub overdue_bytes: u64,
     /// Runs of the fullest tier of any table, as a multiple of the merge factor.
     pub crowding: f64,
@@ -105,7 +114,8 @@ pub struct Debt {
     pub flush_bytes_per_s: f64,
     /// Bytes that merges take in per second, as measured; 0 while unknown.
     pub merge_bytes_per_s: f64,
-    /// Bytes that merges take in for each byte flushed: the tiers that there are above the first; less counts as 1.
+    /// Bytes that merges take in for each byte flushed: the tiers that there are above the first;
+    /// less counts as 1.
     pub merge_amplification: f64,
 }
 
@@ -156,7 +166,8 @@ pub fn delay_of_values(debt: &Debt, value_bytes: u64, options: &PaceOptions) -> 
     Duration::try_from_secs_f64(over * seconds_for(value_bytes, debt.reclaim_bytes_per_s)).unwrap_or_default()
 }
 
-/// By how much a commit is slowed down, as a factor of what it costs: 0 up to `free`, 1 at `full`, a parabola.
+/// By how much a commit is slowed down, as a factor of what it costs: 0 up to `free`, 1 at `full`,
+/// a parabola.
 fn slowdown(value: f64, free: f64, full: f64) -> f64 {
     let x = ((value - free) / (full - free).max(f64::MIN_POSITIVE)).max(0.0);
     x * x
@@ -200,8 +211,8 @@ impl Toll {
     }
 }
 
-/// Collects delays that are too short to sleep for, until they are worth it: a sleep of a microsecond takes
-/// fifty. One for all who write.
+/// Collects delays that are too short to sleep for, until they are worth it: a sleep of a
+/// microsecond takes fifty. One for all who write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwedDelay {
     owed: Duration,
@@ -211,7 +222,8 @@ impl OwedDelay {
     /// The shortest sleep.
     pub const SLEEP_MIN: Duration = Duration::from_micros(200);
 
-    /// Adds a delay; gives what to sleep for now, which is nothing until [`OwedDelay::SLEEP_MIN`] is owed.
+    /// Adds a delay; gives what to sleep for now, which is nothing until [`OwedDelay::SLEEP_MIN`]
+    /// is owed.
     pub fn add(&mut self, delay: Duration) -> Option<Duration> {
         self.owed += delay;
         (self.owed >= OwedDelay::SLEEP_MIN).then(|| std::mem::take(&mut self.owed))

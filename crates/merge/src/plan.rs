@@ -1,31 +1,34 @@
 //! Which runs to merge next: a pure function from the runs of a table to a printable plan.
 //!
-//! The shape is lazy levelling (Dayan and Idreos, Dostoevsky, SIGMOD 2018): tiers of up to T runs, and the
-//! bottom, the oldest run, into which other runs go only when that pays. In this order:
+//! The shape is lazy levelling (Dayan and Idreos, Dostoevsky, SIGMOD 2018): tiers of up to T runs,
+//! and the bottom, the oldest run, into which other runs go only when that pays. In this order:
 //!
-//! 1. *A tier is full*: it has T runs. They become one run of the next tier. Lower tiers first: their merges
-//!    are small and writers wait for them.
-//! 2. *Reads*: there are more runs than a read should visit. Of the merges that lower the number the one goes
-//!    that moves the fewest bytes in vain for each run saved: merging n of the T runs of a tier early wastes
-//!    (1 - n/T) of the work and saves n - 1 runs; merging two neighbours that stay in their tier wastes all.
-//! 3. *Dead values*: runs point to more separated values and are dead than is worth it: see [`hidden`].
-//! 4. *Garbage*: runs repeat one another's keys by more than σ of the live data, as their sketches show.
-//!    The oldest runs that do go into one. Where nothing is overwritten this never happens.
+//! 1. *A tier is full*: it has T runs. They become one run of the next tier. Lower tiers first:
+//!    their merges are small and writers wait for them.
+//! 2. *Reads*: there are more runs than a read should visit. Of the merges that lower the number
+//!    the one goes that moves the fewest bytes in vain for each run saved: merging n of the T runs
+//!    of a tier early wastes (1 - n/T) of the work and saves n - 1 runs; merging two neighbours
+//!    that stay in their tier wastes all.
+//! 3. *Dead values*: runs point to more separated values and are dead than is worth it: see
+//!    [`hidden`].
+//! 4. *Garbage*: runs repeat one another's keys by more than σ of the live data, as their sketches
+//!    show. The oldest runs that do go into one. Where nothing is overwritten this never happens.
 //! 5. *Deletes*: a run consists mostly of deletes. It goes down to the oldest run that it
 //!    overlaps, or is rewritten alone when there is none.
 //!
-//! 6. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it is worth rewriting. It goes
-//!    down as in 5.
+//! 6. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it
+//!    is worth rewriting. It goes down as in 5.
 //!
-//! Before all of them, *range deletes*: when there are more than are put up with, all runs become one.
+//! Before all of them, *range deletes*: when there are more than are put up with, all runs become
+//! one.
 //!
 //! Runs that share no keys are *joined*: they become one run as they are, without any I/O.
 //!
-//! A live snapshot keeps versions apart, so nothing is planned that it would make idle: garbage counts only
-//! between runs with no boundary between them, and deletes wait until no boundary lies among their victims.
-//! Every plan but the rewriting of one run leaves fewer runs, and that one leaves no deletes, so planning
-//! comes to rest. Runs that are inputs of a merge under way are left alone; background work may carry out several
-//! plans at once.
+//! A live snapshot keeps versions apart, so nothing is planned that it would make idle: garbage
+//! counts only between runs with no boundary between them, and deletes wait until no boundary lies
+//! among their victims. Every plan but the rewriting of one run leaves fewer runs, and that one
+//! leaves no deletes, so planning comes to rest. Runs that are inputs of a merge under way are left
+//! alone; background work may carry out several plans at once.
 
 mod shape;
 pub mod hidden;
@@ -70,8 +73,8 @@ pub fn compact_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
 }
 
 impl Planner<'_> {
-    /// One run of all, which range deletes need not hide anything of. It waits until no run is taken, and nothing else is planned
-    /// meanwhile, or its turn would never come.
+    /// One run of all, which range deletes need not hide anything of. It waits until no run is
+    /// taken, and nothing else is planned meanwhile, or its turn would never come.
     fn range_deletes(&self) -> Option<Plan> {
         if self.runs.iter().any(|run| run.busy) {
             return None;
@@ -120,8 +123,8 @@ impl Planner<'_> {
         bytes as f64 * share / (range.len() - 1) as f64
     }
 
-    /// For each tier and each stretch of idle runs, what of the tier lies there. The runs of a tier are
-    /// neighbours but for what a merge that was broken off left between them, which goes along.
+    /// For each tier and each stretch of idle runs, what of the tier lies there. The runs of a tier
+    /// are neighbours but for what a merge that was broken off left between them, which goes along.
     fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let mut stretch_start = 0;
@@ -202,8 +205,9 @@ impl Planner<'_> {
         })
     }
 
-    /// The same runs with newer ones that have deletes, too, and with what lies between: each would move all of the older ones once
-    /// more as soon as it comes of age. None of them may meet what is older still, where its deletes would have to stay.
+    /// The same runs with newer ones that have deletes, too, and with what lies between: each would
+    /// move all of the older ones once more as soon as it comes of age. None of them may meet what
+    /// is older still, where its deletes would have to stay.
     fn with_younger_deletes(&self, range: Range<usize>) -> Range<usize> {
         let is_free = |first: &usize| {
             let runs = &self.runs[*first..range.end];
@@ -257,7 +261,8 @@ impl Planner<'_> {
         (share > self.options.delete_share && worth).then_some(Reason::ManyDeletes(share))
     }
 
-    /// True when a snapshot stands among the records of `runs`: it may keep deletes and their victims apart.
+    /// True when a snapshot stands among the records of `runs`: it may keep deletes and their
+    /// victims apart.
     fn is_pinned(&self, runs: &[RunSummary]) -> bool {
         let min_seq = runs.iter().map(|run| run.min_seq).min().unwrap_or(0);
         let max_seq = runs.iter().map(|run| run.max_seq).max().unwrap_or(0);

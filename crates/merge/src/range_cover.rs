@@ -1,7 +1,8 @@
 //! Which range deletes newer ones stand for.
 //!
-//! Where no boundary lies between two range deletes nobody can tell them separated: whoever sees the older sees the newer, too.
-//! So one whose keys newer ones of its stripe cover, alone or together, hides nothing that they do not. Pure.
+//! Where no boundary lies between two range deletes nobody can tell them separated: whoever sees
+//! the older sees the newer, too. So one whose keys newer ones of its stripe cover, alone or
+//! together, hides nothing that they do not. Pure.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use folddb_rules::KeyOrder;
 
 use crate::range_sweep::RangeDelete;
 
-/// For each of `ranges`, which stand oldest first, whether newer ones of its stripe cover it. `boundaries` rise.
+/// For each of `ranges`, which stand oldest first, whether newer ones of its stripe cover it.
+/// `boundaries` rise.
 pub fn is_covered(order: &KeyOrder, ranges: &[RangeDelete], boundaries: &[Seq]) -> Vec<bool> {
     let places = places(order, ranges);
     let stripe = |seq: Seq| boundaries.partition_point(|&boundary| boundary < seq);

@@ -1,7 +1,8 @@
 //! Range deletes along a merge: which of them cover the key that has been reached.
 //!
-//! Keys come in the order of the table, so the set of covering range deletes changes only at a few keys,
-//! the *events*. Between two events a key costs one comparison; without range deletes it costs none.
+//! Keys come in the order of the table, so the set of covering range deletes changes only at a few
+//! keys, the *events*. Between two events a key costs one comparison; without range deletes it
+//! costs none.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;

@@ -7,15 +7,16 @@
 //!   short of space   those first of which least is copied, and no more than there is room for
 //! ```
 //!
-//! What is alive counts as the copy would take it, with its share of the map, so that a plan always gives back more than it
-//! takes. Among files that are as dead as each other the older is chosen, since what has lived long will live longer: the young
-//! ones are soon emptier by themselves.
+//! What is alive counts as the copy would take it, with its share of the map, so that a plan always
+//! gives back more than it takes. Among files that are as dead as each other the older is chosen,
+//! since what has lived long will live longer: the young ones are soon emptier by themselves.
 //!
 //! Called by the engine's background work, and for `folddb reclaim`.
 
 use std::fmt;
 
-/// A file of values, as planning sees it. Only such are given of which it is exactly known what is alive.
+/// A file of values, as planning sees it. Only such are given of which it is exactly known what is
+/// alive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValueFile {
     /// Its number.
@@ -35,7 +36,8 @@ pub struct ValueFile {
 pub struct ReclaimOptions {
     /// So many times what is alive all of the value log may take.
     pub bound: f64,
-    /// What the value log takes beside these files and of which nothing is known to be dead: what is being filled, or memory leads to.
+    /// What the value log takes beside these files and of which nothing is known to be dead: what
+    /// is being filled, or memory leads to.
     pub fresh_bytes: u64,
     /// What the value log takes and nothing is in yet.
     pub spare_bytes: u64,
@@ -89,7 +91,8 @@ const PAGE_VALUES: u64 = 510;
 /// The youngest file counts as if it were so old: a little better than nothing.
 const AGE_MIN: f64 = 0.001;
 
-/// So many small files of one size are made one. Segments that grow with the store are never as many.
+/// So many small files of one size are made one. Segments that grow with the store are never as
+/// many.
 pub const SMALL_FILES: usize = 64;
 /// Files are of one size where the larger is less than so many times as long as the smaller.
 const SIZE_STEP: u32 = 3;
@@ -118,7 +121,8 @@ impl ValueFile {
 
 /// An estimate makes of what is alive no less than one in so many bytes.
 const LIVE_SHARE: u64 = 2;
-/// What is ready for later counts up to one in so many bytes that are alive: a small value_log has more of it.
+/// What is ready for later counts up to one in so many bytes that are alive: a small value_log has
+/// more of it.
 const SPARE_SHARE: u64 = 8;
 
 impl ReclaimOptions {
@@ -170,7 +174,8 @@ fn ages(files: &[ValueFile]) -> impl Fn(&ValueFile) -> f64 {
     }
 }
 
-/// Files that give something back, the worthiest first: gain for what is copied, times age (Rosenblum and Ousterhout 1991).
+/// Files that give something back, the worthiest first: gain for what is copied, times age
+/// (Rosenblum and Ousterhout 1991).
 fn by_worth(files: &[ValueFile], age: impl Fn(&ValueFile) -> f64) -> Vec<&ValueFile> {
     let worth = |file: &ValueFile| {
         age(file).max(AGE_MIN) * file.gain_bytes() as f64 / (file.taken_bytes() + FRAME_BYTES) as f64
@@ -220,8 +225,8 @@ impl<'a> Pick<'a> {
         true
     }
 
-    /// Takes files in this order until so much is given back; beyond that only what is half dead. A file of which less than
-    /// `share_min` is given back is left.
+    /// Takes files in this order until so much is given back; beyond that only what is half dead. A
+    /// file of which less than `share_min` is given back is left.
     fn take_all(mut self, worthy: Vec<&'a ValueFile>, share_min: f64, over: u64) -> Option<ReclaimPlan> {
         for file in worthy {
             let share = file.gain_bytes() as f64 / file.bytes.max(1) as f64;
@@ -254,7 +259,8 @@ impl<'a> Pick<'a> {
     }
 }
 
-/// `reclaim 3 files of values: 812.0 MB, 213.0 MB live -> 1 file: they take 1.62 times what is alive`
+/// `reclaim 3 files of values: 812.0 MB, 213.0 MB live -> 1 file: they take 1.62 times what is
+/// alive`
 impl fmt::Display for ReclaimPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.files.len() == 1 { "" } else { "s" };

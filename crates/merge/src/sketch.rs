@@ -1,10 +1,11 @@
 //! How many distinct keys runs hold, alone and together, from small samples of their key hashes.
 //!
-//! A part keeps the 256 smallest hashes of its distinct keys (a KMV sketch: Bar-Yossef et al., Counting
-//! Distinct Elements in a Data Stream, RANDOM 2002). All hashes below some threshold are then known, and a
-//! key has a hash below it with the same chance in every run. So two runs can be compared hash by hash below
-//! the lower of their thresholds: runs that share no key show no repetition at all, however rough the
-//! estimate of their sizes. The planner uses it to foresee how much a merge would shrink.
+//! A part keeps the 256 smallest hashes of its distinct keys (a KMV sketch: Bar-Yossef et al.,
+//! Counting Distinct Elements in a Data Stream, RANDOM 2002). All hashes below some threshold are
+//! then known, and a key has a hash below it with the same chance in every run. So two runs can be
+//! compared hash by hash below the lower of their thresholds: runs that share no key show no
+//! repetition at all, however rough the estimate of their sizes. The planner uses it to foresee how
+//! much a merge would shrink.
 
 /// Hashes that a part keeps.
 pub const PART_HASHES_MAX: usize = 256;
@@ -98,7 +99,8 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// Compares sets of keys, newest first, each with the weight of one of its keys (its bytes, say).
+    /// Compares sets of keys, newest first, each with the weight of one of its keys (its bytes,
+    /// say).
     pub fn between<'a>(sets: impl IntoIterator<Item = (&'a Sketch, f64)>) -> Overlap {
         let sets: Vec<(&Sketch, f64)> = sets.into_iter().collect();
         let threshold = sets.iter().map(|set| set.0.threshold).min().unwrap_or(u64::MAX);

@@ -1,14 +1,16 @@
 //! What the values of many keys fold to, one after the other in the order of the keys.
 //!
-//! The fold of a table is made for the values of one key; over keys it is the sum of sums, the least of the least, the sketch of
-//! all. A fold that looks at the key is given an empty one. Called where parts are summarised and where ranges are aggregated:
-//! since a fold is associative, it does not matter how the keys are cut into pieces between.
+//! The fold of a table is made for the values of one key; over keys it is the sum of sums, the
+//! least of the least, the sketch of all. A fold that looks at the key is given an empty one.
+//! Called where parts are summarised and where ranges are aggregated: since a fold is associative,
+//! it does not matter how the keys are cut into pieces between.
 
 use crate::algebra::{Decline, FoldRules, Product};
 use crate::fold::FoldFailure;
 
 impl FoldRules {
-    /// Whether folding the values of many keys tells something of all of them: not where one of two is just left out.
+    /// Whether folding the values of many keys tells something of all of them: not where one of two
+    /// is just left out.
     pub fn tells_of_many(&self) -> bool {
         !matches!(self.spec(), "replace" | "first")
     }
@@ -25,7 +27,8 @@ impl Aggregate {
     /// Folds the value of the next key, or what those of the next keys come to, onto it.
     ///
     /// # Errors
-    /// The fold fails on the two, is not at hand, or makes a deletion of them. What was there before stands.
+    /// The fold fails on the two, is not at hand, or makes a deletion of them. What was there
+    /// before stands.
     pub fn push(&mut self, rules: &FoldRules, value: &[u8]) -> Result<(), FoldFailure> {
         let Some(earlier) = &mut self.value else {
             self.value = Some(value.to_vec());

@@ -1,9 +1,10 @@
 //! How two ops on one key become one.
 //!
-//! Every op is a function on states in the normal form ⟨result on absent | action on a present x⟩ (see
-//! `folddb_base::op`), and [`FoldRules::compose`] computes the normal form of "first the older, then the
-//! newer". Function composition is associative, so merges may happen in any order, and each branch is made
-//! of the same products in another bracketing, so the bytes are the same too:
+//! Every op is a function on states in the normal form ⟨result on absent | action on a present x⟩
+//! (see `folddb_base::op`), and [`FoldRules::compose`] computes the normal form of "first the
+//! older, then the newer". Function composition is associative, so merges may happen in any order,
+//! and each branch is made of the same products in another bracketing, so the bytes are the same
+//! too:
 //!
 //! ```text
 //!   older \ newer    Delete   Set w   Insert w         Fold n               InsertFold b n
@@ -14,21 +15,25 @@
 //!   InsertFold a m   Delete   Set w   InsertFold a m   InsertFold a·n m·n   InsertFold a·n m·n
 //! ```
 //!
-//! It mends HugeDB's draft of the same idea: an insert under a delta needs no search on disk, a delete
-//! followed by an insert does not bring an old value back, and a delete followed by a delta is the delta.
+//! It mends HugeDB's draft of the same idea: an insert under a delta needs no search on disk, a
+//! delete followed by an insert does not bring an old value back, and a delete followed by a delta
+//! is the delta.
 //!
-//! `compose` may *decline*: the two ops then stay two records, and whoever reads applies them one by one.
-//! It declines when the user's function fails or panics, when the fold is not at hand, next to an
-//! `Insert` where a state may turn out to be deleted, and where a fold's `Delete` outcome leaves a function
-//! that has no normal form; and where the result would be longer than a record may be, since folding grows values without
-//! bound. Nothing is lost by it but space.
+//! `compose` may *decline*: the two ops then stay two records, and whoever reads applies them one
+//! by one. It declines when the user's function fails or panics, when the fold is not at hand, next
+//! to an `Insert` where a state may turn out to be deleted, and where a fold's `Delete` outcome
+//! leaves a function that has no normal form; and where the result would be longer than a record
+//! may be, since folding grows values without bound. Nothing is lost by it but space.
 //!
-//! `SetSeparated`, `InsertSeparated` and `FoldSeparated` compose as `Set`, `Insert` and `Fold` do wherever no value is looked at. Where folding is joining,
-//! separated values are joined as lists of pieces, and no value is looked at either (`rope.rs`). Else a later operand has nothing to
-//! be folded onto while the value is separated, so these two decline; who reads loads the value and folds. A separated value
-//! never counts as deleted: tables that ask values about that keep all of them inline.
+//! `SetSeparated`, `InsertSeparated` and `FoldSeparated` compose as `Set`, `Insert` and `Fold` do
+//! wherever no value is looked at. Where folding is joining, separated values are joined as lists
+//! of pieces, and no value is looked at either (`rope.rs`). Else a later operand has nothing to be
+//! folded onto while the value is separated, so these two decline; who reads loads the value and
+//! folds. A separated value never counts as deleted: tables that ask values about that keep all of
+//! them inline.
 //!
-//! In tables whose values expire ops have stamps; `expiry.rs` says what these make of the table above.
+//! In tables whose values expire ops have stamps; `expiry.rs` says what these make of the table
+//! above.
 
 mod fold_rules;
 mod plain;
@@ -41,8 +46,8 @@ pub(crate) use fold_rules::Product;
 pub use fold_rules::{Composed, Decline, FoldRules, Predicate, State};
 
 impl FoldRules {
-    /// Composes two neighbouring ops of one key. On [`Composed::Out`] the result is in `out`, whose former
-    /// content is lost either way. Both ops must have been normalised.
+    /// Composes two neighbouring ops of one key. On [`Composed::Out`] the result is in `out`, whose
+    /// former content is lost either way. Both ops must have been normalised.
     #[inline]
     pub fn compose(&self, key: &[u8], older: Op<'_>, newer: Op<'_>, out: &mut OpBuf) -> Composed {
         let composed = match self.has_stamps {
@@ -58,7 +63,8 @@ impl FoldRules {
     /// Applies one op to a state, in place: what composing must agree with.
     ///
     /// # Errors
-    /// When the fold is missing or fails, or the value of the op is separated; the state is then unchanged.
+    /// When the fold is missing or fails, or the value of the op is separated; the state is then
+    /// unchanged.
     pub fn apply(&self, key: &[u8], state: &mut Option<Vec<u8>>, op: Op<'_>) -> Result<(), Decline> {
         match self.has_stamps {
             false => self.apply_unstamped(key, state, op),

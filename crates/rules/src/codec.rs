@@ -1,8 +1,9 @@
 //! Codecs: how keys and values look as bytes, and back.
 //!
-//! Keys keep their order as bytes, so that the fast paths of bytewise tables serve every key type. Values
-//! are plain. Each codec has a name, which the rules of a table store; the typed traits are what Rust
-//! programs use, the dynamic enums what the command line and other languages use. Modules stand bottom-up.
+//! Keys keep their order as bytes, so that the fast paths of bytewise tables serve every key type.
+//! Values are plain. Each codec has a name, which the rules of a table store; the typed traits are
+//! what Rust programs use, the dynamic enums what the command line and other languages use. Modules
+//! stand bottom-up.
 
 use std::fmt;
 
@@ -58,7 +59,8 @@ impl From<Malformed> for CodecError {
     }
 }
 
-/// As the fault of the caller; code that decodes stored bytes gives it a kind and a place of its own.
+/// As the fault of the caller; code that decodes stored bytes gives it a kind and a place of its
+/// own.
 impl From<CodecError> for Error {
     fn from(error: CodecError) -> Error {
         Error::new(ErrorKind::InvalidInput, error.0)

@@ -1,4 +1,5 @@
-//! A value as people and programs read it: what the command line prints and other languages receive.
+//! A value as people and programs read it: what the command line prints and other languages
+//! receive.
 //!
 //! Folds and codecs know their own bytes; they show them as a [`Datum`] and read one back.
 
@@ -19,7 +20,8 @@ pub enum Datum {
     Int(i128),
     /// A floating-point number.
     Float(f64),
-    /// A number as JSON has it that is, to the letter, neither of these two: `1.10`, `1e400`, one of more than 128 bits.
+    /// A number as JSON has it that is, to the letter, neither of these two: `1.10`, `1e400`, one
+    /// of more than 128 bits.
     Number(String),
     /// Text.
     Text(String),
@@ -32,8 +34,9 @@ pub enum Datum {
 }
 
 impl Datum {
-    /// Text where the bytes are UTF-8, whatever control characters they have; bytes otherwise. So folds show what they
-    /// hold. A text that looks like [`wrapped`] bytes is shown as bytes, so that none is ever taken for them.
+    /// Text where the bytes are UTF-8, whatever control characters they have; bytes otherwise. So
+    /// folds show what they hold. A text that looks like [`wrapped`] bytes is shown as bytes, so
+    /// that none is ever taken for them.
     pub fn text_or_bytes(bytes: &[u8]) -> Datum {
         match std::str::from_utf8(bytes) {
             Ok(text) if unwrapped_text(text).is_none() => Datum::Text(text.to_owned()),
@@ -41,8 +44,8 @@ impl Datum {
         }
     }
 
-    /// Text where the bytes are UTF-8 without control characters, bytes otherwise. So codecs of bytes show theirs, of
-    /// which text is typed, and indexes their terms, which are kept.
+    /// Text where the bytes are UTF-8 without control characters, bytes otherwise. So codecs of
+    /// bytes show theirs, of which text is typed, and indexes their terms, which are kept.
     pub fn from_bytes(bytes: &[u8]) -> Datum {
         match std::str::from_utf8(bytes) {
             Ok(text) if !text.chars().any(char::is_control) => Datum::Text(text.to_owned()),
@@ -103,7 +106,8 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     digits.chunks_exact(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?)).collect()
 }
 
-/// A floating-point number as it is written. One that is beyond all doubles is none: an infinity is written as such.
+/// A floating-point number as it is written. One that is beyond all doubles is none: an infinity is
+/// written as such.
 pub(crate) fn parse_float(text: &str) -> Option<f64> {
     let (text, has_digits) = (text.trim(), text.contains(|letter: char| letter.is_ascii_digit()));
     text.parse().ok().filter(|value: &f64| value.is_finite() || !has_digits)

@@ -1,7 +1,8 @@
 //! How the terms of an index are taken out of records, by the rule that `terms.rs` tells.
 //!
-//! Called by the engine for every record that is written to a table with indexes, and by who finds and checks. The same record
-//! gives the same terms whenever it is asked: what cannot be read as the rule wants it gives none.
+//! Called by the engine for every record that is written to a table with indexes, and by who finds
+//! and checks. The same record gives the same terms whenever it is asked: what cannot be read as
+//! the rule wants it gives none.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -204,7 +205,8 @@ fn push_datum(out: &mut Terms, datum: &Datum, kind: TermKind) {
 
 fn push_scalar(out: &mut Terms, datum: &Datum, kind: TermKind) {
     match datum {
-        // Terms are kept: they are what they were when text with control characters was shown as bytes.
+        // Terms are kept: they are what they were when text with control characters was shown as
+        // bytes.
         Datum::Text(text) if kind == TermKind::TextOrBytes => push_shown(out, text.as_bytes()),
         Datum::Bytes(bytes) if kind == TermKind::TextOrBytes => push_shown(out, bytes),
         Datum::Null | Datum::List(_) | Datum::Map(_) => {}

@@ -1,5 +1,5 @@
-//! Whether what a Rust type encodes is what the fold of a table takes, and what folding gives can be read
-//! as that type.
+//! Whether what a Rust type encodes is what the fold of a table takes, and what folding gives can
+//! be read as that type.
 //!
 //! ```text
 //!   Always     all values of the type are the table's                 nothing is checked when it is written
@@ -33,8 +33,8 @@ impl BoundRules {
         }
     }
 
-    /// How types of keys and values differ from those of the table, where they do. Values that are folded are compared by
-    /// [`BoundRules::fit`].
+    /// How types of keys and values differ from those of the table, where they do. Values that are
+    /// folded are compared by [`BoundRules::fit`].
     pub fn types_differ(&self, key: &KeyCodec, value: &ValueCodec) -> Option<String> {
         let rules = &self.rules;
         if rules.key != *key {
@@ -61,8 +61,8 @@ fn fit_by_codec<V: Value>(codec: ValueCodec) -> Result<Fit, CodecError> {
     }
 }
 
-/// How values of a type fit a table that folds by a custom fold: by that which the type has, or, where it has
-/// none, by what the fold says of each.
+/// How values of a type fit a table that folds by a custom fold: by that which the type has, or,
+/// where it has none, by what the fold says of each.
 fn fit_custom<V: Value>(fold: &FoldName) -> Result<Fit, CodecError> {
     let own = V::default_fold();
     if !own.is_custom() {

@@ -1,11 +1,13 @@
 //! The fold function of a table: how two values of one key become one.
 //!
-//! Implement [`Fold`] for a function of your own, or take one of [`crate::folds`] by its spec string.
+//! Implement [`Fold`] for a function of your own, or take one of [`crate::folds`] by its spec
+//! string.
 //!
 //! # The laws
 //! Values and operands are of one type. For all values a, b, c of one key:
 //!
-//! - **associative**: (a·b)·c = a·(b·c), byte for byte, unless the fold declares itself approximate;
+//! - **associative**: (a·b)·c = a·(b·c), byte for byte, unless the fold declares itself
+//!   approximate;
 //! - **deterministic**: equal bytes in, equal bytes out, in every process and version;
 //! - **short-circuit**: where `short_circuit(v)` holds, x·v = v for every x;
 //! - **delete**: where `is_deleted(d)` holds, d·y = y for every y (0 for sums).
@@ -33,7 +35,8 @@ pub enum Outcome {
     KeepEarlier,
     /// The later value, unchanged. The output is ignored.
     KeepLater,
-    /// The key becomes absent. Declared *absorbing*: whatever came before these two no longer matters.
+    /// The key becomes absent. Declared *absorbing*: whatever came before these two no longer
+    /// matters.
     Delete,
 }
 
@@ -58,14 +61,15 @@ impl std::error::Error for FoldFailure {}
 
 /// An associative function on the values of one key.
 ///
-/// A failure or a panic touches only the key it happens on: merges keep the operands apart, and reading that
-/// key gives an error until the operands fold again.
+/// A failure or a panic touches only the key it happens on: merges keep the operands apart, and
+/// reading that key gives an error until the operands fold again.
 ///
-/// It is a function of its arguments, and must not use the store that calls it, which would wait for itself: the commit
-/// that fills the tail of a memtable folds it there and then, before the next commit may begin. So a slow fold of short
-/// operands slows the writers, too.
+/// It is a function of its arguments, and must not use the store that calls it, which would wait
+/// for itself: the commit that fills the tail of a memtable folds it there and then, before the
+/// next commit may begin. So a slow fold of short operands slows the writers, too.
 pub trait Fold: Send + Sync {
-    /// The spec string of a built-in fold (`sum:i64`), or the name of a custom one. Kept by the store.
+    /// The spec string of a built-in fold (`sum:i64`), or the name of a custom one. Kept by the
+    /// store.
     fn spec(&self) -> String;
 
     /// The version of a custom fold. Built-in folds are version 1 forever.
@@ -73,7 +77,8 @@ pub trait Fold: Send + Sync {
         1
     }
 
-    /// Folds `later` onto `earlier`. `out` arrives empty; on [`Outcome::Value`] it holds the result.
+    /// Folds `later` onto `earlier`. `out` arrives empty; on [`Outcome::Value`] it holds the
+    /// result.
     ///
     /// # Errors
     /// When the bytes are not values of this fold, or the result would not fit.
@@ -131,15 +136,17 @@ pub trait Fold: Send + Sync {
         Ok(())
     }
 
-    /// What stands between two operands, where folding is writing the one after the other, with that between. Long operands may then lie
-    /// apart from their keys, and folding them copies none.
+    /// What stands between two operands, where folding is writing the one after the other, with
+    /// that between. Long operands may then lie apart from their keys, and folding them copies
+    /// none.
     fn joins_with(&self) -> Option<&[u8]> {
         None
     }
 
-    /// Operands of at most `bytes_max` bytes each that fold to `value`, byte for byte, the first on nothing and each onto those
-    /// before it; none where that cannot be said. Folding grows values beyond what is written at once: so such a value is written
-    /// again, in another store, say. Whoever asks folds them to see that it holds.
+    /// Operands of at most `bytes_max` bytes each that fold to `value`, byte for byte, the first on
+    /// nothing and each onto those before it; none where that cannot be said. Folding grows values
+    /// beyond what is written at once: so such a value is written again, in another store, say.
+    /// Whoever asks folds them to see that it holds.
     fn pieces(&self, _value: &[u8], _bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         None
     }

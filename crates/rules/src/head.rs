@@ -7,9 +7,9 @@
 //!   named:NAME    what a function that the user brings along makes of key and value
 //! ```
 //!
-//! A head is taken when a value is written that is separated, and when it is asked for of one that lies inline: both give the same.
-//! There is none where it would be longer than [`HEAD_BYTES_MAX`], where the value is not JSON or has nothing there, and where
-//! the function panics.
+//! A head is taken when a value is written that is separated, and when it is asked for of one that
+//! lies inline: both give the same. There is none where it would be longer than [`HEAD_BYTES_MAX`],
+//! where the value is not JSON or has nothing there, and where the function panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::datum::json_text;
 /// Longest head, in bytes.
 pub const HEAD_BYTES_MAX: usize = 1024;
 
-/// Takes the head out of a value: appends it to the last argument. It must give the same bytes whenever it is asked.
+/// Takes the head out of a value: appends it to the last argument. It must give the same bytes
+/// whenever it is asked.
 pub type HeadFunction = Arc<dyn Fn(&[u8], &[u8], &mut Vec<u8>) + Send + Sync>;
 
 /// What of a value is its head, as the rules say it.

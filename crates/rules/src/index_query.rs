@@ -1,4 +1,5 @@
-//! What is asked of an index, as its terms are: a term, a range of terms or their beginning become ranges of terms.
+//! What is asked of an index, as its terms are: a term, a range of terms or their beginning become
+//! ranges of terms.
 //!
 //! ```text
 //!   Int                 bounds between two whole numbers go to the next one inside: from 2.5 is from 3
@@ -8,8 +9,8 @@
 //!   Text, Bytes         text is its bytes where terms are bytes
 //! ```
 //!
-//! What an index cannot have by its kind is no empty answer, but a mistake of who asks. Called by `find`; what people type is
-//! read here, too.
+//! What an index cannot have by its kind is no empty answer, but a mistake of who asks. Called by
+//! `find`; what people type is read here, too.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -52,7 +53,8 @@ impl Extractor {
         Ok(numbers_separated(types, low, high))
     }
 
-    /// The same with bounds that a person typed. Quotes make a text of what would be something else without.
+    /// The same with bounds that a person typed. Quotes make a text of what would be something else
+    /// without.
     ///
     /// # Errors
     /// As [`Extractor::ask`].
@@ -156,7 +158,8 @@ impl Extractor {
         }
     }
 
-    /// Where all terms are floating-point numbers, that which is nearest to what is asked for, as it is when it is stored.
+    /// Where all terms are floating-point numbers, that which is nearest to what is asked for, as
+    /// it is when it is stored.
     fn nearest<'t>(&self, term: Element<'t>) -> Element<'t> {
         match (self.kind(), term) {
             (TermKind::Json | TermKind::Double, Element::Int(value)) => Element::Double(value as f64),
@@ -213,7 +216,7 @@ fn named(term: &Element<'_>) -> String {
     }
 }
 
-// ---- numbers --------------------------------------------------------------------------------------------
+// ---- numbers ------------------------------------------------------------------------------------
 
 /// A type of numbers among terms. In their order.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -355,7 +358,8 @@ fn ends_of(numbers: NumberType) -> (Element<'static>, Element<'static>) {
     }
 }
 
-/// What is no number and has a sign, which some machines give it: it stands before all numbers of its type.
+/// What is no number and has a sign, which some machines give it: it stands before all numbers of
+/// its type.
 fn nan_with_sign(numbers: NumberType) -> Option<TermRange<'static>> {
     let nearest = match numbers {
         NumberType::Int => return None,

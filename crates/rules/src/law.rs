@@ -1,8 +1,9 @@
 //! Looks for counter-examples to the laws that a fold promises.
 //!
-//! Who calls it: `folddb check-fold` with operands from a file or from a table, debug builds, and the tests
-//! of every fold. It is a search, not a proof: triples of operands, and of values folded from them, are tried
-//! in an order that a seed decides, so a finding can be repeated. A fold that panics is caught and reported.
+//! Who calls it: `folddb check-fold` with operands from a file or from a table, debug builds, and
+//! the tests of every fold. It is a search, not a proof: triples of operands, and of values folded
+//! from them, are tried in an order that a seed decides, so a finding can be repeated. A fold that
+//! panics is caught and reported.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -154,8 +155,8 @@ pub fn check_with(
     search.report
 }
 
-/// A fold's result, with deletion as a value: nothing folded with y is y, and x folded with deletion is
-/// nothing.
+/// A fold's result, with deletion as a value: nothing folded with y is y, and x folded with
+/// deletion is nothing.
 #[derive(Clone, Debug, PartialEq)]
 enum State {
     Value(Vec<u8>),
@@ -389,7 +390,8 @@ fn contained<T>(call: impl FnOnce() -> Result<T, FoldFailure>) -> Result<T, Fold
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Err(FoldFailure::new("the fold panicked")))
 }
 
-/// Equal within [`TOLERANCE`] of the largest number around: of a list as a whole, of a map field by field.
+/// Equal within [`TOLERANCE`] of the largest number around: of a list as a whole, of a map field by
+/// field.
 fn close(a: &Datum, b: &Datum) -> bool {
     match (a, b) {
         (Datum::Map(a), Datum::Map(b)) => {

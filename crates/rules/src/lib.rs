@@ -1,8 +1,9 @@
 //! Floor 1 of FoldDB: what a table means.
 //! Internal, no promises: `folddb` is the public API.
 //!
-//! The order of its keys, how keys and values look as bytes, how the values of one key fold, when a value
-//! stops mattering. Everything is pure: no I/O, no clock, no threads. The modules stand bottom-up.
+//! The order of its keys, how keys and values look as bytes, how the values of one key fold, when a
+//! value stops mattering. Everything is pure: no I/O, no clock, no threads. The modules stand
+//! bottom-up.
 
 #![forbid(unsafe_code)]
 

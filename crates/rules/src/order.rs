@@ -1,9 +1,9 @@
 //! The order of the keys of a table.
 //!
-//! Everything that compares keys does it through here. Two orders have a fast path: a `u64` prefix that
-//! decides most comparisons. A custom order (osmos' `key_less`) has none and is asked every time; ties of
-//! its own are broken by the bytes, so that keys are equal exactly when their bytes are, which filters and
-//! folds rely on.
+//! Everything that compares keys does it through here. Two orders have a fast path: a `u64` prefix
+//! that decides most comparisons. A custom order (osmos' `key_less`) has none and is asked every
+//! time; ties of its own are broken by the bytes, so that keys are equal exactly when their bytes
+//! are, which filters and folds rely on.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -52,8 +52,9 @@ impl KeyOrder {
         }
     }
 
-    /// A number that orders keys as far as it reaches: `prefix(a) < prefix(b)` implies a < b, provided that
-    /// both share their first `skip` bytes (see [`KeyOrder::shared_prefix_len`]). Equal numbers say nothing.
+    /// A number that orders keys as far as it reaches: `prefix(a) < prefix(b)` implies a < b,
+    /// provided that both share their first `skip` bytes (see [`KeyOrder::shared_prefix_len`]).
+    /// Equal numbers say nothing.
     #[inline]
     pub fn prefix(&self, key: &[u8], skip: usize) -> u64 {
         match self {
@@ -77,8 +78,8 @@ impl KeyOrder {
         !matches!(self, KeyOrder::Custom(_))
     }
 
-    /// A short key `s` with `low <= s < high`, to stand in an index between two blocks whose last and first
-    /// keys these are. Shortened in bytewise order only.
+    /// A short key `s` with `low <= s < high`, to stand in an index between two blocks whose last
+    /// and first keys these are. Shortened in bytewise order only.
     pub fn separator(&self, low: &[u8], high: &[u8]) -> Vec<u8> {
         if let KeyOrder::Bytewise = self {
             let shared = common_prefix_len(low, high);

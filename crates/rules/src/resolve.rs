@@ -1,18 +1,20 @@
 //! From the records of one key to its value.
 //!
-//! A [`Resolver`] takes the ops of one key, either newest first (a get, a forward scan) or oldest first (a
-//! backward scan), composes them as they come, and says when older ones cannot matter any more. Gets, scans
-//! and snapshots all use it.
+//! A [`Resolver`] takes the ops of one key, either newest first (a get, a forward scan) or oldest
+//! first (a backward scan), composes them as they come, and says when older ones cannot matter any
+//! more. Gets, scans and snapshots all use it.
 //!
-//! Small ops become one at once. Long ones wait until what comes after them has come to about their length, like the
-//! digits of a binary counter: a list of n operands is then copied log n times and not n times, and what is held is
-//! no longer than the value. The fold is associative, so the bytes are the same.
+//! Small ops become one at once. Long ones wait until what comes after them has come to about their
+//! length, like the digits of a binary counter: a list of n operands is then copied log n times and
+//! not n times, and what is held is no longer than the value. The fold is associative, so the bytes
+//! are the same.
 //!
-//! Separated values are not looked at. Where that leaves a key as a pointer, [`Resolver::state`] gives the pointer; where an
-//! operand waits to be folded onto such a value, whoever reads loads it first: see [`Resolver::load`].
+//! Separated values are not looked at. Where that leaves a key as a pointer, [`Resolver::state`]
+//! gives the pointer; where an operand waits to be folded onto such a value, whoever reads loads it
+//! first: see [`Resolver::load`].
 //!
-//! Where values expire, the resolver reads at a time ([`Resolver::read_at`]): a state whose deadline is not after it is absent, also
-//! one on which the fold fails.
+//! Where values expire, the resolver reads at a time ([`Resolver::read_at`]): a state whose
+//! deadline is not after it is absent, also one on which the fold fails.
 
 use folddb_base::bytes::Malformed;
 use folddb_base::stamp::NEVER;
@@ -32,7 +34,8 @@ pub struct Resolver {
     /// Newest first; those from `used` on are only buffers.
     ops: Vec<OpBuf>,
     used: usize,
-    /// For each op, whether it has declined to compose with the next newer one; as many as are used.
+    /// For each op, whether it has declined to compose with the next newer one; as many as are
+    /// used.
     declined: Vec<bool>,
     scratch: OpBuf,
     state: Option<Vec<u8>>,
@@ -243,8 +246,9 @@ impl Resolver {
         self.ops[..self.used].iter().any(|op| op.kind.is_separated())
     }
 
-    /// Composes what has waited, and where that leaves operands on separated values, loads those: `load` appends the
-    /// value that a pointer leads to. All that is left then has its values at hand, unless it is one op.
+    /// Composes what has waited, and where that leaves operands on separated values, loads those:
+    /// `load` appends the value that a pointer leads to. All that is left then has its values at
+    /// hand, unless it is one op.
     ///
     /// # Errors
     /// Those of `load`.
@@ -274,7 +278,8 @@ impl Resolver {
         Ok(())
     }
 
-    /// Joins all that is left into one rope, however long, where folding is joining: true then, and no value need be loaded.
+    /// Joins all that is left into one rope, however long, where folding is joining: true then, and
+    /// no value need be loaded.
     #[cold]
     fn join_all(&mut self, rules: &FoldRules) -> bool {
         let Some(joins) = rules.joins().filter(|_| self.is_separated()) else { return false };
@@ -337,7 +342,8 @@ impl Resolver {
                 for (newer, op) in several.iter().enumerate().rev() {
                     let applied = rules.apply(key, &mut self.state, op.op().map_err(damaged)?);
                     if let Err(cause) = applied {
-                        // What has failed lasts as long as a value would: nobody can tell whether a merge has swept it.
+                        // What has failed lasts as long as a value would: nobody can tell whether a
+                        // merge has swept it.
                         let stamp = stamp_of_failed(&several[..=newer]);
                         self.deadline_ms = stamp.map(|stamp| stamp.deadline_ms).filter(|&ms| ms < NEVER);
                         self.expired = stamp.is_some_and(|stamp| stamp.is_over_at(self.now_ms));
@@ -362,14 +368,15 @@ impl Resolver {
         Ok((!self.expired).then_some(state))
     }
 
-    /// The ops as far as they would compose, newest first: what a reader without the fold gets. Call
-    /// [`Resolver::settle`] or [`Resolver::finish`] before.
+    /// The ops as far as they would compose, newest first: what a reader without the fold gets.
+    /// Call [`Resolver::settle`] or [`Resolver::finish`] before.
     pub fn operands(&self) -> &[OpBuf] {
         &self.ops[..self.used]
     }
 }
 
-/// How long a state lasts on which these ops fail to fold, newest first: the newest says until when, but for an `Insert`.
+/// How long a state lasts on which these ops fail to fold, newest first: the newest says until
+/// when, but for an `Insert`.
 fn stamp_of_failed(ops: &[OpBuf]) -> Option<Stamp> {
     let is_insert = |op: &&OpBuf| matches!(op.kind, OpKind::Insert | OpKind::InsertSeparated);
     let newest = ops.iter().find(|op| !is_insert(op)).or(ops.last());

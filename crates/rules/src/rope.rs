@@ -1,5 +1,5 @@
-//! Joining separated values, for folds that write one operand after the other: their pieces stand in one list then, and no
-//! body is read or written.
+//! Joining separated values, for folds that write one operand after the other: their pieces stand
+//! in one list then, and no body is read or written.
 //!
 //! ```text
 //!   SetSeparated p, FoldSeparated q            SetSeparated  p sep q
@@ -7,11 +7,13 @@
 //!   FoldSeparated p, Fold m                FoldSeparated p sep m
 //! ```
 //!
-//! An `Insert` with a later operand stays side by side with it, until what is before it is known. So do two ropes that would be
-//! longer together than composing may make one: who reads joins them, to any length.
+//! An `Insert` with a later operand stays side by side with it, until what is before it is known.
+//! So do two ropes that would be longer together than composing may make one: who reads joins them,
+//! to any length.
 //!
-//! The head of a joined value is known where the rules say that it is the beginning: of what is shorter than that the head is all of
-//! it, and the next piece goes on. Of other heads nobody could say; such tables join nothing.
+//! The head of a joined value is known where the rules say that it is the beginning: of what is
+//! shorter than that the head is all of it, and the next piece goes on. Of other heads nobody could
+//! say; such tables join nothing.
 //!
 //! Called by `algebra` and `resolve`, only where a value is separated.
 
@@ -43,7 +45,8 @@ impl Joins {
         Joins { head_bytes, ..self }
     }
 
-    /// What "first the older, then the newer" comes to, of which one at least is separated; none where it stays two.
+    /// What "first the older, then the newer" comes to, of which one at least is separated; none
+    /// where it stays two.
     pub(crate) fn join(&self, older: Op<'_>, newer: Op<'_>, bytes_max: usize, out: &mut OpBuf) -> Option<()> {
         let kind = joined_kind(older)?;
         let mut joined = Joined::default();
@@ -56,7 +59,8 @@ impl Joins {
         Some(())
     }
 
-    /// What all these come to, oldest first, of which one at least is separated; none where they cannot be joined.
+    /// What all these come to, oldest first, of which one at least is separated; none where they
+    /// cannot be joined.
     pub(crate) fn join_all(&self, ops: &[Op<'_>], out: &mut OpBuf) -> Option<()> {
         // Nothing older exists than what a reader has found, so an insert is a set.
         let kind = match ops.first()? {

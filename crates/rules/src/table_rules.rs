@@ -1,8 +1,9 @@
 //! The rules of a table: what its bytes mean, as the manifest stores it and as the engine uses it.
 //!
-//! [`TableRules`] is plain data with a canonical text, which the manifest keeps. [`TableRules::bind`] gives
-//! the names in it their functions, from the folds that come with FoldDB and from [`Custom`], and makes
-//! [`BoundRules`]. A table whose fold is not at hand can still be read, unfolded; it is not written.
+//! [`TableRules`] is plain data with a canonical text, which the manifest keeps.
+//! [`TableRules::bind`] gives the names in it their functions, from the folds that come with FoldDB
+//! and from [`Custom`], and makes [`BoundRules`]. A table whose fold is not at hand can still be
+//! read, unfolded; it is not written.
 //!
 //! ```text
 //!   rules 1                      the version of the form
@@ -30,8 +31,8 @@
 //!   value=bytes
 //! ```
 //!
-//! A reader that does not know a name refuses the table, unless the name begins with `?`: those are kept
-//! and otherwise ignored.
+//! A reader that does not know a name refuses the table, unless the name begins with `?`: those are
+//! kept and otherwise ignored.
 
 mod choices;
 mod data;

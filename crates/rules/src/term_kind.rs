@@ -1,8 +1,9 @@
-//! Of what kind the terms of an index are, and whether its rule can give any at all: both as the rules of the table tell.
+//! Of what kind the terms of an index are, and whether its rule can give any at all: both as the
+//! rules of the table tell.
 //!
-//! What is asked of an index is understood by the kind of its terms (`index_query.rs`); a rule that can never give a term is
-//! refused when the index is made. How terms are taken does not depend on what is told here of fields and folds of numbers
-//! (`extract.rs`).
+//! What is asked of an index is understood by the kind of its terms (`index_query.rs`); a rule that
+//! can never give a term is refused when the index is made. How terms are taken does not depend on
+//! what is told here of fields and folds of numbers (`extract.rs`).
 
 use crate::codec::{ElementType, KeyCodec, ValueCodec};
 use crate::folds::Record;
@@ -10,7 +11,8 @@ use crate::head::HeadRule;
 use crate::table_rules::{BoundRules, FoldName};
 use crate::terms::TermRule;
 
-/// Of what kind the terms of an index are, as far as its rule tells: how a term that is asked for is to be understood.
+/// Of what kind the terms of an index are, as far as its rule tells: how a term that is asked for
+/// is to be understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TermKind {
     /// As JSON has them: text, numbers as doubles, truth values.
@@ -116,7 +118,7 @@ fn kind_in_field(spec: &str) -> Option<TermKind> {
     }
 }
 
-// ---- kinds ----------------------------------------------------------------------------------------------
+// ---- kinds --------------------------------------------------------------------------------------
 
 /// Of what kind the terms of a rule are.
 pub(crate) fn kind_of(rule: &TermRule, table: &BoundRules) -> TermKind {
@@ -127,7 +129,8 @@ pub(crate) fn kind_of(rule: &TermRule, table: &BoundRules) -> TermKind {
         TermRule::Key(number) => kind_of_key(table.rules.key_codec(), *number),
         TermRule::Value => match (table.opaque_codec(), shape_of(table)) {
             (Some(ValueCodec::Json), _) => TermKind::Json,
-            // These say how terms are taken, too: of folds of any kind whose names begin and end so.
+            // These say how terms are taken, too: of folds of any kind whose names begin and end
+            // so.
             (None, _) if fold.starts_with("json-merge") => TermKind::Json,
             (None, _) if ["set", "intersect", "append"].iter().any(|of| fold.starts_with(of)) => {
                 TermKind::Bytes
@@ -169,7 +172,7 @@ fn kind_of_element(element: &ElementType) -> TermKind {
     }
 }
 
-// ---- rules that give nothing ----------------------------------------------------------------------------
+// ---- rules that give nothing --------------------------------------------------------------------
 
 /// Why no record of the table can have a term by this rule; none where one can.
 pub fn gives_nothing(rule: &TermRule, table: &BoundRules) -> Option<String> {

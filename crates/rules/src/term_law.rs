@@ -1,9 +1,10 @@
 //! Looks for counter-examples to the law of terms: terms(x·m) ⊆ terms(x) ∪ terms(m).
 //!
-//! A search, not a proof: values of a table, and some that are made up for what its fold takes (numbers, text, pairs, edits,
-//! fields of records, documents where the rule looks for them), are folded in pairs. Where no two of them fold, nothing was
-//! tried, and that is no answer: the index is refused until the table has records to try it with. Called when an index is
-//! made, and by `verify`.
+//! A search, not a proof: values of a table, and some that are made up for what its fold takes
+//! (numbers, text, pairs, edits, fields of records, documents where the rule looks for them), are
+//! folded in pairs. Where no two of them fold, nothing was tried, and that is no answer: the index
+//! is refused until the table has records to try it with. Called when an index is made, and by
+//! `verify`.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -143,7 +144,8 @@ fn made_up(table: &BoundRules, extractor: &Extractor) -> Vec<Vec<u8>> {
     let len = table.fold.fold().and_then(|fold| fold.fixed_len()).unwrap_or(0);
     let plain = [1u8, 2, 5].map(|low| (0..len).map(|at| if at == 0 { low } else { 0 }).collect::<Vec<u8>>());
     values.extend(plain.into_iter().filter(|value| len > 0 && table.check_value(value).is_ok()));
-    // What appends tuples appends whole ones: pieces of other bytes that happen to be one say nothing.
+    // What appends tuples appends whole ones: pieces of other bytes that happen to be one say
+    // nothing.
     let joins_tuples = matches!(extractor.rule(), TermRule::Tuple(_))
         && table.fold.fold().is_some_and(|fold| fold.joins_with().is_some());
     values.retain(|value| !joins_tuples || tuple::check(value).is_ok());
@@ -184,7 +186,8 @@ fn fields_to_fill(table: &BoundRules, extractor: &Extractor) -> Vec<String> {
     }
 }
 
-/// Documents and tuples that have something where the rule looks for it; of documents that are put together of pieces, these.
+/// Documents and tuples that have something where the rule looks for it; of documents that are put
+/// together of pieces, these.
 fn shaped(table: &BoundRules, extractor: &Extractor) -> Vec<Datum> {
     let pointer = match (extractor.rule(), &table.rules.head) {
         (TermRule::Json(pointer), _) => pointer.clone(),

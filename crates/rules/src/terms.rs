@@ -10,14 +10,16 @@
 //!   custom:NAME@V     what a function that the user brings along gives, in its version V
 //! ```
 //!
-//! A term is an element of a tuple, so terms have the order of tuples: by type, then by value. Numbers in JSON are doubles, whether
-//! they have a point or not; those beyond 2^53 that are the same double are one term. Text and bytes count for their first
-//! [`TERM_BYTES_MAX`] bytes. Nothing, `null`, an object, and a list in a list have no term. Neither has a value that is not of
-//! the form that the rule asks for: it is found by no term, which is no error.
+//! A term is an element of a tuple, so terms have the order of tuples: by type, then by value.
+//! Numbers in JSON are doubles, whether they have a point or not; those beyond 2^53 that are the
+//! same double are one term. Text and bytes count for their first [`TERM_BYTES_MAX`] bytes.
+//! Nothing, `null`, an object, and a list in a list have no term. Neither has a value that is not
+//! of the form that the rule asks for: it is found by no term, which is no error.
 //!
-//! **The law**: terms(x·m) ⊆ terms(x) ∪ terms(m), for a value x and an operand m of one key. An index is written to without
-//! looking at what was there, so what folding brings about must have been in one of the two. It holds by itself where values
-//! replace, and for terms that come from keys; it does not for sums. [`crate::term_law::check_terms`] looks for counter-examples.
+//! **The law**: terms(x·m) ⊆ terms(x) ∪ terms(m), for a value x and an operand m of one key. An
+//! index is written to without looking at what was there, so what folding brings about must have
+//! been in one of the two. It holds by itself where values replace, and for terms that come from
+//! keys; it does not for sums. [`crate::term_law::check_terms`] looks for counter-examples.
 //!
 //! What takes them is in `extract.rs`.
 
@@ -34,7 +36,8 @@ pub const TERM_BYTES_MAX: usize = 1024;
 /// The longest term as bytes: with each of its bytes escaped, and its ends.
 const PACKED_BYTES_MAX: usize = 2 * TERM_BYTES_MAX + 2;
 
-/// What an index keeps of a record beyond its key, at most: the longest term, and what stands between.
+/// What an index keeps of a record beyond its key, at most: the longest term, and what stands
+/// between.
 pub const ENTRY_OVERHEAD_BYTES_MAX: usize = PACKED_BYTES_MAX + 1;
 
 /// Longest name of an index, in bytes.
@@ -43,7 +46,8 @@ pub const INDEX_NAME_BYTES_MAX: usize = 64;
 /// Stands between term and key. Terms end by themselves, but for an escape, which this is not.
 const BETWEEN: u8 = 0x01;
 
-/// Takes the terms out of a record, given its key and its value. It must give the same terms whenever it is asked.
+/// Takes the terms out of a record, given its key and its value. It must give the same terms
+/// whenever it is asked.
 pub type TermFunction = Arc<dyn Fn(&[u8], &[u8], &mut Terms) + Send + Sync>;
 
 /// An index of a table, as its rules say it: `NAME:RULE`.
@@ -141,7 +145,7 @@ impl std::fmt::Display for TermRule {
     }
 }
 
-// ---- terms ----------------------------------------------------------------------------------------------
+// ---- terms --------------------------------------------------------------------------------------
 
 /// Terms of a record, as bytes that have their order; each once after [`Terms::settle`].
 #[derive(Clone, Debug, Default)]

@@ -191,8 +191,8 @@ pub fn unix_ms(moment: SystemTime) -> u64 {
     moment.duration_since(SystemTime::UNIX_EPOCH).map_or(0, whole_ms)
 }
 
-/// The moment that is so many milliseconds after the beginning of 1970; where the system knows none so late, one that
-/// is a thousand years after it.
+/// The moment that is so many milliseconds after the beginning of 1970; where the system knows none
+/// so late, one that is a thousand years after it.
 pub fn moment(unix_ms: u64) -> SystemTime {
     let since_1970 = Duration::from_millis(unix_ms);
     let at = |since: Duration| SystemTime::UNIX_EPOCH.checked_add(since);
@@ -207,12 +207,14 @@ pub fn utc(unix_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// A moment for programs, as RFC 3339 has it: `2026-11-22T08:30:00.250Z`. `unix_ms` is in milliseconds since 1970.
+/// A moment for programs, as RFC 3339 has it: `2026-11-22T08:30:00.250Z`. `unix_ms` is in
+/// milliseconds since 1970.
 pub fn rfc3339(unix_ms: u64) -> String {
     format!("{}.{:03}Z", utc(unix_ms).replace(' ', "T"), unix_ms % 1000)
 }
 
-/// Year, month and day so many days after 1970-01-01, by the Gregorian rules (Hinnant 2013, `civil_from_days`).
+/// Year, month and day so many days after 1970-01-01, by the Gregorian rules (Hinnant 2013,
+/// `civil_from_days`).
 pub fn civil(days: u64) -> (u64, u64, u64) {
     let from_march_0 = days + 719_468;
     let (era, day_of_era) = (from_march_0 / 146_097, from_march_0 % 146_097);

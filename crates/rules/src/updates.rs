@@ -1,17 +1,19 @@
-//! Folds of your own whose operands are of another type than their values: updates, that are applied later.
+//! Folds of your own whose operands are of another type than their values: updates, that are
+//! applied later.
 //!
-//! An update is a function of an item that may be absent, `f(Option<Item>) -> Item`. Writing one reads
-//! nothing; reads and merges apply it (RocksDB calls that a full merge). What a key has is an item, or the
-//! updates that wait for one:
+//! An update is a function of an item that may be absent, `f(Option<Item>) -> Item`. Writing one
+//! reads nothing; reads and merges apply it (RocksDB calls that a full merge). What a key has is an
+//! item, or the updates that wait for one:
 //!
 //! ```text
 //!   00 [item]
 //!   01 [length varint][update] ...      at least one
 //! ```
 //!
-//! Associative whatever the function is: updates that meet stand one after the other, and those that meet an
-//! item are applied to it in order. Bytes are the same whenever merges happen as long as the function is
-//! deterministic and items have one form as bytes, which [`Updated::check_law`] tries on samples.
+//! Associative whatever the function is: updates that meet stand one after the other, and those
+//! that meet an item are applied to it in order. Bytes are the same whenever merges happen as long
+//! as the function is deterministic and items have one form as bytes, which [`Updated::check_law`]
+//! tries on samples.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -41,7 +43,8 @@ pub trait Update: Value + 'static {
     /// Its version; a function that does something else is another version.
     const VERSION: u32 = 1;
 
-    /// The item that becomes of this one, or of none. Deterministic; a panic is an error of the key.
+    /// The item that becomes of this one, or of none. Deterministic; a panic is an error of the
+    /// key.
     fn apply(self, item: Option<Self::Item>) -> Self::Item;
 }
 
@@ -109,8 +112,8 @@ impl<U: Update> Updated<U> {
         Arc::new(UpdateFold::<U>(PhantomData))
     }
 
-    /// Looks for items and updates that break the laws of folds: a function that is not deterministic, items
-    /// that do not decode as they were encoded.
+    /// Looks for items and updates that break the laws of folds: a function that is not
+    /// deterministic, items that do not decode as they were encoded.
     pub fn check_law(items: &[U::Item], updates: impl IntoIterator<Item = U>) -> LawReport {
         let mut samples = Vec::new();
         for item in items {

@@ -1,4 +1,5 @@
-//! What a part costs: bytes a record, and nanoseconds to write, walk and find one, by kind of record.
+//! What a part costs: bytes a record, and nanoseconds to write, walk and find one, by kind of
+//! record.
 //!
 //! `cargo run --release -p folddb-run --example part_cost -- [directory] [records]`
 
@@ -64,7 +65,8 @@ fn small(key: u64) -> u64 {
     mix(key) & 0x7ff_ffff
 }
 
-/// Measures the time that this thread was on a processor, where Linux tells it: other work does not disturb.
+/// Measures the time that this thread was on a processor, where Linux tells it: other work does not
+/// disturb.
 struct Watch {
     started: Instant,
     on_cpu: Option<u64>,

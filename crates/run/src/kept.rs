@@ -1,9 +1,10 @@
-//! Filters and leaves that a part keeps at hand: a get reaches them without a look-up in the cache, without a lock and
-//! without counting a reference, so that the waits for memory of one run overlap with those of the next.
+//! Filters and leaves that a part keeps at hand: a get reaches them without a look-up in the cache,
+//! without a lock and without counting a reference, so that the waits for memory of one run overlap
+//! with those of the next.
 //!
-//! What is kept takes its room from the cache ([`Shared::take_room`]) and gives it back with the part. It is never
-//! displaced: who comes first keeps, the oldest runs, of which there is most, no more than half of the cache. Where
-//! there is no room, pieces go by way of the cache.
+//! What is kept takes its room from the cache ([`Shared::take_room`]) and gives it back with the
+//! part. It is never displaced: who comes first keeps, the oldest runs, of which there is most, no
+//! more than half of the cache. Where there is no room, pieces go by way of the cache.
 //!
 //! Called by `part.rs`.
 

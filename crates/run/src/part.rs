@@ -1,7 +1,7 @@
 //! A part: one file of sorted records, and how a key is found in it.
 //!
-//! A get goes down four steps, each in memory where there is room (`kept.rs`, else the cache), and none of them copies or
-//! allocates:
+//! A get goes down four steps, each in memory where there is room (`kept.rs`, else the cache), and
+//! none of them copies or allocates:
 //!
 //! 1. top index, in memory: the one leaf whose keys may include this one;
 //! 2. filter partition of that leaf: mostly ends the search of an absent key;
@@ -53,13 +53,14 @@ pub struct Part {
 pub enum Rank {
     /// Older parts may hold the key, so this one mostly does not.
     Young,
-    /// No older one does, so most keys that are looked for so far are here. A filter that is not in the cache costs more
-    /// to read than it then saves: it is as long as a block, and mostly says that the block must be read, too.
+    /// No older one does, so most keys that are looked for so far are here. A filter that is not in
+    /// the cache costs more to read than it then saves: it is as long as a block, and mostly says
+    /// that the block must be read, too.
     Oldest,
 }
 
-/// Of the keys that are looked for in the oldest part, one in so many has its filter read, so that filters do come into
-/// a cache that has room for them.
+/// Of the keys that are looked for in the oldest part, one in so many has its filter read, so that
+/// filters do come into a cache that has room for them.
 const FILTER_READ_EVERY: u64 = 4;
 
 /// What is in memory of a part: all but its records, leaves and filters.
@@ -79,7 +80,8 @@ impl Part {
     /// Opens the file of this number at `path`: reads and checks footer, facts and top index.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged, is another one, or was written in another order of keys.
+    /// The file cannot be read, is damaged, is another one, or was written in another order of
+    /// keys.
     pub fn open(
         files: &Arc<dyn Files>,
         path: &Path,
@@ -135,8 +137,8 @@ impl Part {
         &self.order
     }
 
-    /// Keys of the table's order that cut its records into pieces of about 128 KiB (16 blocks) each,
-    /// ascending. They need not be keys of records.
+    /// Keys of the table's order that cut its records into pieces of about 128 KiB (16 blocks)
+    /// each, ascending. They need not be keys of records.
     pub fn boundaries(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.frame.top.leaves.len()).map(|leaf| self.frame.top.separator(leaf))
     }
@@ -153,8 +155,8 @@ impl Part {
             + size_of_val(&self.frame.meta.facts.sketch[..])
     }
 
-    /// Hands the records of `key` with a seq up to `max_seq` to `visit`, newest first, until it breaks.
-    /// `key_hash` is `checksum::key_hash(key)`. Gives the break of `visit` on.
+    /// Hands the records of `key` with a seq up to `max_seq` to `visit`, newest first, until it
+    /// breaks. `key_hash` is `checksum::key_hash(key)`. Gives the break of `visit` on.
     ///
     /// # Errors
     /// A read error, damage (naming file and offset), or an error of `visit`.
@@ -171,8 +173,8 @@ impl Part {
         flow
     }
 
-    /// As [`Part::get`], by a reader that says what stands behind this part, and counts what it meets: it calls
-    /// [`Shared::count`] in the end.
+    /// As [`Part::get`], by a reader that says what stands behind this part, and counts what it
+    /// meets: it calls [`Shared::count`] in the end.
     ///
     /// # Errors
     /// As for [`Part::get`].
@@ -285,7 +287,8 @@ impl Part {
                     }
                     at.next(&block).map_err(fault)?;
                 }
-                // The block ended on this key: only a separator equal to it lets it go on in the next block.
+                // The block ended on this key: only a separator equal to it lets it go on in the
+                // next block.
                 if leaf.separators.get(number) != key {
                     return Ok(ControlFlow::Continue(()));
                 }
@@ -307,7 +310,8 @@ impl Part {
         &self.frame
     }
 
-    /// Drops its open file and its blocks from the cache, when the part is no longer listed anywhere.
+    /// Drops its open file and its blocks from the cache, when the part is no longer listed
+    /// anywhere.
     pub fn forget(&self) {
         self.shared.close_file(self.id);
         for place in &self.frame.top.filters {
@@ -333,9 +337,9 @@ impl Part {
         }
     }
 
-    /// Takes filters and leaves into memory, where they are a small part of the cache: of use for a part that was just
-    /// written, whose bytes the system still has, and of which every reader will ask. A failure shows when they are read
-    /// for a reader.
+    /// Takes filters and leaves into memory, where they are a small part of the cache: of use for a
+    /// part that was just written, whose bytes the system still has, and of which every reader will
+    /// ask. A failure shows when they are read for a reader.
     pub fn warm(&self) {
         let top = &self.frame.top;
         let places = top.filters.iter().chain(top.leaves.iter().map(|leaf| &leaf.place));
@@ -461,8 +465,8 @@ impl Part {
         Summaries::open(&stored, self.seed(place)).map(Some).map_err(|fault| self.damage(place, fault))
     }
 
-    /// The separators of the blocks of a leaf: each is at or after the last key of its block and before the first of the next. None
-    /// behind the last leaf.
+    /// The separators of the blocks of a leaf: each is at or after the last key of its block and
+    /// before the first of the next. None behind the last leaf.
     ///
     /// # Errors
     /// A read error, or damage.
@@ -560,7 +564,8 @@ impl Frame {
     }
 }
 
-/// Filters, leaves, liveness and summaries follow the data and each other without a gap, up to the top index.
+/// Filters, leaves, liveness and summaries follow the data and each other without a gap, up to the
+/// top index.
 fn check_places(meta: &Meta, top: &TopIndex, top_place: Place) -> Result<(), Malformed> {
     let mut end = meta.data_bytes;
     let summaries = meta.summaries.as_ref().map(|summaries| &summaries.place);

@@ -1,8 +1,8 @@
 //! A place in a part that moves through its records, in either direction.
 //!
-//! A cursor stands on a record of a data block, and on the entry of the leaf that tells where that block is.
-//! Where a merge has taken over the lower keys of a part, the part is trimmed: the cursor shows only keys at
-//! or above `low`.
+//! A cursor stands on a record of a data block, and on the entry of the leaf that tells where that
+//! block is. Where a merge has taken over the lower keys of a part, the part is trimmed: the cursor
+//! shows only keys at or above `low`.
 
 use std::fmt;
 use std::ops::Bound;
@@ -25,7 +25,8 @@ pub enum ReadMode {
     ReadAhead,
 }
 
-/// A stream over the records of a part. It shows all seqs: which are visible is for the reader to say.
+/// A stream over the records of a part. It shows all seqs: which are visible is for the reader to
+/// say.
 pub struct PartCursor {
     part: Arc<Part>,
     direction: Direction,
@@ -253,7 +254,8 @@ impl PartCursor {
             (None, Some(leaf)) => self.enter_last_block_of(leaf)?,
             (None, None) => return self.end(),
         }
-        // It stands past the end of the block, so there is a record before; unless all are below `low`.
+        // It stands past the end of the block, so there is a record before; unless all are below
+        // `low`.
         match &self.block {
             Some(block) if self.floor >= block.count() => self.end(),
             _ => self.step_back(),

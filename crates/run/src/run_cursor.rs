@@ -1,7 +1,8 @@
 //! A place in a run: one part after the other, as one stream.
 //!
-//! The parts of a run are disjoint and in the order of their keys, so a seek is a binary search of the parts
-//! and then one of a part. A part that a merge has trimmed shows only its keys from `low` on.
+//! The parts of a run are disjoint and in the order of their keys, so a seek is a binary search of
+//! the parts and then one of a part. A part that a merge has trimmed shows only its keys from `low`
+//! on.
 
 use std::fmt;
 use std::ops::Bound;
@@ -26,8 +27,8 @@ pub struct RunCursor {
 }
 
 impl RunCursor {
-    /// A cursor over `parts`, which are disjoint and in key order, that is nowhere yet. Of a trimmed part the
-    /// second of the pair is the first key that it still shows.
+    /// A cursor over `parts`, which are disjoint and in key order, that is nowhere yet. Of a
+    /// trimmed part the second of the pair is the first key that it still shows.
     pub fn new(
         parts: Vec<(Arc<Part>, Option<Vec<u8>>)>,
         order: KeyOrder,

@@ -5,9 +5,9 @@
 //!   ^ from here on: where does a piece end whose checksum is right for this place?
 //! ```
 //!
-//! Pieces lie one after the other, and the checksum of each is seeded with its place. So from the end of one the next is
-//! found by trying every length, and no other bytes are mistaken for it. A block that is itself damaged ends the
-//! search, since nothing tells where the next one begins.
+//! Pieces lie one after the other, and the checksum of each is seeded with its place. So from the
+//! end of one the next is found by trying every length, and no other bytes are mistaken for it. A
+//! block that is itself damaged ends the search, since nothing tells where the next one begins.
 
 use std::ops::Range;
 use std::path::Path;
@@ -36,8 +36,8 @@ pub struct Search<'a> {
     pub implied_seq: Seq,
 }
 
-/// Hands the records of all blocks that can be found to `inspect`, in the order of the file. Returns where the blocks end
-/// that were found.
+/// Hands the records of all blocks that can be found to `inspect`, in the order of the file.
+/// Returns where the blocks end that were found.
 pub fn search_blocks(file: &dyn ReadFile, search: &Search<'_>, inspect: &mut dyn Inspect) -> u64 {
     let mut offset = search.range.start;
     let mut first = None;
@@ -77,8 +77,8 @@ fn walk(block: &Block, implied_seq: Seq, offset: u64, inspect: &mut dyn Inspect)
     Ok(())
 }
 
-/// The leaves of the index follow the blocks, or the filters behind them, and look like blocks: the first record of the
-/// first one is the place of the first block.
+/// The leaves of the index follow the blocks, or the filters behind them, and look like blocks: the
+/// first record of the first one is the place of the first block.
 fn is_first_leaf(block: &Block, first: Place) -> bool {
     let mut cursor = BlockCursor::new(0);
     cursor.enter(block);

@@ -1,7 +1,8 @@
 //! The two levels of an index in memory: separators to be searched, and what lies between them.
 //!
-//! A binary search compares numbers, the first eight bytes of the separators after those that all of them
-//! share; only among equal numbers are keys compared. A leaf is decoded into this form once, when it is read.
+//! A binary search compares numbers, the first eight bytes of the separators after those that all
+//! of them share; only among equal numbers are keys compared. A leaf is decoded into this form
+//! once, when it is read.
 
 use std::cmp::Ordering;
 
@@ -71,7 +72,8 @@ impl Separators {
             Ordering::Equal => past_equal,
             Ordering::Greater => false,
         };
-        // Keys that begin otherwise than all separators are before the first or after the last of them.
+        // Keys that begin otherwise than all separators are before the first or after the last of
+        // them.
         if key.get(..self.skip) != self.get(0).get(..self.skip) {
             return if self.len() > 0 && precedes(0) { self.len() } else { 0 };
         }
@@ -94,8 +96,8 @@ impl Separators {
 }
 
 impl Leaf {
-    /// Decodes a leaf index block. What is taken for one here is taken for one by a search without the index, too
-    /// (`salvage.rs`), or its places would be salvaged as records.
+    /// Decodes a leaf index block. What is taken for one here is taken for one by a search without
+    /// the index, too (`salvage.rs`), or its places would be salvaged as records.
     pub(crate) fn decode(block: &Block, order: &KeyOrder) -> Result<Leaf, Malformed> {
         if block.has_seqs() {
             return Err(Malformed::Tag);

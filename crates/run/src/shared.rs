@@ -1,8 +1,10 @@
-//! What all parts of a store, or of several stores, share: the cache of blocks, the open files, the counters.
+//! What all parts of a store, or of several stores, share: the cache of blocks, the open files, the
+//! counters.
 //!
-//! The cache is bounded by the bytes of decoded blocks and filters, those that parts keep at hand (`kept.rs`) included; the
-//! open files by their number, so that a store of many parts stays within the descriptors of its process. Whoever looks a
-//! piece up gets an `Arc`, so nothing is copied and nothing is held locked while it is read.
+//! The cache is bounded by the bytes of decoded blocks and filters, those that parts keep at hand
+//! (`kept.rs`) included; the open files by their number, so that a store of many parts stays within
+//! the descriptors of its process. Whoever looks a piece up gets an `Arc`, so nothing is copied and
+//! nothing is held locked while it is read.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -17,7 +19,8 @@ use quick_cache::{OptionsBuilder, UnitWeighter, Weighter};
 
 use crate::separators::Leaf;
 
-/// A shard of the cache holds at least so many bytes, so that one filter partition is a small part of it.
+/// A shard of the cache holds at least so many bytes, so that one filter partition is a small part
+/// of it.
 const SHARD_BYTES: u64 = 4 << 20;
 
 /// Bytes that an item is taken to weigh, when the number of items is guessed.
@@ -29,17 +32,19 @@ pub(crate) const WINDOW_BYTES_MIN: u64 = 32 << 10;
 /// The longest, in bytes, where there is memory enough.
 const WINDOW_BYTES_MAX: u64 = 256 << 10;
 
-/// A stretch is at most this share of the cache: a merge has one for each of its inputs, and several merges may be
-/// under way.
+/// A stretch is at most this share of the cache: a merge has one for each of its inputs, and
+/// several merges may be under way.
 const WINDOWS_IN_CACHE: u64 = 24;
 
-/// The filters and leaves of a new part are put into the cache at once, where they are at most this share of it.
+/// The filters and leaves of a new part are put into the cache at once, where they are at most this
+/// share of it.
 const WARM_IN_CACHE: u64 = 16;
 
 /// Of so many eighths of the cache's room all parts together may keep pieces at hand.
 const KEPT_EIGHTHS: u64 = 5;
 
-/// Where those of the oldest runs end, so that the newer ones, which every get asks, find room beside them.
+/// Where those of the oldest runs end, so that the newer ones, which every get asks, find room
+/// beside them.
 const KEPT_EIGHTHS_OLDEST: u64 = 4;
 
 /// Shared by parts, for their whole life.
@@ -91,8 +96,8 @@ pub(crate) fn count(counter: &AtomicU64, by: u64) {
     counter.fetch_add(by, Ordering::Relaxed);
 }
 
-/// What one search has met, counted together at its end: counting run by run would keep the processor from looking
-/// into the next one while it waits for this one's memory.
+/// What one search has met, counted together at its end: counting run by run would keep the
+/// processor from looking into the next one while it waits for this one's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Pieces that parts had at hand.
@@ -127,8 +132,8 @@ impl Hash for PieceKey {
 }
 
 impl Shared {
-    /// A cache of about `cache_bytes` bytes, and at most `files_open_max` open files at rest. Readers in the
-    /// middle of a read may hold a few more.
+    /// A cache of about `cache_bytes` bytes, and at most `files_open_max` open files at rest.
+    /// Readers in the middle of a read may hold a few more.
     pub fn new(cache_bytes: u64, files_open_max: usize) -> Arc<Shared> {
         let files_open_max = files_open_max.max(1);
         let pieces = OptionsBuilder::new()
@@ -189,7 +194,8 @@ impl Shared {
         self.kept_bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes room from the cache for a piece that a part keeps at hand. False where there is none to be had.
+    /// Takes room from the cache for a piece that a part keeps at hand. False where there is none
+    /// to be had.
     pub(crate) fn take_room(&self, bytes: u64, is_oldest: bool) -> bool {
         let eighths = if is_oldest { KEPT_EIGHTHS_OLDEST } else { KEPT_EIGHTHS };
         let most = self.cache_bytes / 8 * eighths;
@@ -210,14 +216,14 @@ impl Shared {
         }
     }
 
-    /// The cache has what is not kept. Of two who meet here the later one's bound may be the older by a piece; the next one
-    /// sets it right.
+    /// The cache has what is not kept. Of two who meet here the later one's bound may be the older
+    /// by a piece; the next one sets it right.
     fn fit_cache(&self) {
         self.pieces.set_capacity(self.cache_bytes.saturating_sub(self.kept_bytes.load(Ordering::Relaxed)));
     }
 
-    /// The page at `offset` of a file that is no part and has taken this number by [`Shared::number_file`]: from the cache, or by
-    /// `read` into it.
+    /// The page at `offset` of a file that is no part and has taken this number by
+    /// [`Shared::number_file`]: from the cache, or by `read` into it.
     ///
     /// # Errors
     /// What `read` returns.
@@ -265,7 +271,8 @@ impl Shared {
         &self.counters
     }
 
-    /// A number that no other part of this `Shared` has, also not one of another store with the same file.
+    /// A number that no other part of this `Shared` has, also not one of another store with the
+    /// same file.
     pub(crate) fn number_part(&self) -> u64 {
         self.next_part.fetch_add(1, Ordering::Relaxed)
     }
@@ -321,7 +328,8 @@ impl Weighter<PieceKey, Piece> for PieceWeight {
     }
 }
 
-/// Hashes numbers by folded multiplication. Parts and offsets are not chosen by users, so no key is needed.
+/// Hashes numbers by folded multiplication. Parts and offsets are not chosen by users, so no key is
+/// needed.
 #[derive(Clone, Copy, Default)]
 struct PlaceHash;
 

@@ -1,8 +1,9 @@
 //! Gathers what the blocks of a part come to while it is written.
 //!
-//! A block says something only where each of its records is the whole state of a key that stands in no other block: a `Set`, which
-//! hides what is older. All else makes its block one that must be read. What the values fold to is left out where it is long, for it
-//! would cost more to read than it spares.
+//! A block says something only where each of its records is the whole state of a key that stands in
+//! no other block: a `Set`, which hides what is older. All else makes its block one that must be
+//! read. What the values fold to is left out where it is long, for it would cost more to read than
+//! it spares.
 
 use std::sync::Arc;
 

@@ -132,7 +132,8 @@ fn rows() -> impl Strategy<Value = Vec<(Vec<u8>, u8, Vec<u8>)>> {
     prop_oneof![wild, fixed, few]
 }
 
-/// What a part without seqs shows: records of blocks in which no key repeats have the part's largest seq.
+/// What a part without seqs shows: records of blocks in which no key repeats have the part's
+/// largest seq.
 fn same_but_seqs(found: &[OwnedRecord], written: &[OwnedRecord], max_seq: u64) {
     assert_eq!(found.len(), written.len());
     for (found, written) in found.iter().zip(written) {
@@ -315,8 +316,9 @@ fn pairs_of_random_numbers_take_few_bytes() {
     let records = numbers(300_000);
     let options = WriteOptions { keep_seqs: false, filter_bits: 0, ..WriteOptions::default() };
     let facts = world.write(1, &options, &records).unwrap();
-    // 7 bytes of key: neighbours are 2^46 apart, so 740 of them span 2^55. 4 of value: it is below 2^27. A
-    // hundred million records would be 2^37 apart and take 6 of key. The rest is footers and index.
+    // 7 bytes of key: neighbours are 2^46 apart, so 740 of them span 2^55. 4 of value: it is below
+    // 2^27. A hundred million records would be 2^37 apart and take 6 of key. The rest is footers
+    // and index.
     let per_record = |facts: &PartFacts| facts.file_bytes as f64 / facts.records as f64;
     assert!(per_record(&facts) <= 11.2, "{} bytes a record", per_record(&facts));
     let filtered = world.write(2, &WriteOptions { filter_bits: 10, ..options }, &records).unwrap();
@@ -465,8 +467,8 @@ fn every_damaged_byte_is_found() {
     }
 }
 
-/// A separator that is beyond the key of its block, where the records of that key go on in the next: in order by itself,
-/// but a get would stop at it.
+/// A separator that is beyond the key of its block, where the records of that key go on in the
+/// next: in order by itself, but a get would stop at it.
 #[test]
 fn a_separator_that_cuts_a_key_in_two_is_found() {
     let world = World::new(1 << 20, 4);

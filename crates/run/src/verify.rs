@@ -1,10 +1,12 @@
 //! Reads a part from end to end and checks all that it claims.
 //!
-//! Every byte of the file is under a checksum and every checksum is checked; blocks lie without gaps; records
-//! are in order and between their separators; filters know every key; the facts are those of the records.
+//! Every byte of the file is under a checksum and every checksum is checked; blocks lie without
+//! gaps; records are in order and between their separators; filters know every key; the facts are
+//! those of the records.
 //!
-//! [`verify`] ends at the first fault. [`examine`] names every fault with the keys that it may cost and goes on, and hands
-//! over the records that it could read: what verifying and salvaging a store are made of.
+//! [`verify`] ends at the first fault. [`examine`] names every fault with the keys that it may cost
+//! and goes on, and hands over the records that it could read: what verifying and salvaging a store
+//! are made of.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,7 +61,8 @@ pub struct KeySpan {
 
 /// Who looks at a part.
 pub trait Inspect {
-    /// Takes a record of the block at this offset. The checksum of the block is right, and the record in order.
+    /// Takes a record of the block at this offset. The checksum of the block is right, and the
+    /// record in order.
     fn record(&mut self, offset: u64, record: Record<'_>);
 
     /// Takes a fault.
@@ -138,7 +141,8 @@ struct Check<'a> {
     records_of_blocks: Vec<Vec<u64>>,
 }
 
-/// What is found of a part before a record is examined: what its records do not tell stands as it says.
+/// What is found of a part before a record is examined: what its records do not tell stands as it
+/// says.
 fn found_before(says: &PartFacts) -> PartFacts {
     let stamps = says.stamps.map(|says| StampFacts { swept_ms: says.swept_ms, ..StampFacts::default() });
     PartFacts { min_seq: u64::MAX, stamps, kept_since: says.kept_since, ..PartFacts::default() }
@@ -255,7 +259,8 @@ impl<'a> Check<'a> {
         match self.part.read_filter(*place) {
             Ok(filter) => self.filter = Some((number, Some(filter))),
             Err(error) => {
-                // All leaves with this filter: without it their keys cannot be got one by one, though they are there.
+                // All leaves with this filter: without it their keys cannot be got one by one,
+                // though they are there.
                 let same = |leaf: &usize| {
                     frame.top.leaves.get(*leaf).is_some_and(|leaf| leaf.filter == Some(number))
                 };
@@ -361,7 +366,8 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Whether the part says rightly what it points to: values that it leaves out would be taken for dead.
+    /// Whether the part says rightly what it points to: values that it leaves out would be taken
+    /// for dead.
     fn liveness(&mut self, frame: &Frame) {
         let Some(place) = frame.meta.liveness else { return };
         self.inspect.progress(u64::from(place.len_bytes));
@@ -385,7 +391,8 @@ impl<'a> Check<'a> {
         });
     }
 
-    /// Whether the blocks show as many rows as the part says. What their values fold to is for those to check who know the fold.
+    /// Whether the blocks show as many rows as the part says. What their values fold to is for
+    /// those to check who know the fold.
     fn summaries(&mut self, frame: &Frame) {
         let Some(SummariesAt { place, total }) = &frame.meta.summaries else { return };
         self.inspect.progress(u64::from(place.len_bytes));
@@ -434,7 +441,8 @@ impl<'a> Check<'a> {
     }
 }
 
-/// What is wrong with what blocks say of themselves, given how many records they hold where that is known.
+/// What is wrong with what blocks say of themselves, given how many records they hold where that is
+/// known.
 fn fault_of_summaries(
     said: &Summaries,
     total: Option<&Summary>,
@@ -454,7 +462,8 @@ fn fault_of_summaries(
     (total.map(|total| total.rows) != sum).then_some("its summaries do not come to what its facts say")
 }
 
-/// What an error of reading says of the bytes, without the file and the offset, which the fault names.
+/// What an error of reading says of the bytes, without the file and the offset, which the fault
+/// names.
 fn plain(error: &Error) -> String {
     error.damage().map_or_else(|| error.message().to_owned(), |damage| damage.what.clone())
 }

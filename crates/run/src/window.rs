@@ -1,9 +1,11 @@
 //! Reading ahead: a stretch of a file in memory, for readers that pass once from end to end.
 //!
-//! A merge reads its inputs through here: a few hundred kilobytes at a time, the next stretch announced to the system,
-//! nothing put into the cache. What is behind stays with the system: gets read it until the merge is installed, and would have
-//! to wait for the disk; then the inputs go as files. Stretches begin small and double, so that reading only a little costs
-//! little; a block that is longer than any is read alone. All memory is reused from stretch to stretch and block to block.
+//! A merge reads its inputs through here: a few hundred kilobytes at a time, the next stretch
+//! announced to the system, nothing put into the cache. What is behind stays with the system: gets
+//! read it until the merge is installed, and would have to wait for the disk; then the inputs go as
+//! files. Stretches begin small and double, so that reading only a little costs little; a block
+//! that is longer than any is read alone. All memory is reused from stretch to stretch and block to
+//! block.
 
 use std::sync::Arc;
 
@@ -55,8 +57,8 @@ impl Window {
         Ok(Arc::new(block))
     }
 
-    /// A block that is longer than a stretch, read alone. It is the only one in memory then: of large values every
-    /// input of a merge holds one, and not three.
+    /// A block that is longer than a stretch, read alone. It is the only one in memory then: of
+    /// large values every input of a merge holds one, and not three.
     fn long_block(&mut self, part: &Part, place: Place) -> Result<Arc<Block>> {
         check_bounds(part, place)?;
         (self.spare, self.bytes) = (None, Vec::new());

@@ -1,10 +1,13 @@
 //! Writes a part: records in, a file out, facts back.
 //!
 //! 1. A record joins the block under way; its key's hash joins the filter partition and the sketch.
-//! 2. A full block is sealed and appended, and its separator noted: 16 blocks (or 32 K keys) make a leaf.
-//! 3. At a leaf's end, once 8 K keys have gathered, a filter partition is built. It fits the first-level cache
-//!    or nearly so, and reading it costs little more than reading the block that it may spare.
-//! 4. At the end filters, leaves, liveness, summaries, top index, facts and footer follow the data, and the file is synced.
+//! 2. A full block is sealed and appended, and its separator noted: 16 blocks (or 32 K keys) make a
+//!    leaf.
+//! 3. At a leaf's end, once 8 K keys have gathered, a filter partition is built. It fits the
+//!    first-level cache or nearly so, and reading it costs little more than reading the block that
+//!    it may spare.
+//! 4. At the end filters, leaves, liveness, summaries, top index, facts and footer follow the data,
+//!    and the file is synced.
 //!
 //! Filters and separators wait in memory until then: about an eighth of a part of small records.
 
@@ -56,13 +59,15 @@ pub struct WriteOptions {
     pub compression: Compression,
     /// Filter bits for each key; 0 for no filters.
     pub filter_bits: u32,
-    /// Whether records keep their seqs. When they do not, each reads as if it had the part's largest one,
-    /// which only a writer may ask for that knows of no snapshot below it and has applied all range deletes
-    /// below it. Blocks in which a key has several records keep their seqs all the same.
+    /// Whether records keep their seqs. When they do not, each reads as if it had the part's
+    /// largest one, which only a writer may ask for that knows of no snapshot below it and has
+    /// applied all range deletes below it. Blocks in which a key has several records keep their
+    /// seqs all the same.
     pub keep_seqs: bool,
     /// Whether records have stamps, and what had expired by when is left out before it comes here.
     pub stamps: Option<u64>,
-    /// The seq up to which records of the past are folded before they come here; 0 where no past is kept.
+    /// The seq up to which records of the past are folded before they come here; 0 where no past is
+    /// kept.
     pub kept_since: Seq,
     /// Whether blocks say what they come to, and how their values fold.
     pub summaries: Option<Arc<FoldRules>>,

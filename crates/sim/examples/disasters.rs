@@ -9,7 +9,8 @@
 //!     [--from 0] [--actions 60]
 //! ```
 //!
-//! Everything follows from the numbers that a failure prints. The exit code is 1 when there was one.
+//! Everything follows from the numbers that a failure prints. The exit code is 1 when there was
+//! one.
 
 use std::io::{IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -91,7 +92,8 @@ impl Moments {
     }
 }
 
-/// Whether a piece is asked for that has `name` in this option; all are where the option is not given.
+/// Whether a piece is asked for that has `name` in this option; all are where the option is not
+/// given.
 fn is_asked_for(option: &str, name: &str) -> bool {
     word(option).is_none_or(|part| name.to_lowercase().contains(&part.to_lowercase()))
 }

@@ -1,4 +1,5 @@
-//! Flips every byte of two small stores, a closed one and one whose process died: all bits of it, and one.
+//! Flips every byte of two small stores, a closed one and one whose process died: all bits of it,
+//! and one.
 //!
 //! ```text
 //! cargo run -p folddb-sim --release --example flips [-- --every 7]

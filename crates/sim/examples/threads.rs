@@ -1,7 +1,8 @@
 //! Real threads on one store at once, for as long as asked:
 //! `cargo run -p folddb-sim --release --example threads -- --minutes 10 [--seed 1] [--writers 3]`.
 //!
-//! Each store lives for 20 rounds; then the next seed begins a new one. With `--minutes 0` one seed is run.
+//! Each store lives for 20 rounds; then the next seed begins a new one. With `--minutes 0` one seed
+//! is run.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

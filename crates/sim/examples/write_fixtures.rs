@@ -1,6 +1,7 @@
-//! Writes stores as this version writes them, to be kept for all later versions to open:
-//! `cargo run -p folddb-sim --example write_fixtures -- crates/sim/fixtures/v5`; with names behind it, of
-//! `folddb_sim::fixtures::NAMES`, only those. Not with `--release`: there an index is built in fewer steps, and none is left half built.
+//! Writes stores as this version writes them, to be kept for all later versions to open: `cargo run
+//! -p folddb-sim --example write_fixtures -- crates/sim/fixtures/v5`; with names behind it, of
+//! `folddb_sim::fixtures::NAMES`, only those. Not with `--release`: there an index is built in
+//! fewer steps, and none is left half built.
 //!
 //! The directory must not be there: what has been released once is never written again.
 

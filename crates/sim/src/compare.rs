@@ -24,7 +24,8 @@ pub(crate) fn range(shape: &Shape, op: &TableOp) -> Option<(Vec<u8>, Vec<u8>)> {
     }
 }
 
-/// What the delete of a prefix is made of, in the order of the table; none where that has no such ranges.
+/// What the delete of a prefix is made of, in the order of the table; none where that has no such
+/// ranges.
 pub(crate) fn prefix_ops(shape: &Shape, op: &TableOp) -> Option<Vec<ModelOp>> {
     let prefix = prefix_of(shape, op);
     let greatest = vec![0xff; KEY_BYTES_MAX];
@@ -54,7 +55,8 @@ pub(crate) fn prefix_of(shape: &Shape, op: &TableOp) -> Vec<u8> {
     prefix
 }
 
-/// A key as a reader has it: of some by `get`, of some among several, and of some as a stream. Size and presence agree.
+/// A key as a reader has it: of some by `get`, of some among several, and of some as a stream. Size
+/// and presence agree.
 pub(crate) fn read_key<R>(reader: &R, key: &[u8]) -> folddb::Result<Option<Vec<u8>>>
 where
     R: Reader<Key = Vec<u8>, Value = Vec<u8>>,
@@ -151,7 +153,8 @@ pub(crate) fn compare_table(
 fn compare_whole(expected: &[ModelRow], mut rows: Vec<Dumped>) -> Outcome {
     rows.sort();
     let found: Vec<_> = rows.iter().flatten().map(|(key, value)| (&key[..], short(value))).collect();
-    // A row on which the fold fails, as it may in a transaction, tells no key and so has no place among the others.
+    // A row on which the fold fails, as it may in a transaction, tells no key and so has no place
+    // among the others.
     let dumped = |(key, present): &ModelRow| match present {
         Present::Value(value) => Some((key.clone(), value.clone())),
         Present::Failed => None,
@@ -227,8 +230,9 @@ pub(crate) fn compare_rows(expected: &[ModelRow], scan: BytesScan) -> Outcome {
     }
 }
 
-/// Compares what a range comes to with what its rows do, whatever of it was told without reading them: their number, and of folds
-/// whose outcome shows the order or the choice their fold. Where the fold fails on a row nothing is to be told.
+/// Compares what a range comes to with what its rows do, whatever of it was told without reading
+/// them: their number, and of folds whose outcome shows the order or the choice their fold. Where
+/// the fold fails on a row nothing is to be told.
 pub(crate) fn compare_aggregate(expected: &[ModelRow], shape: &Shape, scan: &BytesScan) -> Outcome {
     let value_of = |(_, present): &ModelRow| match present {
         Present::Value(value) => Some(value.clone()),
@@ -323,7 +327,8 @@ pub(crate) fn scan_prefix(
     compare_rows(&expected, narrowed)
 }
 
-/// The same rows in pieces, each a scan of its own that begins behind the last row of the one before.
+/// The same rows in pieces, each a scan of its own that begins behind the last row of the one
+/// before.
 pub(crate) fn in_chunks(
     expected: &[ModelRow],
     shape: &Shape,

@@ -1,13 +1,14 @@
-//! Every disaster at every moment: a small program that goes through everything a store does, crashed before each change
-//! that it makes, and with each of its calls failing once.
+//! Every disaster at every moment: a small program that goes through everything a store does,
+//! crashed before each change that it makes, and with each of its calls failing once.
 //!
-//! A crash is tried in several ways: the process dies and the kernel lives on; the power goes, and several seeds decide
-//! what is left of what was not synced; and either happens again in the middle of the recovery. Then the store must
-//! open, hold a prefix of the history that reaches as far as was promised, in whole batches, with no file too many or
-//! too few; and it must take more writes and survive another crash.
+//! A crash is tried in several ways: the process dies and the kernel lives on; the power goes, and
+//! several seeds decide what is left of what was not synced; and either happens again in the middle
+//! of the recovery. Then the store must open, hold a prefix of the history that reaches as far as
+//! was promised, in whole batches, with no file too many or too few; and it must take more writes
+//! and survive another crash.
 //!
-//! Many crashes leave the same disk. Each such world is gone through once, and what another moment had promised is held
-//! against where the store stood there: see [`Judged`].
+//! Many crashes leave the same disk. Each such world is gone through once, and what another moment
+//! had promised is held against where the store stood there: see [`Judged`].
 
 use folddb::{BackgroundJob, BackgroundWork, Durability, Expire, Keep};
 use folddb_host::AppendMode;
@@ -32,7 +33,8 @@ pub struct Effort {
     pub opening_step: u64,
 }
 
-/// Of the crashes that leave a world which was gone through before, one in so many is gone through all the same.
+/// Of the crashes that leave a world which was gone through before, one in so many is gone through
+/// all the same.
 const AGAIN_EACH: u64 = 500;
 
 /// A program whose moments are tried one after the other.
@@ -55,7 +57,8 @@ impl EveryCall {
         EveryCall::of(program, aftermath)
     }
 
-    /// The same program with somebody who follows its feed, and who afterwards must come to have what the store has.
+    /// The same program with somebody who follows its feed, and who afterwards must come to have
+    /// what the store has.
     ///
     /// # Errors
     /// It goes wrong without any disaster.
@@ -65,7 +68,8 @@ impl EveryCall {
         EveryCall::of(program, aftermath)
     }
 
-    /// The other small program, of the kinds of tables that the first has not, with somebody who follows its feed.
+    /// The other small program, of the kinds of tables that the first has not, with somebody who
+    /// follows its feed.
     ///
     /// # Errors
     /// It goes wrong without any disaster.
@@ -103,8 +107,8 @@ impl EveryCall {
         self.calls
     }
 
-    /// Crashes the program before its `n`-th change, counted from 0; before none, where there are not so many: then it
-    /// crashes at its end. Returns the number of crashes that were tried.
+    /// Crashes the program before its `n`-th change, counted from 0; before none, where there are
+    /// not so many: then it crashes at its end. Returns the number of crashes that were tried.
     ///
     /// # Errors
     /// What is wrong after one of them, and which.
@@ -115,8 +119,8 @@ impl EveryCall {
         self.crash_all_ways(&wreck, n, effort)
     }
 
-    /// Lets the n-th call of the program that matches the fault fail, then crashes it. Returns false where there was no such
-    /// call.
+    /// Lets the n-th call of the program that matches the fault fail, then crashes it. Returns
+    /// false where there was no such call.
     ///
     /// # Errors
     /// What is wrong during the program, or after it, and where.
@@ -170,7 +174,8 @@ fn world() -> SimDisk {
     disk
 }
 
-/// Writes like the program's, and a power cut after them that keeps what was synced and little else.
+/// Writes like the program's, and a power cut after them that keeps what was synced and little
+/// else.
 fn aftermath(settings: Settings) -> Program {
     let chance = &mut Seeded::new(3);
     let crash = Crash { after: 0, power: true, seed: 2, openings: Vec::new() };
@@ -231,9 +236,10 @@ pub fn workload(append_mode: AppendMode) -> Program {
     Program { settings, actions: all }
 }
 
-/// A small program over hashed tables, with versions, with deadlines, with files of their own for their values; over values in
-/// files, values that are joined, and indexes that are built, broken off and gone on with. Checkpoints of the hashed tables, and changes
-/// after them, are saved; values move, dead files go.
+/// A small program over hashed tables, with versions, with deadlines, with files of their own for
+/// their values; over values in files, values that are joined, and indexes that are built, broken
+/// off and gone on with. Checkpoints of the hashed tables, and changes after them, are saved;
+/// values move, dead files go.
 pub fn varied_workload(append_mode: AppendMode) -> Program {
     let settings = Settings {
         background: BackgroundWork::Manual,
@@ -262,7 +268,8 @@ pub fn varied_workload(append_mode: AppendMode) -> Program {
         all.extend([Action::Release(0), Action::Clock(50, if round == 1 { HOUR_S } else { 0 })]);
         all.extend([Action::Compact(1, None), Action::Compact(2, None), Action::Reclaim]);
         all.extend(match round {
-            // An end of the log that nobody has synced is kept for the consumer, unless it followed in between.
+            // An end of the log that nobody has synced is kept for the consumer, unless it followed
+            // in between.
             0 => (0..4).flat_map(|_| [varied_batch(chance, Durability::Process), Action::Abandon]).collect(),
             1 => vec![Action::Settle, varied_batch(chance, Durability::Sync)],
             2 => vec![Action::Drop(0), Action::Create(0, Shape { in_files: true, ..hashed(Kind::Replace) })],
@@ -312,8 +319,8 @@ fn range_delete(chance: &mut Seeded, table: u8) -> TableOp {
     TableOp { table, what: What::DeleteRange, key: from, value: from + 5, len_bytes: 0 }
 }
 
-/// The faults that each call of a program may meet: it fails, half of what it writes gets there, there is no space, a sync
-/// fails and loses what it did not write.
+/// The faults that each call of a program may meet: it fails, half of what it writes gets there,
+/// there is no space, a sync fails and loses what it did not write.
 pub fn faults() -> Vec<(&'static str, Fault)> {
     const WRITES: [Call; 2] = [Call::Write, Call::Append];
     let takes_space = [Call::Write, Call::Append, Call::Create, Call::CreateAppend, Call::CreateDir];

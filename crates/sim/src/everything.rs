@@ -1,6 +1,6 @@
-//! A store with everything in it: a table for every fold that comes with FoldDB and for every codec of keys and values, both
-//! encodings of blocks, each order, compression. What stores of this version look like is kept as fixtures made of it; dumps are tried
-//! on it.
+//! A store with everything in it: a table for every fold that comes with FoldDB and for every codec
+//! of keys and values, both encodings of blocks, each order, compression. What stores of this
+//! version look like is kept as fixtures made of it; dumps are tried on it.
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::datum::json;
@@ -9,7 +9,8 @@ use folddb::{Datum, Durability, Result, Store, WriteOp, folds};
 
 use crate::chance::Seeded;
 
-/// Every fold with operands as JSON; those of folds of floats have NaN, infinities and zeros of both signs among them.
+/// Every fold with operands as JSON; those of folds of floats have NaN, infinities and zeros of
+/// both signs among them.
 pub const FOLDS: [(&str, &[&str]); 34] = [
     ("replace", &[r#""a""#, r#""0x00ff""#, r#""""#]),
     ("first", &[r#""a""#, r#""b""#]),
@@ -93,7 +94,8 @@ pub const VALUES: [(&str, &[&str]); 6] = [
     ("json", &[r#""{\"b\": 1.50, \"a\": [1e3]}""#, r#""[]""#]),
 ];
 
-/// Fills a store in `rounds`; after each, `between` may flush, merge or reopen. The same chance writes the same.
+/// Fills a store in `rounds`; after each, `between` may flush, merge or reopen. The same chance
+/// writes the same.
 ///
 /// # Errors
 /// A failed write.

@@ -1,8 +1,9 @@
 //! Files that run out of space and fail on command, over any other [`Files`].
 //!
-//! A [`FaultyFiles`] counts every call that a store makes, holds what is written to a quota, and fails the calls
-//! that a [`Fault`] names: the n-th call of all, every sync, each append to a part. A store that is given one
-//! lives in a world that refuses; after [`FaultyFiles::heal`] it works again.
+//! A [`FaultyFiles`] counts every call that a store makes, holds what is written to a quota, and
+//! fails the calls that a [`Fault`] names: the n-th call of all, every sync, each append to a part.
+//! A store that is given one lives in a world that refuses; after [`FaultyFiles::heal`] it works
+//! again.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,4 +1,5 @@
-//! Stores as this version writes them, kept in `fixtures/` for all later versions to open, and how they are looked at.
+//! Stores as this version writes them, kept in `fixtures/` for all later versions to open, and how
+//! they are looked at.
 //!
 //! ```text
 //!   fixtures/v1/closed/          a store that was closed: every fold, every codec, both encodings of blocks, several runs
@@ -20,8 +21,9 @@
 //!   fixtures/v5/restored/        a store that was restored from a backup and not opened since: its log is a copy
 //! ```
 //!
-//! What is there is never written again: another way in which a version writes is another directory. Written by the example
-//! `write_fixtures`, looked at by the tests `fixtures` and `format_doc`.
+//! What is there is never written again: another way in which a version writes is another
+//! directory. Written by the example `write_fixtures`, looked at by the tests `fixtures` and
+//! `format_doc`.
 
 mod lengths;
 mod still;
@@ -50,7 +52,8 @@ pub fn options() -> Options {
     small().host(Host { clock: still, ..Host::real() })
 }
 
-/// What fixtures there are, by name: each is a store or a place for backups, and what is known of it.
+/// What fixtures there are, by name: each is a store or a place for backups, and what is known of
+/// it.
 pub const NAMES: [&str; 9] =
     ["closed", "unclosed", "backup", "settled", "died", "sealed", "copied", "lasting", "restored"];
 

@@ -5,12 +5,13 @@
 //!                  ->  verify --deep                    names the file, wherever the data is not as it was
 //! ```
 //!
-//! One of the stores has separated values and that reclaim has moved; there every way of reading a value is tried, and heads, which
-//! no damage to values reaches ([`values`]).
+//! One of the stores has separated values and that reclaim has moved; there every way of reading a
+//! value is tried, and heads, which no damage to values reaches ([`values`]).
 //!
-//! What is left is listed by [`Outcome`]: bytes that nobody reads, and the two limits that docs/DURABILITY.md states.
-//! A step that fails while the store is being made panics: without it there is nothing to flip.
-//! `tests/flips.rs` takes a share, `cargo run -p folddb-sim --release --example flips` all of them.
+//! What is left is listed by [`Outcome`]: bytes that nobody reads, and the two limits that
+//! docs/DURABILITY.md states. A step that fails while the store is being made panics: without it
+//! there is nothing to flip. `tests/flips.rs` takes a share, `cargo run -p folddb-sim --release
+//! --example flips` all of them.
 
 mod whole;
 pub mod values;
@@ -106,7 +107,8 @@ fn fill(batch: &mut Batch, tables: &[BytesTable], i: u64) {
 }
 
 impl Fixture {
-    /// Writes the store into an empty directory: closed in order, or as a process leaves it that dies while it writes.
+    /// Writes the store into an empty directory: closed in order, or as a process leaves it that
+    /// dies while it writes.
     ///
     /// # Errors
     /// The store's.
@@ -205,7 +207,8 @@ impl Fixture {
         &self.dump
     }
 
-    /// Nothing vouches for frames behind the last sync but the frames after it: with the log cut there it opens.
+    /// Nothing vouches for frames behind the last sync but the frames after it: with the log cut
+    /// there it opens.
     fn find_vouched_offset(&self) -> u64 {
         let Some(log) = self.files.iter().find(|file| file.name.ends_with(".log")) else { return 0 };
         // The unsynced batches are the last frames; each begins where a cut leaves one batch more.
@@ -237,8 +240,9 @@ impl Fixture {
         }
     }
 
-    /// Flips the bits of `mask` in one byte, salvages the store to `to`, and puts the byte back. What is saved must verify, and
-    /// must be what was there, but for keys that the report tells as lost.
+    /// Flips the bits of `mask` in one byte, salvages the store to `to`, and puts the byte back.
+    /// What is saved must verify, and must be what was there, but for keys that the report tells as
+    /// lost.
     ///
     /// # Errors
     /// Says what is wrong with the outcome.
@@ -433,7 +437,8 @@ fn read_all(dir: &Path) -> Vec<Whole> {
     files
 }
 
-/// Reads the files of a directory, and of the directories in it, whose names begin with those of these.
+/// Reads the files of a directory, and of the directories in it, whose names begin with those of
+/// these.
 fn read_into(dir: &Path, before: &str, files: &mut Vec<Whole>) {
     for entry in fs::read_dir(dir).expect("the directory lists").flatten() {
         let Ok(name) = entry.file_name().into_string() else { continue };

@@ -1,5 +1,6 @@
-//! Files of a small store that were cut, removed, zeroed, made longer, swapped, or hold the bytes of another file of
-//! their kind: what a backup that was restored in part, a misdirected write or a careless hand leaves.
+//! Files of a small store that were cut, removed, zeroed, made longer, swapped, or hold the bytes
+//! of another file of their kind: what a backup that was restored in part, a misdirected write or a
+//! careless hand leaves.
 //!
 //! ```text
 //!   (1)  wherever `open` refuses, or a read fails        verify --deep finds damage, and repair finds something
@@ -8,9 +9,9 @@
 //!   (3)  wherever `open` succeeds, and all reads          nothing is missing that was synced
 //! ```
 //!
-//! What no store can tell is listed by [`Beyond`], and decided by what was done to which file, never by what came of it.
-//! A step that fails while the stores are being made panics: without it there is nothing to harm. Called by
-//! `tests/harm.rs`, which takes a share each day.
+//! What no store can tell is listed by [`Beyond`], and decided by what was done to which file,
+//! never by what came of it. A step that fails while the stores are being made panics: without it
+//! there is nothing to harm. Called by `tests/harm.rs`, which takes a share each day.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -38,7 +39,8 @@ pub type Dump = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
 pub enum Left {
     /// Its process died behind a sync, and two batches later.
     Died,
-    /// The same; but the last that it did was an edit of the manifest, so that nothing is in the log behind it.
+    /// The same; but the last that it did was an edit of the manifest, so that nothing is in the
+    /// log behind it.
     DiedBehindAnEdit,
     /// The same; but the log had just gone on in another segment, and no edit of the manifest came
     /// after that.
@@ -58,7 +60,8 @@ pub struct Harmed {
     files: BTreeMap<String, Vec<u8>>,
     /// Files that the store had earlier, by the name that they had.
     earlier: BTreeMap<String, Vec<u8>>,
-    /// What the store may hold after a crash of its machine: all that was synced, and whole batches more.
+    /// What the store may hold after a crash of its machine: all that was synced, and whole batches
+    /// more.
     synced: Vec<Dump>,
     /// How far the log is durable by the manifest's word.
     manifest_lsn: u64,
@@ -84,7 +87,8 @@ pub enum Harm {
 /// What no store can tell, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Beyond {
-    /// What was synced last looks, without the bytes that came after it, like the end of a write that the power cut.
+    /// What was synced last looks, without the bytes that came after it, like the end of a write
+    /// that the power cut.
     LastGroup,
     /// The last edit of the manifest, where nothing speaks of what it did.
     LastEdit,
@@ -361,7 +365,8 @@ impl Harmed {
         (is_silent && at >= HEADER_SAYS_BYTES).then_some(Beyond::LastGroup)
     }
 
-    /// The lengths that matter of a file: its edges, a few between, and the ends of what is framed in it.
+    /// The lengths that matter of a file: its edges, a few between, and the ends of what is framed
+    /// in it.
     fn lengths(&self, name: &str, bytes: &[u8]) -> Vec<usize> {
         let (len, used) = (bytes.len(), used(bytes));
         let mut lengths = vec![0, 1, len / 4, len / 2, len / 4 * 3, len.saturating_sub(1), used / 2, used];
@@ -413,8 +418,8 @@ fn used_segment(name: &str, files: &BTreeMap<String, Vec<u8>>) -> bool {
     name.ends_with(".log") && files.get(name).is_some_and(|bytes| !frame_ends(bytes).is_empty())
 }
 
-/// The LSN at which a segment has its first frame that is not whole where all from `at` on is gone, and what those before it vouch
-/// for.
+/// The LSN at which a segment has its first frame that is not whole where all from `at` on is gone,
+/// and what those before it vouch for.
 fn vouched_before(bytes: &[u8], at: usize) -> (u64, u64) {
     let first_lsn = bytes.get(48..56).and_then(|lsn| lsn.try_into().ok()).map_or(0, u64::from_le_bytes);
     let (mut p, mut vouched_lsn) = (SEGMENT_HEADER_BYTES, 0);
@@ -458,8 +463,8 @@ fn dump(store: &Store) -> folddb::Result<Dump> {
     Ok(dump)
 }
 
-// The files below are the test's own, in a directory that it has made: where the system refuses one, nothing that is
-// seen of the store says anything, so the test ends there.
+// The files below are the test's own, in a directory that it has made: where the system refuses
+// one, nothing that is seen of the store says anything, so the test ends there.
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("the test makes directories where it has made one");

@@ -1,11 +1,13 @@
-//! What a player knows: what was written, what of it was promised, and what is in doubt because a call failed on the way.
+//! What a player knows: what was written, what of it was promised, and what is in doubt because a
+//! call failed on the way.
 //!
 //! ```text
 //!   history    |--- promised if the power goes ---|--- promised if the process dies ---|--- written ---|-- in doubt --|
 //! ```
 //!
-//! After a crash a store must hold the history up to the end of some batch, and not less than was promised. A batch is never in
-//! doubt: it is in the history where its commit succeeds or fails with `NotDurable`, and nowhere where it fails otherwise.
+//! After a crash a store must hold the history up to the end of some batch, and not less than was
+//! promised. A batch is never in doubt: it is in the history where its commit succeeds or fails
+//! with `NotDurable`, and nowhere where it fails otherwise.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -119,7 +121,8 @@ impl Known {
         self.doubt.indexed.push(name.to_owned());
     }
 
-    /// Takes over whether a table of an opened store has its index, which must be so unless it is in doubt.
+    /// Takes over whether a table of an opened store has its index, which must be so unless it is
+    /// in doubt.
     pub(crate) fn settle_index(&mut self, name: &str, found: Index, last_seq: Seq) -> Outcome {
         let is_in_doubt = self.doubt.indexed.iter().any(|doubted| doubted == name);
         if !is_in_doubt {
@@ -165,16 +168,18 @@ impl Known {
         (self.promised_to_power, self.promised_to_death) = (0, 0);
     }
 
-    /// Takes over what an opened store holds, which must be the history up to the end of some batch, and at least what was
-    /// promised. All of it is durable, since opening rewrites what it replays.
+    /// Takes over what an opened store holds, which must be the history up to the end of some
+    /// batch, and at least what was promised. All of it is durable, since opening rewrites what it
+    /// replays.
     pub(crate) fn settle(&mut self, contents: &Contents, last_seq: Seq) -> Outcome {
         let mut fitting = self.fitting(contents, last_seq)?;
         *self = fitting.swap_remove(0).known; // there is one at least
         Ok(())
     }
 
-    /// What it may be that an opened store holds, the newest state first. More than one where rows look alike in several, as
-    /// when the last that was written to a key changed nothing: the past of the keys may tell them apart.
+    /// What it may be that an opened store holds, the newest state first. More than one where rows
+    /// look alike in several, as when the last that was written to a key changed nothing: the past
+    /// of the keys may tell them apart.
     pub(crate) fn fitting(&self, contents: &Contents, last_seq: Seq) -> Result<Vec<Fitting>, String> {
         let mut known = self.clone();
         known.settle_tables(contents)?;
@@ -195,8 +200,8 @@ impl Known {
         Ok(ends.iter().rev().map(|&end| Fitting { end, known: known.cut(end, last_seq) }).collect())
     }
 
-    /// A number that is the same where [`Known::fitting`] and all that follows from it are, for a store with this last
-    /// seq, but for what was promised.
+    /// A number that is the same where [`Known::fitting`] and all that follows from it are, for a
+    /// store with this last seq, but for what was promised.
     pub(crate) fn print(&self, last_seq: Seq) -> u64 {
         let mut print = DefaultHasher::new();
         (self.model.print(last_seq), format!("{:?}", self.doubt)).hash(&mut print);
@@ -204,8 +209,8 @@ impl Known {
         print.finish()
     }
 
-    /// Whether a store that stands there holds what was promised. It was the newest state that it could be in, and
-    /// it is so still if no promise goes beyond it.
+    /// Whether a store that stands there holds what was promised. It was the newest state that it
+    /// could be in, and it is so still if no promise goes beyond it.
     pub(crate) fn is_kept_by(&self, stood: &Stood) -> bool {
         let floor = self.promised_to_death;
         stood.end == floor || (stood.end > floor && self.ends.contains(&stood.end))

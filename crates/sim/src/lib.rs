@@ -1,13 +1,14 @@
 //! Beside the floors of FoldDB: what it is tested with.
 //!
 //! - [`model`]: what a store means, told naively; [`tables`]: the same for the rules of tables.
-//! - [`program`]: random programs over the whole public interface; [`play`]: playing one on a store and on the
-//!   model, which must agree after every action.
-//! - [`everything`]: a store with every fold and every codec in it; [`fixtures`]: stores that all later versions must open.
+//! - [`program`]: random programs over the whole public interface; [`play`]: playing one on a store
+//!   and on the model, which must agree after every action.
+//! - [`everything`]: a store with every fold and every codec in it; [`fixtures`]: stores that all
+//!   later versions must open.
 //! - [`numbered`]: batches that tell which of them are there.
 //! - [`threads`]: real threads at once, with a checker.
-//! - [`faulty_files`]: files that run out of space and fail on command; [`world`]: a whole simulated world, whose power
-//!   may fail.
+//! - [`faulty_files`]: files that run out of space and fail on command; [`world`]: a whole
+//!   simulated world, whose power may fail.
 //! - [`place`]: a temporary directory with a store in it.
 //! - [`process`]: tests that are processes of their own, and what a process uses.
 //! - [`openings`]: a store that is opened for every single write, as by a cron job.
@@ -17,8 +18,9 @@
 //! - [`flips`]: a small store whose every byte is flipped in turn.
 //! - [`harm`]: a small store whose files are cut, removed, swapped, or hold the bytes of others.
 //!
-//! A program that fails shrinks and prints itself; its seed is kept in `tests/model.rs` or `tests/power.rs`. Longer runs:
-//! `cargo run -p folddb-sim --release --example programs -- --seeds 1000`, and the example `disasters`.
+//! A program that fails shrinks and prints itself; its seed is kept in `tests/model.rs` or
+//! `tests/power.rs`. Longer runs: `cargo run -p folddb-sim --release --example programs -- --seeds
+//! 1000`, and the example `disasters`.
 
 #![forbid(unsafe_code)]
 
@@ -45,8 +47,8 @@ pub mod process;
 pub mod soak;
 pub mod openings;
 
-/// Where tests that sync very often put their files: in memory, where the system has such a place, so that they
-/// take seconds and not minutes. What they test is not the disk.
+/// Where tests that sync very often put their files: in memory, where the system has such a place,
+/// so that they take seconds and not minutes. What they test is not the disk.
 pub fn memory_dir() -> std::path::PathBuf {
     let shared = std::path::Path::new("/dev/shm");
     if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() }

@@ -1,7 +1,8 @@
 //! The model: what a store means, told as naively as can be.
 //!
-//! A table is the list of everything that was ever written to it, and a state is got by applying that list
-//! from the beginning, one op at a time. There are no runs, no merges and no composition of ops.
+//! A table is the list of everything that was ever written to it, and a state is got by applying
+//! that list from the beginning, one op at a time. There are no runs, no merges and no composition
+//! of ops.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -85,7 +86,8 @@ pub enum Index {
 pub enum Written {
     /// It was not.
     Not,
-    /// It was, unless it had a value, which an insert leaves as it is: a hashed table looks, and writes nothing then.
+    /// It was, unless it had a value, which an insert leaves as it is: a hashed table looks, and
+    /// writes nothing then.
     Unless,
     /// It was.
     Surely,
@@ -161,7 +163,8 @@ impl Model {
         self.tables.get(name).map(|table| table.shape)
     }
 
-    /// Which table it is that has this name now: another one of the same name has another number. 0 where there is none.
+    /// Which table it is that has this name now: another one of the same name has another number. 0
+    /// where there is none.
     pub fn born(&self, name: &str) -> u64 {
         self.tables.get(name).map_or(0, |table| table.born)
     }
@@ -221,7 +224,8 @@ impl Model {
         ops.map(of_op).sum()
     }
 
-    /// What an index finds in these rows of a table: each term with each key that has it, in their order.
+    /// What an index finds in these rows of a table: each term with each key that has it, in their
+    /// order.
     pub fn found(shape: &Shape, rows: &[ModelRow]) -> Vec<(Mark, Vec<u8>)> {
         let marks = |(key, present): &ModelRow| match present {
             Present::Value(value) => {
@@ -250,7 +254,8 @@ impl Model {
         self.now_ms
     }
 
-    /// The latest that it ever was: what was told and nothing written with may be forgotten by a crash, and time go back over it.
+    /// The latest that it ever was: what was told and nothing written with may be forgotten by a
+    /// crash, and time go back over it.
     pub fn latest_ms(&self) -> u64 {
         self.latest_ms
     }
@@ -290,7 +295,8 @@ impl Model {
         self.tables.get(table).map_or(0, |table| table.loaded_ms)
     }
 
-    /// The seqs and times of all that was written to a table, but for rows that it came into being with.
+    /// The seqs and times of all that was written to a table, but for rows that it came into being
+    /// with.
     pub fn writes(&self, table: &str) -> Vec<(Seq, u64)> {
         let Some(table) = self.tables.get(table) else { return Vec::new() };
         let written = table.history.iter().filter(|(seq, ..)| *seq > table.loaded_at);
@@ -302,7 +308,8 @@ impl Model {
         self.ends.push(self.last_seq);
     }
 
-    /// The store as it was at `seq`, to go on from there in another way. Tables that were dropped since are gone.
+    /// The store as it was at `seq`, to go on from there in another way. Tables that were dropped
+    /// since are gone.
     pub fn until(&self, seq: Seq) -> Model {
         let mut model = Model { last_seq: seq.min(self.last_seq), ..self.clone() };
         for table in model.tables.values_mut() {
@@ -317,8 +324,8 @@ impl Model {
         seqs.any(|seq| low < seq && seq <= high)
     }
 
-    /// Takes back all that was written after `seq`, and gives the next op the seq after `last_seq`: some seqs may be taken
-    /// by what a crash has lost.
+    /// Takes back all that was written after `seq`, and gives the next op the seq after `last_seq`:
+    /// some seqs may be taken by what a crash has lost.
     pub fn cut(&mut self, seq: Seq, last_seq: Seq) {
         for table in self.tables.values_mut() {
             table.history.retain(|(at, ..)| *at <= seq);
@@ -328,8 +335,8 @@ impl Model {
         self.last_seq = last_seq;
     }
 
-    /// A number that two models share, and only they, that are the same once each is [cut](Model::cut) at some
-    /// seq up to this one, whatever they were told later.
+    /// A number that two models share, and only they, that are the same once each is
+    /// [cut](Model::cut) at some seq up to this one, whatever they were told later.
     pub fn print(&self, until: Seq) -> u64 {
         let mut print = DefaultHasher::new();
         for (name, table) in &self.tables {
@@ -370,8 +377,9 @@ impl Model {
 }
 
 impl Model {
-    /// What a key has been, newest first: after each op that was about it, the seq of that and what it left; the newest `count` of
-    /// them, without those at the old end in which the key was absent.
+    /// What a key has been, newest first: after each op that was about it, the seq of that and what
+    /// it left; the newest `count` of them, without those at the old end in which the key was
+    /// absent.
     pub fn history(&self, table: &str, key: &[u8], count: usize) -> Vec<(Seq, Option<Present>)> {
         let Some(table) = self.tables.get(table) else { return Vec::new() };
         if table.shape.order == Order::Hashed {
@@ -387,7 +395,8 @@ impl Model {
         states
     }
 
-    /// The same of a hashed table, oldest first: all that a batch does to a key is one version, and where it comes to nothing none.
+    /// The same of a hashed table, oldest first: all that a batch does to a key is one version, and
+    /// where it comes to nothing none.
     fn hashed_states(&self, table: &ModelTable, key: &[u8]) -> Vec<(Seq, Option<Present>)> {
         let mut state = TableState::new();
         let mut versions = Vec::new();
@@ -431,7 +440,8 @@ impl ModelTable {
     }
 }
 
-/// The newest so many versions, the newest first, without those at the old end in which the key was absent.
+/// The newest so many versions, the newest first, without those at the old end in which the key was
+/// absent.
 fn newest(mut versions: Vec<(Seq, Option<Present>)>, count: usize) -> Vec<(Seq, Option<Present>)> {
     versions.reverse();
     versions.truncate(count);

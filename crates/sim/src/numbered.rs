@@ -1,9 +1,11 @@
-//! Numbered batches over two tables: what batch `i` does is known, so the state after the batches 1 to n is
-//! known for every n, and a store shows by itself which n it holds, or that it holds no such state.
+//! Numbered batches over two tables: what batch `i` does is known, so the state after the batches 1
+//! to n is known for every n, and a store shows by itself which n it holds, or that it holds no
+//! such state.
 //!
-//! A batch sets its key of the log, round and round, to its number and some bytes that follow from it, and adds
-//! its number to one of a few sums, under a long name. A batch that is lost, doubled, torn, or out of order
-//! shows. Both tables fill their memtables at about the same speed, so that now one is flushed and now the other.
+//! A batch sets its key of the log, round and round, to its number and some bytes that follow from
+//! it, and adds its number to one of a few sums, under a long name. A batch that is lost, doubled,
+//! torn, or out of order shows. Both tables fill their memtables at about the same speed, so that
+//! now one is flushed and now the other.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,13 @@
-//! A store that is opened for every single write, as by a cron job that calls the command line once a minute.
+//! A store that is opened for every single write, as by a cron job that calls the command line once
+//! a minute.
 //!
-//! Each opening writes one row and then ends in one of three ways: closed in order, dropped, or dead. After each of
-//! them all that was written must be there, and what the store takes must stay bounded: runs, files, bytes of the
-//! manifest, file numbers, and what an opening does, counted in calls and bytes and never in seconds.
+//! Each opening writes one row and then ends in one of three ways: closed in order, dropped, or
+//! dead. After each of them all that was written must be there, and what the store takes must stay
+//! bounded: runs, files, bytes of the manifest, file numbers, and what an opening does, counted in
+//! calls and bytes and never in seconds.
 //!
-//! Called by `tests/openings.rs` for a few thousand openings, and by the example `openings` for a year of them.
+//! Called by `tests/openings.rs` for a few thousand openings, and by the example `openings` for a
+//! year of them.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! A temporary directory with a store in it, removed when it goes. Tests of the whole begin with one.
+//! A temporary directory with a store in it, removed when it goes. Tests of the whole begin with
+//! one.
 
 use std::path::{Path, PathBuf};
 

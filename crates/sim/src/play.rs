@@ -1,9 +1,9 @@
-//! Plays a program on a store and on the model, and compares them after every action: every key by `get`, a
-//! scan of every table, counts, at the present and at every live snapshot.
+//! Plays a program on a store and on the model, and compares them after every action: every key by
+//! `get`, a scan of every table, counts, at the present and at every live snapshot.
 //!
-//! A program is played on real files ([`play`]), or in a simulated world ([`play_in`]), where it may also crash, in the
-//! middle of anything, and where calls may fail. What a store must hold after that is told by what was acknowledged
-//! before: `known.rs`.
+//! A program is played on real files ([`play`]), or in a simulated world ([`play_in`]), where it
+//! may also crash, in the middle of anything, and where calls may fail. What a store must hold
+//! after that is told by what was acknowledged before: `known.rs`.
 //!
 //! ```text
 //!   clock     the time between actions                                parts    what a player holds beside its store
@@ -53,7 +53,8 @@ pub use crash::{Counts, Found, Judged, play_until_death};
 pub use player::Disagreement;
 pub use wreck::Wreck;
 
-/// Plays a program in a directory that does not exist yet. What it says of crashes and faults is passed over.
+/// Plays a program in a directory that does not exist yet. What it says of crashes and faults is
+/// passed over.
 ///
 /// # Errors
 /// The first disagreement of store and model.
@@ -61,7 +62,8 @@ pub fn play(program: &Program, dir: &Path) -> Result<(), Disagreement> {
     Player::new(program.settings, dir, None).play_on_files(program)
 }
 
-/// As [`play`], with a clock that is read between the actions only: for a machine whose clock jumps.
+/// As [`play`], with a clock that is read between the actions only: for a machine whose clock
+/// jumps.
 ///
 /// # Errors
 /// The first disagreement of store and model.
@@ -70,7 +72,8 @@ pub fn play_by_held_clock(program: &Program, dir: &Path) -> Result<(), Disagreem
     Player { clock, ..Player::new(program.settings, dir, None) }.play_on_files(program)
 }
 
-/// Plays a program in a simulated world. The diary of `disk` goes on in the world that it ends in, which is returned.
+/// Plays a program in a simulated world. The diary of `disk` goes on in the world that it ends in,
+/// which is returned.
 ///
 /// # Errors
 /// The first disagreement of store and model, with the end of the diary.

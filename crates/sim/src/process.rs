@@ -1,14 +1,16 @@
 //! What a process uses of its machine, and tests that are processes of their own.
 //!
-//! Memory, descriptors and threads belong to a process, so whoever promises them measures a process in which nothing
-//! else goes on: the test program, run again with one ignored test chosen, which reports on its standard output.
+//! Memory, descriptors and threads belong to a process, so whoever promises them measures a process
+//! in which nothing else goes on: the test program, run again with one ignored test chosen, which
+//! reports on its standard output.
 
 use std::process::Command;
 
 /// What this process uses, as the system tells in `/proc/self`; zeros where it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The most memory that it ever had resident, in bytes: its own, and pages of maps (the program, the journal).
+    /// The most memory that it ever had resident, in bytes: its own, and pages of maps (the
+    /// program, the journal).
     pub peak_bytes: u64,
     /// Memory that is resident now, in bytes.
     pub resident_bytes: u64,
@@ -57,7 +59,8 @@ const TASK: &str = "FOLDDB_TEST_TASK";
 /// Before what a child reports on its line of output.
 const REPORT: &str = "report: ";
 
-/// Runs the ignored test `test` of this program alone in a process, with a task to do, and returns what it reports.
+/// Runs the ignored test `test` of this program alone in a process, with a task to do, and returns
+/// what it reports.
 ///
 /// # Panics
 /// The process does not start, or ends without a report; what it said is in the message.

@@ -1,8 +1,8 @@
 //! Random programs over the whole public interface of a store, as values that print and shrink.
 //!
-//! Every action makes sense in every state, or does nothing: a table that is not there is passed over, an
-//! index runs round. So any subsequence of a program is a program, and a failing one shrinks by leaving out (`program/shrink.rs`).
-//! `program/random.rs` draws them.
+//! Every action makes sense in every state, or does nothing: a table that is not there is passed
+//! over, an index runs round. So any subsequence of a program is a program, and a failing one
+//! shrinks by leaving out (`program/shrink.rs`). `program/random.rs` draws them.
 
 mod draws;
 mod strewn;
@@ -24,7 +24,8 @@ pub const TABLES: u8 = 3;
 /// The most tables that it may have besides for a while ([`Action::Many`]).
 pub const MANY_TABLES: u8 = 250;
 
-/// Values of so many bytes are separated in the tables that separate: few of the short lengths, and all of the long ones.
+/// Values of so many bytes are separated in the tables that separate: few of the short lengths, and
+/// all of the long ones.
 pub const SEPARATE_FROM: u32 = 32;
 
 /// A program: how the store is opened, and what is done to it.
@@ -49,8 +50,8 @@ pub struct Settings {
     pub feed: FeedShape,
 }
 
-/// What a change feed tells of, and how much it may hold. By itself all there is, with the budget that feeds have by
-/// themselves.
+/// What a change feed tells of, and how much it may hold. By itself all there is, with the budget
+/// that feeds have by themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedShape {
     /// The only table.
@@ -68,8 +69,8 @@ pub enum Action {
     Create(u8, Shape),
     /// Drops a table.
     Drop(u8),
-    /// From now on there are so many small tables besides: more are made, each seventh with a row, or
-    /// those that are too many are dropped.
+    /// From now on there are so many small tables besides: more are made, each seventh with a row,
+    /// or those that are too many are dropped.
     Many(u8),
     /// Writes one op.
     Write(TableOp),
@@ -89,11 +90,13 @@ pub enum Action {
     Compact(u8, Option<u8>),
     /// Gives back the space of dead values.
     Reclaim,
-    /// Adds an index to a table, or goes on with that, or breaks it off after so many looks at the progress.
+    /// Adds an index to a table, or goes on with that, or breaks it off after so many looks at the
+    /// progress.
     AddIndex(u8, Option<u8>),
     /// Drops it.
     DropIndex(u8),
-    /// Takes a snapshot of a moment that is over: before one of the writes to a table, so many 255ths of them ago.
+    /// Takes a snapshot of a moment that is over: before one of the writes to a table, so many
+    /// 255ths of them ago.
     Past(u8, u8),
     /// Scans a table, at the present or at a snapshot, and compares.
     Scan(u8, Option<u8>, ScanShape),
@@ -119,8 +122,8 @@ pub enum Action {
     Cursor(CursorStep),
     /// Another store comes to be beside this one, or another reader.
     Other(Other),
-    /// Lets so many milliseconds pass, and the wall clock jump by so many seconds besides. From here on: in a simulated
-    /// world only.
+    /// Lets so many milliseconds pass, and the wall clock jump by so many seconds besides. From
+    /// here on: in a simulated world only.
     Clock(u16, i32),
     /// Lets the process die, with or without the power.
     Crash(Crash),
@@ -150,7 +153,8 @@ pub struct FollowSecondary {
     pub synced: bool,
 }
 
-/// A step of a transaction: of the first of those that run, of the second, and so on, round and round.
+/// A step of a transaction: of the first of those that run, of the second, and so on, round and
+/// round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transact {
     /// Begins another one, unless enough run.
@@ -174,7 +178,8 @@ pub enum Transact {
 pub enum Load {
     /// Begins one, of a table by these rules.
     Begin(u8, Shape),
-    /// Hands it rows, in the order of their keys; those that come too late are left out. What they say of the table does not count.
+    /// Hands it rows, in the order of their keys; those that come too late are left out. What they
+    /// say of the table does not count.
     Rows(Vec<TableOp>),
     /// Makes the table.
     Finish,
@@ -203,7 +208,8 @@ pub enum CursorStep {
 /// Another store, or another reader of this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
-    /// Compares a table with another that has what it had so many 255ths of all seqs ago, and brings that up.
+    /// Compares a table with another that has what it had so many 255ths of all seqs ago, and
+    /// brings that up.
     Compare(u8, u8),
     /// Brings a table up to such another: back to what it was then.
     BringUp(u8, u8),

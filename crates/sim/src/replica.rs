@@ -1,4 +1,5 @@
-//! What a consumer makes of a change feed: a model of its own, which knows of the store only what the feed has told.
+//! What a consumer makes of a change feed: a model of its own, which knows of the store only what
+//! the feed has told.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,7 +16,8 @@ use crate::tables::Shape;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replica {
     model: Model,
-    /// Keys on which the fold had failed when the feed began: what they become is not known before they are set again.
+    /// Keys on which the fold had failed when the feed began: what they become is not known before
+    /// they are set again.
     failed: BTreeSet<(String, Vec<u8>)>,
     /// It has begun, and has all rows.
     pub(crate) is_complete: bool,

@@ -1,14 +1,16 @@
-//! A small store in a simulated world, for tests that take the power away at one moment: how it is opened, and what a crash may
-//! leave of it.
+//! A small store in a simulated world, for tests that take the power away at one moment: how it is
+//! opened, and what a crash may leave of it.
 //!
-//! Called by the tests `power_*`, `reclaim_power` and `backup_power`, each with what its moments need besides.
+//! Called by the tests `power_*`, `reclaim_power` and `backup_power`, each with what its moments
+//! need besides.
 
 use folddb::{BackgroundWork, Options, Store};
 
 use crate::chance::Seeded;
 use crate::world::SimDisk;
 
-/// Options under which little data already fills memtables and segments, and nothing is done behind the test's back.
+/// Options under which little data already fills memtables and segments, and nothing is done behind
+/// the test's back.
 pub fn options(disk: &SimDisk) -> Options {
     Options::default()
         .host(disk.host())
@@ -34,8 +36,8 @@ pub fn open(disk: &SimDisk, options: Options) -> Store {
     Store::open(SimDisk::store_dir(), options).unwrap_or_else(|error| panic!("{error}\n{}", disk.diary(40)))
 }
 
-/// The worlds that a crash before this change may leave, each with what happened: the process died, or the power went, in so many
-/// ways.
+/// The worlds that a crash before this change may leave, each with what happened: the process died,
+/// or the power went, in so many ways.
 pub fn crashed(disk: &SimDisk, seed: u64, change: u64, cuts: u64) -> Vec<(String, SimDisk)> {
     let died = (format!("died before change {change}"), disk.after_death());
     let cut = |cut: u64| {

@@ -1,9 +1,10 @@
-//! The soak: real processes that use the whole interface of one store, killed with SIGKILL at any moment, opened again and
-//! checked, for as long as one likes.
+//! The soak: real processes that use the whole interface of one store, killed with SIGKILL at any
+//! moment, opened again and checked, for as long as one likes.
 //!
-//! Whoever soaks says how the writing process is started; it calls [`write_until_killed`]. The batches are numbered (see
-//! [`crate::numbered`]), so the state after any of them is known: what is found must be such a state, and at least
-//! what was acknowledged in a mode that survives. Memory, descriptors and the directory must not grow.
+//! Whoever soaks says how the writing process is started; it calls [`write_until_killed`]. The
+//! batches are numbered (see [`crate::numbered`]), so the state after any of them is known: what is
+//! found must be such a state, and at least what was acknowledged in a mode that survives. Memory,
+//! descriptors and the directory must not grow.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
@@ -17,7 +18,8 @@ use crate::chance::Seeded;
 use crate::numbered::Numbered;
 use crate::process::Usage;
 
-/// What no writer may ever have resident, in bytes: the promise of docs/LIMITS.md for this store, and the program.
+/// What no writer may ever have resident, in bytes: the promise of docs/LIMITS.md for this store,
+/// and the program.
 const RESIDENT_BYTES_MAX: u64 = 48 << 20;
 /// What no writer may ever have open: see docs/LIMITS.md.
 const DESCRIPTORS_MAX: u64 = 96;
@@ -35,7 +37,8 @@ pub fn options() -> Options {
     })
 }
 
-/// How a batch is committed, by the temper of a round. `Buffered` promises nothing to a killed process but order.
+/// How a batch is committed, by the temper of a round. `Buffered` promises nothing to a killed
+/// process but order.
 fn durability(seed: u64, i: u64) -> Durability {
     match seed % 4 {
         0 => Durability::Sync,
@@ -45,7 +48,8 @@ fn durability(seed: u64, i: u64) -> Durability {
     }
 }
 
-/// The writer: says `open n` with the last batch that it has found, then `ack i` for each batch. Ends by being killed.
+/// The writer: says `open n` with the last batch that it has found, then `ack i` for each batch.
+/// Ends by being killed.
 ///
 /// # Errors
 /// Any call that fails: none may.
@@ -75,8 +79,8 @@ fn say(line: &str) -> Result<(), String> {
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| format!("nobody listens: {error}"))
 }
 
-/// Now and then something that leaves the numbered tables as they are: snapshots and scans, a table that comes, is
-/// filled, emptied by a range delete and goes, or an optimization.
+/// Now and then something that leaves the numbered tables as they are: snapshots and scans, a table
+/// that comes, is filled, emptied by a range delete and goes, or an optimization.
 fn besides(store: &Store, chance: &mut Seeded) -> Result<()> {
     match chance.below(400) {
         0..4 => {
@@ -106,7 +110,8 @@ fn besides(store: &Store, chance: &mut Seeded) -> Result<()> {
     Ok(())
 }
 
-/// How long to soak, from which seed, where, and how a writer is started on a directory with a seed.
+/// How long to soak, from which seed, where, and how a writer is started on a directory with a
+/// seed.
 pub struct Soak<'a> {
     /// The directory of the store, which does not exist yet.
     pub dir: PathBuf,
@@ -154,7 +159,8 @@ impl Soak<'_> {
     /// Soaks.
     ///
     /// # Errors
-    /// Says what was found that may not be, and in which round. The directory stays as it was found.
+    /// Says what was found that may not be, and in which round. The directory stays as it was
+    /// found.
     pub fn run(&self, progress: &mut dyn FnMut(&Summary)) -> Result<Summary, String> {
         let failed = |error: folddb::Error| format!("{error:?}");
         Numbered::open(&Store::create(&self.dir, options()).map_err(failed)?).map_err(failed)?;
@@ -225,7 +231,8 @@ impl Soak<'_> {
         Ok(last)
     }
 
-    /// Opens the store, checks what is in it, and closes it, after which nothing may lie about. Returns the last batch.
+    /// Opens the store, checks what is in it, and closes it, after which nothing may lie about.
+    /// Returns the last batch.
     fn look(&self, read_only: bool, summary: &mut Summary) -> Result<u64, String> {
         let failed = |error: folddb::Error| format!("{error:?}");
         let store = (if read_only {

@@ -1,5 +1,5 @@
-//! The tables that random programs use: their rules as the store gets them, and their meaning told a second
-//! time, naively, for the model. Nothing here asks the store's own algebra.
+//! The tables that random programs use: their rules as the store gets them, and their meaning told
+//! a second time, naively, for the model. Nothing here asks the store's own algebra.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,8 @@ pub enum Kind {
     Append,
     /// A custom fold: joins, fails where a side holds `!`, and panics where one holds `?`.
     Brittle,
-    /// A custom fold: the later value wins, and an empty one is a tombstone, by the fold's own outcome.
+    /// A custom fold: the later value wins, and an empty one is a tombstone, by the fold's own
+    /// outcome.
     Tomb,
     /// JSON documents that merge: leaves, objects that merge and objects that replace.
     Json,
@@ -103,7 +104,8 @@ pub enum Mark {
 }
 
 impl Shape {
-    /// A table whose blocks hold few rows and which lets values are separated early: much happens with little data.
+    /// A table whose blocks hold few rows and which lets values are separated early: much happens
+    /// with little data.
     pub const fn small(kind: Kind, order: Order) -> Shape {
         Shape {
             kind,
@@ -156,9 +158,10 @@ impl Shape {
         }
     }
 
-    /// How long the value with this number lasts, and its deadline, when it is written at this time to a store that began at
-    /// `epoch_ms`. Deadlines stand in the middle between whole hours since then, and clocks jump by whole hours: so nobody need
-    /// know the time of a write to the millisecond.
+    /// How long the value with this number lasts, and its deadline, when it is written at this time
+    /// to a store that began at `epoch_ms`. Deadlines stand in the middle between whole hours since
+    /// then, and clocks jump by whole hours: so nobody need know the time of a write to the
+    /// millisecond.
     pub fn lifetime(&self, number: u8, write_ms: u64, epoch_ms: u64) -> (Lifetime, u64) {
         let hours = |hours: u64| hours * HOUR_MS + HOUR_MS / 2;
         let until = |hours_on: u64| {
@@ -183,8 +186,9 @@ impl Shape {
         self.block_bytes == 512 && is_of_now && self.order != Order::Hashed
     }
 
-    /// Whether a store that was opened beside a writer shows the same rows of the table however long it is open: values in files of
-    /// their own are opened when they are read, and may be gone.
+    /// Whether a store that was opened beside a writer shows the same rows of the table however
+    /// long it is open: values in files of their own are opened when they are read, and may be
+    /// gone.
     pub fn lasts_beside(&self) -> bool {
         !self.in_files && self.lasts()
     }
@@ -211,7 +215,8 @@ impl Shape {
         }
     }
 
-    /// The value or operand with this number; where values may be of any length, about `len_bytes` long.
+    /// The value or operand with this number; where values may be of any length, about `len_bytes`
+    /// long.
     pub fn value(&self, number: u8, len_bytes: u16) -> Vec<u8> {
         match self.kind {
             Kind::SumU64 | Kind::MaxU64 => {
@@ -298,9 +303,10 @@ impl Shape {
     }
 }
 
-// ---- JSON -----------------------------------------------------------------------------------------------
+// ---- JSON ---------------------------------------------------------------------------------------
 
-/// Values of names, and documents: each as it is kept, digit for digit. None has a comma or a colon.
+/// Values of names, and documents: each as it is kept, digit for digit. None has a comma or a
+/// colon.
 const LEAVES: [&str; 8] = ["17", "1.10", "-0.0", "18446744073709551617", "1e400", "\"text\"", "true", "\"\""];
 
 /// The document with this number: a leaf, an object that replaces, or, mostly, one that merges.
@@ -348,7 +354,8 @@ fn object_of(text: &[u8]) -> Option<(bool, Fields)> {
     }
 }
 
-/// A document behind which another one comes: leaves and objects that replace win, others merge name by name.
+/// A document behind which another one comes: leaves and objects that replace win, others merge
+/// name by name.
 fn merged(earlier: &[u8], later: &[u8]) -> Vec<u8> {
     let Some((false, changes)) = object_of(later) else { return later.to_vec() };
     let (replaces, mut fields) = object_of(earlier).unwrap_or((true, Fields::new()));
@@ -359,7 +366,8 @@ fn merged(earlier: &[u8], later: &[u8]) -> Vec<u8> {
     text_of(replaces, &fields)
 }
 
-/// What letters a value has, roughly: whatever joins or chooses of two values has no others than they.
+/// What letters a value has, roughly: whatever joins or chooses of two values has no others than
+/// they.
 fn marks(value: &[u8]) -> BTreeSet<u8> {
     let mut is_there = [false; 5];
     value.iter().filter(|byte| **byte != b',').for_each(|byte| is_there[usize::from(byte % 5)] = true);
@@ -389,8 +397,8 @@ impl CustomOrder for ByLength {
     }
 }
 
-/// Joins byte strings, unless one has a character that it cannot bear. Associative: a failure inside any
-/// bracketing is a failure of all.
+/// Joins byte strings, unless one has a character that it cannot bear. Associative: a failure
+/// inside any bracketing is a failure of all.
 struct Brittle;
 
 impl Fold for Brittle {
@@ -422,7 +430,8 @@ impl Fold for Brittle {
     }
 }
 
-/// The later value, or absence where it is empty. Associative: only the last of a row of values counts.
+/// The later value, or absence where it is empty. Associative: only the last of a row of values
+/// counts.
 struct Tomb;
 
 impl Fold for Tomb {

@@ -1,10 +1,11 @@
-//! Real threads on one store at once, with a checker: see [`books`] for what must hold at every moment, and
-//! `threads/actors.rs` for who does what.
+//! Real threads on one store at once, with a checker: see [`books`] for what must hold at every
+//! moment, and `threads/actors.rs` for who does what.
 //!
-//! A run is a series of rounds on one store. Each opens it, lets all actors loose, and ends it in the middle of their
-//! work: somebody closes it, two do at once, or the last handle is dropped. Then every thread must end, with the
-//! error `Closed`, and the next opening must find exactly what was acknowledged. The seed decides what each thread
-//! chooses; how the system interleaves them it cannot decide, so a run that failed may need several tries.
+//! A run is a series of rounds on one store. Each opens it, lets all actors loose, and ends it in
+//! the middle of their work: somebody closes it, two do at once, or the last handle is dropped.
+//! Then every thread must end, with the error `Closed`, and the next opening must find exactly what
+//! was acknowledged. The seed decides what each thread chooses; how the system interleaves them it
+//! cannot decide, so a run that failed may need several tries.
 
 pub mod books;
 pub mod watch;
@@ -220,7 +221,8 @@ fn end(world: &World<'_>, ending: Ending) {
             scope.spawn(|| close(take()));
             close(take());
         }),
-        // Whoever uses it at this moment has the last handle, and drops it in the midst of the others.
+        // Whoever uses it at this moment has the last handle, and drops it in the midst of the
+        // others.
         Ending::Drop => drop(world.store.write().take()),
     }
     if !matches!(ending, Ending::Drop) {

@@ -1,10 +1,12 @@
-//! A simulated world to run a store in: files, a clock and chance, all in memory and all from one seed.
+//! A simulated world to run a store in: files, a clock and chance, all in memory and all from one
+//! seed.
 //!
-//! A [`SimDisk`] is what one process sees. It implements the traits of `folddb_host`, counts the calls and keeps a
-//! diary of them, fails those that a [`Fault`] names, and lets the process die before any change it would make. What
-//! the next process finds is another `SimDisk`: [`SimDisk::after_death`] where only the process died and the kernel
-//! lives, [`SimDisk::after_power_cut`] where what was not synced is lost, kept or torn (`world/power.rs` says how).
-//! Handles of the old process go on writing to the old disk, and so change nothing.
+//! A [`SimDisk`] is what one process sees. It implements the traits of `folddb_host`, counts the
+//! calls and keeps a diary of them, fails those that a [`Fault`] names, and lets the process die
+//! before any change it would make. What the next process finds is another `SimDisk`:
+//! [`SimDisk::after_death`] where only the process died and the kernel lives,
+//! [`SimDisk::after_power_cut`] where what was not synced is lost, kept or torn (`world/power.rs`
+//! says how). Handles of the old process go on writing to the old disk, and so change nothing.
 //!
 //! ```text
 //!   a write, a sync that fails, a name          the process dies        the power goes
@@ -12,8 +14,8 @@
 //!   disk         old until synced               as it was               old, new, torn or garbage, each sector
 //! ```
 //!
-//! A sync that a fault makes fail does what Linux does: the sectors are marked clean, readers go on seeing them until
-//! they are evicted, a later sync succeeds, and the data is gone.
+//! A sync that a fault makes fail does what Linux does: the sectors are marked clean, readers go on
+//! seeing them until they are evicted, a later sync succeeds, and the data is gone.
 
 mod image;
 mod diary;
@@ -36,15 +38,16 @@ use crate::faulty_files::{Call, EDQUOT, ENOSPC, Fault, Faults};
 use diary::{Diary, Entry};
 use machine::{Dir, Machine, Node, ROOT};
 
-/// A simulated disk, clock and source of random numbers, as one process sees them. Clones are the same world;
-/// [`SimDisk::fork`] makes another one.
+/// A simulated disk, clock and source of random numbers, as one process sees them. Clones are the
+/// same world; [`SimDisk::fork`] makes another one.
 #[derive(Clone)]
 pub struct SimDisk {
     machine: Arc<Mutex<Machine>>,
 }
 
 impl SimDisk {
-    /// An empty world. Everything that happens in it follows from `seed` and from the calls that are made.
+    /// An empty world. Everything that happens in it follows from `seed` and from the calls that
+    /// are made.
     pub fn new(seed: u64) -> SimDisk {
         let machine = Machine {
             files: BTreeMap::new(),
@@ -96,8 +99,8 @@ impl SimDisk {
         SimDisk::of(other)
     }
 
-    /// The world as the next process finds it when this one has died and the kernel lives on: nothing that was handed
-    /// to the kernel is lost, no lock is held, and nothing fails any more.
+    /// The world as the next process finds it when this one has died and the kernel lives on:
+    /// nothing that was handed to the kernel is lost, no lock is held, and nothing fails any more.
     pub fn after_death(&self) -> SimDisk {
         let next = self.fork();
         next.note("the process has died");
@@ -130,8 +133,9 @@ impl SimDisk {
         power::drop_nameless(&mut machine);
     }
 
-    /// From now on each process is given the same random numbers and begins at a whole minute, as if one had taken
-    /// some time to come. So what it finds on the disk is all that tells it when the last one died.
+    /// From now on each process is given the same random numbers and begins at a whole minute, as
+    /// if one had taken some time to come. So what it finds on the disk is all that tells it when
+    /// the last one died.
     pub fn begin_processes_alike(&self) {
         self.machine.lock().begins_alike = true;
     }
@@ -146,8 +150,8 @@ impl SimDisk {
         print::of_machine(&self.machine.lock())
     }
 
-    /// Does something in a copy of this world, and gives the worlds in which the process had died before each of the
-    /// changes that this made.
+    /// Does something in a copy of this world, and gives the worlds in which the process had died
+    /// before each of the changes that this made.
     pub fn before_changes(&self, work: impl FnOnce(&SimDisk)) -> Vec<SimDisk> {
         let disk = self.fork();
         disk.machine.lock().before_changes = Some(Vec::new());
@@ -165,8 +169,8 @@ impl SimDisk {
         }
     }
 
-    /// Lets the process die before it changes anything after `changes` more changes. Calls of a dead process fail and
-    /// do nothing.
+    /// Lets the process die before it changes anything after `changes` more changes. Calls of a
+    /// dead process fail and do nothing.
     pub fn die_after(&self, changes: u64) {
         let mut machine = self.machine.lock();
         machine.dies_before = Some(machine.changes + changes);
@@ -188,7 +192,8 @@ impl SimDisk {
         self.machine.lock().calls
     }
 
-    /// How many of them may have changed what a crash leaves: all but reads. A crash after a read is the crash before it.
+    /// How many of them may have changed what a crash leaves: all but reads. A crash after a read
+    /// is the crash before it.
     pub fn changes(&self) -> u64 {
         self.machine.lock().changes
     }
@@ -208,7 +213,8 @@ impl SimDisk {
         self.machine.lock().faults.list.push(fault);
     }
 
-    /// Whether one of the faults says that there is no space: a store may give up then what it holds for feeds.
+    /// Whether one of the faults says that there is no space: a store may give up then what it
+    /// holds for feeds.
     pub fn will_be_full(&self) -> bool {
         self.machine.lock().faults.list.iter().any(|fault| matches!(fault.os_error, ENOSPC | EDQUOT))
     }
@@ -226,7 +232,8 @@ impl SimDisk {
         self.machine.lock().faults.failed.clone()
     }
 
-    /// Whether a fault has ever hit a call in this process, also before what [`SimDisk::forget_failures`] forgot.
+    /// Whether a fault has ever hit a call in this process, also before what
+    /// [`SimDisk::forget_failures`] forgot.
     pub fn has_met_fault(&self) -> bool {
         self.machine.lock().has_met_fault
     }
@@ -255,12 +262,14 @@ impl SimDisk {
         self.machine.lock().slow = Some((one_in.max(1), takes.as_nanos() as u64));
     }
 
-    /// True when a sync has failed since the power last went, so that the kernel may have forgotten what it had.
+    /// True when a sync has failed since the power last went, so that the kernel may have forgotten
+    /// what it had.
     pub fn has_lost(&self) -> bool {
         self.machine.lock().has_lost
     }
 
-    /// The page cache lets go of what it believes to be on the disk: what a failed sync has lost shows its old bytes.
+    /// The page cache lets go of what it believes to be on the disk: what a failed sync has lost
+    /// shows its old bytes.
     pub fn evict(&self) {
         let mut machine = self.machine.lock();
         machine.files.values_mut().for_each(machine::File::evict);
@@ -277,7 +286,8 @@ impl SimDisk {
         machine.wall_s = machine.wall_s.saturating_add_signed(by_s);
     }
 
-    /// Flips bits of one byte of a file, in the cache and on the disk. False when there is no such byte.
+    /// Flips bits of one byte of a file, in the cache and on the disk. False when there is no such
+    /// byte.
     pub fn rot(&self, path: &Path, offset: u64, bits: u8) -> bool {
         let mut machine = self.machine.lock();
         let Ok(file) = machine.file_id(path).and_then(|id| machine.file_mut(id)) else { return false };

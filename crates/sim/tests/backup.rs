@@ -1,5 +1,6 @@
-//! Backups: made while others write, each is the store at one seq, whole batches only; restored at any seq that it offers it
-//! equals the model; what fails or is cut short half way leaves no backup that looks whole; damage is found and named.
+//! Backups: made while others write, each is the store at one seq, whole batches only; restored at
+//! any seq that it offers it equals the model; what fails or is cut short half way leaves no backup
+//! that looks whole; damage is found and named.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -68,7 +69,7 @@ fn last_of(dir: &Path) -> u64 {
     numbered.last().expect("whole batches, and a prefix")
 }
 
-// ---- while others write ---------------------------------------------------------------------------------
+// ---- while others write -------------------------------------------------------------------------
 
 const WRITERS: u64 = 4;
 
@@ -79,8 +80,8 @@ fn pair(store: &Store) -> Pair {
     (counts, store.table("bodies", Rules::sorted::<u64, Vec<u8>>()).expect("a table"))
 }
 
-/// Writes batches until told to stop: each adds one to the writer's count, and says in the other table which it is. Returns
-/// the seqs at which they ended.
+/// Writes batches until told to stop: each adds one to the writer's count, and says in the other
+/// table which it is. Returns the seqs at which they ended.
 fn write_until(store: &Store, writer: u64, stop: &AtomicBool) -> Vec<Seq> {
     let (counts, bodies) = pair(store);
     let mut ends = Vec::new();
@@ -99,7 +100,8 @@ fn write_until(store: &Store, writer: u64, stop: &AtomicBool) -> Vec<Seq> {
     ends
 }
 
-/// The last batch of each writer that a store holds: by its count, which the other table must agree with.
+/// The last batch of each writer that a store holds: by its count, which the other table must agree
+/// with.
 fn counted(dir: &Path) -> Vec<u64> {
     let store = Store::open_read_only(dir, options()).expect("a backup opens");
     let (counts, bodies) = pair(&store);
@@ -172,7 +174,7 @@ fn a_backup_made_while_four_threads_write_is_a_prefix_of_whole_batches() {
     }
 }
 
-// ---- any seq --------------------------------------------------------------------------------------------
+// ---- any seq ------------------------------------------------------------------------------------
 
 const SHAPES: [(&str, Shape); 4] = [
     ("replace", Shape::small(Kind::Replace, Order::Bytewise)),
@@ -181,7 +183,8 @@ const SHAPES: [(&str, Shape); 4] = [
     ("append", Shape::small(Kind::Append, Order::ByLength)),
 ];
 
-/// Commits a batch of one to three ops, to the store and to the model. Returns the seq at which it ends.
+/// Commits a batch of one to three ops, to the store and to the model. Returns the seq at which it
+/// ends.
 fn random_batch(store: &Store, model: &mut Model, chance: &mut Seeded) -> Seq {
     let mut batch = store.batch();
     for _ in 0..=chance.below(3) {
@@ -303,7 +306,7 @@ fn restore_at_every_seq(seed: u64) -> u64 {
     tried
 }
 
-// ---- what is linked, reused, copied ---------------------------------------------------------------------
+// ---- what is linked, reused, copied -------------------------------------------------------------
 
 #[test]
 fn parts_are_linked_reused_or_copied_and_counted() {
@@ -416,7 +419,7 @@ fn a_restored_store_has_an_identity_of_its_own() {
     assert_eq!(Numbered::open(&restored).expect("tables").last(), Ok(30));
 }
 
-// ---- mistakes and damage --------------------------------------------------------------------------------
+// ---- mistakes and damage ------------------------------------------------------------------------
 
 #[test]
 fn mistakes_are_answered_and_change_nothing() {
@@ -532,9 +535,10 @@ fn a_damaged_backup_is_refused_and_the_file_named() {
     place.restore(&to, "new", &RestoreOptions::default()).expect("mended, it is whole");
 }
 
-// ---- failures half way ----------------------------------------------------------------------------------
+// ---- failures half way --------------------------------------------------------------------------
 
-/// What versions before wrote when a value was gone at its turn: a backup whose list and manifest agree that it has less.
+/// What versions before wrote when a value was gone at its turn: a backup whose list and manifest
+/// agree that it has less.
 fn lacking(made: &Path, lacks: FileName) {
     let host = Host::real();
     let list = std::fs::read(made.join(LIST_FILE)).expect("a list");
@@ -594,8 +598,8 @@ fn faulty_options(files: &FaultyFiles) -> Options {
     options().host(Host { files: Arc::new(files.clone()), ..Host::real() })
 }
 
-/// Makes a second backup in a world where calls fail by `fault`; then the world is whole again, and what is there is looked at.
-/// True when no call failed.
+/// Makes a second backup in a world where calls fail by `fault`; then the world is whole again, and
+/// what is there is looked at. True when no call failed.
 fn backup_with(fault: Fault, how: &BackupOptions) -> bool {
     let place = Place::new();
     let files = FaultyFiles::new(Host::real().files);

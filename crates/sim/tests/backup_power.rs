@@ -1,5 +1,6 @@
-//! Backups and restores that a crash cuts short, before each of their changes: what is listed afterwards is whole, what was
-//! promised is there, and what was cut short is out of the way of the next.
+//! Backups and restores that a crash cuts short, before each of their changes: what is listed
+//! afterwards is whole, what was promised is there, and what was cut short is out of the way of the
+//! next.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,10 @@
-//! Damaged files: whatever byte is flipped and wherever a file is cut, a store answers with an error that names
-//! the file and the offset, or with the right data; never with wrong data, and never with a panic.
+//! Damaged files: whatever byte is flipped and wherever a file is cut, a store answers with an
+//! error that names the file and the offset, or with the right data; never with wrong data, and
+//! never with a panic.
 //!
-//! The log is the one exception, and a narrow one: its end, as far as no sync has vouched for it, may be cut by
-//! damage as by a power cut, so there a store may hold fewer batches, but whole ones and in order.
+//! The log is the one exception, and a narrow one: its end, as far as no sync has vouched for it,
+//! may be cut by damage as by a power cut, so there a store may hold fewer batches, but whole ones
+//! and in order.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,8 +33,8 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// A small store with several runs, tables of both kinds of blocks, and a range delete; closed, or left with
-    /// the last batches in the log only.
+    /// A small store with several runs, tables of both kinds of blocks, and a range delete; closed,
+    /// or left with the last batches in the log only.
     fn new(closed: bool) -> Fixture {
         let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
         let dir = temp.path().join("store");
@@ -83,7 +85,8 @@ fn text_of(i: u64) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What a store says: the last of its numbered batches, or its first error. Wrong data is an `Err` that is none.
+/// What a store says: the last of its numbered batches, or its first error. Wrong data is an `Err`
+/// that is none.
 fn look(dir: &Path, read_only: bool) -> Result<Result<u64, folddb::Error>, String> {
     let store =
         match if read_only { Store::open_read_only(dir, options()) } else { Store::open(dir, options()) } {
@@ -134,7 +137,8 @@ fn judge(fixture: &Fixture, file: &Path, batches: u64, read_only: bool) -> Optio
         Ok(Ok(Ok(last))) => Some(format!("{last} batches and not {batches}")),
         Ok(Ok(Err(error))) => {
             let is_damage = error.kind() == ErrorKind::Corruption && error.message().contains("offset");
-            // What says which version may read a file cannot be told from another version where it is damaged.
+            // What says which version may read a file cannot be told from another version where it
+            // is damaged.
             let is_version = matches!(error.kind(), ErrorKind::NewerFormat);
             let names_it = error.message().contains(&name) || is_version && name == "FORMAT";
             (!names_it || !(is_damage || is_version)).then(|| format!("a poor error: {error:?}"))
@@ -258,7 +262,8 @@ fn damage_that_a_writer_meets_is_named_too_and_spreads_no_further() {
     match Store::open(&fixture.dir, options()) {
         Err(error) => assert!(error.message().contains(&name), "{error:?}"),
         Ok(store) => {
-            // Reading what is damaged fails, also for a merge; what is not damaged is still read and written.
+            // Reading what is damaged fails, also for a merge; what is not damaged is still read
+            // and written.
             let merged: Vec<_> = store
                 .tables()
                 .iter()
@@ -284,8 +289,8 @@ fn values_of(dir: &Path) -> Vec<PathBuf> {
     directories.flat_map(|directory| list(&directory).collect::<Vec<_>>()).collect()
 }
 
-/// The lengths that a record of the value log may be said to have, each with its own check made anew, as a flip never has it:
-/// none is believed, and nothing is made of it.
+/// The lengths that a record of the value log may be said to have, each with its own check made
+/// anew, as a flip never has it: none is believed, and nothing is made of it.
 #[test]
 fn a_damaged_length_of_a_value_is_named_before_anything_is_made_of_it() {
     let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");

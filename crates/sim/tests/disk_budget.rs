@@ -1,5 +1,5 @@
-//! A budget of the disk is never passed: the files under the store keep an account of their own, and look at it whenever
-//! a file grows. And a store at its bound finds a way back.
+//! A budget of the disk is never passed: the files under the store keep an account of their own,
+//! and look at it whenever a file grows. And a store at its bound finds a way back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -154,7 +154,8 @@ fn dead_values_are_given_back_at_the_bound(rules: Rules<u64, Vec<u8>>, asks: boo
         }
     }
     store.flush().expect("there is room for that");
-    // What is deleted is dead once a merge has met it, which background work does by itself, and then what is left moves together.
+    // What is deleted is dead once a merge has met it, which background work does by itself, and
+    // then what is left moves together.
     let began = Instant::now();
     let is_half_free = || store.stats().disk.value_bytes < BUDGET_BYTES / 3;
     while !is_half_free() {
@@ -200,7 +201,8 @@ fn files_that_readers_hold_count_and_merges_stop_before_they_pass_the_budget() {
     let world = World::new();
     let (store, table) = world.create();
     let refused = write_until_refused(&store, &table, 0);
-    // Each merge writes the table once more, and none of its inputs goes, since somebody is in the middle of them.
+    // Each merge writes the table once more, and none of its inputs goes, since somebody is in the
+    // middle of them.
     let (mut readers, mut stopped) = (Vec::new(), 0);
     for round in 0..8 {
         let mut rows = table.scan().into_iter();
@@ -251,7 +253,8 @@ fn a_store_at_its_bound_is_opened_again_after_a_crash_and_deletes_bring_space_ba
     world.assert_kept();
 }
 
-/// Nothing looks at the space by itself here: whether a write is refused must not hang on when somebody last did.
+/// Nothing looks at the space by itself here: whether a write is refused must not hang on when
+/// somebody last did.
 #[test]
 fn writes_go_on_as_soon_as_there_is_space_again() {
     let world = World::new();

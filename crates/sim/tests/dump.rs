@@ -1,5 +1,5 @@
-//! Dumps: what is dumped, loaded and dumped again is the same text, and the same bytes, for every fold and every codec; a
-//! dump that was cut or changed is refused.
+//! Dumps: what is dumped, loaded and dumped again is the same text, and the same bytes, for every
+//! fold and every codec; a dump that was cut or changed is refused.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -164,7 +164,8 @@ fn a_dump_is_of_one_moment_and_of_the_tables_that_are_named() {
             .write(WriteOp::Put, b"k", b"1")
             .expect("written");
     }
-    /// Writes into the store as it takes the text, so that only a snapshot keeps the two tables together.
+    /// Writes into the store as it takes the text, so that only a snapshot keeps the two tables
+    /// together.
     struct Meddler<'a>(&'a Store, Vec<u8>);
     impl std::io::Write for Meddler<'_> {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -276,7 +277,8 @@ fn what_is_there_is_not_loaded_over_unless_asked() {
     assert!(refused.kind() == ErrorKind::RulesMismatch && refused.message().contains("line 2"), "{refused}");
 }
 
-/// Each record that a dump tells was loaded, had expired, or was skipped: nothing else becomes of one.
+/// Each record that a dump tells was loaded, had expired, or was skipped: nothing else becomes of
+/// one.
 #[test]
 fn what_becomes_of_each_record_is_told() {
     let place = Place::new();
@@ -316,8 +318,8 @@ impl Read for CutPack<'_> {
     }
 }
 
-/// Wherever a dump is cut, packed or not: what can be said of it before anything is written is what comes of loading it, and what
-/// cannot be loaded leaves nothing behind.
+/// Wherever a dump is cut, packed or not: what can be said of it before anything is written is what
+/// comes of loading it, and what cannot be loaded leaves nothing behind.
 #[test]
 fn a_dump_that_was_cut_anywhere_is_taken_as_far_as_it_goes_or_leaves_nothing() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! What bad input gets: a clear error that names the thing and what to do, and nothing lost. Damaged files are in
-//! `damage.rs`, a full disk in `full_disk.rs`.
+//! What bad input gets: a clear error that names the thing and what to do, and nothing lost.
+//! Damaged files are in `damage.rs`, a full disk in `full_disk.rs`.
 
 use std::sync::Arc;
 

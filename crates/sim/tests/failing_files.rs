@@ -1,6 +1,6 @@
-//! Calls of the operating system that fail: a failed write or sync of the journal poisons the store, which then
-//! only reads; reopening heals it; and whichever single call fails, nothing acknowledged is lost, no batch is
-//! torn, and nothing panics.
+//! Calls of the operating system that fail: a failed write or sync of the journal poisons the
+//! store, which then only reads; reopening heals it; and whichever single call fails, nothing
+//! acknowledged is lost, no batch is torn, and nothing panics.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ fn commit(store: &Store, numbered: &Numbered, i: u64, durability: Durability) ->
     batch.commit(durability)
 }
 
-/// What a store is after a call that must poison it. The commit that meets it is refused, and never seen; or it is committed
-/// and not durable, and seen.
+/// What a store is after a call that must poison it. The commit that meets it is refused, and never
+/// seen; or it is committed and not durable, and seen.
 fn assert_poisoned_until_reopened(calls: &[Call], half: bool, kind: ErrorKind) {
     let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let files = faulty();
@@ -104,12 +104,14 @@ fn a_table_that_was_brought_up_and_not_synced_is_told_as_that() {
 struct Ended {
     /// Batches acknowledged.
     acknowledged: u64,
-    /// Batches whose commit failed otherwise than for lack of space: at most one, nobody knows whether it is there.
+    /// Batches whose commit failed otherwise than for lack of space: at most one, nobody knows
+    /// whether it is there.
     in_doubt: u64,
 }
 
-/// Writes, flushes, merges, snapshots, reopens; stops at the first failure that is not about space, which is
-/// tried again. Errors other than of commits do not count here: what they may not do is lose or invent batches.
+/// Writes, flushes, merges, snapshots, reopens; stops at the first failure that is not about space,
+/// which is tried again. Errors other than of commits do not count here: what they may not do is
+/// lose or invent batches.
 fn workload(path: &Path, files: &FaultyFiles, ended: &mut Ended) -> folddb::Result<()> {
     for _ in 0..3 {
         let store = Store::open(path, options(files))?;

@@ -1,6 +1,7 @@
-//! Change feeds in random programs and in a simulated world: whoever takes the rows of a feed and the batches after them, op by op,
-//! comes to have what the store has, over flushes, merges, reclaim, closes, crashes before every change, power cuts and failing
-//! calls, whatever of it was acknowledged when.
+//! Change feeds in random programs and in a simulated world: whoever takes the rows of a feed and
+//! the batches after them, op by op, comes to have what the store has, over flushes, merges,
+//! reclaim, closes, crashes before every change, power cuts and failing calls, whatever of it was
+//! acknowledged when.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,5 +1,5 @@
-//! Stores that earlier versions wrote are opened by this one, whole and with the same content: `fixtures/`, which is never
-//! written again.
+//! Stores that earlier versions wrote are opened by this one, whole and with the same content:
+//! `fixtures/`, which is never written again.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ fn dump(store: &Store) -> String {
     String::from_utf8(text).expect("text")
 }
 
-/// A line of a dump without what is for people only, which may be told better one day: the bytes of the value stand before it. And
-/// without the hash of the lines, which are compared one by one.
+/// A line of a dump without what is for people only, which may be told better one day: the bytes of
+/// the value stand before it. And without the hash of the lines, which are compared one by one.
 fn bytes_of(line: &str) -> &str {
     line.split_once(r#","shown":"#)
         .or_else(|| line.split_once(r#","hash":"#).filter(|_| line.starts_with(r#"{"end":"#)))
@@ -92,8 +92,8 @@ impl Fixtures {
         std::fs::read_to_string(self.dir.join(name)).expect("the dump of a fixture is there")
     }
 
-    /// What a dump of an earlier version says, as this version writes it: what is loaded of it is dumped. Versions differ in how
-    /// they write bytes, and in which values they can show.
+    /// What a dump of an earlier version says, as this version writes it: what is loaded of it is
+    /// dumped. Versions differ in how they write bytes, and in which values they can show.
     fn wanted(&self, name: &str) -> (String, String) {
         let text = self.expected(name);
         let mut known = self.as_now.borrow_mut();
@@ -132,7 +132,8 @@ impl Fixtures {
         }
     }
 
-    /// A store opens for reading and for writing, has the content, keeps it through merges, and takes more.
+    /// A store opens for reading and for writing, has the content, keeps it through merges, and
+    /// takes more.
     fn check_store(&self, name: &str) {
         let dir = self.copied(name);
         assert_verifies(&dir);
@@ -206,7 +207,8 @@ impl Fixtures {
         names.map(|name| name.expect("a plain name")).filter(|name| name.ends_with(".dump"))
     }
 
-    /// What is loaded of a dump has as many rows as it says, in as many lines; a dump that this version wrote is that dump.
+    /// What is loaded of a dump has as many rows as it says, in as many lines; a dump that this
+    /// version wrote is that dump.
     fn check_dump(&self, name: &str) {
         let (wanted, text) = self.wanted(name);
         assert_eq!(wanted.lines().count(), ordered(&text).lines().count(), "{name}");
@@ -246,7 +248,8 @@ fn what_this_version_would_keep_opens_too() {
     assert_eq!(Fixtures::of(dir.path().to_owned(), true).check_all(), NAMES.len());
 }
 
-/// What the manifest says of the log: a copy ends where it was made up to, and no file of it needs the length that it was made with.
+/// What the manifest says of the log: a copy ends where it was made up to, and no file of it needs
+/// the length that it was made with.
 fn log_is_a_copy(dir: &Path) -> Option<bool> {
     folddb_manifest::load(&Host::real(), dir).expect("a manifest").state.log_copied
 }
@@ -280,7 +283,8 @@ fn the_log_of_a_restored_store_is_a_copy_until_it_is_opened_for_writing() {
         assert_eq!(log_is_a_copy(&dir), Some(true), "{}, opened for reading", dir.display());
         let store = Store::open(&dir, options()).expect("it opens for writing");
         assert_eq!(log_is_a_copy(&dir), Some(false), "{}, opened for writing", dir.display());
-        // What is written from now on is its own: where a segment of that is cut short, it is found out.
+        // What is written from now on is its own: where a segment of that is cut short, it is found
+        // out.
         let numbered = Numbered::open(&store).expect("its tables");
         for i in 61..=80 {
             let mut batch = store.batch();

@@ -1,5 +1,5 @@
-//! A share of the byte flips: the headers and ends of all files, and every k-th byte between, beginning elsewhere each day.
-//! All of them: `cargo run -p folddb-sim --release --example flips`.
+//! A share of the byte flips: the headers and ends of all files, and every k-th byte between,
+//! beginning elsewhere each day. All of them: `cargo run -p folddb-sim --release --example flips`.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -48,14 +48,16 @@ fn a_flipped_byte_of_a_store_whose_process_died_is_named_or_unused_or_at_a_limit
     flip(false);
 }
 
-/// Of files that hold values: all bytes of what is short, and of the rest the edges and every k-th byte between.
+/// Of files that hold values: all bytes of what is short, and of the rest the edges and every k-th
+/// byte between.
 fn chosen_of_values(file: &Whole, day: usize) -> Vec<(PieceKind, usize)> {
     let mut chosen = Vec::new();
     for piece in pieces(file) {
         let (start, end) = (piece.range.start, piece.range.end);
         let is_edge = |at: &usize| *at < start + 8 || at + 8 >= end;
         let is_short = piece.range.len() <= 24;
-        // The rest of a header, or of what is behind the last record, is zeros; the rest of a page counts as a whole.
+        // The rest of a header, or of what is behind the last record, is zeros; the rest of a page
+        // counts as a whole.
         let every = if piece.range.len() > 1000 { 331 } else { 37 };
         let wanted = piece.range.filter(|at| is_short || is_edge(at) || (at + day).is_multiple_of(every));
         chosen.extend(wanted.map(|at| (piece.kind, at)));

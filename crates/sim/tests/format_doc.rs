@@ -1,6 +1,7 @@
-//! Holds `docs/FORMAT.md` to the code: a store is read back by the document alone, and every example in it is
-//! compared with what the code writes. `UPDATE=1` puts what the code writes into the examples; read the difference
-//! before you commit it: a format that changed is a format that stores on disk do not have.
+//! Holds `docs/FORMAT.md` to the code: a store is read back by the document alone, and every
+//! example in it is compared with what the code writes. `UPDATE=1` puts what the code writes into
+//! the examples; read the difference before you commit it: a format that changed is a format that
+//! stores on disk do not have.
 
 #[path = "format_doc/document.rs"]
 mod document;
@@ -49,7 +50,7 @@ fn options() -> Options {
         .background(BackgroundWork::Manual)
 }
 
-// ---- examples -------------------------------------------------------------------------------------------------
+// ---- examples -----------------------------------------------------------------------------------
 
 #[test]
 fn the_examples_are_what_the_code_writes() {
@@ -223,7 +224,7 @@ fn first_frames(doc: &Document) -> [Vec<u8>; 2] {
     [frames.next().expect("the first frame"), frames.next().expect("the second frame")]
 }
 
-// ---- checkpoints of hashed tables, which this store does not have ---------------------------------------------------------
+// ---- checkpoints of hashed tables, which this store does not have -------------------------------
 
 const POINTS: PointRange = PointRange { start: 0, depth: 6 };
 
@@ -264,7 +265,8 @@ fn a_checkpoint_is_read_by_the_document() {
     let second = [&[0xab, 0x02][..], &(25u64 << 44 | 8 << 24 | 1000).to_le_bytes()[..7]].concat();
     assert_eq!(body, [first, second].concat());
 
-    // A directory: as many ranges of the least depth as hold all points, the first of them with that piece.
+    // A directory: as many ranges of the least depth as hold all points, the first of them with
+    // that piece.
     let rest = (1..64).map(|number| PieceEntry {
         range: PointRange { start: number << 34, depth: 6 },
         keys: 0,
@@ -316,7 +318,7 @@ fn changes_after_a_checkpoint_are_read_by_the_document() {
     assert_eq!(body, [first, second].concat());
 }
 
-// ---- constants that no file shows ---------------------------------------------------------------------------------
+// ---- constants that no file shows ---------------------------------------------------------------
 
 #[test]
 fn limits_and_kinds_are_as_the_document_says() {
@@ -367,7 +369,7 @@ fn what_is_newer_is_refused() {
     assert_eq!(rewrite(&said.replace("optional 000", "optional 800")), Ok(()));
 }
 
-// ---- a whole store ------------------------------------------------------------------------------------------------
+// ---- a whole store ------------------------------------------------------------------------------
 
 /// Files of a kind, by number.
 fn files(dir: &Path, suffix: &str) -> BTreeMap<u64, PathBuf> {
@@ -631,7 +633,8 @@ fn check_blocks(doc: &Document, reader: &Reader<'_>, path: &Path) {
     assert!(parts.iter().any(|part| part.has_summaries) && parts.iter().any(|part| !part.has_summaries));
 }
 
-/// The log: numbered without a gap, range deletes in it, marks when nothing comes, a seal at the end of a segment.
+/// The log: numbered without a gap, range deletes in it, marks when nothing comes, a seal at the
+/// end of a segment.
 fn check_journal(doc: &Document, reader: &Reader<'_>, path: &Path, store: &Store) {
     let gone = store.table("gone", Rules::sorted::<u64, u64>()).expect("the table is there");
     let first = store.last_seq() + 1;

@@ -1,5 +1,5 @@
-//! A full disk is no disaster: writes are refused with a clear error, reads and deletes go on, nothing that was
-//! acknowledged is lost, and writing resumes by itself when there is space again.
+//! A full disk is no disaster: writes are refused with a clear error, reads and deletes go on,
+//! nothing that was acknowledged is lost, and writing resumes by itself when there is space again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -217,7 +217,8 @@ fn openings_that_find_no_space_leave_nothing_behind_however_many_there_are() {
             other.put(&key, &value(key)).unwrap();
         }
         drop((store, table, other)); // as a process that dies: all is in the log
-        // The same failure again and again, wherever it comes: what an opening left, the next one removes.
+        // The same failure again and again, wherever it comes: what an opening left, the next one
+        // removes.
         let mut failures = 0;
         for skip in 0..12 {
             let mut names = Vec::new();
@@ -300,8 +301,8 @@ fn a_part_that_cannot_be_finished_is_removed() {
     assert_holds(&table, 0..100);
 }
 
-/// As on a file system that preallocates nothing, whose log finds the disk full at an append, whoever's frames are in it.
-/// Returns how many folds were refused.
+/// As on a file system that preallocates nothing, whose log finds the disk full at an append,
+/// whoever's frames are in it. Returns how many folds were refused.
 fn fold_beside_refusals(os_error: i32) -> u64 {
     const FOLDS: u64 = 1500;
     const REFUSALS: u64 = 30; // on a quick machine so many folds are over before as many are refused

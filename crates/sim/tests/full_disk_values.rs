@@ -1,5 +1,6 @@
-//! Reclaim on a disk that is full, or nearly: it needs room to give room back. Whichever of its calls finds none, the store is whole and
-//! as it was; where space is short it moves what gives back most for the least room; and once there is room the value log comes down by itself.
+//! Reclaim on a disk that is full, or nearly: it needs room to give room back. Whichever of its
+//! calls finds none, the store is whole and as it was; where space is short it moves what gives
+//! back most for the least room; and once there is room the value log comes down by itself.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -77,7 +78,8 @@ fn background(store: &Store) {
     while store.background_step().expect("there is room").is_some() {}
 }
 
-/// Whether the value log keeps to its bound of 1.4, or nearly: what is alive of hashed tables is known by classes.
+/// Whether the value log keeps to its bound of 1.4, or nearly: what is alive of hashed tables is
+/// known by classes.
 fn is_down(store: &Store) -> bool {
     let stats = store.stats();
     stats.disk.value_bytes * 2 <= stats.disk.value_live_bytes * 3
@@ -123,7 +125,8 @@ fn whichever_call_of_a_reclaim_finds_no_space_the_store_is_whole_and_comes_down_
             assert_holds(&store, &what);
             world.heal();
             if store.stats().poisoned_by.is_some() {
-                // What a sync of the list has failed for may be on the disk or not: only an opening tells.
+                // What a sync of the list has failed for may be on the disk or not: only an opening
+                // tells.
                 let is_of_list = |(call, path): &(Call, PathBuf)| {
                     *call == Call::WriteSync && path.to_string_lossy().contains("MANIFEST")
                 };
@@ -159,7 +162,8 @@ fn whichever_call_of_a_reclaim_finds_no_space_the_store_is_whole_and_comes_down_
     assert!(met >= 6 && refused >= 4 && poisoned <= met / 4, "{counts}");
 }
 
-/// The list finds no space, whichever edit it is, while everything in some segments dies: they go all the same once there is room.
+/// The list finds no space, whichever edit it is, while everything in some segments dies: they go
+/// all the same once there is room.
 #[test]
 fn dead_segments_whose_edit_found_no_space_go_when_there_is_room() {
     let whole = SimDisk::new(4);
@@ -205,7 +209,8 @@ fn dead_segments_whose_edit_found_no_space_go_when_there_is_room() {
     assert!(refused >= 2, "{refused}");
 }
 
-/// Writes are refused for lack of space, most of the value log is dead, and there is room for a file or two: reclaim uses that.
+/// Writes are refused for lack of space, most of the value log is dead, and there is room for a
+/// file or two: reclaim uses that.
 #[test]
 fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on() {
     let world = SimDisk::new(2);

@@ -1,5 +1,5 @@
-//! Files that were cut, removed, zeroed, made longer, swapped, or hold the bytes of another: a share of it each day.
-//! All of it: `FOLDDB_HARM=all cargo test -p folddb-sim --test harm`.
+//! Files that were cut, removed, zeroed, made longer, swapped, or hold the bytes of another: a
+//! share of it each day. All of it: `FOLDDB_HARM=all cargo test -p folddb-sim --test harm`.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,7 +13,8 @@ fn today() -> usize {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400) as usize
 }
 
-/// What is always tried: other bytes in a segment of the log, one that is shorter, and a manifest that is.
+/// What is always tried: other bytes in a segment of the log, one that is shorter, and a manifest
+/// that is.
 fn is_always(harm: &Harm) -> bool {
     match harm {
         Harm::Over(name, ..) | Harm::Gone(name) => name.ends_with(".log"),

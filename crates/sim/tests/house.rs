@@ -1,8 +1,9 @@
-//! The house stands on its floors: a crate uses only crates of lower floors, never its own floor, never above.
+//! The house stands on its floors: a crate uses only crates of lower floors, never its own floor,
+//! never above.
 //!
-//! Each crate states its floor under `[package.metadata.folddb]` in its `Cargo.toml`; `sim`, `bench` and
-//! other crates beside the house state none and may use any, but no crate of the house uses them, save the
-//! command line, which offers the benches.
+//! Each crate states its floor under `[package.metadata.folddb]` in its `Cargo.toml`; `sim`,
+//! `bench` and other crates beside the house state none and may use any, but no crate of the house
+//! uses them, save the command line, which offers the benches.
 
 #[path = "house/columns.rs"]
 mod columns;
@@ -178,10 +179,12 @@ fn the_library_prints_nothing_and_reads_no_environment() {
 fn reason_and_tests(lines: &[&str], index: usize) -> Option<Vec<String>> {
     let is_comment =
         |line: &&&str| line.trim_start().starts_with("//") || line.trim_start().starts_with("#[");
-    let comment: Vec<&str> = lines[..index].iter().rev().take_while(is_comment).copied().collect();
-    let quoted = |line: &&str| Some(line.split_once("Tested by `")?.1.split_once('`')?.0.to_owned());
-    let tests: Vec<String> = comment.iter().filter_map(quoted).collect();
-    let has_reason = comment.iter().any(|line| line.contains("SAFETY:"));
+    let above: Vec<&str> = lines[..index].iter().rev().take_while(is_comment).copied().collect();
+    let words = above.iter().rev().flat_map(|line| line.split_whitespace());
+    let comment = words.filter(|word| *word != "//").collect::<Vec<_>>().join(" ");
+    let quoted = |part: &str| Some(part.strip_prefix('`')?.split_once('`')?.0.to_owned());
+    let tests: Vec<String> = comment.split("Tested by ").skip(1).filter_map(quoted).collect();
+    let has_reason = comment.contains("SAFETY:");
     (has_reason && !tests.is_empty()).then_some(tests)
 }
 

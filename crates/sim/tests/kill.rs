@@ -1,10 +1,11 @@
-//! Real processes, killed at random moments: after each reopening every acknowledged batch is there, whole,
-//! and in order.
+//! Real processes, killed at random moments: after each reopening every acknowledged batch is
+//! there, whole, and in order.
 //!
-//! The writer is this very test program, run again with one test chosen. It commits numbered batches over two
-//! tables and writes each acknowledged number to its standard output; the parent kills it with SIGKILL, while
-//! it writes or while it still recovers from the time before. What batch `i` does is known, so that the state
-//! after batches 1 to n is known for every n, and no other state may be found.
+//! The writer is this very test program, run again with one test chosen. It commits numbered
+//! batches over two tables and writes each acknowledged number to its standard output; the parent
+//! kills it with SIGKILL, while it writes or while it still recovers from the time before. What
+//! batch `i` does is known, so that the state after batches 1 to n is known for every n, and no
+//! other state may be found.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -26,7 +27,8 @@ fn options() -> Options {
         .tuning(|t| t.segment_bytes(1 << 20).part_bytes(64 << 10).merge_factor(2))
 }
 
-/// How a batch is committed, by the temper of a round. `Buffered` promises nothing to a killed process but order.
+/// How a batch is committed, by the temper of a round. `Buffered` promises nothing to a killed
+/// process but order.
 fn durability(mode: u64, i: u64) -> Durability {
     match mode {
         0 => Durability::Sync,
@@ -123,7 +125,8 @@ fn killed_writers_lose_nothing_that_was_acknowledged() {
         if promises(round) {
             promised = promised.max(acknowledged.unwrap_or(0));
         }
-        // Now and then the next writer finds what this one left, and now and then a reader that changes nothing.
+        // Now and then the next writer finds what this one left, and now and then a reader that
+        // changes nothing.
         let read_only = match chance.below(3) {
             0 => continue,
             other => other == 1,

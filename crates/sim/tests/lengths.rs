@@ -1,7 +1,9 @@
-//! Lengths that lie: wherever a file says how long something is, it is told to be far longer than any memory, with all checksums
-//! right. Nobody takes memory for it, nobody panics, and an error or a finding names the file.
+//! Lengths that lie: wherever a file says how long something is, it is told to be far longer than
+//! any memory, with all checksums right. Nobody takes memory for it, nobody panics, and an error or
+//! a finding names the file.
 //!
-//! What is not a file of a store (cursors, digests, each decoder by itself) has the same property in `crates/fuzz/tests/lengths.rs`.
+//! What is not a file of a store (cursors, digests, each decoder by itself) has the same property
+//! in `crates/fuzz/tests/lengths.rs`.
 
 #[path = "lengths/lies.rs"]
 mod lies;
@@ -20,7 +22,8 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// What a step may take beyond what it takes of the store as it was: far more than errors do, far less than any lie.
+/// What a step may take beyond what it takes of the store as it was: far more than errors do, far
+/// less than any lie.
 const MORE_BYTES: usize = 16 << 20;
 
 /// Files in which each lie is told.
@@ -144,7 +147,8 @@ impl Whole {
         Whole { taken: taken.collect(), dir }
     }
 
-    /// Tells the lie about some file, and takes every step; in how many files it could be told, and in how many it was found out.
+    /// Tells the lie about some file, and takes every step; in how many files it could be told, and
+    /// in how many it was found out.
     fn tell(&self, lie: &Lie, wrong: &mut Vec<String>) -> (usize, usize) {
         let (mut count, mut found) = (0, 0);
         for file in StoreFile::all(&self.dir) {
@@ -163,7 +167,8 @@ impl Whole {
         (count, found)
     }
 
-    /// What goes wrong, and whether any step names the file, or, of a list of files, one that it lists.
+    /// What goes wrong, and whether any step names the file, or, of a list of files, one that it
+    /// lists.
     fn try_all(&self, dir: &Path, lie: &Lie, file: &str) -> (Vec<String>, bool) {
         let names: Vec<String> = match lie.files {
             "MANIFEST" | "BACKUP" => StoreFile::all(dir).into_iter().map(|file| file.name).collect(),

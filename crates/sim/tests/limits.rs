@@ -1,5 +1,5 @@
-//! What a store may use of its machine: each promise of docs/LIMITS.md, measured over a process of its own, from
-//! birth to end, in which nothing else goes on.
+//! What a store may use of its machine: each promise of docs/LIMITS.md, measured over a process of
+//! its own, from birth to end, in which nothing else goes on.
 //!
 //! Larger budgets of memory, which take longer:
 //! `cargo test -p folddb-sim --release --test limits -- --ignored at_length`.
@@ -17,11 +17,12 @@ use folddb_sim::process::{self, Usage};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-// ---- the promises ---------------------------------------------------------------------------------------
+// ---- the promises -------------------------------------------------------------------------------
 
 /// What a store needs whatever its budget: pages of the program, stacks, what the allocator keeps.
 const BESIDE_BYTES: u64 = 12 * MIB;
-/// A window through which the journal writes; where segments are shorter, a window is as long as they are.
+/// A window through which the journal writes; where segments are shorter, a window is as long as
+/// they are.
 const WINDOW_BYTES: u64 = 4 * MIB;
 /// Windows at once: the one before, the present one, the next, and the first of the next segment.
 const WINDOWS: u64 = 4;
@@ -33,13 +34,16 @@ const PART_BYTES: u64 = 12 * KIB;
 const VALUE_BYTES_IN_BUDGET: u64 = 256 * KIB;
 /// Batches up to this length are counted in the budget.
 const BATCH_BYTES_IN_BUDGET: u64 = MIB;
-/// Copies of a large value beside those that the inputs of a merge hold: it is written, read and folded meanwhile.
+/// Copies of a large value beside those that the inputs of a merge hold: it is written, read and
+/// folded meanwhile.
 const VALUE_COPIES: u64 = 8;
 /// Copies of a large batch: as its writer fills it, as a frame, and in two memtables.
 const BATCH_COPIES: u64 = 4;
-/// Descriptors beside the parts: lock, manifest, segments of the journal, parts that are being written.
+/// Descriptors beside the parts: lock, manifest, segments of the journal, parts that are being
+/// written.
 const BESIDE_DESCRIPTORS: u64 = 20;
-/// Segments of the value log that are written to: the present one, the next, and full ones that are not durable yet.
+/// Segments of the value log that are written to: the present one, the next, and full ones that are
+/// not durable yet.
 const VALUE_SEGMENTS: u64 = 6;
 /// Threads of a store.
 const STORE_THREADS: u64 = 3;
@@ -88,7 +92,7 @@ fn memory_promised(load: &Load) -> u64 {
         + BATCH_COPIES * beyond(load.batch_bytes, BATCH_BYTES_IN_BUDGET)
 }
 
-// ---- scenarios, each a process --------------------------------------------------------------------------
+// ---- scenarios, each a process ------------------------------------------------------------------
 
 /// What a process reports: numbers by name.
 struct Report {
@@ -218,8 +222,8 @@ fn compact(store: &Store, table: &str) {
     store.bytes_table(table).unwrap().compact().unwrap();
 }
 
-/// Ten times its memory is written, by batches of sets, folds, deletes and range deletes, while others get, scan, hold
-/// snapshots and compact, without a pause.
+/// Ten times its memory is written, by batches of sets, folds, deletes and range deletes, while
+/// others get, scan, hold snapshots and compact, without a pause.
 fn all_at_once(world: &mut World) {
     let total_bytes = world.setting("times", 10) * world.setting("mib", 4) * MIB;
     let keys = total_bytes / 100;
@@ -294,7 +298,8 @@ fn large_values(world: &mut World) {
     world.note("parts", parts(&store));
 }
 
-/// Every table is written to again and again, so that all of them have active memtables, and all have runs to merge.
+/// Every table is written to again and again, so that all of them have active memtables, and all
+/// have runs to merge.
 fn many_tables(world: &mut World) {
     let (store, count) = (world.create(), world.setting("tables", 200));
     let open = |i| store.table(&format!("t{i}"), Rules::sorted::<u64, Vec<u8>>()).unwrap();
@@ -421,7 +426,8 @@ fn streams(world: &mut World) {
     world.note("parts", parts(&store));
 }
 
-/// Values many times as long as the memory that differ in their last byte are compared, and one is made the other.
+/// Values many times as long as the memory that differ in their last byte are compared, and one is
+/// made the other.
 fn compared(world: &mut World) {
     let other = tempfile::tempdir_in(folddb_sim::memory_dir()).unwrap();
     let second = Store::create(other.path().join("store"), world.options()).unwrap();
@@ -479,8 +485,8 @@ fn threads(world: &mut World) {
     }
 }
 
-/// Opened again and again in one process, by somebody who keeps handles of what is closed, or dropped with its memtables
-/// full.
+/// Opened again and again in one process, by somebody who keeps handles of what is closed, or
+/// dropped with its memtables full.
 fn reopened(world: &mut World) {
     let (mut store, mut held, mut descriptors) = (world.create(), Vec::new(), 0);
     for round in 0..world.setting("rounds", 6) {
@@ -516,7 +522,7 @@ fn reopened(world: &mut World) {
     world.note("descriptors_closed", descriptors);
 }
 
-// ---- tests ----------------------------------------------------------------------------------------------
+// ---- tests --------------------------------------------------------------------------------------
 
 fn keeps_to_its_memory_whatever_goes_on(mib: u64) {
     let report = scenario(&format!("all-at-once mib={mib}"));
@@ -601,8 +607,8 @@ fn many_parts_need_little_memory_and_few_descriptors() {
     assert_descriptors(&report, 8, 4, 1);
 }
 
-/// Files of parts, what a store needs besides, segments that hold what is in memory, and one file for each thread that
-/// is in the middle of a read.
+/// Files of parts, what a store needs besides, segments that hold what is in memory, and one file
+/// for each thread that is in the middle of a read.
 fn assert_descriptors(report: &Report, open_files_max: u64, segments: u64, readers: u64) {
     let (before, most) = (report.get("descriptors_before"), report.get("descriptors_max"));
     let promised = before + open_files_max + BESIDE_DESCRIPTORS + segments + readers;

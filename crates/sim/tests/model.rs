@@ -1,5 +1,5 @@
-//! Random programs over the whole public interface agree with the model, at the present and at every live
-//! snapshot, after every action.
+//! Random programs over the whole public interface agree with the model, at the present and at
+//! every live snapshot, after every action.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -40,8 +40,9 @@ fn numbers_that_an_opening_has_set_aside_and_not_used_are_given_back_when_it_clo
     Ok(())
 }
 
-/// The newest segment of the log that holds the place up to where the manifest says that the log is durable, cut there: as
-/// a copy of the log ends. None where no segment does, or it ends there by itself.
+/// The newest segment of the log that holds the place up to where the manifest says that the log is
+/// durable, cut there: as a copy of the log ends. None where no segment does, or it ends there by
+/// itself.
 fn cut_where_it_is_durable(disk: &SimDisk) -> Option<()> {
     let (dir, host) = (SimDisk::store_dir(), disk.host());
     let state = folddb_manifest::load(&host, &dir).ok()?.state;

@@ -1,5 +1,6 @@
-//! Each crate is fit to be published, or says that it is not: what a registry asks for is in its manifest, its package
-//! holds its readme and the licences, and it depends on no crate that stays at home.
+//! Each crate is fit to be published, or says that it is not: what a registry asks for is in its
+//! manifest, its package holds its readme and the licences, and it depends on no crate that stays
+//! at home.
 //!
 //! `cargo package --workspace` makes the packages themselves; `.ci/run` has it.
 

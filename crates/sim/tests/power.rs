@@ -1,7 +1,8 @@
-//! Disasters in a simulated world, a bounded share of them: a small program that goes through everything is crashed
-//! before its changes and in the middle of its recoveries, its calls fail one by one, and random programs crash, lose
-//! power and meet faults by seed. All of it, and as much as one likes:
-//! `cargo run -p folddb-sim --release --example disasters -- --every-call` and `-- --seeds 1000`.
+//! Disasters in a simulated world, a bounded share of them: a small program that goes through
+//! everything is crashed before its changes and in the middle of its recoveries, its calls fail one
+//! by one, and random programs crash, lose power and meet faults by seed. All of it, and as much as
+//! one likes: `cargo run -p folddb-sim --release --example disasters -- --every-call` and `--
+//! --seeds 1000`.
 //!
 //! A test that fails prints the moment or the seed, what is wrong, and the calls that came before.
 
@@ -49,7 +50,8 @@ fn a_crash_before_any_change_to_tables_of_every_kind_loses_nothing_that_was_prom
     crash(&varied(AppendMode::Written), 5, 97, Effort { cuts: 1, opening_step: 5 });
 }
 
-/// Most crashes are passed over since another one has left the same world: here all of those are played as well.
+/// Most crashes are passed over since another one has left the same world: here all of those are
+/// played as well.
 #[test]
 fn a_world_that_is_left_again_goes_the_way_it_went() {
     for (every, from) in [(every(AppendMode::Mapped), 700), (varied(AppendMode::Written), 1_200)] {
@@ -99,7 +101,8 @@ fn the_varied_program_makes_every_kind_of_file() {
     for (ending, least) in [(".index", 20), (".moved", 5), (".value", 50), (".values", 20), (".part", 50)] {
         assert!(calls(&world, ending) >= least, "{} calls on files {ending}", calls(&world, ending));
     }
-    // The end of a log that nobody has synced is written anew for the consumer: only a death leaves one.
+    // The end of a log that nobody has synced is written anew for the consumer: only a death leaves
+    // one.
     let dying = (1..8).map(|eighths| {
         let disk = SimDisk::new(7);
         disk.die_after(world.changes() * eighths / 8);

@@ -1,5 +1,6 @@
-//! The power goes where the small program of `power` does not come: while a manifest that has grown begins a new file, and
-//! while a backup or a restored store is made. Each is crashed before every change that it makes, in several ways.
+//! The power goes where the small program of `power` does not come: while a manifest that has grown
+//! begins a new file, and while a backup or a restored store is made. Each is crashed before every
+//! change that it makes, in several ways.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -37,8 +38,9 @@ fn manifests(disk: &SimDisk) -> Vec<String> {
     names.filter(|name| name.starts_with("MANIFEST")).collect()
 }
 
-/// Writes and flushes one key after the other in a new store, until its manifest has begun a new file or the process is
-/// dead. Returns how many keys were acknowledged, and how many changes there were before the last of them.
+/// Writes and flushes one key after the other in a new store, until its manifest has begun a new
+/// file or the process is dead. Returns how many keys were acknowledged, and how many changes there
+/// were before the last of them.
 fn fill_manifest(disk: &SimDisk) -> (u64, u64) {
     let store = Store::create(SimDisk::store_dir(), options(disk)).unwrap();
     let table = long(&store).with_durability(Durability::Sync);
@@ -208,7 +210,8 @@ fn numbers(store: &Store, name: &str) -> Table<u64, u64> {
     store.table(name, Rules::sorted::<u64, u64>()).unwrap()
 }
 
-/// Loads a table of some parts while another one is written to; how many of those writes were acknowledged, and whether the load was.
+/// Loads a table of some parts while another one is written to; how many of those writes were
+/// acknowledged, and whether the load was.
 fn load_beside_writes(disk: &SimDisk) -> folddb::Result<(u64, bool)> {
     let store = Store::create(SimDisk::store_dir(), options(disk))?;
     let beside = store.table("beside", Rules::sorted::<u64, u64>())?.with_durability(Durability::Sync);
@@ -261,7 +264,8 @@ fn no_crash_while_a_table_is_loaded_leaves_part_of_it() {
     assert!(outcomes.contains(&(true, true)) && outcomes.contains(&(false, false)), "{outcomes:?}");
 }
 
-/// A load is on the disk when it is over, and with it all that was written before: its rows have a seq of that.
+/// A load is on the disk when it is over, and with it all that was written before: its rows have a
+/// seq of that.
 #[test]
 fn what_was_written_before_a_load_is_as_durable_as_the_load() {
     for moment in 0..8 {
@@ -288,7 +292,8 @@ fn file_numbers(disk: &SimDisk) -> Vec<u64> {
     names.filter_map(|(name, _)| digits(name).parse().ok()).collect()
 }
 
-/// Also where nothing tells of a number any more: the load was given up and its files are gone, or their names were lost.
+/// Also where nothing tells of a number any more: the load was given up and its files are gone, or
+/// their names were lost.
 #[test]
 fn no_number_that_a_load_has_given_to_a_file_is_given_to_another_after_a_crash() {
     let disk = SimDisk::new(5);

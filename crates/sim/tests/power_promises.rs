@@ -1,7 +1,9 @@
-//! One promise a test: what was done before the power went is there after, however much of what was not synced is lost.
+//! One promise a test: what was done before the power went is there after, however much of what was
+//! not synced is lost.
 //!
-//! Each test brings a small store to one moment and takes the power away there, a few dozen times by seed. Where
-//! `power` crashes a workload after every call, these name the promise that is broken.
+//! Each test brings a small store to one moment and takes the power away there, a few dozen times
+//! by seed. Where `power` crashes a workload after every call, these name the promise that is
+//! broken.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -317,7 +319,7 @@ fn after_a_failed_sync_nothing_is_acknowledged() {
     assert_eq!(store.flush().map_err(|error| error.kind()), poisoned);
 }
 
-// ---- feeds ----------------------------------------------------------------------------------------------
+// ---- feeds --------------------------------------------------------------------------------------
 
 /// What whoever follows a feed has been shown: what each key has come to.
 #[derive(Clone, Default)]
@@ -418,7 +420,8 @@ fn a_close_without_room_to_seal_the_log_leaves_feeds_what_they_hold() {
     }
 }
 
-/// Seqs that a power cut took back are given to other batches: to those, the table is as new as it was to the lost ones.
+/// Seqs that a power cut took back are given to other batches: to those, the table is as new as it
+/// was to the lost ones.
 #[test]
 fn a_feed_tells_of_a_table_before_what_is_written_to_it_also_after_a_power_cut() {
     let disk = SimDisk::new(15);

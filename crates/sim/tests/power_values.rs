@@ -1,7 +1,8 @@
-//! Promises about separated values, one a test: what was acknowledged as durable is there after the power went, wherever its
-//! values lie by then, and no index leads to what has gone.
+//! Promises about separated values, one a test: what was acknowledged as durable is there after the
+//! power went, wherever its values lie by then, and no index leads to what has gone.
 //!
-//! As in `power_promises`, each test brings a small store to some moments and takes the power away there, a few dozen times by seed.
+//! As in `power_promises`, each test brings a small store to some moments and takes the power away
+//! there, a few dozen times by seed.
 #![allow(clippy::unwrap_used)]
 
 use folddb::{
@@ -24,7 +25,8 @@ fn create(disk: &SimDisk) -> Store {
     small_store::create(disk, options(disk))
 }
 
-/// With segments of values so large that background work has no reason of its own to sync what is in them.
+/// With segments of values so large that background work has no reason of its own to sync what is
+/// in them.
 fn create_with_large_segments(disk: &SimDisk) -> Store {
     small_store::create(disk, options(disk).tuning(|t| t.value_segment_bytes(4 << 20)))
 }
@@ -97,7 +99,8 @@ fn what_has_moved_is_durable_before_what_it_lay_in_goes() {
     });
 }
 
-/// What was replaced without being durable goes from the disk, by itself or with all that lay beside it: what replaced it is durable then.
+/// What was replaced without being durable goes from the disk, by itself or with all that lay
+/// beside it: what replaced it is durable then.
 fn replaced_values_go(place: ValuePlacement, work: BackgroundJob, changes: impl Fn(u64) -> bool) {
     let disk = SimDisk::new(2);
     let store = create(&disk);
@@ -166,7 +169,8 @@ fn a_synced_value_in_a_file_of_its_own_is_there() {
     }
 }
 
-/// Streamed, longer than what is held of a stream; the last one is not synced, and so there or not, but never in part.
+/// Streamed, longer than what is held of a stream; the last one is not synced, and so there or not,
+/// but never in part.
 #[test]
 fn a_long_value_of_a_hashed_table_is_there() {
     for place in [ValuePlacement::Segments, ValuePlacement::Files] {
@@ -230,7 +234,8 @@ fn the_log_is_kept_while_an_index_that_needs_it_is_being_saved() {
         write(&table, round, Durability::Sync, |_| true);
         store.background_step_of(BackgroundJob::Seal).unwrap();
         loop {
-            // Another table is written to and flushed in between, so that the log might begin later.
+            // Another table is written to and flushed in between, so that the log might begin
+            // later.
             sums.clone().with_durability(Durability::Sync).fold(&1, &1).unwrap();
             let step = store.background_step_of(BackgroundJob::Flush).unwrap();
             after_cuts(&disk, |left, store| {

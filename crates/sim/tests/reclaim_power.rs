@@ -1,7 +1,9 @@
-//! What outlives a reclaim, wherever the power goes in it: a backup that was linked before it, and a scan that somebody goes on with.
+//! What outlives a reclaim, wherever the power goes in it: a backup that was linked before it, and
+//! a scan that somebody goes on with.
 //!
-//! A reclaim moves what is alive into new files and lets go of old ones, which a backup has second names of, and to whose values a
-//! cursor leads that was handed out before. It is crashed before each change that it makes.
+//! A reclaim moves what is alive into new files and lets go of old ones, which a backup has second
+//! names of, and to whose values a cursor leads that was handed out before. It is crashed before
+//! each change that it makes.
 
 use std::path::PathBuf;
 
@@ -68,8 +70,8 @@ fn assert_holds(store: &Store, last: u64, what: &str) {
 /// Of each table where a scan stands, and the keys that it has handed out.
 type Begun = [(Cursor, Vec<u64>); 2];
 
-/// A store whose values a backup has by second names, overwritten since; and a scan of each table that is
-/// under way.
+/// A store whose values a backup has by second names, overwritten since; and a scan of each table
+/// that is under way.
 struct World {
     disk: SimDisk,
     begun: Begun,

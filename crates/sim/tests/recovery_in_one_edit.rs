@@ -1,7 +1,8 @@
-//! A recovery that is cut short, and then a power cut: a batch over two tables is there whole or not at all.
+//! A recovery that is cut short, and then a power cut: a batch over two tables is there whole or
+//! not at all.
 //!
-//! What was replayed reaches the manifest in one edit. Were it one edit a table, the first could be durable
-//! when the power goes, and with it half of a batch whose log was never synced.
+//! What was replayed reaches the manifest in one edit. Were it one edit a table, the first could be
+//! durable when the power goes, and with it half of a batch whose log was never synced.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

@@ -1,4 +1,5 @@
-//! What osmos and HugeDB do, and leveled and elliptics about time, row by row: one test each, named after the row.
+//! What osmos and HugeDB do, and leveled and elliptics about time, row by row: one test each, named
+//! after the row.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -32,7 +33,8 @@ fn compact(store: &Store, table: &str) {
     store.bytes_table(table).expect("a table").compact().expect("it merges");
 }
 
-/// Folds operands onto one key, each into a run of its own, and looks before and after merging, and reopened.
+/// Folds operands onto one key, each into a run of its own, and looks before and after merging, and
+/// reopened.
 fn assert_folds<V: Value + Clone>(rules: Rules<String, V>, operands: &[V], check: impl Fn(V)) {
     let place = Place::new();
     let store = place.create(manual());
@@ -50,7 +52,7 @@ fn assert_folds<V: Value + Clone>(rules: Rules<String, V>, operands: &[V], check
     check(table.get("key").expect("it reads").expect("there is a value"));
 }
 
-// ---- osmos ----------------------------------------------------------------------------------------------
+// ---- osmos --------------------------------------------------------------------------------------
 
 #[test]
 fn osmos_open_write_read_close() {
@@ -430,7 +432,7 @@ fn osmos_the_benchmark_program() {
     assert_eq!(report.figure(&["commits", "count"]).and_then(|count| count.as_u64()), Some(25_000));
 }
 
-// ---- HugeDB ---------------------------------------------------------------------------------------------
+// ---- HugeDB -------------------------------------------------------------------------------------
 
 /// Each op goes into a run of its own, so that composing happens across runs.
 fn hugedb_value(ops: &[(WriteOp, u64)]) -> Option<u64> {
@@ -576,7 +578,8 @@ fn hugedb_the_memory_cache_is_saved_when_full() {
 fn hugedb_inserts_within_a_budget_of_memory() {
     let report = report_of("child_that_runs_hugedb", "");
     let peak: u64 = report.trim().parse().unwrap_or_else(|_| panic!("no number in {report:?}"));
-    // At full size 160 MB for the store make a process of less than 200 MB; here it is a tenth of the budget.
+    // At full size 160 MB for the store make a process of less than 200 MB; here it is a tenth of
+    // the budget.
     assert!(peak < 16_000_000 + 24_000_000, "{peak} bytes");
     assert!(peak > 4_000_000, "{peak} bytes are no measurement");
 }
@@ -615,7 +618,7 @@ fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
-// ---- leveled and elliptics: time --------------------------------------------------------------------------
+// ---- leveled and elliptics: time ----------------------------------------------------------------
 
 #[test]
 fn leveled_auto_expiry() {

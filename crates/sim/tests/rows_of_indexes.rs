@@ -1,5 +1,6 @@
-//! What leveled promises of its secondary indexes, row by row: one test each, named after the row. And what it does not: that
-//! nothing is read for them, that they are right with folds, and that they can be checked.
+//! What leveled promises of its secondary indexes, row by row: one test each, named after the row.
+//! And what it does not: that nothing is read for them, that they are right with folds, and that
+//! they can be checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

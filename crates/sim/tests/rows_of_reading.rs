@@ -1,4 +1,5 @@
-//! What leveled, osmos and HugeDB promise to who reads much at once, row by row: one test each, named after the row.
+//! What leveled, osmos and HugeDB promise to who reads much at once, row by row: one test each,
+//! named after the row.
 #![allow(clippy::unwrap_used)]
 
 use std::ops::ControlFlow;
@@ -148,7 +149,8 @@ fn osmos_queries_over_ranges_of_the_first_part_of_a_tuple() {
             store.flush().unwrap();
         }
     }
-    // A part of a tuple is a bound: all names from minute 100 on and before 110; through 109; after 99.
+    // A part of a tuple is a bound: all names from minute 100 on and before 110; through 109; after
+    // 99.
     let minutes = |low: u64, high: u64| table.scan().from(&(low,)).before(&(high,));
     let rows: Vec<_> = minutes(100, 110).into_iter().map(|row| row.unwrap()).collect();
     assert_eq!(rows.len(), 30);

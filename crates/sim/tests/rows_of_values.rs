@@ -1,4 +1,5 @@
-//! What leveled, YDB and the elliptics BLOB backend do, row by row: one test each, named after the row.
+//! What leveled, YDB and the elliptics BLOB backend do, row by row: one test each, named after the
+//! row.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
@@ -63,7 +64,7 @@ fn compact(store: &Store, table: &str) {
     store.bytes_table(table).expect("a table").compact().expect("it merges");
 }
 
-// ---- leveled --------------------------------------------------------------------------------------------
+// ---- leveled ------------------------------------------------------------------------------------
 
 #[test]
 fn leveled_head_beside_get() {
@@ -227,7 +228,7 @@ fn leveled_values_over_4_kb_are_written_about_once() {
     assert!(inline > separated * 1.2, "{inline:.2} inline, {separated:.2} apart");
 }
 
-// ---- YDB ------------------------------------------------------------------------------------------------
+// ---- YDB ----------------------------------------------------------------------------------------
 
 fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = std::fs::read_dir(dir).expect("the store").map(|entry| entry.expect("an entry").path());
@@ -345,7 +346,7 @@ fn ydb_quick_start() {
     assert_eq!(table.get(&2999).unwrap(), Some(blob(2999, 0)));
 }
 
-// ---- elliptics ------------------------------------------------------------------------------------------
+// ---- elliptics ----------------------------------------------------------------------------------
 
 #[test]
 fn elliptics_blobs_of_any_size_by_id() {
@@ -389,8 +390,8 @@ fn elliptics_the_index_is_locked_in_memory() {
     let store = place.create(manual().tuning(|t| t.lock_in_memory(true)));
     let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
     (0..2000).for_each(|key| assert!(table.put(&key, &vec![1; 100]).is_ok()));
-    // Other tests of this process lock nothing. Where the system does not let this process lock as much again, it is a wish,
-    // whatever the limit says: root is above it.
+    // Other tests of this process lock nothing. Where the system does not let this process lock as
+    // much again, it is a wish, whatever the limit says: root is above it.
     let locked_kb = locked_kb();
     if Resident::new([0u8; 256 << 10], true).is_locked() {
         assert!(locked_kb >= 256, "{locked_kb} KB are locked");

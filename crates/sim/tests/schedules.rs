@@ -1,7 +1,9 @@
-//! The whole store, its three threads and all, under many schedules that a seed decides: `.ci/races schedules`.
+//! The whole store, its three threads and all, under many schedules that a seed decides: `.ci/races
+//! schedules`.
 //!
-//! Each scene runs on a simulated disk, so nothing but the schedule differs from one run to the next, and the power can
-//! be cut in a copy of the world in the middle of it. A wait never times out here: a wake that is lost is a deadlock.
+//! Each scene runs on a simulated disk, so nothing but the schedule differs from one run to the
+//! next, and the power can be cut in a copy of the world in the middle of it. A wait never times
+//! out here: a wake that is lost is a deadlock.
 #![cfg(folddb_schedules)]
 
 use std::sync::Arc;
@@ -14,7 +16,8 @@ use folddb_sim::world::SimDisk;
 
 const TOTAL: i64 = 100;
 
-/// A store with two tables whose amounts are `TOTAL` together, in two runs each, so that there is something to merge.
+/// A store with two tables whose amounts are `TOTAL` together, in two runs each, so that there is
+/// something to merge.
 struct Scene {
     disk: SimDisk,
     store: Store,
@@ -84,7 +87,8 @@ impl Scene {
         self.write(Durability::Sync);
     }
 
-    /// Takes the amounts away and puts them back in one batch, by a range delete: no one may look between.
+    /// Takes the amounts away and puts them back in one batch, by a range delete: no one may look
+    /// between.
     fn turn_over(&self) {
         let bytes = self.right.as_bytes();
         let mut batch = self.store.batch();
@@ -136,7 +140,8 @@ impl Scene {
         self.store.clone().close().unwrap();
     }
 
-    /// Writes to a table, drops it, and creates it anew: what was written is gone. Others may do the same to it.
+    /// Writes to a table, drops it, and creates it anew: what was written is gone. Others may do
+    /// the same to it.
     fn rebuild(&self) {
         let key = self.synced.fetch_add(1, Ordering::SeqCst);
         let rules = || Rules::sorted::<u64, u64>();

@@ -1,5 +1,5 @@
-//! Stores that others write to are read beside them, and frozen stores are read by everybody: by real processes, and in the faulty
-//! world.
+//! Stores that others write to are read beside them, and frozen stores are read by everybody: by
+//! real processes, and in the faulty world.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
     value
 }
 
-// ---- beside a writer ------------------------------------------------------------------------------------
+// ---- beside a writer ----------------------------------------------------------------------------
 
 /// The writer: does nothing unless the parent has called it.
 #[test]
@@ -240,8 +240,8 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     store.bytes_table("separated").unwrap().compact().unwrap(); // what the reader reads has no name any more
     reader.backup(&backups, &BackupOptions::default().check_all(true)).unwrap();
     restored(3);
-    // The log that the reader read goes on: to values in segments that are made and removed after its
-    // opening, and to segments of its own that are.
+    // The log that the reader read goes on: to values in segments that are made and removed after
+    // its opening, and to segments of its own that are.
     let inline = store.table("inline", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     let (held, before) = (names(&dir, ".log"), names(&dir, ".values"));
     (1000..1700).for_each(|key| assert!(separated(&store).put(&key, &blob(key, 2)).is_ok()));
@@ -418,7 +418,7 @@ fn names(dir: &Path, end: &str) -> BTreeSet<String> {
     names.filter_map(|name| name.into_string().ok()).filter(|name| name.ends_with(end)).collect()
 }
 
-// ---- frozen ---------------------------------------------------------------------------------------------
+// ---- frozen -------------------------------------------------------------------------------------
 
 #[test]
 fn a_frozen_store_is_read_by_many_and_written_by_nobody() {
@@ -523,7 +523,8 @@ fn a_crash_while_a_store_is_frozen_leaves_it_frozen_or_not_and_whole() {
     assert!(frozen > 0 && open > 0, "{frozen} frozen, {open} not");
 }
 
-/// Calls `change` again after each of its calls has failed once: where it says that it is done, a power cut does not undo it.
+/// Calls `change` again after each of its calls has failed once: where it says that it is done, a
+/// power cut does not undo it.
 fn assert_done_is_durable(
     whole: &SimDisk,
     is_frozen_then: bool,

@@ -208,7 +208,7 @@ fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
     store.drop_feed(NAME).expect_err("it is being read");
 }
 
-// ---- damage, and places of before ----------------------------------------------------------------
+// ---- damage, and places of before ---------------------------------------------------------------
 
 /// In the faulty world: a store with one table, and its feed.
 fn in_world(disk: &SimDisk) -> (Store, Blobs) {

@@ -1,4 +1,5 @@
-//! A few seconds of the soak. Ten minutes: `cargo run -p folddb-sim --release --example soak -- --minutes 10`.
+//! A few seconds of the soak. Ten minutes: `cargo run -p folddb-sim --release --example soak --
+//! --minutes 10`.
 
 use std::path::Path;
 use std::process::Command;

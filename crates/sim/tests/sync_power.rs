@@ -1,5 +1,5 @@
-//! A sync, wherever the power goes in it: each row is the old one or the new one, those before some key new and those after it old, and a
-//! second sync brings the table up wholly.
+//! A sync, wherever the power goes in it: each row is the old one or the new one, those before some
+//! key new and those after it old, and a second sync brings the table up wholly.
 
 use folddb::{BackgroundWork, BytesScan, Options, Rules, Store, SyncOptions, Table};
 use folddb_sim::chance::Seeded;

@@ -1,4 +1,5 @@
-//! Disks that do not give back what a file of values holds: a repair goes on behind it, and tells what that costs.
+//! Disks that do not give back what a file of values holds: a repair goes on behind it, and tells
+//! what that costs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -82,7 +83,8 @@ fn missing(store: &Store) -> u64 {
     missing
 }
 
-/// Repairs while these reads of files with this ending fail. None where they were not of the damaged store.
+/// Repairs while these reads of files with this ending fail. None where they were not of the
+/// damaged store.
 fn mended(path: &Path, files: &FaultyFiles, ending: &str, (skip, times): (u64, u64)) -> Option<RepairReport> {
     let said = format!("{ending}: reads {skip} to {}", skip + times);
     let to = path.with_file_name(format!("mended{ending}.{skip}.{times}"));
@@ -120,7 +122,8 @@ fn a_repair_goes_on_behind_what_a_disk_does_not_give() {
                 unread += report.findings.iter().filter(|finding| is_unread(&finding.what)).count();
             }
         }
-        // Relocated values are read again when the copy lacks some, and these reads fail for a while only.
+        // Relocated values are read again when the copy lacks some, and these reads fail for a
+        // while only.
         let is_lost = lost > 0 || ending == ".moved";
         assert!(reads >= reads_min && is_lost && unread > 0, "{ending}: {reads} {lost} {unread}");
     }

@@ -1,5 +1,6 @@
-//! Stores that nothing is wrong with: whatever random programs leave verifies in every record, its doctor finds no damage, and
-//! salvaging it loses nothing. Seeds are played again by `Program::random(seed, ACTIONS)`.
+//! Stores that nothing is wrong with: whatever random programs leave verifies in every record, its
+//! doctor finds no damage, and salvaging it loses nothing. Seeds are played again by
+//! `Program::random(seed, ACTIONS)`.
 
 use std::path::Path;
 

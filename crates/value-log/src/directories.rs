@@ -1,4 +1,5 @@
-//! Segments of the value log that are directories: each value is a file of its own, an *value file*.
+//! Segments of the value log that are directories: each value is a file of its own, an *value
+//! file*.
 //!
 //! ```text
 //!   000012.shelf/   000001.value  000002.value  000004.value        sealed; the third was dead, and is gone
@@ -6,12 +7,13 @@
 //!   000044.shelf/                                                   next, made ahead by background work
 //! ```
 //!
-//! A directory has its number as any segment has, and a value file its unit in it: so pointers, slots, liveness and reclaiming know
-//! nothing of all this. A value file is one record of the value log and nothing else. Its name is made of those two numbers,
-//! never of its key.
+//! A directory has its number as any segment has, and a value file its unit in it: so pointers,
+//! slots, liveness and reclaiming know nothing of all this. A value file is one record of the value
+//! log and nothing else. Its name is made of those two numbers, never of its key.
 //!
-//! A value file is written before the frame that points to it, as any value is. [`ValueDirectories::sync`] syncs the files that were made
-//! since, and the directories that name them; [`ValueLog`](crate::ValueLog) calls it with its own sync, and hands its directories out to
+//! A value file is written before the frame that points to it, as any value is.
+//! [`ValueDirectories::sync`] syncs the files that were made since, and the directories that name
+//! them; [`ValueLog`](crate::ValueLog) calls it with its own sync, and hands its directories out to
 //! the engine, which makes them, lists them and takes dead value files away.
 //!
 //! ```text
@@ -142,8 +144,8 @@ impl ValueDirectories {
         }
     }
 
-    /// Writes a record as a value file and returns its place; none when there is no room, which [`ValueDirectories::make`] and
-    /// [`ValueDirectories::adopt`] make.
+    /// Writes a record as a value file and returns its place; none when there is no room, which
+    /// [`ValueDirectories::make`] and [`ValueDirectories::adopt`] make.
     ///
     /// # Errors
     /// `NoSpace`: it is as if this had not been tried. `Poisoned`, `Closed`: see the kinds.
@@ -184,7 +186,8 @@ impl ValueDirectories {
         }
     }
 
-    /// Makes a directory, for a value log that holds so many bytes: its directory is durable on return. Nothing is left on failure.
+    /// Makes a directory, for a value log that holds so many bytes: its directory is durable on
+    /// return. Nothing is left on failure.
     ///
     /// # Errors
     /// `NoSpace`; any other failure of the operating system.
@@ -213,7 +216,8 @@ impl ValueDirectories {
         })
     }
 
-    /// Makes a long value that has ended the one value file of a directory that was made for it, durably. It takes no more.
+    /// Makes a long value that has ended the one value file of a directory that was made for it,
+    /// durably. It takes no more.
     ///
     /// # Errors
     /// A failed call. Whoever made the directory removes it then, with what is in it.
@@ -225,8 +229,8 @@ impl ValueDirectories {
         Ok(directory)
     }
 
-    /// Takes a full directory over that is durably listed. The others that are open are full, too: what comes later lies on directories of
-    /// higher numbers.
+    /// Takes a full directory over that is durably listed. The others that are open are full, too:
+    /// what comes later lies on directories of higher numbers.
     pub(crate) fn go_on_behind(&self, full: OpenDirectory) {
         let mut tail = self.tail.lock();
         let Tail { active, next, sealed, .. } = &mut *tail;
@@ -244,7 +248,8 @@ impl ValueDirectories {
         }
     }
 
-    /// Removes a directory that is not listed and was never handed over. What stays is harmless, and goes at the next opening.
+    /// Removes a directory that is not listed and was never handed over. What stays is harmless,
+    /// and goes at the next opening.
     pub fn unmake(&self, directory: OpenDirectory) {
         let _ = self.host.files.remove_dir(&directory_path(&self.dir, directory.number));
     }
@@ -270,7 +275,8 @@ impl ValueDirectories {
         self.tail.lock().all().map(|directory| directory.unsynced_bytes).sum()
     }
 
-    /// Waits until all value files are durable that were there before the call, and their names. Costs next to nothing when they are.
+    /// Waits until all value files are durable that were there before the call, and their names.
+    /// Costs next to nothing when they are.
     ///
     /// # Errors
     /// `Poisoned` when a sync failed, now or before.
@@ -331,7 +337,8 @@ impl ValueDirectories {
         self.tail.lock().all().map(OpenDirectory::end).collect()
     }
 
-    /// Ends it: later value files are refused. Returns the directories that hold something, all durable, and those that were never used.
+    /// Ends it: later value files are refused. Returns the directories that hold something, all
+    /// durable, and those that were never used.
     ///
     /// # Errors
     /// A sync failed, now or before.
@@ -348,7 +355,8 @@ impl ValueDirectories {
         ))
     }
 
-    /// Forgets the directories of a value log that is closed, or has failed. Later value files are refused.
+    /// Forgets the directories of a value log that is closed, or has failed. Later value files are
+    /// refused.
     pub fn let_go(&self) {
         *self.tail.lock() = Tail { is_closed: true, ..Tail::default() };
     }
@@ -360,7 +368,8 @@ impl ValueDirectories {
         }
     }
 
-    /// Lets nothing be written from now on, and returns why: the first cause, if there was one before.
+    /// Lets nothing be written from now on, and returns why: the first cause, if there was one
+    /// before.
     #[cold]
     fn poison(&self, cause: impl std::fmt::Display) -> Error {
         let error = Error::new(ErrorKind::Poisoned, format!("the value log takes no more writes: {cause}"));
@@ -377,7 +386,7 @@ fn write(files: &dyn Files, path: &Path, record: &[u8]) -> Result<()> {
     file.append(record).map_err(|error| Error::io("write", path, error))
 }
 
-// ---- names ----------------------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
 /// Where the directory with this number lies.
 pub fn directory_path(dir: &Path, number: FileNumber) -> PathBuf {
@@ -418,7 +427,8 @@ pub fn count_value_files(files: &dyn Files, dir: &Path, number: FileNumber) -> R
     Ok(end)
 }
 
-/// Removes a directory that is a directory, with what is in it. What stays goes at the next opening.
+/// Removes a directory that is a directory, with what is in it. What stays goes at the next
+/// opening.
 pub fn remove_directory(files: &dyn Files, path: &Path) {
     for name in files.list(path).unwrap_or_default() {
         let _ = files.remove(&path.join(name));

@@ -1,4 +1,5 @@
-//! A value that is longer than anybody holds, on its way into the value log: one record, written from front to back.
+//! A value that is longer than anybody holds, on its way into the value log: one record, written
+//! from front to back.
 //!
 //! ```text
 //!   begin    000052.values        zeros where the head of the record will be | key |        a draft: no manifest lists it
@@ -8,9 +9,11 @@
 //!   shelve   000061.shelf/000001.value      the same file, as the one value file of a directory of its own (`directories.rs`)
 //! ```
 //!
-//! So it is durable, its name too, before anything leads to it; and it is one record, which one pointer and one slot lead to, as of
-//! any value. The draft's number is no segment's: what is written later lies in a segment of a higher number, and what counts is when
-//! a value was finished. A draft that is dropped goes; what a crash leaves of one is a file that no manifest lists.
+//! So it is durable, its name too, before anything leads to it; and it is one record, which one
+//! pointer and one slot lead to, as of any value. The draft's number is no segment's: what is
+//! written later lies in a segment of a higher number, and what counts is when a value was
+//! finished. A draft that is dropped goes; what a crash leaves of one is a file that no manifest
+//! lists.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! A value segment as a file: where it lies, how long the next one is to be, and how a record of it is read.
+//! A value segment as a file: where it lies, how long the next one is to be, and how a record of it
+//! is read.
 
 use std::path::{Path, PathBuf};
 
@@ -23,8 +24,9 @@ const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 /// Segments are no longer than this before the value log holds 16 times as much.
 const SEGMENT_BYTES_SOON: u64 = 4 << 20;
 
-/// How long the next segment of a value log is that holds so many bytes. Segments begin small and grow with what there is, so that what
-/// one of them takes ahead is a sixteenth of it at most, and a value log of any size has some two hundred until they are `max` long.
+/// How long the next segment of a value log is that holds so many bytes. Segments begin small and
+/// grow with what there is, so that what one of them takes ahead is a sixteenth of it at most, and
+/// a value log of any size has some two hundred until they are `max` long.
 pub fn next_segment_bytes(held_bytes: u64, max: u64) -> u64 {
     let soon = held_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_SOON);
     let wanted = soon.max(held_bytes / 16);
@@ -41,8 +43,8 @@ pub fn read_bytes(key: &[u8], pointer: &Pointer<'_>) -> u64 {
     (RECORD_HEAD_BYTES as u64 + key.len() as u64).saturating_add(pointer.len)
 }
 
-/// Reads the record that a pointer leads to into `record`, with one read, and returns its value. The file was `file_bytes` long
-/// when it was opened.
+/// Reads the record that a pointer leads to into `record`, with one read, and returns its value.
+/// The file was `file_bytes` long when it was opened.
 ///
 /// # Errors
 /// `Corruption`, naming file and offset, where it is not what the pointer says; a failed read.

@@ -1,4 +1,5 @@
-//! In which file the values of each segment lie, and when a file of them may go: see `value_files.rs`.
+//! In which file the values of each segment lie, and when a file of them may go: see
+//! `value_files.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,13 +14,15 @@ use folddb_layout::hash_checkpoint::SEGMENT_BITS;
 
 use crate::directories::{remove_directory, value_files_in};
 
-/// Which file has the values of a segment, between two edits that changed that. Segments that begin meanwhile join it.
+/// Which file has the values of a segment, between two edits that changed that. Segments that begin
+/// meanwhile join it.
 #[derive(Default)]
 pub struct SegmentMap {
     segments: RwLock<BTreeMap<u32, Arc<ListedFile>>>,
 }
 
-/// A file that holds values. It goes when it is retired and no segment map that has it is held any more.
+/// A file that holds values. It goes when it is retired and no segment map that has it is held any
+/// more.
 pub(crate) struct ListedFile {
     pub(crate) number: FileNumber,
     path: PathBuf,
@@ -28,8 +31,9 @@ pub(crate) struct ListedFile {
     pub(crate) cached_as: Option<u64>,
     pub(crate) is_directory: bool,
     retired: AtomicBool,
-    /// Of a directory that has been looked through: the units that later segment maps do not have, and the directory as those have it, which so
-    /// stays as long as this. What is dead for both goes with the older.
+    /// Of a directory that has been looked through: the units that later segment maps do not have,
+    /// and the directory as those have it, which so stays as long as this. What is dead for both
+    /// goes with the older.
     swept: Mutex<Option<(Vec<u32>, Arc<ListedFile>)>>,
 }
 
@@ -63,7 +67,8 @@ impl ListedFile {
         self.retired.load(Ordering::Acquire)
     }
 
-    /// Of a directory these units go then, and `after` is the directory as later segment maps have it.
+    /// Of a directory these units go then, and `after` is the directory as later segment maps have
+    /// it.
     pub(crate) fn sweep(&self, units: Vec<u32>, after: Arc<ListedFile>) {
         *self.swept.lock() = Some((units, after));
     }
@@ -89,7 +94,8 @@ impl ListedFile {
 
 impl Drop for ListedFile {
     fn drop(&mut self) {
-        // What stays behind is a leftover that the next opening removes, or the next look through a directory.
+        // What stays behind is a leftover that the next opening removes, or the next look through a
+        // directory.
         match (self.is_retired(), self.is_directory) {
             (true, true) => remove_directory(&*self.files, &self.path),
             (true, false) => drop(self.files.remove(&self.path)),

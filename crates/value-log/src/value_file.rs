@@ -1,5 +1,5 @@
-//! An open file that holds values, whichever of the kinds it is: it reads what a pointer leads to, or what a slot of a hashed
-//! table does.
+//! An open file that holds values, whichever of the kinds it is: it reads what a pointer leads to,
+//! or what a slot of a hashed table does.
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,8 @@ pub trait MapPages: Send + Sync {
     /// A number for a file whose pages are to be kept.
     fn number_file(&self) -> u64;
 
-    /// The page at an offset of the file with this number: the one that is kept, or the one that `read` reads.
+    /// The page at an offset of the file with this number: the one that is kept, or the one that
+    /// `read` reads.
     ///
     /// # Errors
     /// What `read` returns.
@@ -45,7 +46,8 @@ pub enum ValueFile {
     ValueDirectory(ValueDirectory),
     /// A file of it: one record.
     ValueFile(PlainFile),
-    /// Relocated values, with the cache for the pages of the map and the file's number there; without one each page is read.
+    /// Relocated values, with the cache for the pages of the map and the file's number there;
+    /// without one each page is read.
     Relocated(Box<RelocatedFile>, Option<(Arc<dyn MapPages>, u64)>),
 }
 
@@ -219,8 +221,8 @@ impl ValueFile {
         self.front(self.unit_of(place)?, bytes, record)
     }
 
-    /// The hash, as one of a value of this key, of so many bytes that stand `from` bytes behind the beginning of the record that a
-    /// slot leads to.
+    /// The hash, as one of a value of this key, of so many bytes that stand `from` bytes behind the
+    /// beginning of the record that a slot leads to.
     pub fn hash_of(&self, place: ShortPlace, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
         match self {
             ValueFile::ValueDirectory(directory) => {
@@ -276,8 +278,8 @@ impl ValueFile {
         file.find(ValuePlace { segment, unit: place.unit }, |at| page(file, cache, at))
     }
 
-    /// Reads the front of the record that begins at a unit of the file, so many bytes of it or as many as there are, into `record`. It is
-    /// not looked at.
+    /// Reads the front of the record that begins at a unit of the file, so many bytes of it or as
+    /// many as there are, into `record`. It is not looked at.
     pub fn front(&self, unit: u32, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
         let (offset, path, file) = match (self, self.file()) {
             (ValueFile::ValueDirectory(directory), _) => {
@@ -342,8 +344,8 @@ impl ValueFile {
         }
     }
 
-    /// Reads the value that a pointer leads to, by one read into `record`, and one of a page of the map where values were moved
-    /// and no cache has it.
+    /// Reads the value that a pointer leads to, by one read into `record`, and one of a page of the
+    /// map where values were moved and no cache has it.
     ///
     /// # Errors
     /// Damage, a failed read.

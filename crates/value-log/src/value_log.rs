@@ -6,15 +6,17 @@
 //!   000044.values   | header | ....................................|      next, made ahead by background work
 //! ```
 //!
-//! A record goes in before the frame that points to it. [`ValueLog::append`] hands it to the kernel; [`ValueLog::sync`] makes
-//! all that was appended durable, and is called before each sync of the log, so that what is durable in the log points
-//! to what is durable here. What of a log was not durable when a process died is checked value by value, by the replay of the log.
+//! A record goes in before the frame that points to it. [`ValueLog::append`] hands it to the
+//! kernel; [`ValueLog::sync`] makes all that was appended durable, and is called before each sync
+//! of the log, so that what is durable in the log points to what is durable here. What of a log was
+//! not durable when a process died is checked value by value, by the replay of the log.
 //!
-//! Values that are to lie in files of their own go to [`crate::directories`] instead, which the value log syncs and closes with itself.
+//! Values that are to lie in files of their own go to [`crate::directories`] instead, which the
+//! value log syncs and closes with itself.
 //!
-//! Who owns the value log makes its segments ([`ValueLog::make`]), says durably that they live, and only then hands them over
-//! ([`ValueLog::adopt`]): no pointer leads to a segment that no manifest lists. Segments are written once, and a value log never
-//! appends to one that was there before it.
+//! Who owns the value log makes its segments ([`ValueLog::make`]), says durably that they live, and
+//! only then hands them over ([`ValueLog::adopt`]): no pointer leads to a segment that no manifest
+//! lists. Segments are written once, and a value log never appends to one that was there before it.
 //!
 //! ```text
 //!   lock    guards                          held while
@@ -37,7 +39,8 @@ use crate::segment::{ValuesEnd, next_segment_bytes, values_path};
 /// How the value log uses its files.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueOptions {
-    /// Longest segment's file, in bytes; one for a longer record is longer. They begin small: see [`next_segment_bytes`].
+    /// Longest segment's file, in bytes; one for a longer record is longer. They begin small: see
+    /// [`next_segment_bytes`].
     pub segment_bytes_max: u64,
     /// How records get into the file.
     pub append_mode: AppendMode,
@@ -124,8 +127,8 @@ impl ValueLog {
         }
     }
 
-    /// Appends a record and returns where it lies; none when there is no room, which [`ValueLog::make`] and
-    /// [`ValueLog::adopt`] make.
+    /// Appends a record and returns where it lies; none when there is no room, which
+    /// [`ValueLog::make`] and [`ValueLog::adopt`] make.
     ///
     /// # Errors
     /// `NoSpace`: it is as if the append had not been tried. `Poisoned`, `Closed`: see the kinds.
@@ -152,8 +155,8 @@ impl ValueLog {
         Ok(Some(place))
     }
 
-    /// Makes a segment with room for a record of so many bytes, for a value log that holds so many: its file, its header and its name
-    /// are durable on return. Nothing is left on failure.
+    /// Makes a segment with room for a record of so many bytes, for a value log that holds so many:
+    /// its file, its header and its name are durable on return. Nothing is left on failure.
     ///
     /// # Errors
     /// `NoSpace`; any other failure of the operating system.
@@ -197,8 +200,9 @@ impl ValueLog {
         Ok(syncer)
     }
 
-    /// Takes a segment over that is durably listed: records of so many bytes find room from now on. What it held ready for later
-    /// it still does, unless that has a lower number: what is written later lies in a segment of a higher number, or behind.
+    /// Takes a segment over that is durably listed: records of so many bytes find room from now on.
+    /// What it held ready for later it still does, unless that has a lower number: what is written
+    /// later lies in a segment of a higher number, or behind.
     pub fn adopt(&self, segment: OpenValues, record_bytes: u64) {
         let mut tail = self.tail.lock();
         let has_room = tail.active.as_ref().is_some_and(|active| active.fits(record_bytes));
@@ -212,8 +216,8 @@ impl ValueLog {
         }
     }
 
-    /// Takes a full directory over that is durably listed. What is put from now on, also on directories, lies in segments of higher numbers:
-    /// those that are open are full from now on.
+    /// Takes a full directory over that is durably listed. What is put from now on, also on
+    /// directories, lies in segments of higher numbers: those that are open are full from now on.
     pub fn go_on_behind(&self, full: OpenDirectory) {
         self.directories.go_on_behind(full);
         let mut tail = self.tail.lock();
@@ -221,7 +225,8 @@ impl ValueLog {
         passed.into_iter().flatten().for_each(|passed| tail.fill(passed));
     }
 
-    /// Removes a segment that is not listed and was never handed over. What stays is harmless, and goes at the next opening.
+    /// Removes a segment that is not listed and was never handed over. What stays is harmless, and
+    /// goes at the next opening.
     pub fn unmake(&self, segment: OpenValues) {
         let path = segment.path.clone();
         drop(segment);
@@ -243,9 +248,10 @@ impl ValueLog {
         is_half_full && tail.next.is_none() && !tail.is_closed && self.poison.get().is_none()
     }
 
-    /// Gives up open segments that are much too long for a value log that holds so many bytes, since most of what it held is gone: the one
-    /// that is being filled is full from now on, and the one that is ready for later is handed out, to be unlisted. Whoever calls this
-    /// makes the segments, and makes none meanwhile.
+    /// Gives up open segments that are much too long for a value log that holds so many bytes,
+    /// since most of what it held is gone: the one that is being filled is full from now on, and
+    /// the one that is ready for later is handed out, to be unlisted. Whoever calls this makes the
+    /// segments, and makes none meanwhile.
     pub fn shed(&self, held_bytes: u64) -> Option<OpenValues> {
         let wanted = next_segment_bytes(held_bytes, self.options.segment_bytes_max);
         let is_too_long = |segment: &mut OpenValues| segment.len_bytes >= SHED_TIMES.saturating_mul(wanted);
@@ -272,13 +278,15 @@ impl ValueLog {
         self.tail.lock().unsynced_bytes + self.directories.unsynced_bytes()
     }
 
-    /// Whether a segment was left early, which takes its whole length from the disk until it is synced and cut.
+    /// Whether a segment was left early, which takes its whole length from the disk until it is
+    /// synced and cut.
     pub fn has_left_early(&self) -> bool {
         let is_waiting = |segment: &SealedValues| segment.is_left_early && segment.unsynced.is_some();
         self.tail.lock().sealed.iter().any(is_waiting)
     }
 
-    /// Waits until all that was appended before the call is durable. Costs next to nothing when it is.
+    /// Waits until all that was appended before the call is durable. Costs next to nothing when it
+    /// is.
     ///
     /// # Errors
     /// `Poisoned` when a sync failed, now or before.
@@ -312,7 +320,8 @@ impl ValueLog {
             .map_err(|error| self.poison(format_args!("cannot sync value segment {number}: {error}")))
     }
 
-    /// What has to be synced: full segments, and the active one up to where it is now; and how many bytes that are not synced yet.
+    /// What has to be synced: full segments, and the active one up to where it is now; and how many
+    /// bytes that are not synced yet.
     #[allow(clippy::type_complexity)]
     fn to_sync(
         &self,
@@ -326,7 +335,8 @@ impl ValueLog {
         (sealed, active, tail.unsynced_bytes)
     }
 
-    /// Full segments that are durable, with their ends. Each is named once; say of it that it is sealed, then [`ValueLog::cut`].
+    /// Full segments that are durable, with their ends. Each is named once; say of it that it is
+    /// sealed, then [`ValueLog::cut`].
     pub fn take_sealed(&self) -> Vec<ValuesEnd> {
         let mut tail = self.tail.lock();
         let (durable, rest) = tail.sealed.drain(..).partition(|segment| segment.unsynced.is_none());
@@ -348,8 +358,8 @@ impl ValueLog {
         sealed.chain(open.map(|open| ValuesEnd { number: open.number, end: open.file.end() })).collect()
     }
 
-    /// Ends it: later appends fail. Returns the segments that hold something, all durable, with their ends; and those that were
-    /// never used.
+    /// Ends it: later appends fail. Returns the segments that hold something, all durable, with
+    /// their ends; and those that were never used.
     ///
     /// # Errors
     /// A sync failed, now or before.
@@ -398,7 +408,8 @@ impl ValueLog {
         Ok(tail)
     }
 
-    /// Lets nothing be written from now on, and returns why: the first cause, if there was one before.
+    /// Lets nothing be written from now on, and returns why: the first cause, if there was one
+    /// before.
     #[cold]
     fn poison(&self, cause: impl std::fmt::Display) -> Error {
         let error = Error::new(ErrorKind::Poisoned, format!("the value log takes no more writes: {cause}"));

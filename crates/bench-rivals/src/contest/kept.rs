@@ -1,5 +1,6 @@
-//! The figures of each run that is done, in a file of its own until the contest is over: so a contest that was stopped can go
-//! on, by `--resume`. Called by the contest before and behind each run.
+//! The figures of each run that is done, in a file of its own until the contest is over: so a
+//! contest that was stopped can go on, by `--resume`. Called by the contest before and behind each
+//! run.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! Charts: bars of throughput, the slowest commits over time, and throughput by the tenth of the run.
+//! Charts: bars of throughput, the slowest commits over time, and throughput by the tenth of the
+//! run.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! The table: a line for each figure, a column for each rival, and how FoldDB stands to the best of the others.
+//! The table: a line for each figure, a column for each rival, and how FoldDB stands to the best of
+//! the others.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde_json::Value;
@@ -6,7 +7,8 @@ use serde_json::Value;
 use super::figures::{MEASURES, ratio_to_best, spread};
 use super::standings::Standing;
 
-/// The table as text, with what was asked for above it and each rival's settings, or why it failed, below.
+/// The table as text, with what was asked for above it and each rival's settings, or why it failed,
+/// below.
 pub(super) fn render(name: &str, settings: &Value, standings: &[Standing]) -> String {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);

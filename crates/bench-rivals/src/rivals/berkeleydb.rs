@@ -1,14 +1,20 @@
-//! Berkeley DB 5.3's B-tree in a transactional environment, as its experts would set it for this work:
+//! Berkeley DB 5.3's B-tree in a transactional environment, as its experts would set it for this
+//! work:
 //!
-//! - all of the memory for its cache, private to the process; it takes a quarter more than it is told below 500 MB, so it is
-//!   told less. Pages of 4 KiB; a log buffer of 4 MiB beyond.
-//! - mode `process`: `DB_TXN_WRITE_NOSYNC`: the log goes to the operating system at each commit. Mode `sync`: its default.
-//! - a checkpoint whenever there are 64 MiB of log, by a thread of its own, and logs that are not needed are removed.
-//! - one transaction a commit. Sums are read with a lock for writing, modified and written in it. Appends are duplicates of
-//!   their key (`DB_DUP`), which a get puts together: read-modify-write would write 90 GB for 50,000 of them.
-//! - whoever loses at a deadlock tries again: a reader beside a writer, or one of several writers of single rows.
+//! - all of the memory for its cache, private to the process; it takes a quarter more than it is
+//!   told below 500 MB, so it is told less. Pages of 4 KiB; a log buffer of 4 MiB beyond.
+//! - mode `process`: `DB_TXN_WRITE_NOSYNC`: the log goes to the operating system at each commit.
+//!   Mode `sync`: its default.
+//! - a checkpoint whenever there are 64 MiB of log, by a thread of its own, and logs that are not
+//!   needed are removed.
+//! - one transaction a commit. Sums are read with a lock for writing, modified and written in it.
+//!   Appends are duplicates of their key (`DB_DUP`), which a get puts together: read-modify-write
+//!   would write 90 GB for 50,000 of them.
+//! - whoever loses at a deadlock tries again: a reader beside a writer, or one of several writers
+//!   of single rows.
 //!
-//! Its interface is methods in structs that only its header knows, so `berkeleydb.c` stands between.
+//! Its interface is methods in structs that only its header knows, so `berkeleydb.c` stands
+//! between.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -146,7 +152,8 @@ fn done(error: c_int) -> Result<()> {
     Err(anyhow!("Berkeley DB: {}", text.to_string_lossy()))
 }
 
-/// Calls until nobody else stands in the way: whoever was chosen to break a deadlock has changed nothing.
+/// Calls until nobody else stands in the way: whoever was chosen to break a deadlock has changed
+/// nothing.
 #[allow(unsafe_code)]
 fn patiently(mut call: impl FnMut() -> c_int) -> Result<()> {
     loop {
@@ -162,7 +169,8 @@ fn patiently(mut call: impl FnMut() -> c_int) -> Result<()> {
 #[derive(Clone, Copy)]
 struct Handle(*mut c_void);
 
-// SAFETY: environment and database are opened with `DB_THREAD`, so several threads may use them at once.
+// SAFETY: environment and database are opened with `DB_THREAD`, so several threads may use them at
+// once.
 #[allow(unsafe_code)]
 unsafe impl Send for Handle {}
 // SAFETY: likewise.
@@ -181,7 +189,8 @@ fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
     let dir = CString::new(setup.dir.as_os_str().as_bytes())?;
     let (mut store, syncs, appends) =
         (null_mut(), setup.durability == Durability::Sync, setup.meaning == Meaning::Append);
-    // SAFETY: the path ends with a zero and outlives the call, which gives a store that `close` frees.
+    // SAFETY: the path ends with a zero and outlives the call, which gives a store that `close`
+    // frees.
     done(unsafe {
         ffi::bdb_open(
             dir.as_ptr(),
@@ -207,7 +216,8 @@ fn cache_bytes(memory_bytes: u64) -> u64 {
 #[allow(unsafe_code)]
 fn checkpoint_until(handle: Handle, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
-        // SAFETY: the store is open until this thread has ended. A checkpoint that fails is made by the next call.
+        // SAFETY: the store is open until this thread has ended. A checkpoint that fails is made by
+        // the next call.
         let _ = unsafe { ffi::bdb_checkpoint(handle.0, CHECKPOINT_KIB) };
         std::thread::park_timeout(LOOK_EVERY);
     }
@@ -248,7 +258,8 @@ impl Rival for BerkeleyDb {
             checkpoints.thread().unpark();
             checkpoints.join().map_err(|_| anyhow!("the thread of checkpoints panicked"))?;
         }
-        // SAFETY: nobody else has the store any more: readers and writers borrow this box, and the thread has ended.
+        // SAFETY: nobody else has the store any more: readers and writers borrow this box, and the
+        // thread has ended.
         done(unsafe { ffi::bdb_close(self.handle.0) })
     }
 }
@@ -264,8 +275,8 @@ impl TreeWriter<'_> {
     #[allow(unsafe_code)]
     fn write(&self, txn: *mut c_void, op: Op<'_>) -> c_int {
         let store = self.of.handle.0;
-        // SAFETY: the store is open, the transaction is null or has begun, and the library copies keys and values within
-        // the calls.
+        // SAFETY: the store is open, the transaction is null or has begun, and the library copies
+        // keys and values within the calls.
         unsafe {
             match op {
                 Op::Delete { key } => ffi::bdb_delete(store, txn, start(key), len(key)),
@@ -408,13 +419,15 @@ impl TreeReader<'_> {
         }
     }
 
-    /// The first row from a key on, in a scan that begins; again where it was chosen to break a deadlock.
+    /// The first row from a key on, in a scan that begins; again where it was chosen to break a
+    /// deadlock.
     #[allow(unsafe_code)]
     fn first(&mut self, from: Option<&[u8]>) -> Result<Row> {
         let (from, from_len) = from.map_or((null(), 0), |from| (start(from), len(from)));
         let mut row = Row::NONE;
         patiently(|| {
-            // SAFETY: the reader lives, and the key outlives the call. A cursor of an attempt that failed is closed first.
+            // SAFETY: the reader lives, and the key outlives the call. A cursor of an attempt that
+            // failed is closed first.
             unsafe {
                 ffi::bdb_end_scan(self.reader);
                 ffi::bdb_first(
@@ -464,7 +477,8 @@ impl TreeReader<'_> {
         done(unsafe { ffi::bdb_end_scan(self.reader) })
     }
 
-    /// The row behind the one of a key. A scan that was chosen to break a deadlock goes on there by a new cursor.
+    /// The row behind the one of a key. A scan that was chosen to break a deadlock goes on there by
+    /// a new cursor.
     #[allow(unsafe_code)]
     fn next(&mut self, after: &[u8]) -> Result<Row> {
         let mut row = Row::NONE;
@@ -513,7 +527,8 @@ impl Reader for TreeReader<'_> {
         }
         let (mut row, mut rows) = (self.first(from)?, 0);
         while !row.value.is_null() {
-            // SAFETY: the reader is not called while `take` has the bytes; the key is copied for its next call.
+            // SAFETY: the reader is not called while `take` has the bytes; the key is copied for
+            // its next call.
             unsafe {
                 take(bytes(row.key, row.key_len), bytes(row.value, row.len));
                 self.value.clear();

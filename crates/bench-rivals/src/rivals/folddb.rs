@@ -1,7 +1,9 @@
-//! FoldDB, with its defaults (`folddb`), and for values by id with hashed tables: `folddb-hashed`, and `folddb-locked` with the index
-//! locked in memory. Of the defaults: `memory_bytes` bounds memtables, caches and merges together, so it gets no more than what
-//! the rivals have for buffers and caches alone. Single writes go by `BytesTable::write`, batches by `Batch`; folds are
-//! the tables' own. Values from 1 KiB on are separated where a workload has such. Compression is off by default.
+//! FoldDB, with its defaults (`folddb`), and for values by id with hashed tables: `folddb-hashed`,
+//! and `folddb-locked` with the index locked in memory. Of the defaults: `memory_bytes` bounds
+//! memtables, caches and merges together, so it gets no more than what the rivals have for buffers
+//! and caches alone. Single writes go by `BytesTable::write`, batches by `Batch`; folds are the
+//! tables' own. Values from 1 KiB on are separated where a workload has such. Compression is off by
+//! default.
 
 use anyhow::{Result, anyhow};
 use folddb::codec::tuple::Element;

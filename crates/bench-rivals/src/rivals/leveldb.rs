@@ -1,13 +1,17 @@
 //! LevelDB 1.22, as its experts would set it for this work:
 //!
-//! - a third of the memory for its write buffer, of which two stand at once, and a third for the block cache.
-//! - filters of 10 bits a key, which live with the open files, beyond the memory; files enough stay open.
+//! - a third of the memory for its write buffer, of which two stand at once, and a third for the
+//!   block cache.
+//! - filters of 10 bits a key, which live with the open files, beyond the memory; files enough stay
+//!   open.
 //! - no compression; blocks of its default 4 KiB. One thread compacts; it has no setting for more.
-//! - built without assertions, and for this machine; its checksum is computed in software, as its crate builds it.
+//! - built without assertions, and for this machine; its checksum is computed in software, as its
+//!   crate builds it.
 //! - commits: the log goes to the operating system at each commit, or is synced.
 //! - folds are read, modified and written: it has no merge operator.
 //!
-//! Its C interface is bound here as thinly as can be: all unsafe calls of the file are behind safe functions of two types.
+//! Its C interface is bound here as thinly as can be: all unsafe calls of the file are behind safe
+//! functions of two types.
 
 #![allow(unsafe_code)]
 
@@ -51,7 +55,8 @@ struct Database {
     reading: *mut ffi::leveldb_readoptions_t,
 }
 
-// SAFETY: LevelDB's store may be used by several threads at once; the options are only read once it is open.
+// SAFETY: LevelDB's store may be used by several threads at once; the options are only read once it
+// is open.
 unsafe impl Send for Database {}
 // SAFETY: as above.
 unsafe impl Sync for Database {}
@@ -74,7 +79,8 @@ impl Database {
     fn open(path: &Path, memory_bytes: usize, durability: Durability) -> Result<Database> {
         let name = CString::new(path.as_os_str().as_encoded_bytes())?;
         let mut error = ptr::null_mut();
-        // SAFETY: everything that is created here lives in the value that is returned, until it is dropped.
+        // SAFETY: everything that is created here lives in the value that is returned, until it is
+        // dropped.
         let database = unsafe {
             let (options, cache) =
                 (ffi::leveldb_options_create(), ffi::leveldb_cache_create_lru(memory_bytes / 3));
@@ -125,7 +131,8 @@ impl Database {
     }
 
     fn scan(&self, from: Option<&[u8]>, rows_max: u64, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
-        // SAFETY: the store is open; key and value are valid until the iterator moves; it is destroyed at the end.
+        // SAFETY: the store is open; key and value are valid until the iterator moves; it is
+        // destroyed at the end.
         unsafe {
             let rows = ffi::leveldb_create_iterator(self.db, self.reading);
             match from {
@@ -249,7 +256,8 @@ impl Rival for LevelDb {
         Ok(Box::new(LevelDbReader { database: &self.database }))
     }
 
-    /// It has no flush: its write buffer stays as it is, and what compacts by itself comes to its end.
+    /// It has no flush: its write buffer stays as it is, and what compacts by itself comes to its
+    /// end.
     fn settle(&self) -> Result<()> {
         let mut before = self.database.property("leveldb.sstables")?;
         let mut busy_at = Instant::now();

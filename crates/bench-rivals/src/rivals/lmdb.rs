@@ -1,13 +1,14 @@
 //! LMDB, as its experts would set it for this work:
 //!
-//! - mode `process`: `MDB_WRITEMAP | MDB_NOSYNC`: a commit changes pages of the mapped file, which are the operating
-//!   system's: they survive the process. Nothing is written to the disk but by the operating system, when it likes; the
-//!   store lives in the page cache, and `memory_bytes` says nothing about it. Say so beside its figures.
+//! - mode `process`: `MDB_WRITEMAP | MDB_NOSYNC`: a commit changes pages of the mapped file, which
+//!   are the operating system's: they survive the process. Nothing is written to the disk but by
+//!   the operating system, when it likes; the store lives in the page cache, and `memory_bytes`
+//!   says nothing about it. Say so beside its figures.
 //! - mode `sync`: neither flag: a commit writes its pages and syncs.
-//! - a map of 64 GiB of address space; reads ahead are off (`MDB_NORDAHEAD`), as for random reads of what may be larger
-//!   than memory.
-//! - one transaction a commit; one for all reads where nobody writes. Folds are read, modified and written in the
-//!   transaction.
+//! - a map of 64 GiB of address space; reads ahead are off (`MDB_NORDAHEAD`), as for random reads
+//!   of what may be larger than memory.
+//! - one transaction a commit; one for all reads where nobody writes. Folds are read, modified and
+//!   written in the transaction.
 
 use anyhow::Result;
 use heed::types::Bytes;
@@ -50,7 +51,8 @@ fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
         Durability::Process => EnvFlags::WRITE_MAP | EnvFlags::NO_SYNC | EnvFlags::NO_READ_AHEAD,
         Durability::Sync => EnvFlags::NO_READ_AHEAD,
     };
-    // SAFETY: the directory is this process's alone, nobody changes its files, and it is opened once at a time.
+    // SAFETY: the directory is this process's alone, nobody changes its files, and it is opened
+    // once at a time.
     let env = unsafe { options.flags(flags).open(&dir)? };
     let mut txn = env.write_txn()?;
     let rows = env.create_database(&mut txn, None)?;

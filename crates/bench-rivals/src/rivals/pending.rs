@@ -1,5 +1,6 @@
-//! A batch of a store that has no fold and no view of its own uncommitted writes: what it will leave, by key. Reading,
-//! modifying and writing a key twice in a batch must see the first write; and so each key is written once.
+//! A batch of a store that has no fold and no view of its own uncommitted writes: what it will
+//! leave, by key. Reading, modifying and writing a key twice in a batch must see the first write;
+//! and so each key is written once.
 
 use std::collections::HashMap;
 
@@ -19,7 +20,8 @@ impl Pending {
         Pending { meaning, values: HashMap::new() }
     }
 
-    /// Takes in an op. `read` puts what the store has for a key into the buffer, and says whether it has anything.
+    /// Takes in an op. `read` puts what the store has for a key into the buffer, and says whether
+    /// it has anything.
     pub(crate) fn collect(
         &mut self,
         op: Op<'_>,

@@ -1,12 +1,12 @@
 //! redb, as its experts would set it for this work:
 //!
 //! - all of the memory for its one cache, of which it gives writes their share.
-//! - mode `process`: it has nothing of the kind, only weaker and stronger. `Durability::None` leaves commits in the
-//!   process until an immediate one, which is made once a second here: what is younger is lost with the process. Say so
-//!   beside its figures.
+//! - mode `process`: it has nothing of the kind, only weaker and stronger. `Durability::None`
+//!   leaves commits in the process until an immediate one, which is made once a second here: what
+//!   is younger is lost with the process. Say so beside its figures.
 //! - mode `sync`: `Durability::Immediate` at each commit.
-//! - one transaction a commit, in which the table is opened once; one for all reads where nobody writes. Folds are read,
-//!   modified and written in the transaction.
+//! - one transaction a commit, in which the table is opened once; one for all reads where nobody
+//!   writes. Folds are read, modified and written in the transaction.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

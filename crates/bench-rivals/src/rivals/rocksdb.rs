@@ -1,16 +1,21 @@
 //! RocksDB, as its experts would set it for this work on two cores:
 //!
-//! - half of the memory for memtables (three of a sixth: one fills, one is flushed, one waits), half for the block cache.
-//! - filters of 10 bits and indexes on the heap, beyond the cache: within a small cache they push each other and the data
-//!   out, and can stall a store for minutes. That is memory beyond what is named here; the peak tells.
-//! - levelled compaction with dynamic levels, the lowest as large as level 0 when it is full; or universal compaction with
-//!   runs of eight, as `rocksdb-universal`. One flush and two compactions at once, each in up to two parts.
-//! - no compression; blocks of 4 KiB with a hash index for gets; syncs of files spread (`bytes_per_sync`), against bursts.
-//! - commits: the log goes to the operating system at each commit, or is synced; logs are then recycled, which makes their
-//!   sync cheaper.
-//! - folds: `rocksdb` and `rocksdb-universal` read, modify and write. `rocksdb-merge` has a merge operator and leaves operands
-//!   unfolded until compaction (`max_successive_merges` 0); `rocksdb-universal-merge` likewise, with universal compaction;
-//!   `rocksdb-merge-eager` folds at a write what the memtable has of the key, from 8 operands on.
+//! - half of the memory for memtables (three of a sixth: one fills, one is flushed, one waits),
+//!   half for the block cache.
+//! - filters of 10 bits and indexes on the heap, beyond the cache: within a small cache they push
+//!   each other and the data out, and can stall a store for minutes. That is memory beyond what is
+//!   named here; the peak tells.
+//! - levelled compaction with dynamic levels, the lowest as large as level 0 when it is full; or
+//!   universal compaction with runs of eight, as `rocksdb-universal`. One flush and two compactions
+//!   at once, each in up to two parts.
+//! - no compression; blocks of 4 KiB with a hash index for gets; syncs of files spread
+//!   (`bytes_per_sync`), against bursts.
+//! - commits: the log goes to the operating system at each commit, or is synced; logs are then
+//!   recycled, which makes their sync cheaper.
+//! - folds: `rocksdb` and `rocksdb-universal` read, modify and write. `rocksdb-merge` has a merge
+//!   operator and leaves operands unfolded until compaction (`max_successive_merges` 0);
+//!   `rocksdb-universal-merge` likewise, with universal compaction; `rocksdb-merge-eager` folds at
+//!   a write what the memtable has of the key, from 8 operands on.
 //! - `rocksdb-blob` keeps values from 512 bytes on in blob files, with their garbage collection on.
 
 use anyhow::Result;

@@ -1,17 +1,22 @@
-//! Tokyo Cabinet's B+ tree (`TCBDB`), as its experts would set it for this work. Its hash database is faster at single gets,
-//! but has no order, so no scan from a key: not the same work.
+//! Tokyo Cabinet's B+ tree (`TCBDB`), as its experts would set it for this work. Its hash database
+//! is faster at single gets, but has no order, so no scan from a key: not the same work.
 //!
-//! - half of the memory for cached leaves and nodes, which it holds decoded, a block of the heap for each row; half as the
-//!   window of its file that is mapped (`xmsiz`). Whatever else it reads and writes lives in the page cache.
-//! - a million buckets for pages, which is enough for some hundred million small rows; leaves of 128 rows, as by default.
-//! - mode `process`: it has nothing of the kind, only weaker and stronger. Without a transaction it has no log, and a change
-//!   stays in the cached leaf, in the process, until the leaf is pushed out: what a killed process leaves must be repaired.
-//!   That is how it is used where it is fast. Say so beside its figures.
-//! - mode `sync`: a transaction for each commit, synced (`BDBOTSYNC`). It has one transaction at a time; writers wait.
+//! - half of the memory for cached leaves and nodes, which it holds decoded, a block of the heap
+//!   for each row; half as the window of its file that is mapped (`xmsiz`). Whatever else it reads
+//!   and writes lives in the page cache.
+//! - a million buckets for pages, which is enough for some hundred million small rows; leaves of
+//!   128 rows, as by default.
+//! - mode `process`: it has nothing of the kind, only weaker and stronger. Without a transaction it
+//!   has no log, and a change stays in the cached leaf, in the process, until the leaf is pushed
+//!   out: what a killed process leaves must be repaired. That is how it is used where it is fast.
+//!   Say so beside its figures.
+//! - mode `sync`: a transaction for each commit, synced (`BDBOTSYNC`). It has one transaction at a
+//!   time; writers wait.
 //! - sums by its way of changing a value in place (`tcbdbputproc`), appends by `tcbdbputcat`.
-//! - its own lock is on (`tcbdbsetmutex`): one for readers or a writer. Values are copied out under it. Each call is whole,
-//!   a sequence of calls is not: a cursor loses its place when others write (a row comes twice), so beside a writer a scan
-//!   seeks behind each row, and looks whether what it copied lies there.
+//! - its own lock is on (`tcbdbsetmutex`): one for readers or a writer. Values are copied out under
+//!   it. Each call is whole, a sequence of calls is not: a cursor loses its place when others write
+//!   (a row comes twice), so beside a writer a scan seeks behind each row, and looks whether what
+//!   it copied lies there.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -42,8 +47,8 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 const LEAF_ROWS: i32 = 128;
-/// Bytes of a cached leaf: rows of two small words with their headers, in blocks of the heap, and the array of them; three
-/// quarters full.
+/// Bytes of a cached leaf: rows of two small words with their headers, in blocks of the heap, and
+/// the array of them; three quarters full.
 const CACHED_LEAF_BYTES: u64 = 8 << 10;
 const BUCKETS: i64 = 1 << 20;
 const LARGE: u8 = 1 << 0;
@@ -52,7 +57,8 @@ const CREATE: c_int = 1 << 2;
 const SYNC_TRANSACTIONS: c_int = 1 << 6;
 const NO_RECORD: c_int = 22;
 
-/// The functions that are used, as `tcbdb.h` and `tcutil.h` declare them. All handles are made and freed by the library.
+/// The functions that are used, as `tcbdb.h` and `tcutil.h` declare them. All handles are made and
+/// freed by the library.
 #[allow(unsafe_code)]
 mod ffi {
     use super::{c_char, c_int, c_void};
@@ -149,7 +155,8 @@ struct TokyoCabinet {
     syncs: bool,
 }
 
-// SAFETY: `tcbdbsetmutex` was called, so the library lets its handle be used by several threads at once.
+// SAFETY: `tcbdbsetmutex` was called, so the library lets its handle be used by several threads at
+// once.
 #[allow(unsafe_code)]
 unsafe impl Send for TokyoCabinet {}
 // SAFETY: likewise.
@@ -184,14 +191,16 @@ impl TokyoCabinet {
 
     #[allow(unsafe_code)]
     fn error(&self) -> anyhow::Error {
-        // SAFETY: the handle lives as long as `self`; messages are constant texts that end with a zero.
+        // SAFETY: the handle lives as long as `self`; messages are constant texts that end with a
+        // zero.
         let text = unsafe { CStr::from_ptr(ffi::tcbdberrmsg(ffi::tcbdbecode(self.tree))) };
         anyhow!("Tokyo Cabinet: {}", text.to_string_lossy())
     }
 
     #[allow(unsafe_code)]
     fn write(&self, op: Op<'_>) -> Result<()> {
-        // SAFETY: the handle is open, and the library copies keys and values within the call; so for all calls below.
+        // SAFETY: the handle is open, and the library copies keys and values within the call; so
+        // for all calls below.
         let worked = match op {
             Op::Put { key, value } => unsafe {
                 ffi::tcbdbput(self.tree, start(key), len(key), start(value), len(value))
@@ -205,7 +214,8 @@ impl TokyoCabinet {
             Op::Fold { key, operand } => {
                 let mut adding = number(operand);
                 let with = (&raw mut adding).cast();
-                // SAFETY: as above; `with` outlives the call, in which alone `add` is called, with it.
+                // SAFETY: as above; `with` outlives the call, in which alone `add` is called, with
+                // it.
                 unsafe {
                     ffi::tcbdbputproc(
                         self.tree,
@@ -223,7 +233,8 @@ impl TokyoCabinet {
     }
 }
 
-/// Adds the number `with` to a value that is a number; what is none counts as nothing, and the checksum will tell.
+/// Adds the number `with` to a value that is a number; what is none counts as nothing, and the
+/// checksum will tell.
 #[allow(unsafe_code)]
 extern "C" fn add(
     value: *const c_void,
@@ -231,8 +242,8 @@ extern "C" fn add(
     new_len: *mut c_int,
     with: *mut c_void,
 ) -> *mut c_void {
-    // SAFETY: the library gives a value and its length, and a place for the new length; `with` is the number of `write`.
-    // `malloc` gives null or the bytes asked for; the library frees them.
+    // SAFETY: the library gives a value and its length, and a place for the new length; `with` is
+    // the number of `write`. `malloc` gives null or the bytes asked for; the library frees them.
     unsafe {
         let value = std::slice::from_raw_parts(value.cast::<u8>(), value_len.max(0) as usize);
         let sum = number(value).wrapping_add(*with.cast::<u64>()).to_le_bytes();
@@ -260,7 +271,8 @@ impl Rival for TokyoCabinet {
 
     #[allow(unsafe_code)]
     fn reader(&self, sight: Sight) -> Result<Box<dyn Reader + '_>> {
-        // SAFETY: the handle is open and outlives the reader, which frees the cursor and the buffers.
+        // SAFETY: the handle is open and outlives the reader, which frees the cursor and the
+        // buffers.
         unsafe {
             let (cursor, key, value) = (ffi::tcbdbcurnew(self.tree), ffi::tcxstrnew(), ffi::tcxstrnew());
             Ok(Box::new(TreeReader { of: self, sight, cursor, key, value, behind: Vec::new() }))
@@ -339,8 +351,8 @@ struct TreeReader<'a> {
 }
 
 impl TreeReader<'_> {
-    /// Copies the first row from `behind` on into the buffers; false where there is none. Beside a writer, rows may shift
-    /// between the seek and the copy: then it seeks again.
+    /// Copies the first row from `behind` on into the buffers; false where there is none. Beside a
+    /// writer, rows may shift between the seek and the copy: then it seeks again.
     #[allow(unsafe_code)]
     fn seek(&mut self) -> bool {
         loop {
@@ -383,7 +395,8 @@ impl Reader for TreeReader<'_> {
     #[allow(unsafe_code)]
     fn get(&mut self, key: &[u8], take: &mut dyn FnMut(Option<&[u8]>)) -> Result<()> {
         let mut value_len = 0;
-        // SAFETY: the handle is open; what comes is null or a copy of so many bytes, which is freed here once.
+        // SAFETY: the handle is open; what comes is null or a copy of so many bytes, which is freed
+        // here once.
         unsafe {
             let value = ffi::tcbdbget(self.of.tree, start(key), len(key), &raw mut value_len);
             if !value.is_null() {

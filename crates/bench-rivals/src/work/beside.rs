@@ -1,4 +1,5 @@
-//! Reading while writing: one writer flat out with a source of its own, beside one reader that gets keys which are there.
+//! Reading while writing: one writer flat out with a source of its own, beside one reader that gets
+//! keys which are there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,8 +13,8 @@ use super::load::{Source, write};
 use super::reads::{Found, Questions};
 use crate::rival::{Reader, Rival, Sight};
 
-/// How long, and no further than to as many rows again as were loaded: small runs stay small. As the bench of FoldDB alone
-/// does (`crates/bench/src/reading.rs`) and the program in `go/`.
+/// How long, and no further than to as many rows again as were loaded: small runs stay small. As
+/// the bench of FoldDB alone does (`crates/bench/src/reading.rs`) and the program in `go/`.
 const SECONDS: Duration = Duration::from_secs(5);
 
 /// How much is written, by how much was loaded.

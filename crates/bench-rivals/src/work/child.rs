@@ -1,4 +1,5 @@
-//! What every workload of a child does alike: it opens, settles, closes, drops caches, and collects figures.
+//! What every workload of a child does alike: it opens, settles, closes, drops caches, and collects
+//! figures.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,7 +112,8 @@ impl Child<'_> {
         Ok(())
     }
 
-    /// Settles, syncs, and says what was written for `user_bytes`, what it takes, and the memory up to now.
+    /// Settles, syncs, and says what was written for `user_bytes`, what it takes, and the memory up
+    /// to now.
     pub(super) fn settle(&mut self, user_bytes: u64) -> Result<()> {
         let phase = Phase::start(0);
         self.store()?.settle()?;
@@ -133,8 +135,8 @@ impl Child<'_> {
         Ok(())
     }
 
-    /// All that reads, behind a load that has settled: warm, after optimizing where that is asked for, cold, and beside a
-    /// writer. `expected` is what must be in the store.
+    /// All that reads, behind a load that has settled: warm, after optimizing where that is asked
+    /// for, cold, and beside a writer. `expected` is what must be in the store.
     pub(super) fn read_all(
         &mut self,
         questions: &dyn Questions,
@@ -204,7 +206,8 @@ impl Child<'_> {
         Ok(figures)
     }
 
-    /// Closes, drops all files from the page cache, and opens again; the milliseconds that the opening took.
+    /// Closes, drops all files from the page cache, and opens again; the milliseconds that the
+    /// opening took.
     pub(super) fn reopen_cold(&mut self) -> Result<f64> {
         if let Some(store) = self.store.take() {
             store.close()?;

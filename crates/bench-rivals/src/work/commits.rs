@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use folddb_bench::measure::Latencies;
 use serde_json::{Value, json};
 
-/// A commit's latency is the time from the end of the one before to its own end: the generator's few nanoseconds are in it,
-/// and one reading of the clock.
+/// A commit's latency is the time from the end of the one before to its own end: the generator's
+/// few nanoseconds are in it, and one reading of the clock.
 pub(super) struct Commits {
     /// Those of the seconds that are over; so that a commit is noted once.
     past: Latencies,

@@ -1,5 +1,5 @@
-//! `elliptics`: blobs of about 4.4 KB under ids of 64 bytes, put once; then a cold opening, and gets of random ones by several
-//! threads, with nothing of them in memory.
+//! `elliptics`: blobs of about 4.4 KB under ids of 64 bytes, put once; then a cold opening, and
+//! gets of random ones by several threads, with nothing of them in memory.
 
 use std::time::Instant;
 

@@ -37,7 +37,8 @@ pub(super) fn sync(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Syncs every file and drops it from the page cache. The store is closed: pages that are mapped would stay.
+/// Syncs every file and drops it from the page cache. The store is closed: pages that are mapped
+/// would stay.
 pub(super) fn drop_from_page_cache(dir: &Path) -> Result<()> {
     sync(dir)?;
     for path in files_below(dir)? {
@@ -48,13 +49,15 @@ pub(super) fn drop_from_page_cache(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the files take on the disk; holes and what was only reserved do not count, unless they take it.
+/// What the files take on the disk; holes and what was only reserved do not count, unless they take
+/// it.
 pub(super) fn allocated_bytes(dir: &Path) -> Result<u64> {
     let files = files_below(dir)?;
     Ok(files.iter().filter_map(|path| path.metadata().ok()).map(|file| file.blocks() * 512).sum())
 }
 
-/// What this process has caused to be written to the disk, less what was taken back before it got there.
+/// What this process has caused to be written to the disk, less what was taken back before it got
+/// there.
 pub(super) fn device_bytes() -> u64 {
     io_bytes("write_bytes").saturating_sub(io_bytes("cancelled_write_bytes"))
 }

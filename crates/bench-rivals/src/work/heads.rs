@@ -1,5 +1,5 @@
-//! HEAD beside GET: the size of a value, without the value where the store can; of as many random objects as gets of whole
-//! ones, each time with nothing of the store in memory.
+//! HEAD beside GET: the size of a value, without the value where the store can; of as many random
+//! objects as gets of whole ones, each time with nothing of the store in memory.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! `hugedb`: random pairs of numbers, as in the bench of that name; and `open`, which opens what such a load has left.
+//! `hugedb`: random pairs of numbers, as in the bench of that name; and `open`, which opens what
+//! such a load has left.
 
 use std::time::Instant;
 

@@ -1,6 +1,7 @@
-//! `indexed`: records of 112 bytes with `--indexes` numbers that they are found by, each record written twice on average. FoldDB
-//! declares the indexes and writes blindly. Where a store has none the program keeps them, as it must: it reads the old record,
-//! deletes the entries that no longer hold, and puts the new ones with the record, in one batch. Then terms are asked for.
+//! `indexed`: records of 112 bytes with `--indexes` numbers that they are found by, each record
+//! written twice on average. FoldDB declares the indexes and writes blindly. Where a store has none
+//! the program keeps them, as it must: it reads the old record, deletes the entries that no longer
+//! hold, and puts the new ones with the record, in one batch. Then terms are asked for.
 
 use std::collections::BTreeMap;
 

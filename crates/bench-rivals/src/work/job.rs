@@ -36,7 +36,8 @@ pub(crate) enum Workload {
     Leveled,
     /// Blobs put once, then a cold opening and gets by several threads.
     Elliptics,
-    /// Records with indexes, each written more than once: a program that reads the old one first, where the store has none.
+    /// Records with indexes, each written more than once: a program that reads the old one first,
+    /// where the store has none.
     Indexed,
 }
 
@@ -71,7 +72,8 @@ pub(crate) struct Job {
     /// Rows, writes, appends or ops
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) rows: u64,
-    /// Keys of osmos, ydb, more-than-ram, leveled [default: a fifth, tenth, 16th, fourth of the rows]
+    /// Keys of osmos, ydb, more-than-ram, leveled [default: a fifth, tenth, 16th, fourth of the
+    /// rows]
     #[arg(long)]
     pub(crate) keys: Option<u64>,
     /// Ops in a commit; 1 is the store's way for single writes

@@ -1,6 +1,7 @@
-//! `leveled`: objects of some kilobytes that are read five times as often as they are replaced, by several threads, hot ones
-//! more often than others: the benchmark that Riak's leveled was built for. With `--heads` a put asks for the head of its object
-//! first, as Riak does to know what it replaces. Space is watched while it goes on.
+//! `leveled`: objects of some kilobytes that are read five times as often as they are replaced, by
+//! several threads, hot ones more often than others: the benchmark that Riak's leveled was built
+//! for. With `--heads` a put asks for the head of its object first, as Riak does to know what it
+//! replaces. Space is watched while it goes on.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;

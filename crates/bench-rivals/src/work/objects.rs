@@ -1,5 +1,5 @@
-//! Objects under keys that look random, each known by how often it was written: what `more-than-ram`, `leveled` and
-//! `elliptics` put and ask for.
+//! Objects under keys that look random, each known by how often it was written: what
+//! `more-than-ram`, `leveled` and `elliptics` put and ask for.
 
 use anyhow::Result;
 use folddb_bench::check::RowSum;
@@ -38,7 +38,8 @@ impl Shelf {
         Shelf { rows: RandomRows::new(seed), objects: Objects::new(seed, bytes_min, bytes_max), key_bytes }
     }
 
-    /// The number that stands first in the key of an index, and behind which the rest of it follows.
+    /// The number that stands first in the key of an index, and behind which the rest of it
+    /// follows.
     pub(super) fn number(&self, index: u64) -> u64 {
         self.rows.key(index)
     }

@@ -1,5 +1,5 @@
-//! `osmos`: sums on keys that are hit by Zipf's law, written flat out by one thread, while another reads a key or a
-//! stretch every ten milliseconds, as in the bench of that name.
+//! `osmos`: sums on keys that are hit by Zipf's law, written flat out by one thread, while another
+//! reads a key or a stretch every ten milliseconds, as in the bench of that name.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -66,7 +66,8 @@ pub(super) fn gets(
     Ok(Found { figures, right })
 }
 
-/// A scan of all rows, with the checksum over them; `None` for it where keys did not ascend or a row was no row.
+/// A scan of all rows, with the checksum over them; `None` for it where keys did not ascend or a
+/// row was no row.
 pub(super) fn scan(reader: &mut dyn Reader, questions: &dyn Questions) -> Result<(Value, Option<RowSum>)> {
     scan_rows(reader, questions, true)
 }

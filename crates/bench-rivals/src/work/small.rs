@@ -1,5 +1,5 @@
-//! What has hurt users of other stores: `append-one`, very many operands on one key, and `drain`, a queue that has been
-//! emptied. As in the benches of these names.
+//! What has hurt users of other stores: `append-one`, very many operands on one key, and `drain`, a
+//! queue that has been emptied. As in the benches of these names.
 
 use std::time::Instant;
 
@@ -68,7 +68,8 @@ impl Source for Appends {
     }
 }
 
-/// `drain`: puts, then deletes of all of them, then seeks, beside seeks of a store that was always empty.
+/// `drain`: puts, then deletes of all of them, then seeks, beside seeks of a store that was always
+/// empty.
 pub(super) fn drain(child: &mut Child<'_>) -> Result<()> {
     let empty = child.open_beside("empty")?;
     let of_an_empty_table = seeks(&*empty)?;
@@ -108,7 +109,8 @@ fn seeks(store: &dyn Rival) -> Result<(Latencies, bool)> {
     Ok((latencies, none))
 }
 
-/// A seek that finds nothing proves little by itself: a drained store takes a new item, and shows it.
+/// A seek that finds nothing proves little by itself: a drained store takes a new item, and shows
+/// it.
 fn canary(child: &mut Child<'_>) -> Result<()> {
     let op = Op::Put { key: &7u64.to_be_bytes(), value: &77u64.to_le_bytes() };
     child.store()?.writer()?.apply(op)?;

@@ -1,6 +1,6 @@
-//! `ydb`: documents that grow by small appends, as in YDB's benchmark of two million items. Once as blind appends, which a
-//! store with folds takes as such, and once (`ydb-rmw`) as a program would do it that knows of no folds: every update reads
-//! the document and puts the longer one.
+//! `ydb`: documents that grow by small appends, as in YDB's benchmark of two million items. Once as
+//! blind appends, which a store with folds takes as such, and once (`ydb-rmw`) as a program would
+//! do it that knows of no folds: every update reads the document and puts the longer one.
 
 use anyhow::Result;
 use folddb_bench::check::RowSum;

@@ -1,5 +1,6 @@
-//! The hot kernels of the store, each as a function of the number of its operations. One thread, no clock, and
-//! what stands before the loop does not depend on the number: the difference of two runs is what the operations need.
+//! The hot kernels of the store, each as a function of the number of its operations. One thread, no
+//! clock, and what stands before the loop does not depend on the number: the difference of two runs
+//! is what the operations need.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -212,7 +213,8 @@ fn block_keys(text: bool) -> Vec<Vec<u8>> {
     keys
 }
 
-/// Makes blocks of `keys`, each with a value of its own: of eight bytes for numbers, of some bytes for texts.
+/// Makes blocks of `keys`, each with a value of its own: of eight bytes for numbers, of some bytes
+/// for texts.
 fn put_block(builder: &mut BlockBuilder, keys: &[Vec<u8>], out: &mut Vec<u8>) {
     out.clear();
     for key in keys {
@@ -343,7 +345,8 @@ impl RecordSink for Look {
     }
 }
 
-/// Merges eight sorted streams of two tails together, over and over; their keys are drawn from `distinct`.
+/// Merges eight sorted streams of two tails together, over and over; their keys are drawn from
+/// `distinct`.
 fn merge_of(kind: OpKind, distinct: u64, operations: u64) -> Result<()> {
     let per_stream = 2 * TAIL;
     let stream = |number: u64| {

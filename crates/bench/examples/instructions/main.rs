@@ -1,8 +1,10 @@
-//! How many instructions the hot kernels need: a guard against regressions that a noisy machine does not disturb.
+//! How many instructions the hot kernels need: a guard against regressions that a noisy machine
+//! does not disturb.
 //!
-//! `.ci/instructions` builds this with fixed settings and runs it. A kernel runs twice under cachegrind, the second
-//! time with thrice the operations; the difference, by operation, is compared with `expected.toml`. A kernel that needs
-//! more than its tolerance allows fails the check. Fewer are reported, so that the table may follow: `--update`.
+//! `.ci/instructions` builds this with fixed settings and runs it. A kernel runs twice under
+//! cachegrind, the second time with thrice the operations; the difference, by operation, is
+//! compared with `expected.toml`. A kernel that needs more than its tolerance allows fails the
+//! check. Fewer are reported, so that the table may follow: `--update`.
 //!
 //! ```text
 //! instructions [--update] [KERNEL..]     compares, all kernels or some

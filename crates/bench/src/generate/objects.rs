@@ -1,10 +1,11 @@
-//! Larger values: documents that grow by small appends (`ydb`), and objects of some kilobytes that are replaced whole
-//! (`more-than-ram`, `leveled`, `elliptics`). Each is a function of its key and of how often it was written, so a reader can
-//! check what it finds against nothing but a number.
+//! Larger values: documents that grow by small appends (`ydb`), and objects of some kilobytes that
+//! are replaced whole (`more-than-ram`, `leveled`, `elliptics`). Each is a function of its key and
+//! of how often it was written, so a reader can check what it finds against nothing but a number.
 
 use super::{Chance, mix};
 
-/// Appends to random documents: the updates of YDB's benchmark, which grow its items to about 142 bytes by ten of them.
+/// Appends to random documents: the updates of YDB's benchmark, which grow its items to about 142
+/// bytes by ten of them.
 #[derive(Clone, Debug)]
 pub struct Appends {
     chance: Chance,
@@ -35,8 +36,8 @@ impl Appends {
     }
 }
 
-/// Values that look random, each a stretch of one pool behind a stamp of its own: made at the speed of a copy, and no two
-/// alike, so that nothing but the right one passes for it.
+/// Values that look random, each a stretch of one pool behind a stamp of its own: made at the speed
+/// of a copy, and no two alike, so that nothing but the right one passes for it.
 #[derive(Clone, Debug)]
 pub struct Objects {
     pool: Vec<u8>,
@@ -48,7 +49,8 @@ pub struct Objects {
 const STAMP_BYTES: usize = 16;
 
 impl Objects {
-    /// Objects of so many bytes, both bounds included; `bytes_min` is at least 16. The same seed gives the same objects.
+    /// Objects of so many bytes, both bounds included; `bytes_min` is at least 16. The same seed
+    /// gives the same objects.
     pub fn new(seed: u64, bytes_min: usize, bytes_max: usize) -> Objects {
         let (bytes_min, bytes_max) = (bytes_min.max(STAMP_BYTES), bytes_max.max(bytes_min).max(STAMP_BYTES));
         let mut chance = Chance::new(seed ^ 0x6f62_6a65_6374_7321);
@@ -90,8 +92,9 @@ impl Objects {
     }
 }
 
-/// Numbers below a bound of which the first fifth gets four fifths of all hits, and within it likewise: the self-similar
-/// distribution of Gray et al. («Quickly generating billion-record synthetic databases», 1994), which is Pareto's rule.
+/// Numbers below a bound of which the first fifth gets four fifths of all hits, and within it
+/// likewise: the self-similar distribution of Gray et al. («Quickly generating billion-record
+/// synthetic databases», 1994), which is Pareto's rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Pareto {
     numbers: u64,

@@ -1,7 +1,7 @@
 //! Random ops through C give the answers that Rust gives.
 //!
-//! A script is drawn, played here by the library's own API, and played by `tests/programs/script.c` on
-//! another store. Each line that asks something is answered by one line.
+//! A script is drawn, played here by the library's own API, and played by `tests/programs/script.c`
+//! on another store. Each line that asks something is answered by one line.
 
 use std::fmt::Write as _;
 use std::path::Path;

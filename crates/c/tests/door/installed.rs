@@ -1,5 +1,5 @@
-//! What is installed: the shared library exports the header and nothing else, and `folddb.pc` says how
-//! to link with it.
+//! What is installed: the shared library exports the header and nothing else, and `folddb.pc` says
+//! how to link with it.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! The programs of `tests/programs`, which check what they do themselves: with the shared and the static
-//! library, under valgrind, and with AddressSanitizer.
+//! The programs of `tests/programs`, which check what they do themselves: with the shared and the
+//! static library, under valgrind, and with AddressSanitizer.
 
 use std::process::Command;
 

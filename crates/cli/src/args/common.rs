@@ -63,7 +63,8 @@ pub(crate) struct RangeArgs {
     /// Keys are given and shown as hexadecimal digits
     #[arg(long)]
     pub(crate) hex: bool,
-    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count
+    /// as one), or so long ago (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
 }
@@ -95,7 +96,8 @@ pub(crate) struct RowsArgs {
     /// Go on where this cursor stood, in the same range and direction
     #[arg(long, value_name = "CURSOR", conflicts_with_all = ["prefix", "from", "after", "before", "through", "reverse", "at"])]
     pub(crate) resume: Option<String>,
-    /// Only if the scan still sees what it saw: nothing was written to the store since, or the table keeps its past
+    /// Only if the scan still sees what it saw: nothing was written to the store since, or the
+    /// table keeps its past
     #[arg(long, requires = "resume")]
     pub(crate) strict: bool,
 }
@@ -152,8 +154,8 @@ pub(crate) struct WriteArgs {
 /// How long a value lasts.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TtlArgs {
-    /// The value lasts so long from now on: 90s, 15m, 30d [default: as the table says; if that is by-write, for ever,
-    /// whatever was before]
+    /// The value lasts so long from now on: 90s, 15m, 30d [default: as the table says; if that is
+    /// by-write, for ever, whatever was before]
     #[arg(long, value_name = "TIME", value_parser = human::parse_time)]
     pub(crate) ttl: Option<std::time::Duration>,
 }

@@ -21,7 +21,8 @@ pub(crate) struct CreateArgs {
     /// Ready-made rules: replace, counter, stats, blob, blobs, postings
     #[arg(long, value_name = "NAME", requires = "table", conflicts_with_all = ["key", "fold", "value"])]
     pub(crate) like: Option<String>,
-    /// sorted, or hashed: an index in memory, one read for a get, no order of keys [default: sorted]
+    /// sorted, or hashed: an index in memory, one read for a get, no order of keys [default:
+    /// sorted]
     #[arg(long, value_name = "KIND", requires = "table")]
     pub(crate) kind: Option<String>,
     /// Type of the keys: bytes, utf8, u64, i64, u32, tuple, tuple(text,int,...)
@@ -55,7 +56,8 @@ pub(crate) struct CreateArgs {
     /// {a: SPEC, b: SPEC}: a record, each field by its own fold.
     #[arg(long, value_name = "SPEC", requires = "table", verbatim_doc_comment)]
     pub(crate) fold: Option<String>,
-    /// Type of the values of a table that replaces: bytes, utf8, u8 to u128, i8 to i128, f32, f64, bool, json
+    /// Type of the values of a table that replaces: bytes, utf8, u8 to u128, i8 to i128, f32, f64,
+    /// bool, json
     #[arg(long, value_name = "TYPE", requires = "table")]
     pub(crate) value: Option<String>,
     /// Keys run backwards
@@ -67,16 +69,19 @@ pub(crate) struct CreateArgs {
     /// Values of so many bytes and more are separated from their keys, and are written once
     #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
     pub(crate) separate: Option<usize>,
-    /// Where values separated lie: segments, or files: each in a file of its own [default: segments]
+    /// Where values separated lie: segments, or files: each in a file of its own [default:
+    /// segments]
     #[arg(long, value_name = "PLACE", requires = "table")]
     pub(crate) value_placement: Option<String>,
     /// What of a value is its head, which lies with its key: none, first:N bytes, json:POINTER
     #[arg(long, value_name = "RULE", requires = "table")]
     pub(crate) head: Option<String>,
-    /// How much of the past is kept: latest, versions:N of each key, window:TIME (90s, 15m, 30d), forever
+    /// How much of the past is kept: latest, versions:N of each key, window:TIME (90s, 15m, 30d),
+    /// forever
     #[arg(long, value_name = "HOW_MUCH", requires = "table")]
     pub(crate) keep: Option<String>,
-    /// How long values last: a time (90s, 15m, 30d), or by-write: as --ttl of each write says, else for ever
+    /// How long values last: a time (90s, 15m, 30d), or by-write: as --ttl of each write says, else
+    /// for ever
     #[arg(long, value_name = "TIME", requires = "table")]
     pub(crate) expire: Option<String>,
     /// Keep its log for ever, so that repair --rebuild-index can make its runs anew
@@ -108,25 +113,32 @@ pub(crate) struct ImportArgs {
     /// Create the store and the table when they are not there
     #[arg(long)]
     pub(crate) create: bool,
-    /// Rows come in the order of their keys, and make a new table at once, each written once; nothing is imported where one does not
+    /// Rows come in the order of their keys, and make a new table at once, each written once;
+    /// nothing is imported where one does not
     ///
-    /// Refused for a table that is hashed, whose values are separated or expire, that has indexes or archives its log (--archive-log),
-    /// and where a feed tells of it: an import without it, in batches, serves these. Indexes can be added afterwards.
+    /// Refused for a table that is hashed, whose values are separated or expire, that has indexes
+    /// or archives its log (--archive-log), and where a feed tells of it: an import without it, in
+    /// batches, serves these. Indexes can be added afterwards.
     #[arg(long, requires = "create", conflicts_with_all = ["durability", "ttl"])]
     pub(crate) sorted: bool,
-    /// Columns that make the key, in the order of its elements; a table that is there may know their names
+    /// Columns that make the key, in the order of its elements; a table that is there may know
+    /// their names
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) key: Vec<String>,
-    /// Types of the key's columns: text, int, double, bool, bytes, uuid, ...; one column may also be u64, i64, u32
+    /// Types of the key's columns: text, int, double, bool, bytes, uuid, ...; one column may also
+    /// be u64, i64, u32
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub(crate) key_types: Option<Vec<String>>,
-    /// The fold, and the columns that feed it: 'flights: sum:u64 = 1, delay: stats:f64 = dep_delay'; `create --help` lists folds
+    /// The fold, and the columns that feed it: 'flights: sum:u64 = 1, delay: stats:f64 =
+    /// dep_delay'; `create --help` lists folds
     #[arg(long, value_name = "FIELDS", conflicts_with_all = ["value_json"])]
     pub(crate) fold: Option<String>,
-    /// The column that holds the value; a list or an object in it is its JSON text, but with --value-type json
+    /// The column that holds the value; a list or an object in it is its JSON text, but with
+    /// --value-type json
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value: Option<String>,
-    /// The type of the values, where a later one replaces the earlier: bytes, utf8, u8 to u128, i8 to i128, f32, f64, bool, json
+    /// The type of the values, where a later one replaces the earlier: bytes, utf8, u8 to u128, i8
+    /// to i128, f32, f64, bool, json
     #[arg(long, value_name = "TYPE", conflicts_with_all = ["fold", "value_json"])]
     pub(crate) value_type: Option<String>,
     /// All other columns are the value, as a JSON object
@@ -173,7 +185,8 @@ pub(crate) struct ImportDirArgs {
     pub(crate) table: String,
     /// The directory; keys are paths in it, with `/` between names
     pub(crate) dir: PathBuf,
-    /// Create the store and the table (as `create --value bytes --block 32KiB --separate 2KiB` does) when they are not there
+    /// Create the store and the table (as `create --value bytes --block 32KiB --separate 2KiB`
+    /// does) when they are not there
     #[arg(long)]
     pub(crate) create: bool,
     /// Take files too that have the size of what is stored and are not younger
@@ -223,7 +236,8 @@ pub(crate) struct ExportArgs {
     /// The file to write, as --to says it
     #[arg(conflicts_with = "to")]
     pub(crate) file: Option<String>,
-    /// The file to write, which must not be there yet, packed where its name ends in .gz; `-` is stdout [default: -]
+    /// The file to write, which must not be there yet, packed where its name ends in .gz; `-` is
+    /// stdout [default: -]
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<String>,
     /// Which rows
@@ -245,7 +259,8 @@ pub(crate) struct GetArgs {
     /// Write those bytes to this file, which must not be there yet; `-` is stdout
     #[arg(long, value_name = "FILE", conflicts_with = "raw")]
     pub(crate) to: Option<PathBuf>,
-    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count
+    /// as one), or so long ago (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
 }
@@ -275,7 +290,8 @@ pub(crate) struct FoldArgs {
 pub(crate) struct HeadArgs {
     #[command(flatten)]
     pub(crate) of: KeyArgs,
-    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count
+    /// as one), or so long ago (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
 }

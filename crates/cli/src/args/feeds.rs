@@ -20,7 +20,8 @@ pub(crate) struct WatchArgs {
     /// The table of a feed that is made may be made later
     #[arg(long, requires = "table")]
     pub(crate) to_come: bool,
-    /// Only keys that begin with this, as scan --prefix has it; without a table, bytes, or hexadecimal digits after 0x
+    /// Only keys that begin with this, as scan --prefix has it; without a table, bytes, or
+    /// hexadecimal digits after 0x
     #[arg(long, value_name = "KEY", num_args = 1.., allow_negative_numbers = true)]
     pub(crate) prefix: Vec<String>,
     /// A feed that is made begins with what comes from now on, and gives no rows
@@ -39,7 +40,8 @@ pub(crate) struct WatchArgs {
     /// there is nothing
     #[arg(long, value_name = "SECONDS", num_args = 0..=1)]
     pub(crate) wait: Option<Option<u64>>,
-    /// What may be held for it while nobody watches; with more it is lost, until --again [default: what it has; 1GiB where it is made]
+    /// What may be held for it while nobody watches; with more it is lost, until --again [default:
+    /// what it has; 1GiB where it is made]
     #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
     pub(crate) hold_max: Option<usize>,
 }

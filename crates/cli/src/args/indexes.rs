@@ -17,8 +17,9 @@ pub(crate) struct FindArgs {
     pub(crate) table: String,
     /// The index
     pub(crate) index: String,
-    /// The term: numbers (inf and nan where all terms are numbers) and true as they are, in quotes as text, bytes as 0x...;
-    /// without it all terms, or a range. Numbers by json: are doubles: those beyond 2^53 with the same double are found together
+    /// The term: numbers (inf and nan where all terms are numbers) and true as they are, in quotes
+    /// as text, bytes as 0x...; without it all terms, or a range. Numbers by json: are doubles:
+    /// those beyond 2^53 with the same double are found together
     #[arg(allow_negative_numbers = true, conflicts_with_all = ["prefix", "from", "after", "before", "through"])]
     pub(crate) term: Option<String>,
     /// Only terms that begin with this text, or with these bytes, as 0x...
@@ -54,7 +55,8 @@ pub(crate) struct FindArgs {
     /// Keys are shown as hexadecimal digits
     #[arg(long)]
     pub(crate) hex: bool,
-    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count
+    /// as one), or so long ago (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
     /// How rows look [default: table, or ndjson with --json]
@@ -75,9 +77,10 @@ pub(crate) struct IndexArgs {
 pub(crate) enum IndexVerb {
     /// Add an index to a table, and build it of what the table has; one that was broken off goes on
     ///
-    /// The rule says what records are found by: `json:/a/b` what stands there in a JSON value (of an array each element), `value`,
-    /// `field:NAME` of a record, `tuple:N` and `key:N` an element of a tuple, `head` the head as bytes, `head:` a head that is JSON,
-    /// `head:/a/b` what stands in such a one, `custom:NAME@VERSION`.
+    /// The rule says what records are found by: `json:/a/b` what stands there in a JSON value (of
+    /// an array each element), `value`, `field:NAME` of a record, `tuple:N` and `key:N` an element
+    /// of a tuple, `head` the head as bytes, `head:` a head that is JSON, `head:/a/b` what stands
+    /// in such a one, `custom:NAME@VERSION`.
     Add(IndexAddArgs),
     /// Drop an index and its entries
     Drop(IndexDropArgs),

@@ -13,7 +13,8 @@ use crate::human;
 pub(crate) struct ValuesArgs {
     /// The directory of the store
     pub(crate) store: PathBuf,
-    /// Also say when the living values of each segment were written, as far as keys tell it; reads all keys, and no value
+    /// Also say when the living values of each segment were written, as far as keys tell it; reads
+    /// all keys, and no value
     #[arg(long)]
     pub(crate) ages: bool,
 }
@@ -34,7 +35,8 @@ pub(crate) struct DigestArgs {
     /// Keep it in this file, which must not be there yet
     #[arg(long, value_name = "FILE", alias = "save")]
     pub(crate) to: Option<String>,
-    /// Compare it with this one, which was kept, and print the keys of the table among which the two differ
+    /// Compare it with this one, which was kept, and print the keys of the table among which the
+    /// two differ
     #[arg(long, value_name = "FILE", conflicts_with = "depth")]
     pub(crate) against: Option<PathBuf>,
 }
@@ -144,7 +146,8 @@ pub(crate) struct RepairArgs {
     /// Take batches of the log beyond a hole too, although those in the hole are missing
     #[arg(long)]
     pub(crate) past_holes: bool,
-    /// Make the runs of this table anew from its log, as it keeps that for ever; may be given several times
+    /// Make the runs of this table anew from its log, as it keeps that for ever; may be given
+    /// several times
     #[arg(long, value_name = "TABLE")]
     pub(crate) rebuild_index: Vec<String>,
     /// Take the list of what lives from this backup of the store, where its own manifest is lost
@@ -215,10 +218,12 @@ pub(crate) struct DumpArgs {
     pub(crate) store: PathBuf,
     /// Only these tables
     pub(crate) tables: Vec<String>,
-    /// The file to write, which must not be there yet, packed where its name ends in .gz; `-` is stdout
+    /// The file to write, which must not be there yet, packed where its name ends in .gz; `-` is
+    /// stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<String>,
-    /// As they were then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
+    /// As they were then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may
+    /// count as one), or so long ago (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
 }

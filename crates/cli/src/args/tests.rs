@@ -2,7 +2,8 @@ use clap::CommandFactory;
 
 use super::Cli;
 
-/// Ends of ranges had this name once: a range that ends at `out.csv` leaves rows out, and nobody sees it.
+/// Ends of ranges had this name once: a range that ends at `out.csv` leaves rows out, and nobody
+/// sees it.
 #[test]
 fn an_option_called_to_names_a_file_whichever_the_verb() {
     let command = Cli::command();

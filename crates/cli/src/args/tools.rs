@@ -60,7 +60,8 @@ pub(crate) struct BenchArgs {
 pub(crate) struct ShellArgs {
     /// The directory of the store
     pub(crate) store: PathBuf,
-    /// Open it for reading: nothing on disk changes, and where another process writes to it, it is shown as it was then
+    /// Open it for reading: nothing on disk changes, and where another process writes to it, it is
+    /// shown as it was then
     #[arg(long)]
     pub(crate) read_only: bool,
 }

@@ -1,4 +1,5 @@
-//! `folddb aggregate STORE TABLE`: how many rows a range has, what their values fold to, and what it took to know.
+//! `folddb aggregate STORE TABLE`: how many rows a range has, what their values fold to, and what
+//! it took to know.
 
 use folddb::{AggregateCost, Datum};
 

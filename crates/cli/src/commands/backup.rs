@@ -1,5 +1,5 @@
-//! `folddb backup STORE PLACE`: adds a backup to a directory of them. The store is opened for reading: nothing in
-//! it changes. `folddb backup list PLACE` is in `backup_list.rs`.
+//! `folddb backup STORE PLACE`: adds a backup to a directory of them. The store is opened for
+//! reading: nothing in it changes. `folddb backup list PLACE` is in `backup_list.rs`.
 
 use folddb::{BackupOptions, BackupReport, Moved};
 use serde_json::{Value, json};

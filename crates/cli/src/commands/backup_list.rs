@@ -1,4 +1,5 @@
-//! `folddb backup list PLACE`: the backups in a directory of them, and the seqs that each can be restored at.
+//! `folddb backup list PLACE`: the backups in a directory of them, and the seqs that each can be
+//! restored at.
 
 use folddb::{Datum, Generation, Store};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! `folddb check-fold`: looks for operands that break a law of a fold, among samples from a file or among what a
-//! table holds. A search, not a proof.
+//! `folddb check-fold`: looks for operands that break a law of a fold, among samples from a file or
+//! among what a table holds. A search, not a proof.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -1,5 +1,5 @@
-//! `folddb compact STORE [TABLE...]`: merges all runs of a table into one. May be broken off at any moment; what
-//! is merged by then stays merged.
+//! `folddb compact STORE [TABLE...]`: merges all runs of a table into one. May be broken off at any
+//! moment; what is merged by then stays merged.
 
 use folddb::TableStats;
 use serde_json::{Value, json};

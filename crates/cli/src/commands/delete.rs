@@ -30,7 +30,8 @@ pub(crate) fn run(args: &DeleteArgs, session: &mut Session) -> Result<(), Failur
     session.report(&json!({ "seq": seq }), |_| Ok(()))
 }
 
-/// The first key that counts as equal to what was typed: a range takes in its start and stops short of its end.
+/// The first key that counts as equal to what was typed: a range takes in its start and stops short
+/// of its end.
 fn range_end(table: &BytesTable, word: &str, hex: bool) -> Result<Vec<u8>, Failure> {
     match keys::bound(table, &[word.to_owned()], hex)?.from() {
         Bound::Included(key) => Ok(key),

@@ -1,5 +1,5 @@
-//! `folddb diff STORE OTHER [TABLE]`: the keys that two stores do not have alike. `sync` brings one up to the other. Hashed tables are
-//! passed over, and told of.
+//! `folddb diff STORE OTHER [TABLE]`: the keys that two stores do not have alike. `sync` brings one
+//! up to the other. Hashed tables are passed over, and told of.
 
 use std::ops::ControlFlow;
 

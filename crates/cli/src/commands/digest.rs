@@ -1,4 +1,5 @@
-//! `folddb digest STORE TABLE`: the digest of a table, or of a range of it: to keep, and to compare with that of another store.
+//! `folddb digest STORE TABLE`: the digest of a table, or of a range of it: to keep, and to compare
+//! with that of another store.
 
 use std::fmt::Display;
 use std::io::Read;

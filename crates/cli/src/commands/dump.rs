@@ -1,5 +1,5 @@
-//! `folddb dump STORE [TABLE...]`: the content of a store as text, which `load` reads, on stdout or in
-//! a file; with `--at` as it was then.
+//! `folddb dump STORE [TABLE...]`: the content of a store as text, which `load` reads, on stdout or
+//! in a file; with `--at` as it was then.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! `folddb explain STORE TABLE KEY...`: every record of a key, newest first, where it lies and why it is still there.
+//! `folddb explain STORE TABLE KEY...`: every record of a key, newest first, where it lies and why
+//! it is still there.
 
 use folddb::{BytesTable, Datum, Explained, RecordOp, RecordValue};
 

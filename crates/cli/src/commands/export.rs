@@ -34,7 +34,8 @@ pub(crate) fn run(args: &ExportArgs, session: &mut Session) -> Result<(), Failur
     Ok(())
 }
 
-/// Refuses a range that has taken in the name of a file: options of keys take all words that follow.
+/// Refuses a range that has taken in the name of a file: options of keys take all words that
+/// follow.
 fn check_range(range: &RangeArgs) -> Result<(), Failure> {
     let bounds = [
         ("--prefix", &range.prefix),

@@ -1,11 +1,14 @@
-//! `folddb export-dir STORE TABLE DIR`: each value becomes a file below a directory, at the path that is its key.
+//! `folddb export-dir STORE TABLE DIR`: each value becomes a file below a directory, at the path
+//! that is its key.
 //!
-//! Keys come from anywhere: one that is no plain path below the directory (`..`, an absolute path, an empty name, a way through a link or
-//! a file) is passed over and told, and nothing goes into a store or a place for backups. A file is written under another name first, so that what has its name is whole.
-//! One that is there stays: with the bytes of the value it is done, with others it is told.
+//! Keys come from anywhere: one that is no plain path below the directory (`..`, an absolute path,
+//! an empty name, a way through a link or a file) is passed over and told, and nothing goes into a
+//! store or a place for backups. A file is written under another name first, so that what has its
+//! name is whole. One that is there stays: with the bytes of the value it is done, with others it
+//! is told.
 //!
-//! A file that cannot be read or written, and a value that is damaged, is refused by its name, and the others are written, as `tar`
-//! and `rsync` do. What ends the whole says how many are written.
+//! A file that cannot be read or written, and a value that is damaged, is refused by its name, and
+//! the others are written, as `tar` and `rsync` do. What ends the whole says how many are written.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader, ErrorKind, Read, Write};
@@ -36,8 +39,8 @@ enum Exported {
     Refused(String),
 }
 
-/// The name of a file that is being written, or the beginning of its name. One that is there already may be the value of a key, or be
-/// anybody's: it stays.
+/// The name of a file that is being written, or the beginning of its name. One that is there
+/// already may be the value of a key, or be anybody's: it stays.
 const UNDER_WAY: &str = ".folddb-unfinished";
 
 pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Failure> {
@@ -266,7 +269,8 @@ fn path_of(table: &BytesTable, key: &[u8]) -> Option<PathBuf> {
     let Ok(Datum::Text(text)) = table.rules().as_table_rules().key_codec().show(key) else { return None };
     let path = PathBuf::from(&text);
     let is_plain = |component| matches!(component, Component::Normal(_));
-    // `components` passes over doubled and trailing slashes and over dots, which would make two keys one file.
+    // `components` passes over doubled and trailing slashes and over dots, which would make two
+    // keys one file.
     let is_said_plainly =
         text.split('/').all(|name| !matches!(name, "" | "." | "..")) && !text.contains('\0');
     (is_said_plainly && path.components().all(is_plain)).then_some(path)
@@ -289,7 +293,8 @@ fn in_store(dir: &Path, kept: &Path) -> Failure {
     ))
 }
 
-/// Makes the directories that a file needs, none of them through a link, nor in a store. Gives what is in the way of one.
+/// Makes the directories that a file needs, none of them through a link, nor in a store. Gives what
+/// is in the way of one.
 fn make_parents(dir: &Path, relative: &Path, options: &Options) -> Result<Option<PathBuf>, Failure> {
     let mut at = dir.to_owned();
     for name in relative.parent().into_iter().flat_map(Path::components) {

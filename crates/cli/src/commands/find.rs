@@ -1,5 +1,6 @@
-//! `folddb find STORE TABLE INDEX [TERM]`: the rows that an index finds by a term, or by a range of terms, in their order. Where it
-//! is not one term that is asked for, each row says by which it was found.
+//! `folddb find STORE TABLE INDEX [TERM]`: the rows that an index finds by a term, or by a range of
+//! terms, in their order. Where it is not one term that is asked for, each row says by which it was
+//! found.
 
 use std::num::NonZero;
 use std::ops::{Bound, ControlFlow};

@@ -1,4 +1,5 @@
-//! `folddb head STORE TABLE KEY...`: what is known of the value of a key without reading it, where it is separated.
+//! `folddb head STORE TABLE KEY...`: what is known of the value of a key without reading it, where
+//! it is separated.
 
 use folddb::Datum;
 

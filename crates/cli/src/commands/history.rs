@@ -1,5 +1,6 @@
-//! `folddb history STORE TABLE KEY...`: what a key has been, newest first, as far as its table keeps that. For people a long value is cut,
-//! and its size told; for programs it is whole, up to as long as one that is written at once may be.
+//! `folddb history STORE TABLE KEY...`: what a key has been, newest first, as far as its table
+//! keeps that. For people a long value is cut, and its size told; for programs it is whole, up to
+//! as long as one that is written at once may be.
 
 use std::num::NonZeroUsize;
 
@@ -61,8 +62,8 @@ fn in_words(rules: &DynamicRules, state: &State) -> String {
     }
 }
 
-/// When a state was written, no finer than it is known: hashed tables keep the time of each write, and the
-/// others one for about all of a second.
+/// When a state was written, no finer than it is known: hashed tables keep the time of each write,
+/// and the others one for about all of a second.
 fn written(state: &State, ms: u64) -> String {
     if state.seq.is_none() { human::rfc3339(ms) } else { human::rfc3339_seconds(ms) }
 }

@@ -1,7 +1,8 @@
 //! `folddb import STORE TABLE FILE`: reads rows and folds them into a table.
 //!
-//! Everything that may be wrong with the command line is found before a store is created. Rows are written in
-//! batches as they are read, so memory is bounded whatever the file's size, and at the end all are synced.
+//! Everything that may be wrong with the command line is found before a store is created. Rows are
+//! written in batches as they are read, so memory is bounded whatever the file's size, and at the
+//! end all are synced.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;

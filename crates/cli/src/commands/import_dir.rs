@@ -1,10 +1,12 @@
 //! `folddb import-dir STORE TABLE DIR`: each file below a directory becomes the value of its path.
 //!
-//! A file is passed over where the table has a value of its size that was written after the file was, or that is the same. Links,
-//! what is neither file nor directory, and stores are passed over, too, and counted.
+//! A file is passed over where the table has a value of its size that was written after the file
+//! was, or that is the same. Links, what is neither file nor directory, and stores are passed over,
+//! too, and counted.
 //!
-//! A file that cannot be read, or whose name or bytes the table does not take, is refused by its name, and the others are stored, as
-//! `tar` and `rsync` do. What ends the whole says how many are in.
+//! A file that cannot be read, or whose name or bytes the table does not take, is refused by its
+//! name, and the others are stored, as `tar` and `rsync` do. What ends the whole says how many are
+//! in.
 
 use std::fs::Metadata;
 use std::io::Read;
@@ -40,7 +42,8 @@ struct Tally {
 const REFUSED_TOLD_MAX: u64 = 10;
 
 impl Tally {
-    /// Takes note of a file that cannot be a value, and names it; one that concerns more than a file is handed on.
+    /// Takes note of a file that cannot be a value, and names it; one that concerns more than a
+    /// file is handed on.
     fn refuse(&mut self, failure: Failure, bar: &ProgressBar) -> Result<(), Failure> {
         let is_of_file = match &failure {
             Failure::Usage(_) | Failure::NotFound(_) | Failure::Refused(_) => true,
@@ -135,8 +138,8 @@ fn open(args: &ImportDirArgs, session: &Session) -> Result<Opened, Failure> {
     Ok(store)
 }
 
-/// All files below a directory, by path; those of stores are none of them, not of the one that is written to either. A directory below
-/// that cannot be read is refused.
+/// All files below a directory, by path; those of stores are none of them, not of the one that is
+/// written to either. A directory below that cannot be read is refused.
 fn files_below(
     dir: &Path,
     options: &Options,
@@ -215,8 +218,8 @@ fn key_of(table: &BytesTable, path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(key)
 }
 
-/// Whether what is stored is this file: of its size, and written after the file was last changed or put there, or where nobody knows
-/// when the same.
+/// Whether what is stored is this file: of its size, and written after the file was last changed or
+/// put there, or where nobody knows when the same.
 fn is_unchanged(
     table: &BytesTable,
     key: &[u8],

@@ -1,5 +1,5 @@
-//! `folddb load STORE [FILE]`: loads what `dump` wrote. A file is read twice: all of it is checked before anything is written. Of a
-//! pipe that is the beginning, with the rules of its first table.
+//! `folddb load STORE [FILE]`: loads what `dump` wrote. A file is read twice: all of it is checked
+//! before anything is written. Of a pipe that is the beginning, with the rules of its first table.
 
 use std::io::{self, BufRead, Cursor, Read};
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::messages;
 use crate::progress;
 use crate::session::{Opened, Session};
 
-/// So much of what is read once is looked at before a store is made: the rules of a table are shorter.
+/// So much of what is read once is looked at before a store is made: the rules of a table are
+/// shorter.
 const HEAD_BYTES_MAX: u64 = 1 << 20;
 
 pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure> {
@@ -60,8 +61,8 @@ fn open(args: &LoadArgs, session: &Session) -> Result<(Opened, bool), Failure> {
     }
 }
 
-/// Checks the first two lines of what can be read once only: that it begins as a dump does, and the rules of the first table. Gives
-/// all of it to be read.
+/// Checks the first two lines of what can be read once only: that it begins as a dump does, and the
+/// rules of the first table. Gives all of it to be read.
 fn checked_beginning(reader: Box<dyn BufRead>, of_store: &Options) -> Result<Box<dyn BufRead>, Failure> {
     let (mut reader, mut head) = (Patient(reader), Vec::new());
     for _ in 0..2 {

@@ -1,5 +1,6 @@
-//! `folddb reclaim STORE [--dry-run]`: gives back the space of dead values, by copying what is alive out of the files in which
-//! little is. May be broken off at any moment; what is given back by then stays given back. Files that are damaged stay, and are told.
+//! `folddb reclaim STORE [--dry-run]`: gives back the space of dead values, by copying what is
+//! alive out of the files in which little is. May be broken off at any moment; what is given back
+//! by then stays given back. Files that are damaged stay, and are told.
 
 use folddb::ReclaimStep;
 use serde_json::{Value, json};

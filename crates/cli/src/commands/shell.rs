@@ -1,14 +1,17 @@
 //! `folddb shell STORE`: the verbs at a prompt, without the name of the store.
 //!
-//! On a terminal there are history and completion; from elsewhere the lines are a script, an error does not end the
-//! rest, and the exit code is that of the first command that failed. `#` begins a comment.
+//! On a terminal there are history and completion; from elsewhere the lines are a script, an error
+//! does not end the rest, and the exit code is that of the first command that failed. `#` begins a
+//! comment.
 //!
-//! Where lines are typed, Ctrl-C ends what a line does, or drops a line that is half typed, and no more: also at a
-//! terminal that moves no cursor (`TERM=dumb`). A script it stops, as `psql` does: nobody could say which of
-//! its lines was meant, and what comes behind may build on the one that was stopped. One that is over says so
-//! with exit code 130. It is heard from the first line to the last, so that none ends the process unheard.
+//! Where lines are typed, Ctrl-C ends what a line does, or drops a line that is half typed, and no
+//! more: also at a terminal that moves no cursor (`TERM=dumb`). A script it stops, as `psql` does:
+//! nobody could say which of its lines was meant, and what comes behind may build on the one that
+//! was stopped. One that is over says so with exit code 130. It is heard from the first line to the
+//! last, so that none ends the process unheard.
 //!
-//! `begin` begins a transaction: until `commit` or `abort` what `get`, `put`, `fold` and `delete` do with keys is done in it.
+//! `begin` begins a transaction: until `commit` or `abort` what `get`, `put`, `fold` and `delete`
+//! do with keys is done in it.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal};
@@ -357,8 +360,9 @@ fn with_store(words: &[String], path: &Path) -> Vec<OsString> {
     line
 }
 
-/// Splits a line into words: spaces divide, quotes of both kinds hold together, a backslash takes the next letter
-/// as it is (inside single quotes it is one itself), `#` at the start of a word begins a comment.
+/// Splits a line into words: spaces divide, quotes of both kinds hold together, a backslash takes
+/// the next letter as it is (inside single quotes it is one itself), `#` at the start of a word
+/// begins a comment.
 fn split(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

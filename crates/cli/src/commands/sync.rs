@@ -1,5 +1,6 @@
-//! `folddb sync SOURCE TARGET [TABLE]`: makes the tables of one store, or a range of one, what those of another are. Only what differs is
-//! written. A table that is not there yet is made, with its indexes. Hashed tables are passed over, and told of.
+//! `folddb sync SOURCE TARGET [TABLE]`: makes the tables of one store, or a range of one, what
+//! those of another are. Only what differs is written. A table that is not there yet is made, with
+//! its indexes. Hashed tables are passed over, and told of.
 
 use folddb::{BytesTable, ErrorKind, SyncOptions, SyncReport};
 use serde_json::json;

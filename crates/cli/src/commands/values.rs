@@ -39,7 +39,8 @@ pub(crate) fn run(args: &ValuesArgs, session: &mut Session) -> Result<(), Failur
     })
 }
 
-/// When the living values of a file were written, by those of the segments that lie in it; none where no key tells.
+/// When the living values of a file were written, by those of the segments that lie in it; none
+/// where no key tells.
 fn times_of(segment: &ValueSegment, times: &BTreeMap<u64, ValueTimes>) -> Option<ValueTimes> {
     segment.segments.iter().filter_map(|number| times.get(number).copied()).reduce(ValueTimes::and)
 }

@@ -1,4 +1,5 @@
-//! `folddb verify STORE [--deep]`: whether a store is whole. It need not open, and nothing on disk changes.
+//! `folddb verify STORE [--deep]`: whether a store is whole. It need not open, and nothing on disk
+//! changes.
 
 use folddb::Store;
 use folddb::maintenance::VerifyReport;

@@ -1,4 +1,5 @@
-//! `folddb watch STORE NAME`: what a change feed has to give: rows the first time, then every batch since what was printed last.
+//! `folddb watch STORE NAME`: what a change feed has to give: rows the first time, then every batch
+//! since what was printed last.
 //!
 //! ```text
 //!   without --wait   the store is open for writing:   what there is is printed, and acknowledged
@@ -84,7 +85,7 @@ impl Watch<'_> {
         Ok(is_batch)
     }
 
-    // ---- in a store that is open for writing -------------------------------------------------------------
+    // ---- in a store that is open for writing ----------------------------------------------------
 
     /// Prints what the feed has, which is made where there is none, and acknowledges it; in the
     /// shell it waits for more.
@@ -125,7 +126,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    // ---- beside whoever writes ---------------------------------------------------------------------------
+    // ---- beside whoever writes ------------------------------------------------------------------
 
     fn live(&mut self, session: &mut Session) -> Result<(), Failure> {
         let Some(mut feed) = self.begin(session)? else { return Ok(()) };
@@ -275,13 +276,15 @@ fn wait_for(
     }
 }
 
-/// What the keys begin with, by the type of the keys of the table, where one is named. It must be there unless the user says otherwise, or
-/// the feed is there already: a feed of a table that was mistyped would never tell anything.
+/// What the keys begin with, by the type of the keys of the table, where one is named. It must be
+/// there unless the user says otherwise, or the feed is there already: a feed of a table that was
+/// mistyped would never tell anything.
 fn prefix_bytes(store: &Opened, args: &WatchArgs) -> Result<Vec<u8>, Failure> {
     let is_there = |name: &String| store.tables().contains(name);
     let made = store.feeds().into_iter().find(|feed| feed.name == args.name);
     let is_made = made.is_some();
-    // A feed that is there goes on as it was made, with words or with bytes, whether its table has come or gone meanwhile.
+    // A feed that is there goes on as it was made, with words or with bytes, whether its table has
+    // come or gone meanwhile.
     if let (Some(made), [word]) = (&made, &args.prefix[..])
         && plain_bytes(word).is_ok_and(|bytes| bytes == made.prefix)
     {

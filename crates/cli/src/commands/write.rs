@@ -1,5 +1,5 @@
-//! `folddb fold STORE TABLE KEY... VALUE`, and what `put` shares with it: one op on one key. None of them
-//! reads, but `fold --get`.
+//! `folddb fold STORE TABLE KEY... VALUE`, and what `put` shares with it: one op on one key. None
+//! of them reads, but `fold --get`.
 
 use folddb::{Datum, WriteOp};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! Bad rows: counted, the first of them told, all of them written aside when asked. None is dropped silently.
+//! Bad rows: counted, the first of them told, all of them written aside when asked. None is dropped
+//! silently.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,8 @@ struct Aside {
 }
 
 impl BadRows {
-    /// Counts bad rows, and writes them to a file if one is named, which must not be there yet: line, reason, and the row as it was.
+    /// Counts bad rows, and writes them to a file if one is named, which must not be there yet:
+    /// line, reason, and the row as it was.
     pub(crate) fn new(file: Option<&Path>, header: &[String]) -> Result<BadRows, Failure> {
         let aside = file.map(|path| Aside::create(path, header)).transpose()?;
         Ok(BadRows { count: 0, told: Vec::new(), aside })

@@ -1,4 +1,5 @@
-//! Records of delimited text (CSV, TSV), one after the other, as RFC 4180 has them, and what other programs write.
+//! Records of delimited text (CSV, TSV), one after the other, as RFC 4180 has them, and what other
+//! programs write.
 //!
 //! ```text
 //!   a,b\n             fields between delimiters; a record ends with \n, \r\n or \r; empty lines are passed over
@@ -6,10 +7,11 @@
 //!   "a"b              what follows a closing quote on the line where it opened belongs to the field
 //! ```
 //!
-//! **A quote that does not close** would take in rows that are none of it. That it does not close is
-//! known when the text ends inside, when the record is longer than any may be, or when the next quote, on a later
-//! line, has text behind it: that one was to open a field. The record is bad then, and reading goes on
-//! at the line after the one on which the quote opened: nothing behind that line is taken for a part of a row.
+//! **A quote that does not close** would take in rows that are none of it. That it does not close
+//! is known when the text ends inside, when the record is longer than any may be, or when the next
+//! quote, on a later line, has text behind it: that one was to open a field. The record is bad
+//! then, and reading goes on at the line after the one on which the quote opened: nothing behind
+//! that line is taken for a part of a row.
 
 use std::io::{self, BufRead};
 
@@ -23,7 +25,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(crate) enum Found {
     /// A record.
     Record,
-    /// The last field of the record begins with a quote that does not close. The field is the rest of that line.
+    /// The last field of the record begins with a quote that does not close. The field is the rest
+    /// of that line.
     OpenQuote,
     /// The record is longer than any may be; its line is passed over.
     TooLong,
@@ -44,7 +47,8 @@ enum FieldEnd {
     Delimiter,
     /// The end of the record, which stands there, or the end of the text.
     Record,
-    /// Its quote does not close: that stands here, and on the line so many behind that of the record.
+    /// Its quote does not close: that stands here, and on the line so many behind that of the
+    /// record.
     OpenQuote {
         at: usize,
         lines: u64,
@@ -52,7 +56,8 @@ enum FieldEnd {
     TooLong,
 }
 
-/// The records of a text. An error of the reader leaves all as it was before the record: it may be asked again.
+/// The records of a text. An error of the reader leaves all as it was before the record: it may be
+/// asked again.
 pub(crate) struct Records {
     reader: Box<dyn BufRead>,
     delimiter: u8,

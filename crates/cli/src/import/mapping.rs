@@ -1,9 +1,11 @@
 //! Which columns of a file make the key of a record, and which feed its value.
 //!
 //! 1. [`Stated`] is what the command line says, read without a file or a store.
-//! 2. [`Stated::rules`] makes of it the rules of a new table, or checks it against those of the table that is there.
+//! 2. [`Stated::rules`] makes of it the rules of a new table, or checks it against those of the
+//!    table that is there.
 //! 3. [`Mapping::bind`] finds the columns in the file.
-//! 4. [`Mapping::fill`] makes key and value of a row. It allocates nothing for rows like the one before.
+//! 4. [`Mapping::fill`] makes key and value of a row. It allocates nothing for rows like the one
+//!    before.
 
 use folddb::DynamicRules;
 use folddb::codec::{ElementType, KeyCodec, ValueCodec};
@@ -52,10 +54,12 @@ impl Stated {
         })
     }
 
-    /// Takes the columns of the key from a table that is there and knows their names, where none are stated.
+    /// Takes the columns of the key from a table that is there and knows their names, where none
+    /// are stated.
     ///
     /// # Errors
-    /// None are stated or known; or a stated one has the name of another element, which would mix keys up.
+    /// None are stated or known; or a stated one has the name of another element, which would mix
+    /// keys up.
     pub(crate) fn settle_key(&mut self, table: &str, existing: Option<&TableRules>) -> Result<(), Failure> {
         let names: Vec<&str> = existing.into_iter().flat_map(TableRules::names_of_key).collect();
         if self.key_columns.is_empty() && names.is_empty() {
@@ -78,7 +82,8 @@ impl Stated {
         Ok(())
     }
 
-    /// The rules of the table: its own, which what is stated must not contradict, or those that are stated.
+    /// The rules of the table: its own, which what is stated must not contradict, or those that are
+    /// stated.
     pub(crate) fn rules(&self, table: &str, existing: Option<&TableRules>) -> Result<TableRules, Failure> {
         let Some(existing) = existing else { return Ok(self.new_rules()) };
         let mut asked = existing.clone();
@@ -125,8 +130,8 @@ impl Stated {
     }
 }
 
-/// A mistake in `sum:u46 = n`, which reads as a field `sum` as well, is one in a fold where the word before the colon
-/// is the name of one.
+/// A mistake in `sum:u46 = n`, which reads as a field `sum` as well, is one in a fold where the
+/// word before the colon is the name of one.
 fn mistaken_fold(text: &str) -> Option<SpecError> {
     let spec = text.split('=').next().unwrap_or(text).trim_end();
     let stem = |spec: &str| spec.split(':').next().unwrap_or_default().trim().to_owned();
@@ -189,8 +194,8 @@ enum Takes {
 }
 
 enum ValueMap {
-    /// One column or constant is the value. An empty field of CSV is no contribution to a fold, but a
-    /// value where values replace.
+    /// One column or constant is the value. An empty field of CSV is no contribution to a fold, but
+    /// a value where values replace.
     Plain { feed: Feed, takes: Takes, datum: Datum },
     /// Columns and constants are the fields; empty ones are absent.
     Record { record: Box<Record>, takes: Vec<Takes>, feeds: Vec<Feed>, datum: Datum },
@@ -302,7 +307,8 @@ fn is_wrapped(nested: &Datum) -> bool {
         || plain::miswrapped(nested).is_some()
 }
 
-/// Bytes that stand in NDJSON as such. No other object or list is a key: its text would be one key with the same text.
+/// Bytes that stand in NDJSON as such. No other object or list is a key: its text would be one key
+/// with the same text.
 fn wrapped_key(rows: &Rows, slot: Slot) -> Result<Datum, BadRow> {
     let nested = rows.nested(slot).unwrap_or(&Datum::Null);
     match (nested, datum::unwrapped(nested)) {
@@ -336,7 +342,8 @@ fn put_field(
                 return Err(BadRow::column(rows.column(slot), wrong));
             }
         },
-        // Of `patch` any text is an object; lists and objects of JSON are edits, as exports have them.
+        // Of `patch` any text is an object; lists and objects of JSON are edits, as exports have
+        // them.
         (Takes::Fold(spec), Some(nested)) if keys::is_structured(spec) || spec == "patch" => {
             Some(nested.clone())
         }

@@ -1,7 +1,8 @@
-//! Rows of a file, one at a time: their fields by column, their line, and what is wrong with bad ones.
+//! Rows of a file, one at a time: their fields by column, their line, and what is wrong with bad
+//! ones.
 //!
-//! A column is asked for by name once ([`Rows::slot`]) and read by its slot from then on. A row that cannot be
-//! read is a *bad row*; only a failing file ends the reading.
+//! A column is asked for by name once ([`Rows::slot`]) and read by its slot from then on. A row
+//! that cannot be read is a *bad row*; only a failing file ends the reading.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -184,7 +185,8 @@ impl Rows {
         })
     }
 
-    /// The text of a column in the present row, which may be empty; none where the value is missing.
+    /// The text of a column in the present row, which may be empty; none where the value is
+    /// missing.
     pub(crate) fn field(&self, slot: Slot) -> Result<Option<Cow<'_, str>>, BadRow> {
         let text = match &self.form {
             Form::Delimited(form) => {
@@ -203,8 +205,8 @@ impl Rows {
         Ok((!is_missing).then_some(text))
     }
 
-    /// The array or object that a column of NDJSON holds in the present row, which may stand for bytes; none where
-    /// it is something else.
+    /// The array or object that a column of NDJSON holds in the present row, which may stand for
+    /// bytes; none where it is something else.
     pub(crate) fn nested(&self, slot: Slot) -> Option<&Datum> {
         let is_nested = |datum: &&Datum| matches!(datum, Datum::List(_) | Datum::Map(_) | Datum::Bytes(_));
         self.json(slot).filter(is_nested)
@@ -252,7 +254,8 @@ impl Rows {
         Ok(Datum::Map(object))
     }
 
-    /// Of these lines of JSON, which fields that were asked for none has had, but for some: a sentence, where there are any.
+    /// Of these lines of JSON, which fields that were asked for none has had, but for some: a
+    /// sentence, where there are any.
     pub(crate) fn missing_fields(&self, but: &[String]) -> Option<String> {
         let Form::Ndjson(form) = &self.form else { return None };
         let missing =
@@ -448,7 +451,8 @@ impl Ndjson {
     }
 }
 
-/// A value of JSON as the text of a field: a number as it is written, a list and an object as their JSON.
+/// A value of JSON as the text of a field: a number as it is written, a list and an object as their
+/// JSON.
 fn text_of(value: &Datum) -> Cow<'_, str> {
     match value {
         Datum::Null => Cow::Borrowed(""),
@@ -457,7 +461,8 @@ fn text_of(value: &Datum) -> Cow<'_, str> {
     }
 }
 
-/// The text of a field as a value of JSON: numbers that JSON writes so and all of its readers read, null where empty.
+/// The text of a field as a value of JSON: numbers that JSON writes so and all of its readers read,
+/// null where empty.
 fn json_of(text: &str) -> Datum {
     let is_wide = |value: i128| i64::try_from(value).is_err() && u64::try_from(value).is_err();
     match datum::json::parse(text) {

@@ -1,7 +1,7 @@
 //! Where imported rows go: in batches to a table, or in the order of their keys to a new one.
 //!
-//! A table that is not there yet, and its store, come with the first rows that are committed: an import of which nothing is in leaves
-//! nothing behind.
+//! A table that is not there yet, and its store, come with the first rows that are committed: an
+//! import of which nothing is in leaves nothing behind.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,7 +18,8 @@ use crate::session::{Opened, Session};
 const BATCH_OPS: usize = 4096;
 const BATCH_BYTES: usize = 1 << 20;
 
-/// A batch is committed, too, when its first op has waited so long: rows through a pipe are in within a second.
+/// A batch is committed, too, when its first op has waited so long: rows through a pipe are in
+/// within a second.
 const BATCH_TIME: Duration = Duration::from_millis(700);
 
 /// Progress is shown after so many rows that are loaded.
@@ -80,7 +81,8 @@ impl<'a> Sink<'a> {
         Sink { table: Some(made), ..Sink::to_come(session, into, Some(store), rules) }
     }
 
-    /// Into a table by these rules, which is made with the first rows that are committed; and so is its store, where there is none.
+    /// Into a table by these rules, which is made with the first rows that are committed; and so is
+    /// its store, where there is none.
     pub(crate) fn to_come(
         session: &'a Session,
         into: Into<'a>,
@@ -100,8 +102,8 @@ impl<'a> Sink<'a> {
         &self.rules
     }
 
-    /// Takes a row. What came before one whose value is longer than an op of a batch may be is to be committed first: such a row is
-    /// written at once.
+    /// Takes a row. What came before one whose value is longer than an op of a batch may be is to
+    /// be committed first: such a row is written at once.
     pub(crate) fn write(&mut self, line: u64, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         if self.is_empty() {
             self.since = Instant::now();
@@ -175,7 +177,8 @@ impl<'a> Sink<'a> {
         rows > 0 && (rows >= BATCH_OPS || bytes >= BATCH_BYTES || self.since.elapsed() >= BATCH_TIME)
     }
 
-    /// Commits what has come, and says how many rows that were. What is loaded is committed at the end.
+    /// Commits what has come, and says how many rows that were. What is loaded is committed at the
+    /// end.
     pub(crate) fn commit(&mut self) -> Result<u64, Failure> {
         if !self.waiting.is_empty() {
             self.make()?;
@@ -186,8 +189,8 @@ impl<'a> Sink<'a> {
         Ok(std::mem::take(separated) + ops)
     }
 
-    /// Makes the table that is loaded, and says how many rows that has committed. One that no row came for is made where none was
-    /// amiss.
+    /// Makes the table that is loaded, and says how many rows that has committed. One that no row
+    /// came for is made where none was amiss.
     pub(crate) fn finish(&mut self, is_all_well: bool) -> Result<u64, Failure> {
         if is_all_well {
             self.make()?;

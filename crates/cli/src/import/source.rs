@@ -1,4 +1,5 @@
-//! Files of rows: a path or stdin, unpacked when the first two bytes say gzip, and counted as it is read.
+//! Files of rows: a path or stdin, unpacked when the first two bytes say gzip, and counted as it is
+//! read.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -74,8 +75,9 @@ pub(crate) fn format_of(path: &str) -> InputFormat {
     }
 }
 
-/// What comes through a pipe, read by a thread of its own. Where nothing comes for [`PATIENCE`], a read fails with `WouldBlock` and
-/// may be tried again, so that whoever reads can do something else meanwhile.
+/// What comes through a pipe, read by a thread of its own. Where nothing comes for [`PATIENCE`], a
+/// read fails with `WouldBlock` and may be tried again, so that whoever reads can do something else
+/// meanwhile.
 struct Pipe {
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: Cursor<Vec<u8>>,

@@ -1,5 +1,5 @@
-//! Signals are raised while somebody hears and before the work begins, so that it meets the flag at its
-//! first row, however quick it is. One test: there is one such signal for a process.
+//! Signals are raised while somebody hears and before the work begins, so that it meets the flag at
+//! its first row, however quick it is. One test: there is one such signal for a process.
 
 use std::path::Path;
 

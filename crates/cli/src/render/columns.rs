@@ -1,7 +1,8 @@
 //! Which columns the rows of a table have: the elements of the key, then the fields of the value.
 //!
-//! Columns are known before the first row, from the rules: `{flights: sum:u64, delay: stats:f64}` has
-//! `flights`, `delay.count`, `delay.sum`, ... A value without named fields is one column, `value`.
+//! Columns are known before the first row, from the rules: `{flights: sum:u64, delay: stats:f64}`
+//! has `flights`, `delay.count`, `delay.sum`, ... A value without named fields is one column,
+//! `value`.
 
 use folddb::DynamicRules;
 use folddb::codec::{ElementType, ValueCodec};

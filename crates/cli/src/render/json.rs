@@ -1,4 +1,5 @@
-//! Reports as JSON, with keys and values to the letter: the form of each is that of [`folddb::datum::json`].
+//! Reports as JSON, with keys and values to the letter: the form of each is that of
+//! [`folddb::datum::json`].
 
 use std::fmt;
 

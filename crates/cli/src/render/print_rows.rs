@@ -13,8 +13,8 @@ use crate::render::columns::Columns;
 use crate::render::head;
 use crate::render::rows::RowWriter;
 
-/// Prints rows, and says of how many values of them it has left out until when they last. A key whose fold fails is told on the error
-/// output, and the others go on.
+/// Prints rows, and says of how many values of them it has left out until when they last. A key
+/// whose fold fails is told on the error output, and the others go on.
 pub(crate) fn print(
     out: &mut dyn Write,
     table: &BytesTable,

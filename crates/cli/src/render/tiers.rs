@@ -1,4 +1,5 @@
-//! The tiers of a table as a picture: a line a run, as long as the run is large, cut where its parts end.
+//! The tiers of a table as a picture: a line a run, as long as the run is large, cut where its
+//! parts end.
 //!
 //! ```text
 //! tier 0  run 9  ▆▆                            1 part     40.0 KiB     1,024 records
@@ -56,8 +57,8 @@ fn line(run: &RunInfo, bytes_max: u64) -> [String; 6] {
     ]
 }
 
-/// A bar for the parts of a run, where `bytes_max` fills the width. Parts too small for a cell of their own
-/// share one.
+/// A bar for the parts of a run, where `bytes_max` fills the width. Parts too small for a cell of
+/// their own share one.
 pub(crate) fn bar(parts: &[u64], bytes_max: u64) -> String {
     let mut text = String::new();
     let (mut bytes_before, mut filled) = (0u64, 0usize);

@@ -1,26 +1,32 @@
 //! Cleaning: a merge of an index leaves out entries that no record has the term of any more.
 //!
-//! **When an entry may go.** Let S be the oldest seq that anybody reads at: that of the oldest live snapshot, or the present. An
-//! entry of seq e goes when e ≤ S and the record at S has not its term. Nobody misses it: whoever reads at S or later and finds
-//! the term in the record finds it by the law because an op after S brought it, and that op has an entry of its own, which is
-//! newer than S. No older entry of the same term comes to light that matters, for it is as stale as this one. So an entry may go
-//! in any merge, and S may be another one at each step; while a step looks, S is held.
+//! **When an entry may go.** Let S be the oldest seq that anybody reads at: that of the oldest live
+//! snapshot, or the present. An entry of seq e goes when e ≤ S and the record at S has not its
+//! term. Nobody misses it: whoever reads at S or later and finds the term in the record finds it by
+//! the law because an op after S brought it, and that op has an entry of its own, which is newer
+//! than S. No older entry of the same term comes to light that matters, for it is as stale as this
+//! one. So an entry may go in any merge, and S may be another one at each step; while a step looks,
+//! S is held.
 //!
-//! Of a table that keeps a window of its past S is no later than where that begins, and its time no later than that: whoever asks
-//! for a moment gets one of the window. The index of a table that keeps its past forever is not cleaned: somebody may yet read it as
-//! it was. Who keeps versions of each key shows none of the whole table, but for the present at a time when values lived that
+//! Of a table that keeps a window of its past S is no later than where that begins, and its time no
+//! later than that: whoever asks for a moment gets one of the window. The index of a table that
+//! keeps its past forever is not cleaned: somebody may yet read it as it was. Who keeps versions of
+//! each key shows none of the whole table, but for the present at a time when values lived that
 //! have expired: there expiry makes nothing stale.
 //!
-//! **What it costs.** A look at each record, see `stale`. So only merges to the bottom clean, and of these only every eighth step looks,
-//! until it finds a tenth of the entries stale; then the next does, too. `compact` looks at all. Where finds have met too many
-//! stale entries, a merge is planned for that alone. A step is large where the table is so small that one walk along it is
+//! **What it costs.** A look at each record, see `stale`. So only merges to the bottom clean, and
+//! of these only every eighth step looks, until it finds a tenth of the entries stale; then the
+//! next does, too. `compact` looks at all. Where finds have met too many stale entries, a merge is
+//! planned for that alone. A step is large where the table is so small that one walk along it is
 //! cheaper than a look for each entry, and small where each look may cost a read.
 //!
-//! **What is left out for good must be stale for good.** A look sees what the log has not synced yet, and a power cut may take
-//! that: then the record has its old term again. So before an edit takes the inputs of a part that lacks entries, the log is
-//! synced. And a look sees that a value has expired: the edit makes durable what time it was.
+//! **What is left out for good must be stale for good.** A look sees what the log has not synced
+//! yet, and a power cut may take that: then the record has its old term again. So before an edit
+//! takes the inputs of a part that lacks entries, the log is synced. And a look sees that a value
+//! has expired: the edit makes durable what time it was.
 //!
-//! What cannot be examined, for damage or since its fold fails, stays. Called by `merge` and `compact`.
+//! What cannot be examined, for damage or since its fold fails, stays. Called by `merge` and
+//! `compact`.
 
 use std::sync::Arc;
 
@@ -68,15 +74,17 @@ impl IndexCore {
 }
 
 impl TableCore {
-    /// The index that this is, where readers of its table find that it wants cleaning and it can be. What they find stale now in the
-    /// index of a window stays as long as the window has it: so that is left to other merges.
+    /// The index that this is, where readers of its table find that it wants cleaning and it can
+    /// be. What they find stale now in the index of a window stays as long as the window has it: so
+    /// that is left to other merges.
     pub(crate) fn index_to_clean(&self) -> Option<Arc<IndexCore>> {
         let (table, index) = self.owner()?;
         let is_windowed = matches!(table.rules.rules.keep, Keep::Window(_));
         (index.wants_cleaning() && !is_windowed && is_cleanable(&table, &index)).then_some(index)
     }
 
-    /// Whether it is an index in which a merge of all may find something stale that was none at the last one.
+    /// Whether it is an index in which a merge of all may find something stale that was none at the
+    /// last one.
     pub(crate) fn may_be_stale(&self, engine: &Engine) -> bool {
         let Some((table, index)) = self.owner() else { return false };
         let kept_since = clock::kept_since(engine, &table, clock::now_ms(engine));
@@ -174,12 +182,14 @@ impl Cleaner {
         self.looked_at = self.looked_at.min(held.at.seq);
         let stale =
             Looks { engine, table: &self.table, extractor: &self.extractor, at: held.at }.stale(entries);
-        // A merge that was under way when the moment was held may have folded it: what was seen then was not all that it had.
+        // A merge that was under way when the moment was held may have folded it: what was seen
+        // then was not all that it had.
         let is_folded = self.is_windowed() && self.table.view().folded_up_to() > held.at.seq;
         if is_folded { vec![false; entries.count()] } else { stale }
     }
 
-    /// Makes durable what the steps so far have seen, so that what they left out stays stale. Called before each edit.
+    /// Makes durable what the steps so far have seen, so that what they left out stays stale.
+    /// Called before each edit.
     pub fn settle(&mut self, engine: &Engine) -> Result<()> {
         if std::mem::take(&mut self.has_left_out) { log_sync::sync_log(engine) } else { Ok(()) }
     }
@@ -197,14 +207,16 @@ impl Cleaner {
     }
 }
 
-/// Holds the oldest moment of a table that anybody reads at: of the oldest snapshot, of the window that it keeps, or the present.
+/// Holds the oldest moment of a table that anybody reads at: of the oldest snapshot, of the window
+/// that it keeps, or the present.
 fn hold_oldest(engine: &Engine, table: &TableCore) -> Held {
     if let Some(window_ms) = table.rules.rules.keep.window_ms() {
         return hold_window(engine, table, window_ms);
     }
     let committer = engine.commit.lock(); // no snapshot is taken meanwhile
     let present = clock::hold_present(engine, table, &committer);
-    // Who keeps versions keeps those that have expired, and may be asked for a time when they were alive.
+    // Who keeps versions keeps those that have expired, and may be asked for a time when they were
+    // alive.
     let is_kept = table.has_stamps && matches!(table.rules.rules.keep, Keep::Versions(_));
     let latest_ms = if is_kept { 0 } else { present.at.time_ms };
     loop {
@@ -219,7 +231,8 @@ fn hold_oldest(engine: &Engine, table: &TableCore) -> Held {
     }
 }
 
-/// Holds where the window begins that a table keeps, or the oldest moment that is held where that is older.
+/// Holds where the window begins that a table keeps, or the oldest moment that is held where that
+/// is older.
 fn hold_window(engine: &Engine, table: &TableCore, window_ms: u64) -> Held {
     let committer = engine.commit.lock(); // no snapshot is taken meanwhile
     let present = At::new(engine.published(), clock::noted_now_of(engine, table, &committer));

@@ -1,8 +1,10 @@
-//! Compacting: everything that a table has becomes one run, here and now, in the thread of whoever asks.
+//! Compacting: everything that a table has becomes one run, here and now, in the thread of whoever
+//! asks.
 //!
-//! It takes all runs of the table, so at some moment no merge may have any of them. Beside a writer background work would always
-//! have some: so whoever waits says so, background work begins no merge of the table meanwhile and gives up those that are begun,
-//! between two of their steps. Nobody waits for longer than a step of a merge, or for who compacts the table already;
+//! It takes all runs of the table, so at some moment no merge may have any of them. Beside a writer
+//! background work would always have some: so whoever waits says so, background work begins no
+//! merge of the table meanwhile and gives up those that are begun, between two of their steps.
+//! Nobody waits for longer than a step of a merge, or for who compacts the table already;
 //! `progress` is told all the time, and may break off.
 
 use std::ops::ControlFlow;
@@ -74,8 +76,8 @@ impl Drop for Claim<'_> {
     }
 }
 
-/// Merges everything that a table has into one run, here and now, telling `progress` after every step and while it
-/// waits; it may break off, and what is done by then stays done.
+/// Merges everything that a table has into one run, here and now, telling `progress` after every
+/// step and while it waits; it may break off, and what is done by then stays done.
 pub fn compact(background: &Background, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
     let engine = &background.engine;
     hash_sweep::sweep_all(engine, table)?;

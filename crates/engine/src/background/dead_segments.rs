@@ -13,9 +13,10 @@ use crate::state::engine::Engine;
 use crate::state::log_sync;
 use crate::values::segments;
 
-// ---- dead segments -----------------------------------------------------------------------------------
+// ---- dead segments ------------------------------------------------------------------------------
 
-/// Takes away the segments that nothing points to; says how many, if any. Cheap while nothing has changed.
+/// Takes away the segments that nothing points to; says how many, if any. Cheap while nothing has
+/// changed.
 pub(crate) fn drop_dead_values(engine: &Engine) -> Result<Option<String>> {
     let installs = engine.values.installs.load(Ordering::Acquire);
     if engine.values.looked.load(Ordering::Acquire) == installs || engine.health.cause().is_some() {
@@ -60,7 +61,8 @@ pub(crate) fn dead_segments(engine: &Engine, state: &State) -> Vec<FileNumber> {
     dead.into_iter().collect()
 }
 
-/// Bytes of the full segments that memory leads to, as of the last look: none of their dead values can go.
+/// Bytes of the full segments that memory leads to, as of the last look: none of their dead values
+/// can go.
 pub(crate) fn pinned_value_bytes(engine: &Engine) -> u64 {
     let needed_from = engine.feeds.log_start(); // what is held below that is held for feeds
     let fences = engine.values.fences.lock();

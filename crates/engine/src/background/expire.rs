@@ -1,14 +1,18 @@
 //! Expiring: the space of what has expired, and of a past that is not kept any more, is given back.
 //!
-//! Readers miss what has expired at once, whatever lies on the disk. What background work does about it:
+//! Readers miss what has expired at once, whatever lies on the disk. What background work does
+//! about it:
 //!
-//! 1. A part goes unread when all that it holds has expired, and all that lies under it in older parts too: nothing could come to
-//!    light. Nor may anybody have met a value of it alive who wrote later (`times.rs`).
-//! 2. Merges sweep away what they meet; and where the facts of a run tell that much of it would go, a merge is planned for
-//!    that alone. How much is estimated as if deadlines and seqs were spread evenly between the first and the last.
+//! 1. A part goes unread when all that it holds has expired, and all that lies under it in older
+//!    parts too: nothing could come to light. Nor may anybody have met a value of it alive who
+//!    wrote later (`times.rs`).
+//! 2. Merges sweep away what they meet; and where the facts of a run tell that much of it would go,
+//!    a merge is planned for that alone. How much is estimated as if deadlines and seqs were spread
+//!    evenly between the first and the last.
 //!
 //!
-//! Beside what has expired it counts what a range delete covers: merges leave that out too, and nothing else would make one due.
+//! Beside what has expired it counts what a range delete covers: merges leave that out too, and
+//! nothing else would make one due.
 //!
 //! Called by `merge`.
 
@@ -27,7 +31,8 @@ use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::view::{PartView, TableView};
 
-/// Whether range deletes may cover something. Where values expire, or the past is kept, merges come by themselves in time.
+/// Whether range deletes may cover something. Where values expire, or the past is kept, merges come
+/// by themselves in time.
 pub(crate) fn has_covered(table: &TableCore) -> bool {
     !table.is_timed && !table.view().range_deletes.is_empty()
 }
@@ -65,8 +70,9 @@ pub(crate) fn count_outdated(engine: &Engine, table: &TableCore, runs: &mut [Run
     }
 }
 
-/// About how many records of a part range deletes cover that merges apply: those in the manifest, where no snapshot stands before
-/// them. By leaves that are covered as a whole, so that a merge that is planned for this always finds some.
+/// About how many records of a part range deletes cover that merges apply: those in the manifest,
+/// where no snapshot stands before them. By leaves that are covered as a whole, so that a merge
+/// that is planned for this always finds some.
 fn covered_records(
     table: &TableCore,
     view: &TableView,
@@ -139,14 +145,15 @@ pub(crate) fn covers_what_lasts(
         .any(|older| !is_over(older, sweep_ms))
 }
 
-/// About how many records of a part have expired by then and were not swept away when it was written.
+/// About how many records of a part have expired by then and were not swept away when it was
+/// written.
 fn expired(stamps: &StampFacts, sweep_ms: u64) -> u64 {
     let from = stamps.min_deadline_ms.max(stamps.swept_ms.saturating_add(1));
     between(stamps.expiring, (stamps.min_deadline_ms, stamps.max_deadline_ms), (from, sweep_ms))
 }
 
-/// About how many records of a part would be folded or dropped if the past were kept from `since` on, and were not when it was
-/// written.
+/// About how many records of a part would be folded or dropped if the past were kept from `since`
+/// on, and were not when it was written.
 fn past_beyond(facts: &PartFacts, since: Seq) -> u64 {
     let repeats = facts.records.saturating_sub(facts.keys) + facts.deletes;
     let from = facts.min_seq.max(facts.kept_since.saturating_add(1));

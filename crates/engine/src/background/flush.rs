@@ -59,8 +59,9 @@ pub fn flush(engine: &Engine, table: &Arc<TableCore>, sealed: &Sealed) -> Result
     Ok(records)
 }
 
-/// Writes a sealed memtable as the newest run of its table, which no manifest lists yet. `is_bottom` when the
-/// table has nothing older; `times` is what it keeps of the past, taken by now; `range_changes` says what becomes of the range deletes.
+/// Writes a sealed memtable as the newest run of its table, which no manifest lists yet.
+/// `is_bottom` when the table has nothing older; `times` is what it keeps of the past, taken by
+/// now; `range_changes` says what becomes of the range deletes.
 pub(crate) fn write_sealed(
     engine: &Engine,
     table: &Arc<TableCore>,
@@ -136,8 +137,8 @@ fn write_parts(
     Ok(())
 }
 
-/// A batch may have records in several tables. Before those of one become durable in a run, the log of the
-/// others' must be, or a power cut could leave half a batch.
+/// A batch may have records in several tables. Before those of one become durable in a run, the log
+/// of the others' must be, or a power cut could leave half a batch.
 fn sync_log_for(engine: &Engine, sealed: &Sealed, log_start: Option<Lsn>) -> Result<()> {
     match log_start {
         Some(needed) if needed < sealed.end_lsn => log_sync::sync_to(engine, sealed.end_lsn),

@@ -1,4 +1,5 @@
-//! Saving the index of a hashed table: a checkpoint, shard by shard, while reading and writing go on.
+//! Saving the index of a hashed table: a checkpoint, shard by shard, while reading and writing go
+//! on.
 //!
 //! ```text
 //!   asked for   by whoever wants the log shorter: a flush, a close, a log that has grown too long, an index that is too large
@@ -8,10 +9,11 @@
 //!               is needed, and takes the one before off the list, whose file goes
 //! ```
 //!
-//! A crash before the edit leaves a file that the next opening removes. What is in no checkpoint is replayed, and since the log that
-//! held it goes, opening saves it: by itself, as changes after the checkpoint, where that is much less than all of the index. So an
-//! opening after a crash costs as much as came since the checkpoint, whatever the table holds. Called by the flushes, by `recover` and
-//! by `store`.
+//! A crash before the edit leaves a file that the next opening removes. What is in no checkpoint is
+//! replayed, and since the log that held it goes, opening saves it: by itself, as changes after the
+//! checkpoint, where that is much less than all of the index. So an opening after a crash costs as
+//! much as came since the checkpoint, whatever the table holds. Called by the flushes, by `recover`
+//! and by `store`.
 
 use std::sync::Arc;
 
@@ -32,8 +34,8 @@ use crate::state::{clock, log_sync};
 /// Shards that a step saves: about 20 ms of work.
 const STEP_SHARDS: usize = 32;
 
-/// While values of less than so many times the bytes of its checkpoint were put, an index is not saved for the sake of segments
-/// that could go: saving it must not cost more than it gives.
+/// While values of less than so many times the bytes of its checkpoint were put, an index is not
+/// saved for the sake of segments that could go: saving it must not cost more than it gives.
 const VALUES_PER_CHECKPOINT: u64 = 16;
 
 /// What was saved of an index.
@@ -87,7 +89,8 @@ impl SavedIndex {
     }
 }
 
-/// Goes on saving the indexes that somebody wants saved; says what it did, or nothing where none is.
+/// Goes on saving the indexes that somebody wants saved; says what it did, or nothing where none
+/// is.
 pub fn save_step(engine: &Engine) -> Result<Option<String>> {
     keep_to_memory(engine);
     let catalog = engine.catalog();
@@ -136,7 +139,8 @@ fn save_some(engine: &Engine, table: &Arc<TableCore>, hashed: &Hashed) -> Result
     Ok(Some(false))
 }
 
-/// Begins a checkpoint. From now on what is written needs the log, whatever becomes of it; none where nothing is to be saved.
+/// Begins a checkpoint. From now on what is written needs the log, whatever becomes of it; none
+/// where nothing is to be saved.
 fn begin_saving(engine: &Engine, table: &Arc<TableCore>, hashed: &Hashed) -> Result<Option<Saving>> {
     let seq = {
         let mut committer = engine.commit.lock();
@@ -225,8 +229,8 @@ fn list_saved(engine: &Engine, hashed: &Hashed, saved: &SavedIndex) -> Result<()
     Ok(())
 }
 
-/// No checkpoint is being written any more. Where it came to nothing, the log is needed from where it was before, and it is
-/// wanted still.
+/// No checkpoint is being written any more. Where it came to nothing, the log is needed from where
+/// it was before, and it is wanted still.
 fn end_saving(engine: &Engine, table: &TableCore, hashed: &Hashed, is_listed: bool) {
     if let Some(given_up) = hashed.saving.lock().take() {
         drop(given_up.writer);
@@ -313,7 +317,8 @@ fn save_whole(engine: &Engine, table: &Arc<TableCore>, hashed: &Hashed, seq: Seq
     }
 }
 
-/// Lets go of what is saved of indexes that take more memory than they may; where that is not enough, more is to be saved.
+/// Lets go of what is saved of indexes that take more memory than they may; where that is not
+/// enough, more is to be saved.
 fn keep_to_memory(engine: &Engine) {
     let Some(max) = engine.options.index_bytes_max else { return };
     for (_, hashed) in engine.catalog().hashed() {
@@ -350,7 +355,8 @@ pub(crate) fn spare_hashed(engine: &Engine, dead: &mut std::collections::BTreeSe
     }
 }
 
-/// Whether no key and no snapshot leads into these segments, looked at one by one. True where a read fails.
+/// Whether no key and no snapshot leads into these segments, looked at one by one. True where a
+/// read fails.
 fn leads_nowhere(hashed: &Hashed, dead: &std::collections::BTreeSet<FileNumber>) -> bool {
     let mut units = dead.iter().map(|number| (low_bits(number.0), Vec::new())).collect();
     dead.is_empty() || hashed.add_units(&mut units).is_err() || units.values().all(Vec::is_empty)

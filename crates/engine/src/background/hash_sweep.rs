@@ -1,4 +1,5 @@
-//! Sweeping hashed tables: the slots of values that have expired are taken out of the index, and then their space goes.
+//! Sweeping hashed tables: the slots of values that have expired are taken out of the index, and
+//! then their space goes.
 //!
 //! ```text
 //!   look    at slots in the order of points, some hundred a step: the front of each record is read
@@ -6,13 +7,15 @@
 //!   save    a checkpoint without them is asked for; when it is listed, they count no more
 //! ```
 //!
-//! Nothing of it is in the log. A crash brings back what no checkpoint lacks yet, and it has expired all the same: readers take the
-//! newest of what they find, and the next pass takes it again. So until a checkpoint without them is listed, what was taken counts as
-//! alive for whoever gives back the space of values ([`Hashed::add_units`], the quota).
+//! Nothing of it is in the log. A crash brings back what no checkpoint lacks yet, and it has
+//! expired all the same: readers take the newest of what they find, and the next pass takes it
+//! again. So until a checkpoint without them is listed, what was taken counts as alive for whoever
+//! gives back the space of values ([`Hashed::add_units`], the quota).
 //!
-//! A pass reads the fronts of all records, so it is made seldom: when half of the time has passed that values of the table last by
-//! themselves, or an hour where each write says how long. Tables that keep versions are left alone: what has expired is their past.
-//! Called by background work, beside what moves values, and by `compact`.
+//! A pass reads the fronts of all records, so it is made seldom: when half of the time has passed
+//! that values of the table last by themselves, or an hour where each write says how long. Tables
+//! that keep versions are left alone: what has expired is their past. Called by background work,
+//! beside what moves values, and by `compact`.
 
 use folddb_base::{ErrorKind, Result};
 use folddb_hash::{Change, IndexCursor, Past, Point, Slot};
@@ -119,7 +122,8 @@ fn sweep_some(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut S
     let round = engine.values.files.round();
     let range = hashed.index.range(from, None)?;
     let Some(of) = engine.values.files.segment_map_of(round) else { return Ok(0) };
-    // Whoever begins to read later reads at a time that is no earlier. Old snapshots have files of their own of sorted tables only.
+    // Whoever begins to read later reads at a time that is no earlier. Old snapshots have files of
+    // their own of sorted tables only.
     let now_ms = clock::note_now(engine, &engine.commit.lock());
     let over_ms = engine.boundaries.oldest_held_ms().map_or(now_ms, |oldest| oldest.min(now_ms));
     let (mut expired, mut record) = (Vec::new(), Vec::new());

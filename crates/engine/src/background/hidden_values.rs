@@ -1,4 +1,5 @@
-//! What the value log takes beyond the files that may be copied from, and how far it is over its bound.
+//! What the value log takes beyond the files that may be copied from, and how far it is over its
+//! bound.
 //!
 //! | | counts as | told by |
 //! |---|---|---|
@@ -6,8 +7,9 @@
 //! | spare | dead: what segments have taken from the disk ahead, and nothing is in yet | the value log |
 //! | hidden | dead: what runs point to and newer runs have replaced, where no merge has met both; what a range delete covers | the sketches of runs, their leaves |
 //!
-//! While the value log is over its bound and something is being done about it, that slows writers down: [`note_value_log`], and the
-//! law in `folddb_merge::pace`. Used by `reclaim`; `background` has merges planned that uncover what is hidden.
+//! While the value log is over its bound and something is being done about it, that slows writers
+//! down: [`note_value_log`], and the law in `folddb_merge::pace`. Used by `reclaim`; `background`
+//! has merges planned that uncover what is hidden.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -74,7 +76,8 @@ pub(crate) fn beside_settled(engine: &Engine, state: &State) -> Beside {
     beside
 }
 
-/// Takes note of how far the value log is over its bound, while that is being worked at; of nothing while nothing can be done.
+/// Takes note of how far the value log is over its bound, while that is being worked at; of nothing
+/// while nothing can be done.
 pub fn note_value_log(engine: &Engine, files: &[ValueFile], options: &ReclaimOptions, is_worked_at: bool) {
     let (taken, alive) = options.value_log(files);
     let times = taken as f64 / (options.bound * alive.max(1) as f64);

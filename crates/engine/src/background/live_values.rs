@@ -1,7 +1,7 @@
 //! What of the value log is alive: what something points to.
 //!
-//! Asked of segments that are settled (`reclaim.rs`), so that nothing but what the tables keep on disk points into them. Here is
-//! the one place where a kind of table says what it points to.
+//! Asked of segments that are settled (`reclaim.rs`), so that nothing but what the tables keep on
+//! disk points into them. Here is the one place where a kind of table says what it points to.
 //!
 //! | kind of table | how much of each segment | where |
 //! |---|---|---|
@@ -36,7 +36,8 @@ pub enum Holder {
     Hashed(Arc<TableCore>, IndexCursor),
 }
 
-/// Takes those out that hashed tables lead to, where one does not know for sure to what: what the log said did not fit its index.
+/// Takes those out that hashed tables lead to, where one does not know for sure to what: what the
+/// log said did not fit its index.
 pub(crate) fn leave_unsure(engine: &Engine, segments: &mut BTreeSet<FileNumber>) {
     let catalog = engine.catalog();
     let mut unsure = catalog.hashed().map(|(_, hashed)| hashed).filter(|hashed| hashed.is_unsure());
@@ -69,7 +70,8 @@ pub fn alive(engine: &Engine) -> BTreeMap<u32, Alive> {
     alive
 }
 
-/// All that points into one of these segments. The caller holds the manifest's lock, so that none is missed.
+/// All that points into one of these segments. The caller holds the manifest's lock, so that none
+/// is missed.
 pub fn holders(engine: &Engine, segments: &BTreeSet<u32>) -> Vec<Holder> {
     let mut holders = Vec::new();
     let wanted_lows: BTreeSet<u32> = segments.iter().map(|&segment| low_bits(u64::from(segment))).collect();
@@ -81,7 +83,8 @@ pub fn holders(engine: &Engine, segments: &BTreeSet<u32>) -> Vec<Holder> {
         holders.extend(parts.values().filter(points_there).cloned().map(Holder::Part));
     }
     for (table, hashed) in engine.catalog().hashed() {
-        // It has an account of every segment that it ever had a value in, also of those to which only snapshots lead.
+        // It has an account of every segment that it ever had a value in, also of those to which
+        // only snapshots lead.
         if hashed.segments().keys().any(|low| wanted_lows.contains(low)) {
             holders.push(Holder::Hashed(Arc::clone(table), IndexCursor::default()));
         }
@@ -90,8 +93,8 @@ pub fn holders(engine: &Engine, segments: &BTreeSet<u32>) -> Vec<Holder> {
 }
 
 impl Holder {
-    /// Adds units of these segments that it points to: all of them, or as many as a step is for; then it returns what is to be asked
-    /// next.
+    /// Adds units of these segments that it points to: all of them, or as many as a step is for;
+    /// then it returns what is to be asked next.
     ///
     /// # Errors
     /// What it keeps on disk cannot be read.

@@ -1,8 +1,8 @@
 //! Merging: what the plan names, in paced steps, one edit for each part that is finished.
 //!
-//! A finished part and the keys that its inputs lose to it are one edit, so at any moment each key of the
-//! table is in exactly one place, a merge may be given up after any part, and what its inputs no longer show
-//! is freed as it goes.
+//! A finished part and the keys that its inputs lose to it are one edit, so at any moment each key
+//! of the table is in exactly one place, a merge may be given up after any part, and what its
+//! inputs no longer show is freed as it goes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,7 +122,8 @@ fn give_up(background: &Background, table: TableId, error: &Error) {
     }
 }
 
-/// Plans every merge that is due and not under way. Looks at a table only when something about it changed.
+/// Plans every merge that is due and not under way. Looks at a table only when something about it
+/// changed.
 fn plan_merges(background: &Background) -> Result<()> {
     let engine = &background.engine;
     wake_tables(background);
@@ -139,7 +140,8 @@ fn plan_merges(background: &Background) -> Result<()> {
     }
 }
 
-/// Has tables looked at again for which more may be due by now, though nothing about them has changed.
+/// Has tables looked at again for which more may be due by now, though nothing about them has
+/// changed.
 fn wake_tables(background: &Background) {
     let engine = &background.engine;
     let mut woken: Vec<TableId> = std::mem::take(&mut *engine.work.stale.lock()).into_iter().collect();
@@ -156,7 +158,8 @@ fn wake_tables(background: &Background) {
     engine.work.changed.lock().extend(woken);
 }
 
-/// Whether more may be due for a table that has been examined, without a change of its runs; and whether time alone may do that.
+/// Whether more may be due for a table that has been examined, without a change of its runs; and
+/// whether time alone may do that.
 fn may_rest_for(engine: &Engine, table: &TableCore) -> Option<bool> {
     let view = table.view();
     let is_timed = table.is_timed || engine.options.deletes_age_max.is_some();
@@ -185,8 +188,8 @@ fn plan_all_for(background: &Background, table: &Arc<TableCore>) -> Result<()> {
     Ok(())
 }
 
-/// The next merge of a table, whose inputs are taken for it in the same moment. None of one that somebody waits to
-/// compact: its runs would never all be free at once.
+/// The next merge of a table, whose inputs are taken for it in the same moment. None of one that
+/// somebody waits to compact: its runs would never all be free at once.
 fn plan_for(background: &Background, table: &TableCore) -> Option<Plan> {
     let engine = &background.engine;
     if background.merges.lock().compacted.get(&table.id) == Some(&Turn::Waits) {
@@ -220,7 +223,8 @@ pub(crate) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Op
     plan(&table.rules.order, &runs, &moment, &options)
 }
 
-/// Deletes of a table up to this seq are older than may be; 0 where there are none. A table that keeps its past keeps them with it.
+/// Deletes of a table up to this seq are older than may be; 0 where there are none. A table that
+/// keeps its past keeps them with it.
 fn deletes_before(engine: &Engine, table: &TableCore) -> Seq {
     match engine.options.deletes_age_max {
         Some(age) if !table.keeps_past => {
@@ -285,8 +289,8 @@ fn join_runs(engine: &Engine, core: &TableCore, plan: &Plan) -> Result<()> {
     install::install(engine, core, changes.collect(), Installed::default())
 }
 
-/// True when no merge is due or under way, or all that are cannot go on. Looked at under one lock: runs that a merge
-/// takes up in the meantime would be neither due nor under way.
+/// True when no merge is due or under way, or all that are cannot go on. Looked at under one lock:
+/// runs that a merge takes up in the meantime would be neither due nor under way.
 pub fn is_settled(background: &Background) -> bool {
     let engine = &background.engine;
     let merges = background.merges.lock();
@@ -379,8 +383,8 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result
     let view = table.view();
     let inputs: Vec<&RunView> = view.runs.iter().filter(|run| plan.inputs.contains(&run.id)).collect();
     let times = clock::times_to_merge(engine, table, &|run| plan.inputs.contains(&run.id));
-    // Boundaries are read after the inputs are fixed: a snapshot taken later is above all of them, or looks back no further
-    // than is kept.
+    // Boundaries are read after the inputs are fixed: a snapshot taken later is above all of them,
+    // or looks back no further than is kept.
     let boundaries = engine.boundaries.all();
     let seqs = inputs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
     let (min_seq, max_seq) =

@@ -1,5 +1,5 @@
-//! One merge under way: its inputs, what it folds, the parts that it has written. It goes on step by step, and hands its
-//! keys over part by part.
+//! One merge under way: its inputs, what it folds, the parts that it has written. It goes on step
+//! by step, and hands its keys over part by part.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +26,9 @@ pub struct MergeJob {
     pub table: Arc<TableCore>,
     pub plan: Plan,
     pub run: RunId,
-    /// The age of the oldest input: should the merge be given up after some parts, its output must not stand above an
-    /// input of a lower tier, or a later merge of its tier would lift old records over newer ones.
+    /// The age of the oldest input: should the merge be given up after some parts, its output must
+    /// not stand above an input of a lower tier, or a later merge of its tier would lift old
+    /// records over newer ones.
     pub age: Seq,
     pub step: FoldStep<KWay<RunCursor>>,
     /// What leaves stale entries out, where the table is an index.
@@ -45,7 +46,8 @@ pub struct MergeJob {
 }
 
 impl MergeJob {
-    /// Takes in some keys; at the size of a part, and at the end, installs. True when the merge is done.
+    /// Takes in some keys; at the size of a part, and at the end, installs. True when the merge is
+    /// done.
     pub fn step(&mut self, engine: &Arc<Engine>) -> Result<bool> {
         engine.check_readable(&self.table)?; // a store that is closed gets no more files
         let (started, bytes_before) = (engine.host.clock.monotonic(), self.step.counts().bytes_in);
@@ -103,13 +105,14 @@ impl MergeJob {
         Ok(())
     }
 
-    /// The range deletes that hide nothing any more, as far as this merge can tell. Those that only the log has yet
-    /// are left to a later one.
+    /// The range deletes that hide nothing any more, as far as this merge can tell. Those that only
+    /// the log has yet are left to a later one.
     fn retired_range_deletes(&self, engine: &Engine) -> Vec<Change> {
         if self.range_deletes.is_empty() {
             return Vec::new();
         }
-        // The manifest first: a flush that ends meanwhile adds a range delete and the run that it came with.
+        // The manifest first: a flush that ends meanwhile adds a range delete and the run that it
+        // came with.
         let _manifest = engine.manifest.lock();
         let view = self.table.view();
         let is_other = |run: &&RunView| run.id != self.run && !self.plan.inputs.contains(&run.id);
@@ -165,7 +168,8 @@ pub struct Progress {
     pub records_out: u64,
 }
 
-/// Runs what may call a user's comparison function. A panic is a failure, so that what was taken is given back.
+/// Runs what may call a user's comparison function. A panic is a failure, so that what was taken is
+/// given back.
 pub(crate) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(Error::new(ErrorKind::Io, "a merge panicked; what it was doing has not taken effect"))
@@ -177,9 +181,9 @@ pub(crate) fn taken_in_bytes(facts: &PartFacts) -> u64 {
     facts.key_bytes + facts.payload_bytes
 }
 
-/// Whether seqs of runs that are no inputs lie among those of the inputs: a merge that was broken off leaves such. Its
-/// output holds the newest seqs next to keys that only older runs have, and without seqs of their own these would read
-/// as newer than what other runs hold of them.
+/// Whether seqs of runs that are no inputs lie among those of the inputs: a merge that was broken
+/// off leaves such. Its output holds the newest seqs next to keys that only older runs have, and
+/// without seqs of their own these would read as newer than what other runs hold of them.
 pub(crate) fn reaches_among_others(view: &TableView, inputs: &[RunId], min_seq: Seq, max_seq: Seq) -> bool {
     let others = view.runs.iter().filter(|run| !inputs.contains(&run.id)).flat_map(|run| &run.parts);
     others

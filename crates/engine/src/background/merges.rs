@@ -1,4 +1,5 @@
-//! Which merges of a store are begun, planned or given up, and what merging is behind with, table by table.
+//! Which merges of a store are begun, planned or given up, and what merging is behind with, table
+//! by table.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use crate::state::catalog::TableCore;
 /// The merges that are under way.
 #[derive(Default)]
 pub struct Merges {
-    /// Begun, and to be resumed: at most one for each tier, since each holds memory for every input.
+    /// Begun, and to be resumed: at most one for each tier, since each holds memory for every
+    /// input.
     pub waiting: Vec<MergeJob>,
     /// Planned, with their inputs taken, and not begun.
     pub planned: Vec<(Arc<TableCore>, Plan)>,
@@ -35,8 +37,8 @@ pub struct Merges {
 }
 
 impl Merges {
-    /// Takes the merge of the lowest tier. One that is begun comes before others of its tier, so that there are never
-    /// more begun than tiers, however many tables have something to merge.
+    /// Takes the merge of the lowest tier. One that is begun comes before others of its tier, so
+    /// that there are never more begun than tiers, however many tables have something to merge.
     pub(crate) fn take_next(&mut self) -> Option<Next> {
         let begun = (0..self.waiting.len()).min_by_key(|&index| self.waiting[index].plan.target_tier);
         let planned = (0..self.planned.len()).min_by_key(|&index| self.planned[index].1.target_tier);
@@ -56,7 +58,8 @@ impl Merges {
         }
     }
 
-    /// Notes whether more may be due for a table that has been examined, and whether time alone may do that.
+    /// Notes whether more may be due for a table that has been examined, and whether time alone may
+    /// do that.
     pub fn rest(&mut self, table: TableId, may_be_due: Option<bool>) {
         match may_be_due {
             Some(_) => self.resting.insert(table),
@@ -84,7 +87,8 @@ impl Merges {
 }
 
 impl Merges {
-    /// The tiers of a table, the lowest first. What somebody compacts does not count: it is no work of background work.
+    /// The tiers of a table, the lowest first. What somebody compacts does not count: it is no work
+    /// of background work.
     pub(crate) fn tiers_to_merge(&self, table: &TableCore) -> Vec<Tier> {
         let mut tiers = Vec::new();
         let compacted = match self.compacted.get(&table.id) {
@@ -161,7 +165,8 @@ pub enum Turn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tier {
     pub runs: usize,
-    /// Bytes of keys and payloads, which is what the speed of merges is measured in: files may be several times smaller.
+    /// Bytes of keys and payloads, which is what the speed of merges is measured in: files may be
+    /// several times smaller.
     pub bytes: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Where a flush or a merge writes: part after part of one run, each closed at a boundary between keys.
+//! Where a flush or a merge writes: part after part of one run, each closed at a boundary between
+//! keys.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +30,8 @@ struct Open {
     path: PathBuf,
 }
 
-/// How the parts of a table are written. Only at the bottom do blocks say what they come to: elsewhere what is older counts, too.
+/// How the parts of a table are written. Only at the bottom do blocks say what they come to:
+/// elsewhere what is older counts, too.
 pub fn write_options(rules: &BoundRules, keep_seqs: bool, is_bottom: bool, times: Times) -> WriteOptions {
     WriteOptions {
         order: rules.order.clone(),
@@ -50,8 +52,8 @@ pub fn write_options(rules: &BoundRules, keep_seqs: bool, is_bottom: bool, times
 }
 
 impl Output {
-    /// Nothing yet. `keep_seqs` when a live snapshot may tell records of the inputs apart, or who reads the past; `is_bottom` when
-    /// nothing older lies below.
+    /// Nothing yet. `keep_seqs` when a live snapshot may tell records of the inputs apart, or who
+    /// reads the past; `is_bottom` when nothing older lies below.
     pub fn new(
         engine: &Engine,
         table: &TableCore,

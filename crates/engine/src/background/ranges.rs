@@ -2,14 +2,15 @@
 //!
 //! A range delete is let go of by the edit of a flush or a merge that has applied it, when
 //!
-//! 1. nothing else holds older records of its keys, and no boundary stands before it: the files that the job has written
-//!    have none of them; or, whatever boundaries there are but those of transactions, these hold nothing so old either; or
-//! 2. newer ones cover its keys, and no boundary lies between. Tables that keep versions, or all of their past, tell them
-//!    apart all the same; one that keeps a window does so in the window.
+//! 1. nothing else holds older records of its keys, and no boundary stands before it: the files
+//!    that the job has written have none of them; or, whatever boundaries there are but those of
+//!    transactions, these hold nothing so old either; or
+//! 2. newer ones cover its keys, and no boundary lies between. Tables that keep versions, or all of
+//!    their past, tell them apart all the same; one that keeps a window does so in the window.
 //!
-//! What is left of them hides records in runs. When there are as many as are put up with, all runs of the table are
-//! merged into one. The bound grows with the table, so that merging costs some kilobytes for each of them, and is bounded by
-//! the memory. Called by `flush` and `merge`.
+//! What is left of them hides records in runs. When there are as many as are put up with, all runs
+//! of the table are merged into one. The bound grows with the table, so that merging costs some
+//! kilobytes for each of them, and is bounded by the memory. Called by `flush` and `merge`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -50,7 +51,8 @@ pub struct Applied<'a> {
 }
 
 impl Applied<'_> {
-    /// For each of the range deletes, whether it hides nothing any more. `others` are the runs that are neither inputs nor output.
+    /// For each of the range deletes, whether it hides nothing any more. `others` are the runs that
+    /// are neither inputs nor output.
     pub(crate) fn idle(&self, others: &[&RunView], oldest_transaction: Option<Seq>) -> Vec<bool> {
         let order = &self.table.rules.order;
         let lowest_boundary = self.boundaries.first().copied().unwrap_or(Seq::MAX);
@@ -82,7 +84,8 @@ fn meets(order: &KeyOrder, (low, high): (&[u8], &[u8]), range: &RangeDelete) -> 
     order.compare(&range.from, high).is_le() && order.compare(low, &range.to).is_lt()
 }
 
-/// Marks those, too, that newer ones stand for among those that are not idle. `idle` is that of each of `ranges`.
+/// Marks those, too, that newer ones stand for among those that are not idle. `idle` is that of
+/// each of `ranges`.
 fn mark_covered(
     table: &TableCore,
     ranges: &[RangeDelete],
@@ -100,8 +103,9 @@ fn mark_covered(
     left.iter().zip(covered).for_each(|(&index, covered)| idle[index] |= covered);
 }
 
-/// What a flush says of range deletes: those that the manifest lists and that hide nothing any more go, and those that only the
-/// log has had and that do hide something come. `flushed_seq` is where the flush before this one ended.
+/// What a flush says of range deletes: those that the manifest lists and that hide nothing any more
+/// go, and those that only the log has had and that do hide something come. `flushed_seq` is where
+/// the flush before this one ended.
 pub(crate) fn range_changes(
     engine: &Engine,
     applied: &Applied<'_>,
@@ -129,7 +133,8 @@ pub(crate) fn range_changes(
     applied.ranges.iter().zip(idle).filter_map(change).collect()
 }
 
-/// How many range deletes of a table a merge of all its runs would let go, where they are more than are put up with; else 0.
+/// How many range deletes of a table a merge of all its runs would let go, where they are more than
+/// are put up with; else 0.
 pub(crate) fn ranges_due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> usize {
     let ranges = Arc::clone(&table.view().range_deletes);
     let max = ranges_max(runs.iter().map(|run| run.bytes).sum(), &engine.options);
@@ -158,8 +163,8 @@ pub fn gone(table: &TableCore) -> String {
     format!("table `{}` was dropped meanwhile", table.name)
 }
 
-/// The range deletes of a view up to `through`, as merging takes them. Later ones may be in a log that is not
-/// durable yet, and what they hide must not be lost before they are.
+/// The range deletes of a view up to `through`, as merging takes them. Later ones may be in a log
+/// that is not durable yet, and what they hide must not be lost before they are.
 pub(crate) fn step_ranges(view: &TableView, through: Seq) -> Vec<RangeDelete> {
     let range = |range: &Arc<folddb_manifest::RangeDelete>| RangeDelete {
         from: range.from.clone(),
@@ -169,7 +174,8 @@ pub(crate) fn step_ranges(view: &TableView, through: Seq) -> Vec<RangeDelete> {
     view.range_deletes.iter().take_while(|range| range.seq <= through).map(range).collect()
 }
 
-/// The range deletes that only the log has yet, from after `flushed_seq` on: the manifest takes them over.
+/// The range deletes that only the log has yet, from after `flushed_seq` on: the manifest takes
+/// them over.
 pub(crate) fn new_range_deletes(applied: &Applied<'_>, flushed_seq: Seq) -> Vec<Change> {
     let new = applied.ranges.iter().filter(|range| range.seq > flushed_seq);
     new.map(|range| Change::AddRangeDelete {

@@ -1,8 +1,8 @@
-//! Giving back the space of dead values, while readers and writers go on: files in which nothing is alive go, and what is alive
-//! in those that are worth it moves together into one.
+//! Giving back the space of dead values, while readers and writers go on: files in which nothing is
+//! alive go, and what is alive in those that are worth it moves together into one.
 //!
-//! What is alive in a segment is what parts point to, once nothing else can: no batch under way has put a value into it, and
-//! no memtable holds a pointer to one. So a segment waits until it is
+//! What is alive in a segment is what parts point to, once nothing else can: no batch under way has
+//! put a value into it, and no memtable holds a pointer to one. So a segment waits until it is
 //!
 //! ```text
 //!   sealed    nothing is added any more, said in the manifest
@@ -11,15 +11,17 @@
 //!             after a crash will meet one; and no feed has still to give what leads there (`feeds.rs`)
 //! ```
 //!
-//! and is *settled* then, for good, wherever its values move. From then on the parts that point to it only become fewer: merges
-//! write what their inputs hold, and those are listed until they are done.
+//! and is *settled* then, for good, wherever its values move. From then on the parts that point to
+//! it only become fewer: merges write what their inputs hold, and those are listed until they are
+//! done.
 //!
-//! One edit takes dead segments from the list, or says that segments lie in another file now; a new segment map begins
-//! (`value_files.rs`), and files go with the last reader of an older one. A crash before the edit changes nothing, or leaves a
-//! new file that the next opening removes; one after it leaves old files that the next opening removes.
+//! One edit takes dead segments from the list, or says that segments lie in another file now; a new
+//! segment map begins (`value_files.rs`), and files go with the last reader of an older one. A
+//! crash before the edit changes nothing, or leaves a new file that the next opening removes; one
+//! after it leaves old files that the next opening removes.
 //!
-//! Called by `background`: dead segments with the flushes, copying in slices between those of merges. What is copied is planned in
-//! `folddb_merge::reclaim`.
+//! Called by `background`: dead segments with the flushes, copying in slices between those of
+//! merges. What is copied is planned in `folddb_merge::reclaim`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +45,8 @@ use crate::values::segments;
 /// What a step copies: a few milliseconds of work.
 const STEP_BYTES: u64 = 4 << 20;
 
-/// A plan that gives back less than this share of a segment, and of all values, is not worth it unless somebody asks for it.
+/// A plan that gives back less than this share of a segment, and of all values, is not worth it
+/// unless somebody asks for it.
 const GAIN_SHARE: u64 = 16;
 
 const GAIN_SHARE_OF_ALL: u64 = 64;
@@ -53,7 +56,8 @@ const GAIN_BYTES_MIN: u64 = 16 << 10;
 /// So much more than what is alive may the files take after somebody has asked.
 const BOUND_WHEN_ASKED: f64 = 1.1;
 
-/// After the disk has refused, so long passes before it is asked again, if nothing else has changed.
+/// After the disk has refused, so long passes before it is asked again, if nothing else has
+/// changed.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// An opening copies no more than so many bytes of values into one file.
@@ -62,9 +66,10 @@ const SMALL_BYTES_MAX: u64 = 32 << 20;
 /// Room that has not doubled is no reason to look again; less than so much is none.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
 
-// ---- moving what is alive ----------------------------------------------------------------------------
+// ---- moving what is alive -----------------------------------------------------------------------
 
-/// One step of what is under way, or of what is worth it; says what it did, or nothing when nothing is.
+/// One step of what is under way, or of what is worth it; says what it did, or nothing when nothing
+/// is.
 pub(crate) fn reclaim_step(background: &Background) -> Result<Option<String>> {
     let mut reclaiming = background.reclaiming.lock();
     reclaim_step_as(background, &mut reclaiming, ReclaimWant::WhenDue)
@@ -141,7 +146,8 @@ pub(crate) fn reclaim_step_as(
     }
 }
 
-/// The files of values of which it is known what is alive, but for those that are left alone, and those in which nothing is.
+/// The files of values of which it is known what is alive, but for those that are left alone, and
+/// those in which nothing is.
 pub(crate) fn settled_files(
     engine: &Engine,
     state: &State,
@@ -225,7 +231,8 @@ fn how_things_stand(engine: &Engine) -> Examined {
     }
 }
 
-/// Whether there is no reason to look again: no part has changed, and there is hardly more room than there was.
+/// Whether there is no reason to look again: no part has changed, and there is hardly more room
+/// than there was.
 fn is_as_it_was(engine: &Engine, reclaiming: &Reclaiming) -> bool {
     let Some(then) = reclaiming.looked_at else { return false };
     then.installs == engine.values.installs.load(Ordering::Acquire)

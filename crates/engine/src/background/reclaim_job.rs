@@ -1,4 +1,5 @@
-//! One reclaim under way: what is alive in some files of values is copied into one, in slices, and one edit swaps it in.
+//! One reclaim under way: what is alive in some files of values is copied into one, in slices, and
+//! one edit swaps it in.
 //!
 //! ```text
 //!   ask      everything that points into the files, thing by thing: which units
@@ -6,15 +7,17 @@
 //!   install  the new file is synced, its name too; one edit; a new segment map
 //! ```
 //!
-//! **Why nothing is lost.** The files are settled when the job begins: only parts and the indexes of hashed tables point into them, and
-//! all those parts that are listed then are asked. Whatever is listed later was merged from those and points to no unit that they did
-//! not. Of an index what it leads to is asked shard by shard, and last what it keeps for snapshots: what was replaced since its shard
-//! was asked, or is being replaced, is there as long as a snapshot wants it. Readers with a
-//! view of before the edit have a segment map of before it as well, and with it the old files whole; those with a later view
-//! find in the new file every unit that any part of it leads to. Nobody else is met: no index changes, no writer waits.
+//! **Why nothing is lost.** The files are settled when the job begins: only parts and the indexes
+//! of hashed tables point into them, and all those parts that are listed then are asked. Whatever
+//! is listed later was merged from those and points to no unit that they did not. Of an index what
+//! it leads to is asked shard by shard, and last what it keeps for snapshots: what was replaced
+//! since its shard was asked, or is being replaced, is there as long as a snapshot wants it.
+//! Readers with a view of before the edit have a segment map of before it as well, and with it the
+//! old files whole; those with a later view find in the new file every unit that any part of it
+//! leads to. Nobody else is met: no index changes, no writer waits.
 //!
-//! **In memory** it holds at most twenty bytes for each living value of its files (the units that are asked for, and the map), a window
-//! for each file that holds several segments, and a buffer.
+//! **In memory** it holds at most twenty bytes for each living value of its files (the units that
+//! are asked for, and the map), a window for each file that holds several segments, and a buffer.
 //!
 //! Stepped by `reclaim.rs`.
 
@@ -52,7 +55,8 @@ pub struct ReclaimJob {
     places: BTreeMap<u32, Place>,
     /// The files that are copied from, opened when their turn comes.
     sources: BTreeMap<FileNumber, From>,
-    /// The segment that is being copied, with what is left of it: where its records stand in the old file, the next one last.
+    /// The segment that is being copied, with what is left of it: where its records stand in the
+    /// old file, the next one last.
     current: Option<(u32, Vec<Move>)>,
     /// Segments that are still to be copied, the next one last.
     left: Vec<u32>,
@@ -88,7 +92,8 @@ struct From {
 pub enum StepFault {
     /// A file of values is damaged, or cannot be read: it is left alone from now on.
     File(FileNumber, Error),
-    /// What leads to the values is damaged, so it is not known what of them is alive: all that was planned is left alone.
+    /// What leads to the values is damaged, so it is not known what of them is alive: all that was
+    /// planned is left alone.
     Holder(Error),
     /// Anything else.
     Other(Error),
@@ -109,7 +114,8 @@ fn at_holder(error: Error) -> StepFault {
 }
 
 impl ReclaimJob {
-    /// Begins what is planned. The caller holds the manifest's lock, and the plan was made under it.
+    /// Begins what is planned. The caller holds the manifest's lock, and the plan was made under
+    /// it.
     pub fn begin(engine: &Engine, state: &State, plan: ReclaimPlan) -> ReclaimJob {
         let place = |&segment: &u32| {
             let number = FileNumber(u64::from(segment));
@@ -176,7 +182,8 @@ impl ReclaimJob {
         }
     }
 
-    /// Opens the file that has the segment, unless it is open, and says where in it what is alive stands, the first last.
+    /// Opens the file that has the segment, unless it is open, and says where in it what is alive
+    /// stands, the first last.
     fn begin_segment(&mut self, engine: &Engine, segment: u32) -> Result<Vec<Move>, StepFault> {
         if self.writer.is_none() {
             let files = engine.host_for(SpaceUser::Merge).files;
@@ -254,7 +261,8 @@ impl ReclaimJob {
         }
     }
 
-    /// Makes the new file durable and swaps it in with one edit. What of the segments has become dead meanwhile is not listed.
+    /// Makes the new file durable and swaps it in with one edit. What of the segments has become
+    /// dead meanwhile is not listed.
     fn install(&mut self, engine: &Engine) -> Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let file_bytes = writer.finish()?;
@@ -300,7 +308,8 @@ impl ReclaimJob {
         Ok(())
     }
 
-    /// In debug builds: everything that points into the segments now is asked again, and all of it was copied.
+    /// In debug builds: everything that points into the segments now is asked again, and all of it
+    /// was copied.
     fn look_again(&self, engine: &Engine) -> Result<()> {
         if !cfg!(debug_assertions) {
             return Ok(());

@@ -44,7 +44,8 @@ pub fn reclaim_all(background: &Background, progress: &mut dyn FnMut(&ReclaimPla
     Ok(report)
 }
 
-/// Who only reads has settled nothing, and moves nothing: what is full counts, as if its log had been flushed.
+/// Who only reads has settled nothing, and moves nothing: what is full counts, as if its log had
+/// been flushed.
 pub(crate) fn settle_for_looking(engine: &Engine, state: &State) {
     let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
     let free = sealed.filter(|&number| !is_held_for_feeds(state, number));

@@ -7,7 +7,8 @@ pub enum ReclaimWant {
     WhenDue,
     /// As somebody wants it who asks: whatever is worth it.
     Asked,
-    /// As an opening does it: many small files become one, and no more than an opening has time for.
+    /// As an opening does it: many small files become one, and no more than an opening has time
+    /// for.
     Small,
 }
 
@@ -23,7 +24,8 @@ pub struct ReclaimReport {
     pub bytes_after: u64,
     /// Bytes written.
     pub bytes_copied: u64,
-    /// About as many bytes are of values that are dead and that no merge has met: `BytesTable::compact` makes sure of that.
+    /// About as many bytes are of values that are dead and that no merge has met:
+    /// `BytesTable::compact` makes sure of that.
     pub hidden_bytes: u64,
     /// Damage: files of values that stay as they are, and why.
     pub left_alone: Vec<String>,

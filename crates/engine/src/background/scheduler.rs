@@ -1,5 +1,5 @@
-//! What is done next. The one room that knows all background jobs: it takes one step of the most urgent, contains its
-//! failures, and notes them.
+//! What is done next. The one room that knows all background jobs: it takes one step of the most
+//! urgent, contains its failures, and notes them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,11 +26,12 @@ pub(crate) const FAILURES_MAX: usize = 5;
 /// So many bytes of values may memory keep in full segments whatever the value log holds.
 pub(crate) const PINNED_BYTES_MIN: u64 = 16 << 20;
 
-/// A kind of background work, for whoever decides himself what happens when; see `Store::background_step_of`.
+/// A kind of background work, for whoever decides himself what happens when; see
+/// `Store::background_step_of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackgroundJob {
-    /// What the journal needs: buffered batches are handed on, the next segment is made, an idle log is marked. And a
-    /// look at the space that is left.
+    /// What the journal needs: buffered batches are handed on, the next segment is made, an idle
+    /// log is marked. And a look at the space that is left.
     Journal,
     /// Every memtable that has been written to is sealed, so that a flush is due for each.
     Seal,
@@ -60,9 +61,10 @@ pub(crate) fn sweep_and_reclaim(background: &Background) -> Result<Option<String
     }
 }
 
-/// Runs a step and contains its failures. What a failed step was writing is no part of the store yet, so it
-/// may be tried again: at once when the disk is full, a few times after any other failure. A panic (a bug,
-/// or a user's comparison function) is a failure too. A damaged input of a merge or of reclaim is given up, not tried again.
+/// Runs a step and contains its failures. What a failed step was writing is no part of the store
+/// yet, so it may be tried again: at once when the disk is full, a few times after any other
+/// failure. A panic (a bug, or a user's comparison function) is a failure too. A damaged input of a
+/// merge or of reclaim is given up, not tried again.
 pub(crate) fn contained(background: &Background, work: Worker) -> Result<Option<String>> {
     let engine = &background.engine;
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match work {
@@ -87,7 +89,8 @@ pub(crate) fn note_background_failure(engine: &Engine, work: Worker, error: &Err
         ErrorKind::Closed => {}
         ErrorKind::Corruption if matches!(work, Worker::Merge | Worker::Reclaim) => {}
         _ => {
-            // Each counts for itself: merges that go well must not hide that no memtable gets to disk.
+            // Each counts for itself: merges that go well must not hide that no memtable gets to
+            // disk.
             let failures = engine.debt.failures_in_a_row.of(work);
             if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX {
                 engine.health.poison(error);
@@ -96,7 +99,8 @@ pub(crate) fn note_background_failure(engine: &Engine, work: Worker, error: &Err
     }
 }
 
-/// One step of background work, the most urgent; says what it did, or nothing when there is nothing to do.
+/// One step of background work, the most urgent; says what it did, or nothing when there is nothing
+/// to do.
 pub fn background_step(background: &Background) -> Result<Option<String>> {
     let engine = &background.engine;
     let done = most_urgent_step(background);
@@ -148,8 +152,8 @@ pub(crate) fn journal_step(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Lets the manifest say how far the log is durable, when nothing is written any more that would: whoever takes segments away
-/// while the store is down is found out.
+/// Lets the manifest say how far the log is durable, when nothing is written any more that would:
+/// whoever takes segments away while the store is down is found out.
 pub(crate) fn vouch_when_idle(engine: &Engine, now: Duration) -> Result<()> {
     let is_due = engine.journal.as_ref().is_some_and(|journal| journal.is_to_be_vouched(now));
     match is_due.then(|| engine.manifest.lock().append(&[])) {
@@ -182,7 +186,8 @@ pub fn settle(background: &Background) -> Result<()> {
     }
 }
 
-/// Flushes the memtable that has waited longest, if one waits; else merges the chunks that readers have met.
+/// Flushes the memtable that has waited longest, if one waits; else merges the chunks that readers
+/// have met.
 pub(crate) fn flush_step(background: &Background) -> Result<Option<String>> {
     let engine = &background.engine;
     let _only = engine.debt.flushing.lock();
@@ -252,13 +257,16 @@ pub(crate) fn save_due(engine: &Engine) -> Result<Option<String>> {
     })
 }
 
-/// Seals the memtable that holds the log back when too much of it is kept, or too many segments of values.
+/// Seals the memtable that holds the log back when too much of it is kept, or too many segments of
+/// values.
 pub(crate) fn limit_log(engine: &Engine) {
     const SEGMENTS_MAX: usize = 4;
-    // Segments of values count by their bytes: they begin small. Where space is short, those that only memory keeps are given back.
+    // Segments of values count by their bytes: they begin small. Where space is short, those that
+    // only memory keeps are given back.
     let max = if engine.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
     let kept = feeds::segments_of_memory(engine);
-    // What memory leads to counts as alive, dead or not: no more of it than a few segments, or an eighth of a value log that is small.
+    // What memory leads to counts as alive, dead or not: no more of it than a few segments, or an
+    // eighth of a value log that is small.
     let values_max = engine.options.values_segment_bytes().saturating_mul(max as u64);
     let values_max = values_max.min((engine.values.bytes() / 8).max(PINNED_BYTES_MIN));
     let is_long = kept > max;
@@ -292,7 +300,8 @@ pub(crate) fn merge_chunks(engine: &Engine) -> bool {
     let catalog = engine.catalog();
     for table in wishes.into_iter().filter_map(|id| catalog.by_id(id)) {
         table.take_chunk_merge_wish();
-        // In this order: what is published first, which bounds what is touched, then all boundaries below it.
+        // In this order: what is published first, which bounds what is touched, then all boundaries
+        // below it.
         let published = engine.published();
         let view = table.view();
         let mut boundaries = engine.boundaries.all();
@@ -321,7 +330,8 @@ pub fn flush_all(background: &Background) -> Result<()> {
 pub(crate) fn wait_until_flushed(background: &Background) -> Result<()> {
     let engine = &background.engine;
     let begun = engine.debt.flushes_begun.load(Ordering::Acquire);
-    // What is sealed from now on is for others to wait for, or a busy writer could keep this waiting forever.
+    // What is sealed from now on is for others to wait for, or a busy writer could keep this
+    // waiting forever.
     let through = engine.published();
     let is_flushed = |table: &Arc<TableCore>| table.view().sealed.iter().all(|s| s.last_seq > through);
     loop {
@@ -335,7 +345,8 @@ pub(crate) fn wait_until_flushed(background: &Background) -> Result<()> {
         if all_flushed {
             return Ok(());
         }
-        // Writers may be refused while there is still enough for background: only a flush that fails counts.
+        // Writers may be refused while there is still enough for background: only a flush that
+        // fails counts.
         if engine.debt.is_refused_since(begun) {
             return Err(pressure::no_space(engine));
         }

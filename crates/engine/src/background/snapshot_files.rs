@@ -1,5 +1,5 @@
-//! Snapshots that have grown old get pinned files, once all that they see is in runs: then merges need keep
-//! nothing for them. See `state::pinned_files`.
+//! Snapshots that have grown old get pinned files, once all that they see is in runs: then merges
+//! need keep nothing for them. See `state::pinned_files`.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::state::engine::Engine;
 use crate::state::pinned_files::{InRuns, PinnedFiles};
 use crate::write::commit;
 
-// ---- growing old -------------------------------------------------------------------------------------
+// ---- growing old --------------------------------------------------------------------------------
 
-/// Gives snapshots that have come of age pinned files, once all that they see is in runs, and lets go of those that are too
-/// old.
+/// Gives snapshots that have come of age pinned files, once all that they see is in runs, and lets
+/// go of those that are too old.
 pub(crate) fn age_snapshots(engine: &Engine) {
     if engine.boundaries.is_empty() {
         return;
@@ -35,7 +35,8 @@ pub(crate) fn age_snapshots(engine: &Engine) {
     }
 }
 
-/// Whether all that sorted tables have up to `seq` is in runs. What is in memory still is sealed: the flushes come next.
+/// Whether all that sorted tables have up to `seq` is in runs. What is in memory still is sealed:
+/// the flushes come next.
 pub(crate) fn is_in_runs(engine: &Engine, state: &State, committer: &mut Committer, seq: Seq) -> bool {
     let is_behind = |table: &Arc<TableCore>| {
         let flushed_seq = state.tables.get(&table.id).map_or(0, |state| state.flushed_seq);

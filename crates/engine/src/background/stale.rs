@@ -24,7 +24,8 @@ use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::snapshots::At;
 
-/// A look for one key costs as much as a walk past so many records: 1.5 us to 5 us where all is in memory, against 0.1.
+/// A look for one key costs as much as a walk past so many records: 1.5 us to 5 us where all is in
+/// memory, against 0.1.
 const WALK_PAST: u64 = 16;
 
 /// Records of an index, in one piece of memory.
@@ -34,7 +35,8 @@ pub struct Entries {
     places: Vec<Place>,
 }
 
-/// A record of them: its key, and behind it its payload. The key ends with that of the record that it leads to.
+/// A record of them: its key, and behind it its payload. The key ends with that of the record that
+/// it leads to.
 struct Place {
     begin: usize,
     key_len: u32,
@@ -110,7 +112,8 @@ pub struct Looks<'a> {
 }
 
 impl Looks<'_> {
-    /// For each entry, whether its record is without its term for all who read at this moment or later.
+    /// For each entry, whether its record is without its term for all who read at this moment or
+    /// later.
     pub fn stale(&self, entries: &Entries) -> Vec<bool> {
         let may_go = |&at: &usize| {
             let entry = entries.record(at);
@@ -148,7 +151,8 @@ impl Looks<'_> {
         }
     }
 
-    /// The same along the table. Where that cannot be resumed, nothing is told of the keys that are left.
+    /// The same along the table. Where that cannot be resumed, nothing is told of the keys that are
+    /// left.
     pub fn walk(&self, entries: &Entries, of_keys: &[&[usize]], tell: Tell<'_>) {
         let key_of = |same_key: &[usize]| entries.key(same_key[0]);
         let Some(mut rows) = self.rows(of_keys.first().map(|first| key_of(first))) else { return };

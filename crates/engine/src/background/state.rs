@@ -1,4 +1,5 @@
-//! What background work keeps between two steps: an open store with the merges and the reclaiming under way in it.
+//! What background work keeps between two steps: an open store with the merges and the reclaiming
+//! under way in it.
 
 use std::sync::Arc;
 

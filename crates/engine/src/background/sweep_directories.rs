@@ -1,5 +1,5 @@
-//! Dead values in files of their own go, while those that are alive stay where they are; `values::directories` draws
-//! it.
+//! Dead values in files of their own go, while those that are alive stay where they are;
+//! `values::directories` draws it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,8 @@ use crate::state::log_sync;
 use crate::state::value_state::Swept;
 use crate::values::segments;
 
-/// ValueDirectories that are looked through at once: what leads there is asked once for all of them, and a million units take 4 MiB.
+/// ValueDirectories that are looked through at once: what leads there is asked once for all of
+/// them, and a million units take 4 MiB.
 pub(crate) const DIRECTORIES_AT_ONCE: usize = 256;
 
 /// A directory is looked through when one in so many of its value files is dead.
@@ -25,7 +26,8 @@ pub type Units = BTreeMap<u32, Vec<u32>>;
 
 /// Takes dead value files away where that is worth it; says how many, if any.
 ///
-/// ValueDirectories are given up where what leads to them is damaged, so that it is not known what of them is alive.
+/// ValueDirectories are given up where what leads to them is damaged, so that it is not known what
+/// of them is alive.
 pub(crate) fn sweep_directories(
     engine: &Engine,
     want: ReclaimWant,
@@ -75,7 +77,8 @@ pub(crate) fn sweep_directories(
     Ok(Some(format!("gave back {value_files} dead values in files of their own")))
 }
 
-/// The settled directories of which enough seems to be dead, each with how many are alive; those not that were given up.
+/// The settled directories of which enough seems to be dead, each with how many are alive; those
+/// not that were given up.
 pub(crate) fn directories_due(
     engine: &Engine,
     state: &State,
@@ -122,7 +125,8 @@ pub(crate) fn look_through(
     Ok((dead, dead_bytes))
 }
 
-/// In debug builds: everything that leads to these directories now is asked again, and nothing leads to what is dead.
+/// In debug builds: everything that leads to these directories now is asked again, and nothing
+/// leads to what is dead.
 pub(crate) fn look_again(engine: &Engine, dead: &[(FileNumber, Vec<u32>)]) -> Result<()> {
     if !cfg!(debug_assertions) {
         return Ok(());

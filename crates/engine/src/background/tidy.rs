@@ -1,11 +1,14 @@
-//! What an opening puts in order before it returns: many small runs, and many small files of values.
+//! What an opening puts in order before it returns: many small runs, and many small files of
+//! values.
 //!
-//! A process that opens a store, writes one row and ends leaves a run, and gives background work no time to merge it. So merges
-//! that are due and small are made while the store is opened, here and now. What is left is bounded however short the
-//! processes live: fewer runs than one merge factor in each tier of small runs. Merges of more than an opening may have to
-//! replay are left to background work, which does them in the background.
+//! A process that opens a store, writes one row and ends leaves a run, and gives background work no
+//! time to merge it. So merges that are due and small are made while the store is opened, here and
+//! now. What is left is bounded however short the processes live: fewer runs than one merge factor
+//! in each tier of small runs. Merges of more than an opening may have to replay are left to
+//! background work, which does them in the background.
 //!
-//! Called by `recovery::open`, for stores that are opened for writing, whoever does their background work.
+//! Called by `recovery::open`, for stores that are opened for writing, whoever does their
+//! background work.
 
 use std::sync::Arc;
 
@@ -18,8 +21,8 @@ use crate::background::state::Background;
 use crate::background::{dead_segments, merge, reclaim};
 use crate::state::catalog::TableCore;
 
-/// Merges what is due and small. A failure is one of background work, which will meet it again; a store that it poisons does
-/// not open.
+/// Merges what is due and small. A failure is one of background work, which will meet it again; a
+/// store that it poisons does not open.
 pub(crate) fn tidy(background: &Background) -> Result<()> {
     let engine = &background.engine;
     let tidied = merge_small(background).and_then(|()| dead_segments::drop_dead_values(engine).map(drop));
@@ -72,8 +75,8 @@ fn merge_now(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Res
     }
 }
 
-/// The same runs, where those from the first on that are too much together count as taken: large runs must not keep small
-/// ones from being merged.
+/// The same runs, where those from the first on that are too much together count as taken: large
+/// runs must not keep small ones from being merged.
 fn newest_only(runs: &[RunSummary], bytes_max: u64) -> Vec<RunSummary> {
     let mut bytes = 0u64;
     let marked = runs.iter().map(|run| {

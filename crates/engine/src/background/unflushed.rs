@@ -1,8 +1,8 @@
 //! What memtables point to in the value log: values that were put and that no run has yet.
 //!
-//! Reclaim never asks for it: it leaves segments alone that memory may lead to. What people are shown
-//! of the value log counts it, or what was just put would pass for dead. Called by `stats` and
-//! `value_times`.
+//! Reclaim never asks for it: it leaves segments alone that memory may lead to. What people are
+//! shown of the value log counts it, or what was just put would pass for dead. Called by `stats`
+//! and `value_times`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,8 +46,8 @@ pub fn add_unflushed(engine: &Engine, alive: &mut BTreeMap<u32, Alive>) {
     });
 }
 
-/// Shows `visit` the records with values in the value log that flushes would write now. Reads none of the
-/// values. What a table could not flush is left out: the flush itself says why.
+/// Shows `visit` the records with values in the value log that flushes would write now. Reads none
+/// of the values. What a table could not flush is left out: the flush itself says why.
 pub fn visit_unflushed(engine: &Engine, visit: &mut dyn FnMut(&Record<'_>, &Rope<'_>)) {
     for table in engine.catalog().all().filter(|table| table.hashed.is_none()) {
         let view = table.view();

@@ -1,5 +1,6 @@
-//! The threads of a store: one keeps the log ready, so that no commit waits for a file; one flushes; one merges, and moves
-//! values between the steps of merges. With [`BackgroundWork::Manual`] there are none, and the caller takes single steps.
+//! The threads of a store: one keeps the log ready, so that no commit waits for a file; one
+//! flushes; one merges, and moves values between the steps of merges. With
+//! [`BackgroundWork::Manual`] there are none, and the caller takes single steps.
 
 use std::sync::Arc;
 use std::time::Duration;

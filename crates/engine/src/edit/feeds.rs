@@ -1,5 +1,6 @@
-//! What the manifest says of change feeds, and what follows from it: which files of the log are held for them, which
-//! feeds hold too much and are lost, which files may go. `state::feed_state` draws what is held.
+//! What the manifest says of change feeds, and what follows from it: which files of the log are
+//! held for them, which feeds hold too much and are lost, which files may go. `state::feed_state`
+//! draws what is held.
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ use crate::state::feed_state::{FeedStats, NOTHING};
 use crate::state::log_sync;
 use crate::state::manifest::Manifest;
 
-// ---- where feeds stand -------------------------------------------------------------------------------
+// ---- where feeds stand --------------------------------------------------------------------------
 
 /// Changes what the manifest knows of feeds.
 pub fn edit_feeds(engine: &Engine, manifest: &mut Manifest, changes: &[Change]) -> Result<()> {
@@ -36,7 +37,8 @@ pub fn edit_tables(engine: &Engine, manifest: &mut Manifest, changes: &[Change])
     Ok(())
 }
 
-/// Gives up the history, and the files of values, that nobody needs any more. Not under the manifest's lock.
+/// Gives up the history, and the files of values, that nobody needs any more. Not under the
+/// manifest's lock.
 pub fn let_go_of_history(engine: &Engine) {
     let log_start_lsn = engine.manifest.lock().state().log_start_lsn;
     install::retire_segments(engine, log_start_lsn);
@@ -58,7 +60,8 @@ pub(crate) fn remove_history(engine: &Engine, files: &[HistoryFile]) {
     }
 }
 
-/// The value segment below which nothing lies that the log leads to from `lsn` on. The caller holds the manifest's lock.
+/// The value segment below which nothing lies that the log leads to from `lsn` on. The caller holds
+/// the manifest's lock.
 pub fn values_from(engine: &Engine, state: &State, lsn: Lsn) -> FileNumber {
     let (settled, fences) = (engine.values.settled.lock(), engine.values.fences.lock());
     let may_lead = |number: &&FileNumber| {
@@ -68,7 +71,8 @@ pub fn values_from(engine: &Engine, state: &State, lsn: Lsn) -> FileNumber {
     state.values.keys().find(may_lead).copied().unwrap_or(next)
 }
 
-/// The change that says that a table was created or dropped, where feeds will tell of it. All that came before is durable then.
+/// The change that says that a table was created or dropped, where feeds will tell of it. All that
+/// came before is durable then.
 pub fn note_of_table(
     engine: &Engine,
     state: &State,
@@ -97,7 +101,7 @@ pub fn check_no_feed_of(state: &State, table: &str) -> Result<()> {
     }
 }
 
-// ---- what is held ------------------------------------------------------------------------------------
+// ---- what is held -------------------------------------------------------------------------------
 
 /// The file that has the history at an LSN.
 pub fn history_at(engine: &Engine, lsn: Lsn) -> Option<HistoryFile> {
@@ -112,8 +116,8 @@ pub fn segments_of_memory(engine: &Engine) -> usize {
     segments.iter().filter(|segment| segment.end_lsn > log_start).count().max(1)
 }
 
-/// Makes durable what of the log is needed by feeds only, before it is said where else it begins: nobody else asks for it, since
-/// what it says is in runs.
+/// Makes durable what of the log is needed by feeds only, before it is said where else it begins:
+/// nobody else asks for it, since what it says is in runs.
 pub(crate) fn sync_history(engine: &Engine, log_start_lsn: Lsn) -> Result<()> {
     if engine.feeds.hold_nothing() { Ok(()) } else { log_sync::sync_to(engine, log_start_lsn) }
 }
@@ -131,7 +135,8 @@ pub(crate) fn living_history(engine: &Engine) -> impl Iterator<Item = HistoryFil
     })
 }
 
-/// Bytes that would go if this feed were not there, in log and values; what others hold, too, counts.
+/// Bytes that would go if this feed were not there, in log and values; what others hold, too,
+/// counts.
 pub fn held_bytes(engine: &Engine, feed: &FeedState, state: &State) -> u64 {
     if !feed.holds() {
         return 0;
@@ -224,8 +229,8 @@ pub(crate) fn cut_history(engine: &Engine, segment: &mut HistoryFile) {
     }
 }
 
-/// Takes note of what feeds hold in a store that is opened for reading, as far as that can be told: who writes to it may take
-/// files away meanwhile.
+/// Takes note of what feeds hold in a store that is opened for reading, as far as that can be told:
+/// who writes to it may take files away meanwhile.
 pub(crate) fn note_history(engine: &Engine, state: &State) {
     if let Ok(found) = look_at_history(engine, state) {
         *engine.feeds.before.lock() = found;
@@ -259,8 +264,8 @@ pub fn history_in(host: &Host, dir: &Path, state: &State) -> Result<Vec<HistoryF
     Ok(history(&segments, &kept.collect::<Vec<_>>()))
 }
 
-/// Whether batches that feeds have still to give may lead to a value segment. To one whose values have moved none does: it was
-/// settled.
+/// Whether batches that feeds have still to give may lead to a value segment. To one whose values
+/// have moved none does: it was settled.
 pub(crate) fn is_held_for_feeds(state: &State, segment: FileNumber) -> bool {
     state.values.contains_key(&segment) && state.feeds.values_from().is_some_and(|from| segment >= from)
 }
@@ -289,10 +294,10 @@ pub(crate) fn why_lost(feed: &FeedState, cause: LossCause) -> String {
     }
 }
 
-// ---- opening -----------------------------------------------------------------------------------------
+// ---- opening ------------------------------------------------------------------------------------
 
-/// Takes stock of the history from before this opening, which the log begins after at `first_lsn`, and removes the segments of
-/// these that nobody needs. Feeds whose history has a gap are lost.
+/// Takes stock of the history from before this opening, which the log begins after at `first_lsn`,
+/// and removes the segments of these that nobody needs. Feeds whose history has a gap are lost.
 pub(crate) fn adopt_history(
     engine: &Engine,
     old_segments: &[FileNumber],

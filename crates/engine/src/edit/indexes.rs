@@ -1,5 +1,5 @@
-//! Which indexes a table has: new ones are checked and given a table for their entries, and those that the manifest
-//! lists are linked to their tables when a store is opened.
+//! Which indexes a table has: new ones are checked and given a table for their entries, and those
+//! that the manifest lists are linked to their tables when a store is opened.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) const OTHER_TERMS: &str =
 /// Some records of a table.
 pub type Samples<'a> = &'a [(Vec<u8>, Vec<u8>)];
 
-// ---- coming and going -----------------------------------------------------------------------------------
+// ---- coming and going ---------------------------------------------------------------------------
 
 /// Tables of entries that are being made: the changes that make them, and how they are then.
 pub struct NewIndexes {
@@ -36,7 +36,8 @@ pub struct NewIndexes {
 }
 
 impl NewIndexes {
-    /// The tables of the entries of these indexes of a table, with numbers from `first_id` on. The rules have been checked.
+    /// The tables of the entries of these indexes of a table, with numbers from `first_id` on. The
+    /// rules have been checked.
     pub fn prepare(
         name: &str,
         rules: &[IndexRule],
@@ -69,7 +70,8 @@ impl NewIndexes {
         Ok(new)
     }
 
-    /// Makes them indexes of their table, together with those that it has. From here on batches bring their entries.
+    /// Makes them indexes of their table, together with those that it has. From here on batches
+    /// bring their entries.
     pub fn link(&self, engine: &Engine, table: &Arc<TableCore>) -> Vec<Arc<IndexCore>> {
         let custom = &engine.options.custom;
         let index = |(rule, entries)| new_index(rule, &table.rules, entries, self.stand.clone(), custom);
@@ -85,14 +87,15 @@ impl NewIndexes {
     }
 }
 
-// ---- what there is --------------------------------------------------------------------------------------
+// ---- what there is ------------------------------------------------------------------------------
 
 /// The name of the table of an index.
 pub(crate) fn entries_name(table: &str, index: &str) -> String {
     format!("{table}/{index}")
 }
 
-/// Gives the tables of a store that is being opened their indexes. Returns the epoch to begin with: 0 where there are none.
+/// Gives the tables of a store that is being opened their indexes. Returns the epoch to begin with:
+/// 0 where there are none.
 pub(crate) fn link_indexes(catalog: &Catalog, state: &State, custom: &Custom) -> u64 {
     let mut found: BTreeMap<&str, Vec<Arc<IndexCore>>> = BTreeMap::new();
     for entries in catalog.all() {
@@ -140,8 +143,8 @@ pub fn extractor(
     Ok(Extractor::new(rule, table, function))
 }
 
-/// Checks that a table can have this index. `samples` are records of it, if it has some. To be called under no lock: a look
-/// at large records takes its time.
+/// Checks that a table can have this index. `samples` are records of it, if it has some. To be
+/// called under no lock: a look at large records takes its time.
 pub fn check_rule(
     (name, table, samples): (&str, &BoundRules, Samples<'_>),
     rule: &IndexRule,

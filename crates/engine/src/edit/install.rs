@@ -1,7 +1,8 @@
-//! How a change becomes what everyone sees: one edit of the manifest, then the next view of the table.
+//! How a change becomes what everyone sees: one edit of the manifest, then the next view of the
+//! table.
 //!
-//! New parts are synced and their names durable before the edit; files that the edit no longer lists are
-//! unlinked after it is durable and nobody reads them.
+//! New parts are synced and their names durable before the edit; files that the edit no longer
+//! lists are unlinked after it is durable and nobody reads them.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -62,8 +63,9 @@ pub(crate) fn numbers_change(engine: &Engine, state: &State) -> Option<Change> {
     engine.numbers.change(state.next_number)
 }
 
-/// Sets more numbers aside, where they run short, for files that no edit lists yet. Nothing where there is no log of the manifest
-/// yet, as while the log is replayed: what is made then is known by its name. Not under the manifest's lock.
+/// Sets more numbers aside, where they run short, for files that no edit lists yet. Nothing where
+/// there is no log of the manifest yet, as while the log is replayed: what is made then is known by
+/// its name. Not under the manifest's lock.
 pub(crate) fn reserve_numbers(engine: &Engine) -> Result<()> {
     if !engine.numbers.run_short() {
         return Ok(());
@@ -76,8 +78,8 @@ pub(crate) fn reserve_numbers(engine: &Engine) -> Result<()> {
     manifest.append(&[change]).inspect_err(|error| log_sync::note_write_failure(engine, error))
 }
 
-/// Swaps in the view of a table that the manifest, durably, describes. The caller holds the manifest's lock, or
-/// is alone.
+/// Swaps in the view of a table that the manifest, durably, describes. The caller holds the
+/// manifest's lock, or is alone.
 pub fn show(engine: &Engine, table: &TableCore, state: &TableState, installed: &Installed) {
     engine.values.installs.fetch_add(1, Ordering::AcqRel);
     let mut files = table.part_files();
@@ -208,8 +210,8 @@ pub(crate) fn horizon(engine: &Engine, log_start_lsn: Lsn) -> Change {
     }
 }
 
-/// Removes segments of the log that end at or before `log_start_lsn`, which a durable edit has recorded, but for those that
-/// feeds hold.
+/// Removes segments of the log that end at or before `log_start_lsn`, which a durable edit has
+/// recorded, but for those that feeds hold.
 pub(crate) fn retire_segments(engine: &Engine, log_start_lsn: Lsn) {
     let Some(journal) = &engine.journal else { return };
     engine.feeds.log_starts_at(log_start_lsn);
@@ -219,7 +221,8 @@ pub(crate) fn retire_segments(engine: &Engine, log_start_lsn: Lsn) {
     }
 }
 
-/// Takes out of an edit what another has done meanwhile: to let a range delete go that hid nothing any more.
+/// Takes out of an edit what another has done meanwhile: to let a range delete go that hid nothing
+/// any more.
 fn drop_idle_retirements(state: &State, table: &TableCore, changes: &mut Vec<Change>) {
     let known = state.tables.get(&table.id).map(|table| &table.range_deletes);
     changes.retain(|change| match change {

@@ -1,11 +1,13 @@
-//! Tables that archive their logs forever (`log=forever`), so that their runs can be rebuilt from it: what leveled's reload strategies
-//! are for.
+//! Tables that archive their logs forever (`log=forever`), so that their runs can be rebuilt from
+//! it: what leveled's reload strategies are for.
 //!
-//! Such a table has a change feed of its own that nobody reads: it stands where the log was when the table was made, and never moves.
-//! What feeds hold, over flushes, restarts and crashes, is then all that was ever written to the table, with the values that it
-//! leads to. Nothing is paid on the way of a write; the price is space.
+//! Such a table has a change feed of its own that nobody reads: it stands where the log was when
+//! the table was made, and never moves. What feeds hold, over flushes, restarts and crashes, is
+//! then all that was ever written to the table, with the values that it leads to. Nothing is paid
+//! on the way of a write; the price is space.
 //!
-//! Called by `store` when tables come and go, by `feed` for the name, and by `maintenance::repair`, which reads such a log.
+//! Called by `store` when tables come and go, by `feed` for the name, and by `maintenance::repair`,
+//! which reads such a log.
 
 use folddb_base::{Error, Result};
 use folddb_manifest::{Change, FeedPhase, FeedState, State};
@@ -52,7 +54,8 @@ pub fn check_holds_no_log(state: &State, name: &str) -> Result<()> {
     }
 }
 
-/// The change that keeps the log for a table from now on. All before that is durable then. The caller holds the manifest's lock.
+/// The change that keeps the log for a table from now on. All before that is durable then. The
+/// caller holds the manifest's lock.
 pub fn archive_log(engine: &Engine, state: &State, table: &str) -> Result<Change> {
     let lsn = engine.journal.as_ref().map_or(state.log_start_lsn, |journal| journal.end_lsn());
     log_sync::sync_to(engine, lsn)?;

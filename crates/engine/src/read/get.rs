@@ -1,4 +1,5 @@
-//! The read path of one key: memtable, sealed memtables, then runs, newest first, until nothing older matters.
+//! The read path of one key: memtable, sealed memtables, then runs, newest first, until nothing
+//! older matters.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -48,9 +49,8 @@ pub fn get<R>(
     })
 }
 
-/// Hands what `key` has, as a reader at `at` (or now) sees it, to `take`, with the files in which a separated value is to be
-/// found. Reads no separated value, unless something was
-/// folded onto it.
+/// Hands what `key` has, as a reader at `at` (or now) sees it, to `take`, with the files in which a
+/// separated value is to be found. Reads no separated value, unless something was folded onto it.
 #[inline]
 pub(crate) fn with_state<R>(
     engine: &Engine,
@@ -121,7 +121,8 @@ pub fn contains(engine: &Engine, table: &TableCore, key: &[u8], at: Option<At>) 
     with_state(engine, table, key, at, |state, _| Ok(state.is_some()))
 }
 
-/// The ops of `key` that would not fold into one, newest first: what a reader without the fold gets.
+/// The ops of `key` that would not fold into one, newest first: what a reader without the fold
+/// gets.
 pub fn operands(
     engine: &Engine,
     table: &TableCore,
@@ -155,8 +156,8 @@ pub(crate) fn inline_op(
     Ok(OpBuf { kind: op.kind.inline(), payload: payload.to_vec() })
 }
 
-/// Feeds the records of `key` to the resolver, newest first. Where a separated value is among them, returns the files in
-/// which it is to be found.
+/// Feeds the records of `key` to the resolver, newest first. Where a separated value is among them,
+/// returns the files in which it is to be found.
 #[inline]
 pub fn search(
     engine: &Engine,
@@ -181,8 +182,8 @@ pub fn search(
     }
 }
 
-/// Feeds the records of `key` to the resolver, newest first. Returns the files that they are from, where those are not
-/// everybody's.
+/// Feeds the records of `key` to the resolver, newest first. Returns the files that they are from,
+/// where those are not everybody's.
 fn collect(
     engine: &Engine,
     table: &TableCore,

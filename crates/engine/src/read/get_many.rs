@@ -1,8 +1,9 @@
 //! The read path of several keys at once: all as of one moment.
 //!
-//! Keys are looked up in the order of the table, each once, so that neighbours meet the block that they
-//! share while it is in memory. What is found is handed on with the place of its key among those that
-//! were asked for, in whatever order it comes: reads may overlap, and no caller depends on one.
+//! Keys are looked up in the order of the table, each once, so that neighbours meet the block that
+//! they share while it is in memory. What is found is handed on with the place of its key among
+//! those that were asked for, in whatever order it comes: reads may overlap, and no caller depends
+//! on one.
 //!
 //! Called by `folddb`'s readers.
 
@@ -17,10 +18,12 @@ use crate::state::snapshots::{At, Held, HeldFor};
 /// Takes the value of a key with its place among those that were asked for.
 pub type TakeValue<'t> = dyn FnMut(usize, Option<&[u8]>) -> Result<()> + 't;
 
-/// Hands the value of each key, as a reader at `at` (or now) sees it, to `take`, with the key's place among `keys`.
+/// Hands the value of each key, as a reader at `at` (or now) sees it, to `take`, with the key's
+/// place among `keys`.
 ///
 /// # Errors
-/// As [`get::get`] of the first key, in the order of the table, of which that fails; what `take` fails with.
+/// As [`get::get`] of the first key, in the order of the table, of which that fails; what `take`
+/// fails with.
 pub fn get_many(
     engine: &Engine,
     table: &TableCore,
@@ -38,7 +41,8 @@ pub fn get_many(
     Ok(())
 }
 
-/// The places of the keys, in the order in which these are looked up; those of equal ones stand together.
+/// The places of the keys, in the order in which these are looked up; those of equal ones stand
+/// together.
 fn lookup_order(table: &TableCore, keys: &[Vec<u8>]) -> Vec<usize> {
     let mut places: Vec<usize> = (0..keys.len()).collect();
     match table.hashed {

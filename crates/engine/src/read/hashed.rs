@@ -1,4 +1,5 @@
-//! The read path of a hashed table: the index says where the key's record may lie, and one read gets it.
+//! The read path of a hashed table: the index says where the key's record may lie, and one read
+//! gets it.
 //!
 //! ```text
 //!   get        candidates of the point, none or one but for one time in 2^40 / keys: each read by its size class, at most a
@@ -7,11 +8,13 @@
 //!   contains
 //! ```
 //!
-//! Where the table keeps versions, candidates are examined from the newest on: of one key what was written later lies later. Where values
-//! have fronts (`hash_front.rs`), what was deleted or has expired is none for readers.
+//! Where the table keeps versions, candidates are examined from the newest on: of one key what was
+//! written later lies later. Where values have fronts (`hash_front.rs`), what was deleted or has
+//! expired is none for readers.
 //!
-//! A record that is longer than all size classes (some 3.7 MB) takes a second read. A reader of now reads at the published seq,
-//! as one of a snapshot does at that of the snapshot: see `hashed.rs`. Used by `read`, `head`, `hashed_write` and `hashed_scan`.
+//! A record that is longer than all size classes (some 3.7 MB) takes a second read. A reader of now
+//! reads at the published seq, as one of a snapshot does at that of the snapshot: see `hashed.rs`.
+//! Used by `read`, `head`, `hashed_write` and `hashed_scan`.
 
 use std::sync::Arc;
 
@@ -59,7 +62,8 @@ impl As {
     }
 }
 
-/// Reads the record of a key into `record`; none where it has none. Who writes gets the newest also where it is no value.
+/// Reads the record of a key into `record`; none where it has none. Who writes gets the newest also
+/// where it is no value.
 ///
 /// # Errors
 /// Damage, naming table, key, file and offset; a failed read.
@@ -111,7 +115,8 @@ fn look_up_in(
     }
 }
 
-/// Fails where a snapshot has ended for its age: then the index may have forgotten what it sees. To be asked after the index.
+/// Fails where a snapshot has ended for its age: then the index may have forgotten what it sees. To
+/// be asked after the index.
 #[inline]
 fn check_not_over(engine: &Engine, who: As) -> Result<()> {
     match who {
@@ -158,7 +163,8 @@ pub(crate) fn each_version(
     }
 }
 
-/// Reads the record that a slot leads to; none where it is of another key than the one that is looked for.
+/// Reads the record that a slot leads to; none where it is of another key than the one that is
+/// looked for.
 pub(crate) fn read_slot(
     engine: &Engine,
     of: &SegmentMap,

@@ -1,7 +1,9 @@
-//! The walk over all of a hashed table: in the order of the points of its keys, which is that of no key.
+//! The walk over all of a hashed table: in the order of the points of its keys, which is that of no
+//! key.
 //!
-//! The index is asked for a shard at a time, and each record is read on its own: where only keys are wanted its front, else all
-//! of it. A walk sees the table as it was when it began, so it holds a boundary as a snapshot does. Used by `scans`.
+//! The index is asked for a shard at a time, and each record is read on its own: where only keys
+//! are wanted its front, else all of it. A walk sees the table as it was when it began, so it holds
+//! a boundary as a snapshot does. Used by `scans`.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -102,7 +104,8 @@ impl HashedRows {
         }
     }
 
-    /// Of each key the newest version, where a table keeps several: those of one key have one point.
+    /// Of each key the newest version, where a table keeps several: those of one key have one
+    /// point.
     fn newest_of(&mut self, keys: Vec<(Point, Slot)>) -> Result<Vec<(Point, Slot)>> {
         if self.table.versions() == 1 {
             return Ok(keys);
@@ -168,7 +171,8 @@ impl HashedRows {
         Ok(Some((found.key(&self.record), value)))
     }
 
-    /// The key of the last row, and its value, unless that is long and was left out where short ones are wanted.
+    /// The key of the last row, and its value, unless that is long and was left out where short
+    /// ones are wanted.
     pub fn row(&self) -> (&[u8], Option<&[u8]>) {
         let short = self.found.filter(|found| !found.is_long());
         (&self.last, short.map(|found| found.value(&self.record)))
@@ -208,7 +212,8 @@ impl HashedRows {
         found.head_of_value(&self.engine.values.files.present())
     }
 
-    /// How many keys are left. Reads no record, but where values may have expired or keys been deleted.
+    /// How many keys are left. Reads no record, but where values may have expired or keys been
+    /// deleted.
     pub fn count(&mut self, limit: usize, stop: &Stop) -> Result<u64> {
         let mut count = 0;
         if self.table.records_of().has_fronts {

@@ -1,8 +1,9 @@
 //! What is known of a value without reading it, where it is separated: its head.
 //!
-//! Of a value that lies inline the same is worked out when it is asked for, so nobody who asks need know where it lies. A value
-//! that is separated is read only where an operand waits to be folded onto it, and folding is not joining: of a joined value size,
-//! time and head are known from its pieces.
+//! Of a value that lies inline the same is worked out when it is asked for, so nobody who asks need
+//! know where it lies. A value that is separated is read only where an operand waits to be folded
+//! onto it, and folding is not joining: of a joined value size, time and head are known from its
+//! pieces.
 //!
 //! Called by `table`, `snapshot` and `scan`.
 

@@ -1,9 +1,10 @@
 //! What a key has been: its states one after the other, as far as the table keeps them.
 //!
-//! The records of the key are gathered from wherever they lie, with the range deletes over it, and folded from the oldest to the
-//! newest; after each of them the key is in a state. Which of them count is told by the rules and not by what merges have
-//! come to, so the answer is the same before a merge and after it. States at the old end in which the key is absent are not told:
-//! whether they were deletes, nobody knows once they are merged away.
+//! The records of the key are gathered from wherever they lie, with the range deletes over it, and
+//! folded from the oldest to the newest; after each of them the key is in a state. Which of them
+//! count is told by the rules and not by what merges have come to, so the answer is the same before
+//! a merge and after it. States at the old end in which the key is absent are not told: whether
+//! they were deletes, nobody knows once they are merged away.
 //!
 //! Called by `table`.
 
@@ -33,10 +34,11 @@ use crate::values::load;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistoryEntry<V> {
-    /// The record that made it so; in tables that keep only what is, one that is no older. None in hashed tables, which know versions by
-    /// their times.
+    /// The record that made it so; in tables that keep only what is, one that is no older. None in
+    /// hashed tables, which know versions by their times.
     pub seq: Option<Seq>,
-    /// When that was written, in milliseconds since 1970, to about a second; none where it is not known.
+    /// When that was written, in milliseconds since 1970, to about a second; none where it is not
+    /// known.
     pub time_ms: Option<u64>,
     /// Until when the value was to last, in milliseconds since 1970; none where it does forever.
     pub deadline_ms: Option<u64>,
@@ -135,7 +137,8 @@ fn version_at(engine: &Engine, table: &TableCore, key: &[u8], at: At, now: At) -
     }
 }
 
-/// The error for a moment that is before all versions of `key` that are kept, of which this is the oldest.
+/// The error for a moment that is before all versions of `key` that are kept, of which this is the
+/// oldest.
 #[cold]
 fn no_version(
     engine: &Engine,
@@ -162,7 +165,8 @@ fn no_version(
         .advise(how_to_keep(table, true))
 }
 
-/// The states of `key` that count, newest first, absent ones at the old end too; and whether it had a value in one beyond `limit`.
+/// The states of `key` that count, newest first, absent ones at the old end too; and whether it had
+/// a value in one beyond `limit`.
 fn versions(engine: &Engine, table: &TableCore, key: &[u8], limit: usize, now: At) -> Result<(Past, bool)> {
     loop {
         let round = engine.values.files.round();

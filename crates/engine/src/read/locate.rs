@@ -1,7 +1,9 @@
-//! Where a value lies, for who hands it on without copying it: `sendfile`, a read into memory of one's own, another process.
+//! Where a value lies, for who hands it on without copying it: `sendfile`, a read into memory of
+//! one's own, another process.
 //!
-//! A [`Located`] holds the files that it speaks of: whatever is written, merged or given back meanwhile, what it leads to stays
-//! readable, and is the value that the key had when it was asked for. Where a value lies inline its bytes are at hand instead.
+//! A [`Located`] holds the files that it speaks of: whatever is written, merged or given back
+//! meanwhile, what it leads to stays readable, and is the value that the key had when it was asked
+//! for. Where a value lies inline its bytes are at hand instead.
 //!
 //! Called by `table` and `snapshot`.
 
@@ -38,14 +40,15 @@ impl Default for Locate {
 }
 
 impl Locate {
-    /// Whether the value is read first and its hash checked. Default true. Without it locating a value reads none of it, and
-    /// whoever reads it then may find damage that nobody tells.
+    /// Whether the value is read first and its hash checked. Default true. Without it locating a
+    /// value reads none of it, and whoever reads it then may find damage that nobody tells.
     pub fn verify(mut self, verify: bool) -> Locate {
         self.verify = verify;
         self
     }
 
-    /// Whether the system is asked to read the value into the page cache ahead, without waiting. Default false.
+    /// Whether the system is asked to read the value into the page cache ahead, without waiting.
+    /// Default false.
     pub fn read_ahead(mut self, read_ahead: bool) -> Locate {
         self.read_ahead = read_ahead;
         self
@@ -101,8 +104,8 @@ impl Located {
         Located { pieces: vec![LocatedPiece::Bytes(value)] }
     }
 
-    /// Copies the value to `to`, by the system where it can (Linux: from file to file, pipe or socket without passing through this process).
-    /// Returns its length.
+    /// Copies the value to `to`, by the system where it can (Linux: from file to file, pipe or
+    /// socket without passing through this process). Returns its length.
     ///
     /// # Errors
     /// A file that ends too early; whatever reading or writing comes to.
@@ -143,8 +146,9 @@ impl FilePiece {
         self.len_bytes
     }
 
-    /// The handle of the file that the store reads through, shared by all who read: for calls that take an offset, as `sendfile` and
-    /// `pread` do. None where the store reads past the page cache, or in a simulated world: see [`FilePiece::open`].
+    /// The handle of the file that the store reads through, shared by all who read: for calls that
+    /// take an offset, as `sendfile` and `pread` do. None where the store reads past the page
+    /// cache, or in a simulated world: see [`FilePiece::open`].
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.file.fd()
     }

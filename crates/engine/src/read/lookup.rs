@@ -1,7 +1,7 @@
 //! What terms a key has: the look that tells whether an entry of an index still holds.
 //!
-//! A separated value is read only where neither the key nor the head tells the terms. Called by `find`, and by the merges
-//! that clean indexes.
+//! A separated value is read only where neither the key nor the head tells the terms. Called by
+//! `find`, and by the merges that clean indexes.
 
 use folddb_base::Result;
 use folddb_base::limits::VALUE_BYTES_MAX;
@@ -32,8 +32,9 @@ pub struct Lookup {
     pub head: Option<Head>,
 }
 
-/// The terms that a key has for a reader at `at`, and what else is wanted of it; none where it is absent. A value that lies
-/// apart, and need not be read for its terms, is read only where it `holds` what is asked for.
+/// The terms that a key has for a reader at `at`, and what else is wanted of it; none where it is
+/// absent. A value that lies apart, and need not be read for its terms, is read only where it
+/// `holds` what is asked for.
 pub fn look(
     engine: &Engine,
     (table, extractor): (&TableCore, &Extractor),

@@ -1,7 +1,9 @@
-//! Which view a reader at a moment reads: the present one, or that of an old snapshot, which has pinned files.
+//! Which view a reader at a moment reads: the present one, or that of an old snapshot, which has
+//! pinned files.
 //!
-//! **A reader at a moment takes the present view first, and then asks whether its snapshot has aged**
-//! ([`pinned_files_at`]). In the other order merges could come between that pass over the snapshot already.
+//! **A reader at a moment takes the present view first, and then asks whether its snapshot has
+//! aged** ([`pinned_files_at`]). In the other order merges could come between that pass over the
+//! snapshot already.
 
 use std::sync::Arc;
 
@@ -13,8 +15,8 @@ use crate::state::pinned_files::PinnedFiles;
 use crate::state::snapshots::{At, TooOld};
 use crate::state::view::TableView;
 
-/// The files that a reader at `at` reads, where those are its own. To be asked once the view of everybody, and what is in its
-/// memtable, is taken.
+/// The files that a reader at `at` reads, where those are its own. To be asked once the view of
+/// everybody, and what is in its memtable, is taken.
 ///
 /// # Errors
 /// [`ErrorKind::SnapshotTooOld`] where it is too old.
@@ -36,8 +38,8 @@ pub(crate) fn pinned_files_of_old(engine: &Engine, at: At) -> Result<Option<Arc<
     })
 }
 
-/// The view of `table` that a reader at `at` reads. What is in memory there is only to be asked where keys are, not what they
-/// have: that may be folded by now.
+/// The view of `table` that a reader at `at` reads. What is in memory there is only to be asked
+/// where keys are, not what they have: that may be folded by now.
 ///
 /// # Errors
 /// As [`pinned_files_at`]; the table is dropped.

@@ -1,4 +1,5 @@
-//! The read path of a range: memtables and runs as streams, merged into one, each key folded as it passes.
+//! The read path of a range: memtables and runs as streams, merged into one, each key folded as it
+//! passes.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -34,7 +35,8 @@ pub struct ScanPlan {
     /// The snapshot; none is the state when the scan begins.
     pub at: Option<At>,
     pub wanted: Wanted,
-    /// The lower bound that a cursor set, if one did. In a hashed table it is a place of the walk; any other is refused.
+    /// The lower bound that a cursor set, if one did. In a hashed table it is a place of the walk;
+    /// any other is refused.
     pub resumed: Option<Bound<Vec<u8>>>,
 }
 
@@ -44,8 +46,8 @@ pub enum Wanted {
     /// Its value.
     #[default]
     Value,
-    /// Its value; of one that is separated and is longer than [`VALUE_BYTES_MAX`] its head instead, or nothing in a hashed table, and the
-    /// value is empty.
+    /// Its value; of one that is separated and is longer than [`VALUE_BYTES_MAX`] its head instead,
+    /// or nothing in a hashed table, and the value is empty.
     Short,
     /// Its head; the value is empty. No separated value is read.
     Head,
@@ -72,8 +74,8 @@ impl ScanPlan {
     }
 }
 
-/// So many keys without a value does a scan pass over before it notes that for others. Few in builds for tests, whose
-/// tables are small.
+/// So many keys without a value does a scan pass over before it notes that for others. Few in
+/// builds for tests, whose tables are small.
 const PASSED_MIN: usize = if cfg!(debug_assertions) { 2 } else { 64 };
 
 /// One source of records of a scan.
@@ -112,14 +114,16 @@ pub struct Rows {
     range_deletes: Arc<RangeDeletes>,
     /// The empty range that the scan stands in; what is not newer is passed over.
     range: Option<Arc<EmptyRange>>,
-    /// How many keys have had no value, and surely so, since the beginning; none once one was otherwise.
+    /// How many keys have had no value, and surely so, since the beginning; none once one was
+    /// otherwise.
     passed: Option<usize>,
     resolver: Resolver,
     key: Vec<u8>,
     value: Vec<u8>,
     /// The head of the last row, where heads are wanted.
     head: Option<Head>,
-    /// The newest record of the key is its value, which stands in `value`: the resolver has seen nothing.
+    /// The newest record of the key is its value, which stands in `value`: the resolver has seen
+    /// nothing.
     is_plain: bool,
     /// The last record that was read from the value log.
     record: Vec<u8>,
@@ -232,7 +236,8 @@ impl Rows {
     /// The next key that has a value, and its value.
     pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         while !self.done {
-            // A key that was read in part must not be resumed: its rest would pass for another value.
+            // A key that was read in part must not be resumed: its rest would pass for another
+            // value.
             match self.collect_key() {
                 Ok(true) => {}
                 Ok(false) => {
@@ -341,8 +346,8 @@ impl Rows {
         }
     }
 
-    /// Ends the empty range that began with the scan, before the key `behind` or at the end of the table, and notes it where
-    /// it was long.
+    /// Ends the empty range that began with the scan, before the key `behind` or at the end of the
+    /// table, and notes it where it was long.
     fn note_range(&mut self, behind: Option<Vec<u8>>) {
         if self.passed.take().is_none_or(|passed| passed < PASSED_MIN) {
             return;
@@ -361,12 +366,14 @@ impl Rows {
         (&self.key, &self.value)
     }
 
-    /// Until when the value of the last row lasts, or the failure of its fold; none where it does forever.
+    /// Until when the value of the last row lasts, or the failure of its fold; none where it does
+    /// forever.
     pub fn deadline_ms(&self) -> Option<u64> {
         if self.is_plain { None } else { self.resolver.deadline_ms() } // which is of tables without deadlines
     }
 
-    /// The head of the last row, where it has one: where heads are wanted, and where its value was left out because it is long.
+    /// The head of the last row, where it has one: where heads are wanted, and where its value was
+    /// left out because it is long.
     pub fn take_head(&mut self) -> Option<Head> {
         self.head.take()
     }
@@ -396,8 +403,8 @@ impl Rows {
         (&self.engine, &self.table)
     }
 
-    /// Feeds all records of the next key to the resolver, or takes the newest where that is the value. False at the end of
-    /// the range.
+    /// Feeds all records of the next key to the resolver, or takes the newest where that is the
+    /// value. False at the end of the range.
     fn collect_key(&mut self) -> Result<bool> {
         let Some(first) = self.stream.record() else { return Ok(false) };
         if !self.plan_admits(first.key) {
@@ -470,7 +477,8 @@ fn is_long(rope: &[u8]) -> bool {
     Rope::decode(rope).is_ok_and(|rope| rope.len > VALUE_BYTES_MAX as u64)
 }
 
-/// Whether a record is the value of its key by itself, given what a resolver has seen of it that is newer.
+/// Whether a record is the value of its key by itself, given what a resolver has seen of it that is
+/// newer.
 #[inline]
 fn is_plain(newer: &Resolver, rules: &FoldRules, key: &[u8], record: Record<'_>) -> bool {
     newer.visited() == 0
@@ -479,7 +487,8 @@ fn is_plain(newer: &Resolver, rules: &FoldRules, key: &[u8], record: Record<'_>)
         && rules.at_bottom(key, Op::Set(record.payload)).is_some()
 }
 
-/// A cursor over the visible parts of a run. The files that it reads are added to `files`, to be kept.
+/// A cursor over the visible parts of a run. The files that it reads are added to `files`, to be
+/// kept.
 pub fn run_cursor(
     table: &TableCore,
     run: &RunView,

@@ -1,7 +1,8 @@
-//! A flag that ends long work on a scan from outside: from a handler of signals, say, or another thread.
+//! A flag that ends long work on a scan from outside: from a handler of signals, say, or another
+//! thread.
 //!
-//! Whoever iterates rows stops by itself between two of them. Work that goes over a range in one call
-//! looks at the flag there instead: counts, aggregates, folds, digests, comparisons.
+//! Whoever iterates rows stops by itself between two of them. Work that goes over a range in one
+//! call looks at the flag there instead: counts, aggregates, folds, digests, comparisons.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -9,7 +9,8 @@ use crate::state::catalog::TableCore;
 pub enum Taken<'a> {
     /// A value.
     Value(&'a [u8]),
-    /// A value too long to be examined as a whole: its head. It has the terms of that and of its key, and no others.
+    /// A value too long to be examined as a whole: its head. It has the terms of that and of its
+    /// key, and no others.
     Head(&'a [u8]),
 }
 

@@ -9,7 +9,8 @@ use folddb_manifest::{ArchivedLog, State};
 use crate::edit::{feeds, install};
 use crate::state::engine::Engine;
 
-/// The end of a log that a crash left, while it is replayed: where feeds hold something, it is rewritten for them.
+/// The end of a log that a crash left, while it is replayed: where feeds hold something, it is
+/// rewritten for them.
 #[derive(Default)]
 pub struct Tail {
     /// Where the next chain of segments will begin; none where nothing is kept.
@@ -56,7 +57,8 @@ impl Tail {
         slot.as_mut().ok_or_else(|| Error::invalid("there is no writer")) // there is
     }
 
-    /// Ends it, where the log ended. A seal that only the page cache has would leave who follows with a segment that does not end.
+    /// Ends it, where the log ended. A seal that only the page cache has would leave who follows
+    /// with a segment that does not end.
     pub fn finish(mut self, engine: &Engine, log: &Replayed) -> Result<Option<ArchivedLog>> {
         let is_whole = |next_lsn: Lsn| log.cut_lsn >= next_lsn && log.is_end_durable;
         let is_needed = |next_lsn: &Lsn| !is_whole(*next_lsn) || self.writer.is_some();

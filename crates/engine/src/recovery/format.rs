@@ -1,4 +1,5 @@
-//! The directory of a store before anything in it is read: FORMAT, the lock, whether the store is frozen.
+//! The directory of a store before anything in it is read: FORMAT, the lock, whether the store is
+//! frozen.
 //!
 //! ```text
 //!   create   directory, MANIFEST, FORMAT last: a creation that was cut short is no store
@@ -48,9 +49,10 @@ pub fn is_file(path: &Path) -> Error {
     Error::new(ErrorKind::AlreadyExists, message).advise("choose another name")
 }
 
-/// Makes a directory a store, durably. FORMAT comes last: a creation that was cut short is no store. And it gets its name
-/// only when its bytes and the name of the directory are durable. Otherwise somebody could open the store after this
-/// process has died and be promised what a power cut then takes, together with the whole directory.
+/// Makes a directory a store, durably. FORMAT comes last: a creation that was cut short is no
+/// store. And it gets its name only when its bytes and the name of the directory are durable.
+/// Otherwise somebody could open the store after this process has died and be promised what a power
+/// cut then takes, together with the whole directory.
 pub fn write_format(files: &dyn Files, dir: &Path, version: &Version) -> Result<()> {
     sync_parent(files, dir)?;
     let (format, unfinished) = (dir.join(FileName::Format.to_string()), dir.join("FORMAT.new"));
@@ -114,7 +116,8 @@ pub fn read_version(dir: &Path, options: &Options) -> Result<Version> {
     Version::decode(&bytes).map_err(|cause| Error::corrupt(&path, 0, cause))
 }
 
-/// Locks the store as who opens it must: not at all beside a writer, and where it is frozen only if that goes.
+/// Locks the store as who opens it must: not at all beside a writer, and where it is frozen only if
+/// that goes.
 pub fn lock_to_open(dir: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
     if options.beside.is_some() {
         return Ok(None);
@@ -146,8 +149,8 @@ pub fn lock(dir: &Path, options: &Options) -> Result<Box<dyn FileLock>> {
     })
 }
 
-/// Locks a file. A process that is being started holds a copy of every lock for a moment, until it has become another
-/// program; that is waited for.
+/// Locks a file. A process that is being started holds a copy of every lock for a moment, until it
+/// has become another program; that is waited for.
 pub fn lock_file(files: &dyn Files, path: &Path, mode: LockMode) -> std::io::Result<Box<dyn FileLock>> {
     let mut locked = files.lock(path, mode);
     for _ in 0..20 {

@@ -1,4 +1,5 @@
-//! What was replayed is in parts, and one edit installs them and says that the old log is not needed.
+//! What was replayed is in parts, and one edit installs them and says that the old log is not
+//! needed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,8 +35,8 @@ struct OldValues {
     sealed: Vec<ValuesEnd>,
 }
 
-/// Writes what was replayed to runs and says so, and that the old segments are not needed, in one edit: a batch
-/// may be in several tables. Then the old segments go.
+/// Writes what was replayed to runs and says so, and that the old segments are not needed, in one
+/// edit: a batch may be in several tables. Then the old segments go.
 pub(crate) fn install_replayed(engine: &Engine, replayed: Replay) -> Result<()> {
     let Replay { end_lsn, old_segments, kept, mut rewritten, .. } = replayed;
     let written = rewrite_all(engine, &mut rewritten);
@@ -87,8 +88,8 @@ fn save_all_replayed(engine: &Engine) -> Result<Vec<SavedIndex>> {
     Ok(saved)
 }
 
-/// What becomes of the value segments now that all pointers are in parts: those that nothing points to go, and nothing is added
-/// to the others.
+/// What becomes of the value segments now that all pointers are in parts: those that nothing points
+/// to go, and nothing is added to the others.
 fn look_over_values(engine: &Engine, rewritten: &Rewrites, changes: &mut Vec<Change>) -> OldValues {
     let manifest = engine.manifest.lock();
     let mut ends: BTreeMap<FileNumber, u64> = BTreeMap::new();
@@ -124,7 +125,8 @@ fn look_over_values(engine: &Engine, rewritten: &Rewrites, changes: &mut Vec<Cha
             }
             _ if is_held && sealed.is_some() => {}
             _ if is_held => {
-                // How much of it counts is not known without reading the log that feeds have still to give.
+                // How much of it counts is not known without reading the log that feeds have still
+                // to give.
                 let end = segments::segment_bytes(engine, manifest.state(), number);
                 old.sealed.push(ValuesEnd { number, end });
             }

@@ -14,8 +14,8 @@ use folddb_value_log::segment::values_path;
 
 use crate::options::Options;
 
-/// Parts and files of values that the manifest does not list: of merges, flushes, reclaims and bulk loads that a crash cut
-/// short.
+/// Parts and files of values that the manifest does not list: of merges, flushes, reclaims and bulk
+/// loads that a crash cut short.
 pub(crate) fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<FileName>> {
     let names = options.host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();
@@ -62,7 +62,8 @@ pub(crate) fn check_values(dir: &Path, files: &dyn Files, state: &State) -> Resu
     Ok(())
 }
 
-/// A file of relocated values is the one that the manifest lists, and carries what is said to lie in it.
+/// A file of relocated values is the one that the manifest lists, and carries what is said to lie
+/// in it.
 pub fn check_relocated(
     file: &RelocatedFile,
     file_bytes: u64,

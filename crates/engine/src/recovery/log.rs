@@ -38,7 +38,8 @@ pub(crate) fn start_journal(engine: &mut Engine, first_lsn: Lsn) -> Result<()> {
     manifest.append_in_snapshot(&[Change::LogOpen { open: true }])
 }
 
-/// Says durably, with these changes, that nothing of the log before `lsn` is needed and that the log is closed.
+/// Says durably, with these changes, that nothing of the log before `lsn` is needed and that the
+/// log is closed.
 pub(crate) fn record_log_start(engine: &Engine, lsn: Lsn, mut changes: Vec<Change>) -> Result<()> {
     let mut manifest = engine.manifest.lock();
     changes.push(Change::Horizon { last_seq: engine.published(), log_start_lsn: lsn, durable_lsn: lsn });
@@ -60,15 +61,16 @@ fn remove_segments(engine: &Engine, numbers: &[FileNumber]) {
     }
 }
 
-/// Ends the log in order. Where all of it is in runs, it goes. `is_last` where nobody else can write a file of the store any more,
-/// so that numbers which were set aside and not used are given back.
+/// Ends the log in order. Where all of it is in runs, it goes. `is_last` where nobody else can
+/// write a file of the store any more, so that numbers which were set aside and not used are given
+/// back.
 pub fn close_journal(engine: &Engine, is_last: bool) -> Result<()> {
     let Some(journal) = engine.commit.lock().journal.take() else { return Ok(()) };
     let sync = journal.syncer();
     let end = journal.close()?;
     settle::close_values(engine)?;
-    // A log without a seal, for want of space, ends like that of a process that died: where feeds hold
-    // it, the next opening has to write its end anew.
+    // A log without a seal, for want of space, ends like that of a process that died: where feeds
+    // hold it, the next opening has to write its end anew.
     let is_ended = sync.is_sealed() || engine.feeds.hold_nothing();
     if is_ended && log_is_in_runs(engine) {
         let unused = Change::ReserveNumbers { next_number: engine.numbers.peek() };

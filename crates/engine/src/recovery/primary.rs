@@ -11,8 +11,8 @@
 //!   tidy       small runs are merged, as many as openings that each wrote little have left
 //! ```
 //!
-//! Nothing is appended to a segment that was there before: after a failed sync the page cache may show
-//! bytes that the disk does not have, so recovery rewrites what it replayed and syncs that.
+//! Nothing is appended to a segment that was there before: after a failed sync the page cache may
+//! show bytes that the disk does not have, so recovery rewrites what it replayed and syncs that.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! Applies what the log holds beyond the runs, frame by frame, through the same call as a write.
 //!
-//! Nothing of it is trusted to be durable: after a failed sync the page cache may show bytes that the disk does not have. So values are
-//! written again where they lie, and memtables that fill up go to parts (`rewrites.rs`), which one edit lists in the end
-//! (`install.rs`). Where a store is opened for reading all must fit the memory.
+//! Nothing of it is trusted to be durable: after a failed sync the page cache may show bytes that
+//! the disk does not have. So values are written again where they lie, and memtables that fill up
+//! go to parts (`rewrites.rs`), which one edit lists in the end (`install.rs`). Where a store is
+//! opened for reading all must fit the memory.
 
 use std::sync::Arc;
 
@@ -103,8 +104,9 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
     if engine.options.read_only {
         with_stripes(engine, &mut committer, |active, stripes| active.memtable.freeze(stripes));
     }
-    // A recovery that was cut short may have flushed what the log has lost since: those seqs are taken. And what an edit
-    // has said of the time from a seq on must not be said of records of before.
+    // A recovery that was cut short may have flushed what the log has lost since: those seqs are
+    // taken. And what an edit has said of the time from a seq on must not be said of records of
+    // before.
     let flushed_seq = state.tables.values().map(TableState::last_seq).max().unwrap_or(0);
     let next_seq = (state.last_seq.max(flushed_seq) + 1).max(state.times.newest_seq());
     committer.next_seq = committer.next_seq.max(next_seq);
@@ -135,8 +137,8 @@ fn apply_replayed(engine: &Engine, committer: &mut Committer, frame: &ReplayFram
     Ok(())
 }
 
-/// Does something to all active memtables that may fold records together, and so has to know the stripes: range
-/// deletes that only the log has are boundaries too.
+/// Does something to all active memtables that may fold records together, and so has to know the
+/// stripes: range deletes that only the log has are boundaries too.
 fn with_stripes(engine: &Engine, committer: &mut Committer, mut act: impl FnMut(&mut Active, &[Seq])) {
     committer.stripes_version = u64::MAX;
     commit::refresh_stripes(engine, committer);
@@ -144,8 +146,8 @@ fn with_stripes(engine: &Engine, committer: &mut Committer, mut act: impl FnMut(
     active.iter_mut().flatten().for_each(|active| act(active, stripes));
 }
 
-/// Replays into memory alone, as far as that goes: where nothing may be written, nothing can make room. What comes
-/// after that is only measured.
+/// Replays into memory alone, as far as that goes: where nothing may be written, nothing can make
+/// room. What comes after that is only measured.
 fn apply_in_room(
     engine: &Engine,
     committer: &mut Committer,
@@ -200,8 +202,8 @@ fn check_tables(frame: &ReplayFrame<'_>, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// The tables to write out while replaying: those of a frame whose memtables are full, and all of them when
-/// together they take twice as many bytes as one may.
+/// The tables to write out while replaying: those of a frame whose memtables are full, and all of
+/// them when together they take twice as many bytes as one may.
 fn full_tables(
     committer: &Committer,
     frame: &ReplayFrame<'_>,
@@ -234,9 +236,10 @@ pub fn replay_from(state: &State, edits: u64) -> ReplayFrom {
     }
 }
 
-/// Whether the log is a copy that was made as far as it was durable, of a backup or restored from one. Where an older version wrote
-/// the manifest, which did not say, one that is nothing but a snapshot and speaks of a log all the same is that of a copy; an
-/// opening of that version that was cut short left such a one, too.
+/// Whether the log is a copy that was made as far as it was durable, of a backup or restored from
+/// one. Where an older version wrote the manifest, which did not say, one that is nothing but a
+/// snapshot and speaks of a log all the same is that of a copy; an opening of that version that was
+/// cut short left such a one, too.
 pub(crate) fn is_copied(state: &State, edits: u64) -> bool {
     state.log_copied.unwrap_or(edits == 1 && state.durable_lsn > state.log_start_lsn)
 }

@@ -16,8 +16,8 @@ use crate::state::engine::Engine;
 use crate::state::view::TableView;
 use crate::write::commit;
 
-/// Memtables of what was replayed, as parts that the manifest does not list yet. An opening that fails takes them away
-/// again: it may be tried often, and each try would leave its own.
+/// Memtables of what was replayed, as parts that the manifest does not list yet. An opening that
+/// fails takes them away again: it may be tried often, and each try would leave its own.
 #[derive(Default)]
 pub(crate) struct Rewrites(pub(crate) Vec<Rewritten>);
 
@@ -45,7 +45,8 @@ pub(crate) struct Rewritten {
     pub(crate) written: Written,
 }
 
-/// Writes the memtable of a table to parts that no manifest lists yet, and empties it. Nobody reads meanwhile.
+/// Writes the memtable of a table to parts that no manifest lists yet, and empties it. Nobody reads
+/// meanwhile.
 pub(crate) fn rewrite(
     engine: &Engine,
     committer: &mut Committer,
@@ -76,7 +77,8 @@ pub(crate) fn rewrite(
 }
 
 pub(crate) fn rewrite_all(engine: &Engine, rewritten: &mut Rewrites) -> Result<()> {
-    // Writing asks the manifest while the commit is held, against the order of locks: nobody else is here yet.
+    // Writing asks the manifest while the commit is held, against the order of locks: nobody else
+    // is here yet.
     let mut committer = engine.commit.lock();
     let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();
     written.iter().try_for_each(|table| rewrite(engine, &mut committer, table, rewritten))

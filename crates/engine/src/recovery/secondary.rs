@@ -1,8 +1,10 @@
-//! Reading a store that another process writes to: a store opened so is what there was when it was opened, and stays it.
+//! Reading a store that another process writes to: a store opened so is what there was when it was
+//! opened, and stays it.
 //!
-//! No lock is taken, and the writer knows nothing of it. The files of the store are opened at once and held, so what the writer
-//! removes meanwhile is there for as long as the store is open: a file that has no name any more keeps its bytes. Only values in
-//! files of their own are opened when they are read; one that is gone by then is an error that says so, never another value.
+//! No lock is taken, and the writer knows nothing of it. The files of the store are opened at once
+//! and held, so what the writer removes meanwhile is there for as long as the store is open: a file
+//! that has no name any more keeps its bytes. Only values in files of their own are opened when
+//! they are read; one that is gone by then is an error that says so, never another value.
 //!
 //! ```text
 //!   hold      every file of the directory, by name
@@ -10,9 +12,9 @@
 //!   replay    the log from where that manifest says, up to its end, or up to a batch on what the manifest does not list yet
 //! ```
 //!
-//! So it holds all that was acknowledged before the opening began, in any mode but `Buffered`, and of each batch all or nothing. What
-//! the writer does between two of these steps may make them not fit: then all of it is done again, and only what is wrong
-//! each time is told.
+//! So it holds all that was acknowledged before the opening began, in any mode but `Buffered`, and
+//! of each batch all or nothing. What the writer does between two of these steps may make them not
+//! fit: then all of it is done again, and only what is wrong each time is told.
 //!
 //! Called by `primary::open`. `Store::refresh` opens such a store again.
 
@@ -44,7 +46,8 @@ pub fn may_pass(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Io)
 }
 
-/// Whether a batch speaks only of what the manifest lists: the writer may have gone on since that was read.
+/// Whether a batch speaks only of what the manifest lists: the writer may have gone on since that
+/// was read.
 pub fn is_known(payload: &[u8], state: &State) -> bool {
     frame::records(payload).flatten().all(|record| {
         let values = rope_of(&record);
@@ -54,7 +57,8 @@ pub fn is_known(payload: &[u8], state: &State) -> bool {
     })
 }
 
-/// The files of a directory, held open. Whatever is written goes to the files beneath: backups, elsewhere.
+/// The files of a directory, held open. Whatever is written goes to the files beneath: backups,
+/// elsewhere.
 pub struct Held {
     dir: PathBuf,
     beneath: Arc<dyn Files>,

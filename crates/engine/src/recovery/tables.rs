@@ -1,4 +1,5 @@
-//! The tables of a store that is being opened: every part that is listed is opened and checked, and of an index what it was saved in.
+//! The tables of a store that is being opened: every part that is listed is opened and checked, and
+//! of an index what it was saved in.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,7 +66,8 @@ pub(crate) fn open_table(
     Ok(Arc::new(TableCore::new(id, &state.name, rules, hashed, view)))
 }
 
-/// The index of a hashed table: of its checkpoint, where it has one, the directory is read, and the changes that came after it.
+/// The index of a hashed table: of its checkpoint, where it has one, the directory is read, and the
+/// changes that came after it.
 fn open_index(
     dir: &Path,
     options: &Options,

@@ -28,7 +28,8 @@ pub struct TableCore {
     pub separate_from: usize,
     /// Whether operands of that length do, too: where folding joins them without looking at them.
     pub separates_operands: bool,
-    /// Whether a value of it is dead as soon as a newer run has its key: nothing is folded, and no past is kept.
+    /// Whether a value of it is dead as soon as a newer run has its key: nothing is folded, and no
+    /// past is kept.
     pub hides_values: bool,
     /// The index of a hashed table, which has neither memtables nor runs.
     pub hashed: Option<Hashed>,
@@ -40,14 +41,16 @@ pub struct TableCore {
     pub expires: bool,
     /// Whether it asks for the time: one of these.
     pub is_timed: bool,
-    /// Up to here the past of a table that keeps a window was folded before the store was opened: what the map of times knows
-    /// after a crash may be less than it was.
+    /// Up to here the past of a table that keeps a window was folded before the store was opened:
+    /// what the map of times knows after a crash may be less than it was.
     pub folded_before: Seq,
-    /// No record in the active memtable was written before this time. Changed under the commit lock.
+    /// No record in the active memtable was written before this time. Changed under the commit
+    /// lock.
     pub active_since_ms: AtomicU64,
     /// Where scans have found nothing.
     pub empty_ranges: EmptyRanges,
-    /// Whether users may write to it, as far as its rules say: not to an index, and not where a function is not at hand.
+    /// Whether users may write to it, as far as its rules say: not to an index, and not where a
+    /// function is not at hand.
     pub takes_writes: bool,
     /// Its indexes, by name.
     indexes: RwLock<Arc<Vec<Arc<IndexCore>>>>,
@@ -61,7 +64,8 @@ pub struct TableCore {
     wants_chunk_merge: AtomicBool,
 }
 
-/// An index of a table. Its entries are the keys of another table, which readers and writers know by this only.
+/// An index of a table. Its entries are the keys of another table, which readers and writers know
+/// by this only.
 pub struct IndexCore {
     pub name: String,
     /// How terms are taken; or what for that is not at hand, in words.
@@ -72,7 +76,8 @@ pub struct IndexCore {
     pub stand: RwLock<IndexStand>,
     /// Somebody puts what was in the table before into it.
     pub is_in_work: AtomicBool,
-    /// Entries that who looked something up has met, since the index was last cleaned, and how many of them were stale.
+    /// Entries that who looked something up has met, since the index was last cleaned, and how many
+    /// of them were stale.
     pub met: AtomicU64,
     pub stale: AtomicU64,
     /// No entry was stale at this seq, since a merge has looked at all.
@@ -194,8 +199,9 @@ impl TableCore {
         self.view.replace(|view| Arc::new(next(view)));
     }
 
-    /// Lets go of what the view holds, however many handles of the table live on. Readers check that they may read
-    /// *after* they have taken a view, so none takes this one for an empty table.
+    /// Lets go of what the view holds, however many handles of the table live on. Readers check
+    /// that they may read *after* they have taken a view, so none takes this one for an empty
+    /// table.
     pub fn let_go(&self) {
         let active = new_memtable(&self.rules.order, &self.fold, false);
         let empty =
@@ -221,7 +227,8 @@ impl TableCore {
         self.indexes.read().iter().find(|index| index.name == name).cloned()
     }
 
-    /// Gives it other indexes. The caller sees to it that writers look again: see [`crate::state::engine::Engine::index_epoch`].
+    /// Gives it other indexes. The caller sees to it that writers look again: see
+    /// [`crate::state::engine::Engine::index_epoch`].
     pub fn set_indexes(self: &Arc<TableCore>, mut indexes: Vec<Arc<IndexCore>>) {
         indexes.sort_by(|a, b| a.name.cmp(&b.name));
         for index in &indexes {
@@ -231,7 +238,8 @@ impl TableCore {
         *self.indexes.write() = Arc::new(indexes);
     }
 
-    /// The table that this is an index of, and as which; none where it is no index, or they are gone.
+    /// The table that this is an index of, and as which; none where it is no index, or they are
+    /// gone.
     pub fn owner(&self) -> Option<(Arc<TableCore>, Arc<IndexCore>)> {
         let owner = self.owner.read().clone()?;
         Some((owner.table.upgrade()?, owner.index.upgrade()?))
@@ -269,8 +277,8 @@ impl TableCore {
         self.dropped.store(true, Ordering::Release);
     }
 
-    /// A reader asks for fewer chunks where it meets many. Tables that are only written to keep theirs, which flush
-    /// faster than they merge. True when nobody has asked before.
+    /// A reader asks for fewer chunks where it meets many. Tables that are only written to keep
+    /// theirs, which flush faster than they merge. True when nobody has asked before.
     #[inline]
     pub(crate) fn ask_for_chunk_merge(&self, chunks: usize) -> bool {
         chunks > CHUNKS_READ_MAX && !self.wants_chunk_merge.swap(true, Ordering::Relaxed)
@@ -335,7 +343,8 @@ impl Catalog {
         self.hashed.values().filter_map(|table| Some((table, table.hashed.as_ref()?)))
     }
 
-    /// The tables, by name. There may be many: what is done again and again asks for those that it needs.
+    /// The tables, by name. There may be many: what is done again and again asks for those that it
+    /// needs.
     pub fn all(&self) -> impl Iterator<Item = &Arc<TableCore>> + Clone {
         self.by_name.values()
     }

@@ -1,12 +1,16 @@
 //! What time it is for a store, when its records were written, and how far back its tables look.
 //!
-//! Only tables ask for it that keep their past or whose values expire, and stores with an age for deletes; the others pay nothing.
+//! Only tables ask for it that keep their past or whose values expire, and stores with an age for
+//! deletes; the others pay nothing.
 //!
-//! - **Time does not go back.** It is the wall clock's, or the newest time that anybody has been told, whichever is later: a
-//!   clock that jumps ahead makes time stand still until it is there. What was written is known over a crash by the log and the
-//!   manifest, and what has been swept away by the manifest.
-//! - **A map from seqs to times**, about an entry a second in which such tables are written to: see `folddb_manifest::times`.
-//! - **Who reads the past** reads at a seq and at a time ([`At`]): what had expired then is absent then.
+//! - **Time does not go back.** It is the wall clock's, or the newest time that anybody has been
+//!   told, whichever is later: a clock that jumps ahead makes time stand still until it is there.
+//!   What was written is known over a crash by the log and the manifest, and what has been swept
+//!   away by the manifest.
+//! - **A map from seqs to times**, about an entry a second in which such tables are written to: see
+//!   `folddb_manifest::times`.
+//! - **Who reads the past** reads at a seq and at a time ([`At`]): what had expired then is absent
+//!   then.
 //!
 //! Called by `commit`, `read`, `background`, `snapshot` and `recover`.
 
@@ -27,7 +31,8 @@ use crate::state::engine::Engine;
 use crate::state::snapshots::{At, Held, HeldFor};
 use crate::state::view::{PartView, RunView, Sealed};
 
-/// What to do for a past that is not kept: of one key, or of the whole table, which versions of each key do not make.
+/// What to do for a past that is not kept: of one key, or of the whole table, which versions of
+/// each key do not make.
 pub(crate) fn how_to_keep(table: &TableCore, of_key: bool) -> &'static str {
     match (table.hashed.is_some(), of_key) {
         (false, true) => {
@@ -49,8 +54,8 @@ pub enum AsOf {
     /// After the record of this seq.
     Seq(Seq),
     /// At this time; known to about a second. One that is still to come is the present, so that
-    /// readers whose clocks go a little ahead of the store's are served: who must tell the two apart compares with
-    /// `Store::unix_millis`.
+    /// readers whose clocks go a little ahead of the store's are served: who must tell the two
+    /// apart compares with `Store::unix_millis`.
     Time(SystemTime),
 }
 
@@ -89,7 +94,7 @@ pub(crate) fn seq_about(engine: &Engine, time_ms: u64) -> Seq {
     engine.times.map.lock().seq_at(time_ms).unwrap_or(0)
 }
 
-// ---- merging -----------------------------------------------------------------------------------------
+// ---- merging ------------------------------------------------------------------------------------
 
 /// How much of the past a merge keeps that begins now. To be asked before the boundaries.
 pub fn times_to_keep(engine: &Engine, table: &TableCore) -> MergeTimes {
@@ -105,7 +110,8 @@ fn now_of(engine: &Engine, table: &TableCore) -> u64 {
     if table.is_timed { now_ms(engine) } else { 0 }
 }
 
-/// From this seq on all states of a table are kept: what was folded away stays so where the clock has gone back since.
+/// From this seq on all states of a table are kept: what was folded away stays so where the clock
+/// has gone back since.
 pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> Seq {
     let keep = table.rules.rules.keep;
     match keep {
@@ -119,8 +125,8 @@ pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> Seq {
     }
 }
 
-/// As [`times_to_keep`], and up to when a merge of `inputs` may sweep away what has expired: nobody may have met it
-/// alive who wrote later, and nobody reads at a time when it was.
+/// As [`times_to_keep`], and up to when a merge of `inputs` may sweep away what has expired: nobody
+/// may have met it alive who wrote later, and nobody reads at a time when it was.
 pub(crate) fn times_to_merge(
     engine: &Engine,
     table: &TableCore,
@@ -162,7 +168,8 @@ fn sweepable_below(
         Keep::Latest | Keep::Window(_) => keep.window_ms().unwrap_or(0),
         Keep::Versions(_) | Keep::Forever => return 0,
     };
-    // Whoever writes later than this is given this time at least: nobody is between being given one and a memtable.
+    // Whoever writes later than this is given this time at least: nobody is between being given one
+    // and a memtable.
     let (now_ms, view, active_since_ms) = {
         let committer = engine.commit.lock();
         (note_now(engine, &committer), table.view(), table.active_since_ms.load(Ordering::Acquire))
@@ -183,7 +190,7 @@ fn sweepable_below(
     written.fold(sweep_ms, u64::min)
 }
 
-// ---- reading -----------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
 /// Fails where a seq is named that nothing has been written with yet.
 pub fn check_written(engine: &Engine, as_of: AsOf) -> Result<()> {
@@ -213,7 +220,8 @@ pub(crate) fn moment_of(engine: &Engine, as_of: AsOf, present: At) -> At {
     At::new(seq.min(published), time_ms.min(now_ms))
 }
 
-/// Holds the moment that somebody names, so that merges keep what was; and gives when that was asked for.
+/// Holds the moment that somebody names, so that merges keep what was; and gives when that was
+/// asked for.
 pub fn hold_at(engine: &Engine, as_of: AsOf) -> (Held, At) {
     let _committer = engine.commit.lock();
     let asked = At::new(engine.published(), now_ms(engine));
@@ -222,8 +230,8 @@ pub fn hold_at(engine: &Engine, as_of: AsOf) -> (Held, At) {
     (engine.boundaries.hold_from(at, asked.time_ms, held_for, engine.host.clock.monotonic()), asked)
 }
 
-/// Holds the present of a table, at a time that the next edit makes durable: for work whose outcome says for good what
-/// had expired.
+/// Holds the present of a table, at a time that the next edit makes durable: for work whose outcome
+/// says for good what had expired.
 pub fn hold_present(engine: &Engine, table: &TableCore, committer: &Committer) -> Held {
     let at = At::new(engine.published(), noted_now_of(engine, table, committer));
     engine.boundaries.hold(at, HeldFor::Work, engine.host.clock.monotonic())
@@ -257,7 +265,8 @@ pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result
     if at.seq >= since && keeps_expired {
         return Ok(());
     }
-    // All that was written is there; what has expired is swept away by time, whether anything was written since or not.
+    // All that was written is there; what has expired is swept away by time, whether anything was
+    // written since or not.
     if at.seq >= since.min(now.seq) {
         let beyond = match keep {
             Keep::Window(_) => format!(" by {} ago", keep.to_string().trim_start_matches("window:")),

@@ -16,7 +16,8 @@ pub struct Committer {
     pub active: Vec<Option<Active>>,
     /// The tables whose active memtables may have been written to.
     pub written: BTreeSet<TableId>,
-    /// Stripe boundaries, ascending: live snapshots, pending range deletes, and last the published seq.
+    /// Stripe boundaries, ascending: live snapshots, pending range deletes, and last the published
+    /// seq.
     pub stripes: Vec<Seq>,
     pub stripes_version: u64,
     /// Bytes of all active memtables.
@@ -60,7 +61,8 @@ impl Committer {
         active.filter(|active| active.first_lsn.is_some())
     }
 
-    /// Counts what the active memtable of a table takes by now among all. Merged chunks take less than they did: it may fall, too.
+    /// Counts what the active memtable of a table takes by now among all. Merged chunks take less
+    /// than they did: it may fall, too.
     pub(crate) fn count_bytes(&mut self, id: TableId) {
         let Some(active) = self.active.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
         let counted = std::mem::replace(&mut active.bytes_counted, active.bytes);

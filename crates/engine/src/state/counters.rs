@@ -1,4 +1,5 @@
-//! What the store counts. Relaxed counters of this store only; nothing is global and nothing is printed.
+//! What the store counts. Relaxed counters of this store only; nothing is global and nothing is
+//! printed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

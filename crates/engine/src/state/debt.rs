@@ -38,7 +38,8 @@ pub struct Debt {
     pub sealed_bytes: AtomicUsize,
     /// As much of that as the running flush has written.
     pub flushed_bytes: AtomicUsize,
-    /// How much of a memtable has been written since the last was sealed, as far as the last commit can tell.
+    /// How much of a memtable has been written since the last was sealed, as far as the last commit
+    /// can tell.
     pub filling_bytes: AtomicUsize,
     /// Bytes that merges should have taken in already of the runs of tier 0.
     pub overdue_bytes: AtomicU64,
@@ -46,7 +47,8 @@ pub struct Debt {
     pub tier_runs_max: AtomicUsize,
     /// The highest tier of any table: so often are bytes merged until they are there.
     pub tier_max: AtomicUsize,
-    /// What the value log takes, in thousandths of its bound, while that is being worked at; else 0.
+    /// What the value log takes, in thousandths of its bound, while that is being worked at; else
+    /// 0.
     pub value_log_thousandths: AtomicU64,
     /// How fast reclaiming has lately given back, in bytes a second.
     pub reclaim_bytes_per_s: Rate,
@@ -66,13 +68,14 @@ pub struct Debt {
     pub flushing: Mutex<()>,
     /// Delay that writers owe and have not slept yet.
     pub owed: Mutex<OwedDelay>,
-    /// Held by the writer who sleeps: delays follow one another, or several writers would pay as one.
+    /// Held by the writer who sleeps: delays follow one another, or several writers would pay as
+    /// one.
     pub sleeping: Mutex<()>,
 }
 
 impl Debt {
-    /// Whether a flush has failed for lack of space that began after `begun` others had. One that was under way before says
-    /// nothing about the space there is now.
+    /// Whether a flush has failed for lack of space that began after `begun` others had. One that
+    /// was under way before says nothing about the space there is now.
     pub(crate) fn is_refused_since(&self, begun: u64) -> bool {
         self.flush_refused.load(Ordering::Acquire) > begun
     }

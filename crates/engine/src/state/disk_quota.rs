@@ -1,7 +1,7 @@
 //! The budget of the disk: an account of every file of a store, asked before any of them grows.
 //!
-//! Who writes keeps some of the budget free for whom it depends on, so that a store at its bound can always write out what is
-//! in memory, and deletes and merges find a way back:
+//! Who writes keeps some of the budget free for whom it depends on, so that a store at its bound
+//! can always write out what is in memory, and deletes and merges find a way back:
 //!
 //! ```text
 //!   0 ........................................................... disk_bytes_max
@@ -9,11 +9,13 @@
 //!                    ^ stop_bytes       ^ merge keeps    ^ journal keeps
 //! ```
 //!
-//! A store that holds more than its budget when it is opened, because that was made smaller, may go as far beyond what it holds
-//! as background work and deletes need; ordinary writes wait until it has come down.
+//! A store that holds more than its budget when it is opened, because that was made smaller, may go
+//! as far beyond what it holds as background work and deletes need; ordinary writes wait until it
+//! has come down.
 //!
-//! A file counts with its length; a segment with its whole length from the beginning. Without a budget nothing is counted.
-//! Called by `recover`, which puts the quota between the store and its files.
+//! A file counts with its length; a segment with its whole length from the beginning. Without a
+//! budget nothing is counted. Called by `recover`, which puts the quota between the store and its
+//! files.
 
 use std::collections::HashMap;
 use std::io;
@@ -79,9 +81,11 @@ pub struct DiskQuota {
     shares: Shares,
     files: Mutex<HashMap<PathBuf, u64>>,
     used_bytes: AtomicU64,
-    /// While a store is opened all of the budget may be used: nothing else is there that could need it.
+    /// While a store is opened all of the budget may be used: nothing else is there that could need
+    /// it.
     is_open: AtomicBool,
-    /// A store that held more than its budget when it was opened may take so much, as long as it is over.
+    /// A store that held more than its budget when it was opened may take so much, as long as it is
+    /// over.
     over_bytes: u64,
     /// True until such a store has come down to where ordinary writes go on.
     is_over: AtomicBool,
@@ -212,7 +216,8 @@ impl DiskQuota {
         self.used_bytes.fetch_sub(replaced + bytes - kept, Ordering::AcqRel);
     }
 
-    /// Files elsewhere, as those of a backup, are not the store's. Values in files of their own lie one directory deeper.
+    /// Files elsewhere, as those of a backup, are not the store's. Values in files of their own lie
+    /// one directory deeper.
     fn is_own(&self, path: &Path) -> bool {
         let is_in = |path: &Path| path.parent() == Some(&*self.dir);
         is_in(path) || path.parent().is_some_and(|dir| is_in(dir) && is_directory(dir))

@@ -1,13 +1,16 @@
-//! Ranges of keys that a scan has found empty, so that later scans need not pass over what hides in them.
+//! Ranges of keys that a scan has found empty, so that later scans need not pass over what hides in
+//! them.
 //!
-//! A queue is written at one end and deleted at the other: its first row lies behind all deletes that were not yet
-//! merged away. Who has passed over them notes here that no key of the empty range had a value at its seq. Later scans that
-//! begin in the empty range need of it only what is newer, which is little, and jump over the rest (`scan.rs`).
+//! A queue is written at one end and deleted at the other: its first row lies behind all deletes
+//! that were not yet merged away. Who has passed over them notes here that no key of the empty
+//! range had a value at its seq. Later scans that begin in the empty range need of it only what is
+//! newer, which is little, and jump over the rest (`scan.rs`).
 //!
-//! What is noted is a fact of history, so it stays true whatever is flushed or merged. But it must be known from
-//! deletes alone: of each key the newest record up to that seq is a `Delete`, or a range delete hides it, or there is
-//! none. Then whatever is folded across that seq later starts from nothing, too. A value that a delete predicate makes
-//! absent does not count: what comes later may have been folded with a part of it.
+//! What is noted is a fact of history, so it stays true whatever is flushed or merged. But it must
+//! be known from deletes alone: of each key the newest record up to that seq is a `Delete`, or a
+//! range delete hides it, or there is none. Then whatever is folded across that seq later starts
+//! from nothing, too. A value that a delete predicate makes absent does not count: what comes later
+//! may have been folded with a part of it.
 //!
 //! A note is a hint and may be forgotten; each table keeps a few short ones.
 
@@ -73,7 +76,8 @@ pub struct EmptyRanges {
 }
 
 impl EmptyRanges {
-    /// The newest stretch in which a forward scan from `low` on begins, as a reader at `limit` may know it.
+    /// The newest stretch in which a forward scan from `low` on begins, as a reader at `limit` may
+    /// know it.
     pub fn find(&self, order: &KeyOrder, low: &Bound<Vec<u8>>, limit: Seq) -> Option<Arc<EmptyRange>> {
         let notes = self.notes.lock();
         let usable = notes.iter().filter(|note| note.seq <= limit && note.holds(order, low));

@@ -48,14 +48,14 @@ pub struct Engine {
     pub host: Host,
     pub options: Options,
     pub catalog: RwLock<Arc<Catalog>>,
-    /// Grows whenever a table gets or loses an index, under the commit lock; 0 while none has ever had one. So that each batch has
-    /// what the indexes need that there are when it is appended.
+    /// Grows whenever a table gets or loses an index, under the commit lock; 0 while none has ever
+    /// had one. So that each batch has what the indexes need that there are when it is appended.
     pub index_epoch: AtomicU64,
     pub commit: Mutex<Committer>,
     pub published: AtomicU64,
     pub journal: Option<Arc<JournalSync>>,
-    /// Where the log that was read at the opening ended. Who only reads has nothing of what a writer
-    /// has added since.
+    /// Where the log that was read at the opening ended. Who only reads has nothing of what a
+    /// writer has added since.
     pub read_to_lsn: Lsn,
     pub values: Values,
     pub feeds: Feeds,
@@ -98,13 +98,15 @@ impl Engine {
         sealed.iter().filter_map(|&id| catalog.by_id(id).cloned()).collect()
     }
 
-    /// The sorted tables whose parts lead to separated values. The caller holds the manifest's lock.
+    /// The sorted tables whose parts lead to separated values. The caller holds the manifest's
+    /// lock.
     pub(crate) fn tables_leading(&self) -> Vec<Arc<crate::state::catalog::TableCore>> {
         let catalog = self.catalog();
         self.work.leading.lock().iter().filter_map(|&id| catalog.by_id(id).cloned()).collect()
     }
 
-    /// Makes the next list of tables from the present one and swaps it in. The caller holds the manifest's lock.
+    /// Makes the next list of tables from the present one and swaps it in. The caller holds the
+    /// manifest's lock.
     pub fn change_catalog(&self, change: impl FnOnce(&mut Catalog)) {
         let mut slot = self.catalog.write();
         let mut next = slot.as_ref().clone();
@@ -127,7 +129,8 @@ impl Engine {
         self.dir.join(name)
     }
 
-    /// Fails once the table is dropped or the store closed. Asked after a view is taken: see [`TableCore::let_go`].
+    /// Fails once the table is dropped or the store closed. Asked after a view is taken: see
+    /// [`TableCore::let_go`].
     ///
     /// [`TableCore::let_go`]: crate::state::catalog::TableCore::let_go
     #[inline]
@@ -153,8 +156,8 @@ impl Engine {
         }
     }
 
-    /// Lets go of memory and files once the store is closed: handles of users keep the engine alive for as long as they
-    /// like, and should keep nothing else.
+    /// Lets go of memory and files once the store is closed: handles of users keep the engine alive
+    /// for as long as they like, and should keep nothing else.
     pub fn let_go(&self) {
         self.manifest.lock().let_go();
         self.values.let_go();

@@ -1,8 +1,8 @@
 //! Events on their way to the program.
 //!
-//! Whoever does the work notes an event, under whatever locks it holds. A worker hands it on later, with no lock of
-//! the store held, so that the listener may use the store. Nobody waits for a slow listener but that worker: the
-//! queue is short, and of what does not fit only the number is kept.
+//! Whoever does the work notes an event, under whatever locks it holds. A worker hands it on later,
+//! with no lock of the store held, so that the listener may use the store. Nobody waits for a slow
+//! listener but that worker: the queue is short, and of what does not fit only the number is kept.
 //!
 //! ```text
 //!   noted = handed on + missed + queued
@@ -59,7 +59,8 @@ impl EventQueue {
         }
     }
 
-    /// Hands on what waits. Returns at once where somebody else does, also when the listener itself leads here.
+    /// Hands on what waits. Returns at once where somebody else does, also when the listener itself
+    /// leads here.
     pub fn hand_on(&self, health: &Health) {
         let Some(listener) = &self.listener else { return };
         let Some(_only) = self.handing_on.try_lock() else { return };

@@ -1,4 +1,5 @@
-//! What is held back for change feeds: history that the log would have given up, and the values that it leads to.
+//! What is held back for change feeds: history that the log would have given up, and the values
+//! that it leads to.
 //!
 //! ```text
 //!   log      | seg | seg | kept | seg | seg ...
@@ -6,16 +7,20 @@
 //!              |---- held for the feed ------|          and value segments that were not fenced when the log was here
 //! ```
 //!
-//! - **Held** are the files with history from where the slowest feed stands, and the value segments that batches from there on may
-//!   point to: those stay unsettled (`reclaim.rs`), so that they neither go nor move.
-//! - **Bounded**: what a feed alone keeps from going is counted, and where that is more than its budget, or the store is short of
-//!   space, the feed is *lost*: it says so when it is read, and starts again. No writer ever waits for a feed, but for one without a
-//!   bound (`bytes_max` of `u64::MAX`), which is never lost for space.
-//! - **Only what is durable** is handed out, so no consumer learns of what a power cut takes back. After a crash recovery writes the
-//!   end of the log again, which nobody has been handed (`folddb_journal::archived_tail`).
+//! - **Held** are the files with history from where the slowest feed stands, and the value segments
+//!   that batches from there on may point to: those stay unsettled (`reclaim.rs`), so that they
+//!   neither go nor move.
+//! - **Bounded**: what a feed alone keeps from going is counted, and where that is more than its
+//!   budget, or the store is short of space, the feed is *lost*: it says so when it is read, and
+//!   starts again. No writer ever waits for a feed, but for one without a bound (`bytes_max` of
+//!   `u64::MAX`), which is never lost for space.
+//! - **Only what is durable** is handed out, so no consumer learns of what a power cut takes back.
+//!   After a crash recovery writes the end of the log again, which nobody has been handed
+//!   (`folddb_journal::archived_tail`).
 //!
-//! Where feeds stand is in the manifest, and changes under its lock; here is what follows from it. Called by `feed`, `recover`,
-//! `background`, `store`, `install` and `reclaim`. Without feeds all of it is one load of a number.
+//! Where feeds stand is in the manifest, and changes under its lock; here is what follows from it.
+//! Called by `feed`, `recover`, `background`, `store`, `install` and `reclaim`. Without feeds all
+//! of it is one load of a number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -41,8 +46,8 @@ pub struct Feeds {
     pub before: Mutex<Vec<HistoryFile>>,
     /// The feeds that are open.
     pub taken: Mutex<BTreeSet<String>>,
-    /// How often each feed has begun in this process, which tells the places of one beginning from those of another. It need
-    /// not outlive the process, since no place does.
+    /// How often each feed has begun in this process, which tells the places of one beginning from
+    /// those of another. It need not outlive the process, since no place does.
     pub begun: Mutex<BTreeMap<String, u64>>,
     /// Rings when there may be something to read.
     pub bell: Bell,

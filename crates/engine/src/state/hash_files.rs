@@ -1,12 +1,13 @@
-//! The files in which the index of a hashed table is saved: its checkpoint, and after a crash the changes that came after that.
+//! The files in which the index of a hashed table is saved: its checkpoint, and after a crash the
+//! changes that came after that.
 //!
 //! ```text
 //!   000015.index   checkpoint                 written while reading and writing go on, 10 bytes a key
 //!   000021.index   changes, by an opening     21 bytes for each that was replayed; the next checkpoint has them
 //! ```
 //!
-//! A file goes when the manifest, durably, no longer lists it, and nobody reads it any more. Used by `hashed`, `hashed_save`,
-//! `recover` and the rooms of `maintenance`.
+//! A file goes when the manifest, durably, no longer lists it, and nobody reads it any more. Used
+//! by `hashed`, `hashed_save`, `recover` and the rooms of `maintenance`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use folddb_host::sync::atomic::{AtomicBool, Ordering};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{IndexState, State, TableState};
 
-/// Changes are saved by themselves as long as they take so many times less than the checkpoint: else the whole index is, which
-/// then costs no more than so many times what was replayed.
+/// Changes are saved by themselves as long as they take so many times less than the checkpoint:
+/// else the whole index is, which then costs no more than so many times what was replayed.
 const CHECKPOINT_PER_CHANGES: u64 = 8;
 
 /// So many are at any rate: an empty checkpoint takes as much.
@@ -95,8 +96,8 @@ impl IndexFile {
     }
 }
 
-/// Opens what an index was saved in: of its checkpoint footer and directory are read, and the changes after it; none where it has
-/// no checkpoint.
+/// Opens what an index was saved in: of its checkpoint footer and directory are read, and the
+/// changes after it; none where it has no checkpoint.
 ///
 /// # Errors
 /// One of them is not there, or damaged; a failed read.

@@ -1,4 +1,5 @@
-//! The index of a hashed table as the engine holds it: what the log says goes in here, at a commit and at replay.
+//! The index of a hashed table as the engine holds it: what the log says goes in here, at a commit
+//! and at replay.
 //!
 //! ```text
 //!   key ──> point ──> index (crate `hash`) ──> slot: segment, unit, size class ──> record in the value log, with its key
@@ -6,14 +7,17 @@
 //!   a log record   slot that it replaces, or none | pointer to the new value        so replay reads nothing
 //! ```
 //!
-//! Besides the index there is an account: how many keys lead to each value segment. It is exact, for it is changed with the
-//! index and saved with its checkpoint, and it says when a segment is dead (`reclaim.rs`).
+//! Besides the index there is an account: how many keys lead to each value segment. It is exact,
+//! for it is changed with the index and saved with its checkpoint, and it says when a segment is
+//! dead (`reclaim.rs`).
 //!
-//! **Batches and snapshots.** The index has the state of now. A change is noted, with its seq, until no reader can want to know
-//! what was: readers of now read at the published seq, so of a batch that is going in they see nothing. Once a batch is published
-//! its notes go, unless a snapshot lives.
+//! **Batches and snapshots.** The index has the state of now. A change is noted, with its seq,
+//! until no reader can want to know what was: readers of now read at the published seq, so of a
+//! batch that is going in they see nothing. Once a batch is published its notes go, unless a
+//! snapshot lives.
 //!
-//! Used by `hashed_read`, `hashed_write`, `hashed_save` and `hashed_scan`, by `commit` and `recover`, and by `reclaim`.
+//! Used by `hashed_read`, `hashed_write`, `hashed_save` and `hashed_scan`, by `commit` and
+//! `recover`, and by `reclaim`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -47,13 +51,15 @@ pub struct Hashed {
     pub wants_save: AtomicBool,
     /// The checkpoint that is being written.
     pub saving: Mutex<Option<Saving>>,
-    /// Where the log begins that the index needs until that one is listed; [`NOT_SAVING`] while none is written.
+    /// Where the log begins that the index needs until that one is listed; [`NOT_SAVING`] while
+    /// none is written.
     pub saving_from: AtomicU64,
     /// Something was kept for a snapshot since somebody looked.
     has_undone: AtomicBool,
     /// Bytes of values that were put since it was saved.
     pub put_bytes: AtomicU64,
-    /// How far what sweeps away expired values has come, held by it alone; and what it has taken out.
+    /// How far what sweeps away expired values has come, held by it alone; and what it has taken
+    /// out.
     pub sweep: Mutex<Sweep>,
     pub taken: Mutex<Taken>,
     /// The first damage to its checkpoint that background work has met.
@@ -148,7 +154,8 @@ pub struct Replayed {
     pub fresh: usize,
 }
 
-/// What the points of a new table are seeded with. One that was saved has its seed in its checkpoint.
+/// What the points of a new table are seeded with. One that was saved has its seed in its
+/// checkpoint.
 pub fn new_salt(store_id: u128, table: TableId) -> u64 {
     hash64(u64::from(table.0), &store_id.to_le_bytes())
 }
@@ -169,7 +176,8 @@ impl Hashed {
         Hashed::of(HashIndex::new(options), salt, BTreeMap::new(), None)
     }
 
-    /// The index that a checkpoint saved and that took these changes after it, with what the manifest says of it.
+    /// The index that a checkpoint saved and that took these changes after it, with what the
+    /// manifest says of it.
     ///
     /// # Errors
     /// A shard that many of the changes are of cannot be read.
@@ -215,7 +223,8 @@ impl Hashed {
         }
     }
 
-    /// From now on what is replayed is kept for saving it, with these changes that the manifest lists.
+    /// From now on what is replayed is kept for saving it, with these changes that the manifest
+    /// lists.
     pub(crate) fn begin_replay(&self, changes: Vec<Made>) {
         *self.replayed.lock() = Some(Replayed { changes, fresh: 0 });
     }
@@ -273,8 +282,9 @@ impl Hashed {
         Ok(emptied)
     }
 
-    /// A batch is published whose records were of these points, the last at `seq`. What was noted for readers goes, unless a
-    /// snapshot lives. Called under the commit lock, under which snapshots are taken.
+    /// A batch is published whose records were of these points, the last at `seq`. What was noted
+    /// for readers goes, unless a snapshot lives. Called under the commit lock, under which
+    /// snapshots are taken.
     pub fn settle(&self, point: Point, seq: Seq, has_snapshots: bool) {
         if has_snapshots {
             self.has_undone.store(true, Ordering::Release);
@@ -283,8 +293,8 @@ impl Hashed {
         }
     }
 
-    /// Forgets what no snapshot wants any more: the oldest, if any lives, reads at `oldest`, and one that is taken now at
-    /// `published` or later.
+    /// Forgets what no snapshot wants any more: the oldest, if any lives, reads at `oldest`, and
+    /// one that is taken now at `published` or later.
     pub fn forget(&self, oldest: Option<Seq>, published: Seq) {
         if self.has_undone.swap(oldest.is_some(), Ordering::AcqRel) {
             self.index.forget(Some(oldest.unwrap_or(published).min(published)));
@@ -296,8 +306,8 @@ impl Hashed {
         self.segments.lock().clone()
     }
 
-    /// The low bits of the segments that somebody may read: the keys of now, or a snapshot. None where that is not known, since
-    /// what the log said did not fit what was there.
+    /// The low bits of the segments that somebody may read: the keys of now, or a snapshot. None
+    /// where that is not known, since what the log said did not fit what was there.
     pub(crate) fn leads_to(&self) -> Option<BTreeSet<u32>> {
         let mut live: BTreeSet<u32> = BTreeSet::new();
         // In this order: what is replaced between the two looks is met by the second.
@@ -308,15 +318,18 @@ impl Hashed {
         (self.index.facts().misfits == 0).then_some(live)
     }
 
-    /// Adds the units at which records lie that somebody may read, the keys of now or a snapshot, to those of the segments that are
-    /// asked for, by the low bits of their numbers. Of a segment into which nothing is put any more no unit is missed: they only become
-    /// fewer. Shards that are not in memory are read, and not kept.
+    /// Adds the units at which records lie that somebody may read, the keys of now or a snapshot,
+    /// to those of the segments that are asked for, by the low bits of their numbers. Of a segment
+    /// into which nothing is put any more no unit is missed: they only become fewer. Shards that
+    /// are not in memory are read, and not kept.
     ///
-    /// What is not among them is dead as of now, by changes that may not be durable yet: who takes such values away must sync the
-    /// log after this and before the edit that does, or a power cut brings back an index that leads there.
+    /// What is not among them is dead as of now, by changes that may not be durable yet: who takes
+    /// such values away must sync the log after this and before the edit that does, or a power cut
+    /// brings back an index that leads there.
     ///
     /// # Errors
-    /// A shard cannot be read; what the log said did not fit the index, so that nothing may be taken away.
+    /// A shard cannot be read; what the log said did not fit the index, so that nothing may be
+    /// taken away.
     pub fn add_units(&self, units: &mut BTreeMap<u32, Vec<u32>>) -> Result<()> {
         let mut next = Some(IndexCursor::default());
         while let Some(from) = next {
@@ -327,8 +340,8 @@ impl Hashed {
         Ok(())
     }
 
-    /// The same of a shard and what follows, which it returns; after the last of all come those that only snapshots want. Hands them to
-    /// `add`, with the low bits of their segments.
+    /// The same of a shard and what follows, which it returns; after the last of all come those
+    /// that only snapshots want. Hands them to `add`, with the low bits of their segments.
     ///
     /// # Errors
     /// As [`Hashed::add_units`].
@@ -340,7 +353,8 @@ impl Hashed {
         let range = self.index.range(from, None)?;
         range.keys.iter().for_each(|(_, slot)| add(slot.segment(), slot.unit()));
         if range.next.is_none() {
-            // Last: what was replaced since its shard was asked is among these, and these a crash may bring back.
+            // Last: what was replaced since its shard was asked is among these, and these a crash
+            // may bring back.
             self.index.each_undone(&mut |slot| add(slot.segment(), slot.unit()));
             self.taken.lock().each(&mut |slot| add(slot.segment(), slot.unit()));
             self.check_sure()?;
@@ -348,7 +362,8 @@ impl Hashed {
         Ok(range.next)
     }
 
-    /// What somebody may read, by the low bits of the segments' numbers: what its keys lead to, and what is kept for snapshots.
+    /// What somebody may read, by the low bits of the segments' numbers: what its keys lead to, and
+    /// what is kept for snapshots.
     pub(crate) fn read_segments(&self) -> BTreeMap<u32, SegmentTally> {
         let mut tallies: BTreeMap<u32, SegmentTally> =
             self.segments().into_iter().map(|(low, used)| (low, used.tally)).collect();
@@ -372,7 +387,8 @@ impl Hashed {
         }
     }
 
-    /// Takes note of damage to its checkpoint: shards that are left out of what is done with all others.
+    /// Takes note of damage to its checkpoint: shards that are left out of what is done with all
+    /// others.
     pub(crate) fn note_damage(&self, damage: &Error) {
         self.damage.lock().get_or_insert_with(|| damage.clone());
     }
@@ -382,7 +398,8 @@ impl Hashed {
         self.damage.lock().clone()
     }
 
-    /// What the manifest is to say of a checkpoint. The quota is that of its pieces, each of which is of another moment.
+    /// What the manifest is to say of a checkpoint. The quota is that of its pieces, each of which
+    /// is of another moment.
     pub(crate) fn state_of(
         &self,
         number: FileNumber,
@@ -396,7 +413,8 @@ impl Hashed {
         IndexState { file: number, file_bytes, keys, max_seq, segments }
     }
 
-    /// What the manifest is to say of changes that an opening saves: of the index with them, which nobody changes meanwhile.
+    /// What the manifest is to say of changes that an opening saves: of the index with them, which
+    /// nobody changes meanwhile.
     pub(crate) fn state_of_changes(
         &self,
         file: FileNumber,
@@ -412,8 +430,9 @@ impl Hashed {
         IndexState { file, file_bytes, keys, max_seq, segments }
     }
 
-    /// Adds keys of which nobody knows where they lead: they may all lead into any segment that anything leads to, and no more of them
-    /// than do in all. So none of their values is taken for dead.
+    /// Adds keys of which nobody knows where they lead: they may all lead into any segment that
+    /// anything leads to, and no more of them than do in all. So none of their values is taken for
+    /// dead.
     fn add_unreadable(&self, keys: u64, tallies: &mut BTreeMap<u32, SegmentTally>) {
         if keys == 0 {
             return;
@@ -452,7 +471,8 @@ impl Hashed {
         segments
     }
 
-    /// The checkpoint that was begun is listed, and what was swept away before it is gone for good; or it came to nothing.
+    /// The checkpoint that was begun is listed, and what was swept away before it is gone for good;
+    /// or it came to nothing.
     pub(crate) fn end_saving(&self, is_listed: bool) {
         let gone = self.taken.lock().end_saving(is_listed);
         let mut segments = self.segments.lock();
@@ -478,7 +498,8 @@ impl Hashed {
     }
 }
 
-/// The change that a record of the log makes, and where the record of its value ends in its segment; none where it makes none.
+/// The change that a record of the log makes, and where the record of its value ends in its
+/// segment; none where it makes none.
 fn change_of(record: &FrameRecord<'_>) -> std::result::Result<Option<(Change, Range<u64>)>, Malformed> {
     let old = match record.old_slot().ok_or(Malformed::Tag)? {
         0 => None,
@@ -504,7 +525,8 @@ fn malformed(record: &FrameRecord<'_>, cause: Malformed) -> folddb_base::Error {
     )
 }
 
-/// Locks over points: who writes a key holds one from its first look at the index until its batch is published.
+/// Locks over points: who writes a key holds one from its first look at the index until its batch
+/// is published.
 pub struct PointLocks([Mutex<()>; POINT_LOCKS]);
 
 /// So many; two keys meet in one by chance.
@@ -517,7 +539,8 @@ impl Default for PointLocks {
 }
 
 impl PointLocks {
-    /// Locks these points of these tables, in an order that is the same for all: nobody waits for one who waits for him.
+    /// Locks these points of these tables, in an order that is the same for all: nobody waits for
+    /// one who waits for him.
     pub fn hold(&self, points: impl Iterator<Item = (TableId, Point)>) -> Vec<MutexGuard<'_, ()>> {
         let number =
             |(table, point): (TableId, Point)| (point.bits() ^ u64::from(table.0)) as usize % POINT_LOCKS;

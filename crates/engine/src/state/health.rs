@@ -1,8 +1,9 @@
 //! Whether the store may still write: poison, and space.
 //!
-//! A failed write or sync of the journal or the manifest leaves the disk in an unknown state, so it *poisons*
-//! the store: later writes fail with the first cause, reads go on, and only reopening (which rewrites what it
-//! replays) heals it. A full disk is no poison: writes are refused until there is space again.
+//! A failed write or sync of the journal or the manifest leaves the disk in an unknown state, so it
+//! *poisons* the store: later writes fail with the first cause, reads go on, and only reopening
+//! (which rewrites what it replays) heals it. A full disk is no poison: writes are refused until
+//! there is space again.
 
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -77,7 +78,8 @@ impl Health {
         }
     }
 
-    /// Records the first failure that leaves the disk in an unknown state. Lack of space is not one.
+    /// Records the first failure that leaves the disk in an unknown state. Lack of space is not
+    /// one.
     pub fn poison(&self, cause: &Error) {
         if matches!(cause.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
             return;

@@ -1,5 +1,5 @@
-//! Makes the log durable, and takes note of what failed: a full disk refuses writes until there is space, any other
-//! failure of a write poisons the store.
+//! Makes the log durable, and takes note of what failed: a full disk refuses writes until there is
+//! space, any other failure of a write poisons the store.
 
 use folddb_base::{Error, ErrorKind, Lsn, Result};
 
@@ -39,7 +39,8 @@ pub fn not_durable(done: &str, cause: &Error) -> Error {
     Error::new(ErrorKind::NotDurable, message)
 }
 
-/// What hashed tables lead to is told by what is in memory; a power cut must not bring back an index that leads elsewhere.
+/// What hashed tables lead to is told by what is in memory; a power cut must not bring back an
+/// index that leads elsewhere.
 pub(crate) fn sync_for_hashed(engine: &Engine) -> Result<()> {
     if has_hashed(engine) { sync_log(engine) } else { Ok(()) }
 }

@@ -58,7 +58,8 @@ impl Manifest {
     }
 }
 
-/// Changes, with what an edit says of the log besides: that it is durable up to here, so that what is missing of it is missed.
+/// Changes, with what an edit says of the log besides: that it is durable up to here, so that what
+/// is missing of it is missed.
 pub(crate) fn vouching<'a>(state: &State, changes: &'a [Change], durable_lsn: Lsn) -> Cow<'a, [Change]> {
     if durable_lsn <= state.durable_lsn {
         return Cow::Borrowed(changes);

@@ -7,8 +7,9 @@ use folddb_manifest::{Change, NUMBERS_RESERVED};
 /// The most numbers that are set aside at a time, so that few edits have to speak of them.
 pub(crate) const SET_ASIDE_MAX: u64 = 1000;
 
-/// Hands out the numbers of files and runs; none is handed out twice, also after a crash: the manifest sets them aside before they
-/// are used. It sets aside as many as this process has used so far, so that a process which uses few leaves few unused.
+/// Hands out the numbers of files and runs; none is handed out twice, also after a crash: the
+/// manifest sets them aside before they are used. It sets aside as many as this process has used so
+/// far, so that a process which uses few leaves few unused.
 #[derive(Debug)]
 pub struct Numbers {
     first: u64,

@@ -1,16 +1,20 @@
 //! Files of the past: what old snapshots read, so that merges need not keep versions for them.
 //!
-//! A snapshot is a boundary, and as long as it is one, memtables and merges keep apart what lies below and above it. Once it is older
-//! than `snapshot_files_after`, everything that it sees is brought to runs, and it takes the runs, and the files of values that they
-//! lead to, as they are then: those were made with its boundary in force. From then on it costs their space and nothing else: merges
-//! go on without it, and the files go when it does. All snapshots that come of age together share them.
+//! A snapshot is a boundary, and as long as it is one, memtables and merges keep apart what lies
+//! below and above it. Once it is older than `snapshot_files_after`, everything that it sees is
+//! brought to runs, and it takes the runs, and the files of values that they lead to, as they are
+//! then: those were made with its boundary in force. From then on it costs their space and nothing
+//! else: merges go on without it, and the files go when it does. All snapshots that come of age
+//! together share them.
 //!
 //! After `snapshot_age_max`, where there is one, it reads nothing any more.
 //!
-//! **Who reads at a moment looks first, and then asks whether it has aged** (`read::pinned::pinned_files_at`). In the other order merges
-//! could come between that pass over the boundary already.
+//! **Who reads at a moment looks first, and then asks whether it has aged**
+//! (`read::pinned::pinned_files_at`). In the other order merges could come between that pass over
+//! the boundary already.
 //!
-//! Called by `background`, with the flushes, and by `read`, `scan`, `aggregate` and `reads` for who reads at a snapshot.
+//! Called by `background`, with the flushes, and by `read`, `scan`, `aggregate` and `reads` for who
+//! reads at a snapshot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

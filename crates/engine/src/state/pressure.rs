@@ -1,4 +1,5 @@
-//! How much work a store owes and how much space it has: what writers are slowed down by, and refused for.
+//! How much work a store owes and how much space it has: what writers are slowed down by, and
+//! refused for.
 
 use folddb_base::{Error, ErrorKind};
 use folddb_host::sync::atomic::Ordering;

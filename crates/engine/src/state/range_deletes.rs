@@ -7,9 +7,10 @@
 //!              below: the four nodes, or the 16 range deletes, that it was made of
 //! ```
 //!
-//! A reader of the present asks each node's top, newest node first. One of the past passes over what is newer than it, and
-//! goes down into the one node that lies across its seq. So both cost O(log² n) comparisons, and a further range delete
-//! costs O(log n) of them, shared out; nothing that a reader holds is changed. All of it is pure.
+//! A reader of the present asks each node's top, newest node first. One of the past passes over
+//! what is newer than it, and goes down into the one node that lies across its seq. So both cost
+//! O(log² n) comparisons, and a further range delete costs O(log n) of them, shared out; nothing
+//! that a reader holds is changed. All of it is pure.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Which snapshots are live, and so where folding must stop.
 //!
-//! A snapshot is a registered sequence number. It is registered under the commit lock, so every record
-//! sealed later than that sees its boundary, and every record folded earlier is wholly below it.
+//! A snapshot is a registered sequence number. It is registered under the commit lock, so every
+//! record sealed later than that sees its boundary, and every record folded earlier is wholly below
+//! it.
 //!
 //! ```text
 //!   boundary   young: folding stops at it, in memory and in merges
@@ -15,7 +16,8 @@
 //! | work under way: a dump, an aggregate, the walk over a hashed table | yes | no |
 //! | a transaction | no: its commit looks for whatever is newer than what it read | yes |
 //!
-//! Hashed tables know no files of the past: for them all but those that are gone count as boundaries do.
+//! Hashed tables know no files of the past: for them all but those that are gone count as
+//! boundaries do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,7 +52,8 @@ impl At {
 pub enum HeldFor {
     /// A user, as long as he likes.
     Snapshot,
-    /// A user who asked, at the moment given, for one that was over: only tables that keep their past have it.
+    /// A user who asked, at the moment given, for one that was over: only tables that keep their
+    /// past have it.
     Past(At),
     /// Work that ends by itself.
     Work,
@@ -108,7 +111,8 @@ impl Boundaries {
         self.hold_from(at, at.time_ms, held_for, now)
     }
 
-    /// The same, of a moment that may be over, from the time `taken_ms` on: what was alive before that may have been swept away.
+    /// The same, of a moment that may be over, from the time `taken_ms` on: what was alive before
+    /// that may have been swept away.
     pub fn hold_from(
         self: &Arc<Boundaries>,
         at: At,
@@ -139,9 +143,10 @@ impl Boundaries {
         self.held(At { hold: number, ..at })
     }
 
-    /// Registers one more holder of `seq`, where it has one since `by_ms` or before, or at just that time, and says for whom it is
-    /// held. The holder reads at the time that the first does. One that sees all tables comes before one that sees only those that keep their
-    /// past, and a boundary before one that reads pinned files.
+    /// Registers one more holder of `seq`, where it has one since `by_ms` or before, or at just
+    /// that time, and says for whom it is held. The holder reads at the time that the first does.
+    /// One that sees all tables comes before one that sees only those that keep their past, and a
+    /// boundary before one that reads pinned files.
     pub fn hold_if_live(self: &Arc<Boundaries>, seq: Seq, by_ms: u64) -> Option<(Held, HeldFor)> {
         let mut live = self.live.lock();
         let is_past = |hold: &Hold| matches!(hold.held_for, HeldFor::Past(_));
@@ -237,10 +242,11 @@ impl Boundaries {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    // ---- growing old -------------------------------------------------------------------------------------
+    // ---- growing old ----------------------------------------------------------------------------
 
-    /// The boundaries that are to have pinned files, ascending; none as long as none has come to `age`. Then all that have come to half
-    /// of it do, too, so that what this takes is taken twice in that time and not with each.
+    /// The boundaries that are to have pinned files, ascending; none as long as none has come to
+    /// `age`. Then all that have come to half of it do, too, so that what this takes is taken twice
+    /// in that time and not with each.
     pub(crate) fn of_age(&self, now: Duration, age: Duration) -> Vec<At> {
         let live = self.live.lock();
         let comes_to = |hold: &Hold, age: Duration| {
@@ -292,13 +298,15 @@ impl Boundaries {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Whether what holds `at` may be no boundary any more: then who reads there asks what it reads.
+    /// Whether what holds `at` may be no boundary any more: then who reads there asks what it
+    /// reads.
     #[inline]
     pub(crate) fn may_have_aged(&self, at: At) -> bool {
         at.hold != 0 && self.aged.load(Ordering::Acquire) > 0
     }
 
-    /// The files that are read at `at`, or none where those of everybody are; an error of `()` where it is over.
+    /// The files that are read at `at`, or none where those of everybody are; an error of `()`
+    /// where it is over.
     pub(crate) fn files_of(&self, at: At) -> Result<Option<Arc<PinnedFiles>>, TooOld> {
         self.live.lock().get(&(at.seq, at.hold)).map(|hold| hold.files.clone()).ok_or(TooOld)
     }

@@ -6,8 +6,8 @@ use folddb_base::TableId;
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::AtomicU64;
 
-/// The tables that background work has to look at, so that it need not look at all. Each lock is held for a moment, and no other is taken
-/// under it but that of a table's view.
+/// The tables that background work has to look at, so that it need not look at all. Each lock is
+/// held for a moment, and no other is taken under it but that of a table's view.
 #[derive(Debug, Default)]
 pub struct TablesAtWork {
     /// Those that have sealed memtables; some may have none any more.

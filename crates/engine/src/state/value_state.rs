@@ -1,5 +1,5 @@
-//! The value log of an open store: its open segments, its files for reading, and what keeps segments from being
-//! reclaimed.
+//! The value log of an open store: its open segments, its files for reading, and what keeps
+//! segments from being reclaimed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,17 +24,21 @@ pub struct Values {
     /// Held by whoever makes a segment: nobody makes a second one for the same want.
     pub making: Mutex<()>,
     pub files: ValueFiles,
-    /// Held for reading from before values are put until what points to them is in a memtable: see `reclaim.rs`.
+    /// Held for reading from before values are put until what points to them is in a memtable: see
+    /// `reclaim.rs`.
     pub placing: RwLock<()>,
-    /// Of full segments that memtables may point to, where the log ended when everything that does was in it.
+    /// Of full segments that memtables may point to, where the log ended when everything that does
+    /// was in it.
     pub fences: Mutex<BTreeMap<FileNumber, Lsn>>,
     /// Full segments that only parts point to.
     pub settled: Mutex<BTreeSet<FileNumber>>,
-    /// Segments that hold pieces of values whose writers are not done, and how many writers; see `stream.rs`.
+    /// Segments that hold pieces of values whose writers are not done, and how many writers; see
+    /// `stream.rs`.
     pub pins: Mutex<BTreeMap<u32, usize>>,
     /// Full segments that were pinned when they were sealed, and have no fence yet.
     pub unfenced: Mutex<Vec<FileNumber>>,
-    /// How often the parts of some table have changed, and as of when that was examined for segments that are dead.
+    /// How often the parts of some table have changed, and as of when that was examined for
+    /// segments that are dead.
     pub installs: AtomicU64,
     pub looked: AtomicU64,
     /// How long the files are of the segments that this opening has made.
@@ -45,8 +49,8 @@ pub struct Values {
     pub has_lasting_pieces: AtomicBool,
     /// What is known of directories since somebody looked through them.
     pub swept: Mutex<BTreeMap<FileNumber, Swept>>,
-    /// The files of values that the manifest lists, and their bytes. Of their own, so that who asks waits for no edit that is being
-    /// synced.
+    /// The files of values that the manifest lists, and their bytes. Of their own, so that who asks
+    /// waits for no edit that is being synced.
     pub listed: AtomicU64,
     pub listed_bytes: AtomicU64,
 }
@@ -128,8 +132,8 @@ impl MapPages for CachedPages {
     }
 }
 
-/// The files of values of the store in `dir`, as its manifest lists them: so many are kept open, and they are read past the page
-/// cache where that is asked for.
+/// The files of values of the store in `dir`, as its manifest lists them: so many are kept open,
+/// and they are read past the page cache where that is asked for.
 pub fn value_files(
     dir: &Path,
     files: Arc<dyn Files>,

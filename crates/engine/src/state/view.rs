@@ -1,8 +1,10 @@
-//! What readers of one table see: its memtables, its runs and its range deletes, as one immutable view.
+//! What readers of one table see: its memtables, its runs and its range deletes, as one immutable
+//! view.
 //!
-//! Whoever changes the table (the committer when it seals a memtable, a flush, a merge) builds the next
-//! view and swaps it in whole. A reader takes the view once and needs no lock after that. A record is
-//! in a memtable or in the run that it was flushed to, never in both and never in neither.
+//! Whoever changes the table (the committer when it seals a memtable, a flush, a merge) builds the
+//! next view and swaps it in whole. A reader takes the view once and needs no lock after that. A
+//! record is in a memtable or in the run that it was flushed to, never in both and never in
+//! neither.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -37,7 +39,8 @@ impl TableView {
         TableView { active, sealed: Vec::new(), runs: Arc::default(), range_deletes: Arc::default() }
     }
 
-    /// The seq up to which its past has been folded. (Bulk loads used to say that all of it ever will have been.)
+    /// The seq up to which its past has been folded. (Bulk loads used to say that all of it ever
+    /// will have been.)
     pub(crate) fn folded_up_to(&self) -> Seq {
         let parts = self.runs.iter().flat_map(|run| &run.parts);
         let folded = parts.map(|part| part.file.part.facts().kept_since);
@@ -75,7 +78,8 @@ pub struct Sealed {
     pub bytes: usize,
     /// Where the log ended when it was sealed.
     pub end_lsn: Lsn,
-    /// The last seq of the history when it was sealed: what the table has up to here is in it or below it.
+    /// The last seq of the history when it was sealed: what the table has up to here is in it or
+    /// below it.
     pub last_seq: Seq,
     /// No record in it was written before this time, where the table asks for it.
     pub since_ms: u64,
@@ -161,7 +165,8 @@ impl Drop for PartFile {
 /// The open part files of a table, by number and so in an order that a seed can replay.
 pub type PartFiles = BTreeMap<FileNumber, Arc<PartFile>>;
 
-/// The view of the runs that the manifest's state of a table describes. `files` holds every part listed.
+/// The view of the runs that the manifest's state of a table describes. `files` holds every part
+/// listed.
 pub(crate) fn runs_of(state: &TableState, files: &PartFiles) -> Vec<RunView> {
     state.runs.iter().map(|run| run_of(run, files)).collect()
 }

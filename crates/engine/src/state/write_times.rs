@@ -1,4 +1,5 @@
-//! When records were written, as far as that is known, and the newest time that anybody has been told.
+//! When records were written, as far as that is known, and the newest time that anybody has been
+//! told.
 
 use folddb_base::Seq;
 use folddb_host::sync::Mutex;

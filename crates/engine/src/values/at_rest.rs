@@ -1,4 +1,5 @@
-//! The values of a store that is not open: for whoever looks at its files past the engine, and for opening itself.
+//! The values of a store that is not open: for whoever looks at its files past the engine, and for
+//! opening itself.
 //!
 //! Called by `recover`, and by the rooms of `maintenance`.
 
@@ -26,7 +27,8 @@ pub struct ValuesAtRest<'a> {
     files: &'a Arc<dyn Files>,
     dir: &'a Path,
     state: &'a State,
-    /// The file that was read last: values that were written one after the other lie in one, mostly.
+    /// The file that was read last: values that were written one after the other lie in one,
+    /// mostly.
     last: RefCell<Option<(FileNumber, Rc<ValueFile>)>>,
 }
 
@@ -58,7 +60,8 @@ impl<'a> ValuesAtRest<'a> {
         Ok(record)
     }
 
-    /// Reads a value: all of it, or where it is longer than anybody wants to hold only to see that its pieces are whole.
+    /// Reads a value: all of it, or where it is longer than anybody wants to hold only to see that
+    /// its pieces are whole.
     ///
     /// # Errors
     /// Damage, a failed read.

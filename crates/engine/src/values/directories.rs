@@ -1,8 +1,10 @@
 //! Values in files of their own, as the engine puts them there and takes away those that are dead.
 //!
-//! A directory is a value segment that is a directory, a value file a record of it that is a file (`folddb_value_log::directories`). All that is
-//! true of segments is true of directories, and the same rooms see to it: they are listed before anything points to them, sealed,
-//! fenced, settled, and go when nothing leads to them any more. But what is alive in a directory never moves; what is dead goes by itself:
+//! A directory is a value segment that is a directory, a value file a record of it that is a file
+//! (`folddb_value_log::directories`). All that is true of segments is true of directories, and the
+//! same rooms see to it: they are listed before anything points to them, sealed, fenced, settled,
+//! and go when nothing leads to them any more. But what is alive in a directory never moves; what
+//! is dead goes by itself:
 //!
 //! ```text
 //!   ask      what leads to value files of some directories: parts, indexes, snapshots; as for reclaiming
@@ -10,8 +12,9 @@
 //!   sweep    a segment map begins without the dead, which go with the last reader that has an older one
 //! ```
 //!
-//! No edit says so: a value file that is dead is one that nothing leads to, before a crash and after it. The counts of the manifest are
-//! those of when a directory was sealed; what it holds since is kept in memory (`Swept`), and found out again after an opening.
+//! No edit says so: a value file that is dead is one that nothing leads to, before a crash and
+//! after it. The counts of the manifest are those of when a directory was sealed; what it holds
+//! since is kept in memory (`Swept`), and found out again after an opening.
 //!
 //! Called by `values` and `reclaim`.
 

@@ -1,5 +1,5 @@
-//! The record of a value of a hashed table, as it is read from a value file: its head, its key, the front of its
-//! value, the value. Whatever is not what the index led to is damage.
+//! The record of a value of a hashed table, as it is read from a value file: its head, its key, the
+//! front of its value, the value. Whatever is not what the index led to is damage.
 
 use folddb_base::checksum::hash64;
 use folddb_base::limits::{STREAM_BYTES_MAX, VALUE_BYTES_MAX};
@@ -15,7 +15,8 @@ use crate::values::head::Head;
 use folddb_value_log::value_file::ShortPlace;
 use folddb_value_log::{SegmentMap, ValueFile};
 
-/// So many bytes of key are read with the head of a record whose key is not known; a longer one takes a second read.
+/// So many bytes of key are read with the head of a record whose key is not known; a longer one
+/// takes a second read.
 pub(crate) const KEY_GUESS_BYTES: u64 = 104;
 
 /// How much of a record is wanted.
@@ -114,8 +115,8 @@ impl Found {
     }
 }
 
-/// Reads the record that a slot leads to into `record`; none where it is of another key than the one that is looked for. `read` is
-/// told of each read.
+/// Reads the record that a slot leads to into `record`; none where it is of another key than the
+/// one that is looked for. `read` is told of each read.
 ///
 /// # Errors
 /// Damage, naming file and offset; a failed read.
@@ -198,8 +199,8 @@ pub fn read_record(
     Ok(Some(found))
 }
 
-/// A record is as long as the slot says that leads to it, and where that says only that it is longer than all size classes, no
-/// longer than its file: before anything is made of its length.
+/// A record is as long as the slot says that leads to it, and where that says only that it is
+/// longer than all size classes, no longer than its file: before anything is made of its length.
 fn check_len(file: &ValueFile, slot: Slot, head: &RecordHead) -> Result<()> {
     let bytes = (RECORD_HEAD_BYTES as u64 + u64::from(head.key_len)).saturating_add(head.len);
     let is_open = slot.class().read_bytes().is_none();
@@ -217,7 +218,8 @@ fn short_place(slot: Slot) -> ShortPlace {
     ShortPlace { segment_low: slot.segment(), unit: slot.unit() }
 }
 
-/// Whether a record of the value log whose value has so many bytes is longer than what is written at once.
+/// Whether a record of the value log whose value has so many bytes is longer than what is written
+/// at once.
 pub fn is_long(value_bytes: u64) -> bool {
     value_bytes > (VALUE_BYTES_MAX + FRONT_BYTES) as u64
 }

@@ -1,6 +1,7 @@
 //! What is known of a value without reading it, where it lies outside the tree: its head.
 //!
-//! Of a value that lies inline the same is worked out when it is asked for, so nobody who asks need know where it lies.
+//! Of a value that lies inline the same is worked out when it is asked for, so nobody who asks need
+//! know where it lies.
 
 use folddb_base::pointer::value_hash;
 use folddb_base::{Error, ErrorKind, Result, Rope};
@@ -8,20 +9,23 @@ use folddb_rules::State;
 
 use crate::state::catalog::TableCore;
 
-/// What is known of a value without reading it. Where an operand waits to be folded onto a separated value, and folding is not
-/// joining, nobody can know: that value is read for its head, until its key is set again.
+/// What is known of a value without reading it. Where an operand waits to be folded onto a
+/// separated value, and folding is not joining, nobody can know: that value is read for its head,
+/// until its key is set again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Head {
     /// Bytes of the value.
     pub size_bytes: u64,
-    /// Hash of the value, seeded with its key: other bytes under the same key have another, but for one case in four thousand
-    /// million. Of a value in several pieces it is that of their lengths and hashes: the same bytes in other pieces have another, too.
-    /// In hashed tables with versions or expiry it is of the time of the write and of the deadline, too.
+    /// Hash of the value, seeded with its key: other bytes under the same key have another, but for
+    /// one case in four thousand million. Of a value in several pieces it is that of their lengths
+    /// and hashes: the same bytes in other pieces have another, too. In hashed tables with versions
+    /// or expiry it is of the time of the write and of the deadline, too.
     pub hash: u32,
-    /// What tells the value from any other that its key has ever had in this store, of the same bytes too: each write gives another.
-    /// Merges, reclaim, backups and restarts leave it as it is; a repair, a dump or a sync gives others. It says nothing of which came
-    /// first. Known only of a separated value.
+    /// What tells the value from any other that its key has ever had in this store, of the same
+    /// bytes too: each write gives another. Merges, reclaim, backups and restarts leave it as it
+    /// is; a repair, a dump or a sync gives others. It says nothing of which came first. Known only
+    /// of a separated value.
     pub version: Option<u64>,
     /// When the value was written, in milliseconds since 1970; known only of one that is separated.
     pub written_ms: Option<u64>,

@@ -1,5 +1,5 @@
-//! Loads a value that lies outside the tree, by its pointer: one read for each piece, and the hash is checked each
-//! time.
+//! Loads a value that lies outside the tree, by its pointer: one read for each piece, and the hash
+//! is checked each time.
 
 use folddb_base::{Error, ErrorKind, Piece, Pointer, Result, Rope};
 use folddb_layout::frame;
@@ -8,7 +8,7 @@ use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use folddb_value_log::SegmentMap;
 
-// ---- loading -----------------------------------------------------------------------------------------
+// ---- loading ------------------------------------------------------------------------------------
 
 /// Reads the value that a pointer of `key`, or a rope, leads to, into `record`.
 ///

@@ -1,4 +1,5 @@
-//! Values of hashed tables that are longer than anybody holds: written piece by piece, each as one record in a file of its own.
+//! Values of hashed tables that are longer than anybody holds: written piece by piece, each as one
+//! record in a file of its own.
 //!
 //! ```text
 //!   begin    a draft, once a stream has brought more than is held of one          no manifest lists it
@@ -10,9 +11,11 @@
 //! since its times are known only when its key is locked: the draft is durable but for that, and
 //! ends then.
 //!
-//! So to the index, the quota of what is alive, reclaiming, backups and repair it is a value file like any other. Of two values of one
-//! key the one that lies later was written later, which is what `maintenance/at_rest.rs` counts on: that is why what is put after it must
-//! not go into a segment that was there before. It is durable before the log leads to it, so no opening looks whether it is whole.
+//! So to the index, the quota of what is alive, reclaiming, backups and repair it is a value file
+//! like any other. Of two values of one key the one that lies later was written later, which is
+//! what `maintenance/at_rest.rs` counts on: that is why what is put after it must not go into a
+//! segment that was there before. It is durable before the log leads to it, so no opening looks
+//! whether it is whole.
 //!
 //! Called by `stream` and `hashed_write`.
 

@@ -5,7 +5,8 @@
 //!   room    no segment has any: one is made, listed in the manifest, and only then used
 //! ```
 //!
-//! A batch that fails after its values were put leaves them behind: dead bytes, to which nothing points.
+//! A batch that fails after its values were put leaves them behind: dead bytes, to which nothing
+//! points.
 
 use folddb_base::{ErrorKind, Result, ValuePlace};
 use folddb_host::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,8 @@ use crate::state::engine::Engine;
 use crate::state::log_sync;
 use crate::values::{directories, segments};
 
-/// Says durably, before the first rope, that versions which do not know them must leave the store alone.
+/// Says durably, before the first rope, that versions which do not know them must leave the store
+/// alone.
 #[cold]
 pub(crate) fn begin_ropes(engine: &Engine, have_deadlines: bool) -> Result<()> {
     if have_deadlines {
@@ -59,7 +61,8 @@ pub fn put_value(engine: &Engine, value_placement: ValuePlacement, record: &[u8]
     }
 }
 
-/// Makes a segment for a record of so many bytes, unless somebody else just has. It is listed before anything points to it.
+/// Makes a segment for a record of so many bytes, unless somebody else just has. It is listed
+/// before anything points to it.
 pub(crate) fn make_room(engine: &Engine, record_bytes: u64) -> Result<()> {
     let values = &engine.values;
     let _only = values.making.lock();

@@ -1,9 +1,10 @@
 //! Values that the log leads to without vouching for them, made durable by an opening.
 //!
-//! After a sync that failed the page cache may show bytes that the disk does not have, and the next sync says nothing of it. So each
-//! such value is written once more *where it lies*, which makes its pages dirty again, and then synced. Pointers, the slots of
-//! hashed tables and the batches that feeds have still to give keep their meaning, and it takes no space. A crash on the way leaves
-//! every sector old or new, which are the same bytes.
+//! After a sync that failed the page cache may show bytes that the disk does not have, and the next
+//! sync says nothing of it. So each such value is written once more *where it lies*, which makes
+//! its pages dirty again, and then synced. Pointers, the slots of hashed tables and the batches
+//! that feeds have still to give keep their meaning, and it takes no space. A crash on the way
+//! leaves every sector old or new, which are the same bytes.
 //!
 //! Called by `recover`, frame by frame.
 

@@ -1,5 +1,5 @@
-//! Value segments and directories, as the manifest lists them: which there are, how long they are, when they are made
-//! known, and when they go.
+//! Value segments and directories, as the manifest lists them: which there are, how long they are,
+//! when they are made known, and when they go.
 
 use std::path::Path;
 
@@ -21,7 +21,8 @@ use crate::state::manifest::Manifest;
 /// So many numbers are passed over at most before a new segment is refused.
 pub(crate) const SEGMENTS_PASSED_MAX: usize = 64;
 
-/// Makes a segment whose number has low bits that no other has: the slots of hashed tables hold no more of it.
+/// Makes a segment whose number has low bits that no other has: the slots of hashed tables hold no
+/// more of it.
 pub(crate) fn make_numbered<S>(
     engine: &Engine,
     make: &dyn Fn() -> Result<S>,
@@ -121,7 +122,8 @@ pub(crate) fn remove_leftover(files: &dyn Files, dir: &Path, name: FileName) {
     }
 }
 
-/// Bytes of a directory that is sealed, as far as is known; of one that is open the value log knows.
+/// Bytes of a directory that is sealed, as far as is known; of one that is open the value log
+/// knows.
 pub(crate) fn directory_bytes(engine: &Engine, number: FileNumber, sealed_bytes: Option<u64>) -> u64 {
     let swept = engine.values.swept.lock().get(&number).map(|swept| swept.bytes);
     swept.or(sealed_bytes).unwrap_or(0)
@@ -140,7 +142,8 @@ pub(crate) fn note_settled(engine: &Engine, state: &State) {
     });
 }
 
-/// A segment map begins without these. `_manifest` is held, so that whoever captures a state with it finds its files.
+/// A segment map begins without these. `_manifest` is held, so that whoever captures a state with
+/// it finds its files.
 pub(crate) fn begin_without(engine: &Engine, _manifest: &Manifest, gone: &[FileNumber]) {
     engine.values.files.retire(gone);
     for (_, hashed) in engine.catalog().hashed() {

@@ -1,5 +1,5 @@
-//! What the value log needs beside writers: the next segment made ahead, full ones sealed, synced and fenced, and its
-//! end when the store is closed.
+//! What the value log needs beside writers: the next segment made ahead, full ones sealed, synced
+//! and fenced, and its end when the store is closed.
 //!
 //! ```text
 //!   sync    before each sync of the log, before each edit that lists parts, and when much has gathered
@@ -16,7 +16,7 @@ use crate::state::engine::Engine;
 use crate::state::log_sync;
 use crate::values::{directories, put, segments};
 
-// ---- background work ------------------------------------------------------------------------------------------
+// ---- background work ----------------------------------------------------------------------------
 
 /// What no write should wait for: the next window, the next segment.
 pub(crate) fn keep_values_ready(engine: &Engine) -> Result<()> {
@@ -32,7 +32,8 @@ pub(crate) fn keep_values_ready(engine: &Engine) -> Result<()> {
     directories::keep_directories_ready(engine)
 }
 
-/// Syncs what has gathered, so that an opening after a crash has little to look at, and seals what is full.
+/// Syncs what has gathered, so that an opening after a crash has little to look at, and seals what
+/// is full.
 pub(crate) fn settle_values(engine: &Engine) -> Result<()> {
     let value_log = &engine.values.log;
     if value_log.unsynced_bytes() > engine.options.values_segment_bytes() / 4
@@ -57,7 +58,8 @@ pub(crate) fn settle_values(engine: &Engine) -> Result<()> {
         .map(segments::seal_change)
         .chain(directories.iter().map(segments::seal_directory_change))
         .collect();
-    // What is not sealed by an edit is sealed at the next opening; until then it is longer than it need be.
+    // What is not sealed by an edit is sealed at the next opening; until then it is longer than it
+    // need be.
     segments::edit_values(engine, &changes)
         .inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     sealed.iter().for_each(|&end| value_log.cut(end));
@@ -77,7 +79,8 @@ pub(crate) fn shed_values(engine: &Engine) -> Result<()> {
     drop(gone);
     let mut manifest = engine.manifest.lock();
     engine.check_open()?;
-    // Where the edit fails it stays as a segment without values, which the next opening takes off the list.
+    // Where the edit fails it stays as a segment without values, which the next opening takes off
+    // the list.
     let unlisted = manifest.append(&[Change::RemoveValues { segment: number }]);
     unlisted.inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     segments::note_listed_values(engine, &manifest);

@@ -1,4 +1,5 @@
-//! The write path: a batch becomes one frame of the journal, then records of memtables, then visible.
+//! The write path: a batch becomes one frame of the journal, then records of memtables, then
+//! visible.
 //!
 //! ```text
 //!   admit   back pressure, health            no lock
@@ -35,8 +36,8 @@ use crate::write::encoded_batch::Encoded;
 use crate::write::read_set::{Checked, ReadSet};
 use crate::write::{hashed, index_entries, stall};
 
-/// Commits a batch. Returns the seq of its last record. With an error of another kind than `NotDurable` nothing of it is
-/// visible, ever.
+/// Commits a batch. Returns the seq of its last record. With an error of another kind than
+/// `NotDurable` nothing of it is visible, ever.
 #[inline]
 pub fn commit(engine: &Engine, batch: &mut Encoded, durability: Durability) -> Result<Seq> {
     commit_if(engine, batch, None, durability)
@@ -145,7 +146,8 @@ fn derive_and_lock<'e>(engine: &'e Engine, batch: &mut Encoded) -> Result<MutexG
     }
 }
 
-/// What readers of now asked the indexes of hashed tables for while a batch went in need not be known any more.
+/// What readers of now asked the indexes of hashed tables for while a batch went in need not be
+/// known any more.
 #[inline]
 fn settle_points(engine: &Engine, batch: &Encoded, last_seq: Seq) {
     if batch.points.is_empty() {
@@ -168,8 +170,8 @@ fn give_time(engine: &Engine, batch: &mut Encoded, first_seq: Seq) -> u64 {
     now_ms
 }
 
-/// Applies the records of a frame to the memtables of their tables. Records of dropped tables are passed over,
-/// and so are those that are in runs already (at replay).
+/// Applies the records of a frame to the memtables of their tables. Records of dropped tables are
+/// passed over, and so are those that are in runs already (at replay).
 pub(crate) fn apply(
     engine: &Engine,
     committer: &mut Committer,
@@ -225,8 +227,8 @@ pub(crate) fn publish(engine: &Engine, committer: &mut Committer, last_seq: Seq)
     engine.published.store(last_seq, Ordering::Release);
 }
 
-/// Makes `committer.stripes` the present boundaries: live snapshots, range deletes that only the log has yet,
-/// and last what is published, which no fold may cross while a batch is going in.
+/// Makes `committer.stripes` the present boundaries: live snapshots, range deletes that only the
+/// log has yet, and last what is published, which no fold may cross while a batch is going in.
 pub(crate) fn refresh_stripes(engine: &Engine, committer: &mut Committer) {
     let version = engine.boundaries.version();
     if committer.stripes_version == version {
@@ -272,7 +274,8 @@ fn seal_largest(engine: &Engine, committer: &mut Committer) {
     }
 }
 
-/// Seals the active memtable of a table and gives it a new one. Does nothing to one that has seen no write.
+/// Seals the active memtable of a table and gives it a new one. Does nothing to one that has seen
+/// no write.
 pub fn seal(engine: &Engine, committer: &mut Committer, table: &Arc<TableCore>) {
     refresh_stripes(engine, committer);
     let end_lsn = committer.journal.as_ref().map_or(0, Journal::end_lsn);
@@ -393,7 +396,7 @@ impl Active {
     }
 }
 
-// ---- putting -----------------------------------------------------------------------------------------
+// ---- putting ------------------------------------------------------------------------------------
 
 /// Puts the values of a separated batch into the value log, and their places into the batch.
 #[cold]

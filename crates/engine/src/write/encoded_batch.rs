@@ -72,7 +72,8 @@ pub struct Encoded {
     pub hashed: Vec<HashedOp>,
     /// Keys and operands of those that bring no value.
     pub loose: Vec<u8>,
-    /// The value of its one op, where that is a long one of a hashed table. Boxed: what every batch holds is moved with every write.
+    /// The value of its one op, where that is a long one of a hashed table. Boxed: what every batch
+    /// holds is moved with every write.
     pub long: Option<Box<LongValue>>,
     /// Their points, each with its table's place in the batch, once that is known.
     pub points: Vec<(usize, Point)>,
@@ -224,7 +225,8 @@ impl Encoded {
         }
     }
 
-    /// Appends an op whose value is to are separated: its place is put in by [`crate::state::engine::Engine::put_values`].
+    /// Appends an op whose value is to are separated: its place is put in by
+    /// [`crate::state::engine::Engine::put_values`].
     #[cold]
     fn put_separated(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
         let record_at = self.values.len();
@@ -268,7 +270,8 @@ impl Encoded {
         self.count_in(table, false);
     }
 
-    /// Appends an op whose value is separated elsewhere, which `load` gets piece by piece, so that it lies here in the same pieces.
+    /// Appends an op whose value is separated elsewhere, which `load` gets piece by piece, so that
+    /// it lies here in the same pieces.
     pub fn push_rope(
         &mut self,
         table: &TableCore,

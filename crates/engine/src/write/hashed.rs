@@ -1,4 +1,5 @@
-//! The write path of a hashed table: what an op does to its key is found out before the batch is written.
+//! The write path of a hashed table: what an op does to its key is found out before the batch is
+//! written.
 //!
 //! ```text
 //!   lock      the points of the batch, in order                     nobody else writes these keys
@@ -8,12 +9,14 @@
 //!   encode    one record of the log each, with the slot that it replaces
 //! ```
 //!
-//! Where the table keeps versions the slot that is replaced is that of the oldest, once there are as many as it keeps, and a delete of what
-//! is there is a version of its own. Where values have fronts their times are those of this room, before the commit lock: of one key
-//! they do not go back, for it is locked.
+//! Where the table keeps versions the slot that is replaced is that of the oldest, once there are
+//! as many as it keeps, and a delete of what is there is a version of its own. Where values have
+//! fronts their times are those of this room, before the commit lock: of one key they do not go
+//! back, for it is locked.
 //!
-//! Then the batch goes on as any other (`commit.rs`), and the locks are let go of when it is published. Each op has its seq, also
-//! where it comes to nothing. A fold that fails fails the commit: nothing of the batch is written.
+//! Then the batch goes on as any other (`commit.rs`), and the locks are let go of when it is
+//! published. Each op has its seq, also where it comes to nothing. A fold that fails fails the
+//! commit: nothing of the batch is written.
 
 use std::sync::Arc;
 
@@ -85,7 +88,8 @@ impl Key<'_> {
         Ok(found.map(|found| found.value(&self.record).to_vec()))
     }
 
-    /// The slot that a new value replaces: the one that is there, or of as many versions as are kept the oldest.
+    /// The slot that a new value replaces: the one that is there, or of as many versions as are
+    /// kept the oldest.
     fn replaced(&mut self) -> Result<Option<Slot>> {
         let versions = self.table.versions();
         if versions == 1 {
@@ -115,8 +119,8 @@ impl Key<'_> {
     }
 }
 
-/// Finds out what the ops of a batch on hashed tables do, and makes records of the log of them. The keys stay locked as long as
-/// the guards live.
+/// Finds out what the ops of a batch on hashed tables do, and makes records of the log of them. The
+/// keys stay locked as long as the guards live.
 ///
 /// # Errors
 /// A fold that fails; damage or a failed read of what is there.

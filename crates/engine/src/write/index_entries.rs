@@ -1,12 +1,15 @@
-//! What the indexes of a table need of a batch: an entry for each term that its records bring. Nothing is looked up for it.
+//! What the indexes of a table need of a batch: an entry for each term that its records bring.
+//! Nothing is looked up for it.
 //!
-//! An entry is a record of the table that is the index: a `Set` of term and key, without a value. The entries of a batch stand
-//! behind its own records and have seqs of their own, so they are in the log, in memory and on the disk as all records are, and a
-//! batch and its entries are there together or not at all. `Set`, `Insert` and `Fold` bring the terms of what they bring; a delete
-//! brings none, and what it leaves behind in an index is stale: who finds looks (`find.rs`), and merges clean (`background/clean.rs`).
+//! An entry is a record of the table that is the index: a `Set` of term and key, without a value.
+//! The entries of a batch stand behind its own records and have seqs of their own, so they are in
+//! the log, in memory and on the disk as all records are, and a batch and its entries are there
+//! together or not at all. `Set`, `Insert` and `Fold` bring the terms of what they bring; a delete
+//! brings none, and what it leaves behind in an index is stale: who finds looks (`find.rs`), and
+//! merges clean (`background/clean.rs`).
 //!
-//! They are derived right before the batch is appended, and again where an index has come or gone by then, so no batch ever lacks
-//! those of an index that it comes after. Called by `commit`.
+//! They are derived right before the batch is appended, and again where an index has come or gone
+//! by then, so no batch ever lacks those of an index that it comes after. Called by `commit`.
 
 use std::sync::Arc;
 
@@ -158,13 +161,15 @@ impl Encoded {
         }
     }
 
-    /// Appends an entry of an index, which stands for itself: of what was in the table before the index was.
+    /// Appends an entry of an index, which stands for itself: of what was in the table before the
+    /// index was.
     pub fn push_entry(&mut self, index: &Arc<TableCore>, entry: &[u8]) {
         frame::put_record(&mut self.payload, index.id, OpKind::Set, entry, &[]);
         self.count_in(index, false);
     }
 
-    /// Appends a record to an index that means nothing and takes a seq: the delete of a key that no entry has.
+    /// Appends a record to an index that means nothing and takes a seq: the delete of a key that no
+    /// entry has.
     pub fn push_no_entry(&mut self, index: &Arc<TableCore>) {
         frame::put_record(&mut self.payload, index.id, OpKind::Delete, &[], &[]);
         self.count_in(index, true);

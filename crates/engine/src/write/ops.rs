@@ -1,5 +1,5 @@
-//! What a batch is made of: ops on hashed tables, values to be put outside the tree, stamps to be set, entries of
-//! indexes; and how long a value lasts.
+//! What a batch is made of: ops on hashed tables, values to be put outside the tree, stamps to be
+//! set, entries of indexes; and how long a value lasts.
 
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -45,7 +45,8 @@ pub struct HashedOp {
     /// Its place among the tables of the batch.
     pub table: usize,
     pub kind: OpKind,
-    /// Where its key stands, among the records of values where it brings one, else among the loose bytes.
+    /// Where its key stands, among the records of values where it brings one, else among the loose
+    /// bytes.
     pub key: Range<usize>,
     pub value: Range<usize>,
     /// Of one that brings a value, unless that has a front, which is not known yet.

@@ -9,13 +9,15 @@
 //!   check_rest    under the commit lock: what was written meanwhile, which is in memory, and what time it is
 //! ```
 //!
-//! Only what was *read* counts: two transactions that fold onto the same key without looking at it do not meet. What was not there
-//! was read, too: a key that comes into a range, or a range delete that touches it, is a conflict. A conflict is told, too, where
-//! what was written between the two checks has been flushed already, so that nobody waits for the disk under the lock.
+//! Only what was *read* counts: two transactions that fold onto the same key without looking at it
+//! do not meet. What was not there was read, too: a key that comes into a range, or a range delete
+//! that touches it, is a conflict. A conflict is told, too, where what was written between the two
+//! checks has been flushed already, so that nobody waits for the disk under the lock.
 //!
-//! What is newer stays a record of its own as long as the snapshot is a boundary, which that of a transaction is until it ends. Where it
-//! has ended for its age, a delete may be merged away that would be a conflict, and so the look does not count. The index of a hashed
-//! table notes every change as long as a snapshot lives, and that a record was moved is none.
+//! What is newer stays a record of its own as long as the snapshot is a boundary, which that of a
+//! transaction is until it ends. Where it has ended for its age, a delete may be merged away that
+//! would be a conflict, and so the look does not count. The index of a hashed table notes every
+//! change as long as a snapshot lives, and that a record was moved is none.
 //!
 //! A value that was read and has expired by the time of the commit does not hold either.
 //!
@@ -171,10 +173,12 @@ pub struct Checked {
 }
 
 impl ReadSet {
-    /// Checks that nothing was written to all that since it was read; returns up to when that is so.
+    /// Checks that nothing was written to all that since it was read; returns up to when that is
+    /// so.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotTooOld`]; [`ErrorKind::Closed`] for a table that was dropped; a failed read.
+    /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotTooOld`]; [`ErrorKind::Closed`] for a table
+    /// that was dropped; a failed read.
     pub fn check(&self, engine: &Engine) -> Result<Checked> {
         let checked = Checked { seq: engine.published(), lasts_until_ms: self.lasts_until_ms(engine)? };
         self.check_alive()?;
@@ -213,7 +217,8 @@ impl ReadSet {
         self.tables.iter().try_for_each(|read| read.table.check_alive())
     }
 
-    /// The same of what was written since that, by the time of the commit. The caller holds the commit lock.
+    /// The same of what was written since that, by the time of the commit. The caller holds the
+    /// commit lock.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotTooOld`].

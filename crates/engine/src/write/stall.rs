@@ -1,5 +1,5 @@
-//! What holds a writer up: memory that is full, work that is owed, range deletes that pile up, a disk that is short
-//! of space. `folddb_merge::pace` has the law of the delays.
+//! What holds a writer up: memory that is full, work that is owed, range deletes that pile up, a
+//! disk that is short of space. `folddb_merge::pace` has the law of the delays.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,8 @@ pub(crate) fn pay_delay(engine: &Engine, bytes: usize, value_bytes: usize) {
 pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
     let is_over = || engine.quota.as_ref().is_some_and(|quota| !quota.takes_writes());
     if !batch.frees_only && (engine.health.is_short() || is_over()) {
-        // What was seen at the last tick may be over, or have begun since: nobody is refused for what is past.
+        // What was seen at the last tick may be over, or have begun since: nobody is refused for
+        // what is past.
         pressure::check_space(engine);
     }
     engine.health.check_writable(batch.frees_only)?;
@@ -61,7 +62,8 @@ pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
     admitted
 }
 
-/// Waits until memory takes the batch, or it is known that it will not; says since when, if it had to.
+/// Waits until memory takes the batch, or it is known that it will not; says since when, if it had
+/// to.
 fn wait_for_memory(engine: &Engine, batch: &Encoded, since: &mut Option<Duration>) -> Result<()> {
     let begun = engine.debt.flushes_begun.load(Ordering::Acquire);
     while memory_is_full_for(engine, batch) && pressure::background_runs(engine) {
@@ -86,7 +88,8 @@ fn note_stall(engine: &Engine, cause: StallCause, from: Duration) {
     engine.events.note(|| Event::Stall(StallEvent { cause, took }));
 }
 
-/// Slows down who deletes ranges faster than merges let them go: a while for each batch, and never forever.
+/// Slows down who deletes ranges faster than merges let them go: a while for each batch, and never
+/// forever.
 #[cold]
 pub(crate) fn wait_for_ranges(engine: &Engine, batch: &Encoded) {
     let seen = engine.bell.count();
@@ -108,9 +111,10 @@ pub(crate) fn admit_piece(engine: &Engine) -> Result<()> {
     engine.health.check_writable(false)
 }
 
-/// True while sealed memtables leave a batch no memory. Who fills it waits first: tables of which no memtable waits
-/// for its flush have half a memtable more, so that one table's load does not stall another's writes. The bound
-/// holds all the same, since a table that has used up its own memtable is none of these any more.
+/// True while sealed memtables leave a batch no memory. Who fills it waits first: tables of which
+/// no memtable waits for its flush have half a memtable more, so that one table's load does not
+/// stall another's writes. The bound holds all the same, since a table that has used up its own
+/// memtable is none of these any more.
 pub(crate) fn memory_is_full_for(engine: &Engine, batch: &Encoded) -> bool {
     let sealed_bytes = engine.debt.sealed_bytes.load(Ordering::Acquire);
     let memtable_bytes = engine.options.memtable_bytes();

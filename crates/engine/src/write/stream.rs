@@ -1,4 +1,5 @@
-//! Values of any length, written and read piece by piece: no more than a piece of one is ever in memory.
+//! Values of any length, written and read piece by piece: no more than a piece of one is ever in
+//! memory.
 //!
 //! ```text
 //!   write   fills a piece; a full one goes into the value log as a record of its own        nothing points to it yet
@@ -6,15 +7,17 @@
 //!   drop    without `finish`: nothing was written; the pieces are dead bytes, and go with their segments
 //! ```
 //!
-//! Those of a hashed table go into one file, piece by piece (`long_values.rs`): one slot leads to a value, so it is one record.
+//! Those of a hashed table go into one file, piece by piece (`long_values.rs`): one slot leads to a
+//! value, so it is one record.
 //!
 //! Where a value cannot lie in pieces (it is checked as a whole, or its table keeps values beside
 //! their keys) the writer holds all of it, and writes it as any other, up to the length that these
 //! may have.
 //!
-//! A value of no more than a piece (a hashed table holds four) is written as any other. As long as a writer lives the segments that hold its pieces are
-//! *pinned*: they are not settled, so nobody takes their values for dead (`values/settle.rs`, `fence`). Pins are held by segment and not
-//! by the lock that shorter writes hold while they place their values, since a stream may take hours.
+//! A value of no more than a piece (a hashed table holds four) is written as any other. As long as
+//! a writer lives the segments that hold its pieces are *pinned*: they are not settled, so nobody
+//! takes their values for dead (`values/settle.rs`, `fence`). Pins are held by segment and not by
+//! the lock that shorter writes hold while they place their values, since a stream may take hours.
 //!
 //! Called by `table` and `snapshot`.
 
@@ -44,10 +47,10 @@ use crate::write::ops::Lifetime;
 use crate::write::{commit, stall};
 use folddb_value_log::SegmentMap;
 
-// ---- writing --------------------------------------------------------------------------------------------
+// ---- writing ------------------------------------------------------------------------------------
 
-/// Writes one value, piece by piece. Nothing is there before [`ValueWriter::finish`]; a writer that is dropped without it has
-/// written nothing, and neither has one that failed.
+/// Writes one value, piece by piece. Nothing is there before [`ValueWriter::finish`]; a writer that
+/// is dropped without it has written nothing, and neither has one that failed.
 #[must_use = "nothing is written until it is finished"]
 pub struct ValueWriter {
     engine: Arc<Engine>,
@@ -213,7 +216,8 @@ impl ValueWriter {
     /// Makes what was written the value (or the operand), and returns its sequence number.
     ///
     /// # Errors
-    /// What went wrong before; a value that is too long; [`ErrorKind::NoSpace`] on a full disk; any failed write.
+    /// What went wrong before; a value that is too long; [`ErrorKind::NoSpace`] on a full disk; any
+    /// failed write.
     pub fn finish(mut self) -> Result<Seq> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
@@ -282,7 +286,8 @@ impl Drop for ValueWriter {
 /// Why a table takes no value piece by piece, and what to do instead.
 pub type Whole = (&'static str, &'static str);
 
-/// Why a table takes no value piece by piece; none where it does: values are separated, and nobody looks at them as a whole.
+/// Why a table takes no value piece by piece; none where it does: values are separated, and nobody
+/// looks at them as a whole.
 pub fn whole_because(core: &TableCore) -> Option<Whole> {
     if core.fold.has_delete() {
         return Some((
@@ -321,11 +326,12 @@ fn check_op(core: &TableCore, kind: OpKind) -> Result<()> {
     }
 }
 
-// ---- reading --------------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
-/// Reads one value, piece by piece: the value that the key had when it was asked for, whatever happens since. Each piece is
-/// read at once and its hash checked before any of it is handed out; a long value of a hashed table is one piece, all of which is
-/// read and checked first, through a small window, and then once more as it is handed out.
+/// Reads one value, piece by piece: the value that the key had when it was asked for, whatever
+/// happens since. Each piece is read at once and its hash checked before any of it is handed out; a
+/// long value of a hashed table is one piece, all of which is read and checked first, through a
+/// small window, and then once more as it is handed out.
 pub struct ValueReader {
     engine: Arc<Engine>,
     core: Arc<TableCore>,
@@ -426,7 +432,8 @@ impl ValueReader {
         Ok(0)
     }
 
-    /// Whether both have the same bytes from where they stand. Reads no further than where they differ.
+    /// Whether both have the same bytes from where they stand. Reads no further than where they
+    /// differ.
     #[doc(hidden)]
     pub fn is_same(&mut self, other: &mut ValueReader) -> Result<bool> {
         if self.len_bytes != other.len_bytes {

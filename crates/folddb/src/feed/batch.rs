@@ -1,7 +1,8 @@
-//! Frames of the log as batches of a feed: which ops are told, of which tables, with the separated values.
+//! Frames of the log as batches of a feed: which ops are told, of which tables, with the separated
+//! values.
 //!
-//! What tables there are and where values lie is told by who reads the log: the open store (`feed.rs`), or the manifest that
-//! another process writes (`feed/secondary.rs`).
+//! What tables there are and where values lie is told by who reads the log: the open store
+//! (`feed.rs`), or the manifest that another process writes (`feed/secondary.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -188,7 +189,8 @@ pub(crate) fn met(id: TableId, name: &str, rules_text: &str) -> Met {
     Met { table: Arc::new(table), has_stamps, has_fronts }
 }
 
-/// What a note tells; nothing where it is of a table that the feed does not tell of. `tables` is as of it then.
+/// What a note tells; nothing where it is of a table that the feed does not tell of. `tables` is as
+/// of it then.
 pub(crate) fn note_event(
     note: &TableNote,
     options: &FeedOptions,

@@ -97,8 +97,8 @@ fn read_next(feed: &mut Feed) -> Result<bool> {
     }
 }
 
-/// Everything up to the limit was handed out, or is not told of: where nothing is left to be acknowledged, that much is, once it
-/// holds files that are not needed.
+/// Everything up to the limit was handed out, or is not told of: where nothing is left to be
+/// acknowledged, that much is, once it holds files that are not needed.
 fn move_on(feed: &mut Feed) -> Result<()> {
     let Stage::Changes(changes) = &feed.stage else { return Ok(()) };
     feed.place.lsn = changes.follower.lsn().max(feed.place.lsn);
@@ -126,7 +126,8 @@ fn raise_limit(feed: &mut Feed) -> Result<bool> {
     }
     match log_sync::sync_to(engine, end_lsn) {
         Ok(()) => changes.limit = (end_lsn, published),
-        // A store that writes no more still gives what is durable, and then says why it gives no more.
+        // A store that writes no more still gives what is durable, and then says why it gives no
+        // more.
         Err(error) if journal.durable_lsn() <= changes.limit.0 => return Err(error),
         Err(_) => changes.limit.0 = journal.durable_lsn(),
     }

@@ -9,14 +9,16 @@ use folddb_engine::values::head::Head;
 /// What a feed tells of, and how much it may hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeedOptions {
-    /// The only table that it tells of; all where there is none. It need not be there yet, and may come and go.
+    /// The only table that it tells of; all where there is none. It need not be there yet, and may
+    /// come and go.
     pub table: Option<String>,
     /// It tells of keys whose bytes begin so.
     pub prefix: Vec<u8>,
-    /// Bytes of log and values that are kept only for this feed: its budget. With more than that the feed is lost, and begins
-    /// anew. None leaves a feed that is there the one that it has, and gives a new one 1 GiB; one that is given counts from
-    /// the opening on. Raise it where the consumer may be away for long. With `u64::MAX` the feed is never lost for space:
-    /// where the disk is full or the store at its bound, writes wait for its consumer.
+    /// Bytes of log and values that are kept only for this feed: its budget. With more than that
+    /// the feed is lost, and begins anew. None leaves a feed that is there the one that it has, and
+    /// gives a new one 1 GiB; one that is given counts from the opening on. Raise it where the
+    /// consumer may be away for long. With `u64::MAX` the feed is never lost for space: where the
+    /// disk is full or the store at its bound, writes wait for its consumer.
     pub bytes_max: Option<u64>,
     /// Whether it begins with what comes now, and gives no rows.
     pub from_now: bool,
@@ -66,7 +68,8 @@ pub struct FeedRow {
     pub key: Vec<u8>,
     /// Its value; none where it is long, and where the fold fails on the key.
     pub value: Option<Vec<u8>>,
-    /// The head of a value of more than 16 MiB, with its length: such a one is not handed out whole, read it from the store.
+    /// The head of a value of more than 16 MiB, with its length: such a one is not handed out
+    /// whole, read it from the store.
     pub long: Option<Head>,
     /// Until when it lasts, in milliseconds since 1970; none where it does for ever.
     pub deadline_ms: Option<u64>,
@@ -80,7 +83,8 @@ pub struct FeedBatch {
     pub first_seq: Seq,
     /// The seq of its last.
     pub last_seq: Seq,
-    /// When it was written, in milliseconds since 1970, where a table of it or an age for deletes asks for that.
+    /// When it was written, in milliseconds since 1970, where a table of it or an age for deletes
+    /// asks for that.
     pub written_ms: Option<u64>,
     /// Its ops, in order.
     pub ops: Vec<FeedOp>,
@@ -98,7 +102,8 @@ pub struct FeedOp {
     pub key: Vec<u8>,
     /// What it does.
     pub change: FeedChange,
-    /// Until when the value that it brings lasts, in milliseconds since 1970; none where it does for ever.
+    /// Until when the value that it brings lasts, in milliseconds since 1970; none where it does
+    /// for ever.
     pub deadline_ms: Option<u64>,
 }
 
@@ -115,8 +120,8 @@ pub enum FeedChange {
     Delete,
     /// Makes all keys from the key on and below this one, in the order of the table, absent.
     DeleteRange(Vec<u8>),
-    /// Makes the value one that is too long to be handed out whole (more than 16 MiB), of so many bytes: read it from the
-    /// store.
+    /// Makes the value one that is too long to be handed out whole (more than 16 MiB), of so many
+    /// bytes: read it from the store.
     PutLong(u64),
     /// Gives an absent key such a value.
     PutIfAbsentLong(u64),
@@ -132,7 +137,8 @@ pub struct FeedPosition {
     pub(crate) note: u64,
     /// Not among the rows.
     pub(crate) is_settled: bool,
-    /// How often the feed had begun by then, in this process. It says nothing of where the place is.
+    /// How often the feed had begun by then, in this process. It says nothing of where the place
+    /// is.
     pub(crate) begun: u64,
 }
 

@@ -61,8 +61,8 @@ impl Rows {
         Ok(None)
     }
 
-    /// Begins with the next table; none where there is none. One that has been dropped meanwhile has no rows: what was written to it
-    /// since, and that it is gone, is told behind.
+    /// Begins with the next table; none where there is none. One that has been dropped meanwhile
+    /// has no rows: what was written to it since, and that it is gone, is told behind.
     pub(crate) fn next_table(&mut self, prefix: &[u8]) -> Result<Option<Arc<FeedTable>>> {
         let Some(table) = self.tables.pop_front() else { return Ok(None) };
         let core = &table;

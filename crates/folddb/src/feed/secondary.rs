@@ -22,17 +22,18 @@
 //! lock says. What was read is given again after a restart, until a process that has the store open
 //! for writing acknowledges it ([`Feed::skip_to`](crate::Feed::skip_to)).
 //!
-//! **No hole is passed over.** Frames follow each other by their LSNs, from the place where the feed
-//! stands, and inside a file by their seqs. After the writer's crash recovery writes the end of the log anew,
-//! elsewhere (`folddb_journal::archived_tail`): then this begins again where the feed stands and passes
-//! over the batches that it has given. Each of these must be the one that was: what this has given
-//! was with the kernel, so a crash of the writer alone takes none of it, and where others have come
-//! in its place, the files were put back to what they were before. The same where the feed has moved
-//! on past here: that was acknowledged, and has no batch that was not given.
+//! **No hole is passed over.** Frames follow each other by their LSNs, from the place where the
+//! feed stands, and inside a file by their seqs. After the writer's crash recovery writes the end
+//! of the log anew, elsewhere (`folddb_journal::archived_tail`): then this begins again where the
+//! feed stands and passes over the batches that it has given. Each of these must be the one that
+//! was: what this has given was with the kernel, so a crash of the writer alone takes none of it,
+//! and where others have come in its place, the files were put back to what they were before. The
+//! same where the feed has moved on past here: that was acknowledged, and has no batch that was not
+//! given.
 //!
 //! **No damage is waited for.** Where no whole frame stands, what the manifest vouches for is held
-//! against that place at each look, and what frames further on vouch for now and then, since that is
-//! a search: what was durable there and is not whole is an error that names the file.
+//! against that place at each look, and what frames further on vouch for now and then, since that
+//! is a search: what was durable there and is not whole is an error that names the file.
 
 mod frame;
 mod manifest;
@@ -77,8 +78,8 @@ impl Store {
     /// process has given before it.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] where there is no such feed, or it tells of something else or
-    /// has not given all its rows; [`crate::ErrorKind::FeedLost`]; damage; a failed read.
+    /// [`crate::ErrorKind::InvalidInput`] where there is no such feed, or it tells of something
+    /// else or has not given all its rows; [`crate::ErrorKind::FeedLost`]; damage; a failed read.
     pub fn secondary_feed(
         dir: impl AsRef<Path>,
         name: &str,
@@ -177,10 +178,10 @@ impl SecondaryFeed {
     /// The next event, if there is one by now: tables that come and go, and batches.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::FeedLost`] where the feed has lost its place, or the log does not go on where
-    /// this reader stands; [`crate::ErrorKind::Locked`] where another reader has acknowledged what this
-    /// one has not given yet; damage that is there each time that it is looked at; a failed read.
-    /// The next call comes to the same again.
+    /// [`crate::ErrorKind::FeedLost`] where the feed has lost its place, or the log does not go on
+    /// where this reader stands; [`crate::ErrorKind::Locked`] where another reader has acknowledged
+    /// what this one has not given yet; damage that is there each time that it is looked at; a
+    /// failed read. The next call comes to the same again.
     pub fn poll(&mut self) -> Result<Option<FeedEvent>> {
         manifest::again(|| self.poll_once().inspect_err(|_| self.is_in_doubt = true))
     }

@@ -1,9 +1,10 @@
-//! The index of a hashed table of a store that is not open: what its checkpoint has, what the log says after it, and, where the
-//! checkpoint is lost, what the value segments themselves tell.
+//! The index of a hashed table of a store that is not open: what its checkpoint has, what the log
+//! says after it, and, where the checkpoint is lost, what the value segments themselves tell.
 //!
-//! A record of the value log holds its table and its key, and of two of one key the one that lies later was written later: who
-//! writes a key puts its value while nobody else writes it. So the segments from the first to the last give the last value of each
-//! key. They tell of no delete: a key that was deleted before the log begins is back. Used by `verify`, `repair` and `needed`.
+//! A record of the value log holds its table and its key, and of two of one key the one that lies
+//! later was written later: who writes a key puts its value while nobody else writes it. So the
+//! segments from the first to the last give the last value of each key. They tell of no delete: a
+//! key that was deleted before the log begins is back. Used by `verify`, `repair` and `needed`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -96,7 +97,8 @@ impl<'a> ValueLogFiles<'a> {
         read_record(file, of, slot, key, Reading::Sound, record, &|| {})
     }
 
-    /// Hands every record of a table that is whole to `visit`, with its slot and its key, in the order in which they were written.
+    /// Hands every record of a table that is whole to `visit`, with its slot and its key, in the
+    /// order in which they were written.
     fn each(&mut self, table: TableId, visit: &mut VisitRecord<'_>) -> Result<()> {
         let mut by_number: Vec<Listed> = self.listed.values().copied().collect();
         by_number.sort_unstable_by_key(|listed| listed.number);
@@ -138,7 +140,8 @@ impl<'a> ValueLogFiles<'a> {
     }
 }
 
-/// Tries every place of a segment at which a record may begin. `take` says how long the one is that does.
+/// Tries every place of a segment at which a record may begin. `take` says how long the one is that
+/// does.
 fn each_offset(end: u64, take: &mut dyn FnMut(u64, u32) -> Result<Option<u64>>) -> Result<()> {
     let mut at = VALUES_HEADER_BYTES as u64;
     while at < end.saturating_sub(RECORD_HEAD_BYTES as u64) {
@@ -149,7 +152,8 @@ fn each_offset(end: u64, take: &mut dyn FnMut(u64, u32) -> Result<Option<u64>>) 
 }
 
 impl ValueLogFiles<'_> {
-    /// The same of a segment that is a directory: of two records of a key the one with the higher unit was written later.
+    /// The same of a segment that is a directory: of two records of a key the one with the higher
+    /// unit was written later.
     fn each_value_file(
         &mut self,
         table: TableId,
@@ -318,7 +322,8 @@ impl AtRest {
         self.hashed.index.facts().misfits
     }
 
-    /// Hands the place of every record that it leads to to `add`: the low bits of its segment, and its unit.
+    /// Hands the place of every record that it leads to to `add`: the low bits of its segment, and
+    /// its unit.
     ///
     /// # Errors
     /// A piece of it that cannot be read.
@@ -332,8 +337,8 @@ impl AtRest {
         Ok(())
     }
 
-    /// Hands every key that it has to `visit`: its slot, and its record or what is wrong with that. Pieces that cannot be read are
-    /// passed over.
+    /// Hands every key that it has to `visit`: its slot, and its record or what is wrong with that.
+    /// Pieces that cannot be read are passed over.
     pub(crate) fn each(&self, value_log: &mut ValueLogFiles<'_>, visit: &mut VisitKey<'_>) -> Result<()> {
         let (mut at, mut record) = (Some(IndexCursor::default()), Vec::new());
         while let Some(from) = at {

@@ -11,10 +11,12 @@
 //!   adopt      the list, a sync of the directory, and only then its name
 //! ```
 //!
-//! What lives according to the manifest, and the log from its start up to any later moment, are together what a crash at that
-//! moment would leave: so a generation is opened by the same recovery. Parts that a merge replaces meanwhile stay as long as the
-//! backup holds them, segments as long as they are open. Where another process writes, nobody holds values in files of their own:
-//! one that is gone when its turn comes ends the backup, which then begins anew with the store as it is by then, a few times.
+//! What lives according to the manifest, and the log from its start up to any later moment, are
+//! together what a crash at that moment would leave: so a generation is opened by the same
+//! recovery. Parts that a merge replaces meanwhile stay as long as the backup holds them, segments
+//! as long as they are open. Where another process writes, nobody holds values in files of their
+//! own: one that is gone when its turn comes ends the backup, which then begins anew with the store
+//! as it is by then, a few times.
 
 mod report;
 mod capture;
@@ -39,22 +41,24 @@ use folddb_engine::state::log_sync;
 pub use report::{BackupOptions, BackupReport, Moved};
 
 impl Store {
-    /// Adds a backup of the store, as it is now, to the place for backups at `to`, which is made when nothing is there. Writing
-    /// and reading go on. When this returns the backup is durable and checked; until then it is not among
-    /// [`Store::backups`].
+    /// Adds a backup of the store, as it is now, to the place for backups at `to`, which is made
+    /// when nothing is there. Writing and reading go on. When this returns the backup is durable
+    /// and checked; until then it is not among [`Store::backups`].
     ///
-    /// Parts are linked where the file system permits, else they are linked from the backup before where it has them already,
-    /// else copied.
+    /// Parts are linked where the file system permits, else they are linked from the backup before
+    /// where it has them already, else copied.
     ///
-    /// Of a store that was opened beside a writer ([`Store::open_secondary`]) it is what that saw when
-    /// it was opened; where the writer has removed values since that lie in files of their own, or was opened again
-    /// and has written its archived log anew, what is there now.
+    /// Of a store that was opened beside a writer ([`Store::open_secondary`]) it is what that saw
+    /// when it was opened; where the writer has removed values since that lie in files of their
+    /// own, or was opened again and has written its archived log anew, what is there now.
     ///
     /// # Errors
-    /// [`ErrorKind::SnapshotTooOld`] when a writer beside has removed such values each time that this began anew;
-    /// [`ErrorKind::AlreadyExists`] when `to` is something else; [`ErrorKind::InvalidInput`] when it lies inside a store or holds
-    /// backups of another one; [`ErrorKind::Locked`] while another backup to it is under way; [`ErrorKind::NoSpace`];
-    /// [`ErrorKind::Poisoned`]; any other failure of the operating system. What was made by then is removed.
+    /// [`ErrorKind::SnapshotTooOld`] when a writer beside has removed such values each time that
+    /// this began anew; [`ErrorKind::AlreadyExists`] when `to` is something else;
+    /// [`ErrorKind::InvalidInput`] when it lies inside a store or holds backups of another one;
+    /// [`ErrorKind::Locked`] while another backup to it is under way; [`ErrorKind::NoSpace`];
+    /// [`ErrorKind::Poisoned`]; any other failure of the operating system. What was made by then is
+    /// removed.
     pub fn backup(&self, to: impl AsRef<Path>, options: &BackupOptions) -> Result<BackupReport> {
         let mut made = backup(self.engine(), to.as_ref(), options);
         let is_secondary = self.engine().options.beside.is_some();
@@ -73,8 +77,9 @@ impl Store {
 /// So often a backup that a writer beside has disturbed is tried.
 const ATTEMPTS_BESIDE: u32 = 5;
 
-/// Whether a writer beside may be the cause. One that is opened again cuts the tail of its archived log and writes it
-/// anew: what is read of it here looks damaged then, and only another look tells it from damage.
+/// Whether a writer beside may be the cause. One that is opened again cuts the tail of its archived
+/// log and writes it anew: what is read of it here looks damaged then, and only another look tells
+/// it from damage.
 fn may_be_disturbed(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::SnapshotTooOld | ErrorKind::Corruption)
 }

@@ -1,8 +1,9 @@
 //! Comparing two stores, and bringing one up to the other.
 //!
-//! Both are read at one snapshot each, key by key, side by side: by their values where all of these lie beside their keys, and else by
-//! their heads. A separated value is read only where the heads leave it open whether two values are the same; two that both lie
-//! inline are always compared byte by byte. What is compared is what reads see: the folded values, however they came there, and
+//! Both are read at one snapshot each, key by key, side by side: by their values where all of these
+//! lie beside their keys, and else by their heads. A separated value is read only where the heads
+//! leave it open whether two values are the same; two that both lie inline are always compared byte
+//! by byte. What is compared is what reads see: the folded values, however they came there, and
 //! until when they last.
 
 use std::cmp::Ordering;
@@ -55,7 +56,8 @@ pub struct DiffReport {
     pub only_second: u64,
     /// Keys whose values differ, or until when these last.
     pub differing: u64,
-    /// Keys whose value could not be told, in one or the other, because its fold fails: they are not compared.
+    /// Keys whose value could not be told, in one or the other, because its fold fails: they are
+    /// not compared.
     pub failing: u64,
 }
 
@@ -96,14 +98,17 @@ impl SyncOptions {
 }
 
 impl BytesScan {
-    /// Compares the rows of this scan with those of another, of the same table in another store, say, and hands what differs to `visit`,
-    /// in the order of the keys, until it breaks. Values are the same that have the same bytes and last equally long.
+    /// Compares the rows of this scan with those of another, of the same table in another store,
+    /// say, and hands what differs to `visit`, in the order of the keys, until it breaks. Values
+    /// are the same that have the same bytes and last equally long.
     ///
-    /// Of a separated value the size and a hash of 32 bits are taken for its bytes: where one of two is separated, or both do, other
-    /// bytes of the same size pass for the same in one case of 2^32. Values that lie inline are compared byte by byte.
+    /// Of a separated value the size and a hash of 32 bits are taken for its bytes: where one of
+    /// two is separated, or both do, other bytes of the same size pass for the same in one case of
+    /// 2^32. Values that lie inline are compared byte by byte.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the two do not go the same way in the same order of keys; otherwise as [`BytesScan::rows`].
+    /// [`ErrorKind::InvalidInput`] where the two do not go the same way in the same order of keys;
+    /// otherwise as [`BytesScan::rows`].
     pub fn compare(
         self,
         other: BytesScan,
@@ -121,14 +126,16 @@ impl BytesScan {
 }
 
 impl Store {
-    /// Makes the rows of `to`, a scan of a table of this store, those of `from`, a scan over the same range of a table of another one:
-    /// what differs is set, and what only `to` has is deleted. In batches, each atomic; as durable as [`Durability::Sync`] when this returns.
-    /// Values are set as they are folded, so a table that is brought up so has the values of the other, and not its history. They last until
-    /// they do there. What differs is what [`BytesScan::compare`] finds: of separated values it misses one case of 2^32.
+    /// Makes the rows of `to`, a scan of a table of this store, those of `from`, a scan over the
+    /// same range of a table of another one: what differs is set, and what only `to` has is
+    /// deleted. In batches, each atomic; as durable as [`Durability::Sync`] when this returns.
+    /// Values are set as they are folded, so a table that is brought up so has the values of the
+    /// other, and not its history. They last until they do there. What differs is what
+    /// [`BytesScan::compare`] finds: of separated values it misses one case of 2^32.
     ///
     /// # Errors
-    /// As [`Store::check_bring_up`], [`BytesScan::compare`] and
-    /// [`Batch::commit`]; [`ErrorKind::NotDurable`] where all of it is written and visible, and only the sync at the
+    /// As [`Store::check_bring_up`], [`BytesScan::compare`] and [`Batch::commit`];
+    /// [`ErrorKind::NotDurable`] where all of it is written and visible, and only the sync at the
     /// end has failed. Batches before the failure stay, and what is brought up once is not again.
     pub fn bring_up(&self, to: BytesScan, from: BytesScan, options: &SyncOptions) -> Result<SyncReport> {
         self.check_bring_up(&to, &from)?;
@@ -160,10 +167,11 @@ impl Store {
     /// Fails where [`Store::bring_up`] would refuse the two scans. Nothing is read or written.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`] where keys and values of the two tables mean other things, or where those of `from` may
-    /// expire and those of
-    /// `to` may not; [`ErrorKind::InvalidInput`] where `to` is no table of this store, or is seen by a snapshot or in its past, where the two
-    /// do not go over the same range in the same order, or where one stops after so many rows; what is wrong with either scan.
+    /// [`ErrorKind::RulesMismatch`] where keys and values of the two tables mean other things, or
+    /// where those of `from` may expire and those of `to` may not; [`ErrorKind::InvalidInput`]
+    /// where `to` is no table of this store, or is seen by a snapshot or in its past, where the two
+    /// do not go over the same range in the same order, or where one stops after so many rows; what
+    /// is wrong with either scan.
     pub fn check_bring_up(&self, to: &BytesScan, from: &BytesScan) -> Result<()> {
         if !Arc::ptr_eq(&to.engine, self.engine()) {
             return Err(Error::invalid("a table is brought up by its own store"));
@@ -249,7 +257,8 @@ impl Side {
 
 impl Compared {
     fn of(first: BytesScan, second: BytesScan) -> Result<Compared> {
-        // A value by itself is enough where it is no more than its bytes, and none is read from elsewhere.
+        // A value by itself is enough where it is no more than its bytes, and none is read from
+        // elsewhere.
         let is_plain = |scan: &BytesScan| scan.table.separate_from == usize::MAX && !scan.table.has_stamps;
         let by_value = is_plain(&first) && is_plain(&second);
         let (first, second) = (Side::new(first, by_value)?, Side::new(second, by_value)?);
@@ -309,9 +318,9 @@ impl Compared {
         }
     }
 
-    /// Where one of them is separated, values of one size and one hash are taken for the same; those of one size and other
-    /// hashes may be, where one is in several pieces: its hash tells how it was cut, too. Then they are read piece by piece,
-    /// side by side.
+    /// Where one of them is separated, values of one size and one hash are taken for the same;
+    /// those of one size and other hashes may be, where one is in several pieces: its hash tells
+    /// how it was cut, too. Then they are read piece by piece, side by side.
     fn are_same_by_heads(&self, key: &[u8], first: &Head, second: &Head) -> Result<bool> {
         if (first.size_bytes, first.deadline_ms) != (second.size_bytes, second.deadline_ms) {
             return Ok(false);
@@ -368,7 +377,8 @@ impl Sync {
         Ok(())
     }
 
-    /// Sets what lasts as long as it does there: also for ever, whatever the rules here say of who says nothing.
+    /// Sets what lasts as long as it does there: also for ever, whatever the rules here say of who
+    /// says nothing.
     fn set(&mut self, key: &[u8], value: &[u8], deadline_ms: Option<u64>) {
         let ours = self.ours_until(deadline_ms);
         self.batch.write(&ours, WriteOp::Put, key, value);
@@ -382,8 +392,8 @@ impl Sync {
         })
     }
 
-    /// Sets a value that is longer than one in a batch may be: piece by piece where the table takes that, else as a whole. Returns its
-    /// bytes.
+    /// Sets a value that is longer than one in a batch may be: piece by piece where the table takes
+    /// that, else as a whole. Returns its bytes.
     fn long(&mut self, key: &[u8], deadline_ms: Option<u64>) -> Result<u64> {
         let ours = self.ours_until(deadline_ms);
         if !ours.takes_streams() {
@@ -430,7 +440,8 @@ fn check_comparable(first: &BytesScan, second: &BytesScan) -> Result<()> {
     Err(Error::invalid(message))
 }
 
-/// What is set and deleted is what differs in the range of `from`, so `to` must be all of that, as it is now.
+/// What is set and deleted is what differs in the range of `from`, so `to` must be all of that, as
+/// it is now.
 fn check_ranges(to: &BytesScan, from: &BytesScan) -> Result<()> {
     let name = &to.table.name;
     let message = if to.plan.at.is_some() {

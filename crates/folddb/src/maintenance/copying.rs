@@ -1,6 +1,7 @@
 //! Files as backups move them: copied in pieces and synced, or given a second name.
 //!
-//! What these return with `Ok` is durable but for the names in the directory, which the caller syncs once for all.
+//! What these return with `Ok` is durable but for the names in the directory, which the caller
+//! syncs once for all.
 
 use std::io;
 use std::ops::Range;
@@ -23,7 +24,8 @@ const WRITEBACK_BYTES: u64 = 16 << 20;
 /// What a copy is made of: bytes to begin with, and a range of a file.
 type Source<'a> = (&'a [u8], &'a dyn ReadFile, Range<u64>);
 
-/// Writes a new file that begins with `head` and goes on with the bytes `range` of `from`. Tells `moved` of every piece.
+/// Writes a new file that begins with `head` and goes on with the bytes `range` of `from`. Tells
+/// `moved` of every piece.
 pub(crate) fn copy(
     files: &dyn Files,
     (head, from, range): Source<'_>,
@@ -85,7 +87,8 @@ pub(crate) fn write(files: &dyn Files, to: &Path, bytes: &[u8]) -> Result<()> {
     file.sync().map_err(|error| Error::io("sync", to, error))
 }
 
-/// The bytes of a small file; none where there is no such file. What is longer than `bytes_max` is damage.
+/// The bytes of a small file; none where there is no such file. What is longer than `bytes_max` is
+/// damage.
 pub(crate) fn read_small(files: &dyn Files, path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>> {
     let file = match files.open(path) {
         Ok(file) => file,
@@ -121,7 +124,8 @@ pub(crate) fn make_directory(files: &dyn Files, path: &Path) -> Result<()> {
     files.create_dir(path).map_err(|error| Error::io("create the directory", path, error))
 }
 
-/// Removes what is in a directory, directories of values too, and the directory. What stays is tried again by the next backup.
+/// Removes what is in a directory, directories of values too, and the directory. What stays is
+/// tried again by the next backup.
 pub(crate) fn remove_all(files: &dyn Files, dir: &Path) {
     for name in files.list(dir).unwrap_or_default() {
         match FileName::parse(&name) {

@@ -1,7 +1,9 @@
-//! What is wrong with a store, what it costs, and what to do about it: facts in, advice out, heaviest first.
+//! What is wrong with a store, what it costs, and what to do about it: facts in, advice out,
+//! heaviest first.
 //!
-//! [`advise`] is a pure function. The facts come from a store that is open, which knows its snapshots and failures, or from
-//! the files of one that is not, which are checked as `verify` does.
+//! [`advise`] is a pure function. The facts come from a store that is open, which knows its
+//! snapshots and failures, or from the files of one that is not, which are checked as `verify`
+//! does.
 
 mod facts;
 
@@ -32,7 +34,8 @@ const RANGE_DELETES_MANY: usize = 32_768;
 /// Tables smaller than this are never worth an advice about their size. In bytes.
 const TABLE_BYTES_MIN: u64 = 1 << 20;
 
-/// So many runs slow down every read, however small they are: openings merge them before there are as many.
+/// So many runs slow down every read, however small they are: openings merge them before there are
+/// as many.
 const RUNS_MANY: usize = 32;
 
 /// So many segments of the log are kept where all is well.
@@ -323,11 +326,12 @@ fn of_leftovers(facts: &Facts, advice: &mut Vec<Advice>) {
     }
 }
 
-// ---- gathering the facts -----------------------------------------------------------------------------------
+// ---- gathering the facts ------------------------------------------------------------------------
 
 impl Store {
-    /// What is wrong with this store, as far as it knows while it is open, heaviest first; empty when nothing is. Reads no
-    /// file: [`Store::diagnose`] looks at those of a store that is closed.
+    /// What is wrong with this store, as far as it knows while it is open, heaviest first; empty
+    /// when nothing is. Reads no file: [`Store::diagnose`] looks at those of a store that is
+    /// closed.
     ///
     /// # Errors
     /// The store is closed.
@@ -335,7 +339,8 @@ impl Store {
         Ok(advise(&live_facts(self, true)?))
     }
 
-    /// What is wrong with the store at `path`, which nobody has open for writing and which need not open.
+    /// What is wrong with the store at `path`, which nobody has open for writing and which need not
+    /// open.
     ///
     /// # Errors
     /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`]; a directory that cannot be listed.

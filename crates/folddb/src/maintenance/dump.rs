@@ -1,7 +1,7 @@
 //! Dumps: the content of a store as text, for other versions, other programs, and people.
 //!
-//! One line a key, at one snapshot, in bounded memory; `lines.rs` has the form. What a dump leaves out is history: a key has the
-//! value that its writes have come to, and lasts as long as that.
+//! One line a key, at one snapshot, in bounded memory; `lines.rs` has the form. What a dump leaves
+//! out is history: a key has the value that its writes have come to, and lasts as long as that.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -42,9 +42,9 @@ pub struct DumpReport {
 }
 
 impl Store {
-    /// Writes the content of these tables, or of all where none is named, as text: see the guide on operations for its
-    /// form. All of it is as it was at one moment. The same content gives the same text, but for the order of the rows of a hashed
-    /// table, which is another in each store.
+    /// Writes the content of these tables, or of all where none is named, as text: see the guide on
+    /// operations for its form. All of it is as it was at one moment. The same content gives the
+    /// same text, but for the order of the rows of a hashed table, which is another in each store.
     ///
     /// # Errors
     /// [`ErrorKind::TableNotFound`]; damage, a failed read, or a failed write of `out`.
@@ -157,7 +157,8 @@ impl Dump<'_> {
         Ok(true)
     }
 
-    /// Writes a value that is at hand; one that is too long for a line in several, all but the last.
+    /// Writes a value that is at hand; one that is too long for a line in several, all but the
+    /// last.
     fn value(
         &mut self,
         key: &[u8],

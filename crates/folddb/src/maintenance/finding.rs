@@ -33,7 +33,8 @@ pub struct Finding {
     pub losses: Vec<Loss>,
 }
 
-/// Keys of a table whose values may be missing, older than they were, or folded from less than was written.
+/// Keys of a table whose values may be missing, older than they were, or folded from less than was
+/// written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
@@ -119,8 +120,8 @@ impl Loss {
     }
 }
 
-/// Records that are not what they should be, by the file that is at fault: the one that holds them, or the one that should hold their
-/// values.
+/// Records that are not what they should be, by the file that is at fault: the one that holds them,
+/// or the one that should hold their values.
 #[derive(Default)]
 pub(crate) struct Misfits {
     by_file: BTreeMap<String, Misfit>,
@@ -148,7 +149,8 @@ impl Misfits {
         misfit.last_key = key.map(<[u8]>::to_vec);
     }
 
-    /// Takes note of a record whose value cannot be read. Where the error names a file, in that; `dir` is the store's.
+    /// Takes note of a record whose value cannot be read. Where the error names a file, in that;
+    /// `dir` is the store's.
     pub(crate) fn add_value(&mut self, dir: &Path, own_file: &str, key: &[u8], error: &Error, said: &str) {
         match error.damage() {
             Some(damage) => {

@@ -40,8 +40,9 @@ pub(crate) struct LogFacts {
     pub(crate) segments: Vec<FileNumber>,
 }
 
-/// Checks a generation against its list. Every record is read of the parts that `reads_all` names; of the others, footer, index
-/// and facts. `read` is told of every file's length when it has been checked.
+/// Checks a generation against its list. Every record is read of the parts that `reads_all` names;
+/// of the others, footer, index and facts. `read` is told of every file's length when it has been
+/// checked.
 ///
 /// # Errors
 /// The first thing that is not as it must be, naming the file.
@@ -115,7 +116,8 @@ pub(crate) fn check(
         read(end.unwrap_or(0));
     }
     for (&number, value_files) in &state.directories {
-        // Each value file that the list names is there, as was looked at above; here, that it names as many.
+        // Each value file that the list names is there, as was looked at above; here, that it names
+        // as many.
         let named = (FileName::ValueFile(number, 0), FileName::ValueFile(number, u32::MAX));
         let named = files.range(named.0..=named.1).map(|(_, file)| file.len_bytes);
         let (count, bytes) = named.fold((0, 0), |(count, bytes), one| (count + 1, bytes + one));
@@ -201,14 +203,15 @@ pub(crate) fn read_version(host: &Host, dir: &Path) -> Result<Version> {
     Ok(version)
 }
 
-/// The first seq that a directory with this state can be restored at: all runs hold is older, and what came between is in
-/// the log.
+/// The first seq that a directory with this state can be restored at: all runs hold is older, and
+/// what came between is in the log.
 pub(crate) fn first_seq(state: &State) -> Seq {
     state.tables.values().map(TableState::last_seq).max().unwrap_or(0)
 }
 
-/// The first seq that a backup of this state, whose log ends with `last_seq`, can be restored at. The values that an index has led to
-/// on the way to its end may be gone by then, so a backup with a hashed table is of its end only.
+/// The first seq that a backup of this state, whose log ends with `last_seq`, can be restored at.
+/// The values that an index has led to on the way to its end may be gone by then, so a backup with
+/// a hashed table is of its end only.
 pub(crate) fn first_restorable(state: &State, last_seq: Seq) -> Seq {
     let is_hashed = |table: &TableState| {
         TableRules::from_text(&table.rules_text).is_ok_and(|rules| rules.kind == TableKind::Hashed)
@@ -216,7 +219,8 @@ pub(crate) fn first_restorable(state: &State, last_seq: Seq) -> Seq {
     if state.tables.values().any(is_hashed) { last_seq } else { first_seq(state) }
 }
 
-/// Reads the log of a store directory from end to end; `wanted_seq` is where a restored one is to be cut.
+/// Reads the log of a store directory from end to end; `wanted_seq` is where a restored one is to
+/// be cut.
 pub(crate) fn read_log(host: &Host, dir: &Path, state: &State, wanted_seq: Seq) -> Result<LogFacts> {
     let from = from_of_copy(state);
     let base = state.last_seq.max(first_seq(state));

@@ -1,5 +1,5 @@
-//! Do the indexes of a store hold what their tables say? Every record is taken, and for each of its terms the entry is looked up;
-//! what is in the index beyond these is stale, which is no fault.
+//! Do the indexes of a store hold what their tables say? Every record is taken, and for each of its
+//! terms the entry is looked up; what is in the index beyond these is stale, which is no fault.
 //!
 //! Called by `verify`, of a store that is whole otherwise, and by `Store::check_index`.
 
@@ -35,7 +35,8 @@ pub struct IndexCheck {
     pub missing: u64,
     /// The first of these: the term, and the key of the record.
     pub first_missing: Option<(String, String)>,
-    /// Entries whose records have not their terms any more. They cost space and time until a merge cleans them.
+    /// Entries whose records have not their terms any more. They cost space and time until a merge
+    /// cleans them.
     pub stale: u64,
 }
 
@@ -43,8 +44,8 @@ impl Store {
     /// Compares an index with its table, as both are now: reads all of the table.
     ///
     /// # Errors
-    /// [`ErrorKind::TableNotFound`]; [`ErrorKind::InvalidInput`] where the table has no such index, or it is being built; a failed
-    /// read.
+    /// [`ErrorKind::TableNotFound`]; [`ErrorKind::InvalidInput`] where the table has no such index,
+    /// or it is being built; a failed read.
     pub fn check_index(&self, table: &str, index: &str) -> Result<IndexCheck> {
         let table = self.bytes_table(table)?;
         let index = indexing::index_of(table.core(), index)?;
@@ -151,8 +152,8 @@ fn finding(store: &Store, table: &Arc<TableCore>, index: &IndexCore, manifest: &
     Some(Finding::damage(manifest, None, what))
 }
 
-/// Why an index could not have what it lacks, whatever befell it: its rule breaks the law of terms. Versions before this one
-/// made such.
+/// Why an index could not have what it lacks, whatever befell it: its rule breaks the law of terms.
+/// Versions before this one made such.
 fn law_broken(store: &Store, table: &Arc<TableCore>, index: &IndexCore) -> Option<TermsBroken> {
     let samples = indexing::sample(store.engine(), table).ok()?;
     let extractor = index.extractor.as_ref().ok()?;

@@ -1,7 +1,8 @@
-//! Directories that are FoldDB's own: a store, or a place for backups. Nobody else writes into them.
+//! Directories that are FoldDB's own: a store, or a place for backups. Nobody else writes into
+//! them.
 //!
-//! Whoever makes a directory or a file somewhere for somebody asks here first: `place`, `restore` and `repair`, and programs that write
-//! files out of a store, which are told by [`Store::keeps`].
+//! Whoever makes a directory or a file somewhere for somebody asks here first: `place`, `restore`
+//! and `repair`, and programs that write files out of a store, which are told by [`Store::keeps`].
 
 use std::path::Path;
 
@@ -14,15 +15,17 @@ use crate::maintenance::copying::read_small;
 use crate::options::Options;
 use crate::store::Store;
 
-/// What the files begin with that make a directory one of these: the words that come first in `FORMAT` and `BACKUPS`.
+/// What the files begin with that make a directory one of these: the words that come first in
+/// `FORMAT` and `BACKUPS`.
 const BEGINS: &[u8] = b"folddb ";
 
 /// Longer files are none of these.
 const MARK_BYTES_MAX: u64 = 4096;
 
 impl Store {
-    /// Whether a directory is kept by FoldDB: it is a store, one in a place for backups, or such a place. Nothing else may be written
-    /// into it, nor into what lies below it. A store is told by its file `FORMAT`, also by a damaged one.
+    /// Whether a directory is kept by FoldDB: it is a store, one in a place for backups, or such a
+    /// place. Nothing else may be written into it, nor into what lies below it. A store is told by
+    /// its file `FORMAT`, also by a damaged one.
     pub fn keeps(dir: impl AsRef<Path>, options: &Options) -> bool {
         what_is(&*options.engine.host.files, dir.as_ref()).is_some()
     }

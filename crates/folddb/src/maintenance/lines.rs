@@ -1,4 +1,5 @@
-//! The lines of a dump, as text and back. Pure; what they come to is decided in `dump.rs` and `load.rs`.
+//! The lines of a dump, as text and back. Pure; what they come to is decided in `dump.rs` and
+//! `load.rs`.
 //!
 //! ```text
 //!   {"folddb":"dump","version":1}
@@ -12,11 +13,11 @@
 //!   {"end":"dump","tables":1,"records":3,"hash":"0123456789abcdef"}
 //! ```
 //!
-//! Each is one line of JSON. The hash is a chain: xxh3-64 of each line with its newline, seeded with the hash of those before it,
-//! the first with 0. The same content is the same text.
+//! Each is one line of JSON. The hash is a chain: xxh3-64 of each line with its newline, seeded
+//! with the hash of those before it, the first with 0. The same content is the same text.
 //!
-//! Version 1 knows no deadlines. A dump is of version 2 where the values of one of its tables may expire, and of version 1
-//! otherwise, so that earlier programs read it.
+//! Version 1 knows no deadlines. A dump is of version 2 where the values of one of its tables may
+//! expire, and of version 1 otherwise, so that earlier programs read it.
 
 use folddb_base::checksum::hash64;
 use folddb_base::{Op, OpBuf};
@@ -32,8 +33,8 @@ pub(crate) const VERSION: i128 = 2;
 /// The version of dumps that say nothing of deadlines.
 pub(crate) const WITHOUT_DEADLINES: i128 = 1;
 
-/// Longest line that is read, in bytes: a value of 16 MiB, each byte escaped, and its key. (Dumps of earlier versions have longer
-/// values on a line, as long as that holds them.)
+/// Longest line that is read, in bytes: a value of 16 MiB, each byte escaped, and its key. (Dumps
+/// of earlier versions have longer values on a line, as long as that holds them.)
 pub(crate) const LINE_BYTES_MAX: usize = 128 << 20;
 
 /// What a line says.
@@ -76,7 +77,7 @@ pub(crate) fn chain(before: u64, line: &[u8]) -> u64 {
     hash64(before, line)
 }
 
-// ---- writing --------------------------------------------------------------------------------------------
+// ---- writing ------------------------------------------------------------------------------------
 
 pub(crate) fn put_start(has_deadlines: bool, out: &mut String) {
     let version = if has_deadlines { VERSION } else { WITHOUT_DEADLINES };
@@ -139,7 +140,8 @@ impl<'a> RowWriter<'a> {
         out.push_str("}\n");
     }
 
-    /// Writes a key whose ops do not fold, which come newest first, and until when all of them last.
+    /// Writes a key whose ops do not fold, which come newest first, and until when all of them
+    /// last.
     pub(crate) fn put_ops(&mut self, key: &[u8], ops: &[OpBuf], until_ms: Option<u64>, out: &mut String) {
         self.put_key(key, out);
         out.push_str(",\"ops\":[");
@@ -162,7 +164,8 @@ impl<'a> RowWriter<'a> {
         self.put("key", key, shown.as_ref(), read, out);
     }
 
-    /// Appends `"name":shown` where that reads back as the bytes, else `"name_hex":"0x…"`. True for the former.
+    /// Appends `"name":shown` where that reads back as the bytes, else `"name_hex":"0x…"`. True for
+    /// the former.
     fn put(
         &mut self,
         name: &str,
@@ -197,8 +200,8 @@ fn put_until(until_ms: Option<u64>, out: &mut String) {
     }
 }
 
-/// An op as one that users write. What composing has made of an `Insert` and later operands is one of the two, since what stands
-/// before it is known: nothing, or ops that leave the key present.
+/// An op as one that users write. What composing has made of an `Insert` and later operands is one
+/// of the two, since what stands before it is known: nothing, or ops that leave the key present.
 fn plain_op(op: &OpBuf, is_oldest: bool) -> (&'static str, &[u8]) {
     match op.op() {
         Ok(Op::Set(value)) => ("set", value),
@@ -213,7 +216,7 @@ fn plain_op(op: &OpBuf, is_oldest: bool) -> (&'static str, &[u8]) {
     }
 }
 
-// ---- reading --------------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
 /// Reads a line, without its newline.
 pub(crate) fn parse(line: &str) -> Result<Line, String> {

@@ -1,8 +1,9 @@
 //! Loading a dump: tables are created, and each key gets what the dump says, batch by batch.
 //!
-//! A dump that was cut, or changed, ends without the line that tells its counts and its hash. [`Store::check_dump`] reads all of one
-//! without writing anything; where that can be done first, nothing of a bad dump is ever written. A load that fails before its first
-//! record is in takes away the tables that it has made.
+//! A dump that was cut, or changed, ends without the line that tells its counts and its hash.
+//! [`Store::check_dump`] reads all of one without writing anything; where that can be done first,
+//! nothing of a bad dump is ever written. A load that fails before its first record is in takes
+//! away the tables that it has made.
 
 mod text;
 
@@ -42,16 +43,17 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// Takes a dump that was cut: what is there of it is loaded, but for half a line. Default false. Of a packed one that is all that
-    /// can be unpacked: a reader that fails with [`std::io::ErrorKind::UnexpectedEof`] has come to its end. What is cut in its first
-    /// line is no dump.
+    /// Takes a dump that was cut: what is there of it is loaded, but for half a line. Default
+    /// false. Of a packed one that is all that can be unpacked: a reader that fails with
+    /// [`std::io::ErrorKind::UnexpectedEof`] has come to its end. What is cut in its first line is
+    /// no dump.
     pub fn partial(mut self, partial: bool) -> LoadOptions {
         self.partial = partial;
         self
     }
 
-    /// Loads over what tables of the same names and rules hold: keys of the dump get its values, others stay. Default false: such
-    /// a table must be empty.
+    /// Loads over what tables of the same names and rules hold: keys of the dump get its values,
+    /// others stay. Default false: such a table must be empty.
     pub fn over(mut self, over: bool) -> LoadOptions {
         self.over = over;
         self
@@ -75,22 +77,25 @@ pub struct LoadReport {
     /// Keys that were not loaded, since the dump was cut within their values
     /// ([`LoadOptions::partial`]).
     pub skipped: u64,
-    /// Indexes that an older version made and that tables cannot have, as `TABLE/INDEX`, with the reason: they are left out.
+    /// Indexes that an older version made and that tables cannot have, as `TABLE/INDEX`, with the
+    /// reason: they are left out.
     pub indexes_left: Vec<(String, String)>,
     /// False for a dump that was cut.
     pub whole: bool,
 }
 
 impl Store {
-    /// Loads what [`Store::dump`] wrote. Tables that are not there are created under the rules that the dump tells. Keys are
-    /// written in batches, each atomic; when this returns all are as durable as [`Durability::Sync`]. Values last until the
-    /// dump says; what is over by now is absent. Dumps of version 1 say nothing of that: of them values last as if they were
-    /// written now.
+    /// Loads what [`Store::dump`] wrote. Tables that are not there are created under the rules that
+    /// the dump tells. Keys are written in batches, each atomic; when this returns all are as
+    /// durable as [`Durability::Sync`]. Values last until the dump says; what is over by now is
+    /// absent. Dumps of version 1 say nothing of that: of them values last as if they were written
+    /// now.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`] for a table that is there under other rules, or whose fold is not at hand;
-    /// [`ErrorKind::AlreadyExists`] for one that is not empty; [`ErrorKind::InvalidInput`] for a dump that was cut or changed,
-    /// naming the line; [`ErrorKind::NewerFormat`]; any failure of writing. Batches before the failure stay.
+    /// [`ErrorKind::RulesMismatch`] for a table that is there under other rules, or whose fold is
+    /// not at hand; [`ErrorKind::AlreadyExists`] for one that is not empty;
+    /// [`ErrorKind::InvalidInput`] for a dump that was cut or changed, naming the line;
+    /// [`ErrorKind::NewerFormat`]; any failure of writing. Batches before the failure stay.
     pub fn load(&self, dump: &mut dyn BufRead, options: &LoadOptions) -> Result<LoadReport> {
         let mut load = Load {
             store: self,
@@ -114,12 +119,13 @@ impl Store {
         }
     }
 
-    /// Reads all of a dump and checks its counts and its hash, that each line is one of a dump, and that a store of these options
-    /// can have tables by its rules. Writes nothing. Of a dump that was cut, where that is taken, it says what is there.
+    /// Reads all of a dump and checks its counts and its hash, that each line is one of a dump, and
+    /// that a store of these options can have tables by its rules. Writes nothing. Of a dump that
+    /// was cut, where that is taken, it says what is there.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a dump that was cut or changed, naming the line, or for rules that cannot be;
-    /// [`ErrorKind::NewerFormat`]; a failed read.
+    /// [`ErrorKind::InvalidInput`] for a dump that was cut or changed, naming the line, or for
+    /// rules that cannot be; [`ErrorKind::NewerFormat`]; a failed read.
     pub fn check_dump(
         dump: &mut dyn BufRead,
         options: &LoadOptions,
@@ -156,7 +162,8 @@ impl Store {
     }
 }
 
-/// Whether a store of these options can have a table by these rules. Which indexes it can have is known of some by its records only.
+/// Whether a store of these options can have a table by these rules. Which indexes it can have is
+/// known of some by its records only.
 fn check_table(name: &str, rules_text: &str, custom: &Custom) -> Result<()> {
     let mut rules = TableRules::from_text(rules_text)?;
     rules.indexes.clear();
@@ -257,8 +264,8 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Says how many records are in where a load has failed. Where none are, the tables that it has made go again, as long as nobody
-    /// else has written to them.
+    /// Says how many records are in where a load has failed. Where none are, the tables that it has
+    /// made go again, as long as nobody else has written to them.
     pub(crate) fn failed(mut self, error: Error) -> Error {
         if self.committed > 0 {
             return error.context(format!("after {} records that are loaded", self.committed));
@@ -312,7 +319,8 @@ impl Load<'_> {
         Ok(created)
     }
 
-    /// Adds the indexes that tables could not be made with; those that they cannot have with all their records either are left out.
+    /// Adds the indexes that tables could not be made with; those that they cannot have with all
+    /// their records either are left out.
     fn add_indexes(&mut self) -> Result<()> {
         for (table, rule) in std::mem::take(&mut self.indexes) {
             match self.store.bytes_table(&table).and_then(|table| table.add_index(&rule)) {
@@ -387,8 +395,8 @@ enum Written {
     AtOnce,
 }
 
-/// Adds an op to a batch, if it is one of its table. One that is longer than an op of a batch may be is written at once, behind the
-/// others.
+/// Adds an op to a batch, if it is one of its table. One that is longer than an op of a batch may
+/// be is written at once, behind the others.
 fn write(
     batch: &mut Batch,
     table: &BytesTable,

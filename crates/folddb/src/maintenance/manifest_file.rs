@@ -1,4 +1,5 @@
-//! Writes the list of what lives of a store that is made from another: of a backup, of a restored store, of a repaired one.
+//! Writes the list of what lives of a store that is made from another: of a backup, of a restored
+//! store, of a repaired one.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -5,9 +5,9 @@
 //! | records of sorted tables | the liveness of their parts; of those that are not flushed, the log |
 //! | hashed tables | their saved indexes, and the log after these |
 //!
-//! All of it is asked of files, as a recovery would find them, and nothing of an engine that is open: so it
-//! says the same of a backup under way, of one that is done, and of one that is to be restored. A store
-//! without such values is not looked at.
+//! All of it is asked of files, as a recovery would find them, and nothing of an engine that is
+//! open: so it says the same of a backup under way, of one that is done, and of one that is to be
+//! restored. A store without such values is not looked at.
 //!
 //! Called by `backup` and `generation`.
 
@@ -35,8 +35,8 @@ const OPEN_FILES: usize = 8;
 /// What is needed of each directory: units, rising, each once.
 pub(crate) type NeededUnits = BTreeMap<FileNumber, Vec<u32>>;
 
-/// What the store in `dir` needs, whose log lies in `log_dir`, and is a copy up to where `state` knows it
-/// durable.
+/// What the store in `dir` needs, whose log lies in `log_dir`, and is a copy up to where `state`
+/// knows it durable.
 ///
 /// # Errors
 /// Damage of what leads there, naming the file; a failed read.
@@ -105,7 +105,8 @@ fn saved_indexes(host: &Host, dir: &Path, state: &State) -> Result<BTreeMap<Tabl
     Ok(indexes)
 }
 
-/// Takes what the log says of hashed tables into their indexes; of sorted ones what it leads to is needed.
+/// Takes what the log says of hashed tables into their indexes; of sorted ones what it leads to is
+/// needed.
 fn add_of_log(
     host: &Host,
     dir: &Path,

@@ -8,7 +8,8 @@
 //!         removing-000002/   one that is being removed
 //! ```
 //!
-//! A generation has its name only when all of it is durable and checked. What was cut short is removed by the next backup.
+//! A generation has its name only when all of it is durable and checked. What was cut short is
+//! removed by the next backup.
 
 use std::path::{Path, PathBuf};
 
@@ -147,8 +148,8 @@ impl Place {
         Ok(None)
     }
 
-    /// Removes all generations but the newest `keep`. One that somebody has open stays until the next time. Returns the
-    /// numbers of those that went.
+    /// Removes all generations but the newest `keep`. One that somebody has open stays until the
+    /// next time. Returns the numbers of those that went.
     pub(crate) fn remove_all_but(&self, keep: usize) -> Result<Vec<u64>> {
         let numbers = generation_numbers(&*self.host.files, &self.dir)?;
         let old = &numbers[..numbers.len().saturating_sub(keep.max(1))];

@@ -1,4 +1,5 @@
-//! Tables whose runs a repair makes again from the log that they keep forever: which, what their logs hold, and whether that is whole.
+//! Tables whose runs a repair makes again from the log that they keep forever: which, what their
+//! logs hold, and whether that is whole.
 //!
 //! Called by `repair`, and by `verify` where it reads all.
 
@@ -39,7 +40,8 @@ pub(crate) struct RebuiltLog {
 }
 
 impl Rebuilt {
-    /// Takes the runs of these tables out of `state`, so that nothing of them is taken over: all of their log is new then.
+    /// Takes the runs of these tables out of `state`, so that nothing of them is taken over: all of
+    /// their log is new then.
     ///
     /// # Errors
     /// There is no such table, or it does not archive its log.
@@ -68,7 +70,8 @@ impl Rebuilt {
         Ok(rebuilt)
     }
 
-    /// Says of the new tables that they archive their logs, too, before anything is written to them.
+    /// Says of the new tables that they archive their logs, too, before anything is written to
+    /// them.
     pub(crate) fn archive_logs(&self, engine: &Engine) -> Result<()> {
         for log in &self.logs {
             let mut manifest = engine.manifest.lock();
@@ -113,8 +116,8 @@ impl RebuiltLog {
     }
 }
 
-/// What is not whole of the logs that tables keep, up to where the log of all begins, which is read anyway. All runs may be whole all the
-/// same: what it costs shows when they are to be rebuilt.
+/// What is not whole of the logs that tables keep, up to where the log of all begins, which is read
+/// anyway. All runs may be whole all the same: what it costs shows when they are to be rebuilt.
 ///
 /// # Errors
 /// A directory that cannot be listed.

@@ -1,4 +1,5 @@
-//! Whether the blocks of a part come to what their summaries say: their values are folded once more while the part is verified.
+//! Whether the blocks of a part come to what their summaries say: their values are folded once more
+//! while the part is verified.
 
 use folddb_base::{OpKind, Record, Result};
 use folddb_rules::{Aggregate, FoldRules};
@@ -22,8 +23,8 @@ impl Refolded {
         *block = folded.and_then(|mut sum| sum.push(rules, record.payload).is_ok().then_some(sum));
     }
 
-    /// The first block whose values fold to something else than the part says, by its offset. To be asked where each block of the
-    /// part was read.
+    /// The first block whose values fold to something else than the part says, by its offset. To be
+    /// asked where each block of the part was read.
     ///
     /// # Errors
     /// The summaries cannot be read.

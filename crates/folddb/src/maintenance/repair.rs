@@ -1,4 +1,5 @@
-//! Salvages what is whole of a damaged store into a new one, and says what is lost. The old store is only read.
+//! Salvages what is whole of a damaged store into a new one, and says what is lost. The old store
+//! is only read.
 //!
 //! ```text
 //!   manifest   the newest, as far as it is whole, and the whole edits beyond; or the list of a backup
@@ -10,8 +11,9 @@
 //!   new store  built under another name, verified in every record, then given its own
 //! ```
 //!
-//! The new store has an identity of its own, and batches of the log get new seqs. A key whose newest records are lost shows
-//! what the older ones say: which keys that may be is told by the report.
+//! The new store has an identity of its own, and batches of the log get new seqs. A key whose
+//! newest records are lost shows what the older ones say: which keys that may be is told by the
+//! report.
 
 mod report;
 mod mender;
@@ -47,13 +49,15 @@ use folddb_engine::state::numbers::Numbers;
 pub use report::{RepairOptions, RepairReport};
 
 impl Store {
-    /// Salvages what is whole of the store at `path` into a new one at `to`, which must not be there yet or be empty. The old
-    /// store is only read, and need not open. `progress` is told the bytes of parts that are done, and all of them.
+    /// Salvages what is whole of the store at `path` into a new one at `to`, which must not be
+    /// there yet or be empty. The old store is only read, and need not open. `progress` is told the
+    /// bytes of parts that are done, and all of them.
     ///
     /// # Errors
-    /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`], [`ErrorKind::AlreadyExists`]; [`ErrorKind::Corruption`] where no manifest
-    /// tells what lives; [`ErrorKind::RulesMismatch`] where the custom order of a table is not at hand; a failed write. What was
-    /// made by then is removed.
+    /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`], [`ErrorKind::AlreadyExists`];
+    /// [`ErrorKind::Corruption`] where no manifest tells what lives; [`ErrorKind::RulesMismatch`]
+    /// where the custom order of a table is not at hand; a failed write. What was made by then is
+    /// removed.
     pub fn repair(
         path: impl AsRef<Path>,
         to: impl AsRef<Path>,

@@ -8,8 +8,9 @@
 //!   manifest, FORMAT    in this order: without FORMAT a directory is no store
 //! ```
 //!
-//! The new store has an identity of its own. Its history goes on from another point than that of the store it was copied
-//! from, so files and backups of the two must never be taken for each other's.
+//! The new store has an identity of its own. Its history goes on from another point than that of
+//! the store it was copied from, so files and backups of the two must never be taken for each
+//! other's.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,19 +44,22 @@ pub struct RestoreOptions {
 }
 
 impl RestoreOptions {
-    /// This generation. Default the newest, or with [`RestoreOptions::at_seq`] the newest that has it.
+    /// This generation. Default the newest, or with [`RestoreOptions::at_seq`] the newest that has
+    /// it.
     pub fn generation(mut self, number: Option<u64>) -> RestoreOptions {
         self.generation = number;
         self
     }
 
-    /// The state at the last batch that ends at or before this seq. Default: all that the generation holds.
+    /// The state at the last batch that ends at or before this seq. Default: all that the
+    /// generation holds.
     pub fn at_seq(mut self, seq: Option<Seq>) -> RestoreOptions {
         self.at_seq = seq;
         self
     }
 
-    /// Copies parts although they could be linked, so that the store shares no byte of the disk with the backup. Default false.
+    /// Copies parts although they could be linked, so that the store shares no byte of the disk
+    /// with the backup. Default false.
     pub fn copy(mut self, copy: bool) -> RestoreOptions {
         self.copy = copy;
         self
@@ -95,19 +99,22 @@ impl Store {
     /// The backups in a place, oldest first. Those whose list is damaged are there too, and say so.
     ///
     /// # Errors
-    /// [`ErrorKind::StoreNotFound`] when `place` holds no backups; [`ErrorKind::Corruption`]; [`ErrorKind::NewerFormat`]; a failed
-    /// read.
+    /// [`ErrorKind::StoreNotFound`] when `place` holds no backups; [`ErrorKind::Corruption`];
+    /// [`ErrorKind::NewerFormat`]; a failed read.
     pub fn backups(place: impl AsRef<Path>, options: &Options) -> Result<Vec<Generation>> {
         generations(&options.engine.host, place.as_ref())
     }
 
-    /// Makes a new store at `to` from a backup: `backups` is a place for backups, or the directory of one generation. All of the
-    /// backup is checked first. `options` tell the host, and what custom orders of keys are needed.
+    /// Makes a new store at `to` from a backup: `backups` is a place for backups, or the directory
+    /// of one generation. All of the backup is checked first. `options` tell the host, and what
+    /// custom orders of keys are needed.
     ///
     /// # Errors
-    /// [`ErrorKind::StoreNotFound`] when there is no backup; [`ErrorKind::InvalidInput`] for a number or seq that cannot be restored,
-    /// naming those that can; [`ErrorKind::AlreadyExists`] when there is something at `to`; [`ErrorKind::Corruption`], naming
-    /// the file, when the backup is damaged; [`ErrorKind::NoSpace`]; a failed read or write. What was made by then is removed.
+    /// [`ErrorKind::StoreNotFound`] when there is no backup; [`ErrorKind::InvalidInput`] for a
+    /// number or seq that cannot be restored, naming those that can; [`ErrorKind::AlreadyExists`]
+    /// when there is something at `to`; [`ErrorKind::Corruption`], naming the file, when the backup
+    /// is damaged; [`ErrorKind::NoSpace`]; a failed read or write. What was made by then is
+    /// removed.
     pub fn restore(
         backups: impl AsRef<Path>,
         to: impl AsRef<Path>,
@@ -314,8 +321,8 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Copies a segment up to `end_lsn`, with a header that names the new store. Frames stay valid: what seeds their hashes is
-    /// the segment's salt, which stays, and their place.
+    /// Copies a segment up to `end_lsn`, with a header that names the new store. Frames stay valid:
+    /// what seeds their hashes is the segment's salt, which stays, and their place.
     fn segment(&mut self, number: FileNumber, store_id: u128, end_lsn: Lsn) -> Result<()> {
         let name = FileName::Log(number).to_string();
         let (from, to) = (self.from.join(&name), self.to.join(&name));
@@ -351,8 +358,8 @@ impl Making<'_> {
     }
 }
 
-/// An index that was built later than the state that is restored may lack entries which the log had by then: it is to be built
-/// again, from the first key.
+/// An index that was built later than the state that is restored may lack entries which the log had
+/// by then: it is to be built again, from the first key.
 fn forget_later_indexes(state: &mut State) {
     let last_seq = state.last_seq;
     state.tables.for_each_mut(|table| {

@@ -1,5 +1,6 @@
-//! What a directory holds and what its manifests say, read past whatever is wrong: the ground on which verifying,
-//! salvaging and advising stand. Works on stores that do not open; changes nothing.
+//! What a directory holds and what its manifests say, read past whatever is wrong: the ground on
+//! which verifying, salvaging and advising stand. Works on stores that do not open; changes
+//! nothing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -197,7 +198,8 @@ impl Survey {
         replay::replay_from(state, self.told.as_ref().map_or(0, |told| told.edits))
     }
 
-    /// Where the log begins, and all that is known to be durable of it: later frames vouch for earlier ones, so all are met first.
+    /// Where the log begins, and all that is known to be durable of it: later frames vouch for
+    /// earlier ones, so all are met first.
     pub(crate) fn vouched_start(&self, options: &Options, state: &State) -> Result<ReplayFrom> {
         let from = self.log_start(state);
         let durable_lsn = self.read_log(options, &from, &mut |_, _| Ok(()))?.vouched_lsn;
@@ -218,7 +220,8 @@ impl Survey {
 /// What shows that a manifest whose edits are all whole once had more of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LostEnd {
-    /// Tables that the log speaks of, and that the manifest has never had; and how many records of theirs the log holds.
+    /// Tables that the log speaks of, and that the manifest has never had; and how many records of
+    /// theirs the log holds.
     tables: BTreeSet<u32>,
     records: u64,
     /// Files that it does not list: how many, and the records of those of them that are parts.
@@ -227,8 +230,9 @@ pub(crate) struct LostEnd {
 }
 
 impl LostEnd {
-    /// Looks for it. Tables are durable in the manifest before the log speaks of them. Where something is lacking that the manifest
-    /// speaks of, and files are there that it does not know or its last edit is cut, that edit or later ones may have said so.
+    /// Looks for it. Tables are durable in the manifest before the log speaks of them. Where
+    /// something is lacking that the manifest speaks of, and files are there that it does not know
+    /// or its last edit is cut, that edit or later ones may have said so.
     fn of(survey: &Survey, options: &Options) -> Result<Option<LostEnd>> {
         let Some(told) = &survey.told else { return Ok(None) };
         let (state, mut lost) = (&told.state, LostEnd::default());
@@ -292,7 +296,8 @@ impl LostEnd {
     }
 }
 
-/// Told one by one only so often: where the manifest is not that of the log, every batch may be wrong.
+/// Told one by one only so often: where the manifest is not that of the log, every batch may be
+/// wrong.
 #[derive(Default)]
 pub(crate) struct Few(u64);
 
@@ -317,7 +322,8 @@ impl Few {
 
 /// The best that manifests tell: the newest that is whole, or else what can be read of the newest.
 fn choose(manifests: &[Examined]) -> Option<Told> {
-    // A manifest without any whole edit was never one; damage in a newer one is no reason to go back to an older.
+    // A manifest without any whole edit was never one; damage in a newer one is no reason to go
+    // back to an older.
     let newest = manifests.iter().find(|manifest| manifest.edits > 0 || !manifest.faults.is_empty())?;
     let told = |manifest: &Examined| {
         let state = manifest.patched.as_ref().filter(|state| state.store_id != 0).or(manifest.state.as_ref());
@@ -346,7 +352,8 @@ pub(crate) fn bind(table: &TableState, options: &Options) -> Result<BoundRules> 
     TableRules::from_text(&table.rules_text).and_then(|rules| rules.bind(&options.custom)).map_err(in_table)
 }
 
-/// What the log's faults say of the store, each as a finding. Records that are lost may be of any table.
+/// What the log's faults say of the store, each as a finding. Records that are lost may be of any
+/// table.
 pub(crate) fn log_findings(report: &LogReport, state: &State) -> Vec<Finding> {
     let finding = |fault: &folddb_journal::LogFault| {
         let file = match fault.file {

@@ -43,12 +43,13 @@ const CACHE_BYTES: u64 = 1 << 20;
 const OPEN_FILES: usize = 8;
 
 impl Store {
-    /// Checks the files of a store that nobody is writing to; `deep` reads every record. The store need not open.
-    /// `progress` is told the bytes read so far, and those of all files that will be.
+    /// Checks the files of a store that nobody is writing to; `deep` reads every record. The store
+    /// need not open. `progress` is told the bytes read so far, and those of all files that will
+    /// be.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::StoreNotFound`], [`crate::ErrorKind::Locked`]; a directory that cannot be listed. Whatever else is
-    /// wrong is a finding of the report.
+    /// [`crate::ErrorKind::StoreNotFound`], [`crate::ErrorKind::Locked`]; a directory that cannot
+    /// be listed. Whatever else is wrong is a finding of the report.
     pub fn verify(
         path: impl AsRef<Path>,
         options: &Options,

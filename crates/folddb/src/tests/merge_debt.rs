@@ -21,7 +21,8 @@ fn store_with_runs(dir: &std::path::Path, runs: u64) -> Store {
     store
 }
 
-/// Rates of merges are bytes taken in a second: debt in bytes of files would be too small by what blocks save.
+/// Rates of merges are bytes taken in a second: debt in bytes of files would be too small by what
+/// blocks save.
 #[test]
 fn debt_is_counted_in_what_merges_take_in() {
     let dir = tempfile::tempdir().unwrap();

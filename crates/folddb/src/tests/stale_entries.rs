@@ -1,4 +1,5 @@
-//! Whether entries of an index are stale: a walk along the table says the same as a look at each key.
+//! Whether entries of an index are stale: a walk along the table says the same as a look at each
+//! key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,7 +77,8 @@ fn entries_of(
     (entries, of)
 }
 
-/// What a way of looking tells of each key: the entries that it says are stale, and how many keys it told of.
+/// What a way of looking tells of each key: the entries that it says are stale, and how many keys
+/// it told of.
 fn told(way: impl FnOnce(&[&[usize]], Tell<'_>), entries: &Entries) -> (BTreeMap<usize, bool>, usize) {
     let mut order: Vec<usize> = (0..entries.count()).collect();
     order.sort_by_key(|&at| entries.key(at));

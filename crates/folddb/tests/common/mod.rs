@@ -1,4 +1,5 @@
-//! What many tests begin with: settings of a small store whose background work is done by hand, and how it is done.
+//! What many tests begin with: settings of a small store whose background work is done by hand, and
+//! how it is done.
 
 #![allow(dead_code)] // no test needs all of it
 

@@ -1,4 +1,5 @@
-//! Change feeds as a consumer meets them: rows, then batches, over closes, deaths, merges and reclaim.
+//! Change feeds as a consumer meets them: rows, then batches, over closes, deaths, merges and
+//! reclaim.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../common/mod.rs"]

@@ -163,7 +163,8 @@ fn a_batch_that_could_not_be_read_is_the_next_one() {
     assert_eq!(replica.batches.len(), 3);
 }
 
-/// Nothing is told of what is written to another table, so a feed moves on past it by itself; but not past what was handed out.
+/// Nothing is told of what is written to another table, so a feed moves on past it by itself; but
+/// not past what was handed out.
 #[test]
 fn what_was_handed_out_and_not_acknowledged_stays_though_the_feed_moves_on() {
     let dir = tempfile::tempdir().unwrap();

@@ -180,8 +180,8 @@ fn rules_of_time_are_checked_where_the_table_is_opened() {
     assert!(Path::new(&world.path).exists());
 }
 
-/// A cursor of a scan of the past goes on as long as somebody holds that; and what a window has let go of is refused before a merge as
-/// after it.
+/// A cursor of a scan of the past goes on as long as somebody holds that; and what a window has let
+/// go of is refused before a merge as after it.
 #[test]
 fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
     let world = World::new();
@@ -236,7 +236,8 @@ fn what_has_expired_goes_on_hiding_what_lasts_longer() {
     }
 }
 
-/// A value that has expired was alive when something was folded onto it, and that fold has not expired: wherever the fold lies.
+/// A value that has expired was alive when something was folded onto it, and that fold has not
+/// expired: wherever the fold lies.
 #[test]
 fn what_somebody_met_alive_who_lives_on_is_not_swept_away() {
     for is_flushed in [false, true] {

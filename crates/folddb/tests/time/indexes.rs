@@ -77,7 +77,7 @@ fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
     assert_eq!(tables[2].find("by_value").unwrap().count().unwrap(), 5);
 }
 
-// ---- what indexes know of time --------------------------------------------------------------------------------
+// ---- what indexes know of time ------------------------------------------------------------------
 
 pub(crate) const HOUR_MS: u64 = 3_600_000;
 

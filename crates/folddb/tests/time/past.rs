@@ -162,7 +162,8 @@ fn a_range_delete_hides_the_past_from_the_present_only() {
     }
 }
 
-/// A flush folds by a clock that has jumped ahead, and nothing that says so is written before the process ends.
+/// A flush folds by a clock that has jumped ahead, and nothing that says so is written before the
+/// process ends.
 #[test]
 fn a_window_has_no_holes_where_the_clock_goes_back_over_what_was_folded() {
     let world = World::new();
@@ -248,7 +249,8 @@ fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
     }
 }
 
-/// The record is the newest of all, and so at every boundary of a window by its seq; what it was is gone by time alone.
+/// The record is the newest of all, and so at every boundary of a window by its seq; what it was is
+/// gone by time alone.
 #[test]
 fn a_moment_before_the_window_is_refused_where_values_expired_though_nothing_was_written_since() {
     let world = World::new();
@@ -267,7 +269,8 @@ fn a_moment_before_the_window_is_refused_where_values_expired_though_nothing_was
     assert_eq!(table.get_at(&2, AsOf::Time(moment(START_MS + 45_000))).unwrap(), None);
 }
 
-/// With a bound on the age of deletes what was deleted goes from the disk, however few the deletes are.
+/// With a bound on the age of deletes what was deleted goes from the disk, however few the deletes
+/// are.
 #[test]
 fn deletes_that_are_older_than_may_be_take_what_they_delete_from_the_disk() {
     let world = World::new();

@@ -69,7 +69,8 @@ fn what_a_transaction_scanned_and_has_expired_since_holds_no_more() {
     }
 }
 
-/// A cursor that is gone on with strictly shows what its scan saw, also of what has expired since, or nothing.
+/// A cursor that is gone on with strictly shows what its scan saw, also of what has expired since,
+/// or nothing.
 #[test]
 fn strict_cursors_lose_no_row_that_has_expired_since() {
     let world = World::new();
@@ -110,7 +111,7 @@ fn strict_cursors_lose_no_row_that_has_expired_since() {
     assert_eq!(left(&of_now, Resume::Strict), Err(ErrorKind::SnapshotTooOld));
 }
 
-// ---- transactions ---------------------------------------------------------------------------------------------
+// ---- transactions -------------------------------------------------------------------------------
 
 #[test]
 fn a_transaction_conflicts_where_what_it_has_read_has_expired_by_its_commit() {

@@ -1,6 +1,8 @@
-//! One target of folddb-fuzz, named by FOLDDB_FUZZ_TARGET, led by coverage. See the README of folddb-fuzz.
+//! One target of folddb-fuzz, named by FOLDDB_FUZZ_TARGET, led by coverage. See the README of
+//! folddb-fuzz.
 //!
-//! Inputs are changed by libFuzzer, and then their checksums made right as in the search on stable Rust.
+//! Inputs are changed by libFuzzer, and then their checksums made right as in the search on stable
+//! Rust.
 
 #![no_main]
 

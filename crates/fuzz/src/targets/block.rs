@@ -1,7 +1,8 @@
 //! Blocks of both encodings, walked every way there is; filters; stored pieces with compression.
 //!
-//! The inputs of `block-generic` and `block-columnar` are bodies, without the trailer. A walk keeps a hash of each record,
-//! since keys that share what comes before may be much longer together than their block.
+//! The inputs of `block-generic` and `block-columnar` are bodies, without the trailer. A walk keeps
+//! a hash of each record, since keys that share what comes before may be much longer together than
+//! their block.
 
 use folddb_base::checksum::{hash32, hash64};
 use folddb_base::{OpKind, Record};
@@ -14,7 +15,8 @@ use crate::chance::Chance;
 use crate::target::Target;
 
 pub(super) const TARGETS: &[Target] = &[
-    // Payloads that do not vary stand once in a columnar block, and are copied for each record when it is rebuilt.
+    // Payloads that do not vary stand once in a columnar block, and are copied for each record when
+    // it is rebuilt.
     Target::new("block-generic", generic, generic_seeds).heap(256, 128 << 10),
     Target::new("block-columnar", columnar, columnar_seeds).heap(1024, 128 << 10),
     // LZ4 makes up to 255 bytes of one.

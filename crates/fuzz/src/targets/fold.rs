@@ -4,7 +4,8 @@
 //!   an input     a: a piece | b: a piece | c: the rest
 //! ```
 //!
-//! The seeds are operands as people type them and totals of such, read and folded by the fold itself.
+//! The seeds are operands as people type them and totals of such, read and folded by the fold
+//! itself.
 
 use folddb_base::{Op, OpBuf, OpKind};
 use folddb_rules::algebra::Decline;
@@ -19,8 +20,8 @@ use crate::target::Target;
 
 const KEY: &[u8] = b"key";
 
-/// A target for each fold whose values have a form of their own: its name, its spec, operands as typed, heap for a byte
-/// of input and for none.
+/// A target for each fold whose values have a form of their own: its name, its spec, operands as
+/// typed, heap for a byte of input and for none.
 macro_rules! fold_targets {
     ($($name:ident $text:literal $spec:literal [$($operand:literal),+] $per_byte:literal $fixed_kib:literal;)+) => {
         $(
@@ -45,8 +46,9 @@ macro_rules! fold_targets {
     };
 }
 
-// A member of a set or a map takes two bytes as a value and some hundred as data for people; a bit of a bitmap takes
-// 32 bytes there. A patch may ask for an object of 16 MiB in a few bytes, which is the longest value.
+// A member of a set or a map takes two bytes as a value and some hundred as data for people; a bit
+// of a bitmap takes 32 bytes there. A patch may ask for an object of 16 MiB in a few bytes, which
+// is the longest value.
 fold_targets! {
     sum_f64 "sum-f64" "sum:f64" ["0.1", "1e100", "-1e100", "5e-324", "1.7976931348623157e308"] 1024 128;
     stats "stats" "stats:f64" ["12.5", "0.1", "-3", "1e200", "NaN"] 1024 128;
@@ -115,8 +117,9 @@ fn folded(fold: &dyn Fold, a: &[u8], b: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// True for folds that may refuse to fold two of their values, since the result would be out of range: sums past the end
-/// of the accumulator, which no numbers reach, and objects longer than a value may be.
+/// True for folds that may refuse to fold two of their values, since the result would be out of
+/// range: sums past the end of the accumulator, which no numbers reach, and objects longer than a
+/// value may be.
 fn may_refuse(spec: &str) -> bool {
     ["sum:f64", "stats:f64", "patch"].iter().any(|refusing| spec.contains(refusing))
 }
@@ -202,8 +205,8 @@ fn associative(fold: &dyn Fold, a: &[u8], b: &[u8], c: &[u8]) {
 const ALGEBRA: [&str; 7] =
     ["sum:i64", "sum:u64", "append:,", "first", "max:bytes", "intersect", "json-merge"];
 
-/// `fold u8 | delete u8 | up to five ops: kind u8, payload as a piece`. Composed in any order, or applied one by one, ops
-/// come to the same value.
+/// `fold u8 | delete u8 | up to five ops: kind u8, payload as a piece`. Composed in any order, or
+/// applied one by one, ops come to the same value.
 fn ops(input: &[u8]) {
     let mut carver = Carver::new(input);
     let spec = carver.choice(&ALGEBRA);
@@ -243,7 +246,8 @@ fn ops(input: &[u8]) {
     }
 }
 
-/// An op as it would be stored; none where the payload is not that of its kind, or its values are none of the fold.
+/// An op as it would be stored; none where the payload is not that of its kind, or its values are
+/// none of the fold.
 fn op_of(rules: &FoldRules, fold: &dyn Fold, kind: u8, payload: &[u8]) -> Option<OpBuf> {
     let kind = OpKind::from_u8(kind % 5).ok()?;
     let payload = if kind == OpKind::Delete { &[] } else { payload };

@@ -78,7 +78,8 @@ fn entry(bytes: &[u8]) {
     assert!(!show_term(term).to_string().is_empty() || term.len() == 2);
 }
 
-/// True when showing a tuple leaves something out: which of the types that look alike it was, or the bits of a NaN.
+/// True when showing a tuple leaves something out: which of the types that look alike it was, or
+/// the bits of a NaN.
 fn loses(codec: &KeyCodec, bytes: &[u8]) -> bool {
     let is_typed = codec.element_types().is_some_and(|types| !types.iter().any(is_open));
     unpack(bytes).is_ok_and(|elements| elements.iter().any(|element| loses_element(element, is_typed)))
@@ -207,7 +208,8 @@ fn value(input: &[u8]) {
     }
 }
 
-/// JSON is kept as it was written, so only what it says comes back. Text by itself would be read as JSON again.
+/// JSON is kept as it was written, so only what it says comes back. Text by itself would be read as
+/// JSON again.
 fn check_json(shown: &Datum, encoded: Result<(), CodecError>, again: &[u8]) {
     if !matches!(shown, Datum::Text(_)) && encoded.is_ok() {
         assert_eq!(ValueCodec::Json.show(again).as_ref(), Ok(shown));

@@ -12,7 +12,8 @@ use folddb_manifest::{State, examine, load};
 use crate::memory::{MemoryFiles, dir};
 use crate::target::Target;
 
-// A change in memory is larger than its bytes: `DropTable` takes three of them, a `Change` some hundred and sixty.
+// A change in memory is larger than its bytes: `DropTable` takes three of them, a `Change` some
+// hundred and sixty.
 pub(super) const TARGETS: &[Target] = &[
     Target::new("manifest-edit", edit, edit_seeds).sealed_by(seal_file).heap(1024, 64 << 10),
     Target::new("manifest-file", file, file_seeds).sealed_by(seal_file).heap(1024, 64 << 10),

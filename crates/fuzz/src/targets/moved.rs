@@ -1,7 +1,7 @@
 //! Files of relocated values: the end of a file, and a page of its map.
 //!
-//! The inputs are as they stand in a file with the number 7: top and footer behind two pages that begin at 4096, and a page of
-//! segment 5 at 4096.
+//! The inputs are as they stand in a file with the number 7: top and footer behind two pages that
+//! begin at 4096, and a page of segment 5 at 4096.
 
 use folddb_base::FileNumber;
 use folddb_base::checksum::{hash64, place_seed};

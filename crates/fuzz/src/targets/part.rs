@@ -307,8 +307,8 @@ fn find_all(part: &Arc<Part>) {
     }
 }
 
-/// Makes the checksums of a file right, as far as its pieces can be found: footer, meta, top index, filters, leaves, and
-/// the data blocks that the leaves name.
+/// Makes the checksums of a file right, as far as its pieces can be found: footer, meta, top index,
+/// filters, leaves, and the data blocks that the leaves name.
 fn seal_part(input: &mut [u8]) {
     let Some(footer_at) = input.len().checked_sub(FOOTER_BYTES) else { return };
     let file_bytes = input.len() as u64;

@@ -85,7 +85,8 @@ fn journal(input: &[u8]) {
         seen_records += u64::from(frame.count);
         Ok(())
     });
-    // Restoring a header tries every value of every byte of it, which is too slow to be done for every input.
+    // Restoring a header tries every value of every byte of it, which is too slow to be done for
+    // every input.
     if segments.iter().zip(NUMBERS).all(|(bytes, number)| has_header(bytes, number))
         || hash64(0, input).is_multiple_of(64)
     {
@@ -108,7 +109,8 @@ fn has_header(segment: &[u8], number: u64) -> bool {
     segment.is_empty() || SegmentHeader::decode(&header, FileNumber(number)).is_ok()
 }
 
-/// The log read past whatever is wrong with it: it finds a fault where replaying refuses, and the same where it does not.
+/// The log read past whatever is wrong with it: it finds a fault where replaying refuses, and the
+/// same where it does not.
 fn read_past(host: &Host, from: &ReplayFrom, replayed: &Result<Replayed>) {
     let (mut batches, mut batches_beyond) = (0, 0);
     let report = examine(host, dir(), from, &mut |frame, is_beyond| {
@@ -137,7 +139,8 @@ fn host(segments: &[&[u8]]) -> Host {
         let mut file = head.to_vec();
         file.resize(SEGMENT_HEADER_BYTES, 0);
         file.extend_from_slice(rest);
-        // Mostly as long as its header says: one that is shorter was cut, and little more is read of it.
+        // Mostly as long as its header says: one that is shorter was cut, and little more is read
+        // of it.
         let capacity = head.get(56..64).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
         if capacity <= 1 << 16 && !rest.len().is_multiple_of(8) {
             file.resize(file.len().max(SEGMENT_HEADER_BYTES + capacity as usize), 0);

@@ -1,4 +1,5 @@
-//! What people type: specs of folds, names of codecs, keys, operands; and the rules of tables as text.
+//! What people type: specs of folds, names of codecs, keys, operands; and the rules of tables as
+//! text.
 
 use std::sync::Arc;
 

@@ -12,7 +12,8 @@ use crate::carve::{Carver, pieces};
 use crate::target::Target;
 
 pub(super) const TARGETS: &[Target] = &[
-    // An element in memory takes 48 bytes, one of a tuple as little as one; the checks hold a few copies.
+    // An element in memory takes 48 bytes, one of a tuple as little as one; the checks hold a few
+    // copies.
     Target::new("tuple", tuple, tuple_seeds).heap(1024, 64 << 10),
 ];
 
@@ -56,7 +57,8 @@ fn depth(elements: &[Element<'_>]) -> usize {
     below.max().unwrap_or(0)
 }
 
-/// True when `tuple` starts with the elements of `start`, where of the last one, text or bytes, only the beginning counts.
+/// True when `tuple` starts with the elements of `start`, where of the last one, text or bytes,
+/// only the beginning counts.
 fn starts_partly(start: &[Element<'_>], tuple: &[Element<'_>]) -> bool {
     let Some((last, before)) = start.split_last() else { return false };
     if tuple.len() < start.len() || tuple[..before.len()] != *before {

@@ -72,7 +72,7 @@ fn enumerate(index: &HashIndex, at: Option<Seq>) -> (Vec<(Point, Slot)>, usize) 
     (keys, ranges)
 }
 
-// ---- random programs against a model ----------------------------------------------------------------------------
+// ---- random programs against a model ------------------------------------------------------------
 
 /// What a program has done, and what must be true of the index therefore.
 struct Program {
@@ -279,7 +279,7 @@ fn random_programs_agree_with_a_model() {
     }
 }
 
-// ---- false candidates -------------------------------------------------------------------------------------
+// ---- false candidates ---------------------------------------------------------------------------
 
 #[test]
 fn false_candidates_are_as_rare_as_is_said() {
@@ -298,7 +298,7 @@ fn false_candidates_are_as_rare_as_is_said() {
     assert!((0.9..1.1).contains(&ratio), "{} where {expected} were expected", slots.len());
 }
 
-// ---- enumeration --------------------------------------------------------------------------------------------------
+// ---- enumeration --------------------------------------------------------------------------------
 
 #[test]
 fn an_enumeration_meets_each_key_once_while_the_index_grows() {
@@ -353,7 +353,7 @@ fn a_cursor_means_the_same_after_a_restart() {
     assert_eq!(enumerate(&empty, None), (Vec::new(), 64));
 }
 
-// ---- checkpoints --------------------------------------------------------------------------------------------------
+// ---- checkpoints --------------------------------------------------------------------------------
 
 #[test]
 fn opening_reads_no_piece_and_a_look_up_one() {
@@ -483,7 +483,7 @@ fn what_has_not_changed_is_let_go_of_and_comes_back() {
     assert_eq!(index.facts().loaded, 1);
 }
 
-// ---- damage -------------------------------------------------------------------------------------------------------
+// ---- damage -------------------------------------------------------------------------------------
 
 /// A small checkpoint: its bytes, and the points that are in it.
 fn small(path: &Path) -> (Vec<u8>, Vec<Point>) {
@@ -525,7 +525,8 @@ fn every_flipped_byte_is_noticed_and_named() {
         };
         let faults = checkpoint.faults();
         assert!(faults.len() == 1 && is_named(&faults[0], &path), "byte {at}: {faults:?}");
-        // One shard is lost; all others are as good as ever, and whoever asks for the lost one is told so each time.
+        // One shard is lost; all others are as good as ever, and whoever asks for the lost one is
+        // told so each time.
         let index = HashIndex::open(&checkpoint, IndexOptions::default());
         let ask = |point: &Point| index.candidates(*point, None, &mut Vec::new());
         let errors: Vec<Error> = points.iter().chain(&points).filter_map(|point| ask(point).err()).collect();
@@ -536,7 +537,8 @@ fn every_flipped_byte_is_noticed_and_named() {
         );
         assert!(index.change(lost, Change::Insert(slot(1)), 50, Past::Forgotten).is_err());
         assert!(index.range(IndexCursor::from_number(lost.bits()).unwrap(), None).is_err());
-        // The next checkpoint has the lost one, as damaged as it was, and of all others what is new.
+        // The next checkpoint has the lost one, as damaged as it was, and of all others what is
+        // new.
         let fresh = *points.iter().find(|point| ask(point).is_ok()).unwrap();
         assert!(index.change(fresh, Change::Insert(slot(77)), 50, Past::Forgotten).unwrap());
         let other = path.with_file_name("other");
@@ -582,7 +584,7 @@ fn every_cut_is_noticed() {
     );
 }
 
-// ---- threads ------------------------------------------------------------------------------------------------------
+// ---- threads ------------------------------------------------------------------------------------
 
 #[test]
 fn readers_and_savers_run_beside_a_writer() {

@@ -10,7 +10,8 @@ use crate::files::{AppendFile, AppendSync};
 #[path = "tests/schedules.rs"]
 mod schedules;
 
-/// A preallocated file on whatever holds the temporary directory; none where it cannot be mapped safely.
+/// A preallocated file on whatever holds the temporary directory; none where it cannot be mapped
+/// safely.
 fn preallocated(len_bytes: u64) -> Option<(tempfile::TempDir, File)> {
     let dir = tempfile::tempdir().unwrap();
     let file =
@@ -64,7 +65,8 @@ fn appends_straddle_windows_with_and_without_preparation() {
         let mut append = MappedAppend::new(file, len_bytes);
         let syncer = append.syncer();
         let mut at = 0;
-        // Small ones, one of just over a window, one of over two windows, then small ones to the end.
+        // Small ones, one of just over a window, one of over two windows, then small ones to the
+        // end.
         for len in [100, 3_000, WINDOW_BYTES + 5, 2 * WINDOW_BYTES - 7_777, 999] {
             if prepared {
                 syncer.prepare().unwrap();
@@ -175,7 +177,8 @@ fn a_sync_of_a_range_takes_any_range_of_the_file() {
     }
 }
 
-/// Syncs that follow one another cover all that was appended, and those between which nothing was do nothing.
+/// Syncs that follow one another cover all that was appended, and those between which nothing was
+/// do nothing.
 #[test]
 fn syncs_come_as_far_as_the_appends() {
     let Some((_dir, file)) = preallocated(3 * WINDOW_BYTES) else { return };

@@ -344,8 +344,8 @@ fn a_mark_vouches_for_the_last_sync_once() {
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Corruption);
 }
 
-/// On a file system without preallocation: what the kernel has is synced, and who waits for it is not refused for what others
-/// have in the buffer.
+/// On a file system without preallocation: what the kernel has is synced, and who waits for it is
+/// not refused for what others have in the buffer.
 #[test]
 fn a_sync_of_what_was_handed_on_does_not_fail_for_what_others_buffer() {
     let world = World::default();

@@ -120,7 +120,8 @@ fn marks_are_passed_over_and_a_place_without_a_frame_is_damage() {
     assert!(nowhere.is_lacking());
 }
 
-/// After a crash the history goes over the kept end into the next chain, whatever stands in the segment that had it.
+/// After a crash the history goes over the kept end into the next chain, whatever stands in the
+/// segment that had it.
 #[test]
 fn a_kept_end_leads_over_a_crash() {
     let world = World::default();

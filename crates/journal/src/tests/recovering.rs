@@ -14,7 +14,8 @@ pub(super) fn log(number: u64) -> PathBuf {
     dir().join(format!("{number:06}.log"))
 }
 
-/// A log of three segments: batches 1 to 60, of which all up to a middle one in the second segment are synced.
+/// A log of three segments: batches 1 to 60, of which all up to a middle one in the second segment
+/// are synced.
 pub(super) fn three_segments() -> (World, Vec<Lsn>, Lsn) {
     let world = World::default();
     let mut journal = start(&world.host());
@@ -56,7 +57,8 @@ fn a_cut_anywhere_is_known_as_damage() {
     for len in 0..pristine.len() {
         let mut bytes = pristine.clone();
         bytes.truncate(len);
-        // No crash leaves a segment shorter than it was made where one was left for it, nor takes the next.
+        // No crash leaves a segment shorter than it was made where one was left for it, nor takes
+        // the next.
         let says = if (4096..seal_end).contains(&len) { "cut short" } else { "left for it" };
         let world = world.after_kill();
         world.put(&log(2), &bytes);
@@ -81,7 +83,8 @@ fn zeros_from_anywhere_on_are_a_torn_tail_or_known_as_damage() {
         let (batches, outcome) = replay_from(&world.host(), dir(), 0, 0);
         let reached = batches.last().unwrap().0;
         expect_batches(&batches, batches.len() as u64);
-        // Segment 3 vouches for all that was synced, so the loss of any of it is seen without the manifest.
+        // Segment 3 vouches for all that was synced, so the loss of any of it is seen without the
+        // manifest.
         assert_eq!(outcome.is_ok(), reached >= durable, "zeros from {from}");
         if let Ok(replayed) = outcome {
             assert!(ends.contains(&replayed.cut_lsn) || replayed.cut_lsn == 4096);
@@ -217,7 +220,8 @@ fn replay_begins_where_it_is_told_and_needs_nothing_before() {
         outcome.unwrap();
         assert_eq!(seqs(&batches), (index as u64 + 2..71).collect::<Vec<_>>());
     }
-    // Zeros before the start, even in its own segment: it was never synced, since its records are in runs.
+    // Zeros before the start, even in its own segment: it was never synced, since its records are
+    // in runs.
     let start = ends[45];
     let mut bytes = world.get(&log(2));
     bytes[4096..usize::try_from(start).unwrap()].fill(0);
@@ -310,8 +314,8 @@ fn a_segment_whose_making_was_cut_short_is_passed_over() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever sectors of what was not synced reach the disk: recovery gives a prefix of whole batches, at least all
-    /// that was synced, and never refuses.
+    /// Whatever sectors of what was not synced reach the disk: recovery gives a prefix of whole
+    /// batches, at least all that was synced, and never refuses.
     #[test]
     fn a_power_cut_loses_only_what_was_not_synced(
         steps in prop::collection::vec((0usize..400, 0u8..10), 1..80),
@@ -375,7 +379,8 @@ fn a_log_ends_besides_only_where_whoever_has_it_so_may_find_it_ended() {
         })
     };
     let says = |refused: &Option<String>, what: &str| refused.as_ref().is_some_and(|why| why.contains(what));
-    // A copy ends where it was made up to; one who reads beside the writer has not seen the next segment yet.
+    // A copy ends where it was made up to; one who reads beside the writer has not seen the next
+    // segment yet.
     world.disk_remove(&log(3));
     let [own, copied, growing] = refused(&world, header.next_lsn());
     assert!(

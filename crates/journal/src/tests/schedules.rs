@@ -1,5 +1,6 @@
-//! Appends, syncs, background work and closing, under many schedules: what a sync has promised survives a power cut that loses
-//! everything that was not synced, whoever led it and however many segments it went over; and nobody waits forever.
+//! Appends, syncs, background work and closing, under many schedules: what a sync has promised
+//! survives a power cut that loses everything that was not synced, whoever led it and however many
+//! segments it went over; and nobody waits forever.
 
 use std::time::Duration;
 

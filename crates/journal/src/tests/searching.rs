@@ -1,5 +1,5 @@
-//! What lies beyond the end of a log may be anything, made up by whoever chose the values of a torn batch. Searching it stays
-//! cheap, counted in bytes that are hashed in vain and in reads.
+//! What lies beyond the end of a log may be anything, made up by whoever chose the values of a torn
+//! batch. Searching it stays cheap, counted in bytes that are hashed in vain and in reads.
 
 use folddb_base::{ErrorKind, FileNumber, Lsn};
 use folddb_host::AppendMode;
@@ -31,7 +31,8 @@ fn heads(flags: u8, behind: &[u8]) -> Vec<u8> {
     head.repeat(16_000 / head.len())
 }
 
-/// A log whose third batch is this value, and its last byte not what was written; the LSN where its whole frames end.
+/// A log whose third batch is this value, and its last byte not what was written; the LSN where its
+/// whole frames end.
 fn torn(value: &[u8]) -> (World, Lsn) {
     let (world, mut journal) = large();
     let end = append(&mut journal, 1..3, 100)[1];
@@ -61,7 +62,8 @@ fn heads_that_would_change_no_verdict_are_not_hashed() {
     ] {
         let (world, end) = torn(&value);
         let (wasted, gave_up) = search(&world, end);
-        // The bytes of the torn frame itself are no candidate: it vouches for nothing beyond its own place.
+        // The bytes of the torn frame itself are no candidate: it vouches for nothing beyond its
+        // own place.
         assert_eq!((wasted, gave_up), (0, false), "{what}");
         assert_eq!(replay_from(&world.host(), dir(), 0, 0).1.unwrap().cut_lsn, end, "{what}");
     }

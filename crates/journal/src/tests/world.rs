@@ -1,4 +1,5 @@
-//! A file system in memory whose power can fail, whose disk can be full, and whose calls can be made to fail.
+//! A file system in memory whose power can fail, whose disk can be full, and whose calls can be
+//! made to fail.
 
 #![allow(dead_code)] // three crates test against it, and each needs its own half
 
@@ -86,8 +87,8 @@ impl World {
         after
     }
 
-    /// What is there after the power failed: of each sector that was not synced `pick` tells whether it got there;
-    /// names that were not synced likewise.
+    /// What is there after the power failed: of each sector that was not synced `pick` tells
+    /// whether it got there; names that were not synced likewise.
     pub(crate) fn after_power_cut(&self, pick: &mut dyn FnMut() -> bool) -> World {
         let after = World::default();
         let disk = self.disk.lock().unwrap();

@@ -1,8 +1,8 @@
 //! Takes records in order and makes a block of them, in the encoding that fits.
 //!
-//! As long as all records are of one shape they are kept as columns and become a columnar block. With the
-//! first one that is not, what was kept is written out as generic entries, and the rest follows directly.
-//! Nothing is allocated per record: all buffers are kept from block to block.
+//! As long as all records are of one shape they are kept as columns and become a columnar block.
+//! With the first one that is not, what was kept is written out as generic entries, and the rest
+//! follows directly. Nothing is allocated per record: all buffers are kept from block to block.
 
 use folddb_base::bytes::{common_prefix_len, put_u32, put_u64, put_varint};
 use folddb_base::{OpKind, Record, Seq};
@@ -128,7 +128,8 @@ impl BlockBuilder {
         }
     }
 
-    /// Appends the seqs and kinds columns; gives seq base, seq width and kind as the footer has them.
+    /// Appends the seqs and kinds columns; gives seq base, seq width and kind as the footer has
+    /// them.
     fn put_sides(&self, out: &mut Vec<u8>, keep_seqs: bool) -> (Seq, u8, u8) {
         let (mut base, mut width) = (0, NO_SEQS);
         if keep_seqs {
@@ -184,14 +185,16 @@ impl BlockBuilder {
 struct Columns {
     key_len: usize,
     key_head: Vec<u8>,
-    /// The low halves of the tails: they differ by less than 64 bits, so these and the lowest tail are all of them.
+    /// The low halves of the tails: they differ by less than 64 bits, so these and the lowest tail
+    /// are all of them.
     tails: Vec<u64>,
     tail_min: u128,
     tail_max: u128,
     /// The length of all payloads; unknown while all records are deletes, which have none.
     payload_len: Option<usize>,
     payloads: Vec<u8>,
-    /// One byte for each of a payload; not zero where payloads differ, as far as `noted` bytes of them say.
+    /// One byte for each of a payload; not zero where payloads differ, as far as `noted` bytes of
+    /// them say.
     varying: Vec<u8>,
     noted: usize,
 }
@@ -268,7 +271,8 @@ impl Columns {
         out.extend_from_slice(&tail[TAIL_BYTES - self.key_len.min(TAIL_BYTES)..]);
     }
 
-    /// Marks the byte positions at which the payloads taken since the last call differ from the first one.
+    /// Marks the byte positions at which the payloads taken since the last call differ from the
+    /// first one.
     fn note_varying(&mut self) {
         let Some(len) = self.payload_len else { return };
         self.varying.resize(len, 0);
@@ -350,8 +354,8 @@ impl Columns {
     }
 }
 
-/// The stretches of bytes that are not zero, the closest ones joined until there are few enough. Up to eight
-/// bytes make one stretch, which is put together by one shift.
+/// The stretches of bytes that are not zero, the closest ones joined until there are few enough. Up
+/// to eight bytes make one stretch, which is put together by one shift.
 fn segments_of(varying: &[u8]) -> ([Segment; SEGMENTS_MAX], usize) {
     let (mut segments, mut count) = ([Segment::default(); SEGMENTS_MAX], 0);
     let join_all = varying.len() <= 8;

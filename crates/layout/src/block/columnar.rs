@@ -1,10 +1,11 @@
 //! The encoding for records of one shape: keys of one length, payloads of one length.
 //!
-//! Taken as big-endian numbers, the last (up to 16) bytes of the keys of a block lie close together, so each
-//! is kept as its difference to the smallest one (frame of reference), in as few bytes as the largest
-//! difference needs. Of the payloads only those byte positions are kept per record at which any two differ;
-//! the rest stand once in a template. Every record is found by its index alone, so the block is searched in
-//! place. A `Delete` has no payload; its row of packed bytes is zero and is not looked at.
+//! Taken as big-endian numbers, the last (up to 16) bytes of the keys of a block lie close
+//! together, so each is kept as its difference to the smallest one (frame of reference), in as few
+//! bytes as the largest difference needs. Of the payloads only those byte positions are kept per
+//! record at which any two differ; the rest stand once in a template. Every record is found by its
+//! index alone, so the block is searched in place. A `Delete` has no payload; its row of packed
+//! bytes is zero and is not looked at.
 //!
 //! ```text
 //!   keys         count × key width      difference to the key base
@@ -124,7 +125,8 @@ impl Columnar {
         if payloads_at + row(packed_len) != template_at as u64 {
             return Err(Malformed::Bounds);
         }
-        // Two records differ in key or seq, so each takes a byte at least: no walk is longer than the block.
+        // Two records differ in key or seq, so each takes a byte at least: no walk is longer than
+        // the block.
         if count > 1 && template_at < count {
             return Err(Malformed::Bounds);
         }
@@ -151,8 +153,9 @@ impl Columnar {
             template_at,
             shape: shape_of(template, &segments[..segment_count]),
         };
-        // A number that no key of this length stands for would be shown cut, and searched for whole. Where differences
-        // are no wider than keys, the first and the last key fit and all are in order, all fit.
+        // A number that no key of this length stands for would be shown cut, and searched for
+        // whole. Where differences are no wider than keys, the first and the last key fit and all
+        // are in order, all fit.
         let widths_fit = columnar.key_width <= key_len;
         if widths_fit && columnar.key_fits(body, 0) && columnar.key_fits(body, count - 1) {
             Ok(columnar)
@@ -189,8 +192,9 @@ impl Columnar {
         body.get(self.template_at..self.template_at + self.payload_len).unwrap_or(&[])
     }
 
-    /// How many records come before `key` in the order of bytes, or its reverse; with `past_equal`, how many
-    /// come before or are equal. None when the lengths of the keys differ and the caller must compare.
+    /// How many records come before `key` in the order of bytes, or its reverse; with `past_equal`,
+    /// how many come before or are equal. None when the lengths of the keys differ and the caller
+    /// must compare.
     pub(super) fn bound(&self, body: &[u8], key: &[u8], descending: bool, past_equal: bool) -> Option<usize> {
         if key.len() != self.key_len {
             return None;
@@ -206,7 +210,8 @@ impl Columnar {
     }
 
     fn tail_bound(&self, body: &[u8], tail: u128, descending: bool, past_equal: bool) -> usize {
-        // Ascending: how many deltas are < target (or <=). Descending: how many are > target (or >=).
+        // Ascending: how many deltas are < target (or <=). Descending: how many are > target (or
+        // >=).
         let Some(distance) = tail.checked_sub(self.key_base) else {
             return if descending { self.count } else { 0 };
         };

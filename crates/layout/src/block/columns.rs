@@ -1,7 +1,8 @@
-//! Columns of numbers of one byte width, and the two that every block may carry beside its keys: seqs and kinds.
+//! Columns of numbers of one byte width, and the two that every block may carry beside its keys:
+//! seqs and kinds.
 //!
-//! A number of width w is w bytes, little-endian, read by one load of eight bytes and a mask. Columns
-//! therefore never stand at the very end of a block: at least eight bytes of footer follow.
+//! A number of width w is w bytes, little-endian, read by one load of eight bytes and a mask.
+//! Columns therefore never stand at the very end of a block: at least eight bytes of footer follow.
 
 use folddb_base::bytes::Malformed;
 use folddb_base::{OpKind, Seq};

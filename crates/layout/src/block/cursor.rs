@@ -1,8 +1,9 @@
 //! A place in a block, moving both ways.
 //!
-//! A cursor borrows nothing: it keeps the current key and, where it must be put together, the payload, and is
-//! handed the block at each call. So it moves from block to block with its buffers, and its owner may keep
-//! block and cursor side by side. After a change of block call [`BlockCursor::enter`] first.
+//! A cursor borrows nothing: it keeps the current key and, where it must be put together, the
+//! payload, and is handed the block at each call. So it moves from block to block with its buffers,
+//! and its owner may keep block and cursor side by side. After a change of block call
+//! [`BlockCursor::enter`] first.
 
 use folddb_base::bytes::Malformed;
 use folddb_base::{OpKind, Record, Seq};
@@ -98,7 +99,8 @@ impl BlockCursor {
         }
     }
 
-    /// The number of the current record within the block; the count of the block when there is none.
+    /// The number of the current record within the block; the count of the block when there is
+    /// none.
     #[inline]
     pub fn index(&self) -> usize {
         self.index
@@ -155,8 +157,8 @@ impl BlockCursor {
         Ok(true)
     }
 
-    /// Goes to the record before; false at the beginning of the block. From the place past the end it comes
-    /// to the last record.
+    /// Goes to the record before; false at the beginning of the block. From the place past the end
+    /// it comes to the last record.
     ///
     /// # Errors
     /// The block is not what its builder writes.
@@ -173,8 +175,8 @@ impl BlockCursor {
         Ok(true)
     }
 
-    /// Goes to the first record whose key is not `before` the wanted place. Keys for which `before` holds must
-    /// all stand in front of the others.
+    /// Goes to the first record whose key is not `before` the wanted place. Keys for which `before`
+    /// holds must all stand in front of the others.
     ///
     /// # Errors
     /// The block is not what its builder writes.

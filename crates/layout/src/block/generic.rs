@@ -11,7 +11,8 @@
 //!                | kind u8 (0xff: a column) | reserved u16 (0; bits for write time and deadline)
 //! ```
 //!
-//! Prefix compression with restarts is LevelDB's block format; kinds and seqs stand in columns of their own.
+//! Prefix compression with restarts is LevelDB's block format; kinds and seqs stand in columns of
+//! their own.
 
 use folddb_base::OpKind;
 use folddb_base::bytes::{Malformed, Reader};
@@ -62,7 +63,8 @@ impl Generic {
         }
         let kind = if kind == KIND_COLUMN { None } else { Some(OpKind::from_u8(kind)?) };
         let restart_width = if entries_len < WIDE_RESTARTS_FROM { 2 } else { 4 };
-        // Each record takes at least three bytes, which also keeps the sums below far from overflow.
+        // Each record takes at least three bytes, which also keeps the sums below far from
+        // overflow.
         if count == 0 || count > entries_len / 3 || entries_len > body.len() {
             return Err(Malformed::Bounds);
         }

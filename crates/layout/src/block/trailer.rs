@@ -7,7 +7,8 @@
 //!   checksum         u32 LE            hash32(seed, all of the above)
 //! ```
 //!
-//! The seed is made of file number and offset, so that a whole piece in the wrong place is found out too.
+//! The seed is made of file number and offset, so that a whole piece in the wrong place is found
+//! out too.
 
 use folddb_base::bytes::{Malformed, Reader, put_u32};
 use folddb_base::checksum::hash32;
@@ -17,7 +18,8 @@ use super::lz4;
 /// Bytes that follow the body of every piece.
 pub const TRAILER_BYTES: usize = 6;
 
-/// Longest body that a reader accepts, in bytes: the longest record (an `InsertFold` of two values), and room.
+/// Longest body that a reader accepts, in bytes: the longest record (an `InsertFold` of two
+/// values), and room.
 pub const BODY_BYTES_MAX: usize = 64 << 20;
 
 /// What the body of a piece is.
@@ -41,8 +43,8 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Whether the piece is a block of records. What salvages a part without its index looks for these: a
-    /// new encoding of blocks has to be named here.
+    /// Whether the piece is a block of records. What salvages a part without its index looks for
+    /// these: a new encoding of blocks has to be named here.
     pub fn is_block(self) -> bool {
         match self {
             Encoding::Generic | Encoding::Columnar => true,

@@ -114,7 +114,8 @@ proptest! {
         (range, keys) in (range(), 0u64..30),
         (offset, number) in (any::<u64>(), any::<u64>()),
     ) {
-        // Once as they are, and once with a checksum that is right, so that what follows is examined.
+        // Once as they are, and once with a checksum that is right, so that what follows is
+        // examined.
         let mut summed = bytes.clone();
         put_sum(&mut summed, 0, number, offset);
         for bytes in [&bytes, &summed] {

@@ -1,4 +1,5 @@
-//! The changes that the frames of a manifest tell: plain data. How they look as bytes stands in `manifest_edit.rs`.
+//! The changes that the frames of a manifest tell: plain data. How they look as bytes stands in
+//! `manifest_edit.rs`.
 
 use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Lsn, Seq, TableId};
@@ -30,7 +31,8 @@ pub struct PartState {
     pub trimmed: bool,
 }
 
-/// The checkpoint of the index of a hashed table, as the manifest knows it; or the changes that came after it.
+/// The checkpoint of the index of a hashed table, as the manifest knows it; or the changes that
+/// came after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexState {
     /// Its file.
@@ -63,7 +65,8 @@ pub struct IndexSegment {
 pub struct IndexStand {
     /// Who reads at this seq or a later one finds all; of no meaning while it is being built.
     pub since: Seq,
-    /// While it is being built: the last key of the table whose terms are in it, empty where none are yet.
+    /// While it is being built: the last key of the table whose terms are in it, empty where none
+    /// are yet.
     pub building: Option<Vec<u8>>,
 }
 
@@ -174,13 +177,15 @@ pub enum Change {
         /// The seq of the range delete.
         seq: Seq,
     },
-    /// Whether a segment holds the log's start: from the first segment of an opening until a close in order.
+    /// Whether a segment holds the log's start: from the first segment of an opening until a close
+    /// in order.
     LogOpen {
         /// True while one does; without it the log, or the end of the manifest, is lost.
         open: bool,
     },
-    /// Whether the log is a copy that was made up to where it is durable, of a backup or restored from one. Every
-    /// snapshot says it; in those of older versions one with nothing after it was taken for that of a copy.
+    /// Whether the log is a copy that was made up to where it is durable, of a backup or restored
+    /// from one. Every snapshot says it; in those of older versions one with nothing after it was
+    /// taken for that of a copy.
     LogCopied {
         /// True until the first opening for writing has come to its end.
         copied: bool,
@@ -211,8 +216,8 @@ pub enum Change {
         /// How many they are.
         value_files: u64,
     },
-    /// When records were written: of each entry a seq, and a time in milliseconds since 1970 that records from it on have, up to
-    /// the next entry. Both rise.
+    /// When records were written: of each entry a seq, and a time in milliseconds since 1970 that
+    /// records from it on have, up to the next entry. Both rise.
     Times {
         /// The entries.
         entries: Vec<(Seq, u64)>,
@@ -222,7 +227,8 @@ pub enum Change {
         /// The segment.
         segment: FileNumber,
     },
-    /// From now on whoever does not know these features must leave the store alone. A reader refuses bits that it does not know.
+    /// From now on whoever does not know these features must leave the store alone. A reader
+    /// refuses bits that it does not know.
     Require {
         /// One bit each.
         features: u64,
@@ -234,8 +240,8 @@ pub enum Change {
         /// The checkpoint.
         index: IndexState,
     },
-    /// Gives a hashed table changes that its index is to take after its checkpoint, in place of those that it had. The next
-    /// checkpoint has them.
+    /// Gives a hashed table changes that its index is to take after its checkpoint, in place of
+    /// those that it had. The next checkpoint has them.
     SaveChanges {
         /// The table.
         table: TableId,
@@ -268,8 +274,8 @@ pub enum Change {
         /// Its name.
         name: String,
     },
-    /// A file has the history between two LSNs, for feeds, in place of segments of the log that had it: the end of a log that a
-    /// crash left.
+    /// A file has the history between two LSNs, for feeds, in place of segments of the log that had
+    /// it: the end of a log that a crash left.
     ArchiveLog {
         /// The file.
         file: FileNumber,

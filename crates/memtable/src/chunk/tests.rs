@@ -31,8 +31,8 @@ pub(crate) fn any_order() -> impl Strategy<Value = KeyOrder> {
     })
 }
 
-/// Few distinct bytes, so that keys are prefixes of each other and of the zero padding; some with a long
-/// common prefix, so that eight bytes do not decide.
+/// Few distinct bytes, so that keys are prefixes of each other and of the zero padding; some with a
+/// long common prefix, so that eight bytes do not decide.
 pub(crate) fn any_key() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop::sample::select(vec![0u8, 1, 0x61, 0xff]);
     let short = prop::collection::vec(byte, 0..4);

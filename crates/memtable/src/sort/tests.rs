@@ -7,7 +7,8 @@ use super::*;
 use crate::chunk::tests::{any_key, any_order};
 use crate::packed;
 
-/// Enough keys for buckets: of one length, of one length with few distinct bytes, random, or awkward.
+/// Enough keys for buckets: of one length, of one length with few distinct bytes, random, or
+/// awkward.
 fn any_keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let few = || prop::sample::select(vec![0u8, 1, 0xff]);
     let sizes = || 0usize..400;

@@ -77,7 +77,8 @@ impl KeyFolder {
 
     pub(super) fn set_times(&mut self, times: Times) {
         if times.keeps_past() {
-            // Above all seqs, so a boundary of nothing: tables without a past need not be asked for one.
+            // Above all seqs, so a boundary of nothing: tables without a past need not be asked for
+            // one.
             self.boundaries.push(Seq::MAX);
             self.past = Some(Box::new(Past::new(times)));
         }
@@ -253,8 +254,8 @@ impl KeyFolder {
         self.collapse()
     }
 
-    /// A newer neighbour that declined to compose with an op may compose with a state: once the pending op
-    /// absorbs, folds it into those that wait above it in its stripe.
+    /// A newer neighbour that declined to compose with an op may compose with a state: once the
+    /// pending op absorbs, folds it into those that wait above it in its stripe.
     #[inline]
     fn collapse(&mut self) -> Result<()> {
         if self.kept_len == 0 || !self.pending.op.kind.absorbs() {
@@ -285,7 +286,8 @@ impl KeyFolder {
         Ok(())
     }
 
-    /// The stripe is over: what is left of it goes out, or waits where the bottom may still change it.
+    /// The stripe is over: what is left of it goes out, or waits where the bottom may still change
+    /// it.
     fn end_stripe<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
         if matches!(self.bottom, BottomRule::Never) {
             self.send_kept(sink)?;
@@ -336,7 +338,8 @@ impl KeyFolder {
         if self.held == Held::Pending { self.send_pending(sink) } else { Ok(()) }
     }
 
-    /// What has expired goes, where it is all that is left of its key. See the head of this file, 7.
+    /// What has expired goes, where it is all that is left of its key. See the head of this file,
+    /// 7.
     #[cold]
     fn sweep(&mut self) {
         let op = &self.pending.op;
@@ -353,7 +356,8 @@ impl KeyFolder {
         }
     }
 
-    /// Nothing older exists: the oldest op left becomes a state, or goes. See the head of this file, 5.
+    /// Nothing older exists: the oldest op left becomes a state, or goes. See the head of this
+    /// file, 5.
     #[inline]
     fn settle(&mut self) -> Result<()> {
         if self.kept_len == 0

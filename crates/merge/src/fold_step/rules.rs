@@ -36,7 +36,8 @@ pub struct StepRules {
     pub fold: FoldRules,
     /// The seqs of the live snapshots, rising, taken after the inputs were frozen and published.
     pub boundaries: Vec<Seq>,
-    /// The live range deletes of the table, in any order. They stay in force for readers of the output.
+    /// The live range deletes of the table, in any order. They stay in force for readers of the
+    /// output.
     pub range_deletes: Vec<RangeDelete>,
     /// Where nothing older exists.
     pub bottom: BottomRule,
@@ -45,12 +46,14 @@ pub struct StepRules {
 /// What a merge is told of the past that it keeps, and of what has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// So many events of a key are kept as they are, but for the oldest of them, into which older ones fold: 1 keeps none.
+    /// So many events of a key are kept as they are, but for the oldest of them, into which older
+    /// ones fold: 1 keeps none.
     pub newest: u32,
     /// Events that are newer than this are kept as they are.
     pub since: Seq,
-    /// What had expired by then goes; 0 where nothing may. The caller vouches that whoever wrote to a key of the inputs later
-    /// than these, in a run or a memtable that is none of them, did so at this time or after it.
+    /// What had expired by then goes; 0 where nothing may. The caller vouches that whoever wrote to
+    /// a key of the inputs later than these, in a run or a memtable that is none of them, did so at
+    /// this time or after it.
     pub sweep_ms: u64,
 }
 

@@ -10,7 +10,8 @@ use super::*;
 use crate::KWay;
 use crate::range_sweep::RangeDelete;
 
-/// Concatenates; a value that begins with `!` makes what is earlier irrelevant; one with a `?` fails.
+/// Concatenates; a value that begins with `!` makes what is earlier irrelevant; one with a `?`
+/// fails.
 struct Concat;
 
 impl Fold for Concat {

@@ -27,7 +27,8 @@ fn orders() -> impl Strategy<Value = KeyOrder> {
     ]
 }
 
-/// Keys that share a prefix, that are prefixes of one another, that end in zeros, that are all ones.
+/// Keys that share a prefix, that are prefixes of one another, that end in zeros, that are all
+/// ones.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![Just(0u8), Just(1), Just(255), any::<u8>()];
     (any::<bool>(), prop::collection::vec(byte, 0..12)).prop_map(|(long, tail)| {

@@ -95,7 +95,8 @@ fn unknown_rates_never_slow_a_writer() {
 
 #[test]
 fn writers_settle_at_what_background_work_sustains() {
-    // Writers offer ten times what background work can flush, in commits of 64 KB; time in steps of a commit.
+    // Writers offer ten times what background work can flush, in commits of 64 KB; time in steps of
+    // a commit.
     let options = PaceOptions::default();
     let (rate, bytes) = (100e6, 65_536u64);
     let (mut sealed, mut elapsed_s, mut longest_s) = (0.0f64, 0.0f64, 0.0f64);
@@ -125,13 +126,14 @@ fn memory_that_fills_slows_writers_to_what_flushes_sustain() {
 
 const MERGE_FACTOR: usize = 8;
 
-/// A store whose writers offer more than its background work takes: one thread flushes, one merges, writers commit one at a time
-/// and sleep one after the other. Times in seconds, sizes in bytes.
+/// A store whose writers offer more than its background work takes: one thread flushes, one merges,
+/// writers commit one at a time and sleep one after the other. Times in seconds, sizes in bytes.
 struct World {
     memtable: f64,
     flush_rate: f64,
     merge_rate: f64,
-    /// Memtables that wait, the oldest first; what of the oldest is flushed; and what is in the one that fills.
+    /// Memtables that wait, the oldest first; what of the oldest is flushed; and what is in the one
+    /// that fills.
     sealed: Vec<f64>,
     flushed: f64,
     filling: f64,
@@ -218,7 +220,8 @@ impl World {
         }
     }
 
-    /// So many writers commit batches of so many bytes until so much is written. Gives the stalls, and the bytes a second.
+    /// So many writers commit batches of so many bytes until so much is written. Gives the stalls,
+    /// and the bytes a second.
     fn write(
         &mut self,
         writers: usize,
@@ -259,10 +262,12 @@ impl World {
 
 const FLUSH_RATE: f64 = 250e6;
 
-/// What writers may offer, in bytes of memory a second, and how much of that the bytes of their commits are.
+/// What writers may offer, in bytes of memory a second, and how much of that the bytes of their
+/// commits are.
 const OFFERS: [(f64, f64); 4] = [(260e6, 1.0), (500e6, 0.4), (1500e6, 0.4), (1500e6, 1.0)];
 
-/// Batches of one row to twenty thousand, of sixty bytes each in memory, by one, four and eight writers.
+/// Batches of one row to twenty thousand, of sixty bytes each in memory, by one, four and eight
+/// writers.
 fn each_load(memtable: f64, memtables: f64, merge_rate: f64, check: impl Fn(&str, &World, usize, f64)) {
     for (rows, writers) in
         [1.0, 100.0, 1000.0, 20_000.0].into_iter().flat_map(|rows| [1, 4, 8].map(|n| (rows, n)))
@@ -317,7 +322,8 @@ fn prints() {
     assert_eq!(shown, ["999 B", "1.0 KB", "1.2 MB", "1.2 GB", "3.0 TB"]);
 }
 
-/// Values come ever more slowly as the value log goes over its bound, and no faster than dead ones go where it is full.
+/// Values come ever more slowly as the value log goes over its bound, and no faster than dead ones
+/// go where it is full.
 #[test]
 fn a_value_log_over_its_bound_slows_values_down_and_nothing_else() {
     let options = PaceOptions::default();

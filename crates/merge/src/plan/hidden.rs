@@ -1,8 +1,10 @@
-//! Values that are dead without anybody knowing: a run points to them, and a newer run has another value for the key, or a delete.
+//! Values that are dead without anybody knowing: a run points to them, and a newer run has another
+//! value for the key, or a delete.
 //!
-//! Only a merge that meets both lets go of the older pointer, and only then may the value's space be given back. What merges have
-//! to move for that is small beside what it frees: a few dozen bytes for each separated value. So of these tables runs are
-//! merged for the sake of their values long before tiers are full:
+//! Only a merge that meets both lets go of the older pointer, and only then may the value's space
+//! be given back. What merges have to move for that is small beside what it frees: a few dozen
+//! bytes for each separated value. So of these tables runs are merged for the sake of their values
+//! long before tiers are full:
 //!
 //! ```text
 //!   hidden   what runs point to and newer runs have replaced, as the sketches of their keys show
@@ -10,18 +12,20 @@
 //!   range    among the neighbours whose merge uncovers a third of what is hidden: most uncovered for each byte moved
 //! ```
 //!
-//! The bound makes both costs together least. With h of the living values hidden a merge of all runs is due each time that
-//! h · V bytes were overwritten: M / (h · V) for each byte put. And what is hidden must be made up for by copying more, about
-//! K · h for each byte put, where K says how much more is copied the less space there is.
+//! The bound makes both costs together least. With h of the living values hidden a merge of all
+//! runs is due each time that h · V bytes were overwritten: M / (h · V) for each byte put. And what
+//! is hidden must be made up for by copying more, about K · h for each byte put, where K says how
+//! much more is copied the less space there is.
 //!
-//! Called by [`super::plan`]; the engine asks [`hidden_value_bytes`] for what reclaiming should not take for alive.
+//! Called by [`super::plan`]; the engine asks [`hidden_value_bytes`] for what reclaiming should not
+//! take for alive.
 
 use std::ops::Range;
 
 use super::shape::{Moment, Plan, Planner, Reason, RunSummary, make};
 
-/// What is copied more for each byte put, where the bound on space is lower by one time what is alive: 0.94 times what is put at
-/// 1.4, 1.3 times at 1.3, with keys overwritten evenly.
+/// What is copied more for each byte put, where the bound on space is lower by one time what is
+/// alive: 0.94 times what is put at 1.4, 1.3 times at 1.3, with keys overwritten evenly.
 const COPY_SLOPE: f64 = 3.5;
 /// The bound on what is hidden, as a share of what is alive, is not below this nor above that.
 const HIDDEN_MIN: f64 = 0.03;
@@ -31,7 +35,8 @@ const UNCOVERED_SHARE: f64 = 1.0 / 3.0;
 /// And so many times what it moves.
 const UNCOVERED_PER_MOVED: f64 = 2.0;
 
-/// About how many bytes of the values that these runs point to are dead, as far as merges could let go of them.
+/// About how many bytes of the values that these runs point to are dead, as far as merges could let
+/// go of them.
 pub fn hidden_value_bytes(runs: &[RunSummary], moment: &Moment) -> u64 {
     let apart = |at: usize| is_boundary_between(moment, &runs[at - 1], &runs[at]);
     let hidden: f64 =
@@ -73,7 +78,8 @@ fn hidden_max(planner: &Planner<'_>, alive: f64) -> f64 {
     (moved as f64 / (COPY_SLOPE * alive)).sqrt().clamp(HIDDEN_MIN, HIDDEN_MAX) * alive
 }
 
-/// Neighbours in a stretch whose merge would uncover enough, each with what it uncovers for each byte that it moves.
+/// Neighbours in a stretch whose merge would uncover enough, each with what it uncovers for each
+/// byte that it moves.
 fn ranges_worth_it(
     planner: &Planner<'_>,
     stretch: &Range<usize>,
@@ -115,7 +121,8 @@ fn stretches(runs: usize, is_separated: impl Fn(usize) -> bool) -> Vec<Range<usi
 /// Dead values of some runs, by the runs that hide them from each other.
 struct Hidden {
     runs: usize,
-    /// At `newer * runs + older`: bytes of values of the older run whose keys come next in the newer one.
+    /// At `newer * runs + older`: bytes of values of the older run whose keys come next in the
+    /// newer one.
     pairs: Vec<f64>,
 }
 

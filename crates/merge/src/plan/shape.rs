@@ -22,7 +22,8 @@ pub struct RunSummary {
     pub age: Seq,
     /// Bytes of its files: what merging it moves.
     pub bytes: u64,
-    /// Bytes of the separated values and that it points to: what merging may free, and does not move.
+    /// Bytes of the separated values and that it points to: what merging may free, and does not
+    /// move.
     pub value_bytes: u64,
     /// Its records.
     pub records: u64,
@@ -57,11 +58,14 @@ pub struct MergeOptions {
     pub inputs_max: usize,
     /// Obsolete per live data that is put up with (σ). Default 0.20.
     pub garbage_ratio: f64,
-    /// Obsolete bytes that are put up with whatever the ratio, so that small tables rest. Default 32 MiB.
+    /// Obsolete bytes that are put up with whatever the ratio, so that small tables rest. Default
+    /// 32 MiB.
     pub garbage_bytes_min: u64,
-    /// Dead values that runs hide from each other and that are put up with in any case; see [`super::hidden`]. Default: all of them.
+    /// Dead values that runs hide from each other and that are put up with in any case; see
+    /// [`super::hidden`]. Default: all of them.
     pub hidden_bytes_min: u64,
-    /// Whether runs that repeat one another's keys are garbage: not where the past is kept. Default true.
+    /// Whether runs that repeat one another's keys are garbage: not where the past is kept. Default
+    /// true.
     pub repeats_are_garbage: bool,
     /// Share of deletes from which a run is mostly deletes. Default 0.5.
     pub delete_share: f64,
@@ -83,8 +87,8 @@ impl MergeOptions {
         }
     }
 
-    /// With an eye on separated values, where those of older runs are dead as soon as newer ones have the key: so many bytes of
-    /// dead values are put up with in any case.
+    /// With an eye on separated values, where those of older runs are dead as soon as newer ones
+    /// have the key: so many bytes of dead values are put up with in any case.
     pub fn hiding_values(mut self, bytes_min: u64) -> MergeOptions {
         self.hidden_bytes_min = bytes_min.max(1);
         self
@@ -97,7 +101,8 @@ impl Default for MergeOptions {
     }
 }
 
-/// The tier of a run that no merge made: that of a run of its size which merges of flushes of `flush_bytes` would have made.
+/// The tier of a run that no merge made: that of a run of its size which merges of flushes of
+/// `flush_bytes` would have made.
 pub fn tier_of(bytes: u64, flush_bytes: u64, merge_factor: u64) -> u8 {
     let (mut tier, mut reach) = (0, flush_bytes.max(1));
     while bytes > reach {
@@ -114,7 +119,8 @@ pub struct Moment {
     pub boundaries: Vec<Seq>,
     /// Deletes of this seq or before it are older than may be; 0 where they may be of any age.
     pub deletes_before: Seq,
-    /// Range deletes that a merge of all runs would let go, where they are more than are put up with; else 0.
+    /// Range deletes that a merge of all runs would let go, where they are more than are put up
+    /// with; else 0.
     pub ranges_due: usize,
 }
 
@@ -167,9 +173,11 @@ pub struct Plan {
     pub records: u64,
     /// The tier of the output.
     pub target_tier: u8,
-    /// The age of the output of a join: that of the newest input. A merge gives its parts that of the oldest.
+    /// The age of the output of a join: that of the newest input. A merge gives its parts that of
+    /// the oldest.
     pub target_age: Seq,
-    /// True when no older run has keys in the range of the inputs: what is absent then needs no record.
+    /// True when no older run has keys in the range of the inputs: what is absent then needs no
+    /// record.
     pub is_bottom: bool,
 }
 

@@ -427,8 +427,9 @@ fn hidden_bytes(table: &Table) -> u64 {
     (pointers - alive) * table.value_bytes
 }
 
-/// Overwrites 20,000 keys eight times, by what is drawn, and lets a tenth of them be deleted at last. Gives the most that is hidden for
-/// each byte that is alive, and what merges move for each byte of value that is put.
+/// Overwrites 20,000 keys eight times, by what is drawn, and lets a tenth of them be deleted at
+/// last. Gives the most that is hidden for each byte that is alive, and what merges move for each
+/// byte of value that is put.
 fn overwrite_values(hot_draws_of_100: u32, value_bytes: u64) -> (f64, f64) {
     const KEYS: u32 = 20_000;
     let options = MergeOptions::default().hiding_values(1 << 20);

@@ -121,7 +121,7 @@ proptest! {
     }
 }
 
-// ---- what plans come to ---------------------------------------------------------------------------------
+// ---- what plans come to -------------------------------------------------------------------------
 
 /// A value log without bytes: where each key's value lies, and what is alive in each file.
 struct ValueLog {
@@ -197,7 +197,8 @@ impl ValueLog {
         self.ratio_max = self.ratio_max.max(ratio);
     }
 
-    /// Bytes written for each byte of values, and the most and the mean space for each that is alive.
+    /// Bytes written for each byte of values, and the most and the mean space for each that is
+    /// alive.
     fn figures(&self) -> (f64, f64, f64) {
         let amplification = (self.written + self.copied) as f64 / self.written as f64;
         (amplification, self.ratio_max, self.ratios.0 / self.ratios.1 as f64)

@@ -1,9 +1,9 @@
 //! The algebra where values expire: what `algebra.rs` says, of values that last until a deadline.
 //!
-//! A state is a value and its deadline. An op is written at a time w and brings a deadline e; whether the state that it meets
-//! has expired is looked at *when the op is written*: one whose deadline is not after w is absent to it. What a fold leaves
-//! has the deadline of the fold, so each fold lets the value live on; an insert that meets a value leaves it and its
-//! deadline alone.
+//! A state is a value and its deadline. An op is written at a time w and brings a deadline e;
+//! whether the state that it meets has expired is looked at *when the op is written*: one whose
+//! deadline is not after w is absent to it. What a fold leaves has the deadline of the fold, so
+//! each fold lets the value live on; an insert that meets a value leaves it and its deadline alone.
 //!
 //! ```text
 //!   older, deadline e1, not after w2     as if the older were a Delete
@@ -13,8 +13,9 @@
 //!   Insert            Insert, Fold       decline: what the older leaves may have any deadline
 //! ```
 //!
-//! So there is never an `InsertFold`. Composing looks at no clock: a state whose deadline has passed stays one until somebody
-//! writes or reads. Called where the rules say that records have stamps.
+//! So there is never an `InsertFold`. Composing looks at no clock: a state whose deadline has
+//! passed stays one until somebody writes or reads. Called where the rules say that records have
+//! stamps.
 
 use folddb_base::{Op, OpBuf, OpKind, Stamp};
 

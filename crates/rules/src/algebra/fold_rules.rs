@@ -82,8 +82,8 @@ pub(crate) enum Product {
 }
 
 impl Product {
-    /// Copies the later operand out where that is the product. (It may be a piece of a payload only, that of an
-    /// `InsertFold`, so the newer op cannot simply stand.)
+    /// Copies the later operand out where that is the product. (It may be a piece of a payload
+    /// only, that of an `InsertFold`, so the newer op cannot simply stand.)
     pub(super) fn settle_later(&self, later: &[u8], out: &mut Vec<u8>) {
         if let Product::Later = self {
             out.clear();
@@ -138,8 +138,8 @@ impl FoldRules {
         self.joins.as_ref()
     }
 
-    /// Says how many bytes of the beginning of a value are its head; none where its head is something else, and values that lie
-    /// apart are not joined.
+    /// Says how many bytes of the beginning of a value are its head; none where its head is
+    /// something else, and values that lie apart are not joined.
     pub fn with_head_bytes(mut self, head_bytes: Option<usize>) -> FoldRules {
         self.joins = self.joins.and_then(|joins| Some(joins.with_head_bytes(head_bytes?)));
         self
@@ -158,7 +158,8 @@ impl FoldRules {
         self
     }
 
-    /// The rules of a table whose ops have stamps, or have none. Values with stamps are not joined while they are separated.
+    /// The rules of a table whose ops have stamps, or have none. Values with stamps are not joined
+    /// while they are separated.
     pub fn with_stamps(mut self, has_stamps: bool) -> FoldRules {
         self.has_stamps = has_stamps;
         self.joins = self.joins.filter(|_| !has_stamps);
@@ -225,8 +226,9 @@ impl FoldRules {
         catch_unwind(AssertUnwindSafe(ask)).unwrap_or(false)
     }
 
-    /// The kind under which an op is written: a `Fold` that short-circuits is a `Set`, a `Set` of a deleted
-    /// state a `Delete` (whose payload is then empty). Every op is normalised before it is stored.
+    /// The kind under which an op is written: a `Fold` that short-circuits is a `Set`, a `Set` of a
+    /// deleted state a `Delete` (whose payload is then empty). Every op is normalised before it is
+    /// stored.
     #[inline]
     pub fn normalise(&self, key: &[u8], kind: OpKind, payload: &[u8]) -> OpKind {
         match kind {
@@ -262,8 +264,8 @@ impl FoldRules {
         }
     }
 
-    /// The state that an op gives when nothing older exists: the row «nothing older» of the table. Its payload stands, with its
-    /// stamp where it has one.
+    /// The state that an op gives when nothing older exists: the row «nothing older» of the table.
+    /// Its payload stands, with its stamp where it has one.
     #[inline]
     pub fn at_bottom<'a>(&self, key: &[u8], op: Op<'a>) -> Option<State<'a>> {
         let state = match op {

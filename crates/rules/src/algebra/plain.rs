@@ -165,7 +165,8 @@ impl FoldRules {
         }
     }
 
-    /// The same of an op without a stamp on a value without one, as users know both; also where records have stamps.
+    /// The same of an op without a stamp on a value without one, as users know both; also where
+    /// records have stamps.
     ///
     /// # Errors
     /// As [`FoldRules::apply`].
@@ -202,8 +203,9 @@ impl FoldRules {
         Ok(())
     }
 
-    /// Operands of at most `bytes_max` bytes each that come to this value when they are written one after the other, the first as a
-    /// `Set`: see [`Fold::pieces`](crate::fold::Fold::pieces). They have been folded to see that.
+    /// Operands of at most `bytes_max` bytes each that come to this value when they are written one
+    /// after the other, the first as a `Set`: see [`Fold::pieces`](crate::fold::Fold::pieces). They
+    /// have been folded to see that.
     pub fn pieces(&self, key: &[u8], value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         let fold = self.fold.as_ref()?;
         let pieces = catch_unwind(AssertUnwindSafe(|| fold.pieces(value, bytes_max))).ok()??;

@@ -1,4 +1,5 @@
-//! The algebra against ops applied one at a time: exhaustive over small semigroups, and every bracketing.
+//! The algebra against ops applied one at a time: exhaustive over small semigroups, and every
+//! bracketing.
 
 use std::sync::Arc;
 
@@ -70,7 +71,8 @@ impl Fold for Semigroup {
     }
 }
 
-/// All semigroups of the given order, with and without a delete predicate and short-circuit where lawful.
+/// All semigroups of the given order, with and without a delete predicate and short-circuit where
+/// lawful.
 pub(crate) fn semigroups(order: u8) -> Vec<Semigroup> {
     let cells = u32::from(order) * u32::from(order);
     let tables = (0..u64::from(order).pow(cells)).map(|mut code| {

@@ -1,8 +1,8 @@
-//! Values of types that serde knows, as JSON: tools show them, indexes find them by what is in them, and fields
-//! may be added later.
+//! Values of types that serde knows, as JSON: tools show them, indexes find them by what is in
+//! them, and fields may be added later.
 //!
-//! Written by `serde_json`, read by the one reader of JSON here. What is read is so the same whatever features
-//! of that crate a program asks for: features unify, so the store asks for none.
+//! Written by `serde_json`, read by the one reader of JSON here. What is read is so the same
+//! whatever features of that crate a program asks for: features unify, so the store asks for none.
 
 use serde_core::Serialize;
 use serde_core::de::DeserializeOwned;
@@ -33,8 +33,8 @@ mod read;
 /// assert_eq!(person, Person { name: "Bob".to_owned(), age: 0 });
 /// ```
 ///
-/// What JSON cannot say is refused when it is written: a map whose keys are no text, a NaN, which JSON has
-/// as `null`.
+/// What JSON cannot say is refused when it is written: a map whose keys are no text, a NaN, which
+/// JSON has as `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Json<T>(pub T);
 
@@ -53,7 +53,8 @@ impl<T: Serialize + DeserializeOwned> Value for Json<T> {
         ValueCodec::Json
     }
 
-    /// Documents that are merged need not be of the type any more: [`serde_json::Value`] takes them.
+    /// Documents that are merged need not be of the type any more: [`serde_json::Value`] takes
+    /// them.
     fn fit(_fold: &dyn Fold) -> Fit {
         Fit::Never
     }
@@ -66,8 +67,9 @@ impl<T: Serialize + DeserializeOwned> Value for Json<T> {
     }
 }
 
-/// A document as it stands in the program: the order of its names is that of [`serde_json::Map`], which the
-/// features of that crate decide, and a number that is neither of 64 bits nor a double is rounded to one.
+/// A document as it stands in the program: the order of its names is that of [`serde_json::Map`],
+/// which the features of that crate decide, and a number that is neither of 64 bits nor a double is
+/// rounded to one.
 impl AsValue<serde_json::Value> for serde_json::Value {
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.to_string().as_bytes());

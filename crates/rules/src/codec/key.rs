@@ -1,5 +1,5 @@
-//! Key codecs by name: what a table stores about its keys, and what the command line and other languages
-//! use to encode, check and show them.
+//! Key codecs by name: what a table stores about its keys, and what the command line and other
+//! languages use to encode, check and show them.
 //!
 //! ```text
 //!   bytes              the key as it is
@@ -74,7 +74,7 @@ pub enum ElementType {
     Optional(Box<ElementType>),
 }
 
-// ---- names ----------------------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
 impl fmt::Display for KeyCodec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -201,7 +201,7 @@ fn parse_types(rest: &mut &str, depth: usize) -> Option<Vec<ElementType>> {
     }
 }
 
-// ---- checking and showing -------------------------------------------------------------------------------
+// ---- checking and showing -----------------------------------------------------------------------
 
 impl KeyCodec {
     /// The length of every key in bytes, where it is fixed.
@@ -256,7 +256,8 @@ impl KeyCodec {
         })
     }
 
-    /// A key on one line, for messages; bytes that are not a key of this codec as hexadecimal digits.
+    /// A key on one line, for messages; bytes that are not a key of this codec as hexadecimal
+    /// digits.
     pub fn show_line(&self, bytes: &[u8]) -> String {
         match self.show(bytes) {
             Ok(Datum::Text(text)) if text.is_empty() || text.chars().any(char::is_control) => {
@@ -361,7 +362,8 @@ fn check_nested(reader: &mut Reader<'_>, types: &[ElementType], depth: usize) ->
 }
 
 impl ElementType {
-    /// True when an element with this code is of the type; nothing is known of what is in a nested tuple.
+    /// True when an element with this code is of the type; nothing is known of what is in a nested
+    /// tuple.
     fn admits(&self, code: u8) -> bool {
         match self {
             ElementType::Any => true,
@@ -388,11 +390,12 @@ fn in_element(types: &[ElementType], index: usize, error: &CodecError) -> CodecE
     CodecError::new(format!("element {} of {}: {error}", index + 1, KeyCodec::TypedTuple(types.to_vec())))
 }
 
-// ---- from data and from text ----------------------------------------------------------------------------
+// ---- from data and from text --------------------------------------------------------------------
 
 impl KeyCodec {
-    /// Encodes a key; of a tuple, a list of its elements. Numbers, truth values, uuids and bytes (`0x...`)
-    /// may also be given as text. Appends the bytes to `out`, which is unchanged after an error.
+    /// Encodes a key; of a tuple, a list of its elements. Numbers, truth values, uuids and bytes
+    /// (`0x...`) may also be given as text. Appends the bytes to `out`, which is unchanged after an
+    /// error.
     ///
     /// # Errors
     /// Says what was expected.
@@ -430,11 +433,11 @@ impl KeyCodec {
 
     /// Encodes a key that a person typed, or that stood in the columns of a file.
     ///
-    /// A tuple comes in as many parts as it has elements, or in one: `UA,EWR`, or the form in which it is
-    /// shown, `["UA", "EWR"]`. A part of its own stands for itself where text is expected. In an untyped
-    /// tuple, whole numbers, numbers with a point, `true`, `false`, `null`, `0x...` and `"quoted text"` are
-    /// what they look like, and all else is text. An empty part of an optional element that is neither text
-    /// nor bytes is null.
+    /// A tuple comes in as many parts as it has elements, or in one: `UA,EWR`, or the form in which
+    /// it is shown, `["UA", "EWR"]`. A part of its own stands for itself where text is expected. In
+    /// an untyped tuple, whole numbers, numbers with a point, `true`, `false`, `null`, `0x...` and
+    /// `"quoted text"` are what they look like, and all else is text. An empty part of an optional
+    /// element that is neither text nor bytes is null.
     ///
     /// # Errors
     /// Says what was expected.
@@ -466,8 +469,9 @@ impl KeyCodec {
         }
     }
 
-    /// The keys that count as equal to a bound that a person typed: all tuples that start with the elements
-    /// given, or the one key. An inclusive bound takes them in, an exclusive one leaves them out.
+    /// The keys that count as equal to a bound that a person typed: all tuples that start with the
+    /// elements given, or the one key. An inclusive bound takes them in, an exclusive one leaves
+    /// them out.
     ///
     /// # Errors
     /// Says what was expected.

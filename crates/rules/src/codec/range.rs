@@ -1,7 +1,8 @@
 //! A range of keys as bytes: what prefixes and partial tuples turn into before they meet a scan.
 //!
 //! Ranges are in bytewise order. A reversed table holds the same keys the other way round, see
-//! [`KeyRange::mirrored`]; in a custom order they may be scattered, and [`KeyRange::contains`] filters them.
+//! [`KeyRange::mirrored`]; in a custom order they may be scattered, and [`KeyRange::contains`]
+//! filters them.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -66,8 +67,8 @@ impl KeyRange {
     }
 }
 
-/// The bound that goes the other way from the same place. An open end has no other side and stays open; the
-/// ranges of single keys and of tuples have none.
+/// The bound that goes the other way from the same place. An open end has no other side and stays
+/// open; the ranges of single keys and of tuples have none.
 fn complement(bound: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     match bound {
         Bound::Included(key) => Bound::Excluded(key),
@@ -76,8 +77,8 @@ fn complement(bound: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     }
 }
 
-/// The least byte string that is greater than every one starting with `prefix`; `None` when there is none,
-/// because the prefix is empty or all 0xff.
+/// The least byte string that is greater than every one starting with `prefix`; `None` when there
+/// is none, because the prefix is empty or all 0xff.
 pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
     let mut end = prefix[..=last].to_vec();

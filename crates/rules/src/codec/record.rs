@@ -4,10 +4,10 @@
 //!   (Sum<u64>, Stats, Hll<12>)     {0: sum:u64, 1: stats:f64, 2: hll:12}
 //! ```
 //!
-//! Their bytes are those of the records of `folds/record.rs`. A field of `Option` may be absent. Another one
-//! that a program left out, which had no type, reads as what changes nothing, 0 for a sum, where its fold
-//! has such a value, and is an error else. In a record of fields of fixed length nothing is absent: there a
-//! value that changes nothing reads as `None`.
+//! Their bytes are those of the records of `folds/record.rs`. A field of `Option` may be absent.
+//! Another one that a program left out, which had no type, reads as what changes nothing, 0 for a
+//! sum, where its fold has such a value, and is an error else. In a record of fields of fixed
+//! length nothing is absent: there a value that changes nothing reads as `None`.
 
 use folddb_base::bytes::{Reader, put_varint, varint_len};
 
@@ -218,7 +218,8 @@ tuple_value!(A 0, B 1, C 2, D 3, E 4, F 5);
 tuple_value!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
 tuple_value!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 
-/// As a field of a record it may be absent. By itself it is a byte, 0 or 1, and behind a 1 the value.
+/// As a field of a record it may be absent. By itself it is a byte, 0 or 1, and behind a 1 the
+/// value.
 impl<V: Value> AsValue<Option<V>> for Option<V> {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {

@@ -1,7 +1,8 @@
 //! Tuples as bytes whose order is the order of the tuples: FoundationDB's tuple layer.
 //!
-//! The encoding is that of FoundationDB's `design/tuple.md`, so keys are exchanged with every language that
-//! has a binding of it. A tuple is its elements one after the other, each with a code in front:
+//! The encoding is that of FoundationDB's `design/tuple.md`, so keys are exchanged with every
+//! language that has a binding of it. A tuple is its elements one after the other, each with a code
+//! in front:
 //!
 //! ```text
 //!   00                        null; 00 ff inside a nested tuple
@@ -19,10 +20,11 @@
 //!   32 10 bytes  33 12 bytes  version stamps
 //! ```
 //!
-//! A code is never ff, and all that may follow a terminating 00 is a code, 00 or the end: that is why
-//! escaping keeps the order. Decoding is strict: equal tuples are equal bytes, which folding relies on. So
-//! an integer must be in its shortest form (the Python binding writes ±(2^64-1) in the long form, against
-//! the specification; that one form is refused), and integers beyond `i128` are refused.
+//! A code is never ff, and all that may follow a terminating 00 is a code, 00 or the end: that is
+//! why escaping keeps the order. Decoding is strict: equal tuples are equal bytes, which folding
+//! relies on. So an integer must be in its shortest form (the Python binding writes ±(2^64-1) in
+//! the long form, against the specification; that one form is refused), and integers beyond `i128`
+//! are refused.
 //!
 //! The `put_*` and `take_*` functions are what typed keys use; they allocate nothing of their own.
 
@@ -97,7 +99,8 @@ pub fn check(bytes: &[u8]) -> Result<(), CodecError> {
 
 /// The keys of all tuples that start with these elements, the tuple of just these included.
 ///
-/// This is not the same as the keys that start with its bytes: the tuple ("a\0b") does, and is not meant.
+/// This is not the same as the keys that start with its bytes: the tuple ("a\0b") does, and is not
+/// meant.
 pub fn prefix_range(elements: &[Element<'_>]) -> KeyRange {
     packed_prefix_range(pack(elements))
 }
@@ -109,8 +112,9 @@ pub fn inside_range(elements: &[Element<'_>]) -> KeyRange {
     KeyRange { low: Bound::Excluded(packed), ..range }
 }
 
-/// The keys of all tuples that start with these elements, where of the last one, a text or byte string, only
-/// the beginning is given. `None` when the last one is something else, or there is none.
+/// The keys of all tuples that start with these elements, where of the last one, a text or byte
+/// string, only the beginning is given. `None` when the last one is something else, or there is
+/// none.
 pub fn partial_range(elements: &[Element<'_>]) -> Option<KeyRange> {
     let (last, before) = elements.split_last()?;
     let mut from = pack(before);

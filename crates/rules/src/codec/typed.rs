@@ -8,9 +8,9 @@
 //!   Vec<Element<'static>>   tuple               looked up by [Element]
 //! ```
 //!
-//! Elements of tuples are `String` (text), `Vec<u8>` (bytes), `i32 u32 i64 u64 i128` (int), `f32` (float),
-//! `f64` (double), `bool`, `Option` of one, and tuples of them. Encoding appends to a buffer of the caller
-//! and allocates nothing of its own.
+//! Elements of tuples are `String` (text), `Vec<u8>` (bytes), `i32 u32 i64 u64 i128` (int), `f32`
+//! (float), `f64` (double), `bool`, `Option` of one, and tuples of them. Encoding appends to a
+//! buffer of the caller and allocates nothing of its own.
 //!
 //! A type of your own becomes a key by implementing [`Key`] and [`AsKey`] of itself:
 //!
@@ -63,13 +63,13 @@ pub trait AsKey<K> {
 
 /// Something that may bound a range of keys of type `K`: a key, or the first elements of a tuple.
 pub trait KeyBound<K> {
-    /// The keys that count as equal to the bound. An inclusive bound takes all of them in, an exclusive one
-    /// leaves all of them out.
+    /// The keys that count as equal to the bound. An inclusive bound takes all of them in, an
+    /// exclusive one leaves all of them out.
     fn span(&self) -> KeyRange;
 }
 
-/// Something that keys of type `K` may start with: the first elements of a tuple, where the last one may be
-/// [`StartsWith`], or the beginning of text or bytes.
+/// Something that keys of type `K` may start with: the first elements of a tuple, where the last
+/// one may be [`StartsWith`], or the beginning of text or bytes.
 pub trait KeyPrefix<K> {
     /// The keys that start so.
     fn key_range(&self) -> KeyRange;
@@ -99,7 +99,8 @@ pub trait AsElement<E> {
 
 /// What may stand last in a [`KeyPrefix`] of tuples: an element, or the beginning of one.
 pub trait LastElement<E> {
-    /// Appends the element, or its beginning, to the ones before it, and gives the keys that start so.
+    /// Appends the element, or its beginning, to the ones before it, and gives the keys that start
+    /// so.
     fn close(&self, before: Vec<u8>) -> KeyRange;
 }
 
@@ -109,7 +110,7 @@ fn key_range_of_one<K>(key: &(impl AsKey<K> + ?Sized)) -> KeyRange {
     KeyRange::one(bytes)
 }
 
-// ---- references stand for what they refer to ------------------------------------------------------------
+// ---- references stand for what they refer to ----------------------------------------------------
 
 impl<K, T: AsKey<K> + ?Sized> AsKey<K> for &T {
     #[inline]
@@ -137,7 +138,7 @@ impl<E, T: AsElement<E> + ?Sized> AsElement<E> for &T {
     }
 }
 
-// ---- bytes and text -------------------------------------------------------------------------------------
+// ---- bytes and text -----------------------------------------------------------------------------
 
 /// Types that stand for keys by the bytes that they are.
 macro_rules! bytes_as_key {
@@ -218,7 +219,7 @@ impl<const N: usize> Key for [u8; N] {
     }
 }
 
-// ---- fixed-width integers -------------------------------------------------------------------------------
+// ---- fixed-width integers -----------------------------------------------------------------------
 
 macro_rules! number_key {
     ($number:ty, $codec:expr, $encode:expr, $decode:expr) => {
@@ -252,7 +253,7 @@ number_key!(u32, KeyCodec::U32, u32::to_be_bytes, decode_u32);
 number_key!(u64, KeyCodec::U64, u64::to_be_bytes, decode_u64);
 number_key!(i64, KeyCodec::I64, encode_i64, decode_i64);
 
-// ---- elements of tuples ---------------------------------------------------------------------------------
+// ---- elements of tuples -------------------------------------------------------------------------
 
 impl AsElement<String> for str {
     #[inline]
@@ -328,7 +329,8 @@ impl<E: KeyElement, A: AsElement<E>> AsElement<Option<E>> for Option<A> {
     }
 }
 
-/// Null or the element. An option of an option cannot say which of the two is missing: it reads as `None`.
+/// Null or the element. An option of an option cannot say which of the two is missing: it reads as
+/// `None`.
 impl<E: KeyElement> KeyElement for Option<E> {
     fn element_type() -> ElementType {
         match E::element_type() {
@@ -364,7 +366,7 @@ impl<T: AsRef<[u8]> + ?Sized> LastElement<Vec<u8>> for StartsWith<'_, T> {
     }
 }
 
-// ---- tuples ---------------------------------------------------------------------------------------------
+// ---- tuples -------------------------------------------------------------------------------------
 
 /// A tuple as a key, and as an element of another one.
 macro_rules! tuple_key {
@@ -428,8 +430,8 @@ tuple_key!(A A1 0, B B1 1, C C1 2, D D1 3);
 tuple_key!(A A1 0, B B1 1, C C1 2, D D1 3, E E1 4);
 tuple_key!(A A1 0, B B1 1, C C1 2, D D1 3, E E1 4, F F1 5);
 
-/// The first elements of a tuple as its prefix and its bound. The elements before the bar are given, the
-/// last of them outside of the brackets; those after it are not.
+/// The first elements of a tuple as its prefix and its bound. The elements before the bar are
+/// given, the last of them outside of the brackets; those after it are not.
 macro_rules! tuple_prefix {
     ([$($element:ident $stand_in:ident $index:tt),*] $last:ident $end:ident $at:tt | $($rest:ident),*) => {
         impl<$($element: KeyElement, $stand_in: AsElement<$element>,)* $last: KeyElement,

@@ -11,8 +11,8 @@
 //!
 //! JSON text is kept as it was written, with every digit of its numbers, and shown with them.
 //!
-//! Values and operands of a fold have one type, so the operand types of [`crate::folds`] are values too;
-//! their fold shows them, and their value codec is `bytes`.
+//! Values and operands of a fold have one type, so the operand types of [`crate::folds`] are values
+//! too; their fold shows them, and their value codec is `bytes`.
 
 use std::fmt;
 
@@ -198,8 +198,8 @@ impl ValueCodec {
         })
     }
 
-    /// Encodes a value; numbers and bytes (`0x...`) may also be given as text, JSON as text of JSON. Appends
-    /// the bytes to `out`, which is unchanged after an error.
+    /// Encodes a value; numbers and bytes (`0x...`) may also be given as text, JSON as text of
+    /// JSON. Appends the bytes to `out`, which is unchanged after an error.
     ///
     /// # Errors
     /// Says what was expected.
@@ -293,7 +293,8 @@ fn has_no_json(datum: &Datum) -> bool {
 /// How values of a Rust type go with a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// All of them are operands, and all that folding gives are values of the type: nothing is checked.
+    /// All of them are operands, and all that folding gives are values of the type: nothing is
+    /// checked.
     Always,
     /// Some may be: each is checked when it is written.
     Sometimes,
@@ -303,21 +304,23 @@ pub enum Fit {
 
 /// A type whose values are values of tables. It encodes by standing for itself, see [`AsValue`].
 ///
-/// A type of your own needs [`Value::decode`] and, where tools shall show its values, [`Value::codec`]. What
-/// it encodes is checked when it is written: that the fold of the table takes it, and that it decodes again.
+/// A type of your own needs [`Value::decode`] and, where tools shall show its values,
+/// [`Value::codec`]. What it encodes is checked when it is written: that the fold of the table
+/// takes it, and that it decodes again.
 pub trait Value: Sized + AsValue<Self> {
     /// How tables that replace show their values of this type; folds show their own.
     fn codec() -> ValueCodec {
         ValueCodec::Bytes
     }
 
-    /// The fold of a table of these values whose rules name none: the one that the type is made for, or
-    /// `replace`.
+    /// The fold of a table of these values whose rules name none: the one that the type is made
+    /// for, or `replace`.
     fn default_fold() -> FoldSpec {
         replace::<Self>().into()
     }
 
-    /// How values of this type go with a fold that comes with FoldDB and is neither `replace` nor `first`.
+    /// How values of this type go with a fold that comes with FoldDB and is neither `replace` nor
+    /// `first`.
     fn fit(fold: &dyn Fold) -> Fit {
         match fit_by_codec(Self::codec(), fold) {
             Fit::Always if !Self::ENCODES_SURELY => Fit::Sometimes,
@@ -325,8 +328,8 @@ pub trait Value: Sized + AsValue<Self> {
         }
     }
 
-    /// Whether all that [`AsValue::encode`] gives are values of [`Value::codec`] that decode again, and need
-    /// no check.
+    /// Whether all that [`AsValue::encode`] gives are values of [`Value::codec`] that decode again,
+    /// and need no check.
     #[doc(hidden)]
     const ENCODES_SURELY: bool = false;
 

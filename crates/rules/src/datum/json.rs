@@ -8,10 +8,11 @@
 //!   Bytes                       {"$hex":"00ff"}, which no text is
 //! ```
 //!
-//! What is printed reads back as it was, and what is read prints as it stood, but for white space, escapes
-//! and repeated names, of which the last counts. Only what JSON cannot say, NaN and infinities, comes back as text.
-//! Numbers are not rounded: one that is neither an `Int` nor a `Float` to the letter stays what was written, and
-//! is for the fold or codec that takes it to read or to refuse.
+//! What is printed reads back as it was, and what is read prints as it stood, but for white space,
+//! escapes and repeated names, of which the last counts. Only what JSON cannot say, NaN and
+//! infinities, comes back as text. Numbers are not rounded: one that is neither an `Int` nor a
+//! `Float` to the letter stays what was written, and is for the fold or codec that takes it to read
+//! or to refuse.
 
 use super::json_text::{self, Node};
 use super::{Datum, from_hex, wrapped};
@@ -98,7 +99,8 @@ pub(crate) fn datum_of(node: Node<'_>, unwraps: bool) -> Datum {
     }
 }
 
-/// The bytes that [`wrapped`] prints so. Other spellings of them stay what they are, so that they print as they stood.
+/// The bytes that [`wrapped`] prints so. Other spellings of them stay what they are, so that they
+/// print as they stood.
 fn bytes_of(name: &str, digits: &str) -> Option<Vec<u8>> {
     let is_own =
         name == super::WRAPPED_NAME && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
@@ -116,7 +118,8 @@ fn number_of(text: &str) -> Datum {
     }
 }
 
-/// The shortest number that reads back as this one, which has a fraction or an exponent: as `serde_json` prints it.
+/// The shortest number that reads back as this one, which has a fraction or an exponent: as
+/// `serde_json` prints it.
 pub(crate) fn float_text(value: f64) -> String {
     match value.is_finite() {
         true => zmij::Buffer::new().format_finite(value).to_owned(),

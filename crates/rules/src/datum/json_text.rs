@@ -1,8 +1,8 @@
 //! JSON text (RFC 8259) as a tree whose leaves are kept as written: the one reader of JSON.
 //!
-//! Numbers stay text, so no digit is lost and printing what was read gives the same text. Strings are read
-//! and written in one form. Nothing panics, and depth is bounded before anything recurses. What is wrong
-//! is said as text: what was expected, and at which byte.
+//! Numbers stay text, so no digit is lost and printing what was read gives the same text. Strings
+//! are read and written in one form. Nothing panics, and depth is bounded before anything recurses.
+//! What is wrong is said as text: what was expected, and at which byte.
 
 use std::borrow::Cow;
 
@@ -109,7 +109,8 @@ pub(crate) fn parse_in_order(text: &str, depth_max: usize) -> Result<Node<'_>, S
     Parser { text, at: 0, keeps_order: true }.whole(depth_max)
 }
 
-/// Appends what stands at a JSON pointer (RFC 6901) in a value; nothing where the value is not JSON or has nothing there.
+/// Appends what stands at a JSON pointer (RFC 6901) in a value; nothing where the value is not JSON
+/// or has nothing there.
 pub(crate) fn put_at(value: &[u8], pointer: &str, out: &mut Vec<u8>) {
     let root = std::str::from_utf8(value).ok().and_then(|text| parse(text).ok());
     let mut node = root.as_ref();
@@ -135,8 +136,9 @@ pub(crate) fn steps(pointer: &str) -> Vec<String> {
     pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect()
 }
 
-/// What stands at the end of these steps in a text; none where the text is not JSON or has nothing there. Only what stands
-/// there becomes a tree. With `sees_through_set` an object that holds nothing but [`SET`] stands for what that holds.
+/// What stands at the end of these steps in a text; none where the text is not JSON or has nothing
+/// there. Only what stands there becomes a tree. With `sees_through_set` an object that holds
+/// nothing but [`SET`] stands for what that holds.
 pub(crate) fn find<'a>(text: &'a str, steps: &[String], sees_through_set: bool) -> Option<Node<'a>> {
     let mut parser = Parser { text, at: 0, keeps_order: false };
     let found = parser.find(Some(steps), DEPTH_MAX, sees_through_set).ok()?;
@@ -178,8 +180,8 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// `set_is_free`: one `$set` on the way down does not count as nesting, so that the object it marks may
-    /// be as deep as any other.
+    /// `set_is_free`: one `$set` on the way down does not count as nesting, so that the object it
+    /// marks may be as deep as any other.
     fn value(&mut self, depth_left: usize, set_is_free: bool) -> Result<Node<'a>, String> {
         self.skip_space();
         match self.peek() {
@@ -192,7 +194,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Passes over a value, and gives what stands in it at the end of these steps, if there are any.
+    /// Passes over a value, and gives what stands in it at the end of these steps, if there are
+    /// any.
     fn find(
         &mut self,
         steps: Option<&[String]>,

@@ -1,7 +1,8 @@
 //! What a datum is as plain bytes: a member of a set, a name, a payload.
 //!
-//! Numbers and truth values are the text that they are written as, so that 17 and "17" are one member, as in CSV.
-//! Nothing else becomes text: what is no bytes is refused, with the way to say it.
+//! Numbers and truth values are the text that they are written as, so that 17 and "17" are one
+//! member, as in CSV. Nothing else becomes text: what is no bytes is refused, with the way to say
+//! it.
 
 use std::borrow::Cow;
 
@@ -31,7 +32,8 @@ pub(crate) fn brief(datum: &Datum) -> String {
     text
 }
 
-/// The bytes of a member, a name or a payload: text and bytes as they are; a number and a truth value as it is written.
+/// The bytes of a member, a name or a payload: text and bytes as they are; a number and a truth
+/// value as it is written.
 ///
 /// # Errors
 /// Nothing, a list and a map have none: their text would be taken for a text that reads so.

@@ -127,7 +127,8 @@ fn a_function_of_the_user_gives_terms_and_its_panic_gives_none() {
     assert!(terms.is_empty());
 }
 
-/// Indexes keep their terms forever, whatever becomes of how values are shown: text with control characters is bytes as a term.
+/// Indexes keep their terms forever, whatever becomes of how values are shown: text with control
+/// characters is bytes as a term.
 #[test]
 fn terms_are_what_they_were_however_values_are_shown() {
     let rules = TableRules::new(KeyCodec::Utf8).fold("{s: set, a: append, w: max:bytes}");
@@ -151,7 +152,8 @@ fn terms_are_what_they_were_however_values_are_shown() {
     }
 }
 
-/// A document that is a text is shown in its quotes, and its term has none; one that is null has no term.
+/// A document that is a text is shown in its quotes, and its term has none; one that is null has no
+/// term.
 #[test]
 fn terms_of_documents_are_what_they_say_and_not_how_they_are_shown() {
     let table = bound(&TableRules::new(KeyCodec::Utf8).fold("{n: sum:u64, j: json-merge}"));

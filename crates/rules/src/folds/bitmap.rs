@@ -4,10 +4,10 @@
 //!   the portable roaring format, without run containers (cookie 12346)
 //! ```
 //!
-//! Readable by the roaring libraries of other languages. Without run containers the form of a set is one:
-//! a chunk of up to 4096 members is an array, a larger one is a bitmap. Union is associative. Bytes from
-//! elsewhere that hold run containers are refused with a word of advice; besides making equal sets equal
-//! bytes, that bounds what decoding may allocate by what was read.
+//! Readable by the roaring libraries of other languages. Without run containers the form of a set
+//! is one: a chunk of up to 4096 members is an array, a larger one is a bitmap. Union is
+//! associative. Bytes from elsewhere that hold run containers are refused with a word of advice;
+//! besides making equal sets equal bytes, that bounds what decoding may allocate by what was read.
 
 use roaring::RoaringBitmap;
 
@@ -98,7 +98,8 @@ fn decode(value: &[u8]) -> Result<RoaringBitmap, FoldFailure> {
     if value.first_chunk::<4>() != Some(&COOKIE) {
         return Err(FoldFailure::new("expected a roaring bitmap without run containers (cookie 12346)"));
     }
-    // The library takes memory for all chunks that the header names before it looks for them: 8 bytes in front for each.
+    // The library takes memory for all chunks that the header names before it looks for them: 8
+    // bytes in front for each.
     let chunks =
         value.get(4..8).and_then(<[u8]>::first_chunk::<4>).map_or(0, |count| u32::from_le_bytes(*count));
     if u64::from(chunks) * 8 > value.len() as u64 {

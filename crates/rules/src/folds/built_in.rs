@@ -1,4 +1,5 @@
-//! What the built-in folds share: their trait, reading numbers and bytes out of a [`Datum`], and what is wrong with bytes.
+//! What the built-in folds share: their trait, reading numbers and bytes out of a [`Datum`], and
+//! what is wrong with bytes.
 
 use folddb_base::bytes::{Malformed, Reader, put_varint, varint_len};
 
@@ -8,11 +9,11 @@ use crate::fold::{Fold, FoldFailure};
 
 /// A fold of this crate.
 ///
-/// Beyond the contract of [`Fold`], `fold` *appends* to an output that need not be empty, and looks at
-/// nothing that stood there before; so a record folds its fields straight into its own output.
+/// Beyond the contract of [`Fold`], `fold` *appends* to an output that need not be empty, and looks
+/// at nothing that stood there before; so a record folds its fields straight into its own output.
 pub(crate) trait BuiltIn: Fold {
-    /// Appends the value e with e·x = x·e = x, where there is one of the fixed length. Stands for an absent
-    /// field in a record of fixed length.
+    /// Appends the value e with e·x = x·e = x, where there is one of the fixed length. Stands for
+    /// an absent field in a record of fixed length.
     fn identity(&self, _out: &mut Vec<u8>) -> bool {
         false
     }
@@ -23,8 +24,8 @@ pub(crate) trait BuiltIn: Fold {
     }
 }
 
-/// A value that is a row of entries, as values of some entries each, of at most `bytes_max` bytes where no single entry is longer.
-/// `skip` goes over one entry.
+/// A value that is a row of entries, as values of some entries each, of at most `bytes_max` bytes
+/// where no single entry is longer. `skip` goes over one entry.
 pub(crate) fn rows_of_entries(
     value: &[u8],
     bytes_max: usize,
@@ -101,7 +102,8 @@ fn is_digits(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
 }
 
-/// The whole number that is written so, with a fraction of zeros or an exponent, too. Nothing is rounded.
+/// The whole number that is written so, with a fraction of zeros or an exponent, too. Nothing is
+/// rounded.
 fn whole(text: &str) -> Option<i128> {
     const DIGITS_MAX: i64 = 39;
     if let Ok(value) = text.parse() {
@@ -158,7 +160,8 @@ pub(crate) fn float(datum: &Datum) -> Result<f64, FoldFailure> {
     }
 }
 
-/// Puts a varint in front of the bytes from `at` on: for a length that is known only when they stand.
+/// Puts a varint in front of the bytes from `at` on: for a length that is known only when they
+/// stand.
 #[inline]
 pub(crate) fn insert_varint(out: &mut Vec<u8>, at: usize, value: u64) {
     let (end, len) = (out.len(), varint_len(value));

@@ -1,7 +1,7 @@
 //! Folds that choose one of the two: `replace`, `first`, `lww:ts`, `min:bytes` and `max:bytes`.
 //!
-//! Each is *the best of a total order* (by place in the history, by time, by bytes), and choosing the best is
-//! associative. They write nothing: the outcome names the side that stays.
+//! Each is *the best of a total order* (by place in the history, by time, by bytes), and choosing
+//! the best is associative. They write nothing: the outcome names the side that stays.
 //!
 //! ```text
 //!   replace, first, min:bytes, max:bytes    the bytes themselves, any
@@ -74,8 +74,8 @@ impl Fold for ExtremeBytes {
 
 impl BuiltIn for ExtremeBytes {}
 
-/// `lww:ts`: the value with the latest time of its own wins, whatever the order of the writes; of equal times
-/// the one with the larger payload.
+/// `lww:ts`: the value with the latest time of its own wins, whatever the order of the writes; of
+/// equal times the one with the larger payload.
 pub(crate) struct LastWriter;
 
 impl Fold for LastWriter {

@@ -1,9 +1,10 @@
 //! `sum:f64`, and the exact accumulator under every sum of floating-point numbers.
 //!
-//! Rounded addition is not associative, so a sum is kept exactly and rounded only when read: the same bytes
-//! whatever the merge schedule. The total is an integer in units of 2^-2176, wide enough for 2^64 squares of
-//! doubles (Kulisch's long accumulator; sparse, as in Neal, "Fast exact summation using small and large
-//! superaccumulators", 2015). Most totals are again doubles, and those are stored as such:
+//! Rounded addition is not associative, so a sum is kept exactly and rounded only when read: the
+//! same bytes whatever the merge schedule. The total is an integer in units of 2^-2176, wide enough
+//! for 2^64 squares of doubles (Kulisch's long accumulator; sparse, as in Neal, "Fast exact
+//! summation using small and large superaccumulators", 2015). Most totals are again doubles, and
+//! those are stored as such:
 //!
 //! ```text
 //!   plain   8 bytes      f64 little-endian: the total is exactly this double; or infinite, or NaN
@@ -12,10 +13,11 @@
 //!                        neither the lowest 16 bits nor the last word are 0
 //! ```
 //!
-//! The form is a function of the total alone: plain exactly when a double can hold it. Infinities and NaN
-//! absorb the finite part (+inf and -inf meet in NaN), which is associative too. Adding two plain numbers
-//! whose sum is exact costs one two-sum (Knuth); otherwise words are added in a window of the accumulator
-//! that covers both. A lone operand may also be -0 or any NaN; folding makes them +0 and the one NaN.
+//! The form is a function of the total alone: plain exactly when a double can hold it. Infinities
+//! and NaN absorb the finite part (+inf and -inf meet in NaN), which is associative too. Adding two
+//! plain numbers whose sum is exact costs one two-sum (Knuth); otherwise words are added in a
+//! window of the accumulator that covers both. A lone operand may also be -0 or any NaN; folding
+//! makes them +0 and the one NaN.
 
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
@@ -210,7 +212,8 @@ pub(crate) fn add(a: Term<'_>, b: Term<'_>, out: &mut Vec<u8>) -> Result<Option<
     if let (Term::Plain(x), Term::Plain(y)) = (a, b) {
         let total = x + y;
         if total.is_finite() {
-            // Two-sum: the rounding error of an addition is itself a double (Knuth, TAOCP 2, 4.2.2).
+            // Two-sum: the rounding error of an addition is itself a double (Knuth, TAOCP 2,
+            // 4.2.2).
             let back = total - x;
             if (x - (total - back)) + (y - back) == 0.0 {
                 return Ok(Some(total + 0.0));

@@ -1,19 +1,21 @@
 //! `hll:P`: how many distinct members there were, within 1.04 / sqrt(2^P) (P = 12: 1.6 %).
 //!
-//! HyperLogLog (Flajolet et al. 2007) with a 64-bit hash: member to hash (xxh3-64, frozen), the top P bits
-//! choose one of m = 2^P registers, which keeps the largest count of leading zeros + 1 in the rest.
+//! HyperLogLog (Flajolet et al. 2007) with a 64-bit hash: member to hash (xxh3-64, frozen), the top
+//! P bits choose one of m = 2^P registers, which keeps the largest count of leading zeros + 1 in
+//! the rest.
 //!
 //! ```text
 //!   sparse   3n bytes, while 3n < m   [register << 6 | rank, u24 little-endian] ...   ascending; ranks not 0
 //!   dense    m bytes                  [rank u8] ...
 //! ```
 //!
-//! Folding takes the larger of each register, which is associative (and commutative). The form follows from
-//! the registers alone: sparse exactly while that is shorter; so equal registers are equal bytes whatever the
-//! merge schedule; a dense sketch never becomes sparse again, for ranks only rise. m is a power of two and no
-//! multiple of three, so the length tells the forms apart. The empty sketch is no bytes. The estimator is the
-//! improved raw one of Ertl (2017, "New cardinality estimation algorithms for HyperLogLog sketches",
-//! algorithm 6), unbiased over the whole range without tables.
+//! Folding takes the larger of each register, which is associative (and commutative). The form
+//! follows from the registers alone: sparse exactly while that is shorter; so equal registers are
+//! equal bytes whatever the merge schedule; a dense sketch never becomes sparse again, for ranks
+//! only rise. m is a power of two and no multiple of three, so the length tells the forms apart.
+//! The empty sketch is no bytes. The estimator is the improved raw one of Ertl (2017, "New
+//! cardinality estimation algorithms for HyperLogLog sketches", algorithm 6), unbiased over the
+//! whole range without tables.
 
 use folddb_base::checksum::key_hash;
 

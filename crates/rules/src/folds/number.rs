@@ -1,17 +1,19 @@
-//! Whole numbers and extremes: `sum:i64`, `sum:u64`, `sum:i128`, `min:` and `max:` of `i64`, `u64`, `f64`.
+//! Whole numbers and extremes: `sum:i64`, `sum:u64`, `sum:i128`, `min:` and `max:` of `i64`, `u64`,
+//! `f64`.
 //!
 //! ```text
 //!   [number, 8 bytes little-endian; of sum:i128 16]
 //! ```
 //!
-//! - `sum:i64` **wraps** at 2^63: addition modulo 2^64 is associative, saturating signed addition is not
-//!   ((MAX + 1) - 1 ≠ MAX + (1 - 1)).
-//! - `sum:u64` **saturates** at 2^64-1: min(MAX, a+b+c) is the same from either side, since nothing is ever
-//!   taken away. A counter that is full stays full and says so.
-//! - `sum:i128` is for sums that may outgrow these: 2^63 numbers of 64 bits, of either sign, fit into it. Beyond 2^127 it
-//!   wraps, as `sum:i64` does: a sum that refused would refuse in one order of merging, and not in another.
-//! - `min`, `max` cannot overflow. Of floats, NaN is ignored unless there is nothing else, -0 is less than
-//!   +0.
+//! - `sum:i64` **wraps** at 2^63: addition modulo 2^64 is associative, saturating signed addition
+//!   is not ((MAX + 1) - 1 ≠ MAX + (1 - 1)).
+//! - `sum:u64` **saturates** at 2^64-1: min(MAX, a+b+c) is the same from either side, since nothing
+//!   is ever taken away. A counter that is full stays full and says so.
+//! - `sum:i128` is for sums that may outgrow these: 2^63 numbers of 64 bits, of either sign, fit
+//!   into it. Beyond 2^127 it wraps, as `sum:i64` does: a sum that refused would refuse in one
+//!   order of merging, and not in another.
+//! - `min`, `max` cannot overflow. Of floats, NaN is ignored unless there is nothing else, -0 is
+//!   less than +0.
 
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
@@ -231,7 +233,8 @@ impl BuiltIn for Extreme {
         true
     }
 
-    /// The least number of `max:u64` is 0, which is a number like others; all else is out of the way.
+    /// The least number of `max:u64` is 0, which is a number like others; all else is out of the
+    /// way.
     fn is_nothing(&self, value: &[u8]) -> bool {
         *value == self.weakest() && (self.number, self.largest) != (NumberType::U64, true)
     }

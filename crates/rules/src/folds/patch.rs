@@ -1,5 +1,5 @@
-//! `patch`: a value is an object or a list of edits on one (osmos' list of operations on replaceable
-//! objects).
+//! `patch`: a value is an object or a list of edits on one (osmos' list of operations on
+//! replaceable objects).
 //!
 //! ```text
 //!   object   [0][bytes of the object ...]
@@ -9,11 +9,12 @@
 //!            write       [2][at varint][length varint][bytes]
 //! ```
 //!
-//! An object replaces whatever came before it (nothing earlier matters); edits on an object are applied;
-//! edits after edits are put one behind the other. Applying one list and then the next is applying the two
-//! joined, so the fold is associative. Edits are total: `splice` (remove, then insert) is brought inside of
-//! the object, and `write` past its end fills the gap with zeros. A result over the largest value length is a
-//! failure of that key. Edits with no object under them stand on an empty one.
+//! An object replaces whatever came before it (nothing earlier matters); edits on an object are
+//! applied; edits after edits are put one behind the other. Applying one list and then the next is
+//! applying the two joined, so the fold is associative. Edits are total: `splice` (remove, then
+//! insert) is brought inside of the object, and `write` past its end fills the gap with zeros. A
+//! result over the largest value length is a failure of that key. Edits with no object under them
+//! stand on an empty one.
 
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint};
 use folddb_base::limits::VALUE_BYTES_MAX;
@@ -38,7 +39,8 @@ const WRITE: u8 = 2;
 pub enum Edit<'a> {
     /// Puts bytes at the end.
     Append(&'a [u8]),
-    /// Removes bytes at a place, and puts others there. Both numbers are brought inside of the object.
+    /// Removes bytes at a place, and puts others there. Both numbers are brought inside of the
+    /// object.
     Splice {
         /// Where, in bytes from the start.
         at: u64,
@@ -273,7 +275,8 @@ fn read_edit(datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
 /// The names of each edit, the first of which says what it is.
 const NAMES: [&[&str]; 3] = [&["append"], &["splice", "remove", "bytes"], &["write", "bytes"]];
 
-/// Refuses a name that an edit does not have: what it says would be left out. Names the ones that there are.
+/// Refuses a name that an edit does not have: what it says would be left out. Names the ones that
+/// there are.
 fn check_names(edit: &Datum) -> Result<(), FoldFailure> {
     let is_there = |name: &str| edit.field(name).is_some();
     let (Datum::Map(fields), Some(names)) = (edit, NAMES.iter().find(|names| is_there(names[0]))) else {

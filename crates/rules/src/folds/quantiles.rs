@@ -1,13 +1,14 @@
-//! `quantiles`, `quantiles:ALPHA`: any quantile of the numbers seen, each within the relative error ALPHA
-//! (default 0.01).
+//! `quantiles`, `quantiles:ALPHA`: any quantile of the numbers seen, each within the relative error
+//! ALPHA (default 0.01).
 //!
-//! A quantile is the number of the nearest rank, as `percentile_disc` of SQL has it: of n numbers in order, the
-//! first at which at least the share q of all has been passed, which is number ⌈q·n⌉. The smallest and the
-//! largest are exact.
+//! A quantile is the number of the nearest rank, as `percentile_disc` of SQL has it: of n numbers
+//! in order, the first at which at least the share q of all has been passed, which is number ⌈q·n⌉.
+//! The smallest and the largest are exact.
 //!
-//! DDSketch (Masson, Rim, Lee, VLDB 2019): buckets that widen with the numbers, so that a bucket's middle is
-//! within ALPHA of everything in it. Merging adds the counts of equal buckets, which is associative; buckets
-//! are never collapsed, for that would depend on the order of merging. Counts saturate at 2^64-1.
+//! DDSketch (Masson, Rim, Lee, VLDB 2019): buckets that widen with the numbers, so that a bucket's
+//! middle is within ALPHA of everything in it. Merging adds the counts of equal buckets, which is
+//! associative; buckets are never collapsed, for that would depend on the order of merging. Counts
+//! saturate at 2^64-1.
 //!
 //! ```text
 //!   nothing seen   (empty)
@@ -18,11 +19,11 @@
 //!                  bucket: the first as zigzag varint, each next as the varint of its distance - 1
 //! ```
 //!
-//! The bucket of a number must be the same on every machine, so no logarithm is taken: bucket = ⌊k·f(x)⌋ with
-//! k = 0.7 / ln γ, γ = (1 + ALPHA) / (1 - ALPHA), and f the cubic interpolation of log2 between powers of
-//! two, made of additions and products only. f'(x)·x >= 10/7, so a bucket spans a factor of at most γ; it
-//! costs 1 % more buckets than the logarithm. Infinities fall into the outermost bucket; NaN is refused as an
-//! operand.
+//! The bucket of a number must be the same on every machine, so no logarithm is taken: bucket =
+//! ⌊k·f(x)⌋ with k = 0.7 / ln γ, γ = (1 + ALPHA) / (1 - ALPHA), and f the cubic interpolation of
+//! log2 between powers of two, made of additions and products only. f'(x)·x >= 10/7, so a bucket
+//! spans a factor of at most γ; it costs 1 % more buckets than the logarithm. Infinities fall into
+//! the outermost bucket; NaN is refused as an operand.
 
 use folddb_base::bytes::{Malformed, Reader, put_varint};
 
@@ -51,8 +52,8 @@ impl Mapping {
     /// `alpha` is brought into 0.0001 to 0.5.
     pub(crate) const fn new(alpha: f64) -> Mapping {
         let alpha = if alpha.is_nan() { ALPHA_DEFAULT } else { alpha.clamp(0.0001, 0.5) };
-        // ln((1+a)/(1-a)) = 2 (a + a^3/3 + a^5/5 + ...): the same on every machine, as library logarithms are
-        // not.
+        // ln((1+a)/(1-a)) = 2 (a + a^3/3 + a^5/5 + ...): the same on every machine, as library
+        // logarithms are not.
         let (mut ln_gamma, mut power, mut odd) = (0.0, alpha, 1u32);
         while odd < 120 {
             ln_gamma += 2.0 * power / odd as f64;
@@ -386,9 +387,9 @@ impl Sketch {
         self.parts().map(|parts| parts.largest)
     }
 
-    /// The least of the numbers of which at least the share `q` (0 to 1) of all is not above it, within the
-    /// relative error: the nearest rank, as `percentile_disc` of SQL. The smallest and the largest number are
-    /// exact. None when nothing was seen.
+    /// The least of the numbers of which at least the share `q` (0 to 1) of all is not above it,
+    /// within the relative error: the nearest rank, as `percentile_disc` of SQL. The smallest and
+    /// the largest number are exact. None when nothing was seen.
     pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
         let parts = self.parts()?;
         let q = if q.is_nan() { 0.5 } else { q.clamp(0.0, 1.0) };
@@ -456,8 +457,9 @@ impl Sketch {
     }
 }
 
-/// A sketch of a distribution: the value type of `quantiles`. Its relative error is given in hundredths of
-/// a percent: `Quantiles<100>`, which `Quantiles` is by itself, is that of `quantiles:0.01`.
+/// A sketch of a distribution: the value type of `quantiles`. Its relative error is given in
+/// hundredths of a percent: `Quantiles<100>`, which `Quantiles` is by itself, is that of
+/// `quantiles:0.01`.
 ///
 /// ```
 /// use folddb_rules::folds::Quantiles;
@@ -521,9 +523,9 @@ impl<const BASIS_POINTS: u32> Quantiles<BASIS_POINTS> {
         self.0.max()
     }
 
-    /// The least of the numbers of which at least the share `q` (0 to 1) of all is not above it, within the
-    /// relative error: the nearest rank, as `percentile_disc` of SQL. The smallest and the largest number are
-    /// exact. None when nothing was seen.
+    /// The least of the numbers of which at least the share `q` (0 to 1) of all is not above it,
+    /// within the relative error: the nearest rank, as `percentile_disc` of SQL. The smallest and
+    /// the largest number are exact. None when nothing was seen.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         self.0.quantile(q)
     }
@@ -542,8 +544,8 @@ impl<const BASIS_POINTS: u32> Quantiles<BASIS_POINTS> {
     }
 }
 
-/// How many of `count` numbers stand before the one at which the share `q` of them has been passed: ⌈q·count⌉ - 1. A
-/// product that is a whole number but for its rounding is one: 0.07 of 100 are 7.
+/// How many of `count` numbers stand before the one at which the share `q` of them has been passed:
+/// ⌈q·count⌉ - 1. A product that is a whole number but for its rounding is one: 0.07 of 100 are 7.
 fn nearest_rank(q: f64, count: u64) -> u64 {
     let passed = q * count as f64;
     let whole = passed.round();

@@ -1,4 +1,5 @@
-//! Records: `{flights: sum:u64, delay: stats:f64, tails: hll:12}`, named fields that fold on their own.
+//! Records: `{flights: sum:u64, delay: stats:f64, tails: hll:12}`, named fields that fold on their
+//! own.
 //!
 //! ```text
 //!   all fields of fixed length   [field] [field] ...            in declared order; the record is fixed too
@@ -6,14 +7,14 @@
 //!                                    fixed length: [value]; otherwise [length varint][value]
 //! ```
 //!
-//! An operand may leave fields out. In the second form an absent field has no bytes, and folding it with a
-//! present one gives the present one. In the first form an absent field is the fold's identity (0 for sums,
-//! the number that always loses for `min` and `max`, the unit matrix), so that every value keeps the same
-//! length.
+//! An operand may leave fields out. In the second form an absent field has no bytes, and folding it
+//! with a present one gives the present one. In the first form an absent field is the fold's
+//! identity (0 for sums, the number that always loses for `min` and `max`, the unit matrix), so
+//! that every value keeps the same length.
 //!
 //! A record is a product of semigroups (with an identity put beside where one is missing), so it is
-//! associative as its fields are; it is approximate when one of them is. Overflow is each field's own.
-//! Records may stand in records.
+//! associative as its fields are; it is approximate when one of them is. Overflow is each field's
+//! own. Records may stand in records.
 
 use std::sync::Arc;
 
@@ -364,7 +365,8 @@ impl Record {
         self.fold.fields.get(index).map(|field| -> &dyn Fold { &*field.fold })
     }
 
-    /// Appends a record made of the values of its fields, in declared order; fields not given are absent.
+    /// Appends a record made of the values of its fields, in declared order; fields not given are
+    /// absent.
     ///
     /// # Errors
     /// When a field of fixed length has another.
@@ -378,8 +380,8 @@ impl Record {
         })
     }
 
-    /// Appends a record, reading each field from what a column held: `column(index)`, none or null for
-    /// absent.
+    /// Appends a record, reading each field from what a column held: `column(index)`, none or null
+    /// for absent.
     ///
     /// # Errors
     /// Names the field, and says what was expected.

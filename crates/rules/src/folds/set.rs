@@ -4,8 +4,8 @@
 //!   [length varint][member] ...      strictly ascending by bytes; the empty set is no bytes
 //! ```
 //!
-//! Union and intersection are associative, and a sorted list without repetition is the one form of a set.
-//! Nothing before an empty set matters to `intersect`.
+//! Union and intersection are associative, and a sorted list without repetition is the one form of
+//! a set. Nothing before an empty set matters to `intersect`.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -122,7 +122,8 @@ impl Fold for SetFold {
         Ok(Datum::List(ByteSet::from_bytes(value)?.iter().map(Datum::text_or_bytes).collect()))
     }
 
-    /// A member, or a list of members: text, bytes, and numbers and truth values as they are written.
+    /// A member, or a list of members: text, bytes, and numbers and truth values as they are
+    /// written.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         let member = |item| plain_bytes(item).map(Cow::into_owned);
         let set: ByteSet = match datum {

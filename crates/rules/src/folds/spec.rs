@@ -8,8 +8,9 @@
 //!   source  = column | `column` | number | "text"
 //! ```
 //!
-//! Outside of records the separator of `append` may be any text without quotes, since shells eat those.
-//! An error points at the byte where reading stopped, and offers the nearest spec that exists.
+//! Outside of records the separator of `append` may be any text without quotes, since shells eat
+//! those. An error points at the byte where reading stopped, and offers the nearest spec that
+//! exists.
 
 use std::fmt;
 use std::sync::Arc;
@@ -170,8 +171,8 @@ impl Record {
     }
 }
 
-/// A spec whose fields say where their operands come from, as an import takes it:
-/// `flights: sum:u64 = 1, delay: stats:f64 = dep_delay`. The braces of the outermost record may be left out.
+/// A spec whose fields say where their operands come from, as an import takes it: `flights: sum:u64
+/// = 1, delay: stats:f64 = dep_delay`. The braces of the outermost record may be left out.
 ///
 /// # Errors
 /// As [`parse`].

@@ -8,9 +8,10 @@
 //!                  15: the long form of an exact sum (see exact_sum.rs), which says its own length
 //! ```
 //!
-//! Associative byte for byte: the sums are exact and rounded only when shown, the count saturates at 2^64-1,
-//! smallest and largest are choices. NaN counts and makes both sums NaN, but is ignored among smallest and
-//! largest unless there is nothing else. Numbers with few digits are short: 12.5 takes three bytes.
+//! Associative byte for byte: the sums are exact and rounded only when shown, the count saturates
+//! at 2^64-1, smallest and largest are choices. NaN counts and makes both sums NaN, but is ignored
+//! among smallest and largest unless there is nothing else. Numbers with few digits are short: 12.5
+//! takes three bytes.
 
 use folddb_base::bytes::{Reader, put_varint};
 
@@ -300,7 +301,8 @@ impl Stats {
         plain
     }
 
-    /// The variance of the numbers seen (of the population, divided by n); NaN when nothing was seen.
+    /// The variance of the numbers seen (of the population, divided by n); NaN when nothing was
+    /// seen.
     ///
     /// Computed as (n·Σx² - (Σx)²) / n² in whole numbers, so that nothing cancels.
     pub fn variance(&self) -> f64 {
@@ -404,8 +406,8 @@ fn times(a: &[u64], b: &[u64]) -> Vec<u64> {
     product
 }
 
-/// a - b, for a >= b, which the inequality of Cauchy and Schwarz promises to `variance`; zero where bytes
-/// made up by hand break it.
+/// a - b, for a >= b, which the inequality of Cauchy and Schwarz promises to `variance`; zero where
+/// bytes made up by hand break it.
 fn subtract(a: &mut Vec<u64>, b: &[u64]) {
     let len = a.len().max(b.len());
     a.resize(len, 0);

@@ -476,7 +476,8 @@ fn reading_says_what_was_expected() {
     }
 }
 
-/// A number that is too large for a double is no infinity, whatever fold or codec reads it and however it is written.
+/// A number that is too large for a double is no infinity, whatever fold or codec reads it and
+/// however it is written.
 #[test]
 fn a_number_beyond_all_doubles_is_refused() {
     let (mut tried, far) = (0, format!("1{}", "0".repeat(400)));
@@ -674,8 +675,9 @@ fn any_json() -> impl Strategy<Value = Datum> {
 }
 
 proptest! {
-    /// Numbers and truth values are the text that they are written as, and bytes that are text are text; nothing
-    /// else is equal to another: not an object, a list or nothing to a text that reads so.
+    /// Numbers and truth values are the text that they are written as, and bytes that are text are
+    /// text; nothing else is equal to another: not an object, a list or nothing to a text that
+    /// reads so.
     #[test]
     fn what_differs_does_not_become_one_member(a in any_json(), b in any_json()) {
         let text = |datum: &Datum| match datum {

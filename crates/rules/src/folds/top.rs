@@ -5,9 +5,10 @@
 //!                  largest score first, of equal scores the smaller member first; each member once
 //! ```
 //!
-//! Associative and exact: an entry is dropped only when its member has a better score, or when K other
-//! members stand before it; both stay so whatever comes along, so no bracketing drops an entry that belongs
-//! to the answer. Scores are `f64` (ordered totally, NaN refused) or `i64`; nothing overflows.
+//! Associative and exact: an entry is dropped only when its member has a better score, or when K
+//! other members stand before it; both stay so whatever comes along, so no bracketing drops an
+//! entry that belongs to the answer. Scores are `f64` (ordered totally, NaN refused) or `i64`;
+//! nothing overflows.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -223,7 +224,8 @@ impl Fold for TopFold {
         Ok(Datum::List(items))
     }
 
-    /// A pair `[score, member]`, a map of `score` and `member`, the text `SCORE MEMBER`, or a list of those.
+    /// A pair `[score, member]`, a map of `score` and `member`, the text `SCORE MEMBER`, or a list
+    /// of those.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         let nested = |item: &Datum| matches!(item, Datum::List(_) | Datum::Map(_));
         let pairs = match datum {
@@ -281,8 +283,8 @@ impl Score for i64 {
     }
 }
 
-/// A ranking of `K` members: the value type of `top:K`, and with scores of `i64` of `top:K:i64`. An operand
-/// is usually one pair, [`TopK::of`].
+/// A ranking of `K` members: the value type of `top:K`, and with scores of `i64` of `top:K:i64`. An
+/// operand is usually one pair, [`TopK::of`].
 ///
 /// ```
 /// use folddb_rules::folds::TopK;

@@ -1,4 +1,5 @@
-//! Folds as values of Rust that know the type of what they fold: `sum()` of a table of `u64` is `sum:u64`.
+//! Folds as values of Rust that know the type of what they fold: `sum()` of a table of `u64` is
+//! `sum:u64`.
 //!
 //! ```text
 //!   FoldSpec       any fold by its spec string: "stats:f64".parse()
@@ -6,8 +7,8 @@
 //!   IntoFold<V>    what a table of values V may fold by: a FoldOf<V>, or a spec string
 //! ```
 //!
-//! A `FoldOf<V>` for another type than that of the table does not compile. A spec string is compared with
-//! the type when the table is opened.
+//! A `FoldOf<V>` for another type than that of the table does not compile. A spec string is
+//! compared with the type when the table is opened.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -217,7 +218,7 @@ impl Fold for Unknown {
     }
 }
 
-// ---- the folds ------------------------------------------------------------------------------------------
+// ---- the folds ----------------------------------------------------------------------------------
 
 /// `replace`: the later value wins. What a table does by itself whose type is made for no fold.
 pub fn replace<V>() -> FoldOf<V> {

@@ -7,7 +7,8 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>)
     (distance <= 2 && 2 * distance < candidate.len().max(word.len())).then_some(candidate)
 }
 
-/// Edits that turn one word into the other, swaps of neighbours counting as one (optimal string alignment).
+/// Edits that turn one word into the other, swaps of neighbours counting as one (optimal string
+/// alignment).
 fn edit_distance(a: &str, b: &str) -> usize {
     const LEN_MAX: usize = 64;
     let (a, b) = (a.as_bytes(), b.as_bytes());

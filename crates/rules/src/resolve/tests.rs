@@ -164,7 +164,8 @@ impl Fold for Joined {
     }
 }
 
-/// The same op with its value separated: the pointer's unit is the place of the value in the history.
+/// The same op with its value separated: the pointer's unit is the place of the value in the
+/// history.
 fn separated(op: &OpBuf, at: usize) -> OpBuf {
     let kind = match op.kind {
         OpKind::Set => OpKind::SetSeparated,
@@ -180,8 +181,8 @@ fn separated(op: &OpBuf, at: usize) -> OpBuf {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Which values are separated makes no difference to what is read, either way round; and only where something was folded onto
-    /// one is it loaded before the state is known.
+    /// Which values are separated makes no difference to what is read, either way round; and only
+    /// where something was folded onto one is it loaded before the state is known.
     #[test]
     fn values_are_separated_give_what_inline_ones_do(
         mut history in proptest::collection::vec((op(), any::<bool>()), 0..8),

@@ -56,7 +56,8 @@ fn history() -> impl Strategy<Value = Vec<(OpBuf, bool)>> {
     proptest::collection::vec(op, 1..9)
 }
 
-/// Composes neighbours in the order that `picks` says, as far as they compose. Returns what is left, oldest first.
+/// Composes neighbours in the order that `picks` says, as far as they compose. Returns what is
+/// left, oldest first.
 fn merged(rules: &FoldRules, mut ops: Vec<OpBuf>, picks: &[usize]) -> Vec<OpBuf> {
     let mut declined = Vec::new();
     for &pick in picks.iter().cycle().take(200) {
@@ -84,8 +85,8 @@ fn merged(rules: &FoldRules, mut ops: Vec<OpBuf>, picks: &[usize]) -> Vec<OpBuf>
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// Whatever is separated, and however ops were composed before, a reader sees what applying them one by one gives, and
-    /// loads nothing unless an insert is in the way.
+    /// Whatever is separated, and however ops were composed before, a reader sees what applying
+    /// them one by one gives, and loads nothing unless an insert is in the way.
     #[test]
     fn a_reader_sees_the_operands_one_after_the_other(
         history in history(),
@@ -126,7 +127,8 @@ proptest! {
         prop_assert!(loaded == 0 || ops.iter().any(|op| op.kind == OpKind::Insert));
     }
 
-    /// Operands without an insert become one op, and the same bytes in whatever order they are merged.
+    /// Operands without an insert become one op, and the same bytes in whatever order they are
+    /// merged.
     #[test]
     fn joining_is_associative_to_the_byte(
         history in history(),

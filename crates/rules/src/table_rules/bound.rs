@@ -24,7 +24,8 @@ pub struct BoundRules {
     pub order: KeyOrder,
     /// How values fold. Its fold is missing when anything that folding needs is not at hand.
     pub fold: FoldRules,
-    /// What is not at hand, in words. The table is then for reading only, and reading does not fold.
+    /// What is not at hand, in words. The table is then for reading only, and reading does not
+    /// fold.
     pub missing: Option<String>,
     /// How heads are taken; none where the function is not at hand.
     pub heads: Heads,
@@ -38,8 +39,8 @@ impl TableRules {
     /// A missing fold or predicate leaves rules that do not fold, see [`BoundRules::missing`].
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`] when the order or the compression is not at hand: without them nothing can be
-    /// found.
+    /// [`ErrorKind::RulesMismatch`] when the order or the compression is not at hand: without them
+    /// nothing can be found.
     #[doc(hidden)] // of the engine; users have `folddb::DynamicRules`
     pub fn bind(&self, custom: &Custom) -> Result<BoundRules, Error> {
         self.check_compression()?;
@@ -48,7 +49,8 @@ impl TableRules {
             Ok(fold) => (fold, None),
             Err(missing) => (FoldRules::missing(self.fold.spec(), self.fold.version()), Some(missing)),
         };
-        // Records of a hashed table have their times in front of the value, where folds do not see them.
+        // Records of a hashed table have their times in front of the value, where folds do not see
+        // them.
         let fold = fold.with_stamps(self.expire.has_stamps() && self.kind == TableKind::Sorted);
         let opaque = self.fold.is_opaque().then_some(self.value);
         let (heads, missing) = match self.bind_heads(custom) {
@@ -217,8 +219,8 @@ impl BoundRules {
         }
     }
 
-    /// Encodes what a person typed, or what stood in a file, as a value or operand of the table. Appends the
-    /// bytes to `out`.
+    /// Encodes what a person typed, or what stood in a file, as a value or operand of the table.
+    /// Appends the bytes to `out`.
     ///
     /// # Errors
     /// Says what was expected.

@@ -99,7 +99,8 @@ impl TableRules {
     /// Checks that a table may be created by these rules with what is at hand.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](folddb_base::ErrorKind::InvalidInput), saying what is wrong or missing.
+    /// [`ErrorKind::InvalidInput`](folddb_base::ErrorKind::InvalidInput), saying what is wrong or
+    /// missing.
     #[doc(hidden)] // of the engine; users have `folddb::Store::check_table`
     pub fn validate(&self, custom: &Custom) -> Result<(), Error> {
         if !BLOCK_BYTES.contains(&self.block_bytes) {

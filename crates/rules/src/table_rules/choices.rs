@@ -1,4 +1,5 @@
-//! What rules choose among: how a table keeps its records, how blocks are compressed, which fold, which states are special.
+//! What rules choose among: how a table keeps its records, how blocks are compressed, which fold,
+//! which states are special.
 
 use crate::folds;
 
@@ -9,7 +10,8 @@ pub enum TableKind {
     /// In order, in runs.
     #[default]
     Sorted,
-    /// In no order: all values in the value log, and an index in memory that says where. A get is one read.
+    /// In no order: all values in the value log, and an index in memory that says where. A get is
+    /// one read.
     Hashed,
 }
 

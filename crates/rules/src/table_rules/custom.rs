@@ -20,7 +20,8 @@ pub struct Custom {
 }
 
 impl Custom {
-    /// Makes a function that takes terms known by this name and version; a later one of the same name takes its place.
+    /// Makes a function that takes terms known by this name and version; a later one of the same
+    /// name takes its place.
     pub fn add_terms(&mut self, name: &str, version: u32, take: TermFunction) {
         self.terms.insert(name.to_owned(), (version, take));
     }
@@ -56,7 +57,8 @@ impl Custom {
         self.predicates.insert(name.to_owned(), predicate);
     }
 
-    /// Makes a function that takes heads known by this name; a later one of the same name takes its place.
+    /// Makes a function that takes heads known by this name; a later one of the same name takes its
+    /// place.
     pub fn add_head(&mut self, name: &str, take: HeadFunction) {
         self.heads.insert(name.to_owned(), take);
     }

@@ -22,10 +22,12 @@ pub const FILTER_BITS_MAX: u8 = 32;
 /// From how many bytes on the values of ready-made rules for large ones are separated.
 pub const SEPARATE_BYTES: u32 = 2048;
 
-/// Most versions that a hashed table may keep of a key: each has its slot, and a write looks at all of them.
+/// Most versions that a hashed table may keep of a key: each has its slot, and a write looks at all
+/// of them.
 pub const HASHED_VERSIONS_MAX: u32 = 16;
 
-/// Least bytes from which on a table may keep separated values: less than a pointer and the head of a record gain nothing.
+/// Least bytes from which on a table may keep separated values: less than a pointer and the head of
+/// a record gain nothing.
 pub const SEPARATE_BYTES_MIN: u32 = 32;
 
 /// What a table means.
@@ -66,12 +68,13 @@ pub struct TableRules {
     pub archives_log: bool,
     /// Whether blocks of the bottom run say how many rows they show and what these fold to.
     pub summaries: bool,
-    /// The indexes that a table is created with. Each is a table of its own, which has the one that it is.
+    /// The indexes that a table is created with. Each is a table of its own, which has the one that
+    /// it is.
     pub indexes: Vec<IndexRule>,
     /// The table that this is an index of.
     pub index_of: Option<String>,
-    /// What does not change the meaning, and what a newer version said and this one may ignore, by names that begin
-    /// with `?`.
+    /// What does not change the meaning, and what a newer version said and this one may ignore, by
+    /// names that begin with `?`.
     pub(super) unknown: BTreeMap<String, Vec<u8>>,
 }
 
@@ -191,8 +194,9 @@ impl TableRules {
         self
     }
 
-    /// Values of so many bytes and more are separated, in the value log: merges never write them again, and what looks at keys alone
-    /// never reads them. Tables with a delete rule or a short-circuit of their own keep all of them inline.
+    /// Values of so many bytes and more are separated, in the value log: merges never write them
+    /// again, and what looks at keys alone never reads them. Tables with a delete rule or a
+    /// short-circuit of their own keep all of them inline.
     pub fn separate(mut self, from_bytes: Option<u32>) -> TableRules {
         self.separate = from_bytes;
         self
@@ -204,7 +208,8 @@ impl TableRules {
         self
     }
 
-    /// What of a value is its head. Values that were written under another rule keep the heads that they have.
+    /// What of a value is its head. Values that were written under another rule keep the heads that
+    /// they have.
     pub fn head(mut self, rule: HeadRule) -> TableRules {
         self.head = rule;
         self
@@ -222,15 +227,17 @@ impl TableRules {
         self
     }
 
-    /// Its log is kept for ever, with the values that it leads to: whatever becomes of its runs, a repair can make them anew. The
-    /// price is space, for all that is ever written to it, and to other tables since it was made.
+    /// Its log is kept for ever, with the values that it leads to: whatever becomes of its runs, a
+    /// repair can make them anew. The price is space, for all that is ever written to it, and to
+    /// other tables since it was made.
     pub fn archive_log(mut self, archives_log: bool) -> TableRules {
         self.archives_log = archives_log;
         self
     }
 
-    /// Blocks of the bottom run say how many rows they show and what these fold to, so that counting and aggregating a range reads
-    /// little but what was written since the last merge. Merges fold each value once more for it.
+    /// Blocks of the bottom run say how many rows they show and what these fold to, so that
+    /// counting and aggregating a range reads little but what was written since the last merge.
+    /// Merges fold each value once more for it.
     pub fn summaries(mut self, summaries: bool) -> TableRules {
         self.summaries = summaries;
         self
@@ -247,13 +254,14 @@ impl TableRules {
         TableRules { index_of: Some(table.to_owned()), ..TableRules::new(KeyCodec::Bytes).index(rule) }
     }
 
-    /// Whether values are asked something when they are written, which separated those could not answer later.
+    /// Whether values are asked something when they are written, which separated those could not
+    /// answer later.
     pub(super) fn asks_values(&self) -> bool {
         self.delete != PredicateRule::Never || self.short_circuit != PredicateRule::Never
     }
 
-    /// Gives the elements of keys names, under which tools show them. It changes no meaning: tables that differ only
-    /// in this are the same.
+    /// Gives the elements of keys names, under which tools show them. It changes no meaning: tables
+    /// that differ only in this are the same.
     pub fn key_names<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> TableRules {
         let names: Vec<&str> = names.into_iter().collect();
         self.unknown.insert(KEY_NAMES.to_owned(), names.join("\n").into_bytes());

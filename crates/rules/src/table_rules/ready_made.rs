@@ -33,8 +33,8 @@ impl TableRules {
         TableRules::new(KeyCodec::Bytes)
     }
 
-    /// Text to a count that goes up and down, `sum:i64`. A key that was never counted is absent; one that is
-    /// back at 0 is not.
+    /// Text to a count that goes up and down, `sum:i64`. A key that was never counted is absent;
+    /// one that is back at 0 is not.
     pub fn counter() -> TableRules {
         TableRules::new(KeyCodec::Utf8).value(ValueCodec::I64).fold("sum:i64")
     }
@@ -44,18 +44,20 @@ impl TableRules {
         TableRules::new(KeyCodec::Utf8).fold("stats:f64")
     }
 
-    /// Bytes to large values: as [`TableRules::replace`], in blocks of 32 KiB, and separated from 2 KiB on.
+    /// Bytes to large values: as [`TableRules::replace`], in blocks of 32 KiB, and separated from 2
+    /// KiB on.
     pub fn blob() -> TableRules {
         TableRules::new(KeyCodec::Bytes).block_bytes(32 << 10).separate(Some(SEPARATE_BYTES))
     }
 
-    /// Bytes to bytes in a hashed table, for large sets of blobs by id: see [`TableKind::Hashed`](super::TableKind::Hashed).
+    /// Bytes to bytes in a hashed table, for large sets of blobs by id: see
+    /// [`TableKind::Hashed`](super::TableKind::Hashed).
     pub fn blobs() -> TableRules {
         TableRules::hashed(KeyCodec::Bytes)
     }
 
-    /// Text to the set of byte strings put under it, `set`: words to the documents they stand in. Compressed,
-    /// since members tend to look alike.
+    /// Text to the set of byte strings put under it, `set`: words to the documents they stand in.
+    /// Compressed, since members tend to look alike.
     pub fn postings() -> TableRules {
         TableRules::new(KeyCodec::Utf8).fold("set").compression(Compression::Lz4)
     }

@@ -1,4 +1,5 @@
-//! The rules as text, both ways: what the manifest keeps. The form is drawn at the head of `table_rules.rs`.
+//! The rules as text, both ways: what the manifest keeps. The form is drawn at the head of
+//! `table_rules.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,8 +81,8 @@ impl TableRules {
     /// Reads what [`TableRules::to_text`] writes. What is not said has its default.
     ///
     /// # Errors
-    /// [`ErrorKind::NewerFormat`] for what only a newer version can mean, [`ErrorKind::Corruption`] for what
-    /// is not of this form at all.
+    /// [`ErrorKind::NewerFormat`] for what only a newer version can mean, [`ErrorKind::Corruption`]
+    /// for what is not of this form at all.
     pub fn from_text(text: &str) -> Result<TableRules, Error> {
         let mut lines = text.lines();
         let first = lines.next().unwrap_or_default();

@@ -33,8 +33,8 @@ fn sums_break_the_law_and_what_chooses_or_gathers_keeps_it() {
     );
 }
 
-/// What the parts of statistics, of sketches and of counters come to is in neither of two values; extremes are, and what is
-/// chosen.
+/// What the parts of statistics, of sketches and of counters come to is in neither of two values;
+/// extremes are, and what is chosen.
 #[test]
 fn derived_parts_of_values_break_the_law_and_extremes_keep_it() {
     let fold = |spec: &str| TableRules::new(KeyCodec::Utf8).fold(spec);

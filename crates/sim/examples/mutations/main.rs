@@ -1,5 +1,5 @@
-//! Proves that the tests can fail: puts deliberate faults into a copy of the engine, one at a time, and demands that
-//! the test which is named beside each fails then.
+//! Proves that the tests can fail: puts deliberate faults into a copy of the engine, one at a time,
+//! and demands that the test which is named beside each fails then.
 //!
 //! ```text
 //!   cargo run -p folddb-sim --example mutations                     all
@@ -7,8 +7,9 @@
 //!   cargo run -p folddb-sim --example mutations -- --sample 2       two at random
 //! ```
 //!
-//! The list is in `crates/sim/mutations/`; `list.rs` beside this file describes it. First every test that is asked for must
-//! pass on the engine as it is. Exit code 1 means that a fault survived, 2 that the list or the machine is at fault.
+//! The list is in `crates/sim/mutations/`; `list.rs` beside this file describes it. First every
+//! test that is asked for must pass on the engine as it is. Exit code 1 means that a fault
+//! survived, 2 that the list or the machine is at fault.
 
 mod list;
 mod tree;
@@ -28,7 +29,8 @@ use list::{Mutation, Test};
 use tree::Tree;
 use trial::{Outcome, Workshop};
 
-/// Puts deliberate faults into a copy of the engine, one at a time; the test named beside each must fail then.
+/// Puts deliberate faults into a copy of the engine, one at a time; the test named beside each must
+/// fail then.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Only the mutations whose name contains this; may be given several times.
@@ -46,7 +48,8 @@ struct Arguments {
     /// How long a test may run, in seconds. The tests take a few.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     limit: u64,
-    /// Run each test so many times on each mutation; it must fail every time. Shows what tries at random to be reliable.
+    /// Run each test so many times on each mutation; it must fail every time. Shows what tries at
+    /// random to be reliable.
     #[arg(long, value_name = "N", default_value_t = 1)]
     times: u32,
     /// Print the list, and build nothing.

@@ -1,15 +1,16 @@
 //! The copy of the workspace that faults are put into. The workspace itself is never touched.
 //!
-//! It lies in the target directory, always at the same place, and is brought up to date rather than rebuilt: cargo
-//! then builds only what has changed since the last run.
+//! It lies in the target directory, always at the same place, and is brought up to date rather than
+//! rebuilt: cargo then builds only what has changed since the last run.
 //!
 //! ```text
 //!   target/mutations/tree     the copy
 //!   target/mutations/build    what cargo builds of it
 //! ```
 //!
-//! It has a target directory of its own, since cargo tells crates of two workspaces apart by their names only: what was
-//! built with a fault in it would be taken for the crate of the workspace itself.
+//! It has a target directory of its own, since cargo tells crates of two workspaces apart by their
+//! names only: what was built with a fault in it would be taken for the crate of the workspace
+//! itself.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -1,7 +1,8 @@
 //! Building a test in the copy, running it, and judging how it ended.
 //!
-//! A fault counts as caught only where the named test ran and its harness says that it failed. A test that does not
-//! build says nothing about the engine, and one that hangs or dies is no judgement that a person can read.
+//! A fault counts as caught only where the named test ran and its harness says that it failed. A
+//! test that does not build says nothing about the engine, and one that hangs or dies is no
+//! judgement that a person can read.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -37,7 +38,8 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
-    /// Builds a test and runs it, in the tree as it is. The first outcome that is no failure, or else the last failure.
+    /// Builds a test and runs it, in the tree as it is. The first outcome that is no failure, or
+    /// else the last failure.
     pub(crate) fn run(&self, test: &Test, times: u32) -> Outcome {
         let program = match self.build(test) {
             Ok(program) => program,
@@ -81,7 +83,8 @@ impl Workshop {
             cargo.env("RUSTFLAGS", "--cfg folddb_schedules");
             cargo.env("CARGO_TARGET_DIR", self.tree.build_dir.join("schedules"));
         }
-        // Nobody steps through it, and dependencies are built more often than they are used: a sixth of the time.
+        // Nobody steps through it, and dependencies are built more often than they are used: a
+        // sixth of the time.
         cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
         cargo.args(["--config", "profile.dev.package.\"*\".opt-level=0"]);
         let built = cargo.output().map_err(|error| format!("cannot start cargo: {error}"))?;
@@ -128,7 +131,8 @@ impl Workshop {
             .args(["--exact", &test.name, "--include-ignored"])
             .current_dir(&package_dir)
             .env("CARGO_MANIFEST_DIR", &package_dir)
-            // A counterexample is not looked for to be kept, nor made small: that it is there is enough.
+            // A counterexample is not looked for to be kept, nor made small: that it is there is
+            // enough.
             .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1")
             .env("PROPTEST_MAX_SHRINK_ITERS", "0")
             .stdin(Stdio::null())

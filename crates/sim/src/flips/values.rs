@@ -1,5 +1,6 @@
-//! The small store whose values are separated: in segments, in files of their own, and in a file that reclaim has moved them to. What
-//! stands where in those files, and what each way of reading a value says of a damaged one.
+//! The small store whose values are separated: in segments, in files of their own, and in a file
+//! that reclaim has moved them to. What stands where in those files, and what each way of reading a
+//! value says of a damaged one.
 //!
 //! Called by `flips`.
 
@@ -89,7 +90,8 @@ fn write(store: &Store, session: u64) -> folddb::Result<()> {
     store.flush()
 }
 
-/// Fills it session by session: some values have moved, some of those twice, and some lie where they were put.
+/// Fills it session by session: some values have moved, some of those twice, and some lie where
+/// they were put.
 pub(super) fn fill(store: Store, reopen: &dyn Fn() -> folddb::Result<Store>) -> folddb::Result<Store> {
     let mut store = store;
     for session in 0..5 {
@@ -106,7 +108,7 @@ pub(super) fn fill(store: Store, reopen: &dyn Fn() -> folddb::Result<Store>) -> 
     Ok(store)
 }
 
-// ---- what stands where ----------------------------------------------------------------------------------
+// ---- what stands where --------------------------------------------------------------------------
 
 /// The pieces of a file that holds values, in order; nothing of another file.
 pub fn pieces(file: &Whole) -> Vec<Piece> {
@@ -167,7 +169,7 @@ pub(super) fn value_at(file: &Whole, at: usize) -> Option<&[u8]> {
     file.bytes.get(value.range.clone())
 }
 
-// ---- each way of reading --------------------------------------------------------------------------------
+// ---- each way of reading ------------------------------------------------------------------------
 
 /// What the heads of all keys are, but for those of the hashed table, which lie with the values.
 pub(super) fn heads(store: &Store) -> folddb::Result<Vec<Option<Head>>> {
@@ -180,8 +182,8 @@ pub(super) fn heads(store: &Store) -> folddb::Result<Vec<Option<Head>>> {
     Ok(heads)
 }
 
-/// Reads every value in every way. Each answer is right, or an error that names file and offset, and the table and the key where one is
-/// asked for. Returns how many were errors.
+/// Reads every value in every way. Each answer is right, or an error that names file and offset,
+/// and the table and the key where one is asked for. Returns how many were errors.
 ///
 /// # Errors
 /// Says what is none of that.

@@ -25,7 +25,8 @@ pub(crate) fn tables_of<const N: usize>(
     rules.into_iter().map(table).collect()
 }
 
-/// Whether an error names the file. Which version may read a file cannot be told from damage in what says so.
+/// Whether an error names the file. Which version may read a file cannot be told from damage in
+/// what says so.
 pub(crate) fn names_file(error: &folddb::Error, name: &str) -> bool {
     let is_damage = error.kind() == ErrorKind::Corruption && error.message().contains("offset");
     let is_version = error.kind() == ErrorKind::NewerFormat;

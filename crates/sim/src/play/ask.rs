@@ -1,6 +1,8 @@
-//! What a player asks of an index: for everything, forwards and backwards, and each time in one other way.
+//! What a player asks of an index: for everything, forwards and backwards, and each time in one
+//! other way.
 //!
-//! Of keys whose fold fails there are errors; and an index that was built later than the moment that is asked for refuses.
+//! Of keys whose fold fails there are errors; and an index that was built later than the moment
+//! that is asked for refuses.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -127,7 +129,8 @@ impl Asked<'_> {
         }
     }
 
-    /// All hits that are no errors which there must or may be; none where the index rightly refuses.
+    /// All hits that are no errors which there must or may be; none where the index rightly
+    /// refuses.
     fn gather(&self, hits: impl IntoIterator<Item = Result<Hit, Error>>) -> Result<Option<Vec<Hit>>, String> {
         let mut found = Vec::new();
         for hit in hits {

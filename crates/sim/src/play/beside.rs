@@ -8,10 +8,11 @@ use crate::play::contents::contents;
 use crate::play::player::{Player, said};
 
 impl Player {
-    // ---- beside and sealed -------------------------------------------------------------------------------
+    // ---- beside and sealed ----------------------------------------------------------------------
 
-    /// Another process reads the store while this one has it open: it sees all that was acknowledged, and each batch whole. The one
-    /// that was opened so the last time is still what it was.
+    /// Another process reads the store while this one has it open: it sees all that was
+    /// acknowledged, and each batch whole. The one that was opened so the last time is still what
+    /// it was.
     pub(super) fn beside(&mut self) -> Outcome {
         let Some(disk) = self.disk.clone() else { return self.look_secondary() };
         if disk.has_lost() {

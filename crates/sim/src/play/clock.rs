@@ -1,6 +1,7 @@
-//! A clock that is read between actions and stands still while one goes on: so store and model have the same time,
-//! however the machine's clock jumps. Where nobody asks for it a player has the machine's own, since then a millisecond
-//! also ends in the midst of an action, as it does for everybody.
+//! A clock that is read between actions and stands still while one goes on: so store and model have
+//! the same time, however the machine's clock jumps. Where nobody asks for it a player has the
+//! machine's own, since then a millisecond also ends in the midst of an action, as it does for
+//! everybody.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What a player does when a process ends: it lets the next one open the store, perhaps several times in vain, and holds
-//! what that finds against what was promised.
+//! What a player does when a process ends: it lets the next one open the store, perhaps several
+//! times in vain, and holds what that finds against what was promised.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,13 +19,15 @@ pub struct Found(Wreck);
 
 /// The worlds that were judged so far, and what came of it.
 ///
-/// What a process finds decides what it does: the files with their names, what of them is durable, the clocks, and
-/// chance. To another one that finds the same, with the same history up to the last seq that is in the store, the same
-/// happens; all that may differ is what had been promised by then, so that alone is compared. The same holds of what the
-/// opening has made of it, as far as that can be seen: the disk, and all rows that the open store gives. So each world is
-/// opened once, and each that openings lead to is gone on with once.
+/// What a process finds decides what it does: the files with their names, what of them is durable,
+/// the clocks, and chance. To another one that finds the same, with the same history up to the last
+/// seq that is in the store, the same happens; all that may differ is what had been promised by
+/// then, so that alone is compared. The same holds of what the opening has made of it, as far as
+/// that can be seen: the disk, and all rows that the open store gives. So each world is opened
+/// once, and each that openings lead to is gone on with once.
 ///
-/// Of those that are passed over for that, one in so many is played all the same, and must end in the same world.
+/// Of those that are passed over for that, one in so many is played all the same, and must end in
+/// the same world.
 #[derive(Debug)]
 pub struct Judged {
     found: HashMap<u64, Ending>,
@@ -112,7 +114,8 @@ impl Wreck {
         Found(Wreck { disk, known, ..self.clone() })
     }
 
-    /// All that decides what comes of a store with this last seq, but for the world and what was promised.
+    /// All that decides what comes of a store with this last seq, but for the world and what was
+    /// promised.
     pub(super) fn print(&self, last_seq: Seq) -> u64 {
         let of_wreck = || {
             let mut print = DefaultHasher::new();
@@ -125,7 +128,8 @@ impl Wreck {
 }
 
 impl Found {
-    /// The wrecks that are left where the process dies before each of the changes that it makes while it opens the store.
+    /// The wrecks that are left where the process dies before each of the changes that it makes
+    /// while it opens the store.
     pub fn dying_in_opening(&self) -> Vec<Wreck> {
         let worlds = self.0.disk.before_changes(|disk| {
             let opened = self.player(disk).open_store();
@@ -135,10 +139,12 @@ impl Found {
         worlds.into_iter().map(|disk| Wreck { disk, ..self.0.clone() }).collect()
     }
 
-    /// The process opens the store, and then `aftermath` is played; unless it is known from another what would come of it.
+    /// The process opens the store, and then `aftermath` is played; unless it is known from another
+    /// what would come of it.
     ///
     /// # Errors
-    /// What it finds is not what it must be, or the aftermath goes wrong, or it goes another way than with the other.
+    /// What it finds is not what it must be, or the aftermath goes wrong, or it goes another way
+    /// than with the other.
     pub fn judge(&self, aftermath: &Program, judged: &mut Judged) -> Result<(), Disagreement> {
         judged.counts.crashes += 1;
         let world = self.0.disk.print();
@@ -167,8 +173,8 @@ impl Found {
         player
     }
 
-    /// Where the store stood, and where that ends; none where it was made anew, or stood where it might have stood otherwise.
-    /// `known` is what came of it before, if anything did.
+    /// Where the store stood, and where that ends; none where it was made anew, or stood where it
+    /// might have stood otherwise. `known` is what came of it before, if anything did.
     fn play(
         &self,
         player: &mut Player,

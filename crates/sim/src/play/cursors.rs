@@ -1,6 +1,7 @@
-//! What a player does with cursors: it leaves scans, keeps where they stood as bytes, over restarts and crashes too, and goes on with
-//! them. What they must show then is what the same scan showed when it was left, or what a scan shows now; those are compared with the
-//! model after every action.
+//! What a player does with cursors: it leaves scans, keeps where they stood as bytes, over restarts
+//! and crashes too, and goes on with them. What they must show then is what the same scan showed
+//! when it was left, or what a scan shows now; those are compared with the model after every
+//! action.
 
 use folddb::{BytesScan, BytesTable, Cursor, ErrorKind, Expire, Keep, Resume, Snapshot};
 
@@ -95,8 +96,8 @@ impl Player {
         }
     }
 
-    /// Not if nothing was written since and nothing expires, not as long as its snapshot lives, and not where all of the past
-    /// is kept.
+    /// Not if nothing was written since and nothing expires, not as long as its snapshot lives, and
+    /// not where all of the past is kept.
     fn may_be_gone(&self, left: &Left) -> Outcome {
         let is_now = self.store()?.last_seq() == left.seq && left.shape.expire == Expire::Never;
         let is_of =
@@ -126,7 +127,8 @@ impl Left {
         if self.shape.order == Order::Hashed {
             return self.compare_walk(&found, &now);
         }
-        // Rows on which the fold fails show no key: where they are about, only the others are compared.
+        // Rows on which the fold fails show no key: where they are about, only the others are
+        // compared.
         let Some(last) = self.shown.last() else {
             let is_right = if self.has_ended { now.ends_with(&found) } else { now == found };
             return same("whether a scan from its beginning is right", &is_right, &true);
@@ -150,8 +152,8 @@ impl Left {
         same("the rest of a relaxed scan", &found, &expected)
     }
 
-    /// A table without an order: all that is found is there now and was not shown, and what is there now and was there then is found or
-    /// was shown.
+    /// A table without an order: all that is found is there now and was not shown, and what is
+    /// there now and was there then is found or was shown.
     fn compare_walk(&self, found: &[Dumped], now: &[Dumped]) -> Outcome {
         let (shown, rest) = (keys(&self.shown), keys(&self.rest));
         let (found_keys, now_keys) = (keys(found), keys(now));

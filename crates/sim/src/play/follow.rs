@@ -1,5 +1,6 @@
-//! A player's consumer of a change feed. What it has made of the feed outlives the processes of the store, as a consumer elsewhere
-//! does: after a crash it goes on with what it had when it last acknowledged.
+//! A player's consumer of a change feed. What it has made of the feed outlives the processes of the
+//! store, as a consumer elsewhere does: after a crash it goes on with what it had when it last
+//! acknowledged.
 //!
 //! Another one reads the same feed beside the store, from where it was acknowledged last. It lives
 //! on while the store is closed, dropped and opened again, up to a crash: it sees each batch once,
@@ -22,7 +23,8 @@ const BYTES_MAX: u64 = 1 << 30;
 const EVENTS_MAX: usize = 1_000_000;
 
 impl Player {
-    /// Takes what the feed gives, as far as that is asked for; where it gives no more, the consumer has what the store has.
+    /// Takes what the feed gives, as far as that is asked for; where it gives no more, the consumer
+    /// has what the store has.
     pub(super) fn follow(&mut self, follow: &Follow) -> Outcome {
         let most = follow.events.map_or(EVENTS_MAX, usize::from);
         if !self.open_feed()? {
@@ -116,7 +118,7 @@ impl Player {
         }
     }
 
-    // ---- beside ------------------------------------------------------------------------------------------
+    // ---- beside ---------------------------------------------------------------------------------
 
     /// Takes what the feed gives beside the store, as far as that is asked for. Where all that was
     /// written is with the kernel, the consumer has what the store has then.

@@ -1,4 +1,5 @@
-//! What a store reported to its listener: it is held against the statistics when the store is closed.
+//! What a store reported to its listener: it is held against the statistics when the store is
+//! closed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +37,8 @@ impl Heard {
         kind.fetch_add(count, Ordering::SeqCst);
     }
 
-    /// Whether all came that the statistics had counted before the store was closed. Closing may do more.
+    /// Whether all came that the statistics had counted before the store was closed. Closing may do
+    /// more.
     pub(super) fn has_all_of(&self, stats: &StoreStats) -> Outcome {
         let kinds = [
             ("flushes", &self.flushes, stats.background.flushes),

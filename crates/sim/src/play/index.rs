@@ -1,4 +1,5 @@
-//! What a player does with indexes: it adds, breaks off, drops them, and asks them at every moment that it knows (`ask.rs`).
+//! What a player does with indexes: it adds, breaks off, drops them, and asks them at every moment
+//! that it knows (`ask.rs`).
 
 use std::ops::ControlFlow;
 
@@ -74,7 +75,8 @@ impl Player {
         Ok(())
     }
 
-    /// Asks the index of a table at the present, at every snapshot, and in the past that the table keeps.
+    /// Asks the index of a table at the present, at every snapshot, and in the past that the table
+    /// keeps.
     pub(super) fn compare_index(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
         if model.index(table.name()) != Index::Built {
             return Ok(());

@@ -1,5 +1,5 @@
-//! What a player looks at after every action: all of every table, at the present, at every live snapshot, and in the past that
-//! the table keeps (`past`). And scans of a part of one.
+//! What a player looks at after every action: all of every table, at the present, at every live
+//! snapshot, and in the past that the table keeps (`past`). And scans of a part of one.
 
 use folddb::{BytesTable, Seq, Snapshot};
 

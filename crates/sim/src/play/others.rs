@@ -1,5 +1,6 @@
-//! Other stores beside that of a player: its tables are compared with those of a second one, which is brought up to them; the store is
-//! read beside its writer; it is sealed and read by several; and tables that archive their logs are made anew from it.
+//! Other stores beside that of a player: its tables are compared with those of a second one, which
+//! is brought up to them; the store is read beside its writer; it is sealed and read by several;
+//! and tables that archive their logs are made anew from it.
 
 use std::ops::ControlFlow;
 
@@ -54,7 +55,7 @@ impl Player {
         }
     }
 
-    // ---- comparing ---------------------------------------------------------------------------------------
+    // ---- comparing ------------------------------------------------------------------------------
 
     /// A second store, which holds what a table was some time ago.
     fn second_store(&self, table: &BytesTable, shape: &Shape, of: u8) -> Result<Second, String> {
@@ -107,8 +108,8 @@ impl Player {
         Ok(())
     }
 
-    /// A table of the store itself is brought up to the second one, while calls may fail and the process may die: in one
-    /// batch, since there is little of it.
+    /// A table of the store itself is brought up to the second one, while calls may fail and the
+    /// process may die: in one batch, since there is little of it.
     fn bring_up(&mut self, slot: u8, of: u8) -> Outcome {
         let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
         if shape.order == Order::Hashed {
@@ -240,9 +241,10 @@ impl Player {
         })
     }
 
-    // ---- copies ------------------------------------------------------------------------------------------
+    // ---- copies ---------------------------------------------------------------------------------
 
-    /// The store as text, loaded by another one, is what it was: whatever form its values have in JSON.
+    /// The store as text, loaded by another one, is what it was: whatever form its values have in
+    /// JSON.
     fn dump_and_load(&self) -> Outcome {
         let store = self.store()?;
         let before = contents(store).map_err(said("read what is to be dumped"))?;
@@ -265,9 +267,9 @@ impl Player {
         same("the number of tables, loaded", &found.len(), &after.len())
     }
 
-    /// A backup that is made beside the writer, of a reader that was opened some time ago: it is what that saw, or,
-    /// where the writer has removed values since that it would have needed, what is there now. On real files, where
-    /// it may link and the writer may go on meanwhile.
+    /// A backup that is made beside the writer, of a reader that was opened some time ago: it is
+    /// what that saw, or, where the writer has removed values since that it would have needed, what
+    /// is there now. On real files, where it may link and the writer may go on meanwhile.
     fn back_up_beside(&mut self) -> Outcome {
         if self.disk.is_some() {
             return Ok(());
@@ -301,9 +303,10 @@ impl Player {
         Ok(())
     }
 
-    // ---- archived logs ---------------------------------------------------------------------------------------
+    // ---- archived logs --------------------------------------------------------------------------
 
-    /// Makes tables anew from the logs that they keep, in a store that comes to be elsewhere: it holds what this one does.
+    /// Makes tables anew from the logs that they keep, in a store that comes to be elsewhere: it
+    /// holds what this one does.
     fn rebuild(&mut self) -> Outcome {
         let names = self.known.model.tables();
         let keeps = |name: &String| self.known.model.shape(name).is_some_and(|shape| shape.archives_log);

@@ -1,4 +1,5 @@
-//! What a player holds beside its store: scans that were left, transactions and loads under way, the consumer of the feed.
+//! What a player holds beside its store: scans that were left, transactions and loads under way,
+//! the consumer of the feed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -35,7 +36,8 @@ pub(super) struct Running {
     pub(super) transaction: Transaction,
     /// What it has read.
     pub(super) reads: BTreeSet<(String, Vec<u8>)>,
-    /// The tables that it has scanned: a range delete that takes no key from what it saw may be a conflict.
+    /// The tables that it has scanned: a range delete that takes no key from what it saw may be a
+    /// conflict.
     pub(super) scanned: BTreeSet<String>,
     /// What it has written, in order.
     pub(super) ops: Vec<(TableOp, Shape)>,
@@ -76,7 +78,8 @@ pub(super) struct Consumer {
     pub(super) replica: Replica,
     /// Who reads the feed beside the store, in this world, and what that has made of it.
     pub(super) beside: Option<(SecondaryFeed, Replica)>,
-    /// What it was at the places that may be acknowledged, oldest first: one, and another where nobody knows what came of it.
+    /// What it was at the places that may be acknowledged, oldest first: one, and another where
+    /// nobody knows what came of it.
     pub(super) kept: Vec<(FeedPosition, Replica)>,
     /// The store was asked for a feed, which there may be from then on.
     pub(super) has_met_feed: bool,

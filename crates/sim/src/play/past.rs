@@ -1,14 +1,15 @@
-//! What a player knows of the past: what keys have been, tables as they were, and snapshots of moments that were over when they were
-//! taken.
+//! What a player knows of the past: what keys have been, tables as they were, and snapshots of
+//! moments that were over when they were taken.
 //!
 //! ```text
 //!   -- may be gone --|------- kept: told, and told right -------|
 //!                    boundary: the time that it is, less the window
 //! ```
 //!
-//! Whatever is told is right, on both sides of the boundary. Beyond it a whole table is refused, and of a key no more is told than its
-//! state at the boundary. Clocks jump by whole hours, so that nobody need know the boundary to the millisecond. What processes
-//! said of the time and wrote nothing with may be forgotten by a crash: what they have folded is gone all the same.
+//! Whatever is told is right, on both sides of the boundary. Beyond it a whole table is refused,
+//! and of a key no more is told than its state at the boundary. Clocks jump by whole hours, so that
+//! nobody need know the boundary to the millisecond. What processes said of the time and wrote
+//! nothing with may be forgotten by a crash: what they have folded is gone all the same.
 
 use folddb::time::moment;
 use folddb::{AsOf, BytesTable, ErrorKind, Expire, Keep, Seq, Snapshot};
@@ -79,7 +80,7 @@ impl Player {
         Ok(())
     }
 
-    // ---- windows -----------------------------------------------------------------------------------------
+    // ---- windows --------------------------------------------------------------------------------
 
     fn compare_window(&self, model: &Model, table: &BytesTable, shape: &Shape, window_ms: u64) -> Outcome {
         let boundary = Boundary::of(model, window_ms);
@@ -126,7 +127,7 @@ impl Player {
             .compare(model, table, shape, boundary)
     }
 
-    // ---- snapshots of the past -------------------------------------------------------------------------------
+    // ---- snapshots of the past ------------------------------------------------------------------
 
     /// Takes a snapshot of a moment before one of the writes to a table.
     pub(super) fn take_past(&mut self, slot: u8, back: u8) -> Outcome {
@@ -154,7 +155,8 @@ impl Player {
         self.pasts.iter().filter(sees).map(|past| &past.snapshot)
     }
 
-    /// A table as the snapshots of the past see it: those for whom it was kept when they were taken see it as long as they live.
+    /// A table as the snapshots of the past see it: those for whom it was kept when they were taken
+    /// see it as long as they live.
     pub(super) fn compare_pasts(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
         for Past { snapshot, kept } in &self.pasts {
             if shape.order == Order::Hashed {
@@ -213,8 +215,8 @@ fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], boundary: 
     let sure = newer(boundary.kept_ms);
     let least =
         sure + usize::from(states.get(sure).is_some_and(|state| state.deadline_ms > boundary.kept_ms));
-    // What was written with a deadline before the window never was alive in it, and may go with what has expired: told or
-    // not, it counts as absent here.
+    // What was written with a deadline before the window never was alive in it, and may go with
+    // what has expired: told or not, it counts as absent here.
     let was_dead = |state: &ModelState| state.deadline_ms <= boundary.kept_ms;
     let seen_as = |seq: Option<Seq>, present: Option<Present>| {
         let is_dead = states.iter().any(|state| Some(state.seq) == seq && was_dead(state));

@@ -70,8 +70,8 @@ pub(super) struct Player {
     pub(super) is_created: bool,
     /// When the store was made.
     pub(super) epoch_ms: u64,
-    /// The last seq of the store when it was opened last, and the end of the history that it held; none where it might
-    /// have been another.
+    /// The last seq of the store when it was opened last, and the end of the history that it held;
+    /// none where it might have been another.
     pub(super) stood: Option<(Seq, Seq)>,
 }
 
@@ -132,8 +132,8 @@ impl Player {
         self.options().on_event(self.heard.listener())
     }
 
-    /// What an error means: where the process is dead or calls have failed, that is what they do; else it is a
-    /// disagreement.
+    /// What an error means: where the process is dead or calls have failed, that is what they do;
+    /// else it is a disagreement.
     pub(super) fn refused(&self, doing: &str, error: Error) -> Outcome {
         let excused = self.disk.as_ref().is_some_and(|disk| {
             let lacks_space = self.was_full && error.kind() == ErrorKind::NoSpace;
@@ -186,8 +186,8 @@ impl Player {
 }
 
 impl Player {
-    /// These options, with the ages that this player gives to snapshots and deletes. They follow from its settings, so that it
-    /// takes no draw from any seed.
+    /// These options, with the ages that this player gives to snapshots and deletes. They follow
+    /// from its settings, so that it takes no draw from any seed.
     ///
     /// ```text
     ///   merge factor even, mapped     files of their own as soon as they can

@@ -1,5 +1,5 @@
-//! A process ends, and the next one opens the store, perhaps several times in vain, and holds what it finds against what was
-//! promised.
+//! A process ends, and the next one opens the store, perhaps several times in vain, and holds what
+//! it finds against what was promised.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -67,7 +67,8 @@ impl Player {
 
     fn go_on_in_next_world(&mut self, disk: &SimDisk, power: bool, chance: &mut Seeded) {
         if power {
-            // What is lost may have its seq taken by another write, of which a cursor knows nothing: see `Resume::Strict`.
+            // What is lost may have its seq taken by another write, of which a cursor knows
+            // nothing: see `Resume::Strict`.
             self.left.retain(|left| self.known.keeps_through_power(left.seq));
         }
         self.disk = Some(next_world(disk, power, &mut self.known, chance));
@@ -153,8 +154,9 @@ impl Player {
         disk.aside(|| contents(store)).map_err(said("read the store after a crash"))
     }
 
-    /// What an opened store has come to, as a number: the world that the opening has left, and what the store shows. Some
-    /// time passes before it goes on, so that it does not matter how many calls the opening took.
+    /// What an opened store has come to, as a number: the world that the opening has left, and what
+    /// the store shows. Some time passes before it goes on, so that it does not matter how many
+    /// calls the opening took.
     pub(super) fn print_of(&self, store: &Store, contents: &Contents) -> u64 {
         let mut print = DefaultHasher::new();
         if let Some(disk) = &self.disk {
@@ -194,7 +196,8 @@ impl Player {
         outcome
     }
 
-    /// No file is left over and none is missing: after opening, and once more after closing, in another world.
+    /// No file is left over and none is missing: after opening, and once more after closing, in
+    /// another world.
     pub(super) fn check_files(&self) -> Outcome {
         let Some(disk) = &self.disk else { return Ok(()) };
         let open = disk.fork();
@@ -232,7 +235,8 @@ impl Player {
         same("the directory after looking", &disk.names(&self.dir), &before)
     }
 
-    /// Flips bits of a byte of a part or segment in another world: what is read is right, or an error that names the file.
+    /// Flips bits of a byte of a part or segment in another world: what is read is right, or an
+    /// error that names the file.
     pub(super) fn rot(&self, disk: &SimDisk, file: u8, place: u16, bits: u8) -> Outcome {
         let next = Player { disk: Some(disk.after_death()), ..Player::new(self.settings, &self.dir, None) };
         let Some(disk) = &next.disk else { return Ok(()) };
@@ -289,7 +293,8 @@ pub(super) fn names(disk: &SimDisk, dir: &Path) -> BTreeSet<String> {
     disk.names(dir).into_iter().map(|(name, _)| name).collect()
 }
 
-/// The files that there must be, by the manifest, and the segments that there are, and whether a feed holds some.
+/// The files that there must be, by the manifest, and the segments that there are, and whether a
+/// feed holds some.
 fn files_wanted(disk: &SimDisk, dir: &Path) -> Result<(BTreeSet<String>, Vec<String>, bool), String> {
     let loaded = folddb_manifest::load(&disk.host(), dir).map_err(said("load the manifest"))?;
     let mut wanted: BTreeSet<String> =

@@ -51,7 +51,8 @@ impl Player {
             Broken::Read => on(&[Call::Read, Call::Open, Call::List, Call::Len]),
             Broken::NoSpace => {
                 (self.was_full, self.consumer.may_be_lost) = (true, true);
-                // A file system without preallocation finds no room for an append too, and a quota has an error of its own.
+                // A file system without preallocation finds no room for an append too, and a quota
+                // has an error of its own.
                 const GROWS: [Call; 4] = [Call::Write, Call::Append, Call::Create, Call::CreateAppend];
                 let os_error = if skip % 2 == 0 { ENOSPC } else { EDQUOT };
                 Fault { os_error, half: skip % 4 < 2, ..on(&GROWS) }

@@ -1,5 +1,6 @@
-//! What a player does with transactions. Everything else goes on between their steps; the model says of each commit whether it must
-//! go through, and a transaction that does is a batch like any other, whole or not there after a crash.
+//! What a player does with transactions. Everything else goes on between their steps; the model
+//! says of each commit whether it must go through, and a transaction that does is a batch like any
+//! other, whole or not there after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +30,8 @@ const RUNNING_MAX: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Commits,
-    /// What was read was absent and is absent; whether somebody has written to it meanwhile may be forgotten.
+    /// What was read was absent and is absent; whether somebody has written to it meanwhile may be
+    /// forgotten.
     Either,
     Conflicts,
 }
@@ -100,7 +102,8 @@ impl Player {
         done
     }
 
-    /// A table, which the transaction meets now. None where it is not there, or another one than it has met by this name.
+    /// A table, which the transaction meets now. None where it is not there, or another one than it
+    /// has met by this name.
     fn meet(&self, running: &mut Running, slot: u8) -> Result<Option<(BytesTable, Shape)>, String> {
         let Some((table, shape)) = self.table(slot)? else { return Ok(None) };
         let born = self.known.model.born(table.name());
@@ -242,7 +245,8 @@ impl Running {
     }
 }
 
-/// The keys that a scan has gone over which shows these rows of a table: there or not. None where it is refused.
+/// The keys that a scan has gone over which shows these rows of a table: there or not. None where
+/// it is refused.
 fn read_keys(rows: Vec<ModelRow>, shape: &Shape, scan: &ScanShape) -> Option<Vec<Vec<u8>>> {
     let all = (0..KEYS).map(|number| shape.key(number));
     if shape.order == Order::Hashed {

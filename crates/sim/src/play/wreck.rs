@@ -12,8 +12,8 @@ use crate::play::parts::Consumer;
 use crate::program::{Crash, Settings};
 use crate::world::SimDisk;
 
-/// What a dead process leaves: the world, and what is known of the store in it. Any number of next processes may be
-/// tried on one.
+/// What a dead process leaves: the world, and what is known of the store in it. Any number of next
+/// processes may be tried on one.
 #[derive(Clone)]
 pub struct Wreck {
     pub(super) settings: Settings,
@@ -28,6 +28,6 @@ pub struct Wreck {
     pub(super) prints: Prints,
 }
 
-/// The prints of what is known up to some seqs, as far as anybody has asked. Wrecks share them that differ in their
-/// worlds and promises alone.
+/// The prints of what is known up to some seqs, as far as anybody has asked. Wrecks share them that
+/// differ in their worlds and promises alone.
 pub(super) type Prints = Arc<Mutex<BTreeMap<Seq, u64>>>;

@@ -1,4 +1,5 @@
-//! What a player writes: single ops, streams, batches; and what it takes note of when that is acknowledged, refused, or fails.
+//! What a player writes: single ops, streams, batches; and what it takes note of when that is
+//! acknowledged, refused, or fails.
 
 use folddb::{BytesTable, Durability, ErrorKind, Expire, Seq, WriteOp};
 use folddb_base::Stamp;
@@ -106,7 +107,8 @@ impl Player {
         self.committed(self.in_order(taken), durability, committed)
     }
 
-    /// The ops of a batch in the order of their seqs: what is done to hashed tables is found out last, and has the last ones.
+    /// The ops of a batch in the order of their seqs: what is done to hashed tables is found out
+    /// last, and has the last ones.
     pub(super) fn in_order(&self, mut ops: Ops) -> Ops {
         let is_hashed =
             |name: &str| self.known.model.shape(name).is_some_and(|shape| shape.order == Order::Hashed);
@@ -139,12 +141,14 @@ impl Player {
                 self.known.written(ops, Durability::Process);
                 self.refused("sync a commit", error)
             }
-            // A batch that is refused is never seen, before or after a crash: nothing is noted of it.
+            // A batch that is refused is never seen, before or after a crash: nothing is noted of
+            // it.
             Err(error) => self.refused("commit", error),
         }
     }
 
-    /// Nothing of a batch is written whose fold fails on a key of a hashed table: by the model it must.
+    /// Nothing of a batch is written whose fold fails on a key of a hashed table: by the model it
+    /// must.
     fn fails_to_fold(&self, ops: &Ops) -> Outcome {
         let mut model = self.known.model.clone();
         let fails = ops.iter().any(|(table, op, stamp)| {
@@ -157,8 +161,8 @@ impl Player {
         same("whether the fold fails", &fails, &true)
     }
 
-    /// Whether a sync has failed in this process of which nobody knows what it has left. (One that fails for lack of space
-    /// is told apart by nobody here; no fault does that.)
+    /// Whether a sync has failed in this process of which nobody knows what it has left. (One that
+    /// fails for lack of space is told apart by nobody here; no fault does that.)
     pub(super) fn has_lost_a_sync(&self) -> bool {
         let Some(disk) = &self.disk else { return false };
         disk.failed().iter().any(|(call, path)| {

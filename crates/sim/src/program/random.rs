@@ -22,7 +22,8 @@ impl Program {
             merge_factor: 2 + chance.below(3) as usize,
             feed: FeedShape::default(),
         };
-        // Programs differ in temper: some have large values, and so several parts a run; some hardly any snapshot.
+        // Programs differ in temper: some have large values, and so several parts a run; some
+        // hardly any snapshot.
         let temper =
             Temper { large_values: chance.one_in(3), snapshots: chance.below(4), ranges: chance.below(3) };
         let mut all: Vec<Action> = (0..TABLES).map(|slot| Action::Create(slot, shape(chance))).collect();
@@ -38,7 +39,8 @@ fn with_many_tables(mut actions: Vec<Action>, seed: u64) -> Vec<Action> {
     if !seed.is_multiple_of(MANY_EVERY) {
         return actions;
     }
-    // Few actions see all of them: what is compared after each action are all tables at all snapshots.
+    // Few actions see all of them: what is compared after each action are all tables at all
+    // snapshots.
     let chance = &mut Seeded::new(seed ^ 0x3a3a);
     let at = chance.below(actions.len() as u64 + 1) as usize;
     let then = (at + 1 + chance.below(6) as usize).min(actions.len());
@@ -102,7 +104,8 @@ fn feed(seed: u64) -> FeedShape {
 const DISASTERS: u64 = 30;
 
 impl Program {
-    /// The program of a seed in a simulated world, where processes die, the power goes, calls fail and clocks jump.
+    /// The program of a seed in a simulated world, where processes die, the power goes, calls fail
+    /// and clocks jump.
     pub fn disastrous(seed: u64, actions: usize) -> Program {
         let chance = &mut Seeded::new(seed);
         let settings = Settings {

@@ -2,8 +2,8 @@
 
 use super::{Action, FeedShape, Program};
 
-/// The shortest program that still fails, as far as leaving out actions and ops finds it: halves first, then
-/// smaller pieces, down to single ones (delta debugging, Zeller and Hildebrandt 2002).
+/// The shortest program that still fails, as far as leaving out actions and ops finds it: halves
+/// first, then smaller pieces, down to single ones (delta debugging, Zeller and Hildebrandt 2002).
 pub fn shrink(program: &Program, fails: &mut dyn FnMut(&Program) -> bool) -> Program {
     let mut best = program.clone();
     let mut piece = best.actions.len().div_ceil(2);

@@ -1,4 +1,5 @@
-//! What is strewn among the actions of a program, each kind by chances of its own: the rest of a seed's program stays the same.
+//! What is strewn among the actions of a program, each kind by chances of its own: the rest of a
+//! seed's program stays the same.
 
 use folddb::{Durability, Expire, Resume};
 
@@ -179,8 +180,8 @@ fn with_pasts(actions: Vec<Action>, seed: u64) -> Vec<Action> {
     all
 }
 
-/// In every second program, and seldom there: each makes two stores. Backups are made of what a reader has
-/// seen some time ago, so readers come to be more often.
+/// In every second program, and seldom there: each makes two stores. Backups are made of what a
+/// reader has seen some time ago, so readers come to be more often.
 fn with_copies(actions: Vec<Action>, seed: u64) -> Vec<Action> {
     let chance = &mut Seeded::new(seed ^ 0xc0b7);
     if chance.one_in(2) {

@@ -196,7 +196,8 @@ impl Writer {
         Writer { w, chance, batch: store.batch() }
     }
 
-    /// Commits step `n`, now and then with a row for the table that passes, which may be dropped meanwhile.
+    /// Commits step `n`, now and then with a row for the table that passes, which may be dropped
+    /// meanwhile.
     fn commit(&mut self, world: &World<'_>, n: u64) -> Result<Seq, Stop> {
         let passing = if self.chance.one_in(4) { world.passing.lock().clone() } else { None };
         let clear = if self.chance.one_in(8) { Clear::ByRange } else { Clear::ByKey };
@@ -304,7 +305,8 @@ impl Reader {
         Reader { chance, last: vec![[0; 3]; writers as usize], last_hits: 0 }
     }
 
-    /// `found` must lie between what was done before and what is begun by now, and not before what was seen last.
+    /// `found` must lie between what was done before and what is begun by now, and not before what
+    /// was seen last.
     fn within(what: &str, last: &mut u64, before: u64, found: u64, progress: &Progress) -> Step {
         let begun = progress.begun();
         let holds = (*last).max(before) <= found && found <= begun;

@@ -1,7 +1,7 @@
 //! What the threads write, and what must hold of it at every moment.
 //!
-//! Writer `w` commits steps 1, 2, 3, ... Step `n` is one batch over most of these tables, so that any one moment of
-//! the store shows, for each writer, exactly the steps up to some `n`:
+//! Writer `w` commits steps 1, 2, 3, ... Step `n` is one batch over most of these tables, so that
+//! any one moment of the store shows, for each writer, exactly the steps up to some `n`:
 //!
 //! ```text
 //!   left, right   amounts by account; a step moves one from left to right     the total never changes
@@ -14,7 +14,8 @@
 //!   hits          0 -> how many single folds, by all threads
 //! ```
 //!
-//! [`Books`] are the tables, [`Cut`] is what a reader found in them at one moment, [`Cut::steps`] judges it.
+//! [`Books`] are the tables, [`Cut`] is what a reader found in them at one moment, [`Cut::steps`]
+//! judges it.
 
 use std::collections::BTreeMap;
 
@@ -83,8 +84,8 @@ impl Books {
         Ok(books)
     }
 
-    /// Puts step `n` of writer `w` into a batch. Which amounts move, and in which order the tables come, is left to chance;
-    /// `clear` says how windows are cleared.
+    /// Puts step `n` of writer `w` into a batch. Which amounts move, and in which order the tables
+    /// come, is left to chance; `clear` says how windows are cleared.
     pub fn fill(&self, batch: &mut Batch, w: u64, n: u64, clear: Clear, chance: &mut Seeded) {
         let first = chance.below(6);
         for part in (first..6).chain(0..first) {
@@ -174,7 +175,8 @@ impl Books {
     }
 }
 
-/// How the rows of a window are deleted. A table takes a bounded number of range deletes before it must be merged.
+/// How the rows of a window are deleted. A table takes a bounded number of range deletes before it
+/// must be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clear {
     /// All at once.
@@ -195,7 +197,8 @@ pub fn key_bytes<K: Key, Q: AsKey<K>>(key: &Q) -> Vec<u8> {
     bytes
 }
 
-/// The bytes that stand for step `n` of writer `w`: the number, and fewer than `more` bytes that follow from both.
+/// The bytes that stand for step `n` of writer `w`: the number, and fewer than `more` bytes that
+/// follow from both.
 pub fn padded(w: u64, n: u64, more: u64) -> Vec<u8> {
     let mut chance = Seeded::new(n ^ (w << 48));
     let mut value = n.to_le_bytes().to_vec();
@@ -233,7 +236,8 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// The last step of each of the writers 0 to `writers`, given that the cut shows whole steps and nothing else.
+    /// The last step of each of the writers 0 to `writers`, given that the cut shows whole steps
+    /// and nothing else.
     ///
     /// # Errors
     /// Says what is there instead.
@@ -252,7 +256,8 @@ impl Cut {
         Ok(steps)
     }
 
-    /// What is there once each writer has done so many steps, but for what is not known: accounts and single writes.
+    /// What is there once each writer has done so many steps, but for what is not known: accounts
+    /// and single writes.
     fn after(steps: &[u64]) -> Cut {
         let mut cut = Cut::default();
         for (w, &n) in (0..).zip(steps).filter(|(_, n)| **n > 0) {

@@ -1,6 +1,8 @@
-//! Who waits forever: each thread says at its [`Desk`] what it begins, and a watchman looks whether it goes on.
+//! Who waits forever: each thread says at its [`Desk`] what it begins, and a watchman looks whether
+//! it goes on.
 //!
-//! A deadlock cannot be joined, so the watchman prints what every thread was about and ends the process.
+//! A deadlock cannot be joined, so the watchman prints what every thread was about and ends the
+//! process.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Without a step for so long a thread is taken to hang. Long, since machines are slow and what it waits for may be much.
+/// Without a step for so long a thread is taken to hang. Long, since machines are slow and what it
+/// waits for may be much.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Where a thread says what it does.
@@ -100,7 +103,8 @@ impl Watchman {
     }
 }
 
-/// What the system says about the threads of this process, where it says anything: name, state, where it waits.
+/// What the system says about the threads of this process, where it says anything: name, state,
+/// where it waits.
 fn system_threads() -> String {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return String::new() };
     let read = |path: std::path::PathBuf| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();

@@ -1,5 +1,5 @@
-//! What has happened in a world, in order: every call and what came of it, every crash. It prints, and two runs
-//! of one seed print the same.
+//! What has happened in a world, in order: every call and what came of it, every crash. It prints,
+//! and two runs of one seed print the same.
 
 use std::fmt;
 use std::sync::Arc;

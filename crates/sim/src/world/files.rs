@@ -241,7 +241,8 @@ impl Handle {
         };
         machine.file_mut(self.id)?.write(self.end, &bytes[..take]);
         machine.note_call(call, &self.path, (self.end, bytes), &outcome);
-        // An append that fails is as if it had not been, though a part of its bytes may stand there.
+        // An append that fails is as if it had not been, though a part of its bytes may stand
+        // there.
         if outcome.is_ok() || call == Call::Write {
             self.end += take as u64;
         }

@@ -1,5 +1,6 @@
-//! The bytes of a file, in pages that copies share: a disk is copied at every crash, and few pages differ. Each
-//! knows a hash of itself once somebody has asked, so that two disks are told apart by looking at little.
+//! The bytes of a file, in pages that copies share: a disk is copied at every crash, and few pages
+//! differ. Each knows a hash of itself once somebody has asked, so that two disks are told apart by
+//! looking at little.
 //!
 //! ```text
 //!   | page 0 | page 1 | (none) | page 3 |        a page that is not there is all zeros
@@ -47,7 +48,8 @@ impl Default for Page {
 pub(crate) struct Image {
     pages: Arc<BTreeMap<u64, Arc<Page>>>,
     len_bytes: u64,
-    /// A hash of the pages, and the end of the last byte that is not zero, once somebody has asked for them.
+    /// A hash of the pages, and the end of the last byte that is not zero, once somebody has asked
+    /// for them.
     filled: OnceLock<(u64, u64)>,
 }
 
@@ -95,7 +97,8 @@ impl Image {
         self.len_bytes = self.len_bytes.max(offset + bytes.len() as u64);
     }
 
-    /// A number for its bytes and its length, and the same for any length beyond `given_up` if there are zeros only.
+    /// A number for its bytes and its length, and the same for any length beyond `given_up` if
+    /// there are zeros only.
     pub(crate) fn print(&self, given_up: Option<u64>) -> (u64, u64) {
         let (hash, filled_bytes) = *self.filled.get_or_init(|| self.filled());
         let least = given_up.unwrap_or(self.len_bytes).max(filled_bytes);

@@ -1,4 +1,5 @@
-//! The state of a simulated machine: what is on its disk, what is only in its page cache, and who holds what.
+//! The state of a simulated machine: what is on its disk, what is only in its page cache, and who
+//! holds what.
 //!
 //! ```text
 //!   a file        now      what every reader sees (the page cache)
@@ -213,7 +214,8 @@ fn gone() -> io::Error {
 }
 
 impl Machine {
-    /// A call begins: it counts, it takes time, and it may be the one that is never made or that fails.
+    /// A call begins: it counts, it takes time, and it may be the one that is never made or that
+    /// fails.
     pub(crate) fn begin(&mut self, call: Call, path: &Path) -> Result<(), Failure> {
         let dead = || Failure { error: gone(), half: false };
         if self.is_dead {
@@ -252,8 +254,9 @@ impl Machine {
         self.before_changes = Some(kept);
     }
 
-    /// The next process is given the same random numbers as any other, and begins at a whole minute. What it makes is
-    /// told apart from what others have made, and in the same order, however much that was.
+    /// The next process is given the same random numbers as any other, and begins at a whole
+    /// minute. What it makes is told apart from what others have made, and in the same order,
+    /// however much that was.
     pub(crate) fn begin_alike(&mut self) {
         (self.chance, self.luck) = (Seeded::new(1), Seeded::new(2));
         self.wall_s = (self.wall_s + self.clock_ns.div_ceil(1_000_000_000)).next_multiple_of(60);
@@ -379,7 +382,8 @@ impl Machine {
         named.iter().filter_map(|id| self.files.get(id)).map(File::space_bytes).sum()
     }
 
-    /// How many of `len_bytes` bytes at `offset` of a file fit the disk: those within its length always do.
+    /// How many of `len_bytes` bytes at `offset` of a file fit the disk: those within its length
+    /// always do.
     pub(crate) fn fitting_bytes(&self, id: FileId, offset: u64, len_bytes: u64) -> u64 {
         let inside = self.files.get(&id).map_or(0, File::space_bytes).saturating_sub(offset);
         if len_bytes <= inside || self.capacity_bytes.is_none() {

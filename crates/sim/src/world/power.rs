@@ -1,15 +1,19 @@
 //! What a power cut leaves of a machine.
 //!
-//! - **Sectors** (512 bytes) that were not synced are, each on its own, old, new, torn (new up to some byte, then
-//!   old), or garbage. Garbage never touches a byte that old and new agree on: a disk that ruins synced bytes while it
-//!   writes their neighbours (one without *powersafe overwrite*) can break any promise, and none is made for it.
-//! - **Mapped files**: each page (4 KiB) may have been written back at any time before, so its new bytes end at a byte of
-//!   their own; of that, each sector again is old, new, torn or garbage.
-//! - **Lengths** are old, new, or between. Where the new length got there and the bytes did not, there are zeros, or garbage.
-//! - **Names**: each change of a directory since it was last synced (create, rename, unlink, link) got there or not, on its
-//!   own. A file whose name did not get there is gone; one whose removal did not is back.
+//! - **Sectors** (512 bytes) that were not synced are, each on its own, old, new, torn (new up to
+//!   some byte, then old), or garbage. Garbage never touches a byte that old and new agree on: a
+//!   disk that ruins synced bytes while it writes their neighbours (one without *powersafe
+//!   overwrite*) can break any promise, and none is made for it.
+//! - **Mapped files**: each page (4 KiB) may have been written back at any time before, so its new
+//!   bytes end at a byte of their own; of that, each sector again is old, new, torn or garbage.
+//! - **Lengths** are old, new, or between. Where the new length got there and the bytes did not,
+//!   there are zeros, or garbage.
+//! - **Names**: each change of a directory since it was last synced (create, rename, unlink, link)
+//!   got there or not, on its own. A file whose name did not get there is gone; one whose removal
+//!   did not is back.
 //!
-//! How much of all that is lost differs from cut to cut: everything, nothing, or each by its own chance.
+//! How much of all that is lost differs from cut to cut: everything, nothing, or each by its own
+//! chance.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +76,8 @@ pub(crate) fn cut_power(machine: &mut Machine, chance: &mut Seeded) {
     }
     drop_nameless(machine);
     for file in machine.files.values_mut() {
-        // Where worlds are compared, what becomes of one file says nothing of what becomes of the next.
+        // Where worlds are compared, what becomes of one file says nothing of what becomes of the
+        // next.
         let own = &mut Seeded::new(if machine.begins_alike { chance.next_u64() } else { 0 });
         let image = left_of(file, &temper, if machine.begins_alike { own } else { &mut *chance });
         *file = File {

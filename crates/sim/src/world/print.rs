@@ -1,10 +1,12 @@
 //! A number for a world: equal where the next process meets the same.
 //!
-//! It is made of all that decides what that process meets: what is on the disk and what only in the page cache, the
-//! clocks, and what chance will give. What happened before is in it only by what it has left.
+//! It is made of all that decides what that process meets: what is on the disk and what only in the
+//! page cache, the clocks, and what chance will give. What happened before is in it only by what it
+//! has left.
 //!
-//! Values are found by their places, and a segment of them is only ever refused for being too short: whether a cut of
-//! the zeros behind them has got to the disk is not in it. A power cut decides that for each of dozens of segments.
+//! Values are found by their places, and a segment of them is only ever refused for being too
+//! short: whether a cut of the zeros behind them has got to the disk is not in it. A power cut
+//! decides that for each of dozens of segments.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -11,8 +11,8 @@ use syn::{Expr, ExprMethodCall, ItemImpl, ItemUse, Macro, Path, Token, UseTree};
 use crate::file::{Crate, methods_of};
 use crate::resolve::Target;
 
-/// Methods of collections and iterators, and of types of other crates: whose they are is known only where the receiver is
-/// called like the type.
+/// Methods of collections and iterators, and of types of other crates: whose they are is known only
+/// where the receiver is called like the type.
 const OF_ANYBODY: [&str; 54] = [
     "all",
     "any",
@@ -87,8 +87,8 @@ pub(crate) fn upward(house: &Crate) -> BTreeSet<(String, String)> {
     wrong.into_iter().map(|(from, to)| (house.name(from), house.name(to))).collect()
 }
 
-/// Whether `from` may use `to`: the room of `to` stands below that of `from` among the children of their common parent. A
-/// parent may use its child, and a child its parent, but not each the other.
+/// Whether `from` may use `to`: the room of `to` stands below that of `from` among the children of
+/// their common parent. A parent may use its child, and a child its parent, but not each the other.
 fn runs_down(house: &Crate, from: usize, to: usize, arrows: &BTreeSet<(usize, usize)>) -> bool {
     let (mine, other) = (&house.modules[from].path, &house.modules[to].path);
     let common = mine.iter().zip(other).take_while(|(mine, other)| mine == other).count();
@@ -103,8 +103,8 @@ fn runs_down(house: &Crate, from: usize, to: usize, arrows: &BTreeSet<(usize, us
     }
 }
 
-/// Methods of types whose `impl` blocks stand in several files, by their names: of which type, in which module. A name that
-/// several types give to a method is left out, save for calls on `self`.
+/// Methods of types whose `impl` blocks stand in several files, by their names: of which type, in
+/// which module. A name that several types give to a method is left out, save for calls on `self`.
 fn strewn_methods(house: &Crate) -> HashMap<String, Vec<(Of, usize)>> {
     let mut by_name: HashMap<String, Vec<(Of, usize)>> = HashMap::new();
     let mut homes: HashMap<Of, BTreeSet<usize>> = HashMap::new();

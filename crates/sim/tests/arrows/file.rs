@@ -1,4 +1,5 @@
-//! The files of a crate: their modules in the order of their `mod` lines, and what each of them names and declares.
+//! The files of a crate: their modules in the order of their `mod` lines, and what each of them
+//! names and declares.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

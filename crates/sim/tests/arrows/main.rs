@@ -1,11 +1,13 @@
-//! In each crate a file uses only modules whose `mod` line stands above its own, so that the list in `lib.rs` reads
-//! from the ground up, and no two files use each other.
+//! In each crate a file uses only modules whose `mod` line stands above its own, so that the list
+//! in `lib.rs` reads from the ground up, and no two files use each other.
 //!
-//! An arrow is drawn from a file to the file of whatever a path in it names, and to the file of a method that is
-//! called on a struct whose `impl` blocks are strewn over several files: `self.flush_step()` is an arrow that no
-//! `use` shows. Re-exports are none: they are followed to what they name. Tests are not looked at.
+//! An arrow is drawn from a file to the file of whatever a path in it names, and to the file of a
+//! method that is called on a struct whose `impl` blocks are strewn over several files:
+//! `self.flush_step()` is an arrow that no `use` shows. Re-exports are none: they are followed to
+//! what they name. Tests are not looked at.
 //!
-//! What does not run down today stands in `exceptions.txt`, a line each: who, and whom it uses. The list only shrinks.
+//! What does not run down today stands in `exceptions.txt`, a line each: who, and whom it uses. The
+//! list only shrinks.
 
 mod arrow;
 mod file;

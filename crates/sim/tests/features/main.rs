@@ -1,7 +1,9 @@
-//! What `folddb` takes of the crates of others is what `third-party.txt` says: which crates, and which features of
-//! each. Features unify: whatever is asked for here holds for a program's own use of the same crate, too.
+//! What `folddb` takes of the crates of others is what `third-party.txt` says: which crates, and
+//! which features of each. Features unify: whatever is asked for here holds for a program's own use
+//! of the same crate, too.
 //!
-//! `UPDATE=1 cargo test -p folddb-sim --test features` takes a difference over, which is to be read.
+//! `UPDATE=1 cargo test -p folddb-sim --test features` takes a difference over, which is to be
+//! read.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,7 +1,8 @@
-//! What `docs/FORMAT.md` says, taken from its fences: offsets, constants, the fields of changes, examples.
+//! What `docs/FORMAT.md` says, taken from its fences: offsets, constants, the fields of changes,
+//! examples.
 //!
-//! A fence that does not read as its kind demands is a failure, so that a line which the tests cannot see is
-//! never taken for one that they hold.
+//! A fence that does not read as its kind demands is a failure, so that a line which the tests
+//! cannot see is never taken for one that they hold.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

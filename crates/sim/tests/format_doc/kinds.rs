@@ -1,8 +1,10 @@
-//! Every kind of thing that the document draws is in some fixture, so that later versions are held to it: files, changes of the
-//! manifest, layouts, frames, ops, pieces of parts. What no fixture has is listed here, each with its reason, and a kind that is
-//! added to the document and to no fixture fails.
+//! Every kind of thing that the document draws is in some fixture, so that later versions are held
+//! to it: files, changes of the manifest, layouts, frames, ops, pieces of parts. What no fixture
+//! has is listed here, each with its reason, and a kind that is added to the document and to no
+//! fixture fails.
 //!
-//! Manifests and segments are read by the document, as `reader.rs` does; of parts the code that reads them tells what is in them.
+//! Manifests and segments are read by the document, as `reader.rs` does; of parts the code that
+//! reads them tells what is in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -172,7 +174,7 @@ impl Kinds<'_> {
         }
     }
 
-    // ---- parts ----------------------------------------------------------------------------------------------------
+    // ---- parts ----------------------------------------------------------------------------------
 
     fn part(&mut self, path: &Path, number: u64) {
         let file = PartFile { bytes: std::fs::read(path).expect("the part is there"), number };

@@ -1,7 +1,8 @@
-//! A reader of stores that knows what `docs/FORMAT.md` says, and nothing of the code that writes them.
+//! A reader of stores that knows what `docs/FORMAT.md` says, and nothing of the code that writes
+//! them.
 //!
-//! It is slow and trusts nothing: whatever is not as the document says is a failed assertion. From the code
-//! it takes only xxh3-64 itself.
+//! It is slow and trusts nothing: whatever is not as the document says is a failed assertion. From
+//! the code it takes only xxh3-64 itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -155,7 +156,7 @@ impl<'d> Reader<'d> {
         a.wrapping_mul(self.doc.constant("place.multiplier")) ^ b
     }
 
-    // ---- FORMAT -------------------------------------------------------------------------------------------
+    // ---- FORMAT ---------------------------------------------------------------------------------
 
     /// The identity of the store.
     pub(crate) fn store_id(&self, dir: &Path) -> u128 {
@@ -177,7 +178,7 @@ impl<'d> Reader<'d> {
         u128::from_str_radix(id, 16).expect("a hexadecimal number")
     }
 
-    // ---- journal ------------------------------------------------------------------------------------------
+    // ---- journal --------------------------------------------------------------------------------
 
     /// All frames of a segment.
     pub(crate) fn segment(&self, path: &Path, number: u64, store_id: u128) -> Vec<FoundFrame> {
@@ -248,7 +249,7 @@ impl<'d> Reader<'d> {
         Some(FoundFrame { kind, time, first_seq, hash, prev_hash, bytes, records })
     }
 
-    // ---- manifest -----------------------------------------------------------------------------------------
+    // ---- manifest -------------------------------------------------------------------------------
 
     /// All changes of a manifest.
     pub(crate) fn manifest(&self, path: &Path, number: u64) -> Vec<FoundChange> {
@@ -279,7 +280,7 @@ impl<'d> Reader<'d> {
         found
     }
 
-    // ---- parts --------------------------------------------------------------------------------------------
+    // ---- parts ----------------------------------------------------------------------------------
 
     pub(crate) fn part(&self, path: &Path, number: u64) -> FoundPart {
         let file = std::fs::read(path).expect("the part is there");
@@ -493,7 +494,8 @@ impl<'d> Reader<'d> {
         carrying.max_by_key(|(number, _)| *number)
     }
 
-    /// The first units of the pages of a file of relocated values, by segment, with the offset of the first of them.
+    /// The first units of the pages of a file of relocated values, by segment, with the offset of
+    /// the first of them.
     fn pages(&self, file: &[u8], number: u64) -> BTreeMap<u64, (u64, Vec<u64>)> {
         let (header, footer) = (self.doc.layout("moved-header"), self.doc.layout("moved-footer"));
         assert_eq!(header.bytes(file, "magic"), b"FoldMov\0");

@@ -1,7 +1,7 @@
-//! Prose is at most 100 columns wide, on all pages.
+//! Prose is at most 100 columns wide, on all pages and in all comments.
 //!
-//! Tables, fenced blocks, pictures and what a program writes (between `<!-- begin` and `<!-- end`) are
-//! no prose, and one long word, a link say, may stand alone on its line.
+//! Tables, fenced blocks, pictures and what a program writes (between `<!-- begin` and `<!-- end`)
+//! are no prose, and one long word, a link say, may stand alone on its line.
 
 use std::path::{Path, PathBuf};
 
@@ -81,4 +81,51 @@ fn a_long_line_of_prose_is_found_and_tables_blocks_and_links_are_not() {
         &words,
     ];
     assert_eq!(long_lines(&page.join("\n")), [1, 8, 12]);
+}
+
+/// The numbers of the lines that are too long comments, from 1 on. Tables, fenced blocks, and
+/// pictures, which have three blanks in a row, are no prose.
+fn long_comments(source: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut is_fenced = false;
+    for (index, line) in source.lines().enumerate() {
+        let Some(text) = line.trim_start().strip_prefix("//") else {
+            is_fenced = false;
+            continue;
+        };
+        let text = text.trim_start_matches(['/', '!']).trim_start();
+        is_fenced ^= text.starts_with("```");
+        let is_prose = !is_fenced && !text.starts_with('|') && !text.contains("   ");
+        if is_prose && text.contains(' ') && line.chars().count() > COLUMNS_MAX {
+            found.push(index + 1);
+        }
+    }
+    found
+}
+
+#[test]
+fn comments_of_all_sources_are_within_100_columns() {
+    let mut wrong = Vec::new();
+    for source in files_ending(".rs") {
+        let text = std::fs::read_to_string(&source).expect("a source");
+        let lines = long_comments(&text);
+        wrong.extend(lines.iter().map(|number| format!("{}:{number}", source.display())));
+    }
+    assert!(wrong.is_empty(), "comments beyond {COLUMNS_MAX} columns:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_long_comment_is_found_and_pictures_and_code_are_not() {
+    let words = "word ".repeat(21);
+    let source = [
+        format!("/// {words}"),
+        format!("    // {words}"),
+        format!("//! | {words}|"),
+        format!("//!   name   {words}"),
+        "/// ```".to_owned(),
+        format!("/// {words}"),
+        "/// ```".to_owned(),
+        format!("let text = \"{words}\";"),
+    ];
+    assert_eq!(long_comments(&source.join("\n")), [1, 2]);
 }

@@ -1,4 +1,5 @@
-//! The places at which a file of a store says how long something is, and how to have each lie, with right checksums.
+//! The places at which a file of a store says how long something is, and how to have each lie, with
+//! right checksums.
 
 use std::path::{Path, PathBuf};
 
@@ -184,7 +185,8 @@ impl StoreFile {
         all
     }
 
-    /// Puts these bytes in its place in a copy of the store, whose manifest learns how long it is now.
+    /// Puts these bytes in its place in a copy of the store, whose manifest learns how long it is
+    /// now.
     pub(crate) fn replace(&self, dir: &Path, bytes: &[u8]) {
         std::fs::write(dir.join(&self.name), bytes).expect("it is written");
         if bytes.len() == self.bytes.len() || self.number == 0 || self.name.starts_with("MANIFEST") {
@@ -230,7 +232,7 @@ impl StoreFile {
         Some(bytes)
     }
 
-    // ---- manifest --------------------------------------------------------------------------------------------
+    // ---- manifest -------------------------------------------------------------------------------
 
     /// A manifest of one snapshot, in which the last length of this kind lies.
     fn changed(&self, length: fn(&mut Change) -> Option<&mut u64>) -> Option<Vec<u8>> {
@@ -248,9 +250,10 @@ impl StoreFile {
         (has_it > 0 && name == self.name).then_some(bytes)
     }
 
-    // ---- log -------------------------------------------------------------------------------------------------
+    // ---- log ------------------------------------------------------------------------------------
 
-    /// With another payload in the last batch that can be changed so. The frames behind it are closed again.
+    /// With another payload in the last batch that can be changed so. The frames behind it are
+    /// closed again.
     fn reframed(&self, change: fn(&[u8]) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
         let header = SegmentHeader::decode(&self.bytes, FileNumber(self.number)).ok()?;
         let mut frames: Vec<(FrameHead, Vec<u8>, usize)> = Vec::new();
@@ -278,7 +281,7 @@ impl StoreFile {
         Some(bytes)
     }
 
-    // ---- parts -----------------------------------------------------------------------------------------------
+    // ---- parts ----------------------------------------------------------------------------------
 
     fn part_footer(&self) -> Option<(usize, Footer)> {
         let at = self.bytes.len().checked_sub(FOOTER_BYTES)?;
@@ -340,7 +343,8 @@ impl StoreFile {
         Some(bytes)
     }
 
-    /// The first leaf says that its first block is longer than the file. It says so in twelve bytes, unless it is compressed.
+    /// The first leaf says that its first block is longer than the file. It says so in twelve
+    /// bytes, unless it is compressed.
     fn block_in_its_leaf(&self) -> Option<Vec<u8>> {
         let (_, footer) = self.part_footer()?;
         let leaf = self.read_top_index(&footer)?.leaves.first()?.place;
@@ -375,7 +379,7 @@ impl StoreFile {
         Some(bytes)
     }
 
-    // ---- values ----------------------------------------------------------------------------------------------
+    // ---- values ---------------------------------------------------------------------------------
 
     /// With another length in the head of the record at this offset.
     fn record_head(&self, at: usize) -> Option<Vec<u8>> {
@@ -404,7 +408,7 @@ impl StoreFile {
         Some(bytes)
     }
 
-    // ---- indexes of hashed tables ----------------------------------------------------------------------------
+    // ---- indexes of hashed tables ---------------------------------------------------------------
 
     /// With another directory.
     fn directory(&self, change: fn(&mut Directory) -> Option<()>) -> Option<Vec<u8>> {
@@ -427,7 +431,8 @@ fn is_closed(stored: &[u8], seed: u64) -> bool {
     stored.split_last_chunk::<4>().is_some_and(|(body, sum)| hash32(seed, body).to_le_bytes() == *sum)
 }
 
-/// The manifest of a store as one snapshot, with some of it changed: the name of its file, and its bytes.
+/// The manifest of a store as one snapshot, with some of it changed: the name of its file, and its
+/// bytes.
 fn manifest_of(dir: &Path, mut change: impl FnMut(&mut Change)) -> Option<(String, Vec<u8>)> {
     let loaded = folddb_manifest::load(&Host::real(), dir).ok()?;
     let mut changes = loaded.state.snapshot();

@@ -239,7 +239,8 @@ fn visibility(item: &Item) -> &Visibility {
     }
 }
 
-/// What attributes promise to users: traits that are derived, that more may come, that it is to be used.
+/// What attributes promise to users: traits that are derived, that more may come, that it is to be
+/// used.
 fn promises(attributes: &[Attribute]) -> String {
     let promised = ["derive", "non_exhaustive", "must_use"];
     let kept = attributes.iter().filter(|one| promised.iter().any(|name| one.path().is_ident(name)));

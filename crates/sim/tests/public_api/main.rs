@@ -1,9 +1,10 @@
-//! The public API is what `crates/folddb/public-api.txt` says: each name that a user can write, with its
-//! signature. A difference is a decision: `UPDATE=1 cargo test -p folddb-sim --test public_api` takes it over, and
-//! the diff of the file is read before it lands.
+//! The public API is what `crates/folddb/public-api.txt` says: each name that a user can write,
+//! with its signature. A difference is a decision: `UPDATE=1 cargo test -p folddb-sim --test
+//! public_api` takes it over, and the diff of the file is read before it lands.
 //!
-//! The sources are read, not what a compiler makes of them. Names are followed through re-exports to where they
-//! are defined. What a macro writes is listed by the macro, and by where it is called.
+//! The sources are read, not what a compiler makes of them. Names are followed through re-exports
+//! to where they are defined. What a macro writes is listed by the macro, and by where it is
+//! called.
 
 mod listing;
 mod source;

@@ -62,7 +62,8 @@ impl Sources {
         self.0.keys().map(String::as_str)
     }
 
-    /// Where that is defined which a path names that stands in a module. None for what is not of these crates.
+    /// Where that is defined which a path names that stands in a module. None for what is not of
+    /// these crates.
     pub(crate) fn resolve(&self, from: &[String], path: &[String]) -> Option<Place> {
         self.resolve_within(from, path, 16)
     }

@@ -1,8 +1,8 @@
 //! What is copied from: a segment, or a file of relocated values, read from front to back.
 //!
-//! Each record is checked as it goes by: its head, its key, and the hash of its value. What lies between the records that are
-//! asked for is passed over, and counted, so that in the end `copied + dropped` is what the file held. A record of any length is
-//! copied through one window.
+//! Each record is checked as it goes by: its head, its key, and the hash of its value. What lies
+//! between the records that are asked for is passed over, and counted, so that in the end `copied +
+//! dropped` is what the file held. A record of any length is copied through one window.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,7 +61,8 @@ impl Source {
         Ok(Source::new(file, &path, sealed.end))
     }
 
-    /// Copies the record at this unit of the file, for pointers that lead to the unit `old`. Units must rise. Returns its bytes.
+    /// Copies the record at this unit of the file, for pointers that lead to the unit `old`. Units
+    /// must rise. Returns its bytes.
     ///
     /// # Errors
     /// Which of the two files is at fault.
@@ -110,7 +111,8 @@ impl Source {
         Ok((bytes, ValueIn { from, upto: from + head.len, key_hash, hash: head.hash }))
     }
 
-    /// Bytes of the file, by way of the window. What was passed is not read again soon: the file goes.
+    /// Bytes of the file, by way of the window. What was passed is not read again soon: the file
+    /// goes.
     fn read(&mut self, offset: u64, len: u64) -> Result<&[u8], CopyFault> {
         let window_end = self.window_at + self.window.len() as u64;
         if offset < self.window_at || offset + len > window_end {
@@ -140,7 +142,8 @@ impl Source {
         self.window = Vec::new();
     }
 
-    /// Bytes of records that were copied, and bytes that were left behind: together all that the file held.
+    /// Bytes of records that were copied, and bytes that were left behind: together all that the
+    /// file held.
     pub fn finish(mut self) -> (u64, u64) {
         self.file.wont_need(self.window_at, self.window.len() as u64);
         self.dropped += self.end - self.at;

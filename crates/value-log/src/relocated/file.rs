@@ -25,7 +25,8 @@ pub struct RelocatedFile {
 }
 
 impl RelocatedFile {
-    /// Opens file `number` of the store in `dir`: three reads. The pages of its map and its records are checked when they are read.
+    /// Opens file `number` of the store in `dir`: three reads. The pages of its map and its records
+    /// are checked when they are read.
     ///
     /// # Errors
     /// `Corruption` where it is not there or no such file; a failed call.
@@ -98,12 +99,13 @@ impl RelocatedFile {
         self.top.map_at
     }
 
-    /// Reads the value that a pointer leads to into `record`: one read, and one of a page of the map where `page_at` has it not
-    /// at hand. `page_at` gives the page that begins at an offset; [`RelocatedFile::read_page`] reads it.
+    /// Reads the value that a pointer leads to into `record`: one read, and one of a page of the
+    /// map where `page_at` has it not at hand. `page_at` gives the page that begins at an offset;
+    /// [`RelocatedFile::read_page`] reads it.
     ///
     /// # Errors
-    /// `Corruption`, naming file and offset, where the map does not tell of it, or where it is not what the pointer says; a
-    /// failed read.
+    /// `Corruption`, naming file and offset, where the map does not tell of it, or where it is not
+    /// what the pointer says; a failed read.
     pub fn value<'r>(
         &self,
         of: (TableId, &[u8]),

@@ -1,7 +1,9 @@
-//! A file of relocated values of which what leads to its records is damaged: read as far as its pages are whole, and rewritten.
+//! A file of relocated values of which what leads to its records is damaged: read as far as its
+//! pages are whole, and rewritten.
 //!
-//! Each page of the map says which segment it is of and is hashed with its place, so pages are found without the top. What a page told
-//! of that is lost is not led to any more; its records stay where they are, as dead bytes.
+//! Each page of the map says which segment it is of and is hashed with its place, so pages are
+//! found without the top. What a page told of that is lost is not led to any more; its records stay
+//! where they are, as dead bytes.
 //!
 //! Called for `repair`.
 
@@ -25,8 +27,8 @@ const BLOCK_BYTES: u64 = 4096;
 /// Page by page of a map: the segment and the first unit that it tells of; none where it is lost.
 type Pages = Vec<Option<(u32, u32)>>;
 
-/// Opens what can be read of file `number` of the store in `dir`, whatever of its header, pages, top and footer is lost or
-/// cannot be read.
+/// Opens what can be read of file `number` of the store in `dir`, whatever of its header, pages,
+/// top and footer is lost or cannot be read.
 ///
 /// # Errors
 /// `Corruption` where no page is whole, so that nothing leads to its records; it cannot be opened.
@@ -45,8 +47,9 @@ pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result
     Ok(RelocatedFile { file, path, number, top, file_bytes })
 }
 
-/// Writes it into `dir` under its name: its records where they stood, zeros where they cannot be read, and a map of what its whole
-/// pages tell of. Returns its length, and how many pages are lost.
+/// Writes it into `dir` under its name: its records where they stood, zeros where they cannot be
+/// read, and a map of what its whole pages tell of. Returns its length, and how many pages are
+/// lost.
 ///
 /// # Errors
 /// A failed write or sync.
@@ -90,9 +93,11 @@ fn whole_moves(moved: &RelocatedFile, segment: u32, lost: &mut u64) -> Vec<Move>
     moves
 }
 
-/// Fills `buf` with what can be read, and with zeros where that is nothing. Returns how many bytes those are.
+/// Fills `buf` with what can be read, and with zeros where that is nothing. Returns how many bytes
+/// those are.
 ///
-/// A read that fails is tried again block by block, so that one bad sector costs the values in it and not those beside it.
+/// A read that fails is tried again block by block, so that one bad sector costs the values in it
+/// and not those beside it.
 pub fn read_past_errors(file: &dyn ReadFile, offset: u64, buf: &mut [u8]) -> u64 {
     if file.read_exact_at(offset, buf).is_ok() {
         return 0;
@@ -122,7 +127,8 @@ fn top_of(file: &dyn ReadFile, number: FileNumber, footer: &Footer) -> Option<To
     Top::open(&bytes, number, footer).ok()
 }
 
-/// The page at this offset, if one is there, can be read and is whole: its segment, and what it tells.
+/// The page at this offset, if one is there, can be read and is whole: its segment, and what it
+/// tells.
 fn page_at(file: &dyn ReadFile, number: FileNumber, offset: u64) -> Option<(u32, Vec<Move>)> {
     let mut bytes = vec![0; MAP_PAGE_BYTES];
     file.read_exact_at(offset, &mut bytes).ok()?;
@@ -131,7 +137,8 @@ fn page_at(file: &dyn ReadFile, number: FileNumber, offset: u64) -> Option<(u32,
     Some((segment, page.moves().collect()))
 }
 
-/// Finds pages between two offsets, and makes a top of them. What stands between two of them is taken for a lost one.
+/// Finds pages between two offsets, and makes a top of them. What stands between two of them is
+/// taken for a lost one.
 fn search(file: &dyn ReadFile, path: &Path, number: FileNumber, range: std::ops::Range<u64>) -> Result<Top> {
     let (mut map_at, mut pages) = (range.start, Pages::new());
     for offset in range.clone().step_by(MAP_PAGE_BYTES).filter(|offset| offset + PAGE <= range.end) {
@@ -157,7 +164,8 @@ fn search(file: &dyn ReadFile, path: &Path, number: FileNumber, range: std::ops:
     Ok(Top::new(map_at, carried_by(&pages)))
 }
 
-/// The segments that these pages are of. A lost one counts with the segment before it: whoever is led there finds that it is lost.
+/// The segments that these pages are of. A lost one counts with the segment before it: whoever is
+/// led there finds that it is lost.
 fn carried_by(pages: &Pages) -> Vec<Carried> {
     let mut carried: Vec<Carried> = Vec::new();
     for page in pages {

@@ -11,7 +11,8 @@ use folddb_layout::relocated::{MAP_PAGE_BYTES, Move, Top, header, put_pages};
 /// Bytes that a writer gathers before it hands them on.
 pub(super) const BUFFER_BYTES: usize = 256 << 10;
 
-/// After so many bytes the disk is asked to begin writing, so that the sync at the end has little left to do.
+/// After so many bytes the disk is asked to begin writing, so that the sync at the end has little
+/// left to do.
 const WRITEBACK_BYTES: u64 = 4 << 20;
 
 /// Where the file of relocated values with this number lies.
@@ -19,7 +20,8 @@ pub fn relocated_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(FileName::Relocated(number).to_string())
 }
 
-/// Writes a file of relocated values from front to back. In memory it holds eight bytes for each value, and a buffer.
+/// Writes a file of relocated values from front to back. In memory it holds eight bytes for each
+/// value, and a buffer.
 pub struct RelocatedWriter {
     file: Box<dyn WriteFile>,
     path: PathBuf,
@@ -107,7 +109,8 @@ impl RelocatedWriter {
         self.at
     }
 
-    /// Writes the map and what leads to it, and makes the bytes of the file durable; its name is not. Returns its length.
+    /// Writes the map and what leads to it, and makes the bytes of the file durable; its name is
+    /// not. Returns its length.
     ///
     /// # Errors
     /// A failed write or sync.

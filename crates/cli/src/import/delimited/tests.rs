@@ -70,7 +70,8 @@ fn quotes_hold_delimiters_lines_and_quotes() {
 
 #[test]
 fn a_quote_that_does_not_close_is_told_where_it_opens() {
-    // At the end of the text; in the middle of it, where the next one was to open a field; behind lines that are quoted well.
+    // At the end of the text; in the middle of it, where the next one was to open a field; behind
+    // lines that are quoted well.
     assert_eq!(read("1,\"x\n2,y"), [open_quote(1, &["1", "\"x"]), row(2, &["2", "y"])]);
     let text = "1,\"x\n2,y\n3,\"z\"\n4,w\n";
     let good = [row(2, &["2", "y"]), row(3, &["3", "z"]), row(4, &["4", "w"])];
@@ -112,7 +113,8 @@ proptest! {
         prop_assert_eq!(read, rows);
     }
 
-    /// A quote that is left open costs the line that it stands on, and no other, whatever stands on the others.
+    /// A quote that is left open costs the line that it stands on, and no other, whatever stands on
+    /// the others.
     #[test]
     fn an_open_quote_costs_one_line(
         before in prop::collection::vec(("[a-c0-9]{1,3}", "[a-c0-9 ]{0,3}", any::<bool>()), 0..6),

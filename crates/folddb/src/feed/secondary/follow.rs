@@ -95,9 +95,9 @@ fn take(feed: &mut SecondaryFeed, frame: &ReadFrame) -> Result<()> {
     Ok(())
 }
 
-/// Whether a batch may come next. Inside a file seqs have no gap. Where one begins, they may: what a
-/// power cut took from the end of a log took its seqs with it, and an opening that has told times of
-/// these gives them to nobody else.
+/// Whether a batch may come next. Inside a file seqs have no gap. Where one begins, they may: what
+/// a power cut took from the end of a log took its seqs with it, and an opening that has told times
+/// of these gives them to nobody else.
 fn goes_on_with(feed: &SecondaryFeed, frame: &ReadFrame) -> bool {
     let begins_a_file = feed.files.iter().any(|file| file.first_lsn == frame.lsn);
     match begins_a_file {

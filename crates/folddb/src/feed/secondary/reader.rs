@@ -14,7 +14,8 @@ use crate::feed::secondary::manifest::SeenManifest;
 use folddb_engine::state::counters::Counter;
 use folddb_value_log::ValueFiles;
 
-/// A feed that is read beside the process that writes: see [`Store::secondary_feed`](crate::Store::secondary_feed).
+/// A feed that is read beside the process that writes: see
+/// [`Store::secondary_feed`](crate::Store::secondary_feed).
 ///
 /// It gives each batch once that process has handed it to the kernel, which is what durability
 /// `Process` promises, whole and in the order of commits; nothing is left out, and nothing given
@@ -22,7 +23,8 @@ use folddb_value_log::ValueFiles;
 /// until a process that has the store open for writing acknowledges it, by
 /// [`Feed::skip_to`](crate::Feed::skip_to) and [`Feed::acknowledge`](crate::Feed::acknowledge). A
 /// batch that is not synced yet may be given and then lost to a power cut: a consumer elsewhere
-/// that must never see such a one reads the feed in the process that writes, by [`Store::feed`](crate::Store::feed).
+/// that must never see such a one reads the feed in the process that writes, by
+/// [`Store::feed`](crate::Store::feed).
 pub struct SecondaryFeed {
     pub(crate) host: Host,
     pub(crate) dir: PathBuf,

@@ -1,4 +1,5 @@
-//! What a backup is of, taken in one moment: what lives, the files that hold it, and where the log ends.
+//! What a backup is of, taken in one moment: what lives, the files that hold it, and where the log
+//! ends.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -85,7 +86,8 @@ pub(crate) fn capture(engine: &Engine) -> Result<Capture> {
 }
 
 fn capture_while_open(engine: &Engine, journal: &folddb_journal::JournalSync) -> Result<Capture> {
-    // No edit may come between, so that runs and log fit together and no segment goes that this state needs.
+    // No edit may come between, so that runs and log fit together and no segment goes that this
+    // state needs.
     let manifest = engine.manifest.lock();
     engine.check_open()?;
     let state = Arc::clone(manifest.state());
@@ -129,8 +131,9 @@ fn capture_at_rest(engine: &Engine) -> Result<Capture> {
     Ok(Capture { _pinned, state, segments, values, end_lsn, last_seq, writers_held })
 }
 
-/// The value segments, each as far as it counts now. One that is not sealed, or not cut to its end yet, is not linked: it
-/// will be, and what a backup holds never changes. Where nobody appends, an unsealed one counts with its whole length.
+/// The value segments, each as far as it counts now. One that is not sealed, or not cut to its end
+/// yet, is not linked: it will be, and what a backup holds never changes. Where nobody appends, an
+/// unsealed one counts with its whole length.
 fn value_files(engine: &Engine, state: &State, open: &[ValuesEnd]) -> Result<Vec<ValuesCopy>> {
     let mut copies = Vec::new();
     for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_directory(**number)) {

@@ -57,8 +57,8 @@ fn link_parts(making: &mut Making<'_>, state: &State) -> Result<Vec<(FileName, u
     Ok(to_copy)
 }
 
-/// The same of the values in files of their own that the parts, the saved indexes and the copied log lead to. Nothing about such
-/// a file ever changes. Others are dead.
+/// The same of the values in files of their own that the parts, the saved indexes and the copied
+/// log lead to. Nothing about such a file ever changes. Others are dead.
 fn link_value_files(making: &mut Making<'_>, state: &State) -> Result<Vec<(FileName, u64)>> {
     let (host, dirs) = (&making.engine.host, (&*making.engine.dir, making.draft));
     let state = making.state_of_log(state);
@@ -81,7 +81,8 @@ fn link_value_files(making: &mut Making<'_>, state: &State) -> Result<Vec<(FileN
     Ok(to_copy)
 }
 
-/// Gives a file of the store, or what the generation before has of it, a second name; false where neither goes.
+/// Gives a file of the store, or what the generation before has of it, a second name; false where
+/// neither goes.
 fn link(making: &mut Making<'_>, name: FileName, (len_bytes, tail_hash): (u64, u64), may_link: bool) -> bool {
     let (from, to) = (making.engine.path(&name.to_string()), making.draft.join(name.to_string()));
     let may_link = may_link && !making.options.copy && is_durable(making, name, &from);
@@ -112,9 +113,10 @@ fn open(making: &Making<'_>, name: FileName, path: &Path) -> Result<Arc<dyn Read
     })
 }
 
-/// Whether a file is on the disk as it is now. A segment of values is cut when it is sealed, and nothing has needed that to last:
-/// after a power cut it may be longer again, and so would be its second name. A value in a file of its own is as durable as the
-/// log that leads to it, which who only reads has not synced.
+/// Whether a file is on the disk as it is now. A segment of values is cut when it is sealed, and
+/// nothing has needed that to last: after a power cut it may be longer again, and so would be its
+/// second name. A value in a file of its own is as durable as the log that leads to it, which who
+/// only reads has not synced.
 fn is_durable(making: &Making<'_>, name: FileName, path: &Path) -> bool {
     let is_known = match name {
         FileName::Values(_) => false,
@@ -124,7 +126,8 @@ fn is_durable(making: &Making<'_>, name: FileName, path: &Path) -> bool {
     is_known || making.files().sync_file(path).is_ok()
 }
 
-/// Gives the copy that the generation before has of a file a second name. False where it has none of these facts.
+/// Gives the copy that the generation before has of a file a second name. False where it has none
+/// of these facts.
 fn reuse(making: &Making<'_>, name: FileName, len_bytes: u64, tail_hash: u64, to: &Path) -> bool {
     let Some((dir, files)) = &making.before else { return false };
     let same = ListedFile { name, len_bytes, tail_hash, origin: Origin::Copied };

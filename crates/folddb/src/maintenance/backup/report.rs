@@ -17,21 +17,22 @@ pub struct BackupOptions {
 }
 
 impl BackupOptions {
-    /// Copies parts although they could be linked, so that the backup shares no byte of the disk with the store. Default
-    /// false.
+    /// Copies parts although they could be linked, so that the backup shares no byte of the disk
+    /// with the store. Default false.
     pub fn copy(mut self, copy: bool) -> BackupOptions {
         self.copy = copy;
         self
     }
 
-    /// Removes all but the newest so many generations afterwards, the new one included. Default: all stay.
+    /// Removes all but the newest so many generations afterwards, the new one included. Default:
+    /// all stay.
     pub fn keep(mut self, generations: Option<usize>) -> BackupOptions {
         self.keep = generations;
         self
     }
 
-    /// Reads and checks every record of the new generation, also of the files that were linked. Default false: those that were
-    /// copied.
+    /// Reads and checks every record of the new generation, also of the files that were linked.
+    /// Default false: those that were copied.
     pub fn check_all(mut self, check_all: bool) -> BackupOptions {
         self.check_all = check_all;
         self

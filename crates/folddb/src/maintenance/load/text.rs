@@ -24,7 +24,8 @@ impl<'a> Text<'a> {
         Text { dump, line: Vec::new(), number: 0, hash_before: 0, hash: 0, ends_in_half_a_line: false }
     }
 
-    /// The next line; none at the end of a dump that was cut, where that is taken as far as it goes.
+    /// The next line; none at the end of a dump that was cut, where that is taken as far as it
+    /// goes.
     pub(crate) fn next_of(&mut self, is_partial: bool) -> Result<Option<Line>> {
         match self.next() {
             // What is cut in its first line says nothing, and may be anything.
@@ -47,7 +48,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The next line; none at the end of the text. The first must be the start of a dump, and only that.
+    /// The next line; none at the end of the text. The first must be the start of a dump, and only
+    /// that.
     fn next(&mut self) -> Result<Option<Line>> {
         if !self.read_line()? {
             return Ok(None);

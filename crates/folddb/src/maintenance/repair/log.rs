@@ -1,4 +1,5 @@
-//! The log: its batches are committed to the new store, in their order; so are those of the logs that tables keep.
+//! The log: its batches are committed to the new store, in their order; so are those of the logs
+//! that tables keep.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -97,8 +98,8 @@ fn tell_log(mender: &mut Mender<'_>, log: &LogReport, state: &State, left: u64) 
     if left == 0 {
         return;
     }
-    // What stands beyond a torn end was promised to survive the death of the process, and not a power cut. Nothing
-    // tells which of the two it was.
+    // What stands beyond a torn end was promised to survive the death of the process, and not a
+    // power cut. Nothing tells which of the two it was.
     let what = match log.faults.is_empty() {
         true => format!(
             "{left} whole batches stand beyond a torn end, or a value that is not whole, and were left: a power cut leaves such an \
@@ -113,8 +114,8 @@ fn tell_log(mender: &mut Mender<'_>, log: &LogReport, state: &State, left: u64) 
     mender.report.findings.push(Finding { losses, ..Finding::damage("the log", None, what) });
 }
 
-/// Commits a batch of an old log. What time it was when that was written is known from now on, as after a recovery: what had
-/// expired by then does not come to life.
+/// Commits a batch of an old log. What time it was when that was written is known from now on, as
+/// after a recovery: what had expired by then does not come to life.
 fn commit_again(engine: &Arc<Engine>, frame: &ReplayFrame<'_>, encoded: &mut Encoded) -> Result<()> {
     if let Some(time_ms) = frame.time_ms {
         engine.times.note(engine.published() + 1, time_ms);
@@ -122,7 +123,8 @@ fn commit_again(engine: &Arc<Engine>, frame: &ReplayFrame<'_>, encoded: &mut Enc
     commit::commit(engine, encoded, Durability::Process).map(drop)
 }
 
-/// A batch of the old log as the new store takes it: without tables that are gone, and without what is in runs.
+/// A batch of the old log as the new store takes it: without tables that are gone, and without what
+/// is in runs.
 fn encode(
     frame: &ReplayFrame<'_>,
     state: &State,

@@ -1,4 +1,5 @@
-//! What is lost with values that cannot be read: the records that lead to them, told stretch by stretch.
+//! What is lost with values that cannot be read: the records that lead to them, told stretch by
+//! stretch.
 
 use std::path::Path;
 
@@ -9,10 +10,11 @@ use folddb_run::KeySpan;
 use crate::maintenance::finding::{Finding, Loss, name_in};
 use folddb_engine::values::at_rest::ValuesAtRest;
 
-/// So many stretches of keys whose values are lost are told one by one of a part; the last stands for all beyond it.
+/// So many stretches of keys whose values are lost are told one by one of a part; the last stands
+/// for all beyond it.
 const STRETCHES_MAX: usize = 64;
 
-// ---- what is lost -----------------------------------------------------------------------------------------
+// ---- what is lost -------------------------------------------------------------------------------
 
 /// Records of a part whose values are lost: they are left out, as records are that cannot be read.
 pub(super) struct LostValues<'a> {

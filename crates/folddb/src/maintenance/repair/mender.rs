@@ -10,7 +10,7 @@ use crate::maintenance::survey::Survey;
 use folddb_engine::options::Options;
 use folddb_engine::state::numbers::Numbers;
 
-// ---- building the new store --------------------------------------------------------------------------------
+// ---- building the new store ---------------------------------------------------------------------
 
 pub(crate) struct Mender<'a> {
     pub(crate) survey: &'a Survey,

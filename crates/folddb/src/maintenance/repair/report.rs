@@ -15,23 +15,23 @@ pub struct RepairOptions {
 }
 
 impl RepairOptions {
-    /// Takes batches beyond a hole in the log too. Default false: what is there is then a prefix of the log, and no batch is
-    /// there whose predecessor is missing.
+    /// Takes batches beyond a hole in the log too. Default false: what is there is then a prefix of
+    /// the log, and no batch is there whose predecessor is missing.
     pub fn past_holes(mut self, past_holes: bool) -> RepairOptions {
         self.past_holes = past_holes;
         self
     }
 
-    /// Makes the runs of this table anew from its log, which the rules of the table keep for ever (`archive_log`), instead of taking
-    /// over what can be read of them. May be said of several. Of the past of such a table there is then what was written, and not
-    /// when.
+    /// Makes the runs of this table anew from its log, which the rules of the table keep for ever
+    /// (`archive_log`), instead of taking over what can be read of them. May be said of several. Of
+    /// the past of such a table there is then what was written, and not when.
     pub fn rebuild_index(mut self, table: &str) -> RepairOptions {
         self.rebuilt.push(table.to_owned());
         self
     }
 
-    /// Takes the list of what lives from a backup of the same store, for one whose manifest is lost. Parts that were written
-    /// since are not on it.
+    /// Takes the list of what lives from a backup of the same store, for one whose manifest is
+    /// lost. Parts that were written since are not on it.
     pub fn list_from(mut self, backup: Option<PathBuf>) -> RepairOptions {
         self.list_from = backup;
         self

@@ -65,8 +65,9 @@ pub(crate) fn without_loss(findings: Vec<Finding>, told: &Told) -> Vec<Finding> 
     findings.into_iter().map(weigh).collect()
 }
 
-/// Whether files of the log are missing that were needed when the list was written, from the first on: it is older than the store.
-/// Values that an index of then leads to may be dead and gone since; of what took their place only segments tell.
+/// Whether files of the log are missing that were needed when the list was written, from the first
+/// on: it is older than the store. Values that an index of then leads to may be dead and gone
+/// since; of what took their place only segments tell.
 pub(crate) fn is_log_lost(survey: &Survey, options: &Options, state: &State) -> Result<bool> {
     let log = survey.read_log(options, &survey.log_start(state), &mut |_, _| Ok(()))?;
     let is_gone = |fault: &LogFault| fault.file.is_none() && fault.lsn <= log.start_lsn;
@@ -79,8 +80,8 @@ pub(crate) fn next_number(survey: &Survey, state: &State) -> u64 {
     state.next_number.max(largest.saturating_add(1))
 }
 
-/// What a part holds has been flushed, also where the edit that said so is lost and the merge that wrote
-/// the part is not: the log must not be folded onto it once more.
+/// What a part holds has been flushed, also where the edit that said so is lost and the merge that
+/// wrote the part is not: the log must not be folded onto it once more.
 pub(crate) fn note_flushed(state: &mut State) {
     let ids: Vec<TableId> = state.tables.iter().map(|(id, _)| id).collect();
     for id in ids {

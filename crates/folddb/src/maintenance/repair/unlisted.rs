@@ -1,7 +1,9 @@
-//! Values that were put since the list was written that a repair goes by: their files are not on it, and are entered.
+//! Values that were put since the list was written that a repair goes by: their files are not on
+//! it, and are entered.
 //!
-//! A record says its table and its key, so what it is worth shows: the index of a hashed table is rebuilt from all segments, or the
-//! log leads to them. What no key comes to lead to is dead weight, which a reclaim takes away.
+//! A record says its table and its key, so what it is worth shows: the index of a hashed table is
+//! rebuilt from all segments, or the log leads to them. What no key comes to lead to is dead
+//! weight, which a reclaim takes away.
 //!
 //! Called by `repair`.
 
@@ -16,8 +18,9 @@ use crate::maintenance::finding::Finding;
 use crate::maintenance::survey::Survey;
 use folddb_engine::state::hash_index::low_bits;
 
-/// Enters every file of values that the list does not have: those that have a file of their own, then those that were moved. Of two
-/// files that carry a segment the younger counts, and one that is damaged only where no whole one does. Says what it has found.
+/// Enters every file of values that the list does not have: those that have a file of their own,
+/// then those that were moved. Of two files that carry a segment the younger counts, and one that
+/// is damaged only where no whole one does. Says what it has found.
 pub(super) fn enter_unlisted(survey: &Survey, files: &dyn Files, state: &mut State) -> Vec<Finding> {
     let mut findings = Vec::new();
     for &name in &survey.files {
@@ -77,7 +80,8 @@ fn is_free(state: &State, number: FileNumber) -> bool {
     u32::try_from(number.0).is_ok() && listed.all(|one| low_bits(one.0) != low_bits(number.0))
 }
 
-/// Whether values were ever put into a segment. One that was made ahead, and lost its header to a power cut, is all zeros there.
+/// Whether values were ever put into a segment. One that was made ahead, and lost its header to a
+/// power cut, is all zeros there.
 fn has_begun(survey: &Survey, files: &dyn Files, name: FileName, number: FileNumber) -> Result<bool, String> {
     if matches!(name, FileName::ValueDirectory(_)) {
         return Ok(true);

@@ -1,5 +1,6 @@
-//! The value log of a store that is salvaged: its files are taken over with every byte that holds values where it stands, and
-//! what leads to them is written anew where it is damaged. Which values are lost shows where pointers lead.
+//! The value log of a store that is salvaged: its files are taken over with every byte that holds
+//! values where it stands, and what leads to them is written anew where it is damaged. Which values
+//! are lost shows where pointers lead.
 //!
 //! ```text
 //!   .values   copied, under a new header; an empty one for one that is not there
@@ -26,11 +27,12 @@ use crate::maintenance::finding::Finding;
 use crate::maintenance::repair::mender::Mender;
 use crate::maintenance::survey::{Survey, in_words};
 
-// ---- where values lie -------------------------------------------------------------------------------------
+// ---- where values lie ---------------------------------------------------------------------------
 
-/// Where the list is older than the store, values may have been moved since: a segment that does not lie where the list says is
-/// looked for in the files of relocated values, which say themselves what they carry. Of two that carry it the younger counts: what
-/// the older one has besides was dead. One that is damaged counts only for what no whole one carries.
+/// Where the list is older than the store, values may have been moved since: a segment that does
+/// not lie where the list says is looked for in the files of relocated values, which say themselves
+/// what they carry. Of two that carry it the younger counts: what the older one has besides was
+/// dead. One that is damaged counts only for what no whole one carries.
 pub(super) fn find_values(survey: &Survey, files: &dyn Files, state: &mut State) {
     let whole = |number: FileNumber| RelocatedFile::open(files, &survey.dir, number).ok();
     let damaged = |number: FileNumber| match whole(number) {
@@ -77,8 +79,8 @@ pub(super) fn find_values(survey: &Survey, files: &dyn Files, state: &mut State)
     state.relocated_files.retain(|file, _| used.contains(file));
 }
 
-/// Copies the values, as they are. Segments that are not there are written as empty ones, so that the store opens and only
-/// their values are missing.
+/// Copies the values, as they are. Segments that are not there are written as empty ones, so that
+/// the store opens and only their values are missing.
 pub(super) fn take_over(mender: &mut Mender<'_>, state: &mut State) -> Result<()> {
     let directories: Vec<FileNumber> = state.directories.keys().copied().collect();
     for &number in &directories {
@@ -132,7 +134,8 @@ fn segment(mender: &mut Mender<'_>, number: FileNumber, end: &mut Option<u64>) -
     Ok(())
 }
 
-/// Says that zeros stand for what the disk does not give. Which values that costs shows where pointers lead.
+/// Says that zeros stand for what the disk does not give. Which values that costs shows where
+/// pointers lead.
 fn tell_unread(mender: &mut Mender<'_>, file: &str, bytes: u64) {
     if bytes > 0 {
         let what = format!("{bytes} bytes of it cannot be read, and are zeros in the new store");
@@ -140,7 +143,8 @@ fn tell_unread(mender: &mut Mender<'_>, file: &str, bytes: u64) {
     }
 }
 
-/// Copies values in files of their own as they are. Where their directory is lost, it becomes an empty one.
+/// Copies values in files of their own as they are. Where their directory is lost, it becomes an
+/// empty one.
 fn directory(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> Result<()> {
     let files = &*mender.options.host.files;
     let name = FileName::ValueDirectory(number).to_string();
@@ -173,8 +177,8 @@ fn directory(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> 
     Ok(())
 }
 
-/// Copies a file of relocated values. What leads to its records is written anew where it is damaged; where all of that is lost, its
-/// segments become empty ones.
+/// Copies a file of relocated values. What leads to its records is written anew where it is
+/// damaged; where all of that is lost, its segments become empty ones.
 fn relocated_values(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> Result<()> {
     let files = &*mender.options.host.files;
     let name = FileName::Relocated(number);

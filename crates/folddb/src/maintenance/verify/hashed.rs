@@ -15,7 +15,8 @@ use crate::maintenance::survey::{bind, in_words};
 use crate::maintenance::verify::look::Look;
 use crate::maintenance::verify::record;
 
-/// The index of a hashed table: its checkpoint, and where it was deep, that each of its keys leads to a record of that key.
+/// The index of a hashed table: its checkpoint, and where it was deep, that each of its keys leads
+/// to a record of that key.
 pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
     let Some(table) = state.tables.get(&index.table) else { return };
     let name = table.index.as_ref().map_or_else(|| "the log".to_owned(), |saved| index_name(saved.file));

@@ -69,8 +69,8 @@ pub(crate) fn check_log(look: &mut Look<'_>, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Where something is lacking, an edit that is not whole may be what is wrong: it may have said that nothing of that
-/// is needed.
+/// Where something is lacking, an edit that is not whole may be what is wrong: it may have said
+/// that nothing of that is needed.
 fn suspect_manifest(look: &mut Look<'_>) {
     let name = look.manifest_name();
     let is_cut = look.survey.told.as_ref().is_some_and(|told| told.cut_bytes > 0);

@@ -25,7 +25,8 @@ pub(crate) fn check_tables(look: &mut Look<'_>, state: &State) {
     }
 }
 
-/// Without its order nothing of a table can be checked. That is damage only where the rules are no rules.
+/// Without its order nothing of a table can be checked. That is damage only where the rules are no
+/// rules.
 fn note_unreadable(look: &mut Look<'_>, table: &TableState, error: &folddb_base::Error) {
     let file = look.manifest_name();
     let what = format!("{}: its parts are not checked", error.message());
@@ -215,7 +216,8 @@ impl Inspect for Inspector<'_, '_> {
 }
 
 impl Inspector<'_, '_> {
-    /// Blocks that come to something else than their summaries say. Where one could not be read, that was told of.
+    /// Blocks that come to something else than their summaries say. Where one could not be read,
+    /// that was told of.
     fn tell_refolded(&mut self, part: &Part) {
         let Some(refolded) = self.refolded.take().filter(|_| !self.has_faults) else { return };
         if let Ok(Some(offset)) = refolded.fault(part) {

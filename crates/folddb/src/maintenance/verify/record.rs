@@ -105,7 +105,8 @@ pub(crate) fn check_frame(
             }
             LogOp::Op(kind) if depth == Depth::Records => {
                 let record = Record { key: record.key, seq, kind, payload: record.payload };
-                // What was never promised may have lost its value: the log then ends there at the next opening.
+                // What was never promised may have lost its value: the log then ends there at the
+                // next opening.
                 let checks = frame.is_durable || !kind.is_separated();
                 let load = |rope: &Rope<'_>| values.value((table.id, record.key), rope);
                 if checks {

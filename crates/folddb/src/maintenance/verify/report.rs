@@ -36,8 +36,9 @@ pub struct Checked {
     pub segments: u64,
     /// Batches in them.
     pub batches: u64,
-    /// Of these, the whole ones at the end that the next opening cuts: something before them is not whole, and nothing vouches
-    /// for any of it. A power cut leaves such an end, and then nobody was promised them.
+    /// Of these, the whole ones at the end that the next opening cuts: something before them is not
+    /// whole, and nothing vouches for any of it. A power cut leaves such an end, and then nobody
+    /// was promised them.
     pub batches_cut: u64,
     /// The log is needed from this LSN on.
     pub log_start_lsn: Lsn,

@@ -1,4 +1,5 @@
-//! The files of values that are listed: there, as long as they should be, and framed as they should be.
+//! The files of values that are listed: there, as long as they should be, and framed as they should
+//! be.
 
 use folddb_base::{Error, FileNumber, Result};
 use folddb_layout::file_name::FileName;
@@ -12,7 +13,8 @@ use crate::maintenance::survey::in_words;
 use crate::maintenance::verify::look::Look;
 use folddb_engine::recovery::listed::check_relocated;
 
-/// Each value segment that is listed is there, and as long as it says. What it holds is checked from where pointers lead.
+/// Each value segment that is listed is there, and as long as it says. What it holds is checked
+/// from where pointers lead.
 pub(crate) fn check_files(look: &mut Look<'_>, state: &State) {
     for (&number, end) in &state.values {
         let name = state.values_name(number);
@@ -45,7 +47,8 @@ fn check_own_header(look: &Look<'_>, number: FileNumber) -> Result<()> {
     check_header(&header, number).map_err(|cause| Error::corrupt(&path, 0, cause))
 }
 
-/// Each file of relocated values that is listed is whole in what leads to its records; every page of its map is read where all is.
+/// Each file of relocated values that is listed is whole in what leads to its records; every page
+/// of its map is read where all is.
 fn check_moved_files(look: &mut Look<'_>, state: &State) {
     let files = &*look.options.host.files;
     for (&number, &file_bytes) in &state.relocated_files {

@@ -1,8 +1,9 @@
-//! Applier, merger, readers and a snapshot, under many schedules: each reads exactly what was published when it looked.
+//! Applier, merger, readers and a snapshot, under many schedules: each reads exactly what was
+//! published when it looked.
 //!
-//! This is how the store uses a memtable (`folddb`: `commit.rs`, `snapshot.rs`, `merge_chunks`): a batch goes in and is
-//! published under the commit lock, a snapshot is registered under it; who merges takes the published seq first, and
-//! then the boundaries below it.
+//! This is how the store uses a memtable (`folddb`: `commit.rs`, `snapshot.rs`, `merge_chunks`): a
+//! batch goes in and is published under the commit lock, a snapshot is registered under it; who
+//! merges takes the published seq first, and then the boundaries below it.
 
 use folddb_host::sync::{schedules, thread};
 

@@ -1,7 +1,7 @@
 //! JSON for the types that serde knows: what the one reader of JSON read, as serde asks for it.
 //!
-//! Numbers are made of their text by the type that takes them, so that each `f64` and `f32` comes back to the
-//! bit. Names of maps may be numbers and truth values, which JSON has as text.
+//! Numbers are made of their text by the type that takes them, so that each `f64` and `f32` comes
+//! back to the bit. Names of maps may be numbers and truth values, which JSON has as text.
 
 use std::borrow::Cow;
 

@@ -8,8 +8,8 @@ use crate::datum::Datum;
 
 /// One element of a tuple. Decoding borrows from the key where nothing was escaped.
 ///
-/// Elements order as FoundationDB says: by type in the order of the variants, then by value; floating-point
-/// numbers in IEEE total order, so that NaN equals itself and -0.0 is less than 0.0.
+/// Elements order as FoundationDB says: by type in the order of the variants, then by value;
+/// floating-point numbers in IEEE total order, so that NaN equals itself and -0.0 is less than 0.0.
 #[derive(Clone, Debug)]
 pub enum Element<'a> {
     /// Nothing.

@@ -258,7 +258,8 @@ fn finish_short_int(reader: &mut Reader<'_>, code: u8) -> Result<u64, CodecError
     }
     let unused = 64 - 8 * len as u32;
     let flip = if code < INT_ZERO { u64::MAX } else { 0 };
-    // Eight bytes at once, where there are as many, cost less than a copy of a length known only now.
+    // Eight bytes at once, where there are as many, cost less than a copy of a length known only
+    // now.
     let word = match reader.rest().first_chunk::<8>() {
         Some(word) => u64::from_be_bytes(*word),
         None => prefix_u64(reader.rest(), 0),
@@ -335,8 +336,8 @@ fn take_escaped<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, [u8]>, CodecError
     }
 }
 
-/// Shows `look` the pieces between the zeros of a string. Text may be checked by pieces, since a zero is a
-/// whole character.
+/// Shows `look` the pieces between the zeros of a string. Text may be checked by pieces, since a
+/// zero is a whole character.
 fn skip_escaped(
     reader: &mut Reader<'_>,
     look: impl Fn(&[u8]) -> Result<(), CodecError>,
@@ -362,8 +363,8 @@ fn take_piece<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], bool), CodecErro
     Ok((&rest[..len], escaped))
 }
 
-/// Where the first zero byte stands. Eight bytes at a time: the lowest set bit of `word - 1s & !word & 0x80s`
-/// marks the first zero of a little-endian word (Warren, Hacker's Delight, 6-1).
+/// Where the first zero byte stands. Eight bytes at a time: the lowest set bit of `word - 1s &
+/// !word & 0x80s` marks the first zero of a little-endian word (Warren, Hacker's Delight, 6-1).
 #[inline]
 pub(super) fn zero_at(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([0x01; 8]);

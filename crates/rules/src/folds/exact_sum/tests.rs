@@ -42,7 +42,8 @@ proptest! {
 
     #[test]
     fn agrees_with_whole_numbers(numbers in prop::collection::vec((any::<i64>(), 0u32..40), 1..40)) {
-        // Multiples of 2^-40 below 2^63: i128 holds their sums exactly, and rounds as IEEE 754 says.
+        // Multiples of 2^-40 below 2^63: i128 holds their sums exactly, and rounds as IEEE 754
+        // says.
         let numbers: Vec<f64> =
             numbers.iter().map(|&(m, shift)| (m >> 12) as f64 / f64::from(2u32.pow(shift.min(30)))).collect();
         let whole: i128 = numbers.iter().map(|&x| in_units(x)).sum();

@@ -15,16 +15,16 @@ fn number() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// The number of the nearest rank, by the definition of `percentile_disc`: the first whose share of all, with all
-/// before it, is not less than `q`.
+/// The number of the nearest rank, by the definition of `percentile_disc`: the first whose share of
+/// all, with all before it, is not less than `q`.
 fn exact_quantile(sorted: &[f64], q: f64) -> f64 {
     let share = |index: usize| (index + 1) as f64 / sorted.len() as f64;
     let index = (0..sorted.len()).find(|&index| share(index) >= q);
     index.map_or(sorted[sorted.len() - 1], |index| sorted[index])
 }
 
-/// Of 1 to 1,000 numbers, each far from the next, at every share that people ask for: a rank beside the right one
-/// would be seen.
+/// Of 1 to 1,000 numbers, each far from the next, at every share that people ask for: a rank beside
+/// the right one would be seen.
 #[test]
 fn quantiles_are_those_of_the_nearest_rank() {
     let shares: Vec<f64> =
