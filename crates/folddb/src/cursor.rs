@@ -5,6 +5,7 @@
 //! must see what it saw ([`Resume::Strict`]) or may see what is there now ([`Resume::Relaxed`]),
 //! and again whether values are wanted, or keys only.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound;
 use std::str::FromStr;
@@ -32,9 +33,10 @@ pub enum Resume {
     /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written
     /// to the store since, or the table keeps its past back to then. Where values expire and no
     /// past is kept, the snapshot must live: what the scan saw may have gone by itself. Otherwise
-    /// an error. What a power cut takes of writes that were not synced it cannot know, since the
-    /// seqs that were lost may be taken for others. Sync before a cursor is kept that is to be
-    /// trusted beyond a power cut.
+    /// an error. It cannot know of writes that were lost after it was made: their seqs may have
+    /// been given to others. A power cut takes writes that were not synced, the end of a process
+    /// those that were `Buffered`. Sync before a cursor is kept that is to be trusted beyond
+    /// either.
     Strict,
     /// What is there now. Keys that were written behind the cursor since are not seen, and those
     /// before it are. A scan that has come to its end stands behind the last key that it has looked
@@ -186,9 +188,11 @@ fn hold_past(engine: &Engine, table: &TableCore, token: &CursorToken) -> Option<
 #[cold]
 fn gone(engine: &Engine, table: &TableCore, seq: Seq) -> Error {
     let what = format!("the snapshot at seq {seq} that the cursor was made at is gone");
-    let message = match engine.published() == seq {
-        true => format!("{what}, and values of table `{}` may have expired since", table.name),
-        false => format!("{what}, and the store has gone on to {}", engine.published()),
+    let now = engine.published();
+    let message = match now.cmp(&seq) {
+        Ordering::Equal => format!("{what}, and values of table `{}` may have expired since", table.name),
+        Ordering::Greater => format!("{what}, and the store has gone on to {now}"),
+        Ordering::Less => format!("{what}: the store lost what was written after {now} and not synced"),
     };
     Error::new(ErrorKind::SnapshotTooOld, message)
 }

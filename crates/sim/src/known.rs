@@ -153,9 +153,10 @@ impl Known {
         self.promised_to_power = self.model.last_seq();
     }
 
-    /// Whether all up to this seq is promised to survive a power cut.
-    pub(crate) fn keeps_through_power(&self, seq: Seq) -> bool {
-        seq <= self.promised_to_power
+    /// Whether all up to this seq is promised to survive the death of the process, and that the
+    /// power goes, too, where it does.
+    pub(crate) fn keeps(&self, seq: Seq, power: bool) -> bool {
+        seq <= if power { self.promised_to_power } else { self.promised_to_death }
     }
 
     /// From now on no more is promised than what survives a power cut.

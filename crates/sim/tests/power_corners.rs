@@ -5,7 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use folddb::{BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Rules, Store, Table};
+use folddb::{
+    BackupOptions, Durability, ErrorKind, Keep, Options, RestoreOptions, Resume, Rules, Store, Table,
+};
 use folddb_sim::numbered::Numbered;
 use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
@@ -311,4 +313,28 @@ fn no_number_that_a_load_has_given_to_a_file_is_given_to_another_after_a_crash()
         assert!(later > Some(used), "{later:?} is given to a file, and {used} was");
         drop(store);
     }
+}
+
+/// A cursor outlives the process, a write that was `Buffered` may not: the store says what became
+/// of what the cursor saw. Where nothing was written since its seq is nobody else's.
+#[test]
+fn a_strict_cursor_of_writes_that_a_dead_process_took_with_it_is_refused_with_the_reason() {
+    let disk = SimDisk::new(11);
+    let store = Store::create(SimDisk::store_dir(), options(&disk)).unwrap();
+    let rules = Rules::sorted::<u64, u64>().keep(Keep::Forever);
+    let table = store.table("kept", rules).unwrap();
+    let write = |n: u64, durability| table.clone().with_durability(durability).put(&n, &n).unwrap();
+    let cursor = || table.as_bytes().scan().rows().unwrap().cursor();
+    (0..10).for_each(|n| assert!(write(n, Durability::Process) > 0));
+    let handed_over = cursor();
+    (10..20).for_each(|n| assert!(write(n, Durability::Buffered) > 0));
+    let lost = cursor();
+
+    let next = disk.after_death();
+    let store = Store::open(SimDisk::store_dir(), options(&next)).unwrap();
+    let table = store.open_table::<u64, u64>("kept").unwrap();
+    assert_eq!(table.resume(&handed_over, Resume::Strict).unwrap().count().unwrap(), 10);
+    let refused = table.resume(&lost, Resume::Strict).err().unwrap();
+    assert_eq!(refused.kind(), ErrorKind::SnapshotTooOld);
+    assert!(refused.to_string().contains("lost what was written after 10"), "{refused}");
 }

@@ -53,7 +53,8 @@ pub(super) struct Player {
     pub(super) transactions: Vec<Running>,
     /// Scans that were left: they outlive processes.
     pub(super) left: Vec<Left>,
-    /// The store as it was opened beside this one the last time, and all that was in it.
+    /// The store as it was opened beside this one the last time, and all that was in it in tables
+    /// whose rows last.
     pub(super) beside: Option<(Store, Contents)>,
     /// A bulk load under way.
     pub(super) loading: Option<Loading>,

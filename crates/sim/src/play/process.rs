@@ -66,11 +66,9 @@ impl Player {
     }
 
     fn go_on_in_next_world(&mut self, disk: &SimDisk, power: bool, chance: &mut Seeded) {
-        if power {
-            // What is lost may have its seq taken by another write, of which a cursor knows
-            // nothing: see `Resume::Strict`.
-            self.left.retain(|left| self.known.keeps_through_power(left.seq));
-        }
+        // What is lost may have its seq taken by another write, of which a cursor knows nothing:
+        // see `Resume::Strict`.
+        self.left.retain(|left| self.known.keeps(left.seq, power));
         self.disk = Some(next_world(disk, power, &mut self.known, chance));
         self.beside = None;
         self.consumer.beside = None;
