@@ -33,6 +33,7 @@ use folddb_engine::edit::feeds;
 use folddb_engine::read::get;
 use folddb_engine::read::get::damaged_record;
 use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::clock;
 use folddb_engine::state::disk_quota::SpaceUser;
 use folddb_engine::state::view::{PartFile, TableView};
 use folddb_engine::write::encoded_batch::{WriteOp, check_lengths};
@@ -70,7 +71,8 @@ impl Store {
     /// Begins to load a new table by these rules with rows that come in the order of their keys. It
     /// is there once [`BulkLoad::finish`] returns, with all of them or not at all. To a snapshot
     /// its rows are as old as the last write before this call, whether the snapshot was taken
-    /// before the load or after it.
+    /// before the load or after it. Whoever asks for a time meets them from this call on at the
+    /// latest.
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] when there is such a table; [`ErrorKind::InvalidInput`] for
@@ -99,7 +101,7 @@ impl Store {
         let shape = (table.keeps_past, true, Times { since: 0, ..Times::default() });
         Ok(BytesBulkLoad {
             store: self.clone(),
-            seq: engine.published(),
+            seq: clock::seq_of_load(engine, &table),
             output: Output::new(engine, &table, shape, SpaceUser::Values),
             table,
             parts: Vec::new(),

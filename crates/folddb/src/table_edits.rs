@@ -95,6 +95,7 @@ pub(crate) fn make(
     }
     if !content.parts.is_empty() {
         feeds::check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
+        changes.extend(clock::times_change(engine, manifest.state())); // readers of the past ask for it
     }
     let told = feeds::note_of_table(engine, manifest.state(), (id, name, bound.rules.to_text()), false);
     changes.extend(told.inspect_err(|_| discard())?);

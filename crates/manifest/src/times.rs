@@ -61,11 +61,13 @@ impl Times {
     }
 
     /// Adds an entry behind the others; one that is not is passed over. One of the same seq as the
-    /// last takes its place: no record had been written from there on.
+    /// last takes its place, since no record had been written from there on; but not that of the
+    /// first, which alone says by when all before it was written.
     pub fn push(&mut self, seq: Seq, time_ms: u64) {
+        let before = self.entries.len();
         match self.entries.last_mut() {
             Some(last) if seq < last.0 || time_ms < last.1 => return,
-            Some(last) if seq == last.0 => last.1 = time_ms,
+            Some(last) if seq == last.0 && before > 1 => last.1 = time_ms,
             _ => self.entries.push((seq, time_ms)),
         }
         if self.entries.len() > ENTRIES_MAX {
@@ -97,7 +99,7 @@ impl Times {
 
     /// The same where nothing was written behind this seq: what time it is stays known.
     pub fn until(&self, last_seq: Seq) -> Times {
-        let known = self.entries.partition_point(|entry| entry.0 <= last_seq);
+        let known = self.entries.partition_point(|entry| entry.0 <= last_seq + 1);
         let mut until = Times { entries: self.entries[..known].to_vec() };
         if known < self.entries.len() {
             until.push(last_seq + 1, self.newest_ms());

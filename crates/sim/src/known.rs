@@ -40,6 +40,8 @@ pub(crate) struct Known {
 pub(crate) struct Loaded {
     /// The seq of its rows.
     pub(crate) seq: Seq,
+    /// When the load began.
+    pub(crate) begun_ms: u64,
     /// The rows.
     pub(crate) rows: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -106,7 +108,7 @@ impl Known {
     pub(crate) fn loaded(&mut self, name: &str, shape: Shape, loaded: Loaded) {
         self.model.create_table(name, shape);
         for (key, value) in loaded.rows {
-            self.model.load(name, loaded.seq, ModelOp::Set(key, value));
+            self.model.load(name, loaded.seq, loaded.begun_ms, ModelOp::Set(key, value));
         }
     }
 

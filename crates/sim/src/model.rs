@@ -49,11 +49,21 @@ struct ModelTable {
     history: Vec<(Seq, Arc<ModelOp>, Stamp)>,
     /// The seq of the rows that it came into being with; 0 where it was empty.
     loaded_at: Seq,
-    /// When what has that seq was written.
-    loaded_ms: u64,
+    /// When those rows were there surely, and when surely not yet.
+    loaded: LoadTime,
     index: Index,
     /// The last seq when all of it was in the index: moments from then on can be asked.
     index_since: Seq,
+}
+
+/// Since when rows are there with which a table came into being: they are as old as the last write
+/// before their load, and when that was the store knows only of tables that ask for the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadTime {
+    /// They are not there before the last write to such a table.
+    pub after_ms: u64,
+    /// They are there from the beginning of their load on.
+    pub by_ms: u64,
 }
 
 /// A state that a key was in, and the record that left it so.
@@ -141,7 +151,7 @@ impl Model {
             born: self.made,
             history: Vec::new(),
             loaded_at: 0,
-            loaded_ms: 0,
+            loaded: LoadTime::default(),
             index: Index::None,
             index_since: 0,
         };
@@ -269,19 +279,22 @@ impl Model {
     pub fn apply_at(&mut self, table: &str, op: ModelOp, stamp: Stamp) {
         if let Some(table) = self.tables.get_mut(table) {
             self.last_seq += 1;
-            self.times.push((self.last_seq, stamp.write_ms));
+            if table.shape.is_timed() {
+                self.times.push((self.last_seq, stamp.write_ms));
+            }
             table.history.push((self.last_seq, Arc::new(op), stamp));
         }
     }
 
-    /// Applies an op of a row with which a table came into being, whose seq is an older one.
-    pub fn load(&mut self, table: &str, seq: Seq, op: ModelOp) {
+    /// Applies an op of a row with which a table came into being, whose seq is an older one; the
+    /// load began at this time.
+    pub fn load(&mut self, table: &str, seq: Seq, begun_ms: u64, op: ModelOp) {
         let stamp = Stamp { write_ms: self.now_ms, deadline_ms: NEVER };
         let before = self.times.partition_point(|(at, _)| *at <= seq);
-        let loaded_ms = before.checked_sub(1).map_or(0, |at| self.times[at].1);
+        let after_ms = before.checked_sub(1).map_or(0, |at| self.times[at].1);
         if let Some(table) = self.tables.get_mut(table) {
             table.history.push((seq, Arc::new(op), stamp));
-            (table.loaded_at, table.loaded_ms) = (seq, loaded_ms);
+            (table.loaded_at, table.loaded) = (seq, LoadTime { after_ms, by_ms: begun_ms });
         }
     }
 
@@ -290,9 +303,9 @@ impl Model {
         self.tables.get(table).map_or(0, |table| table.loaded_at)
     }
 
-    /// When what has that seq was written: its rows are as old.
-    pub fn loaded_ms(&self, table: &str) -> u64 {
-        self.tables.get(table).map_or(0, |table| table.loaded_ms)
+    /// Since when those are there.
+    pub fn loaded(&self, table: &str) -> LoadTime {
+        self.tables.get(table).map_or_else(LoadTime::default, |table| table.loaded)
     }
 
     /// The seqs and times of all that was written to a table, but for rows that it came into being
@@ -340,8 +353,8 @@ impl Model {
     pub fn print(&self, until: Seq) -> u64 {
         let mut print = DefaultHasher::new();
         for (name, table) in &self.tables {
-            let ModelTable { shape, born, history, loaded_at, loaded_ms, index, index_since } = table;
-            let facts = format!("{name} {shape:?} {born} {loaded_at} {loaded_ms} {index:?} {index_since}");
+            let ModelTable { shape, born, history, loaded_at, loaded, index, index_since } = table;
+            let facts = format!("{name} {shape:?} {born} {loaded_at} {loaded:?} {index:?} {index_since}");
             facts.hash(&mut print);
             for (seq, op, stamp) in history.iter().filter(|(seq, ..)| *seq <= until) {
                 (seq, op, stamp.write_ms, stamp.deadline_ms).hash(&mut print);

@@ -193,6 +193,11 @@ impl Shape {
         !self.in_files && self.lasts()
     }
 
+    /// Whether a store notes when it is written to.
+    pub fn is_timed(&self) -> bool {
+        self.keep != Keep::Latest || self.expire != Expire::Never
+    }
+
     /// Whether its rows stay what they are as time passes.
     pub fn lasts(&self) -> bool {
         self.expire == Expire::Never

@@ -77,6 +77,17 @@ pub(crate) fn noted_now_of(engine: &Engine, table: &TableCore, committer: &Commi
     if table.has_stamps { note_now(engine, committer) } else { now_ms(engine) }
 }
 
+/// The seq for rows that a table is to come into being with: the last that was written. A table
+/// that keeps its past may be asked for any time from now on, so what comes later is known to be
+/// later, also where nobody has asked for the time before.
+pub fn seq_of_load(engine: &Engine, table: &TableCore) -> Seq {
+    let committer = engine.commit.lock();
+    if table.is_timed {
+        note_now(engine, &committer);
+    }
+    engine.published()
+}
+
 /// The change that makes durable what is known of times and is not, if anything is.
 pub fn times_change(engine: &Engine, state: &State) -> Option<Change> {
     let map = engine.times.map.lock();

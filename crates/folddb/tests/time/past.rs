@@ -402,3 +402,34 @@ fn where_versions_are_kept_what_has_expired_is_found_at_a_time_when_it_lived() {
     assert_eq!((rows, found(&table, Some(&past)).expect("it works")), (1, 1));
     assert_eq!(found(&table, None).expect("it works"), 0);
 }
+
+/// Where nobody else asks for the time, too: no other table is written to, or none that keeps its
+/// past.
+#[test]
+fn a_loaded_table_was_there_at_each_time_after_its_load() {
+    for others_keep in [Keep::Latest, Keep::Forever] {
+        let world = World::new();
+        let mut store = world.create();
+        let other = store.table("other", Rules::sorted::<u64, u64>().keep(others_keep)).unwrap();
+        other.put(&1, &1).unwrap();
+        drop(other);
+        world.pass(HOUR_MS);
+        let rules = Rules::sorted::<u64, u64>().keep(Keep::Window(Duration::from_secs(86_400)));
+        let mut load = store.bulk_load("loaded", rules).unwrap();
+        load.put(&7, &70).unwrap();
+        load.finish().unwrap();
+        let loaded_ms = world.clock.unix_millis();
+        world.pass(HOUR_MS);
+        for (how, shake) in shakes() {
+            store = shake(&world, store);
+            let table = store.open_table::<u64, u64>("loaded").unwrap();
+            for later_ms in [0, HOUR_MS / 4] {
+                let then = AsOf::Time(moment(loaded_ms + later_ms));
+                assert_eq!(table.get_at(&7, then).unwrap(), Some(70), "{how}: {later_ms} ms later");
+            }
+            // Its rows are as old as the last write before it, where that one's time is known.
+            let before = table.get_at(&7, AsOf::Time(moment(loaded_ms - HOUR_MS / 4))).unwrap();
+            assert_eq!(before, (others_keep == Keep::Forever).then_some(70), "{how}");
+        }
+    }
+}

@@ -61,5 +61,22 @@ fn where_nothing_was_written_behind_a_seq_the_time_stays_known() {
     }
     assert_eq!(times.until(12).entries(), [(5, 1_000), (9, 3_000), (13, 8_000)]);
     assert_eq!(times.until(20), times);
+    assert_eq!(times.until(8).entries(), [(5, 1_000), (9, 8_000)], "nothing behind 8 was written by then");
     assert_eq!(times.until(0).entries(), [(1, 8_000)]);
+}
+
+#[test]
+fn by_when_all_was_written_that_came_before_the_first_entry_stays_known() {
+    let mut times = Times::default();
+    assert!(times.note(5, 1_000), "a reader of the past may come");
+    assert!(times.note(5, 9_000), "a record is written");
+    assert_eq!(
+        [999, 1_000, 8_999, 9_000].map(|ms| times.seq_at(ms)),
+        [None, Some(4), Some(4), Some(Seq::MAX)]
+    );
+    assert_eq!((times.time_by(4), times.time_of(5)), (Some(1_000), Some(9_000)));
+    assert_eq!(times.until(4), times);
+    let mut again = Times::default();
+    times.entries().iter().for_each(|&(seq, ms)| again.push(seq, ms));
+    assert_eq!(again, times, "a manifest says them one after the other");
 }

@@ -5,7 +5,9 @@ use folddb::Store;
 use crate::compare::{Outcome, same};
 use crate::known::Contents;
 use crate::play::contents::contents;
+use crate::play::parts::Beside;
 use crate::play::player::{Player, said};
+use crate::tables::Shape;
 
 impl Player {
     // ---- beside and sealed ----------------------------------------------------------------------
@@ -22,15 +24,14 @@ impl Player {
     }
 
     pub(super) fn look_secondary(&mut self) -> Outcome {
-        if let Some((store, before)) = self.beside.take() {
+        if let Some(beside) = self.beside.take() {
             // Values in files of their own are opened when they are read.
-            let now = match contents(&store) {
-                Err(error) if error.to_string().contains("refresh the store") => before.clone(),
+            let now = match contents(&beside.store) {
+                Err(error) if error.to_string().contains("refresh the store") => beside.contents.clone(),
                 now => now.map_err(said("read a store that was opened beside"))?,
             };
-            let is_known = |name: &String| before.iter().any(|(known, _)| known == name);
-            let now: Contents = now.into_iter().filter(|(name, _)| is_known(name)).collect();
-            let is_same = now == before;
+            let of = |contents: &Contents| beside.of(contents, Shape::lasts_beside);
+            let is_same = of(&now) == of(&beside.contents);
             same("whether a store that was opened beside stays what it is", &is_same, &true)?;
         }
         let opened = Store::open_secondary(&self.dir, self.options());
@@ -39,10 +40,9 @@ impl Player {
         let mut known = self.known.clone();
         known.model.set_time(store.unix_millis());
         known.settle(&contents, store.last_seq()).map_err(|why| format!("beside a writer: {why}"))?;
-        // By the rules of now: a table of the same name may have others, the next time.
-        let lasts = |name: &str| self.known.model.shape(name).is_some_and(|shape| shape.lasts_beside());
-        let lasting = contents.into_iter().filter(|(name, _)| lasts(name)).collect();
-        self.beside = Some((store, lasting));
+        let shape_of = |(name, _): &(String, _)| Some((name.clone(), self.known.model.shape(name)?));
+        let shapes = contents.iter().filter_map(shape_of).collect();
+        self.beside = Some(Beside { store, contents, shapes });
         Ok(())
     }
 }

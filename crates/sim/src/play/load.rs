@@ -41,7 +41,7 @@ impl Player {
         }
         let name = name_of(slot);
         self.consumer.know(shape);
-        let seq = self.store()?.last_seq();
+        let (seq, begun_ms) = (self.store()?.last_seq(), self.store()?.unix_millis());
         match self.store()?.bulk_load_bytes(&name, shape.rules()) {
             Ok(_) if !is_loadable(shape) => Err("a table is loaded that cannot be".to_owned()),
             Ok(_) if self.known.model.shape(&name).is_some() => {
@@ -50,7 +50,7 @@ impl Player {
             Ok(load) => {
                 let mut so_far = Model::new();
                 so_far.create_table(&name, *shape);
-                self.loading = Some(Loading { load, slot, shape: *shape, seq, so_far, last: None });
+                self.loading = Some(Loading { load, slot, shape: *shape, seq, begun_ms, so_far, last: None });
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
@@ -100,13 +100,13 @@ impl Player {
     }
 
     fn finish_load(&mut self, loading: Loading) -> Outcome {
-        let Loading { load, slot, shape, seq, so_far, .. } = loading;
+        let Loading { load, slot, shape, seq, begun_ms, so_far, .. } = loading;
         let name = name_of(slot);
         let rows = so_far.rows_at(&name, Seq::MAX).into_iter().filter_map(|(key, present)| match present {
             Present::Value(value) => Some((key, value)),
             Present::Failed => None,
         });
-        let loaded = Loaded { seq, rows: rows.collect() };
+        let loaded = Loaded { seq, begun_ms, rows: rows.collect() };
         match (load.finish(), self.known.model.shape(&name)) {
             (Ok(_), None) if self.has_lost_a_sync() => {
                 Err("a load is acknowledged after a sync of the log or the manifest has failed".to_owned())

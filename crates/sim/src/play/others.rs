@@ -274,7 +274,7 @@ impl Player {
         if self.disk.is_some() {
             return Ok(());
         }
-        let (store, before) = match self.beside.take() {
+        let beside = match self.beside.take() {
             Some(beside) => beside,
             None => {
                 self.look_secondary()?;
@@ -283,23 +283,20 @@ impl Player {
         };
         let temp = tempfile::tempdir_in(crate::memory_dir()).map_err(|error| error.to_string())?;
         let (place, to) = (temp.path().join("backups"), temp.path().join("restored"));
-        store.backup(&place, &BackupOptions::default()).map_err(said("back up beside a writer"))?;
+        beside.store.backup(&place, &BackupOptions::default()).map_err(said("back up beside a writer"))?;
         let restored = Store::restore(&place, &to, &RestoreOptions::default(), &self.options());
         restored.map_err(said("restore a backup that was made beside a writer"))?;
         let copy = Store::open(&to, self.options()).map_err(said("open what was restored"))?;
         let found = contents(&copy).map_err(said("read what was restored"))?;
-        let lasts = |name: &str| self.known.model.shape(name).is_none_or(|shape| shape.lasts());
-        let of = |contents: &Contents| -> Contents {
-            contents.iter().filter(|(name, _)| lasts(name)).cloned().collect()
-        };
-        if of(&found) != of(&before) {
+        let of = |contents: &Contents| beside.of(contents, Shape::lasts);
+        if of(&found) != of(&beside.contents) {
             let mut known = self.known.clone();
             known.model.set_time(copy.unix_millis());
             known.settle(&found, copy.last_seq()).map_err(|why| {
                 format!("a backup beside a writer is neither what its reader saw nor what is there: {why}")
             })?;
         }
-        self.beside = Some((store, before));
+        self.beside = Some(beside);
         Ok(())
     }
 

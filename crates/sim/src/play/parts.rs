@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use folddb::{BytesBulkLoad, Feed, FeedPosition, SecondaryFeed, Seq, Snapshot, Transaction};
+use folddb::{BytesBulkLoad, Feed, FeedPosition, SecondaryFeed, Seq, Snapshot, Store, Transaction};
 
 use crate::compare::Dumped;
+use crate::known::Contents;
 use crate::model::Model;
 use crate::program::{ScanShape, TableOp};
 use crate::replica::Replica;
@@ -52,9 +53,28 @@ pub(super) struct Loading {
     pub(super) shape: Shape,
     /// The seq that its rows will have.
     pub(super) seq: Seq,
+    /// When it began.
+    pub(super) begun_ms: u64,
     /// A store with the rows so far.
     pub(super) so_far: Model,
     pub(super) last: Option<Vec<u8>>,
+}
+
+/// A store that was opened beside its writer.
+pub(super) struct Beside {
+    pub(super) store: Store,
+    /// All that was in it then.
+    pub(super) contents: Contents,
+    /// Its tables by their names, as they were then: the writer may make others of the same name.
+    pub(super) shapes: BTreeMap<String, Shape>,
+}
+
+impl Beside {
+    /// What of some contents is in tables of such shapes.
+    pub(super) fn of(&self, contents: &Contents, is_such: impl Fn(&Shape) -> bool) -> Contents {
+        let is_in = |name: &String| self.shapes.get(name).is_some_and(&is_such);
+        contents.iter().filter(|(name, _)| is_in(name)).cloned().collect()
+    }
 }
 
 /// A snapshot of a moment that was over when it was taken.

@@ -15,7 +15,7 @@ use folddb::time::moment;
 use folddb::{AsOf, BytesTable, ErrorKind, Expire, Keep, Seq, Snapshot};
 
 use crate::compare::{Outcome, compare_rows, compare_table, same};
-use crate::model::{Model, ModelState, Present};
+use crate::model::{LoadTime, Model, ModelState, Present};
 use crate::play::parts::Past;
 use crate::play::player::{Player, said};
 use crate::tables::{HOUR_MS, KEYS, Order, Shape};
@@ -118,8 +118,11 @@ impl Player {
         let Some(hours) = now_hours.checked_sub(hours_ago) else { return Ok(()) };
         let time_ms = self.epoch_ms + hours * HOUR_MS + HOUR_MS / 4;
         let writes = model.writes(table.name());
-        // Rows that it came into being with are as old as the write whose seq they have.
-        let loaded = (model.loaded_at(table.name()), model.loaded_ms(table.name()));
+        let LoadTime { after_ms, by_ms } = model.loaded(table.name());
+        if after_ms <= time_ms && time_ms < by_ms {
+            return Ok(());
+        }
+        let loaded = (model.loaded_at(table.name()), by_ms);
         let by_then = |write: &&(Seq, u64)| write.1 <= time_ms;
         let seq = std::iter::once(&loaded).chain(&writes).rfind(by_then).map_or(0, |write| write.0);
         let is_gone = writes.iter().any(|(_, at_ms)| time_ms < *at_ms && *at_ms <= boundary.gone_ms);

@@ -8,10 +8,10 @@ use folddb::{BackgroundWork, BytesTable, Error, ErrorKind, Options, Seq, Snapsho
 use folddb_host::{AppendMode, Host};
 
 use crate::compare::Outcome;
-use crate::known::{Contents, Known};
+use crate::known::Known;
 use crate::play::clock::HeldClock;
 use crate::play::heard::Heard;
-use crate::play::parts::{Consumer, Left, Loading, Past, Running};
+use crate::play::parts::{Beside, Consumer, Left, Loading, Past, Running};
 use crate::program::{Crash, Settings};
 use crate::tables::{Shape, with_customs};
 use crate::world::SimDisk;
@@ -53,9 +53,8 @@ pub(super) struct Player {
     pub(super) transactions: Vec<Running>,
     /// Scans that were left: they outlive processes.
     pub(super) left: Vec<Left>,
-    /// The store as it was opened beside this one the last time, and all that was in it in tables
-    /// whose rows last.
-    pub(super) beside: Option<(Store, Contents)>,
+    /// The store as it was opened beside this one the last time.
+    pub(super) beside: Option<Beside>,
     /// A bulk load under way.
     pub(super) loading: Option<Loading>,
     /// Who follows the store's feed.

@@ -46,7 +46,11 @@ impl Player {
             }),
             Transact::Scan(which, slot, scan) => self.in_transaction(*which, |player, running| {
                 let Some((table, shape)) = player.meet(running, *slot)? else { return Ok(()) };
-                player.scan_in(running, (&table, &shape), scan)
+                let mut scans = || player.scan_in(running, (&table, &shape), scan);
+                match player.disk.clone() {
+                    Some(disk) => disk.aside(scans),
+                    None => scans(),
+                }
             }),
             Transact::Write(which, op) => {
                 self.in_transaction(*which, |player, running| player.write_in(running, op).map(drop))
