@@ -21,11 +21,17 @@ struct Crate {
     uses: Vec<String>,
 }
 
-/// The crates of the workspace with what they use in normal builds.
+/// The crates of the workspace, and the door for Python beside it, with what they use in normal
+/// builds.
 fn workspace() -> BTreeMap<String, Crate> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
+    [crates.to_owned(), crates.join("../python")].iter().flat_map(|folder| crates_at(folder)).collect()
+}
+
+fn crates_at(folder: &Path) -> BTreeMap<String, Crate> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .current_dir(folder)
         .output()
         .expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -137,6 +143,7 @@ fn library_sources() -> Vec<(PathBuf, String)> {
         "engine",
         "folddb",
         "c",
+        "python",
     ];
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = library.iter().map(|name| crates.join(name).join("src")).collect();

@@ -1,0 +1,96 @@
+"""FoldDB, an embedded store where the value of a key is the fold of everything written to it.
+
+    >>> import folddb, tempfile
+    >>> with folddb.create(tempfile.mkdtemp() + "/visits.folddb") as store:
+    ...     visits = store.table("visits", key=str, fold="sum:u64")
+    ...     _ = visits.fold("/index", 3)  # blind: reads nothing
+    ...     visits["/index"]
+    3
+
+`docs/PYTHON.md` of the project says the rest.
+"""
+
+import atexit as _atexit
+import os as _os
+import weakref as _weakref
+from typing import Any
+
+from ._folddb import (
+    Batch,
+    Rows,
+    Scan,
+    Snapshot,
+    Store,
+    Table,
+    Transaction,
+    _create,
+    _forked,
+    _open,
+    _open_read_only,
+    _open_secondary,
+)
+from .errors import Error
+
+__all__ = [
+    "Batch",
+    "Error",
+    "Rows",
+    "Scan",
+    "Snapshot",
+    "Store",
+    "Table",
+    "Transaction",
+    "create",
+    "open",
+    "open_read_only",
+    "open_secondary",
+]
+
+_stores: "_weakref.WeakSet[Store]" = _weakref.WeakSet()
+
+
+def _kept(store: Store) -> Store:
+    _stores.add(store)
+    return store
+
+
+@_atexit.register
+def _close_all() -> None:
+    # Threads of a store may run folds that are written in Python: they end before it does.
+    for store in list(_stores):
+        try:
+            store.close()
+        except Error:
+            pass  # an error of the last moment: what was committed is in the log
+
+
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_stores.clear)
+    _os.register_at_fork(after_in_child=_forked)
+
+
+def open(path: "str | _os.PathLike[str]", *, create: bool = False, **settings: Any) -> Store:
+    """Opens a store, to read it and to write to it.
+
+    Where there is none it is an error, unless `create` says to make one. Settings go by the names
+    that they have in Rust: `memory_bytes=64 << 20`, `durability="sync"`, ...
+    """
+    return _kept(_open(path, create=create, **settings))
+
+
+def create(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
+    """Creates a store in a directory that does not exist yet, or is empty, and opens it."""
+    return _kept(_create(path, **settings))
+
+
+def open_read_only(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
+    """Opens a store to read it while no process writes: nothing on disk changes."""
+    return _kept(_open_read_only(path, **settings))
+
+
+def open_secondary(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
+    """Opens a store to read it while another process may write to it.
+
+    It stays what was there when it was opened; `refresh` opens it anew.
+    """
+    return _kept(_open_secondary(path, **settings))

@@ -1,0 +1,90 @@
+"""Exceptions, a class for each kind of error; the names are those of the kinds in Rust and in C.
+
+Each is an `Error`. Where Python has a class of its own for such trouble, it is one of that, too:
+`except FileNotFoundError` catches a `StoreNotFound`. The text names the thing and the place, and
+says what the caller can do.
+"""
+
+
+class Error(Exception):
+    """Anything that FoldDB refuses or fails to do."""
+
+
+class InvalidInput(Error, ValueError):
+    """The call itself is wrong: a key of another type, a rule that cannot be. Mend the call."""
+
+
+class StoreNotFound(Error, FileNotFoundError):
+    """There is no store at this path."""
+
+
+class AlreadyExists(Error, FileExistsError):
+    """There is something of this name already."""
+
+
+class TableNotFound(Error, LookupError):
+    """The store has no table of this name."""
+
+
+class RulesMismatch(Error):
+    """The table exists under other rules, or a function that they name is not at hand."""
+
+
+class Locked(Error):
+    """Another process, or another handle of this one, has the store open."""
+
+
+class NewerFormat(Error):
+    """The store was written by a newer version of FoldDB."""
+
+
+class Permission(Error, PermissionError):
+    """The operating system refuses access to a file."""
+
+
+class NoSpace(Error):
+    """The disk, or the store's own budget, is full. Writes resume when there is space again."""
+
+
+class NotDurable(Error):
+    """A synced commit is written and visible, but the disk has not said that it has it."""
+
+
+class Corruption(Error):
+    """Bytes on disk are not what was written."""
+
+
+class Poisoned(Error):
+    """An earlier write failed, so nothing more is written. Reads go on; reopen the store."""
+
+
+class FoldFailed(Error):
+    """The fold of the table failed on this key. Other keys are untouched."""
+
+
+class Conflict(Error):
+    """What a transaction read was overtaken. Nothing of it is written: begin anew."""
+
+
+class SnapshotTooOld(Error):
+    """What a snapshot saw is not kept any more."""
+
+
+class FeedLost(Error):
+    """A feed has lost its place. Begin it anew."""
+
+
+class ReadOnly(Error):
+    """The store or the table is for reading only."""
+
+
+class Closed(Error, ValueError):
+    """The store is closed, the table is dropped, or the process was forked since."""
+
+
+class Stopped(Error):
+    """A callback has asked to stop this work. What was done before stays done."""
+
+
+class Io(Error, OSError):
+    """Any other failure of the operating system."""

@@ -1,0 +1,52 @@
+//! What one thread uses at a time, and what is over at some time: batches and transactions.
+
+use std::sync::{Arc, Mutex, TryLockError};
+
+use folddb::{Error, Result};
+
+/// Something for one thread at a time. A second call meanwhile is refused instead of waiting: it
+/// would wait with the lock of the interpreter, which the first may need.
+pub(crate) struct Exclusive<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Clone for Exclusive<T> {
+    fn clone(&self) -> Self {
+        Exclusive(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Exclusive<T> {
+    pub(crate) fn new(of: T) -> Exclusive<T> {
+        Exclusive(Arc::new(Mutex::new(Some(of))))
+    }
+
+    /// Does something with it.
+    ///
+    /// # Errors
+    /// It is over; another thread uses it; what `work` gives.
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
+        let mut held = match self.0.try_lock() {
+            Ok(held) => held,
+            Err(TryLockError::Poisoned(broken)) => broken.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::invalid("another call uses this batch or transaction at the moment")
+                    .advise("use it by one thread at a time"));
+            }
+        };
+        work(held.as_mut().ok_or_else(over)?)
+    }
+
+    /// Takes it out: it is over then.
+    ///
+    /// # Errors
+    /// As [`Exclusive::with`].
+    pub(crate) fn take(&self) -> Result<T> {
+        match self.0.try_lock() {
+            Ok(mut held) => held.take().ok_or_else(over),
+            Err(_) => Err(Error::invalid("another call uses this batch or transaction at the moment")),
+        }
+    }
+}
+
+fn over() -> Error {
+    Error::invalid("this batch or transaction was committed or left, and is over").advise("begin another")
+}

@@ -1,0 +1,46 @@
+//! FoldDB for Python: the module `folddb._folddb`, which the package in `python/folddb` shows.
+//!
+//! `docs/PYTHON.md` says how it is used. What holds everywhere:
+//!
+//! - **The interpreter is let go of** wherever the engine works (`errors::detached`), so threads go
+//!   on, and a fold that is written in Python can run on a thread of the store.
+//! - **Whatever holds on to a store is guarded** (`forks`): a forked child gets an error, and never
+//!   touches locks and threads that it does not have.
+//! - **Keys and values are of just the types that the table says** (`keys`, `values`); what is none
+//!   is named, with its table, before anything is written.
+//!
+//! It knows only what is public in `folddb`, and has no unsafe code.
+
+mod errors;
+mod forks;
+mod convert;
+mod keys;
+mod values;
+mod settings;
+mod rules;
+mod exclusive;
+mod place;
+mod scan;
+mod table;
+mod writers;
+mod snapshot;
+mod store;
+
+use pyo3::prelude::*;
+
+/// What the package `folddb` is made of.
+#[pymodule]
+mod _folddb {
+    #[pymodule_export]
+    use crate::forks::_forked;
+    #[pymodule_export]
+    use crate::scan::{Rows, Scan};
+    #[pymodule_export]
+    use crate::snapshot::SnapshotOf;
+    #[pymodule_export]
+    use crate::store::{_create, _open, _open_read_only, _open_secondary, StoreOf};
+    #[pymodule_export]
+    use crate::table::Table;
+    #[pymodule_export]
+    use crate::writers::{BatchOf, TransactionOf};
+}

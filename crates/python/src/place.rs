@@ -1,0 +1,198 @@
+//! A table where it is read and written: as it is now, as a snapshot sees it, in a transaction, or
+//! in a batch.
+
+use std::sync::Arc;
+
+use folddb::codec::KeyCodec;
+use folddb::{
+    Batch, BytesScan, BytesTable, Datum, Durability, Error, ErrorKind, Result, Snapshot, Store, Transaction,
+    WriteOp,
+};
+
+use crate::exclusive::Exclusive;
+use crate::values::Values;
+
+/// A store with what its writes are told where nothing else is said.
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) store: Store,
+    pub(crate) durability: Durability,
+}
+
+impl Opened {
+    /// A table that is there.
+    pub(crate) fn table(&self, name: &str) -> Result<Placed> {
+        self.store.bytes_table(name).map(|table| Placed::now(self, table))
+    }
+}
+
+/// A table somewhere. What is done by its methods needs no interpreter.
+#[derive(Clone)]
+pub(crate) struct Placed {
+    pub(crate) store: Store,
+    pub(crate) durability: Durability,
+    pub(crate) table: BytesTable,
+    pub(crate) codec: Arc<KeyCodec>,
+    pub(crate) values: Values,
+    pub(crate) place: Place,
+}
+
+#[derive(Clone)]
+pub(crate) enum Place {
+    /// As it is now.
+    Now,
+    /// As a snapshot sees it; it is not written to.
+    Snapshot(Snapshot),
+    /// In a transaction.
+    Transaction(Exclusive<Transaction>),
+    /// In a batch; it is not read.
+    Batch(Exclusive<Batch>),
+}
+
+impl Placed {
+    pub(crate) fn now(of: &Opened, table: BytesTable) -> Placed {
+        let codec = Arc::new(table.rules().as_table_rules().key_codec().clone());
+        let Opened { store, durability } = of.clone();
+        Placed { codec, values: Values::of(&table), table, place: Place::Now, store, durability }
+    }
+
+    /// The same table elsewhere.
+    pub(crate) fn at(&self, place: Place) -> Placed {
+        Placed { place, ..self.clone() }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.table.name()
+    }
+
+    /// The table itself, for what is done to no other.
+    ///
+    /// # Errors
+    /// It is in a snapshot, a transaction or a batch.
+    pub(crate) fn itself(&self) -> Result<&BytesTable> {
+        match &self.place {
+            Place::Now => Ok(&self.table),
+            Place::Snapshot(_) => Err(self.read_only()),
+            Place::Transaction(_) | Place::Batch(_) => Err(Error::invalid(format!(
+                "table `{}` is in a transaction or a batch, which cannot do this: use the table itself",
+                self.name()
+            ))),
+        }
+    }
+
+    fn read_only(&self) -> Error {
+        let message = format!("table `{}` is as a snapshot sees it", self.name());
+        Error::new(ErrorKind::ReadOnly, message).advise("write to the table itself")
+    }
+
+    fn unread(&self) -> Error {
+        Error::invalid(format!("table `{}` is in a batch, which reads nothing", self.name()))
+            .advise("read the table itself, or use a transaction")
+    }
+
+    /// The value of a key as data.
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Datum>> {
+        let show = |value: Option<&[u8]>| value.map(|value| self.values.show(&self.table, value)).transpose();
+        match &self.place {
+            Place::Now => self.table.get_with(key, show)?,
+            Place::Snapshot(snapshot) => snapshot.table(&self.table).get_with(key, show)?,
+            Place::Transaction(transaction) => {
+                let value = transaction.with(|transaction| transaction.get(&self.table, key))?;
+                show(value.as_deref())
+            }
+            Place::Batch(_) => Err(self.unread()),
+        }
+    }
+
+    pub(crate) fn contains(&self, key: &[u8]) -> Result<bool> {
+        match &self.place {
+            Place::Now => self.table.contains(key),
+            Place::Snapshot(snapshot) => snapshot.table(&self.table).contains(key),
+            Place::Transaction(transaction) => {
+                transaction.with(|transaction| transaction.table(&self.table).contains(key))
+            }
+            Place::Batch(_) => Err(self.unread()),
+        }
+    }
+
+    pub(crate) fn scan(&self) -> Result<BytesScan> {
+        match &self.place {
+            Place::Now => Ok(self.table.scan()),
+            Place::Snapshot(snapshot) => Ok(snapshot.table(&self.table).scan()),
+            Place::Transaction(transaction) => {
+                transaction.with(|transaction| Ok(transaction.scan(&self.table)))
+            }
+            Place::Batch(_) => Err(self.unread()),
+        }
+    }
+
+    /// Writes, or adds to the batch or transaction, which writes at its end. The seq of what is
+    /// written already.
+    pub(crate) fn write(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Option<u64>> {
+        match &self.place {
+            Place::Now => self.table.write(op, key, value).map(Some),
+            Place::Snapshot(_) => Err(self.read_only()),
+            Place::Transaction(transaction) => {
+                self.table.check(op, key, value)?;
+                transaction.with(|transaction| {
+                    transaction.write(&self.table, op, key, value);
+                    Ok(None)
+                })
+            }
+            Place::Batch(batch) => {
+                self.table.check(op, key, value)?;
+                batch.with(|batch| {
+                    batch.write(&self.table, op, key, value);
+                    Ok(None)
+                })
+            }
+        }
+    }
+
+    /// Puts rows in one commit.
+    pub(crate) fn put_all(&self, rows: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
+        if !matches!(self.place, Place::Now) {
+            return rows.iter().try_for_each(|(key, value)| self.write(WriteOp::Put, key, value).map(drop));
+        }
+        let mut batch = self.store.batch();
+        for (key, value) in rows {
+            batch.write(&self.table, WriteOp::Put, key, value);
+        }
+        batch.commit(self.durability).map(drop)
+    }
+
+    pub(crate) fn delete_range(&self, from: &[u8], to: &[u8]) -> Result<Option<u64>> {
+        match &self.place {
+            Place::Now => self.table.delete_range(from, to).map(Some),
+            Place::Snapshot(_) => Err(self.read_only()),
+            Place::Transaction(transaction) => transaction.with(|transaction| {
+                transaction.delete_range(&self.table, from, to);
+                Ok(None)
+            }),
+            Place::Batch(batch) => batch.with(|batch| {
+                batch.delete_range(&self.table, from, to);
+                Ok(None)
+            }),
+        }
+    }
+
+    pub(crate) fn delete_prefix(&self, prefix: &[u8]) -> Result<Option<u64>> {
+        match &self.place {
+            Place::Now => self.table.delete_prefix(prefix).map(Some),
+            Place::Snapshot(_) => Err(self.read_only()),
+            Place::Transaction(transaction) => transaction.with(|transaction| {
+                transaction.delete_prefix(&self.table, prefix);
+                Ok(None)
+            }),
+            Place::Batch(batch) => batch.with(|batch| {
+                batch.delete_prefix(&self.table, prefix);
+                Ok(None)
+            }),
+        }
+    }
+
+    /// Whether rows may be read ahead: in a transaction what was read counts.
+    pub(crate) fn reads_ahead(&self) -> bool {
+        !matches!(self.place, Place::Transaction(_))
+    }
+}

@@ -1,0 +1,172 @@
+//! The rules of a table from the arguments that Python gives, by the names of the lines that the
+//! store keeps: `key=(str, str), fold="stats:f64"`.
+
+use std::time::Duration;
+
+use folddb::codec::{KeyCodec, ValueCodec};
+use folddb::table_rules::{Compression, TableKind, TableRules};
+use folddb::{Expire, HeadRule, IndexRule, Keep, ValuePlacement};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple, PyType};
+
+use crate::convert::shown;
+use crate::errors::invalid;
+
+/// The rules that these arguments say; all else has its default.
+///
+/// # Errors
+/// InvalidInput for a name that there is not, and for a value that is none.
+pub(crate) fn of(arguments: &Bound<'_, PyDict>) -> PyResult<TableRules> {
+    let mut rules = match arguments.get_item("rules")? {
+        Some(name) => ready_made(&name.extract::<String>()?)?,
+        None => TableRules::replace(),
+    };
+    for (name, value) in arguments {
+        rules = set(rules, &name.cast::<PyString>()?.to_string(), &value)?;
+    }
+    Ok(rules)
+}
+
+fn ready_made(name: &str) -> PyResult<TableRules> {
+    TableRules::ready_made(name).ok_or_else(|| {
+        let names = folddb::table_rules::READY_MADE.map(|(name, _)| name).join(", ");
+        invalid(format!("`{name}` are no ready-made rules; there are {names}"))
+    })
+}
+
+fn set(rules: TableRules, name: &str, value: &Bound<'_, PyAny>) -> PyResult<TableRules> {
+    let wrong = || invalid(format!("a table has no {name} that is {}", shown(value)));
+    Ok(match name {
+        "rules" => rules,
+        "key" => rules.key(key(value)?),
+        "fold" => rules.fold(&fold(value)?),
+        "value" => rules.value(self::value(value)?),
+        "kind" => rules.kind(TableKind::parse(&text(value)?).ok_or_else(wrong)?),
+        "order" => rules.order(&text(value)?),
+        "separate" => rules.separate(value.extract().map_err(|_| wrong())?),
+        "expire" => rules.expire(expire(value).ok_or_else(wrong)?),
+        "keep" => rules.keep(keep(value).ok_or_else(wrong)?),
+        "head" => rules.head(HeadRule::parse(&value.str()?.to_cow()?).ok_or_else(wrong)?),
+        "index" => indexes(rules, value)?,
+        "compression" => rules.compression(Compression::parse(&text(value)?).ok_or_else(wrong)?),
+        "value_placement" => rules.value_placement(ValuePlacement::parse(&text(value)?).ok_or_else(wrong)?),
+        "block_bytes" => rules.block_bytes(value.extract().map_err(|_| wrong())?),
+        "filter_bits" => rules.filter_bits(value.extract().map_err(|_| wrong())?),
+        "summaries" => rules.summaries(value.extract().map_err(|_| wrong())?),
+        "archive_log" => rules.archive_log(value.extract().map_err(|_| wrong())?),
+        "key_names" => {
+            let names = value.extract::<Vec<String>>().map_err(|_| wrong())?;
+            rules.key_names(names.iter().map(String::as_str))
+        }
+        _ => return Err(invalid(format!("`{name}` is no rule of a table; help(Store.table) lists them"))),
+    })
+}
+
+fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    match value.cast::<PyString>() {
+        Ok(text) => Ok(text.to_cow()?.into_owned()),
+        Err(_) => Err(invalid(format!("{} is not a str", shown(value)))),
+    }
+}
+
+/// Types of Python that stand for types of keys and their elements.
+fn element(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(types) = value.cast::<PyTuple>() {
+        let types = types.iter().map(|of| element(&of)).collect::<PyResult<Vec<_>>>()?;
+        return Ok(format!("tuple({})", types.join(",")));
+    }
+    let Ok(of) = value.cast::<PyType>() else { return text(value) };
+    let name = of.name()?.to_string();
+    Ok(match name.as_str() {
+        "str" => "text",
+        "float" => "double",
+        "UUID" => "uuid",
+        "int" | "bytes" | "bool" | "tuple" => name.as_str(),
+        _ => return Err(invalid(format!("no element of a key is a {name}"))),
+    }
+    .to_owned())
+}
+
+fn key(value: &Bound<'_, PyAny>) -> PyResult<KeyCodec> {
+    let name = match element(value)? {
+        name if !value.is_instance_of::<PyType>() => name,
+        name => match name.as_str() {
+            "text" => "utf8".to_owned(),
+            "int" => "i64".to_owned(),
+            "bytes" | "tuple" => name,
+            _ => format!("tuple({name})"),
+        },
+    };
+    KeyCodec::parse(&name).map_err(|cause| invalid(cause.to_string()))
+}
+
+fn value(value: &Bound<'_, PyAny>) -> PyResult<ValueCodec> {
+    let name = match value.cast::<PyType>() {
+        Err(_) => text(value)?,
+        Ok(of) => match of.name()?.to_string().as_str() {
+            "str" => "utf8".to_owned(),
+            "int" => "i64".to_owned(),
+            "float" => "f64".to_owned(),
+            "dict" | "list" => "json".to_owned(),
+            other => other.to_owned(),
+        },
+    };
+    ValueCodec::parse(&name).map_err(|cause| invalid(cause.to_string()))
+}
+
+/// A fold by its spec; a record of several as a dict of them.
+fn fold(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let Ok(fields) = value.cast::<PyDict>() else { return text(value) };
+    let field = |(name, spec): (Bound<'_, PyAny>, Bound<'_, PyAny>)| -> PyResult<String> {
+        Ok(format!("{}: {}", text(&name)?, fold(&spec)?))
+    };
+    let fields = fields.iter().map(field).collect::<PyResult<Vec<_>>>()?;
+    Ok(format!("{{{}}}", fields.join(", ")))
+}
+
+fn expire(value: &Bound<'_, PyAny>) -> Option<Expire> {
+    if value.is_none() {
+        return Some(Expire::Never);
+    }
+    match value.extract::<Duration>() {
+        Ok(time) => Some(Expire::After(time)),
+        Err(_) => Expire::parse(&value.extract::<String>().ok()?),
+    }
+}
+
+fn keep(value: &Bound<'_, PyAny>) -> Option<Keep> {
+    if value.is_instance_of::<PyInt>() {
+        return value.extract().ok().map(Keep::Versions);
+    }
+    match value.extract::<Duration>() {
+        Ok(time) => Some(Keep::Window(time)),
+        Err(_) => Keep::parse(&value.extract::<String>().ok()?),
+    }
+}
+
+/// Indexes as a dict of names to rules, or as a list of lines.
+fn indexes(mut rules: TableRules, value: &Bound<'_, PyAny>) -> PyResult<TableRules> {
+    let lines = match (value.cast::<PyDict>(), value.cast::<PyList>()) {
+        (Ok(named), _) => {
+            named.iter().map(|(name, rule)| Ok(format!("{name}:{rule}"))).collect::<PyResult<Vec<_>>>()?
+        }
+        (_, Ok(lines)) => lines.iter().map(|line| text(&line)).collect::<PyResult<_>>()?,
+        _ => vec![text(value)?],
+    };
+    for line in lines {
+        rules = rules.index(index(&line)?);
+    }
+    Ok(rules)
+}
+
+/// The rule of an index.
+///
+/// # Errors
+/// InvalidInput where it is none.
+pub(crate) fn index(line: &str) -> PyResult<IndexRule> {
+    IndexRule::parse(line).ok_or_else(|| {
+        invalid(format!(
+            "`{line}` is no rule of an index: write NAME:RULE, such as `city:json:/address/city`"
+        ))
+    })
+}

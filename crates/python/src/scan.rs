@@ -1,0 +1,235 @@
+//! Scans: a range of a table, which is then walked, counted, or taken whole.
+
+use std::collections::VecDeque;
+use std::ops;
+use std::sync::{Mutex, PoisonError};
+
+use folddb::codec::KeyRange;
+use folddb::{BytesRows, BytesScan, Result};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::convert::python_of;
+use crate::errors::{detached, invalid, raise};
+use crate::forks::Guarded;
+use crate::keys;
+use crate::place::Placed;
+
+/// What is said of a range, all of it by the names that scans have in Rust; `start` is `from`.
+#[derive(Default)]
+pub(crate) struct Bounds<'py> {
+    pub(crate) prefix: Option<Bound<'py, PyAny>>,
+    pub(crate) start: Option<Bound<'py, PyAny>>,
+    pub(crate) after: Option<Bound<'py, PyAny>>,
+    pub(crate) before: Option<Bound<'py, PyAny>>,
+    pub(crate) through: Option<Bound<'py, PyAny>>,
+}
+
+/// A range of a table, and how it is walked.
+#[derive(Clone)]
+pub(crate) struct Range {
+    keys: KeyRange,
+    reverse: bool,
+    limit: usize,
+}
+
+impl Range {
+    /// # Errors
+    /// InvalidInput for bounds that are no keys of the table, and for two where there is one.
+    pub(crate) fn of(
+        table: &Placed,
+        bounds: Bounds<'_>,
+        reverse: bool,
+        limit: Option<usize>,
+    ) -> PyResult<Range> {
+        let span = |key: &Bound<'_, PyAny>| keys::span(table.name(), &table.codec, key);
+        let mut range = KeyRange::all();
+        let named = [
+            bounds.start.is_some(),
+            bounds.after.is_some(),
+            bounds.before.is_some(),
+            bounds.through.is_some(),
+        ];
+        if named[0] && named[1] || named[2] && named[3] || bounds.prefix.is_some() && named.contains(&true) {
+            let name = table.name();
+            return Err(invalid(format!(
+                "a scan of table `{name}` has one beginning and one end: start or after, before or through, or a prefix alone"
+            )));
+        }
+        if let Some(key) = bounds.prefix {
+            range = KeyRange::prefix(keys::prefix(table.name(), &table.codec, &key)?);
+        }
+        if let Some(key) = bounds.start {
+            range.low = span(&key)?.from();
+        }
+        if let Some(key) = bounds.after {
+            range.low = span(&key)?.after();
+        }
+        if let Some(key) = bounds.before {
+            range.high = span(&key)?.before();
+        }
+        if let Some(key) = bounds.through {
+            range.high = span(&key)?.through();
+        }
+        Ok(Range { keys: range, reverse, limit: limit.unwrap_or(usize::MAX) })
+    }
+
+    /// Narrows a scan of all of the table to this.
+    fn narrow(&self, scan: BytesScan) -> BytesScan {
+        let is_all = self.keys.low == ops::Bound::Unbounded && self.keys.high == ops::Bound::Unbounded;
+        let scan = if is_all { scan } else { scan.within(self.keys.clone()) };
+        let scan = if self.reverse { scan.reverse() } else { scan };
+        scan.limit(self.limit)
+    }
+}
+
+/// A range of a table: iterate it, count it, or take it as Arrow.
+#[pyclass(frozen, module = "folddb")]
+pub(crate) struct Scan {
+    table: Guarded<Placed>,
+    range: Range,
+}
+
+impl Scan {
+    pub(crate) fn new(table: Placed, range: Range) -> Scan {
+        Scan { table: Guarded::new(table), range }
+    }
+
+    /// The scan in Rust, of the table as it is now.
+    pub(crate) fn begin(&self) -> PyResult<(&Placed, BytesScan)> {
+        let table = self.table.get()?;
+        Ok((table, self.range.narrow(table.scan().map_err(raise)?)))
+    }
+
+    fn rows(&self, py: Python<'_>, gives: Gives) -> PyResult<Rows> {
+        let (table, scan) = self.begin()?;
+        let scan = if gives == Gives::Keys { scan.keys_only() } else { scan };
+        let rows = py.detach(|| scan.into_iter());
+        let walk = Walk { rows, ahead: VecDeque::new(), chunk: 1, reads_ahead: table.reads_ahead() };
+        Ok(Rows { walk: Mutex::new(Guarded::new(walk)), table: Guarded::new(table.clone()), gives })
+    }
+}
+
+#[pymethods]
+impl Scan {
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Rows> {
+        self.rows(py, Gives::Items)
+    }
+
+    /// The rows: pairs of key and value.
+    pub(crate) fn items(&self, py: Python<'_>) -> PyResult<Rows> {
+        self.rows(py, Gives::Items)
+    }
+
+    /// The keys; no separated value is read.
+    pub(crate) fn keys(&self, py: Python<'_>) -> PyResult<Rows> {
+        self.rows(py, Gives::Keys)
+    }
+
+    /// The values.
+    pub(crate) fn values(&self, py: Python<'_>) -> PyResult<Rows> {
+        self.rows(py, Gives::Values)
+    }
+
+    /// How many rows there are.
+    pub(crate) fn count(&self, py: Python<'_>) -> PyResult<u64> {
+        let (_, scan) = self.begin()?;
+        detached(py, || scan.count())
+    }
+
+    /// The first row, the way that the scan goes; None where there is none.
+    fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (table, scan) = self.begin()?;
+        let row = detached(py, || scan.first())?;
+        row.map(|row| Gives::Items.of(py, table, row)).transpose()
+    }
+
+    /// The last row, the way that the scan goes; None where there is none.
+    fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (table, scan) = self.begin()?;
+        let row = detached(py, || scan.last())?;
+        row.map(|row| Gives::Items.of(py, table, row)).transpose()
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        let (_, scan) = self.begin()?;
+        detached(py, || scan.is_empty()).map(|is_empty| !is_empty)
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        Ok(format!("<folddb.Scan of table `{}`>", self.table.get()?.name()))
+    }
+}
+
+/// What is wanted of a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gives {
+    Items,
+    Keys,
+    Values,
+}
+
+impl Gives {
+    fn of<'py>(
+        self,
+        py: Python<'py>,
+        table: &Placed,
+        (key, value): (Vec<u8>, Vec<u8>),
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let key = || keys::decode(py, &table.codec, &key);
+        let value = || python_of(py, &table.values.show(&table.table, &value).map_err(raise)?);
+        match self {
+            Gives::Keys => key(),
+            Gives::Values => value(),
+            Gives::Items => Ok(PyTuple::new(py, [key()?, value()?])?.into_any()),
+        }
+    }
+}
+
+/// So many rows are read ahead at most, without the lock of the interpreter.
+const AHEAD_MAX: usize = 256;
+
+/// A scan under way.
+struct Walk {
+    rows: BytesRows,
+    ahead: VecDeque<Result<(Vec<u8>, Vec<u8>)>>,
+    chunk: usize,
+    reads_ahead: bool,
+}
+
+impl Walk {
+    fn read_ahead(&mut self) {
+        self.ahead.extend(self.rows.by_ref().take(self.chunk));
+        if self.reads_ahead {
+            self.chunk = (self.chunk * 2).min(AHEAD_MAX);
+        }
+    }
+}
+
+/// Rows of a scan, or their keys or values.
+#[pyclass(frozen, module = "folddb")]
+pub(crate) struct Rows {
+    walk: Mutex<Guarded<Walk>>,
+    table: Guarded<Placed>,
+    gives: Gives,
+}
+
+#[pymethods]
+impl Rows {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let row = py.detach(|| -> PyResult<_> {
+            let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
+            let walk = walk.get_mut()?;
+            if walk.ahead.is_empty() {
+                walk.read_ahead();
+            }
+            Ok(walk.ahead.pop_front())
+        })?;
+        let Some(row) = row else { return Ok(None) };
+        self.gives.of(py, self.table.get()?, row.map_err(raise)?).map(Some)
+    }
+}

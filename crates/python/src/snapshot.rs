@@ -1,0 +1,80 @@
+//! Snapshots: a store as it was at one moment.
+
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use folddb::Snapshot;
+use pyo3::prelude::*;
+
+use crate::errors::raise;
+use crate::forks::Guarded;
+use crate::place::{Opened, Place};
+use crate::table::{Table, table_of};
+
+/// A store as it was at one moment, until the `with` block ends.
+#[pyclass(frozen, module = "folddb", name = "Snapshot")]
+pub(crate) struct SnapshotOf {
+    store: Guarded<Opened>,
+    snapshot: Mutex<Option<Guarded<Snapshot>>>,
+    seq: u64,
+    unix_ms: u64,
+}
+
+impl SnapshotOf {
+    pub(crate) fn new(opened: Opened, snapshot: Snapshot) -> SnapshotOf {
+        let (seq, unix_ms) = (snapshot.seq(), snapshot.unix_millis());
+        let snapshot = Mutex::new(Some(Guarded::new(snapshot)));
+        SnapshotOf { store: Guarded::new(opened), snapshot, seq, unix_ms }
+    }
+
+    fn snapshot(&self) -> PyResult<Snapshot> {
+        let held = self.snapshot.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match &*held {
+            Some(snapshot) => snapshot.get().cloned(),
+            None => Err(raise(
+                folddb::Error::new(folddb::ErrorKind::Closed, "this snapshot was left, and is over")
+                    .advise("read inside its `with` block, or take another"),
+            )),
+        }
+    }
+}
+
+#[pymethods]
+impl SnapshotOf {
+    /// The seq of the last record that it sees.
+    #[getter]
+    fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The moment of it.
+    #[getter]
+    fn time(&self) -> SystemTime {
+        folddb::time::moment(self.unix_ms)
+    }
+
+    /// A table as it sees it, by its handle or its name.
+    fn table(&self, table: &Bound<'_, PyAny>) -> PyResult<Table> {
+        let placed = table_of(self.store.get()?, table)?;
+        Ok(Table::new(placed.at(Place::Snapshot(self.snapshot()?))))
+    }
+
+    fn __getitem__(&self, table: &Bound<'_, PyAny>) -> PyResult<Table> {
+        self.table(table)
+    }
+
+    /// Ends it. Tables and scans of it that are still used keep what it saw.
+    fn close(&self) {
+        let held = self.snapshot.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        drop(held);
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, _raised: &Bound<'_, PyAny>) {
+        self.close();
+    }
+}

@@ -1,0 +1,277 @@
+//! Stores: opened, closed, and what concerns all of one.
+
+use std::path::PathBuf;
+
+use folddb::table_rules::TableRules;
+use folddb::{BytesTable, Durability, Error, ErrorKind, Options, Result, Store};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors::{detached, raise};
+use crate::forks::Guarded;
+use crate::place::{Opened, Placed};
+use crate::rules;
+use crate::settings::{as_of, durability, options};
+use crate::snapshot::SnapshotOf;
+use crate::table::Table;
+use crate::writers::{BatchOf, TransactionOf};
+
+/// An open store: a directory of tables. It is closed when the `with` block ends. Threads share it.
+#[pyclass(frozen, module = "folddb", name = "Store", weakref)]
+pub(crate) struct StoreOf(Guarded<Opened>);
+
+fn opened(
+    py: Python<'_>,
+    path: PathBuf,
+    settings: Option<&Bound<'_, PyDict>>,
+    open: impl FnOnce(PathBuf, Options) -> Result<Store> + Send,
+) -> PyResult<StoreOf> {
+    let options = options(settings)?;
+    let durability = match settings.map(|settings| settings.get_item("durability")).transpose()?.flatten() {
+        Some(word) => self::durability(&word.extract::<String>()?)?,
+        None => Durability::default(),
+    };
+    let store = detached(py, || open(path, options))?;
+    Ok(StoreOf(Guarded::new(Opened { store, durability })))
+}
+
+/// Opens a store, to read it and to write to it. Where there is none it is an error, unless
+/// `create` says to make one.
+#[pyfunction]
+#[pyo3(signature = (path, *, create = false, **settings))]
+pub(crate) fn _open(
+    py: Python<'_>,
+    path: PathBuf,
+    create: bool,
+    settings: Option<&Bound<'_, PyDict>>,
+) -> PyResult<StoreOf> {
+    opened(py, path, settings, |path, options| match create {
+        true => Store::open_or_create(path, options),
+        false => Store::open(path, options),
+    })
+}
+
+/// Creates a store in a directory that does not exist yet, or is empty, and opens it.
+#[pyfunction]
+#[pyo3(signature = (path, **settings))]
+pub(crate) fn _create(
+    py: Python<'_>,
+    path: PathBuf,
+    settings: Option<&Bound<'_, PyDict>>,
+) -> PyResult<StoreOf> {
+    opened(py, path, settings, Store::create)
+}
+
+/// Opens a store to read it while no process writes: nothing on disk changes.
+#[pyfunction]
+#[pyo3(signature = (path, **settings))]
+pub(crate) fn _open_read_only(
+    py: Python<'_>,
+    path: PathBuf,
+    settings: Option<&Bound<'_, PyDict>>,
+) -> PyResult<StoreOf> {
+    opened(py, path, settings, Store::open_read_only)
+}
+
+/// Opens a store to read it while another process may write to it: it stays what was there when it
+/// was opened; `refresh` opens it anew.
+#[pyfunction]
+#[pyo3(signature = (path, **settings))]
+pub(crate) fn _open_secondary(
+    py: Python<'_>,
+    path: PathBuf,
+    settings: Option<&Bound<'_, PyDict>>,
+) -> PyResult<StoreOf> {
+    opened(py, path, settings, Store::open_secondary)
+}
+
+/// Opens a table, and creates it under these rules where the store has none of this name.
+fn open_or_create(store: &Store, name: &str, wanted: TableRules) -> Result<BytesTable> {
+    loop {
+        match store.bytes_table(name) {
+            Err(error) if error.kind() == ErrorKind::TableNotFound => {}
+            Err(error) => return Err(error),
+            Ok(table) => {
+                return match table.rules().as_table_rules().diff(&wanted) {
+                    None => Ok(table),
+                    Some(difference) => Err(Error::new(
+                        ErrorKind::RulesMismatch,
+                        format!("table `{name}` exists under other rules: {difference}"),
+                    )),
+                };
+            }
+        }
+        match store.create_bytes_table(name, wanted.clone()) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {} // another thread was faster
+            created => return created,
+        }
+    }
+}
+
+/// So often is a transaction begun anew.
+const TRIES_MAX: usize = 1000;
+
+#[pymethods]
+impl StoreOf {
+    /// Where it is.
+    #[getter]
+    fn path(&self) -> PyResult<PathBuf> {
+        Ok(self.store()?.path().to_owned())
+    }
+
+    /// A table. Without rules it must be there; with rules it is created where it is not, and an
+    /// error where it is there under others.
+    #[pyo3(signature = (name, **rules))]
+    fn table(&self, py: Python<'_>, name: &str, rules: Option<&Bound<'_, PyDict>>) -> PyResult<Table> {
+        let store = self.store()?;
+        let rules = rules.map(rules::of).transpose()?;
+        let table = detached(py, || match rules {
+            None => store.bytes_table(name),
+            Some(rules) => open_or_create(store, name, rules),
+        })?;
+        Ok(Table::new(Placed::now(self.0.get()?, table)))
+    }
+
+    /// Creates a table under these rules. It is an error where there is one of this name.
+    #[pyo3(signature = (name, **rules))]
+    fn create_table(&self, py: Python<'_>, name: &str, rules: Option<&Bound<'_, PyDict>>) -> PyResult<Table> {
+        let store = self.store()?;
+        let rules = rules.map_or_else(|| Ok(TableRules::replace()), rules::of)?;
+        let table = detached(py, || store.create_bytes_table(name, rules))?;
+        Ok(Table::new(Placed::now(self.0.get()?, table)))
+    }
+
+    /// Removes a table and everything in it.
+    fn drop_table(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let store = self.store()?;
+        detached(py, || store.drop_table(name))
+    }
+
+    /// The names of the tables, in order.
+    fn tables(&self) -> PyResult<Vec<String>> {
+        Ok(self.store()?.tables())
+    }
+
+    fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        self.table(py, name, None)
+    }
+
+    fn __contains__(&self, name: &str) -> PyResult<bool> {
+        Ok(self.store()?.tables().iter().any(|table| table == name))
+    }
+
+    /// Ops on any tables, which are committed together when the `with` block ends.
+    #[pyo3(signature = (*, durability = None))]
+    fn batch(&self, durability: Option<&str>) -> PyResult<BatchOf> {
+        Ok(BatchOf::new(self.opened(durability)?))
+    }
+
+    /// The store as it is now, or as it was at a seq or a moment, until the `with` block ends.
+    #[pyo3(signature = (as_of = None))]
+    fn snapshot(&self, py: Python<'_>, as_of: Option<&Bound<'_, PyAny>>) -> PyResult<SnapshotOf> {
+        let store = self.store()?;
+        let as_of = as_of.map(self::as_of).transpose()?;
+        let snapshot = detached(py, || match as_of {
+            None => Ok(store.snapshot()),
+            Some(as_of) => store.snapshot_at(as_of),
+        })?;
+        Ok(SnapshotOf::new(self.opened(None)?, snapshot))
+    }
+
+    /// Reads at one snapshot, and writes that are committed when the `with` block ends, if what was
+    /// read still holds; otherwise it raises Conflict. `transact` begins anew by itself.
+    #[pyo3(signature = (*, durability = None))]
+    fn transaction(&self, durability: Option<&str>) -> PyResult<TransactionOf> {
+        Ok(TransactionOf::new(self.opened(durability)?))
+    }
+
+    /// Calls `work` with a transaction and commits it, again and again until no other has come
+    /// between, at most a thousand times. Returns what `work` returns; where it raises nothing is
+    /// written.
+    #[pyo3(signature = (work, *, durability = None))]
+    fn transact<'py>(
+        &self,
+        work: &Bound<'py, PyAny>,
+        durability: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = work.py();
+        for _ in 0..TRIES_MAX {
+            let transaction = Bound::new(py, self.transaction(durability)?)?;
+            let done = work.call1((&transaction,))?;
+            match transaction.get().try_commit(py)? {
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                committed => return committed.map(|_| done).map_err(raise),
+            }
+        }
+        let message = format!("a transaction was overtaken {TRIES_MAX} times in a row");
+        Err(raise(Error::new(ErrorKind::Conflict, message)))
+    }
+
+    /// The seq of the last record that was committed.
+    #[getter]
+    fn last_seq(&self) -> PyResult<u64> {
+        Ok(self.store()?.last_seq())
+    }
+
+    /// Makes all that was committed so far survive a power cut.
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        let store = self.store()?;
+        detached(py, || store.sync())
+    }
+
+    /// Writes all memtables out as runs. A store does this by itself.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        let store = self.store()?;
+        detached(py, || store.flush())
+    }
+
+    /// Waits until no background work is due.
+    fn settle(&self, py: Python<'_>) -> PyResult<()> {
+        let store = self.store()?;
+        detached(py, || store.settle())
+    }
+
+    /// Opens a secondary anew, as its store is now.
+    fn refresh(&self, py: Python<'_>) -> PyResult<StoreOf> {
+        let store = self.store()?;
+        let store = detached(py, || store.refresh())?;
+        Ok(StoreOf(Guarded::new(Opened { store, durability: self.0.get()?.durability })))
+    }
+
+    /// Flushes and closes the store. What is done by its handles afterwards raises Closed; closing
+    /// it again does nothing.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let store = self.store()?.clone();
+        match py.detach(|| store.close()) {
+            Err(error) if error.kind() == ErrorKind::Closed => Ok(()),
+            closed => closed.map_err(raise),
+        }
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        Ok(format!("<folddb.Store {}>", self.store()?.path().display()))
+    }
+}
+
+impl StoreOf {
+    fn store(&self) -> PyResult<&Store> {
+        Ok(&self.0.get()?.store)
+    }
+
+    fn opened(&self, durability: Option<&str>) -> PyResult<Opened> {
+        let opened = self.0.get()?.clone();
+        Ok(match durability {
+            Some(word) => Opened { durability: self::durability(word)?, ..opened },
+            None => opened,
+        })
+    }
+}

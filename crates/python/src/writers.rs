@@ -1,0 +1,184 @@
+//! What is written together: batches and transactions.
+
+use folddb::{Batch, Transaction};
+use pyo3::prelude::*;
+
+use crate::errors::{detached, raise};
+use crate::exclusive::Exclusive;
+use crate::forks::Guarded;
+use crate::place::{Opened, Place};
+use crate::table::{Table, table_of};
+
+/// Ops on any tables of a store, which are committed together when the `with` block ends, and
+/// forgotten where it raises.
+#[pyclass(frozen, module = "folddb", name = "Batch")]
+pub(crate) struct BatchOf {
+    store: Guarded<Opened>,
+    batch: Guarded<Exclusive<Batch>>,
+}
+
+impl BatchOf {
+    pub(crate) fn new(opened: Opened) -> BatchOf {
+        let batch = Exclusive::new(opened.store.batch());
+        BatchOf { store: Guarded::new(opened), batch: Guarded::new(batch) }
+    }
+}
+
+/// Reads at one snapshot, and writes that are committed together when the `with` block ends, if
+/// nobody has written to what was read since.
+#[pyclass(frozen, module = "folddb", name = "Transaction")]
+pub(crate) struct TransactionOf {
+    store: Guarded<Opened>,
+    transaction: Guarded<Exclusive<Transaction>>,
+}
+
+impl TransactionOf {
+    pub(crate) fn new(opened: Opened) -> TransactionOf {
+        let transaction = Exclusive::new(opened.store.transaction());
+        TransactionOf { store: Guarded::new(opened), transaction: Guarded::new(transaction) }
+    }
+
+    /// Commits as the engine gives it, so that a conflict can be told from other trouble.
+    pub(crate) fn try_commit(&self, py: Python<'_>) -> PyResult<folddb::Result<u64>> {
+        let transaction = self.transaction.get()?.take().map_err(raise)?;
+        let durability = self.store.get()?.durability;
+        Ok(py.detach(|| transaction.commit(durability)))
+    }
+}
+
+#[pymethods]
+impl BatchOf {
+    /// Commits what was gathered. Returns the seq of the last record. The batch is over.
+    fn commit(&self, py: Python<'_>) -> PyResult<u64> {
+        let mut batch = self.batch.get()?.take().map_err(raise)?;
+        let durability = self.store.get()?.durability;
+        detached(py, || batch.commit(durability))
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        self.batch.get()?.with(|batch| Ok(batch.len())).map_err(raise)
+    }
+}
+
+#[pymethods]
+impl TransactionOf {
+    /// Commits what was written, if what was read still holds; raises Conflict where it does not.
+    /// Returns the seq of the last record. The transaction is over.
+    fn commit(&self, py: Python<'_>) -> PyResult<u64> {
+        self.try_commit(py)?.map_err(raise)
+    }
+
+    /// The value of a key, or the default where it is absent.
+    #[pyo3(signature = (table, key, default = None))]
+    fn get<'py>(
+        &self,
+        table: &Bound<'py, PyAny>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.table(table)?.get(table.py(), key, default)
+    }
+
+    /// Folds an operand onto the value of a key, and returns what that comes to.
+    fn fold_and_get<'py>(
+        &self,
+        table: &Bound<'py, PyAny>,
+        key: &Bound<'py, PyAny>,
+        operand: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let table_in = self.table(table)?;
+        table_in.fold(table.py(), key, operand)?;
+        table_in.get(table.py(), key, None)
+    }
+}
+
+/// Gives a type that gathers ops its verbs.
+macro_rules! gathering_verbs {
+    ($gathers:ident, $held:ident, $place:ident) => {
+        #[pymethods]
+        impl $gathers {
+            /// A table in here, by its handle or its name: what is done by it belongs to this.
+            fn table(&self, table: &Bound<'_, PyAny>) -> PyResult<Table> {
+                let placed = table_of(self.store.get()?, table)?;
+                Ok(Table::new(placed.at(Place::$place(self.$held.get()?.clone()))))
+            }
+
+            fn __getitem__(&self, table: &Bound<'_, PyAny>) -> PyResult<Table> {
+                self.table(table)
+            }
+
+            /// Makes the value of a key this one.
+            fn put(
+                &self,
+                table: &Bound<'_, PyAny>,
+                key: &Bound<'_, PyAny>,
+                value: &Bound<'_, PyAny>,
+            ) -> PyResult<()> {
+                self.table(table)?.put(table.py(), key, value).map(drop)
+            }
+
+            /// Gives a key this value unless it has one.
+            fn put_if_absent(
+                &self,
+                table: &Bound<'_, PyAny>,
+                key: &Bound<'_, PyAny>,
+                value: &Bound<'_, PyAny>,
+            ) -> PyResult<()> {
+                self.table(table)?.put_if_absent(table.py(), key, value).map(drop)
+            }
+
+            /// Folds an operand onto the value of a key.
+            fn fold(
+                &self,
+                table: &Bound<'_, PyAny>,
+                key: &Bound<'_, PyAny>,
+                operand: &Bound<'_, PyAny>,
+            ) -> PyResult<()> {
+                self.table(table)?.fold(table.py(), key, operand).map(drop)
+            }
+
+            /// Makes a key absent.
+            fn delete(&self, table: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+                self.table(table)?.delete(table.py(), key).map(drop)
+            }
+
+            /// Makes all keys from `start` on and before `before` absent.
+            fn delete_range(
+                &self,
+                table: &Bound<'_, PyAny>,
+                start: &Bound<'_, PyAny>,
+                before: &Bound<'_, PyAny>,
+            ) -> PyResult<()> {
+                self.table(table)?.delete_range(table.py(), start, before).map(drop)
+            }
+
+            /// Makes all keys absent that begin so.
+            fn delete_prefix(&self, table: &Bound<'_, PyAny>, prefix: &Bound<'_, PyAny>) -> PyResult<()> {
+                self.table(table)?.delete_prefix(table.py(), prefix).map(drop)
+            }
+
+            fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+                this
+            }
+
+            #[pyo3(signature = (kind, _value, _traceback))]
+            fn __exit__(
+                &self,
+                py: Python<'_>,
+                kind: Option<Bound<'_, PyAny>>,
+                _value: Option<Bound<'_, PyAny>>,
+                _traceback: Option<Bound<'_, PyAny>>,
+            ) -> PyResult<()> {
+                if kind.is_none() {
+                    return self.commit(py).map(drop);
+                }
+                let left = self.$held.get()?.take();
+                py.detach(|| drop(left));
+                Ok(())
+            }
+        }
+    };
+}
+
+gathering_verbs!(BatchOf, batch, Batch);
+gathering_verbs!(TransactionOf, transaction, Transaction);

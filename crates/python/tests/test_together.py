@@ -1,0 +1,131 @@
+"""What is done together: batches, snapshots, transactions, threads."""
+
+import threading
+
+import pytest
+from folddb import errors
+
+
+def test_a_batch_is_committed_when_its_block_ends(store, delays, counts):
+    with store.batch() as batch:
+        batch.fold(delays, ("UA", "LGA"), 1.0)
+        batch.put("counts", "a", 7)
+        batch[counts].fold("a", 1)
+        batch.put_if_absent(counts, "b", 2)
+        batch.delete(counts, "c")
+        assert len(batch) == 5
+        assert counts.count() == 0
+    assert counts["a"] == 8 and delays["UA", "LGA"]["count"] == 1
+    with pytest.raises(errors.InvalidInput, match="over"):
+        batch.put(counts, "a", 1)
+
+
+def test_a_batch_whose_block_raises_writes_nothing(store, counts):
+    with pytest.raises(RuntimeError):
+        with store.batch() as batch:
+            batch.put(counts, "a", 1)
+            raise RuntimeError
+    assert counts.count() == 0
+
+
+def test_a_batch_reads_nothing(store, counts):
+    with store.batch() as batch:
+        with pytest.raises(errors.InvalidInput, match="reads nothing"):
+            batch[counts]["a"]
+
+
+def test_a_snapshot_sees_what_was(store, counts):
+    counts.fold("a", 1)
+    with store.snapshot() as past:
+        counts.fold("a", 1)
+        counts.fold("b", 1)
+        assert past[counts]["a"] == past["counts"]["a"] == 1
+        assert list(past[counts].items()) == [("a", 1)]
+        assert past.seq < store.last_seq
+        with pytest.raises(errors.ReadOnly):
+            past[counts].fold("a", 1)
+    assert counts["a"] == 2
+    with pytest.raises(errors.Closed):
+        past[counts]
+
+
+def test_a_transaction_is_begun_anew_until_nobody_comes_between(store):
+    accounts = store.table("accounts", key=str, value=int)
+    accounts.update({"ann": 100, "bob": 0})
+    tries = []
+
+    def transfer(transaction):
+        tries.append(1)
+        balance = transaction.get(accounts, "ann")
+        if len(tries) == 1:
+            accounts.put("ann", 50)
+        transaction.put(accounts, "ann", balance - 30)
+        transaction.put(accounts, "bob", transaction[accounts]["bob"] + 30)
+        return balance
+
+    assert store.transact(transfer) == 50
+    assert dict(accounts.items()) == {"ann": 20, "bob": 30}
+    assert len(tries) == 2
+
+
+def test_a_transaction_that_raises_writes_nothing(store, counts):
+    def work(transaction):
+        transaction.fold(counts, "a", 1)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        store.transact(work)
+    assert counts.count() == 0
+
+
+def test_a_transaction_by_hand_raises_conflict(store, counts):
+    with pytest.raises(errors.Conflict):
+        with store.transaction() as transaction:
+            transaction.get(counts, "a", 0)
+            counts.fold("a", 1)
+            transaction.fold(counts, "b", 1)
+    assert "b" not in counts
+    with store.transaction() as transaction:
+        assert transaction.fold_and_get(counts, "a", 1) == 2
+    assert counts["a"] == 2
+
+
+def test_a_transaction_reads_no_further_than_it_is_walked(store, counts):
+    counts.update({f"{number:03}": number for number in range(600)})
+    with store.transaction() as transaction:
+        rows = iter(transaction[counts].items())
+        assert [next(rows)[1] for _ in range(3)] == [0, 1, 2]
+        counts.fold("500", 1)
+        transaction.fold(counts, "sum", 3)
+    assert counts["sum"] == 3
+
+
+def test_threads_share_a_table(counts):
+    def work():
+        for _ in range(500):
+            counts.fold("a", 1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts["a"] == 2000
+
+
+def test_two_threads_in_one_batch_are_refused_or_served(store, counts):
+    refused = []
+    with store.batch() as batch:
+        def work():
+            for _ in range(200):
+                try:
+                    batch.fold(counts, "a", 1)
+                except errors.InvalidInput:
+                    refused.append(1)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert counts["a"] == 800 - len(refused)
