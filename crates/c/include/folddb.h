@@ -634,7 +634,7 @@ bool folddb_delete(folddb_table *table, const char *key, size_t key_len, char **
 // Makes all keys from `from` on and below `to`, in the order of the table, absent. Otherwise as
 // folddb_put.
 //
-// Errors: InvalidInput also for a hashed table, for bounds upside down, and in a transaction.
+// Errors: InvalidInput also for a hashed table, and for bounds upside down.
 bool folddb_delete_range(folddb_table *table,
                          const char *from,
                          size_t from_len,
@@ -687,7 +687,7 @@ bool folddb_contains(folddb_table *table, const char *key, size_t key_len, char 
 // folddb_free, what the rules of the table take out of the value (`head=...`), with its length;
 // empty where they take nothing. NULL where the key is absent, and where it fails.
 //
-// Errors: as folddb_get; InvalidInput for a table in a transaction.
+// Errors: as folddb_get.
 char *folddb_head(folddb_table *table,
                   const char *key,
                   size_t key_len,
@@ -922,8 +922,8 @@ bool folddb_index_drop(folddb_table *table, const char *index, char **errptr);
 // `Berlin`, `7`; quotes make a text of what would be something else without. Returns whether it
 // came to the end.
 //
-// Errors: InvalidInput where the table has no such index, and for a term that it cannot have;
-// Stopped where `function` wants no more; as folddb_scan_each.
+// Errors: InvalidInput where the table has no such index, for a term that it cannot have, and in a
+// transaction that has written to the table; Stopped where `function` wants no more; as folddb_scan_each.
 bool folddb_find(folddb_table *table,
                  const char *index,
                  const char *term,
@@ -970,7 +970,7 @@ void folddb_writer_destroy(folddb_writer *writer);
 // A reader of the value of a key. NULL where the key is absent, and where it fails. Destroy it
 // with folddb_reader_destroy; while it lives, its value stays.
 //
-// Errors: as folddb_get; InvalidInput for a table in a transaction.
+// Errors: as folddb_get.
 folddb_reader *folddb_reader_create(folddb_table *table,
                                     const char *key,
                                     size_t key_len,

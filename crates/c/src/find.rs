@@ -10,7 +10,7 @@ use crate::errors::guard;
 use crate::handles;
 use crate::memory::{ErrPtr, Text};
 use crate::scan::RowFunction;
-use crate::table::{Place, TableObject};
+use crate::table::TableObject;
 
 /// Adds an index to a table, and builds it of what the table has, here and now, while writes go on.
 /// It is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the rules. Returns
@@ -43,10 +43,9 @@ pub extern "C" fn folddb_index_drop(table: *mut TableObject, index: Text, errptr
 }
 
 fn find(table: &TableObject, index: &str) -> Result<BytesFind> {
-    match &table.place {
-        Place::Now => table.table.find(index),
-        Place::Snapshot(snapshot) => snapshot.0.table(&table.table).find(index),
-        Place::Transaction(_) => table.itself()?.find(index), // which it cannot
+    match table.at()? {
+        None => table.table.find(index),
+        Some(table) => table.find(index),
     }
 }
 
@@ -65,8 +64,8 @@ fn visit(find: BytesFind, function: RowFunction, context: *mut c_void) -> Result
 /// `Berlin`, `7`; quotes make a text of what would be something else without. Returns whether it
 /// came to the end.
 ///
-/// Errors: InvalidInput where the table has no such index, and for a term that it cannot have;
-/// Stopped where `function` wants no more; as folddb_scan_each.
+/// Errors: InvalidInput where the table has no such index, for a term that it cannot have, and in a
+/// transaction that has written to the table; Stopped where `function` wants no more; as folddb_scan_each.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_find(
     table: *mut TableObject,

@@ -9,17 +9,14 @@ use folddb::{Head, Result};
 use crate::errors::guard;
 use crate::handles;
 use crate::memory::{Buffer, Bytes, ErrPtr, Keys, Lens, Values, copy_out_with_len, fill, put};
-use crate::table::{Place, TableObject};
+use crate::table::TableObject;
 
 /// Gives the value of a key to `take`.
 #[inline]
 fn get<R>(table: &TableObject, key: &[u8], take: impl FnOnce(Option<&[u8]>) -> Result<R>) -> Result<R> {
-    match &table.place {
-        Place::Now => table.table.get_with(key, take)?,
-        Place::Snapshot(snapshot) => take(snapshot.0.get(&table.table, key)?.as_deref()),
-        Place::Transaction(transaction) => {
-            take(transaction.with(|transaction| transaction.get(&table.table, key))?.as_deref())
-        }
+    match table.at()? {
+        None => table.table.get_with(key, take)?,
+        Some(table) => table.get_with(key, take)?,
     }
 }
 
@@ -86,13 +83,9 @@ pub extern "C" fn folddb_get_many(
         let values = values.get(count)?; // all absent, until there is something to say
         let keys = keys.get(key_lens, count)?;
         let table = handles::get(table)?;
-        let keys = keys.into_iter();
-        let found = match &table.place {
-            Place::Now => table.table.get_many(keys),
-            Place::Snapshot(snapshot) => snapshot.0.table(&table.table).get_many(keys),
-            Place::Transaction(transaction) => {
-                transaction.with(|transaction| transaction.table(&table.table).get_many(keys))
-            }
+        let found = match table.at()? {
+            None => table.table.get_many(keys),
+            Some(table) => table.get_many(keys),
         };
         fill(values, &found?).map(|()| true)
     })
@@ -111,10 +104,9 @@ pub extern "C" fn folddb_contains(
     guard(errptr, false, || {
         let table = handles::get(table)?;
         let key = key.get(key_len, "the key")?;
-        match &table.place {
-            Place::Now => table.table.contains(key),
-            Place::Snapshot(snapshot) => snapshot.0.table(&table.table).contains(key),
-            Place::Transaction(_) => get(&table, key, |value| Ok(value.is_some())),
+        match table.at()? {
+            None => table.table.contains(key),
+            Some(table) => table.contains(key),
         }
     })
 }
@@ -159,7 +151,7 @@ impl ValueHead {
 /// folddb_free, what the rules of the table take out of the value (`head=...`), with its length;
 /// empty where they take nothing. NULL where the key is absent, and where it fails.
 ///
-/// Errors: as folddb_get; InvalidInput for a table in a transaction.
+/// Errors: as folddb_get.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_head(
     table: *mut TableObject,
@@ -172,10 +164,9 @@ pub extern "C" fn folddb_head(
     guard(errptr, null_mut(), || {
         let table = handles::get(table)?;
         let key = key.get(key_len, "the key")?;
-        let found = match &table.place {
-            Place::Now => table.table.head(key)?,
-            Place::Snapshot(snapshot) => snapshot.0.table(&table.table).head(key)?,
-            Place::Transaction(_) => table.itself()?.head(key)?, // which it cannot
+        let found = match table.at()? {
+            None => table.table.head(key)?,
+            Some(table) => table.head(key)?,
         };
         let Some(found) = found else { return Ok(null_mut()) };
         let taken = copy_out_with_len(&found.bytes, taken_len)?;

@@ -13,7 +13,7 @@ use crate::errors::{guard, guard_silently};
 use crate::exclusive::Exclusive;
 use crate::handles::{self, Object};
 use crate::memory::{Bytes, ErrPtr};
-use crate::table::{Place, TableObject};
+use crate::table::TableObject;
 
 /// A range of a table, and how it is walked. One thread uses it at a time; it is used as often as
 /// one likes.
@@ -40,11 +40,9 @@ impl Range {
     /// # Errors
     /// The transaction is over.
     pub(crate) fn scan(&self) -> Result<BytesScan> {
-        let table = &self.table.table;
-        Ok(self.narrow(match &self.table.place {
-            Place::Now => table.scan(),
-            Place::Snapshot(snapshot) => snapshot.0.scan(table),
-            Place::Transaction(transaction) => transaction.with(|transaction| Ok(transaction.scan(table)))?,
+        Ok(self.narrow(match self.table.at()? {
+            None => self.table.table.scan(),
+            Some(table) => table.scan(),
         }))
     }
 

@@ -10,7 +10,7 @@ use crate::errors::{guard, guard_silently};
 use crate::exclusive::Exclusive;
 use crate::handles::{self, Object};
 use crate::memory::{Buffer, Bytes, ErrPtr};
-use crate::table::{Place, TableObject};
+use crate::table::TableObject;
 
 /// Writes one value, piece by piece. One thread uses it at a time.
 pub struct WriterObject(Exclusive<Option<ValueWriter>>);
@@ -121,7 +121,7 @@ pub extern "C" fn folddb_writer_destroy(writer: *mut WriterObject) {
 /// A reader of the value of a key. NULL where the key is absent, and where it fails. Destroy it
 /// with folddb_reader_destroy; while it lives, its value stays.
 ///
-/// Errors: as folddb_get; InvalidInput for a table in a transaction.
+/// Errors: as folddb_get.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_reader_create(
     table: *mut TableObject,
@@ -132,10 +132,9 @@ pub extern "C" fn folddb_reader_create(
     guard(errptr, null_mut(), || {
         let table = handles::get(table)?;
         let key = key.get(key_len, "the key")?;
-        let reader = match &table.place {
-            Place::Now => table.table.read(key)?,
-            Place::Snapshot(snapshot) => snapshot.0.table(&table.table).read(key)?,
-            Place::Transaction(_) => table.itself()?.read(key)?, // which it cannot
+        let reader = match table.at()? {
+            None => table.table.read(key)?,
+            Some(table) => table.read(key)?,
         };
         reader.map_or(Ok(null_mut()), |reader| handles::give(ReaderObject(Exclusive::new(reader))))
     })

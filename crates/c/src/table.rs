@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use folddb::{BytesTable, Error, ErrorKind, Lifetime, Result};
+use folddb::{BytesTable, BytesTableAt, Error, ErrorKind, Lifetime, Result};
 
 use crate::durability::durability;
 use crate::errors::{guard, guard_silently};
@@ -49,6 +49,21 @@ impl TableObject {
                 self.table.name()
             ))),
         }
+    }
+
+    /// How it is read at a snapshot or in a transaction; none as it is now.
+    ///
+    /// # Errors
+    /// The transaction is over.
+    #[inline]
+    pub(crate) fn at(&self) -> Result<Option<BytesTableAt>> {
+        Ok(match &self.place {
+            Place::Now => None,
+            Place::Snapshot(snapshot) => Some(snapshot.0.table(&self.table)),
+            Place::Transaction(transaction) => {
+                Some(transaction.with(|transaction| Ok(transaction.table(&self.table)))?)
+            }
+        })
     }
 
     /// The error of a write to what a snapshot sees.

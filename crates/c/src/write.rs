@@ -84,7 +84,7 @@ pub extern "C" fn folddb_delete(
 /// Makes all keys from `from` on and below `to`, in the order of the table, absent. Otherwise as
 /// folddb_put.
 ///
-/// Errors: InvalidInput also for a hashed table, for bounds upside down, and in a transaction.
+/// Errors: InvalidInput also for a hashed table, and for bounds upside down.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_delete_range(
     table: *mut TableObject,
@@ -97,6 +97,13 @@ pub extern "C" fn folddb_delete_range(
     guard(errptr, false, || {
         let table = handles::get(table)?;
         let (from, to) = (from.get(from_len, "the first key")?, to.get(to_len, "the end")?);
-        table.itself()?.delete_range(from, to).map(|_| true)
+        match &table.place {
+            Place::Now => table.table.delete_range(from, to).map(|_| true),
+            Place::Snapshot(_) => Err(table.read_only()),
+            Place::Transaction(transaction) => transaction.with(|transaction| {
+                transaction.delete_range(&table.table, from, to);
+                Ok(true)
+            }),
+        }
     })
 }

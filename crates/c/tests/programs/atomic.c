@@ -70,6 +70,16 @@ int main(int argc, char **argv) {
     folddb_scan *scan = folddb_scan_create(inside, &err);
     CHECK(folddb_scan_count(scan, &err) == 1);
     folddb_scan_destroy(scan);
+    folddb_value_head head;
+    size_t taken = 9;
+    char *shown = folddb_head(inside, S("x"), &head, &taken, &err);
+    CHECK(shown && taken == 0 && head.size_bytes == 1);
+    folddb_free(shown);
+    folddb_reader *reader = folddb_reader_create(inside, S("x"), &err);
+    CHECK(reader && folddb_reader_len(reader, &err) == 1);
+    folddb_reader_destroy(reader);
+    CHECK(folddb_delete_range(inside, S("x"), S("y"), &err) && !folddb_contains(inside, S("x"), &err));
+    CHECK(!folddb_reader_create(inside, S("x"), &err) && has(names, "x", "1"));
     CHECK(folddb_put(names, S("x"), S("7"), &err));
     CHECK(!folddb_transaction_commit(transaction, FOLDDB_DURABILITY_PROCESS, &err));
     FAILED(err, FOLDDB_ERROR_CONFLICT, "");

@@ -134,16 +134,14 @@ int main(int argc, char **argv) {
     /* a transaction that is over */
     folddb_table *inside = folddb_transaction_table(transaction, table, &err);
     OK(err);
-    CHECK(!folddb_delete_range(inside, S("a"), S("b"), &err));
-    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "in a transaction");
-    CHECK(!folddb_head(inside, S("a"), NULL, NULL, &err));
-    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "in a transaction");
-    CHECK(!folddb_reader_create(inside, S("a"), &err));
+    CHECK(!folddb_writer_create(inside, FOLDDB_STREAM_OP_PUT, S("a"), &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "in a transaction");
     CHECK(!folddb_compact(inside, NULL, NULL, &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "in a transaction");
     CHECK(folddb_transaction_commit(transaction, FOLDDB_DURABILITY_PROCESS, &err));
     CHECK(!folddb_put(inside, S("a"), S("9"), &err));
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "was committed, and is over");
+    CHECK(!folddb_get(inside, S("a"), NULL, &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "was committed, and is over");
     CHECK(!folddb_transaction_commit(transaction, FOLDDB_DURABILITY_PROCESS, &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "was committed, and is over");
