@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         usize::try_from(self.varint()?).map_err(|_| Malformed::Bounds)
     }
 
-    /// A length as a varint, then so many bytes.
+    /// A length as a varint, then this many bytes.
     #[inline]
     pub fn slice(&mut self) -> Result<&'a [u8], Malformed> {
         let len = self.length()?;

@@ -48,11 +48,11 @@ pub enum ErrorKind {
     /// The table's fold function failed on this key. Other keys are untouched.
     FoldFailed,
     /// What a transaction read was written to by others before it was committed. Nothing of it is
-    /// written: begin anew.
+    /// written: begin again.
     Conflict,
     /// What a snapshot saw is not kept any more.
     SnapshotTooOld,
-    /// A feed has lost its place: what it had still to give is not kept any more. Begin it anew.
+    /// A feed has lost its place: what it had still to give is not kept any more. Begin it again.
     FeedLost,
     /// The store or the table is opened for reading only.
     ReadOnly,
@@ -78,18 +78,18 @@ impl ErrorKind {
             ErrorKind::Permission => "check the owner and the mode of the file",
             ErrorKind::NoSpace => "free some space; writing resumes by itself",
             ErrorKind::NotDurable => {
-                "do not write it again: it is committed and visible; reopen the store and read whether it is there still"
+                "do not write it again: it is committed and visible; reopen the store and read whether it is still there"
             }
             ErrorKind::Corruption => "restore a backup, or salvage what is whole into a new store",
             ErrorKind::Poisoned => "reopen the store to write again; reads go on",
-            ErrorKind::Conflict => "begin the transaction anew",
+            ErrorKind::Conflict => "begin the transaction again",
             ErrorKind::SnapshotTooOld => {
                 "read what is there now, or hold snapshots for as long as they are needed"
             }
-            ErrorKind::FeedLost => "begin the feed anew, with the rows of the present",
+            ErrorKind::FeedLost => "begin the feed again, with the present rows",
             ErrorKind::ReadOnly => "open the store for writing",
             ErrorKind::Closed => "open it again",
-            ErrorKind::Io => "see the cause named by the operating system",
+            ErrorKind::Io => "see the cause that the operating system names",
         }
     }
 }

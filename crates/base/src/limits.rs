@@ -24,6 +24,6 @@ pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// Longest table name, in bytes.
 pub const TABLE_NAME_BYTES_MAX: usize = 255;
 
-/// A memtable is sealed when it has so many range deletes, or sooner where memory is small: each is
-/// a boundary at which folding in memory stops.
+/// A memtable is sealed when it has this many range deletes, or sooner where memory is small: each
+/// is a boundary at which folding in memory stops.
 pub const RANGE_DELETES_PER_FLUSH: usize = 1_024;

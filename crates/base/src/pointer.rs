@@ -19,7 +19,7 @@
 use crate::bytes::{Malformed, Reader, put_slice, put_u32, put_u64, put_varint};
 use crate::checksum::{hash32, key_hash};
 
-/// Value records begin at multiples of so many bytes.
+/// Value records begin at multiples of this many bytes.
 pub const VALUE_ALIGN: u64 = 16;
 
 /// Bytes of the deadline behind a pointer, in tables that know expiry.

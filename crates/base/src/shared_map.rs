@@ -10,9 +10,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// No side of a node has more than so many times the entries of the other.
+/// No side of a node has more than this many times the entries of the other.
 const DELTA: usize = 3;
-/// A side whose inner child has so many times the entries of its outer one is rotated first.
+/// A side whose inner child has this many times the entries of its outer one is rotated first.
 const GAMMA: usize = 2;
 
 /// See the module.

@@ -36,11 +36,11 @@ typedef enum {
     FOLDDB_ERROR_POISONED = 12,
     // The fold of the table failed on this key. Other keys are untouched.
     FOLDDB_ERROR_FOLD_FAILED = 13,
-    // What a transaction read was overtaken. Nothing of it is written: begin anew.
+    // What a transaction read was overtaken. Nothing of it is written: begin again.
     FOLDDB_ERROR_CONFLICT = 14,
     // What a snapshot saw is not kept any more.
     FOLDDB_ERROR_SNAPSHOT_TOO_OLD = 15,
-    // A feed has lost its place. Begin it anew.
+    // A feed has lost its place. Begin it again.
     FOLDDB_ERROR_FEED_LOST = 16,
     // The store or the table is for reading only.
     FOLDDB_ERROR_READ_ONLY = 17,
@@ -162,7 +162,7 @@ typedef struct folddb_feed folddb_feed;
 // A place in a scan. One thread uses it at a time.
 typedef struct folddb_iterator folddb_iterator;
 
-// The settings of a store. They are not stored: each opening chooses anew.
+// The settings of a store. They are not stored: each opening chooses them.
 typedef struct folddb_options folddb_options;
 
 // Collects what a callback writes. It is of use while the callback runs, on its thread.
@@ -247,7 +247,7 @@ typedef struct {
     uint64_t took_us;
 } folddb_event;
 
-// Is told of an event. The event, and the texts in it, are valid during the call.
+// Is called with an event. The event, and the texts in it, are valid during the call.
 //
 // A thread of the store calls it, with one event at a time and no lock held: it may read and write
 // the store, but not close it. Merges wait while it runs. A C++ exception must not leave it.
@@ -308,8 +308,8 @@ typedef struct {
     uint64_t deadline_ms;
 } folddb_feed_change;
 
-// Is told of long work: how much is done, of how much. Returns whether to go on, which only some
-// functions ask. A C++ exception must not leave it.
+// Is called with the progress of long work: how much is done, of how much. Returns whether to go
+// on, which only some functions ask. A C++ exception must not leave it.
 typedef bool (*folddb_progress_function)(void *context, uint64_t done, uint64_t total);
 
 // A value that goes out. The data is for folddb_free; NULL where there is none.
@@ -432,10 +432,10 @@ folddb_store *folddb_open_or_create(const char *path, folddb_options *options, c
 folddb_store *folddb_open_read_only(const char *path, folddb_options *options, char **errptr);
 
 // Opens a store to read it while another process may write to it: it is what was there when it was
-// opened, and stays that; folddb_refresh opens it anew. Otherwise as folddb_open.
+// opened, and stays that; folddb_refresh opens it again. Otherwise as folddb_open.
 folddb_store *folddb_open_secondary(const char *path, folddb_options *options, char **errptr);
 
-// Opens a secondary anew, as its store is now: another handle, which is closed by itself. NULL
+// Opens a secondary again, as its store is now: another handle, which is closed by itself. NULL
 // where it fails.
 //
 // Errors: InvalidInput where the store was not opened by folddb_open_secondary; as folddb_open.
@@ -519,7 +519,7 @@ folddb_transaction *folddb_transaction_create(folddb_store *store, char **errptr
 // Commits what was written, if what was read still holds, as durably as `durability` says, one of
 // folddb_durability. Returns whether it did. The transaction is over in either case.
 //
-// Errors: Conflict where others have written to what was read: nothing is written, begin anew;
+// Errors: Conflict where others have written to what was read: nothing is written, begin again;
 // InvalidInput where something that was written was wrong: nothing is written; a failed write.
 bool folddb_transaction_commit(folddb_transaction *transaction, int durability, char **errptr);
 
@@ -590,7 +590,7 @@ folddb_table *folddb_transaction_table(folddb_transaction *transaction,
 // another handle. NULL where it fails.
 folddb_table *folddb_table_with_durability(folddb_table *table, int durability, char **errptr);
 
-// The same table, whose values last so many milliseconds after they are written: another handle.
+// The same table, whose values last this many milliseconds after they are written: another handle.
 // For tables whose values may expire (`expire=...` among the rules). NULL where it fails.
 folddb_table *folddb_table_lasting_for(folddb_table *table, uint64_t ms, char **errptr);
 
@@ -788,13 +788,14 @@ bool folddb_scan_through(folddb_scan *scan, const char *key, size_t key_len, cha
 // Only keys that begin with these bytes. It comes in the place of both bounds. Returns whether it
 // was set.
 //
-// Errors: InvalidInput for a table with an order of its own, in which prefixes are no ranges.
+// Errors: InvalidInput for a table with an order of its own, in which the keys of a prefix are not
+// a range.
 bool folddb_scan_prefix(folddb_scan *scan, const char *prefix, size_t prefix_len, char **errptr);
 
 // Turns the way that it goes: from the highest key down, or up again. Returns whether it was set.
 bool folddb_scan_reverse(folddb_scan *scan, char **errptr);
 
-// At most so many rows. Returns whether it was set.
+// At most this many rows. Returns whether it was set.
 bool folddb_scan_limit(folddb_scan *scan, size_t rows, char **errptr);
 
 // Only keys: values are empty, and no separated one is read. Returns whether it was set.
@@ -907,7 +908,7 @@ const char *folddb_iterator_value(folddb_iterator *iterator, size_t *value_len, 
 
 // Adds an index to a table, and builds it of what the table has, here and now, while writes go on.
 // It is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the rules. Returns
-// whether it did. To add it once more goes on with what was broken off.
+// whether it did. To add it once more continues what was stopped.
 //
 // Errors: InvalidInput for a rule that does not parse or breaks the law of terms, for a hashed
 // table, and where another index has this name; a failed write.
@@ -923,7 +924,8 @@ bool folddb_index_drop(folddb_table *table, const char *index, char **errptr);
 // came to the end.
 //
 // Errors: InvalidInput where the table has no such index, for a term that it cannot have, and in a
-// transaction that has written to the table; Stopped where `function` wants no more; as folddb_scan_each.
+// transaction that has written to the table; Stopped where `function` wants no more; as
+// folddb_scan_each.
 bool folddb_find(folddb_table *table,
                  const char *index,
                  const char *term,
@@ -979,7 +981,7 @@ folddb_reader *folddb_reader_create(folddb_table *table,
 // How many bytes the value has; 0 where it fails, too.
 uint64_t folddb_reader_len(folddb_reader *reader, char **errptr);
 
-// Reads at most so many bytes into `buffer`, and returns how many; 0 at the end, and where it
+// Reads at most this many bytes into `buffer`, and returns how many; 0 at the end, and where it
 // fails.
 //
 // Errors: Corruption; a failed read.
@@ -997,12 +999,12 @@ void folddb_reader_destroy(folddb_reader *reader);
 // rows of the present, and goes on behind what was acknowledged last. NULL where it fails. Destroy
 // it with folddb_feed_destroy.
 //
-// `table` is the only table that it tells of; NULL is all. It tells of keys that begin with
+// `table` is the only table that it reports; NULL is all. It reports keys that begin with
 // `prefix`. `bytes_max` bounds the bytes that are kept only for it; 0 leaves what it has, and
 // gives a new one 1 GiB. With `from_now` it gives no rows, and begins with what comes.
 //
 // Errors: Locked while somebody else reads it; InvalidInput for a bad name, and where there is one
-// that tells of something else; ReadOnly; a failed write.
+// that reports something else; ReadOnly; a failed write.
 folddb_feed *folddb_feed_open(folddb_store *store,
                               const char *name,
                               const char *table,
@@ -1022,8 +1024,8 @@ void folddb_feed_destroy(folddb_feed *feed);
 // write.
 bool folddb_feed_drop(folddb_store *store, const char *name, char **errptr);
 
-// The next event of a feed; waits for one, at most so many milliseconds. NULL where none came, and
-// where it fails. Destroy it with folddb_feed_event_destroy.
+// The next event of a feed; waits for one, at most this many milliseconds. NULL where none came,
+// and where it fails. Destroy it with folddb_feed_event_destroy.
 //
 // Errors: FeedLost where it has lost its place, see folddb_feed_begin_again; Closed; Corruption; a
 // failed read or write.
@@ -1036,7 +1038,7 @@ folddb_feed_event *folddb_feed_next(folddb_feed *feed, uint64_t timeout_ms, char
 // failed write.
 bool folddb_feed_acknowledge(folddb_feed *feed, folddb_feed_event *event, char **errptr);
 
-// Forgets where the feed stood, and begins anew with the rows of the present. Returns whether it
+// Forgets where the feed stood, and begins again with the rows of the present. Returns whether it
 // did.
 bool folddb_feed_begin_again(folddb_feed *feed, char **errptr);
 
@@ -1058,10 +1060,10 @@ bool folddb_feed_event_change(folddb_feed_event *event,
 // Ends the handle. NULL is nothing to end. Pointers into the event are over.
 void folddb_feed_event_destroy(folddb_feed_event *event);
 
-// What a person does for a store: compact it, look whether it is whole, back it up and restore it. 
+// What a person does for a store: compact it, look whether it is whole, back it up and restore it.
 
 // Merges all runs of a table into one, and those of its indexes, here and now. `progress` may be
-// NULL, and may break off: what is merged by then stays merged. Returns whether all of it was
+// NULL, and may stop it: what is merged by then stays merged. Returns whether all of it was
 // done.
 //
 // Errors: NoSpace; Stopped where `progress` wants it to; a failed read or write.

@@ -22,6 +22,6 @@ pub(crate) fn durability(number: c_int) -> Result<Durability> {
         n if n == CommitDurability::Buffered as c_int => Ok(Durability::Buffered),
         n if n == CommitDurability::Process as c_int => Ok(Durability::Process),
         n if n == CommitDurability::Sync as c_int => Ok(Durability::Sync),
-        n => Err(Error::invalid(format!("{n} is none of folddb_durability"))),
+        n => Err(Error::invalid(format!("{n} is not one of folddb_durability"))),
     }
 }

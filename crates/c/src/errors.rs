@@ -48,11 +48,11 @@ pub enum Kind {
     Poisoned = 12,
     /// The fold of the table failed on this key. Other keys are untouched.
     FoldFailed = 13,
-    /// What a transaction read was overtaken. Nothing of it is written: begin anew.
+    /// What a transaction read was overtaken. Nothing of it is written: begin again.
     Conflict = 14,
     /// What a snapshot saw is not kept any more.
     SnapshotTooOld = 15,
-    /// A feed has lost its place. Begin it anew.
+    /// A feed has lost its place. Begin it again.
     FeedLost = 16,
     /// The store or the table is for reading only.
     ReadOnly = 17,

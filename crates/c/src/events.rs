@@ -54,7 +54,7 @@ pub struct StoreEvent {
     pub took_us: u64,
 }
 
-/// Is told of an event. The event, and the texts in it, are valid during the call.
+/// Is called with an event. The event, and the texts in it, are valid during the call.
 ///
 /// A thread of the store calls it, with one event at a time and no lock held: it may read and write
 /// the store, but not close it. Merges wait while it runs. A C++ exception must not leave it.

@@ -23,7 +23,7 @@ impl<T> Exclusive<T> {
         let name = O::NAME;
         self.0.try_lock().map_err(|cause| match cause {
             TryLockError::WouldBlock => Error::invalid(format!(
-                "this {name} is in use by another call: one thread uses it at a time, and no callback of its own does"
+                "this {name} is in use by another call: one thread uses it at a time, and its own callbacks must not"
             )),
             TryLockError::Poisoned(_) => {
                 Error::invalid(format!("a call on this {name} has failed halfway: destroy it"))

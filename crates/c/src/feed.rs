@@ -195,12 +195,12 @@ impl FeedEventObject {
 /// rows of the present, and goes on behind what was acknowledged last. NULL where it fails. Destroy
 /// it with folddb_feed_destroy.
 ///
-/// `table` is the only table that it tells of; NULL is all. It tells of keys that begin with
+/// `table` is the only table that it reports; NULL is all. It reports keys that begin with
 /// `prefix`. `bytes_max` bounds the bytes that are kept only for it; 0 leaves what it has, and
 /// gives a new one 1 GiB. With `from_now` it gives no rows, and begins with what comes.
 ///
 /// Errors: Locked while somebody else reads it; InvalidInput for a bad name, and where there is one
-/// that tells of something else; ReadOnly; a failed write.
+/// that reports something else; ReadOnly; a failed write.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_open(
     store: *mut StoreObject,
@@ -243,8 +243,8 @@ pub extern "C" fn folddb_feed_drop(store: *mut StoreObject, name: Text, errptr: 
     })
 }
 
-/// The next event of a feed; waits for one, at most so many milliseconds. NULL where none came, and
-/// where it fails. Destroy it with folddb_feed_event_destroy.
+/// The next event of a feed; waits for one, at most this many milliseconds. NULL where none came,
+/// and where it fails. Destroy it with folddb_feed_event_destroy.
 ///
 /// Errors: FeedLost where it has lost its place, see folddb_feed_begin_again; Closed; Corruption; a
 /// failed read or write.
@@ -282,7 +282,7 @@ pub extern "C" fn folddb_feed_acknowledge(
     })
 }
 
-/// Forgets where the feed stood, and begins anew with the rows of the present. Returns whether it
+/// Forgets where the feed stood, and begins again with the rows of the present. Returns whether it
 /// did.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_begin_again(feed: *mut FeedObject, errptr: ErrPtr<'_>) -> bool {

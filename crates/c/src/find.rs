@@ -14,7 +14,7 @@ use crate::table::TableObject;
 
 /// Adds an index to a table, and builds it of what the table has, here and now, while writes go on.
 /// It is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the rules. Returns
-/// whether it did. To add it once more goes on with what was broken off.
+/// whether it did. To add it once more continues what was stopped.
 ///
 /// Errors: InvalidInput for a rule that does not parse or breaks the law of terms, for a hashed
 /// table, and where another index has this name; a failed write.
@@ -24,7 +24,7 @@ pub extern "C" fn folddb_index_add(table: *mut TableObject, rule: Text, errptr: 
         let (table, rule) = (handles::get(table)?, rule.get("the rule")?);
         let index = IndexRule::parse(rule).ok_or_else(|| {
             Error::invalid(format!(
-                "`{rule}` is no index: write NAME:RULE, such as `city:json:/address/city`"
+                "`{rule}` is not an index: write NAME:RULE, such as `city:json:/address/city`"
             ))
         })?;
         table.itself()?.add_index(&index).map(|()| true)
@@ -65,7 +65,8 @@ fn visit(find: BytesFind, function: RowFunction, context: *mut c_void) -> Result
 /// came to the end.
 ///
 /// Errors: InvalidInput where the table has no such index, for a term that it cannot have, and in a
-/// transaction that has written to the table; Stopped where `function` wants no more; as folddb_scan_each.
+/// transaction that has written to the table; Stopped where `function` wants no more; as
+/// folddb_scan_each.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_find(
     table: *mut TableObject,

@@ -28,7 +28,7 @@ pub(crate) trait Object: Any + Send + Sync {
 /// Half of the bits of a handle are the index.
 const INDEX_BITS: u32 = usize::BITS / 2;
 
-/// The first chunk has so many slots, and each next one twice as many.
+/// The first chunk has this many slots, and each next one twice as many.
 const FIRST_CHUNK: usize = 64;
 
 const CHUNKS: usize = INDEX_BITS as usize - FIRST_CHUNK.ilog2() as usize;
@@ -95,7 +95,7 @@ fn free_index() -> Result<usize> {
         return Ok(index);
     }
     if free.used >= (1 << INDEX_BITS) - FIRST_CHUNK {
-        return Err(Error::invalid("there are too many handles: destroy those that are done with"));
+        return Err(Error::invalid("there are too many handles: destroy those that are no longer used"));
     }
     free.used += 1;
     Ok(free.used - 1)
@@ -152,7 +152,7 @@ fn mistaken<T: Object>(handle: *mut T, found: Option<&'static str>) -> Error {
     Error::invalid(match found {
         _ if handle.is_null() => format!("the {name} is NULL"),
         Some(found) => format!("a {found} was given where a {name} is expected"),
-        None => format!("this {name} was destroyed, or never was one"),
+        None => format!("this {name} was destroyed, or was never created"),
     })
 }
 

@@ -17,11 +17,11 @@ use crate::table::TableObject;
 
 fn read(text: Text) -> Result<Datum> {
     let text = text.get("the JSON")?;
-    datum::json::parse(text).map_err(|cause| Error::invalid(format!("`{text}` is no JSON: {cause}")))
+    datum::json::parse(text).map_err(|cause| Error::invalid(format!("`{text}` is not JSON: {cause}")))
 }
 
 fn wrong(table: &BytesTable, what: &str, cause: &dyn std::fmt::Display) -> Error {
-    Error::invalid(format!("this is no {what} of table `{}`: {cause}", table.name()))
+    Error::invalid(format!("this is not a {what} of table `{}`: {cause}", table.name()))
 }
 
 /// The bytes of a key that is given as JSON, for folddb_free, and their length: `"UA"`, `7`, or for

@@ -14,12 +14,12 @@ use crate::options::{OptionsObject, settings};
 use crate::store::StoreObject;
 use crate::table::TableObject;
 
-/// Is told of long work: how much is done, of how much. Returns whether to go on, which only some
-/// functions ask. A C++ exception must not leave it.
+/// Is called with the progress of long work: how much is done, of how much. Returns whether to go
+/// on, which only some functions ask. A C++ exception must not leave it.
 pub type ProgressFunction = Option<extern "C" fn(context: *mut c_void, done: u64, total: u64) -> bool>;
 
 /// Merges all runs of a table into one, and those of its indexes, here and now. `progress` may be
-/// NULL, and may break off: what is merged by then stays merged. Returns whether all of it was
+/// NULL, and may stop it: what is merged by then stays merged. Returns whether all of it was
 /// done.
 ///
 /// Errors: NoSpace; Stopped where `progress` wants it to; a failed read or write.
@@ -37,11 +37,7 @@ pub extern "C" fn folddb_compact(
             is_stopped |= progress.is_some_and(|told| !told(context, at.bytes_done, at.bytes_total));
             if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        if is_stopped {
-            Err(Error::new(ErrorKind::Stopped, "the compaction was broken off"))
-        } else {
-            Ok(true)
-        }
+        if is_stopped { Err(Error::new(ErrorKind::Stopped, "the compaction was stopped")) } else { Ok(true) }
     })
 }
 

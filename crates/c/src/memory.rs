@@ -86,10 +86,10 @@ impl Bytes {
             return Ok(&[]);
         }
         if self.0.is_null() {
-            return Err(Error::invalid(format!("{what} is NULL, and its length {len}")));
+            return Err(Error::invalid(format!("{what} is NULL, but its length is {len}")));
         }
         if isize::try_from(len).is_err() {
-            return Err(Error::invalid(format!("{what} has a length of {len}, which no object has")));
+            return Err(Error::invalid(format!("{what} has a length of {len}, which no object can have")));
         }
         // SAFETY: C has promised that `len` bytes are there, and stay as they are during the call.
         // Tested by `misuse`, `basics`.
@@ -118,7 +118,7 @@ impl Buffer {
     pub(crate) fn fill(self, len: usize, data: &[u8]) -> Result<usize> {
         let copied = len.min(data.len());
         if self.0.is_null() && len > 0 {
-            return Err(Error::invalid(format!("the buffer is NULL, and its length {len}")));
+            return Err(Error::invalid(format!("the buffer is NULL, but its length is {len}")));
         }
         if copied > 0 {
             // SAFETY: C has promised room for `len` bytes, which nothing else uses during the call.
@@ -195,7 +195,7 @@ impl Text {
         // SAFETY: C has promised that a NUL ends it, and that it stays as it is during the call.
         // Tested by `misuse`, `basics`.
         let text = unsafe { CStr::from_ptr(self.0) };
-        text.to_str().map_err(|_| Error::invalid(format!("{what} is no UTF-8: {}", text.to_string_lossy())))
+        text.to_str().map_err(|_| Error::invalid(format!("{what} is not UTF-8: {}", text.to_string_lossy())))
     }
 
     /// The text, or none where it is NULL.

@@ -15,7 +15,7 @@ use crate::handles::{self, Object};
 use crate::memory::{ErrPtr, Text};
 use crate::order::{NamedOrder, OrderFunction};
 
-/// The settings of a store. They are not stored: each opening chooses anew.
+/// The settings of a store. They are not stored: each opening chooses them.
 pub struct OptionsObject(Exclusive<Options>);
 
 impl Object for OptionsObject {
@@ -149,7 +149,7 @@ fn set(options: Options, name: &str, value: &str) -> Result<Options> {
             let age = Duration::from_millis(number()?);
             options.tuning(|tuning| tuning.snapshot_files_after(age))
         }
-        _ => return Err(Error::invalid(format!("`{name}` is no setting of a store"))),
+        _ => return Err(Error::invalid(format!("`{name}` is not a setting of a store"))),
     })
 }
 

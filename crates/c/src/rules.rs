@@ -17,7 +17,7 @@ pub(crate) fn parse(text: &str) -> Result<TableRules> {
     let lines = lines.strip_prefix(&["rules 1"]).unwrap_or(&lines);
     if let Some(line) = lines.iter().find(|line| !line.contains('=')) {
         return Err(Error::invalid(format!(
-            "`{line}` is no rule of a table: write lines such as `key=utf8` and `fold=sum:u64`, or one of {}",
+            "`{line}` is not a rule of a table: write lines such as `key=utf8` and `fold=sum:u64`, or one of {}",
             folddb::table_rules::READY_MADE.map(|(name, _)| name).join(", ")
         )));
     }

@@ -94,7 +94,9 @@ pub(crate) fn in_order(table: &BytesTable, range: KeyRange) -> Result<KeyRange> 
         order if order.has_byte_prefixes() => Ok(range),
         _ => {
             let name = table.name();
-            Err(Error::invalid(format!("table `{name}` has a custom order, in which prefixes are no ranges")))
+            Err(Error::invalid(format!(
+                "table `{name}` has a custom order, in which the keys of a prefix are not a range"
+            )))
         }
     }
 }
@@ -201,7 +203,8 @@ pub extern "C" fn folddb_scan_through(
 /// Only keys that begin with these bytes. It comes in the place of both bounds. Returns whether it
 /// was set.
 ///
-/// Errors: InvalidInput for a table with an order of its own, in which prefixes are no ranges.
+/// Errors: InvalidInput for a table with an order of its own, in which the keys of a prefix are not
+/// a range.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_prefix(
     scan: *mut ScanObject,
@@ -225,7 +228,7 @@ pub extern "C" fn folddb_scan_reverse(scan: *mut ScanObject, errptr: ErrPtr<'_>)
     })
 }
 
-/// At most so many rows. Returns whether it was set.
+/// At most this many rows. Returns whether it was set.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_limit(scan: *mut ScanObject, rows: usize, errptr: ErrPtr<'_>) -> bool {
     change(scan, errptr, |range| {

@@ -53,7 +53,7 @@ pub extern "C" fn folddb_snapshot_at_time(
 ) -> *mut SnapshotObject {
     guard(errptr, null_mut(), || {
         let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(unix_ms));
-        let time = time.ok_or_else(|| Error::invalid(format!("{unix_ms} ms is no time")))?;
+        let time = time.ok_or_else(|| Error::invalid(format!("{unix_ms} ms is not a time")))?;
         handles::give(SnapshotObject(handles::get(store)?.0.snapshot_at(AsOf::Time(time))?))
     })
 }

@@ -81,7 +81,7 @@ pub extern "C" fn folddb_open_read_only(
 }
 
 /// Opens a store to read it while another process may write to it: it is what was there when it was
-/// opened, and stays that; folddb_refresh opens it anew. Otherwise as folddb_open.
+/// opened, and stays that; folddb_refresh opens it again. Otherwise as folddb_open.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_open_secondary(
     path: Text,
@@ -91,7 +91,7 @@ pub extern "C" fn folddb_open_secondary(
     open(path, options, errptr, |path, options| Store::open_secondary(path, options))
 }
 
-/// Opens a secondary anew, as its store is now: another handle, which is closed by itself. NULL
+/// Opens a secondary again, as its store is now: another handle, which is closed by itself. NULL
 /// where it fails.
 ///
 /// Errors: InvalidInput where the store was not opened by folddb_open_secondary; as folddb_open.

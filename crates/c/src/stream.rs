@@ -43,7 +43,7 @@ fn write_op(number: c_int) -> Result<WriteOp> {
         n if n == StreamOp::Put as c_int => Ok(WriteOp::Put),
         n if n == StreamOp::PutIfAbsent as c_int => Ok(WriteOp::PutIfAbsent),
         n if n == StreamOp::Fold as c_int => Ok(WriteOp::Fold),
-        n => Err(Error::invalid(format!("{n} is none of folddb_stream_op"))),
+        n => Err(Error::invalid(format!("{n} is not one of folddb_stream_op"))),
     }
 }
 
@@ -146,7 +146,7 @@ pub extern "C" fn folddb_reader_len(reader: *mut ReaderObject, errptr: ErrPtr<'_
     guard(errptr, 0, || Ok(handles::get(reader)?.0.lock::<ReaderObject>()?.len_bytes()))
 }
 
-/// Reads at most so many bytes into `buffer`, and returns how many; 0 at the end, and where it
+/// Reads at most this many bytes into `buffer`, and returns how many; 0 at the end, and where it
 /// fails.
 ///
 /// Errors: Corruption; a failed read.

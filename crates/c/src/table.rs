@@ -245,7 +245,7 @@ pub extern "C" fn folddb_table_with_durability(
     })
 }
 
-/// The same table, whose values last so many milliseconds after they are written: another handle.
+/// The same table, whose values last this many milliseconds after they are written: another handle.
 /// For tables whose values may expire (`expire=...` among the rules). NULL where it fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_table_lasting_for(
@@ -269,7 +269,7 @@ pub extern "C" fn folddb_table_lasting_until(
 ) -> *mut TableObject {
     derived(table, errptr, |table| {
         let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(unix_ms));
-        let time = time.ok_or_else(|| Error::invalid(format!("{unix_ms} ms is no time")))?;
+        let time = time.ok_or_else(|| Error::invalid(format!("{unix_ms} ms is not a time")))?;
         Ok(TableObject { table: table.table.with_lifetime(Lifetime::Until(time)), ..table })
     })
 }

@@ -57,7 +57,7 @@ pub extern "C" fn folddb_transaction_create(
 /// Commits what was written, if what was read still holds, as durably as `durability` says, one of
 /// folddb_durability. Returns whether it did. The transaction is over in either case.
 ///
-/// Errors: Conflict where others have written to what was read: nothing is written, begin anew;
+/// Errors: Conflict where others have written to what was read: nothing is written, begin again;
 /// InvalidInput where something that was written was wrong: nothing is written; a failed write.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_transaction_commit(
@@ -80,7 +80,7 @@ pub extern "C" fn folddb_transaction_destroy(transaction: *mut TransactionObject
 pub type TransactFunction =
     Option<extern "C" fn(context: *mut c_void, transaction: *mut TransactionObject) -> bool>;
 
-/// So often is a transaction begun anew.
+/// How often a transaction is begun again.
 const TRIES_MAX: usize = 1000;
 
 /// Runs `work` in a transaction and commits it, again and again until no other has come between.

@@ -79,7 +79,7 @@ fn as_stored(table: &BytesTable, bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> 
     }
     let mut value = Vec::with_capacity(bytes.len());
     let text = String::from_utf8(bytes)
-        .map_err(|_| CodecError::new("expected JSON, found bytes that are no text"))?;
+        .map_err(|_| CodecError::new("expected JSON, found bytes that are not text"))?;
     table.rules().read_value(&Datum::Text(text), &mut value)?;
     Ok(value)
 }

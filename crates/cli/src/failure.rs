@@ -68,7 +68,7 @@ impl Failure {
         let message = format!("cannot {doing} {file}: {error}");
         match error.kind() {
             io::ErrorKind::AlreadyExists => {
-                Failure::Refused(format!("there is {file} already (name another file, or remove that one)"))
+                Failure::Refused(format!("{file} exists already (name another file, or remove that one)"))
             }
             io::ErrorKind::NotFound => Failure::NotFound(message),
             _ => Failure::Refused(message),

@@ -56,7 +56,7 @@ pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
 /// end.
 pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     let wrong =
-        || format!("`{text}` is no moment; write a seq, 2026-11-22T08:30:00Z, or 15m for that long ago");
+        || format!("`{text}` is not a moment; write a seq, 2026-11-22T08:30:00Z, or 15m for that age");
     if let Ok(seq) = text.parse() {
         return Ok(AsOf::Seq(seq));
     }
@@ -105,7 +105,7 @@ fn milliseconds(digits: &str) -> Option<u64> {
 pub(crate) fn check_over(at: Option<AsOf>, now_ms: u64) -> Result<(), Failure> {
     match at {
         Some(AsOf::Time(at)) if unix_ms(at).saturating_sub(999) > now_ms => Err(Failure::Usage(format!(
-            "{} is still to come: by the store it is {}",
+            "{} is in the future: by the store it is {}",
             rfc3339(unix_ms(at)),
             rfc3339(now_ms)
         ))),
@@ -115,7 +115,7 @@ pub(crate) fn check_over(at: Option<AsOf>, now_ms: u64) -> Result<(), Failure> {
 
 /// Reads a size: `64MiB`, `64M`, `1.5 GiB`, `65536`. All units are powers of 1024.
 pub(crate) fn parse_bytes(text: &str) -> Result<usize, String> {
-    let wrong = || format!("`{text}` is no size; write 64MiB, 1.5GiB or a number of bytes");
+    let wrong = || format!("`{text}` is not a size; write 64MiB, 1.5GiB or a number of bytes");
     let text_lower = text.trim().to_ascii_lowercase();
     let number_len = text_lower.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text_lower.len());
     let (number, unit) = text_lower.split_at(number_len);

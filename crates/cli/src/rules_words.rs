@@ -9,13 +9,13 @@ use crate::failure::Failure;
 pub(crate) fn rule(text: &str) -> Result<IndexRule, Failure> {
     IndexRule::parse(text).ok_or_else(|| {
         Failure::Usage(format!(
-            "`{text}` is no index: write NAME:RULE, with one of json:/POINTER, value, field:NAME, tuple:N, key:N, head, \
+            "`{text}` is not an index: write NAME:RULE, with one of json:/POINTER, value, field:NAME, tuple:N, key:N, head, \
              head:, head:/POINTER, custom:NAME@VERSION"
         ))
     })
 }
 
-/// Refuses to say how long a value lasts in a table whose values last for ever.
+/// Refuses to say how long a value lasts in a table whose values last forever.
 pub(crate) fn check_expires(table: &str, rules: &TableRules) -> Result<(), Failure> {
     if rules.expire.has_stamps() {
         return Ok(());

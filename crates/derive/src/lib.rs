@@ -118,7 +118,7 @@ fn fields_of(input: &DeriveInput) -> Result<Vec<RecordField<'_>>> {
         return wrong("a record is a struct: its fields fold on their own");
     };
     let Fields::Named(named) = &data.fields else {
-        return wrong("a record has named fields; without names a tuple is one: `(Sum<u64>, Stats)`");
+        return wrong("a record has named fields; for fields without names use a tuple: `(Sum<u64>, Stats)`");
     };
     if named.named.is_empty() || named.named.len() > 256 {
         return wrong("a record has 1 to 256 fields");
@@ -140,7 +140,7 @@ fn field_of(field: &Field) -> Result<RecordField<'_>> {
             return Err(Error::new_spanned(word, message));
         };
         if named.is_some() {
-            return Err(Error::new_spanned(word, "a field folds in one way"));
+            return Err(Error::new_spanned(word, "a field has one fold"));
         }
         let wrapper = Ident::new(wrapper, word.span());
         named = Some(match inside_option(&field.ty) {

@@ -49,7 +49,7 @@ pub enum OpenMode {
     Secondary,
 }
 
-/// The settings of a store. They are not stored: each opening chooses anew.
+/// The settings of a store. They are not stored: each opening chooses them.
 #[derive(Clone)]
 pub struct Options {
     pub(crate) memory_bytes: usize,

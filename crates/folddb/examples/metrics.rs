@@ -68,14 +68,14 @@ pub(crate) fn main() -> Result<()> {
 
     let day = minutes.scan().prefix(&("cpu",)).aggregate()?;
     let (windows, value) = (day.rows, day.value.expect("there are samples"));
-    let told = day.cost.blocks_told + day.cost.parts_told;
+    let summaries = day.cost.block_summaries + day.cost.part_summaries;
     println!(
         "a day: {windows} windows of {} samples, {} rows read",
         value.all.count(),
         day.cost.rows_scanned
     );
     assert_eq!((windows, value.all.count()), (HOSTS * MINUTES, HOSTS * MINUTES * SAMPLES_A_MINUTE));
-    assert!(told > 0 && day.cost.rows_scanned < windows, "blocks say what they fold to: {:?}", day.cost);
+    assert!(summaries > 0 && day.cost.rows_scanned < windows, "blocks say what they fold to: {:?}", day.cost);
 
     // Retention: the first half of the day of each series goes, by one op each.
     for key in series.scan() {

@@ -26,7 +26,7 @@ use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::range_deletes::RangeDeletes;
 use folddb_engine::state::view::{PartView, RunView, TableView};
 
-/// What the rows of a range come to.
+/// What the rows of a range fold to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Aggregate<V = Vec<u8>> {
@@ -42,10 +42,10 @@ pub struct Aggregate<V = Vec<u8>> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AggregateCost {
-    /// Parts that were told by one sum, without reading anything.
-    pub parts_told: u64,
-    /// Blocks that were told by their summaries, unread.
-    pub blocks_told: u64,
+    /// Parts whose one summary was enough: nothing of them was read.
+    pub part_summaries: u64,
+    /// Blocks whose summary was enough: they were not read.
+    pub block_summaries: u64,
     /// Ranges between them that were scanned.
     pub ranges_scanned: u64,
     /// Rows that were read in these.
@@ -53,7 +53,7 @@ pub struct AggregateCost {
 }
 
 impl BytesScan {
-    /// The number of keys in the range. Reads all of it, but for blocks that say what they come to
+    /// The number of keys in the range. Reads all of it, but for blocks that have summaries
     /// ([`crate::table_rules::TableRules::summaries`]).
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl BytesScan {
 
     /// How many rows the range has, what their values fold to, and what it took to know. Values are
     /// folded as they are stored: with `json-merge` `{"a":1}` and a value that was written as
-    /// `{"a":null}`, and shows as `{}`, come to `{}`. The values of a hashed table come in no
+    /// `{"a":null}`, and shows as `{}`, fold to `{}`. The values of a hashed table come in no
     /// order, which only matters to a fold that is not commutative.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl BytesScan {
         let rules = &self.table.rules.fold;
         if !rules.tells_of_many() {
             return Err(Error::invalid(format!(
-                "table `{}` folds by `{}`, which of the values of many keys leaves one; count them, or fold its rows",
+                "table `{}` folds by `{}`, which keeps one of the values of many keys; count them, or fold its rows",
                 self.table.name,
                 rules.spec()
             )));
@@ -168,7 +168,7 @@ impl Summing<'_> {
             Tile::Told { summary, is_part } => {
                 self.found.rows += summary.rows;
                 let cost = &mut self.found.cost;
-                *(if is_part { &mut cost.parts_told } else { &mut cost.blocks_told }) += 1;
+                *(if is_part { &mut cost.part_summaries } else { &mut cost.block_summaries }) += 1;
                 summary.fold.map_or(Ok(()), |fold| self.push(None, &fold))
             }
             Tile::Scanned { low, high } => self.scan(low, high),
@@ -200,7 +200,7 @@ impl Summing<'_> {
             let message = match key.map(|key| table.rules.rules.key_codec().show_line(key)) {
                 Some(key) => format!("the values of table `{name}` do not fold up to key {key}: {cause}"),
                 None => format!(
-                    "the values of table `{name}` do not fold: what a block comes to does not fold onto what stands before it: {cause}"
+                    "the values of table `{name}` do not fold: the aggregate of a block does not fold onto the values before it: {cause}"
                 ),
             };
             Error::new(crate::ErrorKind::FoldFailed, message)

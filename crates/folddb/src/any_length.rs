@@ -68,7 +68,7 @@ impl BytesTable {
         let key = self.core.rules.rules.key_codec().show_line(key);
         Error::invalid(format!(
             "the value of key {key}, of {bytes} bytes, cannot be written to table `{}`: it takes values of at most {VALUE_BYTES_MAX} bytes, \
-             and its fold cannot say which operands come to a longer one",
+             and its fold cannot split a longer one into operands",
             self.name()
         ))
         .advise("a table that takes streams (a sorted one with a separation threshold) takes it")

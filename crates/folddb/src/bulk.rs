@@ -114,7 +114,7 @@ impl Store {
 }
 
 fn exists(name: &str) -> Error {
-    let message = format!("the store has a table `{name}` already, and a bulk load makes a new one");
+    let message = format!("the store has a table `{name}` already, and a bulk load creates a new one");
     Error::new(ErrorKind::AlreadyExists, message)
 }
 
@@ -124,7 +124,7 @@ fn check_rules(name: &str, bound: &BoundRules) -> Result<()> {
     let why = match &bound.rules {
         rules if rules.kind == TableKind::Hashed => "it is hashed, and has no runs",
         rules if rules.separate.is_some() => "its values are separated",
-        rules if rules.archives_log => "it archives its log, which a load passes by",
+        rules if rules.archives_log => "it archives its log, and a bulk load does not write to the log",
         rules if rules.expire.has_stamps() => "its values expire",
         rules if !rules.indexes.is_empty() => "it has indexes, which may be added to it afterwards",
         _ => return bound.check_writable(),
@@ -196,7 +196,7 @@ impl BytesBulkLoad {
         match self.is_broken {
             false => Ok(()),
             true => Err(Error::invalid(format!(
-                "a write of the bulk load of table `{}` failed, and rows went with it: give it up, and begin anew",
+                "a write of the bulk load of table `{}` failed, and rows are lost: drop this load and start again",
                 self.table.name
             ))),
         }
@@ -255,8 +255,8 @@ impl BytesBulkLoad {
     fn too_long(&self, key: &[u8], bytes: usize) -> Error {
         let key = self.table.rules.rules.key_codec().show_line(key);
         Error::invalid(format!(
-            "row {}: the value of key {key} comes to {bytes} bytes, and a bulk load of table `{}` takes values of at most \
-             {FOLDED_BYTES_MAX}; write that key in batches, once the table is there",
+            "row {}: the value of key {key} is {bytes} bytes long, and a bulk load of table `{}` takes values of at most \
+             {FOLDED_BYTES_MAX}; write that key in batches, once the table exists",
             self.rows + 1,
             self.table.name
         ))
@@ -266,7 +266,7 @@ impl BytesBulkLoad {
         let codec = self.table.rules.rules.key_codec();
         let last = self.pending.as_ref().map_or(&[][..], |(last, _)| last);
         Error::invalid(format!(
-            "row {}: key {} comes before key {} of the row before, and a bulk load of table `{}` takes rows in the order of their keys",
+            "row {}: key {} is before key {} of the previous row, and a bulk load of table `{}` takes rows in the order of their keys",
             self.rows + 1,
             codec.show_line(key),
             codec.show_line(last),

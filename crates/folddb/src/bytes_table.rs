@@ -249,7 +249,8 @@ impl BytesTable {
     pub(crate) fn prefix_delete(&self, range: KeyRange) -> Result<PrefixDelete> {
         let (name, order) = (self.name(), &self.core.rules.order);
         if !order.has_byte_prefixes() {
-            let message = format!("table `{name}` has a custom order, in which prefixes are no ranges");
+            let message =
+                format!("table `{name}` has a custom order, in which the keys of a prefix are not a range");
             return Err(Error::invalid(message).advise("delete its keys, or ranges of them in its order"));
         }
         let mut deletes = PrefixDelete::of(order, range);
@@ -334,7 +335,7 @@ impl BytesTable {
     }
 
     /// Goes on with a scan where its cursor stood, in its range and direction, with values; narrow
-    /// it to keys, or to so many rows, as any scan.
+    /// it to keys, or to this many rows, as any scan.
     ///
     /// # Errors
     /// [`crate::ErrorKind::SnapshotTooOld`] when that must see what it saw, and cannot;
@@ -369,5 +370,5 @@ impl std::fmt::Debug for BytesTable {
 
 #[cold]
 pub(crate) fn wrong(table: &TableCore, what: &str, cause: &CodecError) -> Error {
-    Error::invalid(format!("this is no {what} of table `{}`: {cause}", table.name))
+    Error::invalid(format!("this is not a {what} of table `{}`: {cause}", table.name))
 }

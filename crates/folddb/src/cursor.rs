@@ -95,7 +95,7 @@ impl Cursor {
     /// [`ErrorKind::InvalidInput`]: these bytes are no cursor, or were changed.
     pub fn from_bytes(bytes: &[u8]) -> Result<Cursor> {
         let token = CursorToken::from_bytes(bytes).map_err(|cause| {
-            Error::invalid(format!("this is no cursor of a scan, or it was changed: {cause}"))
+            Error::invalid(format!("this is not a cursor of a scan, or it was changed: {cause}"))
         })?;
         Ok(Cursor { token })
     }
@@ -187,11 +187,11 @@ fn hold_past(engine: &Engine, table: &TableCore, token: &CursorToken) -> Option<
 
 #[cold]
 fn gone(engine: &Engine, table: &TableCore, seq: Seq) -> Error {
-    let what = format!("the snapshot at seq {seq} that the cursor was made at is gone");
+    let what = format!("the cursor's snapshot, at seq {seq}, is gone");
     let now = engine.published();
     let message = match now.cmp(&seq) {
         Ordering::Equal => format!("{what}, and values of table `{}` may have expired since", table.name),
-        Ordering::Greater => format!("{what}, and the store has gone on to {now}"),
+        Ordering::Greater => format!("{what}, and the store is at seq {now} now"),
         Ordering::Less => format!("{what}: the store lost what was written after {now} and not synced"),
     };
     Error::new(ErrorKind::SnapshotTooOld, message)

@@ -29,7 +29,7 @@ pub struct Explained {
     pub op: RecordOp,
     /// When it was written, in milliseconds since 1970, as far as its table keeps that.
     pub written_ms: Option<u64>,
-    /// Until when what it brings lasts, in milliseconds since 1970; none where that is for ever.
+    /// Until when what it brings lasts, in milliseconds since 1970; none where that is forever.
     pub deadline_ms: Option<u64>,
     /// Why it is still there.
     pub why: String,
@@ -143,7 +143,8 @@ impl BytesTable {
         let mut record = Vec::new();
         let found = hashed::look_up(engine, (core, hashed), key, As::Reader, Reading::Short, &mut record)?;
         let of = engine.values.files.present();
-        let explained = |found: folddb_engine::values::hashed_record::Found| Explained {
+        let explained = |found: folddb_engine::values::hashed_record::Found| {
+            Explained {
             place: Place::Values {
                 segment: of.number_of(found.slot.segment()).unwrap_or(found.slot.segment()),
                 offset: u64::from(found.slot.unit()) * VALUE_ALIGN,
@@ -153,8 +154,9 @@ impl BytesTable {
             written_ms: found.front.map(|front| front.stamp.write_ms),
             deadline_ms: found.deadline_ms(),
             why:
-                "it is what the key has: a hashed table resolves each op when it is written, and keeps no seq"
+                "it is the value of the key: a hashed table resolves each op when it is written, and keeps no seq"
                     .to_owned(),
+        }
         };
         Ok(found.map(explained).into_iter().collect())
     }
@@ -184,16 +186,16 @@ impl Kept {
             _ if self.is_kept_as_it_is(newer.seq, index) => {
                 let keep = self.keep;
                 format!(
-                    "the table keeps its past (keep={keep}), so no merge folds it into the next newer one"
+                    "the table keeps its history (keep={keep}), so no merge folds it into the next newer one"
                 )
             }
             Some(boundary) => format!("a snapshot at {boundary} sees it without the newer ones"),
             None if newer.place == record.place => "it does not compose with the next newer one".to_owned(),
-            None => "no merge has met it together with the newer ones yet".to_owned(),
+            None => "no merge has seen it together with the newer ones yet".to_owned(),
         }
     }
 
-    /// Whether merges leave the record of this seq as it is, so many of the records of its key
+    /// Whether merges leave the record of this seq as it is, this many of the records of its key
     /// being as new as that.
     fn is_kept_as_it_is(&self, seq: Seq, records: usize) -> bool {
         let events = records + self.ranges.iter().filter(|&&range| range > seq).count();

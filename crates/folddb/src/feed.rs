@@ -11,8 +11,8 @@
 //! a consumer that applies one twice is wrong, and so positions are exact: [`Feed::acknowledge`]
 //! makes one durable, and what comes after it is handed out again after a restart. Rows are as of a
 //! snapshot, which does not survive the process: a feed whose rows were not all acknowledged begins
-//! anew, and says so. Whoever was told to begin anew has forgotten what came before, so a place of
-//! before is nothing that can be acknowledged.
+//! again, and says so. Whoever was told to begin again has forgotten what came before, so a place
+//! of before is nothing that can be acknowledged.
 //!
 //! Batches are read from the files of the log (`folddb_journal::follow`), up to where they are
 //! durable; a reader that has caught up syncs what has been committed since. What is held for a
@@ -56,7 +56,7 @@ impl Store {
     ///
     /// # Errors
     /// [`crate::ErrorKind::Locked`] while somebody else reads it;
-    /// [`crate::ErrorKind::InvalidInput`] where there is one that tells of something else, and for
+    /// [`crate::ErrorKind::InvalidInput`] where there is one that reports something else, and for
     /// a bad name; a failed write.
     pub fn feed(&self, name: &str, options: FeedOptions) -> Result<Feed> {
         let engine = self.engine();
@@ -88,7 +88,7 @@ impl Store {
 }
 
 impl Feed {
-    /// Forgets where the feed stood, and begins anew with the rows of the present. For one that is
+    /// Forgets where the feed stood, and begins again with the rows of the present. For one that is
     /// lost, and for consumers that are. Places of before are not acknowledged any more.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Feed {
         self.place
     }
 
-    /// The next event; waits for one at most so long.
+    /// The next event; waits for one at most this long.
     ///
     /// # Errors
     /// As [`Feed::poll`].
@@ -166,7 +166,7 @@ impl Feed {
     /// again, and what was held for it goes. Of a place among the rows nothing is kept, since they
     /// are only of use all together.
     ///
-    /// A place of before the feed began anew is passed over, too, without an error: who deals with
+    /// A place of before the feed began again is passed over, too, without an error: who deals with
     /// events in another thread, and says so late, has done nothing wrong; but what it dealt with
     /// is to be forgotten, and says nothing of the rows that come now.
     ///

@@ -135,7 +135,7 @@ impl BytesFind {
         self
     }
 
-    /// Stops after so many hits; keys whose fold fails, which are errors, do not count.
+    /// Stops after this many hits; keys whose fold fails, which are errors, do not count.
     pub fn limit(mut self, hits: usize) -> Self {
         self.limit = hits;
         self

@@ -79,7 +79,7 @@ impl Store {
     }
 
     /// The store as it is now, where this one is a secondary ([`Store::open_secondary`]): opened
-    /// anew. This one stays what it is.
+    /// again. This one stays what it is.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] where it was opened otherwise; as for [`Store::open`].

@@ -253,11 +253,13 @@ fn check_stand(table: &TableCore, index: &IndexCore, at: At) -> Result<()> {
     let stand = index.stand.read();
     if stand.building.is_some() {
         let message = format!("index `{}` of table `{}` is being built", index.name, table.name);
-        return Err(Error::invalid(message).advise("wait until it is, or go on with it: add the index again"));
+        return Err(
+            Error::invalid(message).advise("wait until it is built, or add the index again to continue")
+        );
     }
     if at.seq < stand.since {
         return Err(Error::invalid(format!(
-            "index `{}` of table `{}` finds for readers from seq {} on, when it was built; asked for is seq {}",
+            "index `{}` of table `{}` finds nothing before seq {}, when it was built; you asked for seq {}",
             index.name, table.name, stand.since, at.seq
         )));
     }

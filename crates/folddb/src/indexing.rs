@@ -43,7 +43,7 @@ const SLICE_ROWS: usize = 2048;
 
 const SLICE_BYTES: usize = 1 << 20;
 
-/// After so many rows an edit says how far it has come. Few in builds for tests, whose tables are
+/// After this many rows an edit says how far it has come. Few in builds for tests, whose tables are
 /// small.
 const TOLD_ROWS: u64 = if cfg!(debug_assertions) { 64 } else { 1 << 17 };
 
@@ -83,7 +83,7 @@ pub struct IndexProgress {
     pub entries: u64,
 }
 
-/// Who is told, and may break off.
+/// Who is told, and may stop it.
 pub(crate) type Told<'a> = &'a mut dyn FnMut(IndexProgress) -> ControlFlow<()>;
 
 /// The indexes of a table, as they stand.
@@ -105,7 +105,7 @@ fn info(index: &IndexCore) -> IndexInfo {
     }
 }
 
-const ADD_INDEX: &str = "name one that is there, or add it";
+const ADD_INDEX: &str = "name an existing one, or add it";
 
 /// The table of this name, and its index.
 pub(crate) fn index_of(core: &Arc<TableCore>, name: &str) -> Result<Arc<IndexCore>> {

@@ -85,7 +85,7 @@
 //! # Durability
 //! Each commit chooses its [`Durability`]; by default it survives the death of the process, and
 //! with [`Durability::Sync`] a power cut. After a failed write the store is *poisoned*: it reads,
-//! and refuses to write until it is opened anew. A full disk is not poison: writes are refused
+//! and refuses to write until it is opened again. A full disk is not poison: writes are refused
 //! until there is space.
 //!
 //! The library prints nothing, reads no environment variable, and starts only the threads that

@@ -12,7 +12,7 @@ use folddb_engine::options::{BackgroundWork, Durability, Options as EngineOption
 use folddb_host::AppendMode;
 use folddb_rules::{Fold, Terms, order::CustomOrder};
 
-/// The settings of a store. They are not stored: each opening chooses anew.
+/// The settings of a store. They are not stored: each opening chooses them.
 #[derive(Clone, Default)]
 #[must_use = "settings do nothing until a store is opened with them"]
 pub struct Options {
@@ -229,10 +229,10 @@ impl Tuning {
         Tuning { engine: self.engine.values_direct(direct) }
     }
 
-    /// How much of the value log may be dead: when its full files take more than so many times what
-    /// is alive in them, background work copies what is alive out of the worst of them. Default
-    /// 1.4, at least 1.05. Less saves space and copies more: about as much as is written at 1.4,
-    /// twice as much at 1.2, where keys are overwritten uniformly.
+    /// How much of the value log may be dead: when its full files take more than this many times
+    /// what is alive in them, background work copies what is alive out of the worst of them.
+    /// Default 1.4, at least 1.05. Less saves space and copies more: about as much as is written at
+    /// 1.4, twice as much at 1.2, where keys are overwritten uniformly.
     pub fn value_space_max(self, times: f64) -> Tuning {
         Tuning { engine: self.engine.value_space_max(times) }
     }

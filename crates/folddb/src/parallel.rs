@@ -35,8 +35,8 @@ pub(crate) fn told(flow: ControlFlow<()>) -> Step {
     }
 }
 
-/// Into how many pieces work is cut for so many threads. Of what ends after so many rows no piece
-/// knows where it ends.
+/// Into how many pieces work is cut for this many threads. Of what ends after this many rows no
+/// piece knows where it ends.
 pub(crate) fn pieces_for(threads: usize, what: &str, limit: usize) -> Result<usize> {
     match limit {
         usize::MAX => Ok(threads.max(1) * PIECES_PER_THREAD),

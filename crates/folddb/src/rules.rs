@@ -68,7 +68,7 @@ impl<K: Key, V: Value> Rules<K, V> {
     pub fn index(mut self, name: &str, rule: &str) -> Self {
         match IndexRule::parse(&format!("{name}:{rule}")) {
             Some(index) => self.rules = self.rules.index(index),
-            None => self.mistake = Some(format!("`{name}:{rule}` is no index")),
+            None => self.mistake = Some(format!("`{name}:{rule}` is not an index")),
         }
         self
     }
@@ -146,7 +146,7 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// Values of so many bytes and more are separated, in the value log, and are written there
+    /// Values of this many bytes and more are separated, in the value log, and are written there
     /// once. Off by default; at least 32. Worth it from about 2 KiB on, for values that are set
     /// rather than folded.
     pub fn separate(mut self, from_bytes: u32) -> Self {
@@ -169,8 +169,8 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// Its log is kept for ever, with the values that it leads to, so that [`crate::Store::repair`]
-    /// can make its runs anew from it ([`crate::maintenance::RepairOptions::rebuild_index`]). Off
+    /// Its log is kept forever, with the values that it leads to, so that [`crate::Store::repair`]
+    /// can rebuild its runs from it ([`crate::maintenance::RepairOptions::rebuild_index`]). Off
     /// by default; on, it costs the space of all that is ever written.
     pub fn archive_log(mut self, archives_log: bool) -> Self {
         self.rules = self.rules.archive_log(archives_log);

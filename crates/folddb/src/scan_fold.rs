@@ -200,7 +200,7 @@ impl BytesScan {
 }
 
 /// Keys inside the range between which about the same number of bytes lies, in order: enough of
-/// them for so many pieces.
+/// them for this many pieces.
 fn boundaries(scan: &BytesScan, pieces: usize) -> Result<Vec<Vec<u8>>> {
     let order = &scan.table.rules.order;
     let view = pinned::view_at(&scan.engine, &scan.table, scan.plan.at)?;
@@ -229,7 +229,7 @@ fn is_within(order: &KeyOrder, key: &[u8], plan: &ScanPlan) -> bool {
     behind_low && before_high
 }
 
-/// As many of the keys as make so many pieces with about as many keys in each.
+/// As many of the keys as make this many pieces with about as many keys in each.
 fn cuts(boundaries: Vec<Vec<u8>>, pieces: usize) -> Vec<Vec<u8>> {
     let all = boundaries.len() + 1;
     let is_cut = |at: usize| at * pieces / all > (at - 1) * pieces / all;

@@ -130,8 +130,10 @@ impl BytesScan {
     /// Only keys inside a range of bytes.
     pub fn within(mut self, range: KeyRange) -> Self {
         if !self.table.rules.order.has_byte_prefixes() {
-            let message =
-                format!("table `{}` has a custom order, in which prefixes are no ranges", self.table.name);
+            let message = format!(
+                "table `{}` has a custom order, in which the keys of a prefix are not a range",
+                self.table.name
+            );
             self.mistake = Some(Error::invalid(message));
             return self;
         }
@@ -194,7 +196,7 @@ impl BytesScan {
         self
     }
 
-    /// Stops after so many rows.
+    /// Stops after this many rows.
     pub fn limit(mut self, rows: usize) -> Self {
         self.limit = rows;
         self
@@ -284,7 +286,7 @@ impl LentRows {
     }
 
     /// Until when the value lasts that was given last, in milliseconds since 1970; none where it
-    /// does for ever, or was written by the transaction that scans.
+    /// does forever, or was written by the transaction that scans.
     pub fn deadline_ms(&self) -> Option<u64> {
         self.rows.deadline_ms()
     }

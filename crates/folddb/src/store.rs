@@ -124,7 +124,7 @@ impl Store {
 
     /// Opens a store to read it while another process may write to it. It takes no lock: the store
     /// is what was there when it was opened, with all that was acknowledged before in any mode but
-    /// [`Durability::Buffered`], and stays that; [`Store::refresh`] opens it anew. Every file of
+    /// [`Durability::Buffered`], and stays that; [`Store::refresh`] opens it again. Every file of
     /// the store is held open, so it takes a descriptor for each. A store that nobody writes to is
     /// better read by [`Store::open_read_only`].
     ///
@@ -220,7 +220,7 @@ impl Store {
     pub fn open_table<K: Key, V: Value>(&self, name: &str) -> Result<Table<K, V>> {
         let table = self.bytes_table(name)?;
         if let Some(difference) = table.core().rules.types_differ(&K::codec(), &V::codec()) {
-            let message = format!("table `{name}` is of other types: {difference}");
+            let message = format!("table `{name}` has other types: {difference}");
             return Err(Error::new(ErrorKind::RulesMismatch, message));
         }
         Table::new(table)
@@ -334,7 +334,7 @@ impl Store {
     /// again, up to a thousand times.
     ///
     /// # Errors
-    /// What `work` fails with; [`crate::ErrorKind::Conflict`] after so many times; otherwise as
+    /// What `work` fails with; [`crate::ErrorKind::Conflict`] after this many times; otherwise as
     /// [`Batch::commit`].
     pub fn transact<R>(
         &self,
@@ -390,8 +390,8 @@ impl Store {
     /// are copied into fewer, as long as that is worth it. Background work does the same when
     /// [`Tuning::value_space_max`](crate::Tuning::value_space_max) is passed. What was overwritten
     /// counts as alive until a merge has met it: [`BytesTable::compact`] makes sure of that.
-    /// `progress` is told each plan as it begins. Damaged files of values stay as they are; the
-    /// report tells them.
+    /// `progress` is called with each plan as it begins. Damaged files of values stay as they are;
+    /// the report tells them.
     ///
     /// # Errors
     /// [`ErrorKind::NoSpace`]; a failed read or write.

@@ -114,9 +114,9 @@ impl<K: Key, V: Value> Table<K, V> {
     /// The same table, to which values are written that last this long: by themselves, in a batch,
     /// in a transaction, and in pieces. A value that is there lasts on as it did after
     /// [`Table::put_if_absent`], and after [`Table::fold`] as this says; with [`Lifetime::Default`]
-    /// and [`crate::Expire::ByWrite`] that is for ever, also of one that had a deadline.
+    /// and [`crate::Expire::ByWrite`] that is forever, also of one that had a deadline.
     ///
-    /// A table whose values last for ever refuses such writes: [`crate::ErrorKind::InvalidInput`].
+    /// A table whose values last forever refuses such writes: [`crate::ErrorKind::InvalidInput`].
     ///
     /// ```
     /// # use std::time::Duration;

@@ -164,7 +164,7 @@ impl BytesTableAt {
     pub fn find(&self, index: &str) -> Result<BytesFind> {
         if self.own.as_ref().is_some_and(|own| own.lock().has_any_of(self.table.core())) {
             let message = format!(
-                "an index of table `{}` does not find what the transaction has written to the table itself",
+                "an index does not find what the transaction itself has written to table `{}`",
                 self.table.name()
             );
             return Err(Error::invalid(message).advise("find before it writes, or at its snapshot"));

@@ -25,7 +25,7 @@ impl BytesTable {
         self.compact_with(|_| ControlFlow::Continue(()))
     }
 
-    /// The same. `progress` is told after every few thousand keys and may break off; what is merged
+    /// The same. `progress` is called after every few thousand keys and may stop it; what is merged
     /// by then stays merged, and a later call resumes it.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl BytesTable {
         self.add_index_with(rule, |_| ControlFlow::Continue(()))
     }
 
-    /// The same. `progress` is told after every few thousand keys and may break off: the index is
+    /// The same. `progress` is called after every few thousand keys and may stop it: the index is
     /// then there, is followed by all that is written, and finds nothing until it is built.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.compact()
     }
 
-    /// The same; `progress` is told how far it has come, and may break off: see
+    /// The same; `progress` is called with how far it has come, and may stop it: see
     /// [`BytesTable::compact_with`].
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.add_index(rule)
     }
 
-    /// The same; `progress` is told how far it has come, and may break off: see
+    /// The same; `progress` is called with how far it has come, and may stop it: see
     /// [`BytesTable::add_index_with`].
     ///
     /// # Errors

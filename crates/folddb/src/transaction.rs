@@ -42,7 +42,7 @@ pub struct Transaction {
     own: Arc<Mutex<OwnWrites>>,
 }
 
-/// So often is a transaction begun anew by [`crate::Store::transact`].
+/// How often a transaction is begun again by [`crate::Store::transact`].
 pub(crate) const TRIES_MAX: usize = 1000;
 
 impl Transaction {
@@ -103,7 +103,7 @@ impl Transaction {
         self.table(table).scan()
     }
 
-    /// Folds `operand` onto the value of `key` and returns what that comes to: a counter that hands
+    /// Folds `operand` onto the value of `key` and returns the result: a counter that hands
     /// out numbers, say.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl Transaction {
     /// Commits what was written, if what was read still holds. Returns the seq of the last record.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`]: nothing is written, begin anew; otherwise as [`Batch::commit`].
+    /// [`ErrorKind::Conflict`]: nothing is written, begin again; otherwise as [`Batch::commit`].
     pub fn commit(self, durability: Durability) -> Result<Seq> {
         let Transaction { mut batch, reads, past, .. } = self;
         let committed = batch.commit_if(Some(&reads.take()), durability);

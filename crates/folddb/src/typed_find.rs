@@ -49,7 +49,7 @@ impl<K: Key, V: Value> Find<K, V> {
         self.change(BytesFind::reverse)
     }
 
-    /// Stops after so many hits.
+    /// Stops after this many hits.
     pub fn limit(self, hits: usize) -> Self {
         self.change(|find| find.limit(hits))
     }

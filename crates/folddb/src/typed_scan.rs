@@ -84,7 +84,7 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.change(BytesScan::reverse)
     }
 
-    /// Stops after so many rows.
+    /// Stops after this many rows.
     pub fn limit(self, rows: usize) -> Self {
         self.change(|scan| scan.limit(rows))
     }

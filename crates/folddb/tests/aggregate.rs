@@ -62,10 +62,10 @@ fn a_merged_table_is_told_without_reading_a_row() {
     assert_eq!(before.cost.rows_scanned, 20_000, "what is in memory is read");
     compact(&store);
     let after = assert_same(&table.scan());
-    assert_eq!((after.cost.rows_scanned, after.cost.blocks_told), (0, 0));
-    assert!(after.cost.parts_told > 1, "{:?}", after.cost);
+    assert_eq!((after.cost.rows_scanned, after.cost.block_summaries), (0, 0));
+    assert!(after.cost.part_summaries > 1, "{:?}", after.cost);
     let inner = assert_same(&table.scan().from(&key(3_333)).before(&key(15_001)));
-    assert!(inner.cost.rows_scanned < 1000 && inner.cost.blocks_told > 3, "{:?}", inner.cost);
+    assert!(inner.cost.rows_scanned < 1000 && inner.cost.block_summaries > 3, "{:?}", inner.cost);
     assert!(inner.cost.ranges_scanned <= 2, "{:?}", inner.cost);
     // One key that is written again costs the block that it stands in.
     write(&table, WriteOp::Fold, 9_000, &1u64.to_le_bytes());
@@ -260,9 +260,9 @@ fn what_does_not_fold_is_named_a_key_or_a_block() {
     assert!(failed().contains("do not fold up to key 1000: it is full"), "{}", failed());
     compact(&store);
     let told = table.scan().before(&key(900)).aggregate().unwrap();
-    assert!(told.rows == 900 && told.cost.blocks_told > 0, "{told:?}");
+    assert!(told.rows == 900 && told.cost.block_summaries > 0, "{told:?}");
     assert!(
-        failed().contains("what a block comes to does not fold onto what stands before it"),
+        failed().contains("the aggregate of a block does not fold onto the values before it"),
         "{}",
         failed()
     );

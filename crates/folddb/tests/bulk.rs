@@ -103,7 +103,7 @@ fn rows_of_one_key_fold_and_those_out_of_order_are_refused() {
     load.put("b", &Stats::of(7.0)).unwrap();
     let refused = load.fold("aa", &Stats::of(1.0)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
-    assert!(refused.to_string().contains("row 6: key aa comes before key b"), "{refused}");
+    assert!(refused.to_string().contains("row 6: key aa is before key b"), "{refused}");
     assert_eq!(load.rows(), 5, "the row that was refused is none");
     let table = load.finish().unwrap();
     assert_eq!(table.get("a").unwrap().map(|stats| stats.mean()), Some(3.0));
@@ -203,7 +203,7 @@ fn a_load_whose_write_failed_can_only_be_given_up() {
     let refused = (0..100_000_u64).find_map(|number| load.put(&number, &mix(number)).err()).unwrap();
     assert_eq!(refused.kind(), ErrorKind::NoSpace);
     let refused = load.put(&1_000_000, &1).unwrap_err();
-    assert!(refused.to_string().contains("give it up"), "{refused}");
+    assert!(refused.to_string().contains("drop this load"), "{refused}");
     assert!(load.finish().is_err());
     assert!(store.tables().is_empty());
     let mut load = store.bulk_load("sums", rules()).unwrap();

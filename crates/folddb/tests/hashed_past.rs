@@ -354,7 +354,7 @@ fn of_versions_no_seq_is_told_and_none_is_asked_for() {
     assert!(history.iter().all(|version| version.seq.is_none() && version.time_ms.is_some()));
     let refused = table.get_at("key", AsOf::Seq(seqs[0])).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
-    assert!(refused.message().contains("by their times"), "{refused}");
+    assert!(refused.message().contains("of a key by time"), "{refused}");
     assert_eq!(table.get_at("key", AsOf::Seq(seqs[2])).unwrap().as_deref(), Some("three"));
     let then = AsOf::Time(moment(START_MS + 1300));
     assert_eq!(table.get_at("key", then).unwrap().as_deref(), Some("two"));

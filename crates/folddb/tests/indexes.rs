@@ -375,7 +375,7 @@ fn an_index_that_folding_would_deceive_is_refused_with_a_counter_example() {
     {
         let rules = Rules::sorted::<String, Vec<u8>>().fold(fold).index("by_part", &format!("field:{field}"));
         let refused = store.table(name, rules).unwrap_err();
-        assert!(refused.message().contains("folding brings about a term"), "{refused}");
+        assert!(refused.message().contains("folding makes a term"), "{refused}");
     }
     let table = store.table("sums", sums).unwrap();
     table.fold("a", &7).unwrap();

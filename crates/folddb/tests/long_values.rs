@@ -237,7 +237,7 @@ fn backups_dumps_and_repair_have_it_also_where_the_index_is_lost() {
         std::fs::write(&index, bytes).unwrap();
         let mended = dir.path().join("mended");
         let report = Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
-        assert!(report.findings.iter().any(|finding| finding.what.contains("made anew")), "{report:?}");
+        assert!(report.findings.iter().any(|finding| finding.what.contains("was rebuilt")), "{report:?}");
         has_all(&mended);
     }
 }

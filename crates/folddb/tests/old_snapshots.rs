@@ -224,7 +224,7 @@ fn what_a_range_comes_to_is_told_by_what_an_old_snapshot_sees() {
     compact(&store, "told");
     let found = snapshot.scan(&table).aggregate().unwrap();
     assert_eq!((found.rows, found.value), (20_000, Some(20_000)));
-    assert!(found.cost.parts_told > 0, "{:?}", found.cost);
+    assert!(found.cost.part_summaries > 0, "{:?}", found.cost);
     assert_eq!(snapshot.scan(&table).count().unwrap(), 20_000);
     let pieces = snapshot.scan(table.as_bytes()).split(4).unwrap();
     assert_eq!(pieces.into_iter().map(|piece| piece.count().unwrap()).sum::<u64>(), 20_000);

@@ -149,7 +149,7 @@ fn runs_that_are_lost_are_made_anew_from_the_log_and_so_again_in_the_new_store()
         let report = rebuild(&from, &to, &["sums", "blobs"]).expect("it rebuilds");
         assert!(report.verified.is_clean(), "{report:?}");
         let told: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
-        assert!(told.iter().any(|line| line.contains("table `sums` was made anew")), "{told:?}");
+        assert!(told.iter().any(|line| line.contains("table `sums` was rebuilt")), "{told:?}");
         let store = Store::open(&to, options()).expect("it opens");
         let others = store.table("others", Rules::sorted::<u64, u64>()).expect("a table");
         let left: BTreeMap<u64, u64> = others.scan().into_iter().map(|row| row.expect("it reads")).collect();
@@ -197,14 +197,14 @@ fn a_log_that_is_kept_goes_with_its_table_and_is_not_for_reading() {
     };
     assert_eq!(held(&store), [("log:blobs".to_owned(), true), ("log:sums".to_owned(), true)]);
     let refused = store.feed("log:sums", FeedOptions::default()).map(drop).expect_err("it is refused");
-    assert!(refused.message().contains("the log that table `sums` keeps"), "{refused}");
+    assert!(refused.message().contains("the log that table `sums` archives"), "{refused}");
     let refused = store.drop_feed("log:sums").expect_err("it is refused");
-    assert!(refused.message().contains("goes with the table"), "{refused}");
+    assert!(refused.message().contains("goes when the table is dropped"), "{refused}");
     store.drop_table("sums").expect("it is dropped");
     store.drop_table("blobs").expect("it is dropped");
     assert_eq!(store.feeds(), []);
     let refused = store.table("hashed", Rules::hashed::<u64, Vec<u8>>().archive_log(true)).map(drop);
-    assert!(refused.expect_err("it is refused").message().contains("made anew from its values"));
+    assert!(refused.expect_err("it is refused").message().contains("rebuilt from its values"));
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_log_that_is_damaged_is_told_and_nothing_is_made() {
     let refused = rebuild(&path, &temp.path().join("new"), &["sums"]).expect_err("it is refused");
     assert_eq!(refused.kind(), ErrorKind::Corruption);
     assert!(refused.to_string().contains("table `sums` cannot be rebuilt"), "{refused}");
-    assert!(refused.to_string().contains("takes over what is whole of its runs"), "{refused}");
+    assert!(refused.to_string().contains("keeps what is whole of its runs"), "{refused}");
     assert!(!temp.path().join("new").exists());
     // And before anybody needs it.
     let report = verified();
@@ -275,7 +275,7 @@ fn a_log_that_is_damaged_is_told_and_nothing_is_made() {
     let name = oldest.file_name().expect("a name").to_string_lossy();
     assert!(told.len() == 1 && told[0].file == name && told[0].offset.is_some(), "{told:?}");
     assert!(
-        told[0].what.contains("that archive their logs (`sums`, `blobs`) can no longer be made anew"),
+        told[0].what.contains("that archive their logs (`sums`, `blobs`) can no longer be rebuilt"),
         "{told:?}"
     );
     let quick = Store::verify(&path, &options(), false, |_, _| {}).expect("it reads");

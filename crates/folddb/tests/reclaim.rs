@@ -392,7 +392,8 @@ fn relocated_values_whose_top_or_footer_is_lost_are_salvaged_all_of_them() {
     let to = dir.path().join("mended");
     let report = Store::repair(&path, &to, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
     assert!(report.is_complete() && report.verified.is_clean(), "{report:?}");
-    let told = |finding: &&Finding| finding.file.ends_with(".moved") && finding.what.contains("written anew");
+    let told =
+        |finding: &&Finding| finding.file.ends_with(".moved") && finding.what.contains("written again");
     assert!(report.findings.iter().any(|finding| told(&finding)), "{:?}", report.findings);
     let store = Store::open(&to, options()).unwrap();
     check(&store, 6);

@@ -278,7 +278,7 @@ fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_a
     let key = 1_u64.to_be_bytes();
     let mut no_text = text.as_bytes().writer(WriteOp::Put, &key).unwrap();
     no_text.write_all(&[0xff; 10]).unwrap();
-    assert!(no_text.finish().unwrap_err().to_string().contains("no value of table `text`"));
+    assert!(no_text.finish().unwrap_err().to_string().contains("not a value of table `text`"));
     let lasting = Rules::sorted::<u64, Vec<u8>>().expire(Expire::ByWrite);
     let tables = [
         (inline, "threshold"),
@@ -303,7 +303,7 @@ fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_a
     assert_eq!(table.get(&7).unwrap().as_deref(), Some(&b"page"[..]));
     assert!(table.as_bytes().head(&7_u64.to_be_bytes()).unwrap().unwrap().deadline_ms.is_some());
     let for_ever = blobs(&store).with_lifetime(Lifetime::Forever).writer(&1).err().unwrap();
-    assert!(for_ever.to_string().contains("last for ever"), "{for_ever}");
+    assert!(for_ever.to_string().contains("never expire"), "{for_ever}");
     assert!(!text.as_bytes().takes_streams() && blobs(&store).as_bytes().takes_streams());
     let table = blobs(&store);
     assert!(table.as_bytes().writer(WriteOp::Fold, &key).is_err(), "a fold that does not join");

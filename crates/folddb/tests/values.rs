@@ -491,16 +491,15 @@ fn a_look_tells_of_values_that_were_lost_before_they_were_durable() {
         let report = Store::verify(&path, &options(), deep, |_, _| {}).unwrap();
         let told: Vec<String> = report.findings.iter().map(|finding| finding.to_string()).collect();
         assert!(
-            told.iter().any(
-                |told| told.contains(".values") && told.contains("2 in all, are cut at the next opening")
-            ),
+            told.iter().any(|told| told.contains(".values")
+                && told.contains("the next opening removes it and the batches after it, 2 in all")),
             "{told:?}"
         );
         assert_eq!((report.checked.batches, report.checked.batches_cut), (3, 2), "deep: {deep}");
     }
     let advice = Store::diagnose(&path, &options()).unwrap();
     assert!(
-        advice.iter().any(|advice| advice.what.contains("the next opening cuts 2 batches")),
+        advice.iter().any(|advice| advice.what.contains("the next opening removes 2 batches")),
         "{advice:?}"
     );
     for past_holes in [false, true] {

@@ -43,7 +43,7 @@ fn choices(kind: TableKind) -> Vec<Choice> {
     let choice = |question, name, set| Choice { question, name, is_default: false, set };
     let default = |question, name, set| Choice { question, name, is_default: true, set };
     let place = match kind {
-        TableKind::Sorted => default("place", "values beside their keys (no `separate`)", |rules| rules),
+        TableKind::Sorted => default("place", "inline values (no `separate`)", |rules| rules),
         _ => default("place", "values in the value log", |rules| rules),
     };
     let in_files: fn(TableRules) -> TableRules = match kind {
@@ -62,7 +62,7 @@ fn choices(kind: TableKind) -> Vec<Choice> {
         choice("keep", "`keep=versions:N`", |rules| rules.keep(Keep::Versions(3))),
         choice("keep", "`keep=window:TIME`", |rules| rules.keep(Keep::Window(Duration::from_secs(3600)))),
         choice("keep", "`keep=forever`", |rules| rules.keep(Keep::Forever)),
-        default("expire", "values that last for ever (no `expire`)", |rules| rules),
+        default("expire", "values that never expire (no `expire`)", |rules| rules),
         choice("expire", "`expire`", |rules| rules.expire(Expire::ByWrite)),
         default("index", "no index", |rules| rules),
         choice("index", "an index", |rules| rules.index(IndexRule::parse("by_value:value").unwrap())),
@@ -132,9 +132,9 @@ fn operations() -> Vec<Operation> {
             batch.write(&tried.table, WriteOp::Delete, &KEYS[0], b"");
             batch.write(&tried.table, WriteOp::Put, &KEYS[0], b"again").commit(Durability::Process).map(drop)
         }),
-        light("`put`, a stream in: up to 16 MiB", |tried| tried.stream(WriteOp::Put, &[b'a'; 20_000])),
+        light("`put` of a stream of up to 16 MiB", |tried| tried.stream(WriteOp::Put, &[b'a'; 20_000])),
         Operation {
-            name: "`put`, a stream in: longer, up to 4 GiB",
+            name: "`put` of a longer stream, up to 4 GiB",
             run: |tried| {
                 let written = tried.stream(WriteOp::Put, tried.long);
                 assert_eq!(written.is_ok(), tried.table.takes_streams(), "{written:?}");
@@ -147,10 +147,8 @@ fn operations() -> Vec<Operation> {
             },
             is_heavy: true,
         },
-        light("a stream of an operand that is folded on", |tried| {
-            tried.stream(WriteOp::Fold, &[b'b'; 20_000])
-        }),
-        light("a value that lasts so long, or until a time", |tried| {
+        light("a streamed operand of a fold", |tried| tried.stream(WriteOp::Fold, &[b'b'; 20_000])),
+        light("a value with a lifetime, or with a deadline", |tried| {
             let lifetime = Lifetime::For(Duration::from_secs(3600));
             let table = tried.table.with_lifetime(lifetime);
             table.write(WriteOp::Put, &KEYS[0], b"lasting")?;
@@ -172,14 +170,14 @@ fn operations() -> Vec<Operation> {
             assert!(read == value);
             Ok(())
         }),
-        light("a scan of all keys, counting, going on at a cursor, a digest", |tried| {
+        light("a scan of all keys, a count, resuming at a cursor, a digest", |tried| {
             let mut rows = tried.table.scan().rows()?;
             rows.next_row()?.unwrap();
             let rest = tried.table.resume(&rows.cursor(), Resume::Relaxed)?.into_iter().count();
             assert_eq!((rest, tried.table.scan().count()?), (1, 2));
             tried.table.scan().digest(1, 1).map(drop)
         }),
-        light("a scan of a range, of a prefix, backwards", |tried| {
+        light("a scan of a range, of a prefix, in reverse", |tried| {
             for scan in [
                 tried.table.scan().from(&KEYS[1]),
                 tried.table.scan().prefix(&KEYS[1][..]),
@@ -209,17 +207,17 @@ fn operations() -> Vec<Operation> {
             Ok(())
         }),
         light("`history` of a key", |tried| tried.table.history(&KEYS[0], 9).map(drop)),
-        light("`get` at a time that is over", |tried| {
+        light("`get` as of an earlier time", |tried| {
             let value = tried.table.get_at(&KEYS[1], AsOf::Time(moment(tried.then.0)))?;
             assert_eq!(value.as_deref(), Some(&b"first"[..]));
             Ok(())
         }),
-        light("`get` at a seq that is over", |tried| {
+        light("`get` as of an earlier seq", |tried| {
             let value = tried.table.get_at(&KEYS[1], AsOf::Seq(tried.then.1))?;
             assert_eq!(value.as_deref(), Some(&b"first"[..]));
             Ok(())
         }),
-        light("a scan at a moment that is over", |tried| {
+        light("a scan as of an earlier moment", |tried| {
             let mut rows = tried.table.scan_at(AsOf::Seq(tried.then.1)).from(&KEYS[1]).rows()?;
             assert_eq!(rows.next_row()?.unwrap().1, b"first");
             Ok(())
@@ -228,7 +226,7 @@ fn operations() -> Vec<Operation> {
             assert_eq!(tried.table.find("by_value")?.keys().collect::<Result<Vec<_>>>()?.len(), 2);
             Ok(())
         }),
-        light("an index that is added to it", |tried| {
+        light("adding an index", |tried| {
             let rule = IndexRule::parse("added:value").unwrap();
             tried.table.add_index(&rule)?;
             tried.table.drop_index("added")
@@ -240,7 +238,7 @@ fn operations() -> Vec<Operation> {
             load.finish()?;
             tried.store.drop_table(&name)
         }),
-        light("comparing and bringing up (`diff`, `sync`)", |tried| {
+        light("comparing and updating (`diff`, `sync`)", |tried| {
             let (first, second) = (tried.table.scan(), tried.table.scan());
             first.compare(second, |_| ControlFlow::Continue(())).map(drop)
         }),

@@ -101,7 +101,7 @@ impl ArchivedTailWriter {
         let head = FrameHead { kind, first_seq, count, durable_lsn, prev_hash, time_ms };
         let len = frame::frame_len(self.lsn, &head, payload.len()) as u64;
         if self.lsn + len > self.header.next_lsn() {
-            return Err(Error::invalid("what a crash left of the log does not fit where it stood"));
+            return Err(Error::invalid("what a crash left of the log does not match its place"));
         }
         self.prev_hash = frame::put_frame(&mut self.buffer, self.header.salt, self.lsn, &head, payload);
         self.lsn += len;

@@ -202,7 +202,7 @@ impl Walk<'_> {
         self.report.needed = live.len() as u64;
         let begins = live.first().is_some_and(|header| header.first_lsn <= from.log_start_lsn);
         if from.is_open && !begins {
-            let what = "the log was not closed, so a segment must hold it: that is gone, or the end of the manifest is";
+            let what = "the log was not closed, so a segment must hold it: that segment is gone, or the end of the manifest is";
             let to_lsn = live.first().map(|header| header.first_lsn);
             self.hole(None, 0, what, to_lsn);
         }
@@ -229,7 +229,7 @@ impl Walk<'_> {
                 }
                 let restored =
                     restore_header(&mut reader, number).filter(|header| header.store_id == store_id);
-                let then = if restored.is_some() { "; what it said is known all the same" } else { "" };
+                let then = if restored.is_some() { "; what it said is known anyway" } else { "" };
                 Err((restored, format!("the header of the segment: {cause}{then}")))
             }
         }

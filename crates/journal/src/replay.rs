@@ -42,7 +42,7 @@ use crate::segment_reader::SegmentReader;
 /// Why an end that looks torn is refused all the same: rather that than to cut what somebody was
 /// promised.
 pub(crate) const GAVE_UP: &str =
-    "too much beyond looks like frames and is none for telling whether something durable follows";
+    "too many bytes beyond look like frames and are not, so whether something durable follows is not known";
 
 /// What is wrong where a segment was left for one that is not there.
 pub(crate) const NEXT_IS_GONE: &str = "the segment before it was left for it, and it was durable before that";
@@ -258,7 +258,7 @@ fn take_stock(host: &Host, dir: &Path, from: &ReplayFrom) -> Result<Stock> {
     match damaged {
         Some(error) => Err(error),
         None if from.is_open && !stock.live.iter().any(begins) => {
-            let what = "the log was not closed, so a segment must hold it: that is gone, or the end of the manifest is";
+            let what = "the log was not closed, so a segment must hold it: that segment is gone, or the end of the manifest is";
             Err(match unused {
                 Some(path) => Error::lacking(format!("{} has no header, but {what}", path.display())),
                 None => missing(dir, from.log_start_lsn, what),

@@ -137,7 +137,11 @@ impl Examined {
         let changes = match frame.changes() {
             Ok(changes) => changes,
             Err(cause) => {
-                return self.fault(at, format!("it tells of what this version does not know: {cause}"), true);
+                return self.fault(
+                    at,
+                    format!("it has something that this version does not know: {cause}"),
+                    true,
+                );
             }
         };
         let is_first = self.faults.is_empty();

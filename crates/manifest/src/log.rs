@@ -141,7 +141,7 @@ fn damaged(path: &Path, at: usize, later: usize) -> Error {
 }
 
 fn newer(path: &Path, at: usize) -> Error {
-    let message = format!("{} tells at offset {at} of what this version does not know", path.display());
+    let message = format!("{} has something at offset {at} that this version does not know", path.display());
     Error::new(ErrorKind::NewerFormat, message)
 }
 

@@ -135,7 +135,7 @@ impl ReclaimOptions {
     }
 }
 
-/// The next files to copy; none where nothing is worth it.
+/// The next files to copy; none where nothing is worth the work.
 pub fn plan_reclaim(files: &[ValueFile], options: &ReclaimOptions) -> Option<ReclaimPlan> {
     let (bytes, live) = options.value_log(files);
     let ratio = bytes as f64 / live.max(1) as f64;

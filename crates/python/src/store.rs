@@ -74,7 +74,7 @@ pub(crate) fn _open_read_only(
 }
 
 /// Opens a store to read it while another process may write to it: it stays what was there when it
-/// was opened; `refresh` opens it anew.
+/// was opened; `refresh` opens it again.
 #[pyfunction]
 #[pyo3(signature = (path, **settings))]
 pub(crate) fn _open_secondary(
@@ -108,7 +108,7 @@ fn open_or_create(store: &Store, name: &str, wanted: TableRules) -> Result<Bytes
     }
 }
 
-/// So often is a transaction begun anew.
+/// How often a transaction is begun again.
 const TRIES_MAX: usize = 1000;
 
 #[pymethods]
@@ -179,7 +179,7 @@ impl StoreOf {
     }
 
     /// Reads at one snapshot, and writes that are committed when the `with` block ends, if what was
-    /// read still holds; otherwise it raises Conflict. `transact` begins anew by itself.
+    /// read still holds; otherwise it raises Conflict. `transact` begins again by itself.
     #[pyo3(signature = (*, durability = None))]
     fn transaction(&self, durability: Option<&str>) -> PyResult<TransactionOf> {
         Ok(TransactionOf::new(self.opened(durability)?))
@@ -231,7 +231,7 @@ impl StoreOf {
         detached(py, || store.settle())
     }
 
-    /// Opens a secondary anew, as its store is now.
+    /// Opens a secondary again, as its store is now.
     fn refresh(&self, py: Python<'_>) -> PyResult<StoreOf> {
         let store = self.store()?;
         let store = detached(py, || store.refresh())?;

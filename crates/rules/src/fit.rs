@@ -54,7 +54,7 @@ fn fit_by_codec<V: Value>(codec: ValueCodec) -> Result<Fit, CodecError> {
         (own, codec) if own == codec || own == ValueCodec::Bytes => Ok(Fit::Sometimes),
         (ValueCodec::Utf8, ValueCodec::Json) => Ok(Fit::Sometimes), // text of JSON
         (_, codec) => Err(CodecError(format!(
-            "its values are {codec}, and those of the Rust type `{}` are none; give it values of that type, or \
+            "its values are {codec}, and those of the Rust type `{}` are not; give it values of that type, or \
              `Vec<u8>` that hold its bytes",
             std::any::type_name::<V>()
         ))),
@@ -87,7 +87,7 @@ fn unfit<V: Value>(fold: &dyn Fold) -> CodecError {
         spec => format!(", which is made for the fold `{spec}`,"),
     };
     CodecError(format!(
-        "values of the Rust type `{}`{own} are none of the fold `{}`, which takes values of type {}: give the \
+        "values of the Rust type `{}`{own} are not values of the fold `{}`, which takes values of type {}: give the \
          table values of that type, or `Vec<u8>` that hold its bytes",
         std::any::type_name::<V>(),
         fold.spec(),

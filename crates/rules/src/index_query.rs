@@ -70,7 +70,7 @@ impl Extractor {
         match self.fitting(prefix)? {
             prefix @ (Element::Text(_) | Element::Bytes(_)) => Ok(prefix),
             other => Err(format!(
-                "is not asked for what begins with {}: only text and byte strings begin",
+                "cannot be asked for a prefix of {}: only text and byte strings have prefixes",
                 other.show()
             )),
         }
@@ -91,7 +91,7 @@ impl Extractor {
         let read = match self.kind() {
             kind @ (TermKind::Int | TermKind::Float | TermKind::Double) => {
                 let has = kind.words();
-                return Err(format!("has {has}, of which none begins with something: ask for a range"));
+                return Err(format!("has {has}, which have no prefixes: ask for a range"));
             }
             TermKind::Bytes | TermKind::TextOrBytes => self.read_term(typed),
             _ => Element::from(quoted(typed).unwrap_or_else(|| typed.to_owned())),

@@ -107,7 +107,7 @@ impl fmt::Display for LawReport {
         let approximate = if self.approximate { ", approximate" } else { "" };
         writeln!(f, "{} ({} samples{approximate})", self.spec, self.samples)?;
         if let Some(what) = &self.first_malformed {
-            writeln!(f, "  {} samples are no values of this fold: {what}", self.samples_malformed)?;
+            writeln!(f, "  {} samples are not values of this fold: {what}", self.samples_malformed)?;
         }
         for LawResult { law, tried, counter_example } in &self.laws {
             match counter_example {

@@ -22,10 +22,10 @@
 //!   keep=forever                 latest versions:N window:TIME forever, see time.rs; only when given
 //!   key=tuple(text,text)
 //!   kind=sorted                  sorted hashed
-//!   log=forever                  its log is kept, so that its runs can be made anew; only when given
+//!   log=forever                  its log is kept, so that its runs can be rebuilt; only when given
 //!   order=bytewise
 //!   value_placement=files        where separated values lie: segments files; only when given
-//!   separate=2048                values from so many bytes on are separated; only when given
+//!   separate=2048                values from this many bytes on are separated; only when given
 //!   short_circuit=never          as delete
 //!   summaries=on                 blocks of the bottom run say what they come to; only when given
 //!   value=bytes

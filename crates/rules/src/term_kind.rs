@@ -185,10 +185,10 @@ pub fn gives_nothing(rule: &TermRule, table: &BoundRules) -> Option<String> {
         TermRule::Field(name) => no_field(table, name),
         TermRule::Value => no_value(table),
         TermRule::Tuple(_) if !takes(table, Raw::Bytes) => {
-            Some(format!("{}, which are no tuples", values_of(table)))
+            Some(format!("{}, which are not tuples", values_of(table)))
         }
         TermRule::Json(_) if !takes(table, Raw::Text) => {
-            Some(format!("{}, which are no JSON", values_of(table)))
+            Some(format!("{}, which are not JSON", values_of(table)))
         }
         TermRule::Tuple(_) | TermRule::Json(_) | TermRule::Head(_) | TermRule::Custom { .. } => None,
     }

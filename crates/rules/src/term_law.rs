@@ -19,7 +19,7 @@ use crate::head::HeadRule;
 use crate::table_rules::BoundRules;
 use crate::terms::{TermRule, Terms, show_term};
 
-/// Of a record so many fields are made up, where the rule names none.
+/// Of a record this many fields are made up, where the rule names none.
 const FIELDS_MADE_UP_MAX: usize = 8;
 
 /// Why an index is refused.
@@ -36,7 +36,7 @@ impl fmt::Display for TermsDoubt {
         match self {
             TermsDoubt::Broken(case) => case.fmt(f),
             TermsDoubt::NotTried => f.write_str(
-                "whether folding brings about terms that are in neither value cannot be tried, for want of values that the fold takes: \
+                "there are no values with which to check that folding makes no new terms: \
                  add the index when the table has records",
             ),
         }
@@ -58,7 +58,7 @@ impl fmt::Display for TermsBroken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "folding brings about a term that is in neither value, so it would not be found: {} and {} have {} together",
+            "folding makes a term that is in neither value, so it would not be found: {} and {} have {} together",
             self.earlier, self.later, self.term
         )
     }

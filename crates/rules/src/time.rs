@@ -33,7 +33,7 @@ pub enum Keep {
     /// What keys are now.
     #[default]
     Latest,
-    /// What the newest so many writes to each key left behind them; 1 at least.
+    /// The states after the newest N writes to each key; N is 1 at least.
     Versions(u32),
     /// All that was within this time: whole milliseconds, from one second to a thousand years.
     Window(Duration),
@@ -176,13 +176,13 @@ pub fn why_no_time(text: &str) -> String {
     let is_said = !number.is_empty() && UNITS.iter().any(|(name, _)| *name == unit);
     match is_said {
         true if number.bytes().all(|digit| digit == b'0') => {
-            format!("`{text}` is no time at all; write 1ms or more")
+            format!("`{text}` is too short a time: write 1ms or more")
         }
         true => {
             let days = TIME_MS_MAX / 86_400_000;
             format!("`{text}` is too long a time: write {days}d, which are a thousand years, or less")
         }
-        false => format!("`{text}` is no time; write 90s, 15m, 36h or 30d"),
+        false => format!("`{text}` is not a time; write 90s, 15m, 36h or 30d"),
     }
 }
 
@@ -191,8 +191,8 @@ pub fn unix_ms(moment: SystemTime) -> u64 {
     moment.duration_since(SystemTime::UNIX_EPOCH).map_or(0, whole_ms)
 }
 
-/// The moment that is so many milliseconds after the beginning of 1970; where the system knows none
-/// so late, one that is a thousand years after it.
+/// The moment that is this many milliseconds after the beginning of 1970; where the system knows
+/// none so late, one that is a thousand years after it.
 pub fn moment(unix_ms: u64) -> SystemTime {
     let since_1970 = Duration::from_millis(unix_ms);
     let at = |since: Duration| SystemTime::UNIX_EPOCH.checked_add(since);
@@ -213,7 +213,7 @@ pub fn rfc3339(unix_ms: u64) -> String {
     format!("{}.{:03}Z", utc(unix_ms).replace(' ', "T"), unix_ms % 1000)
 }
 
-/// Year, month and day so many days after 1970-01-01, by the Gregorian rules (Hinnant 2013,
+/// Year, month and day this many days after 1970-01-01, by the Gregorian rules (Hinnant 2013,
 /// `civil_from_days`).
 pub fn civil(days: u64) -> (u64, u64, u64) {
     let from_march_0 = days + 719_468;

@@ -54,7 +54,7 @@ pub trait Update: Value + 'static {
 /// use folddb_rules::codec::{AsValue, CodecError, Value};
 /// use folddb_rules::{Update, Updated};
 ///
-/// /// Raises a price by so many percent, to at least 1.
+/// /// Raises a price by this many percent, to at least 1.
 /// struct Raise(u64);
 ///
 /// impl AsValue<Raise> for Raise {

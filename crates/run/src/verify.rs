@@ -316,7 +316,7 @@ impl<'a> Check<'a> {
         }
         // Only a separator that is the key says that its records go on.
         if std::mem::take(&mut self.begins_block) && same_key && self.separator != record.key {
-            return Err("a key goes on beyond a separator that is another");
+            return Err("a key continues behind a separator that is not its own");
         }
         if !is_first
             && !same_key
@@ -375,7 +375,7 @@ impl<'a> Check<'a> {
         let is_right = read.as_ref().is_ok_and(|said| said.uses() == frame.meta.facts.values);
         let what = match read {
             Err(error) => plain(&error),
-            Ok(_) if !is_right => "what it points to is not what the facts say".to_owned(),
+            Ok(_) if !is_right => "what it points to is not what its totals say".to_owned(),
             Ok(said)
                 if self.depth == Depth::Records && !self.is_partial && !said.is_same(&mut self.liveness) =>
             {
@@ -435,7 +435,7 @@ impl<'a> Check<'a> {
         }
         if self.found != *claimed {
             let found = &self.found;
-            let what = format!("the facts are not those of the records: {claimed:?} where {found:?}");
+            let what = format!("the totals are not those of the records: {claimed:?} where {found:?}");
             self.tell(meta, what, KeySpan::default());
         }
     }
@@ -455,11 +455,11 @@ fn fault_of_summaries(
                 && said.iter().zip(are).all(|(said, are)| rows(said).is_none_or(|rows| rows == *are))
         };
         if said.leaves.len() != leaves.len() || !said.leaves.iter().zip(leaves).all(is_same) {
-            return Some("a block does not show as many rows as its summary says");
+            return Some("a block does not show the number of rows that its summary says");
         }
     }
     let sum = said.leaves.iter().flatten().map(rows).sum::<Option<u64>>();
-    (total.map(|total| total.rows) != sum).then_some("its summaries do not come to what its facts say")
+    (total.map(|total| total.rows) != sum).then_some("its summaries do not add up to its totals")
 }
 
 /// What an error of reading says of the bytes, without the file and the offset, which the fault

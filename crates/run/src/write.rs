@@ -261,7 +261,7 @@ impl PartWriter {
             return Ok(());
         }
         let rope = Rope::decode(record.payload)
-            .map_err(|_| Error::invalid(format!("a record for {} points nowhere", self.path.display())))?;
+            .map_err(|_| Error::invalid(format!("a record for {} has no pointer", self.path.display())))?;
         for pointer in rope.pointers() {
             self.liveness.note(pointer.place, record_bytes(record.key.len(), pointer.len));
         }

@@ -226,7 +226,7 @@ fn a_dump_that_was_cut_or_changed_is_refused() {
     }
     let doubled = format!("{text}{text}");
     let refused = check(&mut doubled.as_bytes()).expect_err("it goes on");
-    assert!(refused.message().contains("behind its end"), "{refused}");
+    assert!(refused.message().contains("after the end"), "{refused}");
     let newer = text.replacen("\"version\":1", "\"version\":3", 1);
     assert_eq!(check(&mut newer.as_bytes()).expect_err("newer").kind(), ErrorKind::NewerFormat);
 

@@ -247,7 +247,7 @@ impl ValueFile {
     fn read_all_at(&self, from: u64, buf: &mut [u8]) -> Result<()> {
         self.read_exact_at(from, buf).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => {
-                Error::corrupt(self.path(), from, "the file ends before the value does")
+                Error::corrupt(self.path(), from, "the file ends before the value")
             }
             _ => Error::io("read", self.path(), error),
         })

@@ -20,8 +20,8 @@ fn a_handle_leads_to_its_object_until_it_is_taken() {
     let handle = give(Apple(7)).expect("a handle");
     assert_eq!(get(handle).expect("it is there").0, 7);
     assert_eq!(take(handle).expect("it is there").0, 7);
-    assert_eq!(said(get(handle)), "this folddb_apple was destroyed, or never was one");
-    assert_eq!(said(take(handle)), "this folddb_apple was destroyed, or never was one");
+    assert_eq!(said(get(handle)), "this folddb_apple was destroyed, or was never created");
+    assert_eq!(said(take(handle)), "this folddb_apple was destroyed, or was never created");
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn null_and_numbers_that_were_never_given_lead_nowhere() {
     assert_eq!(said(get(std::ptr::null_mut::<Apple>())), "the folddb_apple is NULL");
     for number in [1, 64, usize::MAX, 1 << INDEX_BITS, (7 << INDEX_BITS) | 3] {
         let handle: *mut Apple = std::ptr::without_provenance_mut(number);
-        assert_eq!(said(get(handle)), "this folddb_apple was destroyed, or never was one", "{number}");
+        assert_eq!(said(get(handle)), "this folddb_apple was destroyed, or was never created", "{number}");
     }
 }
 

@@ -118,7 +118,7 @@ impl Played {
                 self.store.clone().close().expect("it is closed");
                 *self = Played::new(Store::open(path, Options::default()).expect("it is opened"));
             }
-            word => panic!("`{word}` is no op"),
+            word => panic!("`{word}` is not an op"),
         }
         None
     }

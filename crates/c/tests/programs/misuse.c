@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
     CHECK(!folddb_put(NULL, S("k"), S("v"), &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "the folddb_table is NULL");
     CHECK(!folddb_put(table, NULL, 3, S("v"), &err));
-    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "the key is NULL, and its length 3");
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "the key is NULL, but its length is 3");
     CHECK(!folddb_put(table, S("k"), NULL, 1, &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "the value is NULL");
     CHECK(!folddb_put(table, "k", (size_t)-1, S("v"), &err));
@@ -85,7 +85,7 @@ int main(int argc, char **argv) {
     CHECK(!folddb_put((folddb_table *)store, S("k"), S("v"), &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "a folddb_store was given where a folddb_table is expected");
     CHECK(!folddb_put((folddb_table *)&len, S("k"), S("v"), &err));
-    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "was destroyed, or never was one");
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "was destroyed, or was never created");
     CHECK(!folddb_close((folddb_store *)table, &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "a folddb_table was given");
     folddb_scan_destroy((folddb_scan *)table);
@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "store");
     CHECK(has(table, "c", NULL));
     CHECK(!folddb_batch_commit(batch, 17, &err));
-    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "17 is none of folddb_durability");
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "17 is not one of folddb_durability");
     folddb_snapshot *snapshot = folddb_snapshot_create(store, &err);
     CHECK(!folddb_snapshot_table(snapshot, foreign, &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "own store");
@@ -170,7 +170,7 @@ int main(int argc, char **argv) {
     /* settings and rules that are none */
     folddb_options *options = folddb_options_create(&err);
     CHECK(!folddb_options_set(options, "memory", "1", &err));
-    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "`memory` is no setting");
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "`memory` is not a setting");
     CHECK(!folddb_options_set(options, "memory_bytes", "much", &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "a whole number, not `much`");
     CHECK(!folddb_table_create(store, "u", "fold", &err));

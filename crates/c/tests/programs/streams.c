@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
     folddb_writer_destroy(writer);
     CHECK(!folddb_contains(table, S("l"), &err));
     CHECK(!folddb_writer_create(table, 9, S("l"), &err));
-    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "none of folddb_stream_op");
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "not one of folddb_stream_op");
     folddb_table_destroy(table);
     CHECK(folddb_close(store, &err));
     OK(err);

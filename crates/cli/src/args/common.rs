@@ -63,8 +63,8 @@ pub(crate) struct RangeArgs {
     /// Keys are given and shown as hexadecimal digits
     #[arg(long)]
     pub(crate) hex: bool,
-    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count
-    /// as one), or so long ago (15m)
+    /// As of an earlier moment: a seq, a time (2026-11-22T08:30:00Z; writes of one second may count
+    /// as one), or an age (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
 }
@@ -75,29 +75,29 @@ pub(crate) struct RowsArgs {
     /// Which keys
     #[command(flatten)]
     pub(crate) range: RangeArgs,
-    /// From the last key to the first
+    /// Last key first
     #[arg(long)]
     pub(crate) reverse: bool,
-    /// At most so many rows
+    /// At most this many rows
     #[arg(long, value_name = "ROWS")]
     pub(crate) limit: Option<usize>,
     /// Only the keys
     #[arg(long)]
     pub(crate) keys: bool,
-    /// Heads instead of values: size, hash, and what the table's rules take out
+    /// Heads instead of values: size, hash, and the part that the table's head rule keeps
     #[arg(long, conflicts_with = "keys")]
     pub(crate) heads: bool,
     /// Only these columns
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "keys")]
     pub(crate) columns: Vec<String>,
-    /// Print, on the error output, the cursor from which the next scan goes on
+    /// Print on stderr the cursor from which the next scan continues
     #[arg(long, conflicts_with = "heads")]
     pub(crate) cursor: bool,
-    /// Go on where this cursor stood, in the same range and direction
+    /// Continue at this cursor, in the same range and direction
     #[arg(long, value_name = "CURSOR", conflicts_with_all = ["prefix", "from", "after", "before", "through", "reverse", "at"])]
     pub(crate) resume: Option<String>,
-    /// Only if the scan still sees what it saw: nothing was written to the store since, or the
-    /// table keeps its past
+    /// Fail unless the scan still sees the same data: nothing was written to the store since, or
+    /// the table keeps its history
     #[arg(long, requires = "resume")]
     pub(crate) strict: bool,
 }
@@ -154,8 +154,8 @@ pub(crate) struct WriteArgs {
 /// How long a value lasts.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TtlArgs {
-    /// The value lasts so long from now on: 90s, 15m, 30d [default: as the table says; if that is
-    /// by-write, for ever, whatever was before]
+    /// The value expires after this time: 90s, 15m, 30d [default: as the table says; with by-write,
+    /// never, whatever was set before]
     #[arg(long, value_name = "TIME", value_parser = human::parse_time)]
     pub(crate) ttl: Option<std::time::Duration>,
 }

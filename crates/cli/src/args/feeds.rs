@@ -12,36 +12,35 @@ use crate::human;
 pub(crate) struct WatchArgs {
     /// The directory of the store
     pub(crate) store: PathBuf,
-    /// The name of the feed, which is made where there is none
+    /// The name of the feed; created if there is none
     pub(crate) name: String,
     /// Only this table
     #[arg(long)]
     pub(crate) table: Option<String>,
-    /// The table of a feed that is made may be made later
+    /// Create the feed even if its table does not exist yet
     #[arg(long, requires = "table")]
     pub(crate) to_come: bool,
-    /// Only keys that begin with this, as scan --prefix has it; without a table, bytes, or
-    /// hexadecimal digits after 0x
+    /// Only keys that begin with this, as in scan --prefix; without --table, bytes, or hexadecimal
+    /// digits after 0x
     #[arg(long, value_name = "KEY", num_args = 1.., allow_negative_numbers = true)]
     pub(crate) prefix: Vec<String>,
-    /// A feed that is made begins with what comes from now on, and gives no rows
+    /// A new feed begins with the changes from now on, without the present rows
     #[arg(long)]
     pub(crate) from_now: bool,
-    /// Begin anew, with the rows of the present
+    /// Start again, with the present rows
     #[arg(long, conflicts_with = "from_now")]
     pub(crate) again: bool,
-    /// Acknowledge nothing, so that the next watch prints the same
+    /// Acknowledge nothing: the next watch prints the same again
     #[arg(long)]
     pub(crate) peek: bool,
-    /// End after so many batches
+    /// End after this many batches
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// Wait for more, without the lock of the store: for ever, or so many seconds each time that
-    /// there is nothing
+    /// Wait for more, without the lock of the store: forever, or until nothing has come for SECONDS
     #[arg(long, value_name = "SECONDS", num_args = 0..=1)]
     pub(crate) wait: Option<Option<u64>>,
-    /// What may be held for it while nobody watches; with more it is lost, until --again [default:
-    /// what it has; 1GiB where it is made]
+    /// How much may be held for the feed while nobody watches; beyond it the feed is lost, until
+    /// --again [default: as before; 1GiB for a new feed]
     #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
     pub(crate) hold_max: Option<usize>,
 }
@@ -57,9 +56,10 @@ pub(crate) struct FeedArgs {
 /// What `feed` does.
 #[derive(Subcommand, Debug)]
 pub(crate) enum FeedVerb {
-    /// List the change feeds of a store: how far their consumers are, and what is held for them
+    /// List the change feeds of a store: how far their consumers have read, and what is held for
+    /// them
     List(StoreArgs),
-    /// Drop a feed; what is held for it is given back
+    /// Drop a feed, and free what is held for it
     Drop(FeedDropArgs),
 }
 

@@ -17,9 +17,9 @@ pub(crate) struct FindArgs {
     pub(crate) table: String,
     /// The index
     pub(crate) index: String,
-    /// The term: numbers (inf and nan where all terms are numbers) and true as they are, in quotes
-    /// as text, bytes as 0x...; without it all terms, or a range. Numbers by json: are doubles:
-    /// those beyond 2^53 with the same double are found together
+    /// The term: text, a number, true or false; in quotes it is text; bytes as 0x... (inf and nan
+    /// are numbers where all terms are); without it all terms, or a range. Numbers in JSON are
+    /// doubles: those beyond 2^53 that round to the same double are found together
     #[arg(allow_negative_numbers = true, conflicts_with_all = ["prefix", "from", "after", "before", "through"])]
     pub(crate) term: Option<String>,
     /// Only terms that begin with this text, or with these bytes, as 0x...
@@ -37,10 +37,10 @@ pub(crate) struct FindArgs {
     /// End with this term, included
     #[arg(long, value_name = "TERM", allow_negative_numbers = true)]
     pub(crate) through: Option<String>,
-    /// From the last term to the first
+    /// Last term first
     #[arg(long)]
     pub(crate) reverse: bool,
-    /// At most so many rows
+    /// At most this many rows
     #[arg(long, value_name = "ROWS")]
     pub(crate) limit: Option<usize>,
     /// Only the keys
@@ -49,17 +49,17 @@ pub(crate) struct FindArgs {
     /// Heads instead of values
     #[arg(long, conflicts_with = "keys")]
     pub(crate) heads: bool,
-    /// How many there are, and nothing else
+    /// Only the number of rows
     #[arg(long, conflicts_with_all = ["keys", "heads"])]
     pub(crate) count: bool,
     /// Keys are shown as hexadecimal digits
     #[arg(long)]
     pub(crate) hex: bool,
-    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count
-    /// as one), or so long ago (15m)
+    /// As of an earlier moment: a seq, a time (2026-11-22T08:30:00Z; writes of one second may count
+    /// as one), or an age (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
-    /// How rows look [default: table, or ndjson with --json]
+    /// The format of rows [default: table, or ndjson with --json]
     #[arg(long, value_enum)]
     pub(crate) format: Option<OutputFormat>,
 }
@@ -75,12 +75,14 @@ pub(crate) struct IndexArgs {
 /// What `index` does.
 #[derive(Subcommand, Debug)]
 pub(crate) enum IndexVerb {
-    /// Add an index to a table, and build it of what the table has; one that was broken off goes on
+    /// Add an index to a table, and build it from the present rows; continues a build that was
+    /// interrupted
     ///
-    /// The rule says what records are found by: `json:/a/b` what stands there in a JSON value (of
-    /// an array each element), `value`, `field:NAME` of a record, `tuple:N` and `key:N` an element
-    /// of a tuple, `head` the head as bytes, `head:` a head that is JSON, `head:/a/b` what stands
-    /// in such a one, `custom:NAME@VERSION`.
+    /// The rule says by which terms a record is found: `json:/a/b`, what is at that path of a JSON
+    /// value (each element of an array); `value`, the whole value; `field:NAME`, a field of a
+    /// record; `tuple:N` or `key:N`, element N of a value or a key that is a tuple; `head`, the
+    /// head as bytes; `head:`, a head that is JSON; `head:/a/b`, what is at that path of it;
+    /// `custom:NAME@VERSION`, a rule of your program.
     Add(IndexAddArgs),
     /// Drop an index and its entries
     Drop(IndexDropArgs),

@@ -13,8 +13,8 @@ use crate::human;
 pub(crate) struct ValuesArgs {
     /// The directory of the store
     pub(crate) store: PathBuf,
-    /// Also say when the living values of each segment were written, as far as keys tell it; reads
-    /// all keys, and no value
+    /// Also print when the live values of each segment were written, where keys have the time;
+    /// reads all keys and no value
     #[arg(long)]
     pub(crate) ages: bool,
 }
@@ -29,14 +29,13 @@ pub(crate) struct DigestArgs {
     /// Which keys
     #[command(flatten)]
     pub(crate) range: RangeArgs,
-    /// How fine it is: 16^DEPTH leaves, 8 bytes each
+    /// How fine the digest is: 16^DEPTH leaves, 8 bytes each
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=6))]
     pub(crate) depth: u8,
-    /// Keep it in this file, which must not be there yet
+    /// Save it to this file, which must not exist yet
     #[arg(long, value_name = "FILE", alias = "save")]
     pub(crate) to: Option<String>,
-    /// Compare it with this one, which was kept, and print the keys of the table among which the
-    /// two differ
+    /// Compare it with this saved digest, and print the key ranges in which the two differ
     #[arg(long, value_name = "FILE", conflicts_with = "depth")]
     pub(crate) against: Option<PathBuf>,
 }
@@ -44,7 +43,7 @@ pub(crate) struct DigestArgs {
 /// `diff`.
 #[derive(Args, Debug)]
 #[command(mut_arg("at", |at| at.help(
-    "Both stores as they were then (2026-11-22T08:30:00Z, or 15m ago); the first one after a seq, the other as it is now"
+    "Both stores as of an earlier moment: a time (2026-11-22T08:30:00Z) or an age (15m); with a seq, the first store as of it and the other as it is now"
 )))]
 pub(crate) struct DiffArgs {
     /// The directory of the first store
@@ -56,7 +55,7 @@ pub(crate) struct DiffArgs {
     /// Which keys
     #[command(flatten)]
     pub(crate) range: RangeArgs,
-    /// List at most so many keys of each table
+    /// List at most this many keys of each table
     #[arg(long, value_name = "KEYS")]
     pub(crate) limit: Option<u64>,
     /// Only count them
@@ -67,19 +66,19 @@ pub(crate) struct DiffArgs {
 /// `sync`.
 #[derive(Args, Debug)]
 #[command(mut_arg("at", |at| at.help(
-    "The source as it was then: after a seq of it, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)"
+    "The source as of an earlier moment: a seq of it, a time (2026-11-22T08:30:00Z; writes of one second may count as one), or an age (15m)"
 )))]
 pub(crate) struct SyncArgs {
     /// The directory of the store to read
     pub(crate) source: PathBuf,
-    /// The directory of the store to bring up to it
+    /// The directory of the store to update
     pub(crate) target: PathBuf,
     /// Only this table
     pub(crate) table: Option<String>,
     /// Which keys
     #[command(flatten)]
     pub(crate) range: RangeArgs,
-    /// Keys that only the second store has stay
+    /// Keep keys that only the target has
     #[arg(long)]
     pub(crate) keep: bool,
 }
@@ -121,7 +120,7 @@ pub(crate) struct CheckFoldArgs {
     /// The table
     #[arg(long, requires = "store")]
     pub(crate) table: Option<String>,
-    /// At most so many operands of the table
+    /// At most this many operands of the table
     #[arg(long, value_name = "COUNT", default_value_t = 200)]
     pub(crate) limit: usize,
 }
@@ -141,16 +140,16 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct RepairArgs {
     /// The directory of the damaged store, which is only read
     pub(crate) store: PathBuf,
-    /// The directory of the new store, which must not be there yet or be empty
+    /// The directory of the new store, which must not exist yet, or be empty
     pub(crate) new: PathBuf,
-    /// Take batches of the log beyond a hole too, although those in the hole are missing
+    /// Also take the batches behind a hole in the log, although those in the hole are missing
     #[arg(long)]
     pub(crate) past_holes: bool,
-    /// Make the runs of this table anew from its log, as it keeps that for ever; may be given
+    /// Rebuild the runs of this table from its log, which it archives (--archive-log); may be given
     /// several times
     #[arg(long, value_name = "TABLE")]
     pub(crate) rebuild_index: Vec<String>,
-    /// Take the list of what lives from this backup of the store, where its own manifest is lost
+    /// Take the manifest from this backup, if the store has lost its own
     #[arg(long, value_name = "BACKUP")]
     pub(crate) list_from: Option<PathBuf>,
 }
@@ -159,19 +158,19 @@ pub(crate) struct RepairArgs {
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct BackupArgs {
-    /// What to do, if not to add one
+    /// What to do instead of adding a backup
     #[command(subcommand)]
     pub(crate) verb: Option<BackupVerb>,
     /// The directory of the store
     #[arg(required = true)]
     pub(crate) store: Option<PathBuf>,
-    /// The directory of its backups, outside of the store; made when it is not there
+    /// The directory of its backups, outside of the store; created if missing
     #[arg(required = true)]
     pub(crate) place: Option<PathBuf>,
     /// Copy files that could be linked, so that the backup shares nothing with the store
     #[arg(long)]
     pub(crate) copy: bool,
-    /// Afterwards remove all but the newest so many backups
+    /// Afterwards remove all but the newest BACKUPS
     #[arg(long, value_name = "BACKUPS", value_parser = at_least_one)]
     pub(crate) keep: Option<usize>,
     /// Read and check every record of the backup, also of files that were linked
@@ -182,7 +181,7 @@ pub(crate) struct BackupArgs {
 /// What else `backup` does.
 #[derive(Subcommand, Debug)]
 pub(crate) enum BackupVerb {
-    /// List the backups in a directory, and the seqs that each can be restored at
+    /// List the backups in a directory, and the seqs to which each can be restored
     List(BackupListArgs),
 }
 
@@ -198,9 +197,9 @@ pub(crate) struct BackupListArgs {
 pub(crate) struct RestoreArgs {
     /// The directory of the backups, or that of one of them
     pub(crate) backup: PathBuf,
-    /// The directory of the new store, which must not be there yet
+    /// The directory of the new store, which must not exist yet
     pub(crate) store: PathBuf,
-    /// This backup [default: the newest, or with --at-seq the newest that has it]
+    /// The number of the backup [default: the newest; with --at-seq, the newest that has that seq]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) generation: Option<u64>,
     /// The state at the last batch that ends at or before this seq [default: the last]
@@ -218,12 +217,12 @@ pub(crate) struct DumpArgs {
     pub(crate) store: PathBuf,
     /// Only these tables
     pub(crate) tables: Vec<String>,
-    /// The file to write, which must not be there yet, packed where its name ends in .gz; `-` is
+    /// The file to write, which must not exist yet; compressed if its name ends in .gz; `-` is
     /// stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<String>,
-    /// As they were then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may
-    /// count as one), or so long ago (15m)
+    /// As of an earlier moment: a seq, a time (2026-11-22T08:30:00Z; writes of one second may count
+    /// as one), or an age (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
 }
@@ -236,13 +235,13 @@ pub(crate) struct LoadArgs {
     /// The file to read, gzip or not; `-` is stdin
     #[arg(default_value = "-")]
     pub(crate) file: String,
-    /// Create the store when it is not there
+    /// Create the store if it does not exist
     #[arg(long)]
     pub(crate) create: bool,
-    /// Take a dump that was cut: what is there of it is loaded
+    /// Load what is there of a dump that was cut short
     #[arg(long)]
     pub(crate) partial: bool,
-    /// Load over what tables of the same names hold: keys of the dump get its values, others stay
+    /// Load into tables that exist: keys of the dump get its values, other keys stay
     #[arg(long)]
     pub(crate) over: bool,
 }

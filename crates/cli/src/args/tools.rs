@@ -18,9 +18,9 @@ pub(crate) struct ManArgs {
 /// `bench`.
 #[derive(Args, Debug)]
 pub(crate) struct BenchArgs {
-    /// Which one; none lists them
+    /// The benchmark [default: list them]
     pub(crate) name: Option<String>,
-    /// How much of the full size
+    /// The share of the full size
     #[arg(long, default_value_t = 0.01)]
     pub(crate) scale: f64,
     /// Seed of the data
@@ -35,16 +35,16 @@ pub(crate) struct BenchArgs {
     /// How the table of elliptics keeps its records: sorted, hashed
     #[arg(long, value_name = "KIND", default_value = "sorted")]
     pub(crate) kind: String,
-    /// Where the values of elliptics lie: segments, files
+    /// Where elliptics keeps its values: segments, files
     #[arg(long, value_name = "PLACE", default_value = "segments")]
     pub(crate) value_placement: String,
     /// Size of each value of elliptics [default: 4,000 to 4,800]
     #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
     pub(crate) value_bytes: Option<usize>,
-    /// How long steady holds its rate, whatever the scale
+    /// How many seconds steady holds its rate, whatever the scale
     #[arg(long)]
     pub(crate) seconds: Option<f64>,
-    /// Where the store goes [default: the system's place for temporary files]
+    /// Where to make the store [default: the system's directory for temporary files]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// Keep the store
@@ -60,8 +60,8 @@ pub(crate) struct BenchArgs {
 pub(crate) struct ShellArgs {
     /// The directory of the store
     pub(crate) store: PathBuf,
-    /// Open it for reading: nothing on disk changes, and where another process writes to it, it is
-    /// shown as it was then
+    /// Open it for reading: nothing on disk changes; if another process is writing, the shell sees
+    /// the store as of now
     #[arg(long)]
     pub(crate) read_only: bool,
 }
@@ -69,6 +69,6 @@ pub(crate) struct ShellArgs {
 /// `completions`.
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArgs {
-    /// For which shell
+    /// The shell
     pub(crate) shell: clap_complete::Shell,
 }

@@ -14,39 +14,43 @@ use crate::session::Session;
 pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
-    let told = ranges::narrow(&table, &args.range)?.aggregate()?;
+    let sum = ranges::narrow(&table, &args.range)?.aggregate()?;
     let show = |value: Vec<u8>| table.rules().show_value(&value).unwrap_or(Datum::Bytes(value));
-    let found = told.value.map(show);
+    let found = sum.value.map(show);
     let shown = found.as_ref().map(json::from_datum);
-    let report = object! { "rows": told.rows, "value": shown, "cost": cost_json(told.cost) };
+    let report = object! { "rows": sum.rows, "value": shown, "cost": cost_json(sum.cost) };
     session.report(&report, |out| {
         if let Some(found) = &found {
             value::write(out, table.rules(), found)?;
         }
-        writeln!(out, "({}; {})", human::plural(told.rows, "row"), cost_words(told.cost))
+        writeln!(out, "({}; {})", human::plural(sum.rows, "row"), cost_words(sum.cost))
     })
 }
 
 fn cost_json(cost: AggregateCost) -> Json {
     object! {
-        "parts_told": cost.parts_told,
-        "blocks_told": cost.blocks_told,
+        "part_summaries": cost.part_summaries,
+        "block_summaries": cost.block_summaries,
         "ranges_scanned": cost.ranges_scanned,
         "rows_scanned": cost.rows_scanned,
     }
 }
 
-/// What was read, and what was told without reading it.
+/// What was read, and what summaries gave without reading it.
 fn cost_words(cost: AggregateCost) -> String {
     let read = match cost.rows_scanned {
         0 => "none was read".to_owned(),
         rows => format!("{} read", human::plural(rows, "row")),
     };
-    let told = [(cost.parts_told, "part"), (cost.blocks_told, "block")];
-    let words: Vec<String> = told
+    let unread = [(cost.part_summaries, "part"), (cost.block_summaries, "block")];
+    let words: Vec<String> = unread
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| human::plural(*count, what))
         .collect();
-    if words.is_empty() { read } else { format!("{read}, {} told the rest", words.join(" and ")) }
+    if words.is_empty() {
+        read
+    } else {
+        format!("{read}, the rest from the summaries of {}", words.join(" and "))
+    }
 }

@@ -83,7 +83,10 @@ fn samples_in(file: &Path, fold: &dyn Fold, hex: bool) -> Result<Vec<Vec<u8>>, F
 fn of_table(table: &BytesTable, limit: usize) -> Result<LawReport, Failure> {
     table.rules().check_writable()?;
     let Some(fold) = table.rules().fold() else {
-        return Err(Failure::Refused(format!("the fold of table `{}` is not at hand", table.name())));
+        return Err(Failure::Refused(format!(
+            "this program does not have the fold of table `{}`",
+            table.name()
+        )));
     };
     let fold: Arc<dyn Fold> = Arc::clone(fold);
     let mut samples = Vec::new();

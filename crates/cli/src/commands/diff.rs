@@ -117,7 +117,10 @@ pub(crate) fn is_hashed(table: &BytesTable) -> bool {
 fn not_compared(session: &mut Session, table: &str, instead: &str) -> Result<bool, Failure> {
     let line = json!({ "table": table, "compared": false, "reason": "hashed", "instead": instead });
     session.report(&line, |out| {
-        writeln!(out, "table {table}: not compared: a hashed table has no order of keys; instead: {instead}")
+        writeln!(
+            out,
+            "table {table}: not compared: the keys of a hashed table have no order; instead: {instead}"
+        )
     })?;
     Ok(false)
 }
@@ -230,7 +233,7 @@ fn in_words(report: &DiffReport, expires: bool, means_same: bool) -> String {
     let kinds = [
         (report.only_first, "only in the first"),
         (report.only_second, "only in the second"),
-        (report.differing, if expires { "with other values or deadlines" } else { "with other values" }),
+        (report.differing, if expires { "with different values or deadlines" } else { "with other values" }),
         (report.failing, "whose fold fails"),
     ];
     let said: Vec<String> = kinds

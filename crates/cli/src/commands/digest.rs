@@ -60,14 +60,14 @@ fn read(file: &Path) -> Result<Digest, Failure> {
 
 /// Why a file is no digest to compare with, and what to do about it.
 fn no_digest(name: &str, bytes: &[u8], cause: &impl Display) -> String {
-    let again = "make it again by `folddb digest STORE TABLE --to FILE`";
+    let again = "make it again with `folddb digest STORE TABLE --to FILE`";
     if printed_version(bytes).is_some_and(|version| version == DIGEST_VERSION) {
-        return format!("{name} is the root of a digest as it is printed, which names no keys ({again})");
+        return format!("{name} is the root of a digest as it is printed, which has no keys ({again})");
     }
     let version = match Digest::version_of(bytes).or(printed_version(bytes)) {
         Some(1) => "version 1, which knew neither deadlines nor rules".to_owned(),
         Some(version) if version != DIGEST_VERSION => format!("version {version}"),
-        _ => return format!("{name} is no digest, or it was changed: {cause}"),
+        _ => return format!("{name} is not a digest, or it was changed: {cause}"),
     };
     format!("{name} is a digest of {version}: it does not compare with version {DIGEST_VERSION} ({again})")
 }
@@ -90,7 +90,7 @@ fn compare(
     session: &mut Session,
 ) -> Result<(), Failure> {
     if !digest.is_of_range(other) {
-        return Err(Failure::Refused("the two digests are of other ranges".to_owned()));
+        return Err(Failure::Refused("the two digests are of different ranges".to_owned()));
     }
     if digest.meaning() != other.meaning() {
         return tell_meanings(digest, other, table, session);
@@ -117,7 +117,7 @@ fn compare(
             1 => "1 leaf differs".to_owned(),
             leaves => format!("{} leaves differ", human::count(leaves as u64)),
         };
-        let others = "keys that only the digest that was kept has";
+        let others = "keys that only the saved digest has";
         match suspects {
             0 => writeln!(out, "{differ}: the table has no keys there, so what differs are {others}"),
             1 => writeln!(out, "{differ}: what differs is this key, or {others}"),
@@ -141,11 +141,7 @@ fn tell_meanings(
     let (here, there) = (digest.meaning(), other.meaning());
     let line = json!({ "table": table.name(), "same": false, "means": { "first": here, "second": there } });
     session.report(&line, |out| {
-        writeln!(
-            out,
-            "table {}: means other things: here {here}; in the digest that was kept {there}",
-            table.name()
-        )
+        writeln!(out, "table {}: means other things: here {here}; in the saved digest {there}", table.name())
     })?;
     Err(Failure::Told(ExitCode::Damaged))
 }

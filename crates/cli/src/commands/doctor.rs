@@ -31,11 +31,9 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
 /// How far the look went.
 fn so_far(args: &StoreArgs, is_open: bool) -> String {
     match is_open {
-        true => {
-            ", as far as an open store knows; folddb verify reads the files of one that is closed".to_owned()
-        }
+        true => ", as far as an open store knows; on a closed one, folddb verify reads the files".to_owned(),
         false => format!(
-            " as far as it was read, which is not inside of blocks; folddb verify {} --deep reads every record",
+            " in what was read, which is not the inside of blocks; folddb verify {} --deep reads every record",
             args.store.display()
         ),
     }

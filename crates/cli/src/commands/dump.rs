@@ -63,7 +63,7 @@ fn report(session: &mut Session, to: &str, dumped: &DumpReport, bytes: u64) -> R
     let (tables, records) = (human::plural(tables, "table"), human::plural(records, "record"));
     let mut line = format!("dumped {records} of {tables} into {to}, as of seq {}", human::count(seq));
     if failing > 0 {
-        line.push_str(&format!("; the fold fails on {}, told as their ops", human::plural(failing, "key")));
+        line.push_str(&format!("; the fold fails on {}, dumped as their ops", human::plural(failing, "key")));
     }
     messages::tell(&line);
     Ok(())

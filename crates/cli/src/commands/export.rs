@@ -27,9 +27,8 @@ pub(crate) fn run(args: &ExportArgs, session: &mut Session) -> Result<(), Failur
         file => out_file::write_new(file, |out| print_rows::print(out, &table, &args.rows, format))?,
     };
     if deadlines > 0 {
-        let (values, last) =
-            (human::plural(deadlines, "value"), if deadlines == 1 { "lasts" } else { "last" });
-        messages::tell(&format!("until when {values} {last} is left out (dump keeps it)"));
+        let values = human::plural(deadlines, "value");
+        messages::tell(&format!("the deadlines of {values} are left out (dump keeps them)"));
     }
     Ok(())
 }
@@ -49,7 +48,7 @@ fn check_range(range: &RangeArgs) -> Result<(), Failure> {
             && (file.ends_with(".gz") || format_of(file).is_some())
         {
             return Err(Failure::Usage(format!(
-                "`{file}` would be a part of the key of {option}: name the file with --to, or say --to - for stdout"
+                "`{file}` would be taken as part of the key of {option}: name the file with --to, or say --to - for stdout"
             )));
         }
     }

@@ -27,7 +27,7 @@ use crate::{blobs, human, interrupt, progress};
 
 /// What became of a key.
 enum Exported {
-    /// A file of so many bytes.
+    /// A file of this many bytes.
     Written(u64),
     /// Nothing: there is a file with these bytes, or the key was deleted meanwhile.
     Left,
@@ -119,7 +119,7 @@ impl Tally {
                 write!(out, "; {} there already", human::count(there))?;
             }
             if differing > 0 {
-                write!(out, "; {} there with other contents", human::count(differing))?;
+                write!(out, "; {} left alone, with other contents", human::count(differing))?;
             }
             if passed_over > 0 {
                 write!(out, "; {} passed over", human::plural(passed_over, "key"))?;
@@ -169,19 +169,20 @@ fn export(
 ) -> Result<Exported, Failure> {
     let Some(relative) = path_of(table, key) else {
         let shown = table.rules().as_table_rules().key_codec().show_line(key);
-        let why = format!("key {shown} of table `{}` is no path below a directory", table.name());
+        let why = format!("key {shown} of table `{}` is not a path below a directory", table.name());
         return Ok(Exported::PassedOver(why));
     };
     let path = args.dir.join(&relative);
     match fs::symlink_metadata(&path) {
         Ok(facts) if facts.is_dir() => {
-            return Ok(Exported::PassedOver(format!("{} is a directory, and a key, too", path.display())));
+            return Ok(Exported::PassedOver(format!("{} is a directory, and also a key", path.display())));
         }
         Ok(facts) if !args.overwrite => return compare(table, key, &path, &facts, bar),
         _ => {}
     }
     if let Some(in_the_way) = make_parents(&args.dir, &relative, options)? {
-        let why = format!("{} has no place: {} is no directory", path.display(), in_the_way.display());
+        let why =
+            format!("{} cannot be written: {} is not a directory", path.display(), in_the_way.display());
         return Ok(Exported::PassedOver(why));
     }
     let mut unfinished = PathBuf::new();
@@ -220,9 +221,7 @@ fn compare(
     }
     Ok(match is_same {
         true => Exported::Left,
-        false => {
-            Exported::Differs(format!("{name} is there with other contents (--overwrite writes over it)"))
-        }
+        false => Exported::Differs(format!("{name} exists with other contents (--overwrite replaces it)")),
     })
 }
 
@@ -261,7 +260,7 @@ fn create_secondary(path: &Path) -> Result<(File, PathBuf), Failure> {
         }
         name = path.with_file_name(format!("{UNDER_WAY}-{next}"));
     }
-    Err(Failure::Refused(format!("no name is free beside {}", path.display())))
+    Err(Failure::Refused(format!("no name is free next to {}", path.display())))
 }
 
 /// The path that a key is, below any directory; none where it is none.
@@ -289,7 +288,7 @@ fn refuse_inside_store(dir: &Path, options: &Options) -> Result<(), Failure> {
 fn in_store(dir: &Path, kept: &Path) -> Failure {
     let (dir, kept) = (dir.display(), kept.display());
     Failure::Refused(format!(
-        "{dir} is no place for files: {kept} is a store, or holds backups; name a directory elsewhere"
+        "{dir} is not a place for files: {kept} is a store, or holds backups; name a directory elsewhere"
     ))
 }
 

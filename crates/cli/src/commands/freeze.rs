@@ -27,8 +27,8 @@ fn tell(
     let path = args.store.display().to_string();
     let report = json!({ "store": path, "frozen": is_frozen, "was_frozen": was_frozen });
     session.report(&report, |out| match (was_frozen, is_frozen) {
-        (false, true) => writeln!(out, "frozen {path}: it is only read from now on"),
-        (true, true) => writeln!(out, "{path} was frozen already: it is only read"),
+        (false, true) => writeln!(out, "frozen {path}: it can only be read from now on"),
+        (true, true) => writeln!(out, "{path} was already frozen: it can only be read"),
         (true, false) => writeln!(out, "thawed {path}"),
         (false, false) => writeln!(out, "{path} was not frozen"),
     })

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     human::check_over(args.at, store.unix_millis())?;
     let to = args.to.as_deref().or(args.raw.then_some(Path::new("-")));
     if session.transaction.is_some() && (to.is_some() || args.at.is_some()) {
-        let why = "a transaction reads values at its snapshot, and shows them: without --to, --raw and --at";
+        let why = "a transaction only prints values, as of its snapshot: leave out --to, --raw and --at";
         return Err(Failure::Usage(why.to_owned()));
     }
     if let Some(file) = to {

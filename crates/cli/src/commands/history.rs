@@ -28,7 +28,7 @@ pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failu
     if states.is_empty() {
         let shown = of.key.join(" ");
         return Err(Failure::NotFound(format!(
-            "table `{}` has no value for {shown}, and keeps none",
+            "table `{}` has no value for {shown}, and keeps no past one",
             table.name()
         )));
     }

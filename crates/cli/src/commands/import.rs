@@ -112,7 +112,7 @@ fn open_sink<'a>(
         Some(Ok(table)) => Some(table),
         Some(Err(Failure::NotFound(_))) if args.create => None,
         Some(Err(Failure::NotFound(message))) => {
-            return Err(Failure::NotFound(format!("{message}; --create makes it")));
+            return Err(Failure::NotFound(format!("{message}; --create creates it")));
         }
         Some(Err(failure)) => return Err(failure),
     };
@@ -133,7 +133,8 @@ fn open_sink<'a>(
     if let (Some(store), Some(table)) = (&store, existing) {
         table.rules().check_writable()?;
         if args.sorted {
-            let message = format!("--sorted loads a new table, and `{}` is there; leave it out", args.table);
+            let message =
+                format!("--sorted loads a new table, and `{}` exists; leave --sorted out", args.table);
             return Err(Failure::Usage(message));
         }
         return Ok((Sink::of_table(session, into, store.clone(), table), mapping));
@@ -204,7 +205,7 @@ impl Import {
         if let (Some(missing), 0) = (&self.missing, self.written) {
             // Nothing is in yet: whoever mends the command line may run it again.
             return Err(Failure::Usage(format!(
-                "{missing}; nothing is imported (if no row need have it: --optional FIELD)"
+                "{missing}; nothing is imported (if no row needs it: --optional FIELD)"
             )));
         }
         self.written += sink.commit()?;
@@ -242,7 +243,7 @@ impl Import {
             messages::tell(&format!("  {line}"));
         }
         if let (Some(missing), true) = (&self.missing, whole) {
-            messages::tell(&format!("  {missing} (if none need have it: --optional FIELD)"));
+            messages::tell(&format!("  {missing} (if no row needs it: --optional FIELD)"));
         }
         Ok(())
     }

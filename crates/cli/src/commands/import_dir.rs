@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Fai
     if Store::keeps(&args.dir, &options) {
         let dir = args.dir.display();
         return Err(Failure::Refused(format!(
-            "{dir} is a store, or holds backups, whose files are no values"
+            "{dir} is a store, or holds backups, whose files are not imported"
         )));
     }
     let bar = progress::bytes_bar(None, "storing");
@@ -108,11 +108,11 @@ fn report(tally: &Tally, is_whole: bool, session: &mut Session) -> Result<(), Fa
             write!(out, "; {} unchanged", human::count(unchanged))?;
         }
         if others > 0 {
-            write!(out, "; {} passed over: neither a file nor a directory", human::count(others))?;
+            write!(out, "; {} skipped: neither a file nor a directory", human::count(others))?;
         }
         if stores > 0 {
             let what = if stores == 1 { "a store, or backups" } else { "stores, or backups" };
-            write!(out, "; {} passed over: {what}", human::count(stores))?;
+            write!(out, "; {} skipped: {what}", human::count(stores))?;
         }
         if refused > 0 {
             write!(out, "; {} refused", human::count(refused))?;
@@ -208,12 +208,14 @@ fn import(
 fn key_of(table: &BytesTable, path: &Path) -> Result<Vec<u8>, Failure> {
     let names: Option<Vec<&str>> = path.components().map(|name| name.as_os_str().to_str()).collect();
     let Some(names) = names else {
-        return Err(Failure::Refused(format!("the name of {path:?} is no UTF-8 text, and so no key")));
+        return Err(Failure::Refused(format!(
+            "the name of {path:?} is not UTF-8 text, so it cannot be a key"
+        )));
     };
     let (codec, mut key) = (table.rules().as_table_rules().key_codec(), Vec::new());
     codec.encode(&Datum::Text(names.join("/")), &mut key).map_err(|cause| {
         let table = table.name();
-        Failure::Usage(format!("{} is no key of table `{table}`: {cause}", path.display()))
+        Failure::Usage(format!("{} is not a key of table `{table}`: {cause}", path.display()))
     })?;
     Ok(key)
 }

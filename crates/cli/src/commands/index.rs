@@ -95,7 +95,7 @@ fn stand(index: &IndexInfo) -> String {
     match (&index.missing, index.is_built) {
         (Some(missing), _) => missing.clone(),
         (None, true) => "built".to_owned(),
-        (None, false) => "being built: `index add` goes on with it".to_owned(),
+        (None, false) => "being built: `index add` continues it".to_owned(),
     }
 }
 

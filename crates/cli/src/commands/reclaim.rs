@@ -35,12 +35,12 @@ pub(crate) fn run(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failu
         plans.iter().try_for_each(|plan| writeln!(out, "{plan}"))?;
         done.left_alone.iter().try_for_each(|why| writeln!(out, "left alone: {why}"))?;
         let (given, copied) = (human::bytes(given_back), human::bytes(done.bytes_copied));
-        writeln!(out, "gave back {given}, and copied {copied} for it")?;
+        writeln!(out, "freed {given}, and copied {copied} for it")?;
         if done.hidden_bytes > done.bytes_after / HIDDEN_SHARE {
             let (hidden, store) = (human::bytes(done.hidden_bytes), args.store.display());
             writeln!(
                 out,
-                "about {hidden} more are dead, but no merge has met them yet: folddb compact {store}"
+                "about {hidden} more are dead, but no merge has seen them yet: folddb compact {store}"
             )?;
         }
         Ok(())
@@ -58,7 +58,7 @@ fn plans(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failure> {
     let report = json!({ "plans": plans.iter().map(as_json).collect::<Value>() });
     session.report(&report, |out| {
         if plans.is_empty() {
-            return writeln!(out, "nothing is worth it");
+            return writeln!(out, "nothing is worth the work");
         }
         plans.iter().try_for_each(|plan| writeln!(out, "{plan}"))
     })

@@ -15,7 +15,7 @@ use crate::session::Session;
 
 pub(crate) fn run(args: &RepairArgs, session: &mut Session) -> Result<(), Failure> {
     if session.shared.is_some() {
-        return Err(Failure::Usage("repair reads a store that is closed; leave the shell first".to_owned()));
+        return Err(Failure::Usage("repair reads a closed store; leave the shell first".to_owned()));
     }
     let bar = progress::bytes_bar(Some(0), "salvaging");
     let how = RepairOptions::default().past_holes(args.past_holes).list_from(args.list_from.clone());
@@ -49,14 +49,14 @@ fn summary(report: &RepairReport, to: &str) -> String {
     );
     let checked = match report.verified.is_clean() {
         true => "every record of it was read back",
-        false => "but it does not verify: run verify --deep on it and tell us",
+        false => "but it does not verify: run verify --deep on it and report this",
     };
     match report.is_complete() {
         true => format!("nothing is lost: {saved}; {checked}"),
         false if report.records_lost > 0 => {
             format!("lost: {}; {saved}; {checked}", human::plural(report.records_lost, "record"))
         }
-        false => format!("what is lost stands above; {saved}; {checked}"),
+        false => format!("what is lost is listed above; {saved}; {checked}"),
     }
 }
 

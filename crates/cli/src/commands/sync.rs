@@ -16,8 +16,7 @@ use crate::session::{Opened, Session, is_one_place};
 
 pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure> {
     if is_one_place(&args.source, &args.target) {
-        let message =
-            format!("{} is one store, which is what it is: name another one", args.source.display());
+        let message = format!("{} is the source and the target: name two stores", args.source.display());
         return Err(Failure::Usage(message));
     }
     let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
@@ -107,7 +106,7 @@ fn pass_over(session: &mut Session, table: &str, args: &SyncArgs) -> Result<bool
     session.report(&line, |out| {
         writeln!(
             out,
-            "table {table}: left as it is: a hashed table has no order of keys; to set all that {source} has: {instead}"
+            "table {table}: left as it is: the keys of a hashed table have no order; to put all that {source} has: {instead}"
         )
     })?;
     Ok(false)

@@ -14,9 +14,7 @@ use crate::session::Session;
 
 pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> Result<(), Failure> {
     if session.shared.is_some() {
-        return Err(Failure::Usage(
-            "verify looks at a store that is closed; leave the shell first".to_owned(),
-        ));
+        return Err(Failure::Usage("verify reads a closed store; leave the shell first".to_owned()));
     }
     let report = verify(&args.store, args.deep, session)?;
     session.report(&findings::report_json(&report), |out| {
@@ -57,8 +55,8 @@ pub(crate) fn summary(report: &VerifyReport) -> String {
     let found = report.damage().count();
     let but = match checked.batches_cut {
         0 => String::new(),
-        1 => " but for a batch that the next opening cuts".to_owned(),
-        cut => format!(" but for {} batches that the next opening cuts", human::count(cut)),
+        1 => " except for a batch that the next opening removes".to_owned(),
+        cut => format!(" except for {} batches that the next opening removes", human::count(cut)),
     };
     match (found, report.deep) {
         (0, true) => format!("whole{but}: {looked}; every record was read"),

@@ -141,7 +141,7 @@ impl Records {
         }
     }
 
-    /// The next record begins behind `at`, so many lines on.
+    /// The next record begins behind `at`, this many lines on.
     fn end_record(&mut self, at: usize, lines: u64, found: Found) -> Found {
         (self.record_line, self.record_lines) = (self.line, lines);
         self.begin += at;

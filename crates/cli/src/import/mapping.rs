@@ -74,7 +74,7 @@ impl Stated {
         if self.key_columns.iter().enumerate().any(is_other) {
             let (is, not) = (names.join(","), self.key_columns.join(","));
             let message =
-                format!("the keys of table `{table}` are made of {is}, in this order, and not of {not}");
+                format!("the keys of table `{table}` are made of {is}, in this order, not of {not}");
             return Err(folddb::Error::new(ErrorKind::RulesMismatch, message)
                 .advise("leave --key out, or name the columns in that order")
                 .into());

@@ -297,7 +297,7 @@ impl Delimited {
             form.columns = match found {
                 Found::End => {
                     return Err(Failure::Usage(format!(
-                        "{name} is empty: it has no line that names its columns (where none is meant to: --no-header)"
+                        "{name} is empty: it has no line that names its columns (if it has no header: --no-header)"
                     )));
                 }
                 Found::OpenQuote | Found::TooLong => {

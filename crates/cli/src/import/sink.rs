@@ -14,7 +14,7 @@ use folddb::{Batch, BytesBulkLoad, BytesTable, Durability, Lifetime, WriteOp};
 use crate::failure::Failure;
 use crate::session::{Opened, Session};
 
-/// A batch is committed when it holds so many ops, or so many bytes.
+/// A batch is committed when it holds this many ops, or this many bytes.
 const BATCH_OPS: usize = 4096;
 const BATCH_BYTES: usize = 1 << 20;
 

@@ -44,7 +44,7 @@ pub(crate) fn drop_dead_now(engine: &Engine) -> Result<Option<String>> {
     segments::begin_without(engine, &manifest, &dead);
     drop(manifest);
     engine.counters.value_segments_reclaimed.add(dead.len() as u64);
-    Ok(Some(format!("gave back {} segments of dead values", dead.len())))
+    Ok(Some(format!("freed {} segments of dead values", dead.len())))
 }
 
 /// Segments that nothing points to, and nothing will.

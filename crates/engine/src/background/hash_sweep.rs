@@ -47,7 +47,7 @@ pub(crate) fn sweep_step(engine: &Engine) -> Result<Option<String>> {
         let mut sweep = hashed.sweep.lock();
         if is_due(engine, table, hashed, &mut sweep) {
             let count = sweep_on(engine, table, hashed, &mut sweep)?;
-            return Ok(Some(format!("swept {count} expired values out of table `{}`", table.name)));
+            return Ok(Some(format!("removed {count} expired values of table `{}`", table.name)));
         }
     }
     Ok(None)

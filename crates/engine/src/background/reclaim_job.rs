@@ -355,7 +355,7 @@ fn moves_of(map: &RelocatedFile, segment: u32, units: &[u32]) -> Result<Vec<Move
         None => Ok(moves),
         Some(unit) => {
             let what =
-                format!("its map does not tell of unit {unit} of segment {segment}, and a part points there");
+                format!("its map does not have unit {unit} of segment {segment}, and a part points there");
             Err(Error::corrupt(map.path(), 0, what))
         }
     }

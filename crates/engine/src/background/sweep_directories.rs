@@ -74,7 +74,7 @@ pub(crate) fn sweep_directories(
     }
     engine.values.files.swept(dead);
     engine.counters.value_bytes_given_back.add(bytes);
-    Ok(Some(format!("gave back {value_files} dead values in files of their own")))
+    Ok(Some(format!("freed {value_files} dead values in files of their own")))
 }
 
 /// The settled directories of which enough seems to be dead, each with how many are alive; those

@@ -95,7 +95,7 @@ pub fn check_no_feed_of(state: &State, table: &str) -> Result<()> {
     match state.feeds.holding().find(tells) {
         None => Ok(()),
         Some(feed) => Err(Error::invalid(format!(
-            "feed `{}` tells of table `{table}`, and a bulk load passes the log by: load in batches, or drop the feed",
+            "feed `{}` reports table `{table}`, and a bulk load does not write to the log: load in batches, or drop the feed",
             feed.name
         ))),
     }
@@ -279,7 +279,7 @@ pub fn lost_error(name: &str, state: Option<&FeedState>) -> Error {
     };
     let lost = Error::new(ErrorKind::FeedLost, format!("feed `{name}` has lost its place: {why}"));
     lost.advise(
-        "begin the feed anew, with the rows of the present: Feed::begin_again, or folddb watch with --again",
+        "begin the feed again, with the present rows: Feed::begin_again, or folddb watch with --again",
     )
 }
 
@@ -287,10 +287,10 @@ pub fn lost_error(name: &str, state: Option<&FeedState>) -> Error {
 pub(crate) fn why_lost(feed: &FeedState, cause: LossCause) -> String {
     match cause {
         LossCause::Budget => {
-            format!("it would have held more than its budget, which is {}", size_text(feed.bytes_max))
+            format!("it would have held more than its limit of {}", size_text(feed.bytes_max))
         }
         LossCause::Space => "the store was short of space, and it held some".to_owned(),
-        LossCause::Gone => "some of the log that it had still to give is not there".to_owned(),
+        LossCause::Gone => "some of the log that it has not given yet is gone".to_owned(),
     }
 }
 

@@ -51,7 +51,7 @@ impl NewIndexes {
             let own = TableRules::of_index(rule.clone(), name);
             if catalog.by_name(&entries).is_some() {
                 let message = format!(
-                    "the store has a table `{entries}` already, as the entries of the index would be called"
+                    "the store already has a table `{entries}`, which is the name for the entries of the index"
                 );
                 return Err(Error::new(ErrorKind::AlreadyExists, message));
             }

@@ -29,7 +29,7 @@ pub fn check_feed_is_no_log(name: &str) -> Result<()> {
     match name.strip_prefix(PREFIX) {
         None => Ok(()),
         Some(table) => Err(Error::invalid(format!(
-            "feed `{name}` is the log that table `{table}` keeps, and is not for reading: choose another name"
+            "feed `{name}` is the log that table `{table}` archives, and cannot be read: choose another name"
         ))),
     }
 }
@@ -49,7 +49,7 @@ pub fn check_holds_no_log(state: &State, name: &str) -> Result<()> {
     match name.strip_prefix(PREFIX).filter(|table| archived_log(state, table).is_some()) {
         None => Ok(()),
         Some(table) => Err(Error::invalid(format!(
-            "feed `{name}` is the log that table `{table}` keeps for ever: it goes with the table"
+            "feed `{name}` is the log that table `{table}` archives: it goes when the table is dropped"
         ))),
     }
 }

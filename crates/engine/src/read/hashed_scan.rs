@@ -250,8 +250,8 @@ fn place_of(table: &TableCore, low: &Bound<Vec<u8>>) -> IndexCursor {
 /// The error of who asks a hashed table for an order.
 pub fn no_order(table: &TableCore) -> Error {
     Error::invalid(format!(
-        "table `{}` is hashed, and has no order of keys: scan all of it, or use a sorted table for ranges, prefixes, \
-         scans backwards and comparisons",
+        "table `{}` is hashed, so its keys have no order: scan all of it, or use a sorted table for ranges, prefixes, \
+         reverse scans and comparisons",
         table.name
     ))
 }

@@ -111,7 +111,7 @@ pub fn get_at(engine: &Engine, table: &TableCore, key: &[u8], as_of: AsOf) -> Re
     if at.seq < now.seq && matches!(table.rules.rules.keep, Keep::Versions(_)) {
         if let (AsOf::Seq(seq), true) = (as_of, table.hashed.is_some()) {
             return Err(Error::invalid(format!(
-                "table `{}` is hashed, and knows the versions of a key by their times: name a time, not seq {seq}",
+                "table `{}` is hashed, and has the versions of a key by time: name a time, not seq {seq}",
                 table.name
             )));
         }
@@ -159,7 +159,7 @@ fn no_version(
         None => format!("seq {}, of {}", at.seq, utc(clock::time_of(engine, at.seq).unwrap_or(at.time_ms))),
     };
     Error::invalid(format!(
-            "table `{}` keeps {}: of key {key} the oldest state that is kept is that at {since}; asked for is that at {asked}",
+            "table `{}` keeps {}: of key {key} the oldest state that is kept is the one at {since}, and you asked for {asked}",
             table.name, table.rules.rules.keep
         ))
         .advise(how_to_keep(table, true))

@@ -30,5 +30,5 @@ impl Stop {
 
 #[cold]
 fn stopped() -> Error {
-    Error::new(ErrorKind::Stopped, "the work was stopped from outside before its end")
+    Error::new(ErrorKind::Stopped, "the work was stopped before its end")
 }

@@ -50,7 +50,7 @@ pub(crate) fn check_values(dir: &Path, files: &dyn Files, state: &State) -> Resu
         let failed = |error| Error::io("read", &path, error);
         let len = file.len_bytes().map_err(failed)?;
         if len < end.unwrap_or(VALUES_HEADER_BYTES as u64).max(VALUES_HEADER_BYTES as u64) {
-            return Err(Error::corrupt(&path, len, "the segment ends before its values do"));
+            return Err(Error::corrupt(&path, len, "the segment ends before its values end"));
         }
         let mut header = vec![0; VALUES_HEADER_BYTES];
         file.read_exact_at(0, &mut header).map_err(failed)?;

@@ -180,8 +180,8 @@ fn apply_in_room(
 fn too_long_to_read(engine: &Engine, needed_bytes: u64) -> Error {
     let needed = engine.options.memory_bytes_for_replayed(needed_bytes);
     Error::invalid(format!(
-        "the log of {} holds more than fits a memory of {} bytes, and opened for reading it cannot be brought into \
-             runs: open the store for writing once, or give it {needed} bytes of memory",
+        "the log of {} holds more than fits a memory of {} bytes, and a store opened for reading cannot flush it: \
+             open the store for writing once, or give it {needed} bytes of memory",
         engine.dir.display(),
         engine.options.memory_bytes,
     ))
@@ -193,7 +193,7 @@ fn check_tables(frame: &ReplayFrame<'_>, state: &State) -> Result<()> {
         let unknown = record.is_ok_and(|record| record.table.0 >= state.next_table_id);
         if unknown {
             let message = format!(
-                "the log at LSN {} speaks of a table that the manifest never had: its end is lost",
+                "the log at LSN {} names a table that the manifest does not have: its end is lost",
                 frame.lsn
             );
             return Err(Error::lacking(message));

@@ -128,7 +128,7 @@ impl Files for Held {
             io::ErrorKind::NotFound if self.is_open.load(Ordering::Acquire) && self.is_own(path) => {
                 io::Error::new(
                     io::ErrorKind::StaleNetworkFileHandle,
-                    "the writer has removed it since the store was opened beside it: refresh the store",
+                    "the writer has removed it since this secondary was opened: refresh the store",
                 )
             }
             _ => error,

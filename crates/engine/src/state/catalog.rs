@@ -257,7 +257,7 @@ impl TableCore {
         match &self.rules.rules.index_of {
             None => Ok(()),
             Some(of) => Err(Error::invalid(format!(
-                "`{}` is an index: write to table `{of}`, which it follows",
+                "`{}` is an index: write to table `{of}`, and the index follows",
                 self.name
             ))),
         }
@@ -364,7 +364,7 @@ impl Catalog {
         let names: Vec<&str> = self.own().map(|table| table.name.as_str()).take(NAMES_MAX + 1).collect();
         let has = match names.get(..NAMES_MAX) {
             _ if names.is_empty() => "it has no tables yet".to_owned(),
-            Some(first) if names.len() > NAMES_MAX => format!("it has {} and more", first.join(", ")),
+            Some(first) if names.len() > NAMES_MAX => format!("it has {} and others", first.join(", ")),
             _ => format!("it has {}", names.join(", ")),
         };
         Error::new(ErrorKind::TableNotFound, format!("the store has no table `{name}`; {has}"))
@@ -377,6 +377,6 @@ pub fn check_name(name: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "a table's name has 1 to {TABLE_NAME_BYTES_MAX} bytes and no control characters; {name:?} is none"
+        "a table's name has 1 to {TABLE_NAME_BYTES_MAX} bytes and no control characters; {name:?} does not fit"
     )))
 }

@@ -266,7 +266,7 @@ pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result
         Keep::Latest => Seq::MAX,
         Keep::Versions(count) => {
             let message = format!(
-                "table `{}` keeps the newest {count} states of each key, and so none of the whole table at seq {}: \
+                "table `{}` keeps the newest {count} states of each key, so the whole table as of seq {} is not known: \
                      ask for the history of a key",
                 table.name, at.seq
             );
@@ -284,7 +284,7 @@ pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result
             _ => String::new(),
         };
         return Err(Error::invalid(format!(
-            "table `{}` keeps no values that have expired{beyond}: what was alive at {} may be gone",
+            "table `{}` keeps no expired values{beyond}: what was alive at {} may be gone",
             table.name,
             utc(at.time_ms)
         ))
@@ -302,7 +302,7 @@ pub(crate) fn not_kept(engine: &Engine, table: &TableCore, at: At, since: Seq) -
         format!("seq {seq}{written}")
     };
     Error::invalid(format!(
-        "table `{}` keeps {}: the oldest state that is kept is that at {}; asked for is that at {}",
+        "table `{}` keeps {}: the oldest state that is kept is the one at {}, and you asked for {}",
         table.name,
         table.rules.rules.keep,
         at_seq(since),

@@ -101,7 +101,7 @@ impl DiskQuota {
         let shares = Shares::of(options, max_bytes);
         if max_bytes < shares.least_bytes() {
             return Err(Error::invalid(format!(
-                "a disk_bytes_max of {max_bytes} leaves no room for data: with this memory_bytes, segment_bytes and part_bytes \
+                "a disk_bytes_max of {max_bytes} leaves no space for data: with this memory_bytes, segment_bytes and part_bytes \
                  it takes {} at least",
                 shares.least_bytes()
             )));

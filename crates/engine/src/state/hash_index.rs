@@ -380,8 +380,7 @@ impl Hashed {
         match self.index.facts().misfits {
             0 => Ok(()),
             misfits => {
-                let say =
-                    format!("the log spoke otherwise of {misfits} keys than the index of a hashed table");
+                let say = format!("the log and the index of a hashed table disagree on {misfits} keys");
                 Err(folddb_base::Error::new(folddb_base::ErrorKind::Corruption, say))
             }
         }

@@ -142,8 +142,10 @@ impl<'h> PoisonOnPanic<'h> {
 impl Drop for PoisonOnPanic<'_> {
     fn drop(&mut self) {
         if thread::panicking() && !self.was_panicking {
-            self.health
-                .poison(&Error::new(ErrorKind::Io, "a write panicked half way; reopening replays it whole"));
+            self.health.poison(&Error::new(
+                ErrorKind::Io,
+                "a write panicked half-way; reopening the store replays all of it",
+            ));
         }
     }
 }

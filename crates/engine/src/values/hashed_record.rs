@@ -209,7 +209,7 @@ fn check_len(file: &ValueFile, slot: Slot, head: &RecordHead) -> Result<()> {
     {
         return Ok(());
     }
-    let what = format!("the record says that its value has {} bytes, which is not so", head.len);
+    let what = format!("the record gives its value a wrong length of {} bytes", head.len);
     Err(file.damaged(short_place(slot), what))
 }
 

@@ -486,7 +486,7 @@ pub(crate) fn check_expires(table: &TableCore) -> Result<()> {
     }
     let name = &table.name;
     let message =
-        format!("the values of table `{name}` last for ever: create it with expire=by-write, or with a time");
+        format!("the values of table `{name}` never expire: create it with expire=by-write, or with a time");
     Err(Error::invalid(message))
 }
 

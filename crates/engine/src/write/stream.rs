@@ -253,7 +253,7 @@ impl ValueWriter {
     /// Appends the op of a value that is all here, checked as any other.
     fn push_whole(&self, batch: &mut Encoded) -> Result<()> {
         let ValueWriter { core, kind, key, piece, lifetime, .. } = self;
-        let wrong = |cause| Error::invalid(format!("this is no value of table `{}`: {cause}", core.name));
+        let wrong = |cause| Error::invalid(format!("this is not a value of table `{}`: {cause}", core.name));
         core.rules.check_value(piece).map_err(wrong)?;
         batch.push_lasting(core, *kind, key, piece, *lifetime)
     }
@@ -291,7 +291,7 @@ pub type Whole = (&'static str, &'static str);
 pub fn whole_because(core: &TableCore) -> Option<Whole> {
     if core.fold.has_delete() {
         return Some((
-            "it has a delete rule, which looks at all of a value",
+            "it has a delete rule, which needs the whole value",
             "use a table without one for longer values",
         ));
     }
@@ -303,7 +303,7 @@ pub fn whole_because(core: &TableCore) -> Option<Whole> {
     }
     if core.hashed.is_none() && core.separate_from == usize::MAX {
         return Some((
-            "it keeps its values beside their keys: it has no separation threshold",
+            "it keeps its values inline: it has no separation threshold",
             "create it with one (`separate`) for longer values",
         ));
     }
@@ -319,7 +319,7 @@ fn check_op(core: &TableCore, kind: OpKind) -> Result<()> {
         OpKind::Set | OpKind::Insert => Ok(()),
         OpKind::Fold if core.separates_operands => Ok(()),
         _ => Err(Error::invalid(format!(
-            "only values that are set or inserted, and operands that folding joins, are streamed into table `{}`; fold an operand as \
+            "only puts, and operands that the fold appends, can be streamed into table `{}`; fold an operand as \
              one op, up to {VALUE_BYTES_MAX} bytes",
             core.name
         ))),

@@ -33,7 +33,7 @@ pub(crate) struct Met {
 
 /// What it takes to make a batch of what the log has.
 pub(crate) struct Reading<'a> {
-    /// What the feed tells of.
+    /// What the feed reports.
     pub(crate) options: &'a FeedOptions,
     /// The tables that were met; none where it tells nothing of one.
     pub(crate) tables: &'a mut BTreeMap<TableId, Option<Met>>,
@@ -178,7 +178,7 @@ impl Reading<'_> {
     }
 }
 
-/// A table of this name and these rules, as feeds tell of it.
+/// A table of this name and these rules, as feeds report it.
 pub(crate) fn met(id: TableId, name: &str, rules_text: &str) -> Met {
     let rules = TableRules::from_text(rules_text).ok();
     let has_stamps = rules.as_ref().is_some_and(|rules| rules.expire.has_stamps());
@@ -189,7 +189,7 @@ pub(crate) fn met(id: TableId, name: &str, rules_text: &str) -> Met {
     Met { table: Arc::new(table), has_stamps, has_fronts }
 }
 
-/// What a note tells; nothing where it is of a table that the feed does not tell of. `tables` is as
+/// What a note tells; nothing where it is of a table that the feed does not report. `tables` is as
 /// of it then.
 pub(crate) fn note_event(
     note: &TableNote,

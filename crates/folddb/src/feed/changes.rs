@@ -142,7 +142,7 @@ pub(crate) fn skip_to(feed: &mut Feed, place: FeedPosition) -> Result<()> {
         match &feed.stage {
             Stage::Lost => return Err(reader::lost_feed(feed)),
             Stage::Rows(_) => {
-                let why = format!("feed `{}` begins with its rows: nothing of them is skipped", feed.name);
+                let why = format!("feed `{}` begins with its rows, and they cannot be skipped", feed.name);
                 return Err(Error::invalid(why));
             }
             Stage::Changes(_) => {}
@@ -168,7 +168,7 @@ pub(crate) fn skip_to(feed: &mut Feed, place: FeedPosition) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "feed `{}` has nothing at seq {}, but {} was read beside a writer: it is another store, or one of before",
+        "feed `{}` has nothing at seq {}, but {} was read by a secondary: this is another store, or an older state of it",
         feed.name, feed.place.seq, place.seq
     )))
 }

@@ -1,4 +1,4 @@
-//! What a feed tells of, what it gives, and where in it somebody is.
+//! What a feed reports, what it gives, and where in it somebody is.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use folddb_base::{Lsn, Seq};
 
 use folddb_engine::values::head::Head;
 
-/// What a feed tells of, and how much it may hold.
+/// What a feed reports, and how much it may hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeedOptions {
-    /// The only table that it tells of; all where there is none. It need not be there yet, and may
+    /// The only table that it reports; all where there is none. It need not be there yet, and may
     /// come and go.
     pub table: Option<String>,
-    /// It tells of keys whose bytes begin so.
+    /// It reports keys whose bytes begin so.
     pub prefix: Vec<u8>,
     /// Bytes of log and values that are kept only for this feed: its budget. With more than that
-    /// the feed is lost, and begins anew. None leaves a feed that is there the one that it has, and
-    /// gives a new one 1 GiB; one that is given counts from the opening on. Raise it where the
+    /// the feed is lost, and begins again. None leaves a feed that is there the one that it has,
+    /// and gives a new one 1 GiB; one that is given counts from the opening on. Raise it where the
     /// consumer may be away for long. With `u64::MAX` the feed is never lost for space: where the
     /// disk is full or the store at its bound, writes wait for its consumer.
     pub bytes_max: Option<u64>,
@@ -24,7 +24,7 @@ pub struct FeedOptions {
     pub from_now: bool,
 }
 
-/// A table, as feeds tell of it.
+/// A table, as feeds report it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeedTable {
@@ -54,7 +54,7 @@ pub enum FeedEvent {
     Row(FeedRow),
     /// There are no more rows. To acknowledge this, or anything after it, is to have them all.
     RowsEnd,
-    /// A batch, whole, but for ops on what the feed does not tell of.
+    /// A batch, whole, but for ops on what the feed does not report.
     Batch(FeedBatch),
 }
 
@@ -71,7 +71,7 @@ pub struct FeedRow {
     /// The head of a value of more than 16 MiB, with its length: such a one is not handed out
     /// whole, read it from the store.
     pub long: Option<Head>,
-    /// Until when it lasts, in milliseconds since 1970; none where it does for ever.
+    /// Until when it lasts, in milliseconds since 1970; none where it does forever.
     pub deadline_ms: Option<u64>,
 }
 
@@ -103,7 +103,7 @@ pub struct FeedOp {
     /// What it does.
     pub change: FeedChange,
     /// Until when the value that it brings lasts, in milliseconds since 1970; none where it does
-    /// for ever.
+    /// forever.
     pub deadline_ms: Option<u64>,
 }
 
@@ -120,12 +120,12 @@ pub enum FeedChange {
     Delete,
     /// Makes all keys from the key on and below this one, in the order of the table, absent.
     DeleteRange(Vec<u8>),
-    /// Makes the value one that is too long to be handed out whole (more than 16 MiB), of so many
+    /// Makes the value one that is too long to be handed out whole (more than 16 MiB), of this many
     /// bytes: read it from the store.
     PutLong(u64),
     /// Gives an absent key such a value.
     PutIfAbsentLong(u64),
-    /// Folds an operand of so many bytes on: read what it comes to from the store.
+    /// Folds an operand of this many bytes on: read its value from the store.
     FoldLong(u64),
 }
 

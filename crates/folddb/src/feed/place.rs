@@ -9,7 +9,7 @@ use crate::feed::event::{FeedOptions, FeedPosition};
 /// Longest name of a feed, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Fails where a feed tells of something else than is asked for.
+/// Fails where a feed reports something else than is asked for.
 pub(crate) fn check_same(name: &str, options: &FeedOptions, state: &FeedState) -> Result<()> {
     let table = Some(state.table.clone()).filter(|table| !table.is_empty());
     if (&table, &state.prefix) == (&options.table, &options.prefix) {
@@ -21,7 +21,7 @@ pub(crate) fn check_same(name: &str, options: &FeedOptions, state: &FeedState) -
         false => format!(", of keys that begin with `{}`", Datum::from_bytes(&state.prefix)),
     };
     Err(Error::invalid(format!(
-        "feed `{name}` tells of {tables}{keys}: read it so, drop it, or choose another name"
+        "feed `{name}` reports {tables}{keys}: read it so, drop it, or choose another name"
     )))
 }
 
@@ -38,6 +38,6 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "a feed's name has 1 to {NAME_BYTES_MAX} bytes and no control characters; {name:?} is none"
+        "a feed's name has 1 to {NAME_BYTES_MAX} bytes and no control characters; {name:?} does not fit"
     )))
 }

@@ -24,7 +24,7 @@
 //!
 //! **No hole is passed over.** Frames follow each other by their LSNs, from the place where the
 //! feed stands, and inside a file by their seqs. After the writer's crash recovery writes the end
-//! of the log anew, elsewhere (`folddb_journal::archived_tail`): then this begins again where the
+//! of the log again, elsewhere (`folddb_journal::archived_tail`): then this begins again where the
 //! feed stands and passes over the batches that it has given. Each of these must be the one that
 //! was: what this has given was with the kernel, so a crash of the writer alone takes none of it,
 //! and where others have come in its place, the files were put back to what they were before. The
@@ -63,8 +63,8 @@ use folddb_engine::state::counters::Counter;
 
 pub use reader::SecondaryFeed;
 
-/// A reader that has caught up looks for what is new after so long, then after twice as long each
-/// time, up to so long.
+/// A reader that has caught up looks for what is new after this long, then after twice as long each
+/// time, up to this long.
 const LOOK_AFTER: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
 impl Store {
@@ -98,7 +98,7 @@ impl Store {
         check_same(name, &told, &state)?;
         let from = from.filter(|from| from.is_settled);
         if state.phase == FeedPhase::Rows && from.is_none() {
-            let why = format!("feed `{name}` begins with rows, which nobody has acknowledged yet");
+            let why = format!("feed `{name}` begins with rows that nobody has acknowledged yet");
             return Err(Error::invalid(why).advise(MAKE_IT));
         }
         let place = FeedPosition { is_settled: true, ..from.unwrap_or(place_of(&state)) };
@@ -155,7 +155,7 @@ impl SecondaryFeed {
         self.unacknowledged_bytes
     }
 
-    /// The next event; waits for one at most so long.
+    /// The next event; waits for one at most this long.
     ///
     /// # Errors
     /// As [`SecondaryFeed::poll`].

@@ -15,8 +15,8 @@
 //! together what a crash at that moment would leave: so a generation is opened by the same
 //! recovery. Parts that a merge replaces meanwhile stay as long as the backup holds them, segments
 //! as long as they are open. Where another process writes, nobody holds values in files of their
-//! own: one that is gone when its turn comes ends the backup, which then begins anew with the store
-//! as it is by then, a few times.
+//! own: one that is gone when its turn comes ends the backup, which then begins again with the
+//! store as it is by then, a few times.
 
 mod report;
 mod capture;
@@ -50,11 +50,11 @@ impl Store {
     ///
     /// Of a store that was opened beside a writer ([`Store::open_secondary`]) it is what that saw
     /// when it was opened; where the writer has removed values since that lie in files of their
-    /// own, or was opened again and has written its archived log anew, what is there now.
+    /// own, or was opened again and has written its archived log again, what is there now.
     ///
     /// # Errors
     /// [`ErrorKind::SnapshotTooOld`] when a writer beside has removed such values each time that
-    /// this began anew; [`ErrorKind::AlreadyExists`] when `to` is something else;
+    /// this began again; [`ErrorKind::AlreadyExists`] when `to` is something else;
     /// [`ErrorKind::InvalidInput`] when it lies inside a store or holds backups of another one;
     /// [`ErrorKind::Locked`] while another backup to it is under way; [`ErrorKind::NoSpace`];
     /// [`ErrorKind::Poisoned`]; any other failure of the operating system. What was made by then is
@@ -78,7 +78,7 @@ impl Store {
 const ATTEMPTS_BESIDE: u32 = 5;
 
 /// Whether a writer beside may be the cause. One that is opened again cuts the tail of its archived
-/// log and writes it anew: what is read of it here looks damaged then, and only another look tells
+/// log and writes it again: what is read of it here looks damaged then, and only another look tells
 /// it from damage.
 fn may_be_disturbed(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::SnapshotTooOld | ErrorKind::Corruption)

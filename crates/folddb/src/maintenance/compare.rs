@@ -27,7 +27,7 @@ use folddb_engine::values::head::Head;
 use folddb_engine::write::encoded_batch::WriteOp;
 use folddb_engine::write::ops::Lifetime;
 
-/// A batch of what is brought over is committed when it holds so many ops, or so many bytes.
+/// A batch of what is brought over is committed when it holds this many ops, or this many bytes.
 const BATCH_OPS: usize = 4096;
 
 const BATCH_BYTES: usize = 4 << 20;
@@ -158,7 +158,7 @@ impl Store {
         sync.commit()?;
         let has_written = sync.report.set + sync.report.deleted > 0;
         self.sync().map_err(|cause| match has_written {
-            true => not_durable("what was brought up is written", &cause),
+            true => not_durable("what differed is written", &cause),
             false => cause,
         })?;
         Ok(SyncReport { found, ..sync.report })
@@ -170,11 +170,11 @@ impl Store {
     /// [`ErrorKind::RulesMismatch`] where keys and values of the two tables mean other things, or
     /// where those of `from` may expire and those of `to` may not; [`ErrorKind::InvalidInput`]
     /// where `to` is no table of this store, or is seen by a snapshot or in its past, where the two
-    /// do not go over the same range in the same order, or where one stops after so many rows; what
-    /// is wrong with either scan.
+    /// do not go over the same range in the same order, or where one stops after this many rows;
+    /// what is wrong with either scan.
     pub fn check_bring_up(&self, to: &BytesScan, from: &BytesScan) -> Result<()> {
         if !Arc::ptr_eq(&to.engine, self.engine()) {
-            return Err(Error::invalid("a table is brought up by its own store"));
+            return Err(Error::invalid("a table is updated by its own store"));
         }
         if let Some(mistake) = to.mistake.as_ref().or(from.mistake.as_ref()) {
             return Err(mistake.clone());
@@ -377,7 +377,7 @@ impl Sync {
         Ok(())
     }
 
-    /// Sets what lasts as long as it does there: also for ever, whatever the rules here say of who
+    /// Sets what lasts as long as it does there: also forever, whatever the rules here say of who
     /// says nothing.
     fn set(&mut self, key: &[u8], value: &[u8], deadline_ms: Option<u64>) {
         let ours = self.ours_until(deadline_ms);
@@ -423,7 +423,7 @@ fn check_comparable(first: &BytesScan, second: &BytesScan) -> Result<()> {
         |scan: &BytesScan| scan.inside.as_ref().is_some_and(|inside| inside.has_written(&scan.table));
     if let Some(scan) = [first, second].into_iter().find(|scan| writes(scan)) {
         let message =
-            format!("a transaction that has written to table `{}` compares nothing with it", scan.table.name);
+            format!("a transaction that has written to table `{}` cannot compare it", scan.table.name);
         return Err(Error::invalid(message).advise("commit first, or compare at the transaction's snapshot"));
     }
     if let Some(hashed) = [first, second].into_iter().find(|scan| scan.table.hashed.is_some()) {
@@ -434,9 +434,8 @@ fn check_comparable(first: &BytesScan, second: &BytesScan) -> Result<()> {
         return Ok(());
     }
     let (first, second) = (&first.table.name, &second.table.name);
-    let message = format!(
-        "tables `{first}` and `{second}` cannot be compared: their keys do not come in the same order"
-    );
+    let message =
+        format!("tables `{first}` and `{second}` cannot be compared: their keys are not in the same order");
     Err(Error::invalid(message))
 }
 
@@ -445,16 +444,12 @@ fn check_comparable(first: &BytesScan, second: &BytesScan) -> Result<()> {
 fn check_ranges(to: &BytesScan, from: &BytesScan) -> Result<()> {
     let name = &to.table.name;
     let message = if to.plan.at.is_some() {
-        format!(
-            "table `{name}` can only be brought up as it is now, and not as a snapshot sees it, or as it was"
-        )
+        format!("table `{name}` can only be updated as it is now, not as a snapshot sees it or as it was")
     } else if (&to.plan.low, &to.plan.high) != (&from.plan.low, &from.plan.high) {
-        format!(
-            "table `{name}` can only be brought up over one range of keys: give both scans the same bounds"
-        )
+        format!("table `{name}` can only be updated over one range of keys: give both scans the same bounds")
     } else if to.limit != usize::MAX || from.limit != usize::MAX {
         format!(
-            "table `{name}` is brought up over a range of keys, and not over so many rows: give it bounds"
+            "table `{name}` is updated over a range of keys, not up to a limit of rows: give both scans bounds"
         )
     } else {
         return Ok(());
@@ -467,16 +462,13 @@ fn check_rules(ours: &TableCore, theirs: &TableCore) -> Result<()> {
     let name = &ours.name;
     let message = if here != there {
         format!(
-            "table `{name}` means other things than the one that it is to be brought up to: here {here}, there {there}"
+            "table `{name}` has other rules than the table that it is to become equal to: here {here}, there {there}"
         )
     } else if theirs.expires && !ours.expires {
-        format!(
-            "the values of table `{name}` last for ever, and those that it is to be brought up to may expire"
-        )
+        format!("the values of table `{name}` never expire, and those of the other table may")
     } else {
         return Ok(());
     };
-    let advice =
-        "drop the one, so that it can be made anew with the rules of the other, or leave the table out";
+    let advice = "drop one of them, so that it can be created again with the rules of the other, or leave the table out";
     Err(Error::new(ErrorKind::RulesMismatch, message).advise(advice))
 }

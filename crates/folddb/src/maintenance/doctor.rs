@@ -25,7 +25,7 @@ use folddb_engine::state::feed_state::FeedStats;
 
 pub use facts::{Advice, Facts, TableFacts, Weight};
 
-/// A snapshot that has lived so long was probably forgotten. In seconds.
+/// A snapshot that has lived this long was probably forgotten. In seconds.
 const SNAPSHOT_S_MAX: f64 = 600.0;
 
 /// So many range deletes of a table are more than merges leave of one of a usual size.
@@ -87,7 +87,8 @@ fn of_damage(facts: &Facts, advice: &mut Vec<Advice>) {
     }
     for damage in &facts.stats.damage {
         let what = format!("a merge has met damage: {damage}");
-        let costs = "keys there cannot be read, and the table is merged no more, so it grows and gets slower";
+        let costs =
+            "keys there cannot be read, and the table is no longer merged, so it grows and gets slower";
         advice.push(one(Weight::Broken, what, costs, &todo));
     }
 }
@@ -95,13 +96,12 @@ fn of_damage(facts: &Facts, advice: &mut Vec<Advice>) {
 fn of_refusals(facts: &Facts, advice: &mut Vec<Advice>) {
     if let Some(cause) = &facts.stats.poisoned_by {
         let what = format!("a write failed, and the disk may hold any part of it: {cause}");
-        let todo =
-            "look after the disk, then close the store and open it again, which writes anew what the log has";
+        let todo = "check the disk, then close the store and open it again, which replays the log";
         advice.push(one(Weight::Broken, what, "every write is refused; reads go on", todo));
     }
     let is_damaged = facts.findings.iter().any(|finding| finding.severity == Severity::Damage);
     if let Some(cause) = facts.refused.as_ref().filter(|_| !is_damaged) {
-        let todo = format!("mend what the message names; folddb verify {} looks further", facts.store);
+        let todo = format!("fix what the message names; folddb verify {} reads more", facts.store);
         advice.push(one(
             Weight::Broken,
             format!("the store does not open: {cause}"),
@@ -113,7 +113,7 @@ fn of_refusals(facts: &Facts, advice: &mut Vec<Advice>) {
 
 fn of_seal(facts: &Facts, advice: &mut Vec<Advice>) {
     if facts.stats.is_frozen {
-        let todo = format!("nothing, or to write to it: folddb thaw {}", facts.store);
+        let todo = format!("nothing; to write to it: folddb thaw {}", facts.store);
         let what = "the store is frozen".to_owned();
         advice.push(one(Weight::Minor, what, "it is opened for reading only", todo));
     }
@@ -122,7 +122,7 @@ fn of_seal(facts: &Facts, advice: &mut Vec<Advice>) {
 fn of_space(facts: &Facts, advice: &mut Vec<Advice>) {
     let used = facts.stats.disk.bytes;
     if let Some(why) = &facts.stats.short_of_space {
-        let todo = "free some space, or raise the bound that it names; writing resumes by itself. Deletes still go through";
+        let todo = "free some space, or raise the limit that it names; writing resumes by itself. Deletes still work";
         advice.push(one(Weight::Broken, format!("there is no space: {why}"), "writes are refused", todo));
     } else if facts.refused.is_none() && facts.free_bytes < 2 * facts.reserve_bytes {
         let what = format!(
@@ -133,8 +133,10 @@ fn of_space(facts: &Facts, advice: &mut Vec<Advice>) {
     }
     if let Some(bytes_max) = facts.bytes_max.filter(|max| used > max / 10 * 9 && used <= *max) {
         let what = format!("the store uses {used} bytes of its budget of {bytes_max}");
-        let todo =
-            format!("raise disk_bytes_max, or let go of what is not needed: folddb compact {}", facts.store);
+        let todo = format!(
+            "raise disk_bytes_max, or delete what is not needed, then: folddb compact {}",
+            facts.store
+        );
         advice.push(one(Weight::Costly, what, "soon writes are refused", todo));
     }
 }
@@ -145,8 +147,8 @@ fn of_folds(facts: &Facts, advice: &mut Vec<Advice>) {
         let what = format!("folds have failed {failures} times since the store was opened");
         let costs = "such keys cannot be read, and their records are kept one by one";
         let todo = format!(
-            "folddb scan {0} TABLE names the first such key, folddb explain {0} TABLE KEY shows its records; set or delete the \
-             key, or mend the fold",
+            "folddb scan {0} TABLE names the first such key, folddb explain {0} TABLE KEY shows its records; put or delete the \
+             key, or fix the fold",
             facts.store
         );
         advice.push(one(Weight::Costly, what, costs, todo));
@@ -190,7 +192,7 @@ fn of_debt(facts: &Facts, advice: &mut Vec<Advice>) {
             "flushes or merges have failed and were tried again, {} times",
             facts.stats.background.retries
         );
-        let todo = "see whether the disk is full or failing";
+        let todo = "check whether the disk is full or failing";
         advice.push(one(Weight::Minor, what, "five failures in a row refuse all writes", todo));
     }
 }
@@ -204,9 +206,11 @@ fn of_log(facts: &Facts, advice: &mut Vec<Advice>) {
     }
     if facts.batches_cut > 0 {
         let store = &facts.store;
-        let what =
-            format!("the end of the log is not whole: the next opening cuts {} batches", facts.batches_cut);
-        let costs = "what they wrote: after a power cut nobody was promised it; where only the process died it was acknowledged";
+        let what = format!(
+            "the end of the log is not whole: the next opening removes {} batches",
+            facts.batches_cut
+        );
+        let costs = "what they wrote: after a power cut it was never acknowledged as durable; if only the process died it was acknowledged";
         let todo = format!(
             "folddb verify {store} says where; before anything opens the store: folddb repair {store} NEW --past-holes saves the rest"
         );
@@ -237,13 +241,13 @@ fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
     if name.starts_with(log_archive::PREFIX) {
         return; // a lost one is told of its table, and the others hold what they are to
     }
-    let drop = format!("drop it, if nobody reads it any more: folddb feed drop {store} {name}");
+    let drop = format!("if nobody reads it any more, drop it: folddb feed drop {store} {name}");
     if let Some(why) = &feed.lost {
         let what = format!("feed `{name}` has lost its place: {why}");
         let todo = format!(
-            "begin it anew, with the rows of the present: folddb watch {store} {name} --again, with its --table and --prefix; or {drop}"
+            "start it again, with the present rows: folddb watch {store} {name} --again, with its --table and --prefix; or {drop}"
         );
-        advice.push(one(Weight::Costly, what, "its consumer has not what the store has", todo));
+        advice.push(one(Weight::Costly, what, "its consumer does not have what the store has", todo));
     } else if feed.held_bytes > feed.bytes_max / 2 {
         let what = format!(
             "feed `{name}` is {} records behind, and {} are kept for it",
@@ -251,7 +255,7 @@ fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
             size_text(feed.held_bytes)
         );
         let costs = format!("space; with {} it loses its place", size_text(feed.bytes_max));
-        advice.push(one(Weight::Costly, what, costs, format!("let its consumer go on; or {drop}")));
+        advice.push(one(Weight::Costly, what, costs, format!("let its consumer continue; or {drop}")));
     }
 }
 
@@ -260,28 +264,28 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
     let (name, store) = (&stats.name, &facts.store);
     if table.lacks_log {
         let what = format!(
-            "table `{name}` is to archive its log for ever, and has lost it: by a repair, by a restore, or with damage"
+            "table `{name}` should archive its log, and has lost it: by a repair, by a restore, or by damage"
         );
         let todo = format!(
-            "to keep one again, from then on, make the table anew: folddb dump {store} {name} --to FILE; \
+            "to archive it again, create the table again: folddb dump {store} {name} --to FILE; \
              folddb drop {store} {name}; folddb load {store} FILE"
         );
         advice.push(one(
             Weight::Costly,
             what,
-            "its runs cannot be made anew from its log, should they be lost",
+            "if its runs are lost, they cannot be rebuilt from its log",
             todo,
         ));
     }
     if let Some(missing) = missing {
         let what = format!("table `{name}`: {missing}");
-        let todo = "open it with a program that brings it along (Options::custom_fold, custom_predicate)";
+        let todo = "open it with a program that has it (Options::custom_fold, custom_predicate)";
         advice.push(one(Weight::Costly, what, "the table can be read unfolded, and not written", todo));
     }
     let compact = format!("folddb compact {store} {name}");
     if stats.range_deletes >= RANGE_DELETES_MANY {
         let what = format!("table `{name}` has {} range deletes in force", stats.range_deletes);
-        let costs = "they take some 200 bytes of memory each; a snapshot that is held, or a past that is kept, keeps them";
+        let costs = "each takes about 200 bytes of memory; snapshots and kept history keep them";
         advice.push(one(Weight::Costly, what, costs, &compact));
     }
     let is_small = stats.disk_bytes < TABLE_BYTES_MIN;
@@ -318,8 +322,8 @@ fn of_leftovers(facts: &Facts, advice: &mut Vec<Advice>) {
         facts.findings.iter().filter(|finding| finding.severity == Severity::Note).collect();
     if let Some(first) = notes.first() {
         let (what, them) = match notes.len() {
-            1 => (format!("one thing to know about the files: {first}"), "it"),
-            many => (format!("{many} things to know about the files, the first: {first}"), "them"),
+            1 => (format!("one note about the files: {first}"), "it"),
+            many => (format!("{many} notes about the files, the first: {first}"), "them"),
         };
         let todo = format!("nothing; folddb verify {} lists {them}", facts.store);
         advice.push(one(Weight::Minor, what, "what it says, or some space until the next opening", todo));

@@ -41,8 +41,8 @@ pub(crate) struct LogFacts {
 }
 
 /// Checks a generation against its list. Every record is read of the parts that `reads_all` names;
-/// of the others, footer, index and facts. `read` is told of every file's length when it has been
-/// checked.
+/// of the others, footer, index and facts. `read` is called with every file's length when it has
+/// been checked.
 ///
 /// # Errors
 /// The first thing that is not as it must be, naming the file.

@@ -125,7 +125,7 @@ fn finding(store: &Store, table: &Arc<TableCore>, index: &IndexCore, manifest: &
     let (name, of) = (&index.name, &table.name);
     if !index.is_built() {
         let what =
-            format!("index `{name}` of table `{of}` is being built: adding it again goes on with that");
+            format!("index `{name}` of table `{of}` is being built: adding it again continues the build");
         return Some(Finding::note(manifest, what));
     }
     let check = match check(store, table, index) {
@@ -139,13 +139,13 @@ fn finding(store: &Store, table: &Arc<TableCore>, index: &IndexCore, manifest: &
     let (term, key) = check.first_missing?;
     if let Some(case) = law_broken(store, table, index) {
         let what = format!(
-            "index `{name}` of table `{of}` cannot find all, first not term {term} of key {key}: its entries are as they were written, \
+            "index `{name}` of table `{of}` does not find everything, first term {term} of key {key}: its entries are as they were written, \
              but {case}: drop the index"
         );
         return Some(Finding::note(manifest, what));
     }
     let what = format!(
-        "index `{name}` of table `{of}` lacks {} of its entries, first that of term {term} of key {key}: \
+        "index `{name}` of table `{of}` lacks {} of its entries, first the one of term {term} of key {key}: \
          drop the index and add it again, or repair",
         check.missing
     );

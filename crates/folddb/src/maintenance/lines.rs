@@ -8,7 +8,7 @@
 //!   {"key_hex":"0x00ff","value_hex":"0x0102","shown":2.5}              where it does not; `shown` is for people only
 //!   {"key":"k","ops":[["set","0x31"],["fold","0x32"]]}                 a key whose fold fails, oldest op first
 //!   {"key":"k","value":"v","until":1800000000000}                      a value that lasts until then, in milliseconds since 1970
-//!   {"key":"k","long":20000000}                                       a value of so many bytes, more than one is written at once;
+//!   {"key":"k","long":20000000}                                       a value of this many bytes, more than one is written at once;
 //!   {"piece":"0x31…"}                                                its bytes, in as many of these lines as it takes
 //!   {"end":"dump","tables":1,"records":3,"hash":"0123456789abcdef"}
 //! ```
@@ -221,14 +221,16 @@ fn plain_op(op: &OpBuf, is_oldest: bool) -> (&'static str, &[u8]) {
 /// Reads a line, without its newline.
 pub(crate) fn parse(line: &str) -> Result<Line, String> {
     let Datum::Map(fields) = json::parse(line)? else { return Err("expected a JSON object".to_owned()) };
-    let Some((first, _)) = fields.first() else { return Err("an empty object says nothing".to_owned()) };
+    let Some((first, _)) = fields.first() else {
+        return Err("an empty object is not a line of a dump".to_owned());
+    };
     match first.as_str() {
         "folddb" => start(&fields),
         "table" => table(&fields),
         "key" | "key_hex" => record(fields),
         "end" => end(&fields),
         "piece" => bytes(field(&fields, "piece")?).map(Line::Piece),
-        other => Err(format!("no line of a dump begins with `{other}`")),
+        other => Err(format!("a line of a dump cannot begin with `{other}`")),
     }
 }
 
@@ -242,29 +244,29 @@ fn field<'a>(fields: &'a Fields, name: &str) -> Result<&'a Datum, String> {
 fn text<'a>(fields: &'a Fields, name: &str) -> Result<&'a str, String> {
     match field(fields, name)? {
         Datum::Text(text) => Ok(text),
-        _ => Err(format!("`{name}` is no text")),
+        _ => Err(format!("`{name}` is not text")),
     }
 }
 
 fn number(fields: &Fields, name: &str) -> Result<i128, String> {
     match field(fields, name)? {
         Datum::Int(number) => Ok(*number),
-        _ => Err(format!("`{name}` is no whole number")),
+        _ => Err(format!("`{name}` is not a whole number")),
     }
 }
 
 fn start(fields: &Fields) -> Result<Line, String> {
     match text(fields, "folddb")? {
         "dump" => Ok(Line::Start { version: number(fields, "version")? }),
-        other => Err(format!("this is a `{other}` and no dump")),
+        other => Err(format!("this is a `{other}`, not a dump")),
     }
 }
 
 fn table(fields: &Fields) -> Result<Line, String> {
-    let Datum::List(rules) = field(fields, "rules")? else { return Err("`rules` is no list".to_owned()) };
+    let Datum::List(rules) = field(fields, "rules")? else { return Err("`rules` is not a list".to_owned()) };
     let mut rules_text = String::new();
     for line in rules {
-        let Datum::Text(line) = line else { return Err("`rules` is no list of text".to_owned()) };
+        let Datum::Text(line) = line else { return Err("`rules` is not a list of text".to_owned()) };
         rules_text.push_str(line);
         rules_text.push('\n');
     }
@@ -273,12 +275,12 @@ fn table(fields: &Fields) -> Result<Line, String> {
 
 fn end(fields: &Fields) -> Result<Line, String> {
     let count =
-        |name: &str| u64::try_from(number(fields, name)?).map_err(|_| format!("`{name}` is no count"));
+        |name: &str| u64::try_from(number(fields, name)?).map_err(|_| format!("`{name}` is not a count"));
     if text(fields, "end")? != "dump" {
         return Err("this is not the end of a dump".to_owned());
     }
     let hash = text(fields, "hash")?;
-    let hash = u64::from_str_radix(hash, 16).map_err(|_| "`hash` is no hash".to_owned())?;
+    let hash = u64::from_str_radix(hash, 16).map_err(|_| "`hash` is not a hash".to_owned())?;
     Ok(Line::End(Totals { tables: count("tables")?, records: count("records")?, hash }))
 }
 
@@ -289,8 +291,8 @@ fn record(fields: Vec<(String, Datum)>) -> Result<Line, String> {
     };
     let (mut next, mut until_ms) = (fields.next(), None);
     if let Some((_, until)) = next.take_if(|(name, _)| name == "until") {
-        let Datum::Int(ms) = until else { return Err("`until` is no time".to_owned()) };
-        until_ms = Some(u64::try_from(ms).map_err(|_| "`until` is no time".to_owned())?);
+        let Datum::Int(ms) = until else { return Err("`until` is not a time".to_owned()) };
+        until_ms = Some(u64::try_from(ms).map_err(|_| "`until` is not a time".to_owned())?);
         next = fields.next();
     }
     match next {
@@ -302,8 +304,8 @@ fn record(fields: Vec<(String, Datum)>) -> Result<Line, String> {
     let content = if name == "ops" {
         Content::Ops(ops(content)?)
     } else if name == "long" {
-        let Datum::Int(bytes) = content else { return Err("`long` is no count".to_owned()) };
-        Content::Long(u64::try_from(bytes).map_err(|_| "`long` is no count".to_owned())?)
+        let Datum::Int(bytes) = content else { return Err("`long` is not a count".to_owned()) };
+        Content::Long(u64::try_from(bytes).map_err(|_| "`long` is not a count".to_owned())?)
     } else {
         Content::Value(said("value", &name, content)?)
     };
@@ -324,7 +326,7 @@ fn bytes(datum: &Datum) -> Result<Vec<u8>, String> {
 }
 
 fn ops(datum: Datum) -> Result<Vec<(WriteOp, Vec<u8>)>, String> {
-    let Datum::List(ops) = datum else { return Err("`ops` is no list".to_owned()) };
+    let Datum::List(ops) = datum else { return Err("`ops` is not a list".to_owned()) };
     ops.iter().map(op).collect()
 }
 
@@ -336,7 +338,7 @@ fn op(datum: &Datum) -> Result<(WriteOp, Vec<u8>), String> {
         "insert" => WriteOp::PutIfAbsent,
         "fold" => WriteOp::Fold,
         "delete" => WriteOp::Delete,
-        other => return Err(format!("`{other}` is no op")),
+        other => return Err(format!("`{other}` is not an op")),
     };
     Ok((op, bytes(value)?))
 }

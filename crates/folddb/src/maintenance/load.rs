@@ -27,7 +27,7 @@ use folddb_engine::write::encoded_batch::WriteOp;
 use folddb_engine::write::ops::Lifetime;
 use folddb_engine::write::stream::ValueWriter;
 
-/// A batch is committed when it holds so many ops, or so many bytes.
+/// A batch is committed when it holds this many ops, or this many bytes.
 const BATCH_OPS: usize = 4096;
 
 const BATCH_BYTES: usize = 1 << 20;
@@ -174,7 +174,7 @@ fn check_table(name: &str, rules_text: &str, custom: &Custom) -> Result<()> {
 fn left_of(missing: u64, piece: &[u8]) -> Result<Option<u64>> {
     match missing.checked_sub(piece.len() as u64) {
         Some(left) if !piece.is_empty() => Ok(Some(left).filter(|left| *left > 0)),
-        _ => Err(Error::invalid("a value has other pieces than its length says")),
+        _ => Err(Error::invalid("the pieces of a value do not make its length")),
     }
 }
 
@@ -244,7 +244,7 @@ impl Load<'_> {
         }
         let message = format!(
             "of {records} keys of the dump {loaded} were loaded, {over} had expired and {skipped} were skipped, \
-             which are not all: this is a mistake of the program, please report it"
+             which are not all: this is a bug of FoldDB, please report it"
         );
         Err(Error::new(ErrorKind::Corruption, message))
     }
@@ -289,14 +289,14 @@ impl Load<'_> {
             Ok(table) => match table.core().rules_with_indexes().diff(&rules) {
                 None => table,
                 Some(difference) => {
-                    let message = format!("table `{name}` is there under other rules: {difference}");
+                    let message = format!("table `{name}` exists with other rules: {difference}");
                     return Err(Error::new(ErrorKind::RulesMismatch, message));
                 }
             },
         };
         table.rules().check_writable()?;
         if !self.options.over && table.scan().limit(1).rows()?.next_row()?.is_some() {
-            let message = format!("table `{name}` is there and not empty");
+            let message = format!("table `{name}` exists and is not empty");
             return Err(Error::new(ErrorKind::AlreadyExists, message));
         }
         self.report.tables += 1;
@@ -377,7 +377,7 @@ impl Load<'_> {
     fn lifetime(&self, table: &BytesTable, until_ms: Option<u64>) -> Result<Lifetime> {
         match until_ms {
             Some(_) if !table.core().expires => Err(Error::invalid(format!(
-                "it says until when a value lasts, and those of table `{}` last for ever",
+                "it has a value that expires, and those of table `{}` never expire",
                 table.name()
             ))),
             Some(until_ms) => Ok(Lifetime::Until(moment(until_ms))),

@@ -226,7 +226,7 @@ pub(crate) fn describe(files: &dyn Files, number: u64, path: PathBuf) -> Generat
 pub(crate) fn read_list(files: &dyn Files, generation: &Path) -> Result<BackupList> {
     let path = generation.join(LIST_FILE);
     let Some(bytes) = read_small(files, &path, LIST_FILE_BYTES_MAX)? else {
-        let message = format!("{} is no backup: it has no list of its files", generation.display());
+        let message = format!("{} is not a backup: it has no list of its files", generation.display());
         return Err(Error::new(ErrorKind::StoreNotFound, message).advise("check the path"));
     };
     BackupList::decode(&bytes).map_err(|cause| undecodable(&path, cause))
@@ -280,7 +280,7 @@ fn lock_place(files: &dyn Files, dir: &Path) -> Result<Box<dyn FileLock>> {
     let path = dir.join(FileName::Lock.to_string());
     lock_file(files, &path, LockMode::Exclusive).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => {
-            let message = format!("another backup to {} is under way", dir.display());
+            let message = format!("another backup to {} is running", dir.display());
             Error::new(ErrorKind::Locked, message)
         }
         _ => Error::io("lock", &path, error),

@@ -102,7 +102,7 @@ impl RebuiltLog {
                     "table `{}` cannot be rebuilt: the log that it keeps is damaged",
                     self.table
                 ))
-                .advise("repair without --rebuild-index takes over what is whole of its runs")
+                .advise("repair without --rebuild-index keeps what is whole of its runs")
         };
         loop {
             let lsn = follower.lsn();
@@ -210,7 +210,7 @@ impl ArchivedLogs<'_> {
     fn telling(&self, finding: Finding) -> Finding {
         let names: Vec<String> = self.tables.values().map(|(name, _)| format!("`{name}`")).collect();
         let what = format!(
-            "{}: the runs of tables that archive their logs ({}) can no longer be made anew from it",
+            "{}: the runs of tables that archive their logs ({}) can no longer be rebuilt from it",
             finding.what,
             names.join(", ")
         );
@@ -244,7 +244,7 @@ impl LostBatches {
             1 => String::new(),
             count => format!(", and {} more", count - 1),
         };
-        let what = format!("a batch that table `{table}` is made anew from, at LSN {lsn}: {why}{more}");
+        let what = format!("a batch that table `{table}` is rebuilt from, at LSN {lsn}: {why}{more}");
         Some(Finding::damage("the log", None, what).costs(Loss::whole_table(table)))
     }
 }

@@ -3,9 +3,9 @@
 //!
 //! ```text
 //!   manifest   the newest, as far as it is whole, and the whole edits beyond; or the list of a backup
-//!   parts      copied when every record can be read; else their whole blocks are written anew
-//!   indexes    of hashed tables, as the checkpoint and the log have them, else as the value segments tell; saved anew
-//!   values     copied as they are, with headers and maps written anew where these are damaged; what leads to a value that is lost is
+//!   parts      copied when every record can be read; else their whole blocks are written again
+//!   indexes    of hashed tables, as the checkpoint and the log have them, else as the value segments tell; saved again
+//!   values     copied as they are, with headers and maps written again where these are damaged; what leads to a value that is lost is
 //!              left out
 //!   log        whole batches up to the first hole, or with `past_holes` all that can be found
 //!   new store  built under another name, verified in every record, then given its own
@@ -50,8 +50,8 @@ pub use report::{RepairOptions, RepairReport};
 
 impl Store {
     /// Salvages what is whole of the store at `path` into a new one at `to`, which must not be
-    /// there yet or be empty. The old store is only read, and need not open. `progress` is told the
-    /// bytes of parts that are done, and all of them.
+    /// there yet or be empty. The old store is only read, and need not open. `progress` is called
+    /// with the bytes of parts that are done, and all of them.
     ///
     /// # Errors
     /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`], [`ErrorKind::AlreadyExists`];
@@ -130,7 +130,7 @@ fn check_free(options: &EngineOptions, to: &Path) -> Result<()> {
 /// Where the new store is built, beside where it will stand.
 fn draft_of(to: &Path) -> Result<PathBuf> {
     let Some(name) = to.file_name() else {
-        return Err(Error::invalid(format!("{} is no name for a new store", to.display())));
+        return Err(Error::invalid(format!("{} cannot be the name of a new store", to.display())));
     };
     let mut name = name.to_owned();
     name.push(".repairing");

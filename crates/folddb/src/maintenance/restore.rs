@@ -65,7 +65,7 @@ impl RestoreOptions {
         self
     }
 
-    /// Is told the bytes that are done, and of how many, as the restore goes on.
+    /// Is called with the bytes that are done, and of how many, as the restore goes on.
     pub fn progress(mut self, told: impl Fn(u64, u64) + Send + Sync + 'static) -> RestoreOptions {
         self.progress = Some(Arc::new(told));
         self
@@ -353,7 +353,7 @@ impl Making<'_> {
         if is_whole {
             return Ok(());
         }
-        let message = format!("the log in {} reads otherwise than it was copied", self.to.display());
+        let message = format!("the log in {} is not what was copied", self.to.display());
         Err(Error::new(ErrorKind::Corruption, message))
     }
 }

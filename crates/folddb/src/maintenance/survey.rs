@@ -110,7 +110,7 @@ impl Survey {
             Ok(version) => {
                 let told = self.told.as_ref().map(|told| told.state.store_id);
                 if !version.is_readable() {
-                    let what = format!("it says format {}, which this version does not know", version.major);
+                    let what = format!("it has format {}, which this version does not know", version.major);
                     findings.push(Finding::damage(file, Some(0), what));
                 } else if told.is_some_and(|store_id| store_id != version.store_id) {
                     findings.push(Finding::damage(
@@ -137,18 +137,18 @@ impl Survey {
                     self.manifests.len() == 1 || index + 1 == self.manifests.len() && self.told.is_none();
                 let finding = match is_only {
                     true => Finding::damage(&file, Some(0), "it does not begin with a whole snapshot"),
-                    false => Finding::note(&file, "its making was cut short; an older one counts"),
+                    false => Finding::note(&file, "writing it was cut short; an older one is used"),
                 };
                 findings.push(finding);
             } else if manifest.cut_bytes > 0 && counts {
                 let end = manifest.len_bytes - manifest.cut_bytes;
                 let what = format!(
-                    "its last edit, {} bytes at offset {end}, is not whole: cut short by a crash, which loses nothing, or rotten",
+                    "its last edit, {} bytes at offset {end}, is not whole: cut short by a crash, which loses nothing, or damaged",
                     manifest.cut_bytes
                 );
                 findings.push(Finding::note(&file, what));
             } else if self.told.as_ref().is_some_and(|told| told.number > manifest.number) {
-                findings.push(Finding::note(&file, "a newer one counts; it goes at the next opening"));
+                findings.push(Finding::note(&file, "a newer one is used; the next opening removes it"));
             }
         }
         if let (Some(told), Some(lost_end)) = (&self.told, &self.lost_end) {
@@ -162,7 +162,11 @@ impl Survey {
             findings.push(Finding { losses, ..finding });
         }
         if self.manifests.is_empty() {
-            findings.push(Finding::damage("MANIFEST", None, "there is none: what lives is not known"));
+            findings.push(Finding::damage(
+                "MANIFEST",
+                None,
+                "there is none: which files are live is not known",
+            ));
         }
     }
 
@@ -185,9 +189,11 @@ impl Survey {
         for file in self.unlisted(&told.state) {
             let what = match told.is_whole {
                 true => {
-                    "no manifest lists it: left by a flush, merge, reclaim or bulk load that was cut short; it goes at the next opening"
+                    "no manifest lists it: left by a flush, merge, reclaim or bulk load that was cut short; the next opening removes it"
                 }
-                false => "what is left of the manifest does not list it, so whether it lives is not known",
+                false => {
+                    "what is left of the manifest does not list it, so it is not known whether it is live"
+                }
             };
             findings.push(Finding::note(file.to_string(), what));
         }
@@ -272,14 +278,14 @@ impl LostEnd {
                 "the log holds {records} records of {} tables that the manifest never had, by number {first} to {last}",
                 tables.len()
             ),
-            _ => "something is lacking that its edits speak of".to_owned(),
+            _ => "something that its edits name is missing".to_owned(),
         };
         let files = match unlisted {
             0 => String::new(),
             _ => format!("; {unlisted} files that it does not list hold {unlisted_records} records in parts"),
         };
         format!(
-            "its end is lost: {spoken}{files}. Where a backup of the store lists them, they come back: folddb repair --list-from BACKUP"
+            "its end is lost: {spoken}{files}. A backup of the store that lists them can bring them back: folddb repair --list-from BACKUP"
         )
     }
 
@@ -315,7 +321,7 @@ impl Few {
     pub(crate) fn tell(&self, log: &mut LogReport) {
         let last = log.faults.iter_mut().rfind(|fault| fault.records == Some(0));
         if let Some(last) = last.filter(|_| self.0 > FEW) {
-            last.what.push_str(&format!("; and {} batches more are not right", self.0 - FEW));
+            last.what.push_str(&format!("; and {} batches more are wrong", self.0 - FEW));
         }
     }
 }

@@ -6,7 +6,7 @@
 //!             batches for whose durability nothing vouches, as an opening reads them, since it cuts the log at the first
 //!             that is not whole
 //!   deep      every block, the order of keys and seqs, filters, and that each key and value is one of its table; the logs that
-//!             tables keep for ever, with the values that these lead to
+//!             tables keep forever, with the values that these lead to
 //! ```
 //!
 //! It takes the lock as readers do, changes nothing, and works on stores that do not open.
@@ -44,8 +44,8 @@ const OPEN_FILES: usize = 8;
 
 impl Store {
     /// Checks the files of a store that nobody is writing to; `deep` reads every record. The store
-    /// need not open. `progress` is told the bytes read so far, and those of all files that will
-    /// be.
+    /// need not open. `progress` is called with the bytes read so far, and those of all files that
+    /// will be.
     ///
     /// # Errors
     /// [`crate::ErrorKind::StoreNotFound`], [`crate::ErrorKind::Locked`]; a directory that cannot

@@ -202,5 +202,5 @@ fn dumps_of_before_are_loaded_as_they_were() {
     );
     let text = text.replace("\"value\":1}", "\"value\":1,\"until\":7}").replace("version\":1", "version\":2");
     let wrong = store.load(&mut text.as_bytes(), &LoadOptions::default().over(true)).unwrap_err();
-    assert!(wrong.message().contains("line 3") && wrong.message().contains("last for ever"), "{wrong}");
+    assert!(wrong.message().contains("line 3") && wrong.message().contains("never expire"), "{wrong}");
 }

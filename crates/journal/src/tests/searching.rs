@@ -76,12 +76,12 @@ fn a_search_that_gave_up_is_no_torn_end() {
     assert!(gave_up && wasted <= 9 * SEGMENT_BYTES, "{wasted} bytes of a segment of {SEGMENT_BYTES}");
     let error = replay_from(&world.host(), dir(), 0, 0).1.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);
-    assert!(error.message().contains("looks like frames"), "{error}");
+    assert!(error.message().contains("look like frames"), "{error}");
     let from =
         ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: true, end: LogEnd::Own };
     let report = examine(&world.host(), dir(), &from, &mut |_, _| Ok(())).unwrap();
     let [fault] = &report.faults[..] else { panic!("{report:?}") };
-    assert!(fault.lsn == end && fault.what.contains("looks like frames"), "{fault:?}");
+    assert!(fault.lsn == end && fault.what.contains("look like frames"), "{fault:?}");
     assert_eq!((report.batches, report.torn), (2, None));
 }
 

@@ -249,11 +249,11 @@ impl fmt::Display for Reason {
             Reason::TierFull => f.write_str("the tier is full"),
             Reason::TooManyRuns(runs) => write!(f, "{runs} runs are too many for reads"),
             Reason::HiddenValues(ratio) => {
-                write!(f, "dead values are {:.0} % of the living ones", 100.0 * ratio)
+                write!(f, "dead values are {:.0} % of the live ones", 100.0 * ratio)
             }
             Reason::Garbage(ratio) => write!(f, "garbage is {:.0} % of the live data", 100.0 * ratio),
             Reason::ManyDeletes(share) => write!(f, "{:.0} % of the records are deletes", 100.0 * share),
-            Reason::OldDeletes => f.write_str("deletes are older than they may be"),
+            Reason::OldDeletes => f.write_str("deletes are older than the limit"),
             Reason::Outdated(share) => write!(f, "{:.0} % of the records are outdated", 100.0 * share),
             Reason::RangeDeletes(count) => write!(f, "{count} range deletes hide what it holds"),
             Reason::Compact => f.write_str("asked for one run"),

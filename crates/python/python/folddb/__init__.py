@@ -91,6 +91,6 @@ def open_read_only(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
 def open_secondary(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
     """Opens a store to read it while another process may write to it.
 
-    It stays what was there when it was opened; `refresh` opens it anew.
+    It stays what was there when it was opened; `refresh` opens it again.
     """
     return _kept(_open_secondary(path, **settings))

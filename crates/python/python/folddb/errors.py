@@ -63,7 +63,7 @@ class FoldFailed(Error):
 
 
 class Conflict(Error):
-    """What a transaction read was overtaken. Nothing of it is written: begin anew."""
+    """What a transaction read was overtaken. Nothing of it is written: begin again."""
 
 
 class SnapshotTooOld(Error):
@@ -71,7 +71,7 @@ class SnapshotTooOld(Error):
 
 
 class FeedLost(Error):
-    """A feed has lost its place. Begin it anew."""
+    """A feed has lost its place. Begin it again."""
 
 
 class ReadOnly(Error):

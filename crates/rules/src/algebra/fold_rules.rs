@@ -302,8 +302,8 @@ fn panic_failure(panic: &(dyn std::any::Any + Send)) -> FoldFailure {
 impl std::fmt::Display for Decline {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Decline::NoNormalForm => f.write_str("the two operations have no single form"),
-            Decline::FoldMissing => f.write_str("the fold function of the table is not at hand"),
+            Decline::NoNormalForm => f.write_str("the two operations do not combine into one"),
+            Decline::FoldMissing => f.write_str("this program does not have the fold function of the table"),
             Decline::Failed(failure) => write!(f, "{failure}"),
             Decline::Separated => f.write_str("a value is separated, and was not loaded"),
             Decline::TooLong => write!(f, "folding gives more than {FOLDED_BYTES_MAX} bytes"),

@@ -61,7 +61,7 @@ impl<T: Serialize + DeserializeOwned> Value for Json<T> {
 
     fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
         if bytes.is_empty() {
-            return Err(CodecError::new("expected JSON; a value that JSON cannot say is written as nothing"));
+            return Err(CodecError::new("expected JSON; a value that JSON cannot express is not written"));
         }
         decode(bytes).map(Json)
     }

@@ -19,7 +19,7 @@ pub fn miswrapped(datum: &Datum) -> Option<String> {
 /// What was expected instead of something whose JSON somebody may mean as text.
 pub fn expected_text(wanted: &str, found: &Datum) -> String {
     let text = brief(&Datum::Text(text_of(found)));
-    format!("expected {wanted}, found {}; where its text is meant, write it as text: {text}", brief(found))
+    format!("expected {wanted}, found {}; if text is meant, write it as text: {text}", brief(found))
 }
 
 /// The JSON of a datum, as much as fits into a message.

@@ -50,7 +50,7 @@ type Fields<'a> = Vec<(Cow<'a, str>, Doc<'a>)>;
 impl<'a> Doc<'a> {
     fn parse(value: &'a [u8]) -> Result<Doc<'a>, FoldFailure> {
         let text = std::str::from_utf8(value)
-            .map_err(|_| FoldFailure::new("expected JSON, found bytes that are no text"))?;
+            .map_err(|_| FoldFailure::new("expected JSON, found bytes that are not text"))?;
         Doc::from_node(json_text::parse(text).map_err(FoldFailure)?)
     }
 
@@ -64,7 +64,7 @@ impl<'a> Doc<'a> {
         }
         match (fields.pop(), fields.is_empty()) {
             (Some((_, inner @ Node::Object(_))), true) => Ok(on_nothing(Doc::from_node(inner)?)),
-            _ => Err(FoldFailure::new("expected JSON where `$set` stands alone and holds an object")),
+            _ => Err(FoldFailure::new("expected JSON where `$set` is the only name and holds an object")),
         }
     }
 
@@ -130,7 +130,7 @@ fn on_nothing(doc: Doc<'_>) -> Doc<'_> {
     }
 }
 
-/// Appends documents that merge to this one, each of at most so many bytes, name by name. None
+/// Appends documents that merge to this one, each of at most this many bytes, name by name. None
 /// where a leaf is longer.
 fn cut<'a>(doc: Doc<'a>, bytes_max: usize, pieces: &mut Vec<Doc<'a>>) -> Option<()> {
     if doc.bytes().len() <= bytes_max {

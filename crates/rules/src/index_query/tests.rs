@@ -146,7 +146,7 @@ fn prefixes_are_text_or_bytes() {
     let ints = extractor(&TableRules::replace().value(ValueCodec::U64), "value");
     assert_eq!(
         ints.ask_typed_prefix("5").unwrap_err(),
-        "has whole numbers, of which none begins with something: ask for a range"
+        "has whole numbers, which have no prefixes: ask for a range"
     );
 }
 

@@ -83,7 +83,10 @@ impl TableRules {
         }
         let found = custom.orders.get(&self.order).cloned().map(KeyOrder::Custom);
         found.ok_or_else(|| {
-            let message = format!("the keys are in the custom order `{}`, which is not at hand", self.order);
+            let message = format!(
+                "the keys are in the custom order `{}`, which this program does not have",
+                self.order
+            );
             Error::new(ErrorKind::RulesMismatch, message)
         })
     }
@@ -93,13 +96,9 @@ impl TableRules {
             HeadRule::None => Heads::None,
             HeadRule::First(bytes) => Heads::First(*bytes as usize),
             HeadRule::Json(pointer) => Heads::Json(pointer.clone()),
-            HeadRule::Named(name) => {
-                Heads::Function(
-                    custom.heads.get(name).cloned().ok_or_else(|| {
-                        format!("heads are taken by the custom `{name}`, which is not at hand")
-                    })?,
-                )
-            }
+            HeadRule::Named(name) => Heads::Function(custom.heads.get(name).cloned().ok_or_else(|| {
+                format!("heads are taken by the custom `{name}`, which this program does not have")
+            })?),
         })
     }
 
@@ -117,16 +116,17 @@ impl TableRules {
 
     fn find_fold(&self, custom: &Custom) -> Result<Arc<dyn Fold>, String> {
         match &self.fold {
-            FoldName::BuiltIn(spec) => folds::parse(spec)
-                .map_err(|error| format!("the table folds by `{spec}`, which is not at hand: {error}")),
+            FoldName::BuiltIn(spec) => folds::parse(spec).map_err(|error| {
+                format!("the table folds by `{spec}`, which this program does not have: {error}")
+            }),
             FoldName::Custom { name, version } => match custom.folds.get(name) {
                 Some(fold) if fold.version() == *version => Ok(Arc::clone(fold)),
                 Some(fold) => Err(format!(
-                    "the table folds by {}; at hand is `{name}` version {}",
+                    "the table folds by {}; this program has `{name}` version {}",
                     self.fold,
                     fold.version()
                 )),
-                None => Err(format!("the table folds by {}, which is not at hand", self.fold)),
+                None => Err(format!("the table folds by {}, which this program does not have", self.fold)),
             },
         }
     }
@@ -142,7 +142,9 @@ impl PredicateRule {
             }
             PredicateRule::Named(name) => match custom.predicates.get(name) {
                 Some(predicate) => Ok(Some(Arc::clone(predicate))),
-                None => Err(format!("the table asks the custom predicate `{name}`, which is not at hand")),
+                None => Err(format!(
+                    "the table asks the custom predicate `{name}`, which this program does not have"
+                )),
             },
         }
     }
@@ -228,7 +230,7 @@ impl BoundRules {
         match (self.opaque, self.fold.fold()) {
             (Some(codec), _) => codec.encode(datum, out),
             (None, Some(fold)) => fold.read(datum, out).map_err(|failure| CodecError(failure.0)),
-            (None, None) => Err(CodecError::new("the fold of the table is not at hand")),
+            (None, None) => Err(CodecError::new("this program does not have the fold of the table")),
         }
     }
 }

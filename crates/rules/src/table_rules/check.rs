@@ -47,15 +47,15 @@ impl TableRules {
         }
         if !matches!(self.keep, Keep::Latest | Keep::Versions(1..=HASHED_VERSIONS_MAX)) {
             let instead = format!(
-                "give keep=versions:N up to {HASHED_VERSIONS_MAX}, or use a sorted table for more of the past"
+                "give keep=versions:N up to {HASHED_VERSIONS_MAX}, or use a sorted table for more history"
             );
-            return cannot("keeps of the past the newest versions of each key, and few", &instead);
+            return cannot("keeps only a few of the newest versions of each key", &instead);
         }
         if self.summaries {
             return cannot("has no ranges", "leave `summaries` out");
         }
         if self.archives_log {
-            return cannot("is made anew from its values", "leave `log` out");
+            return cannot("is rebuilt from its values", "leave `log` out");
         }
         if self.separate.is_some() {
             return cannot("keeps all of its separated values", "leave `separate` out");

@@ -146,7 +146,7 @@ impl FoldName {
         }
     }
 
-    /// The version; folds that come with FoldDB are version 1 for ever.
+    /// The version; folds that come with FoldDB are version 1 forever.
     pub fn version(&self) -> u32 {
         match self {
             FoldName::BuiltIn(_) => 1,

@@ -34,10 +34,10 @@ impl Custom {
         match self.terms.get(name) {
             Some((known, take)) if *known == version => Ok(Arc::clone(take)),
             Some((known, _)) => Err(format!(
-                "its terms are those of the custom `{name}` version {version}; at hand is version {known}"
+                "its terms are those of the custom `{name}` version {version}; this program has version {known}"
             )),
             None => Err(format!(
-                "its terms are those of the custom `{name}` version {version}, which is not at hand"
+                "its terms are those of the custom `{name}` version {version}, which this program does not have"
             )),
         }
     }

@@ -54,7 +54,7 @@ pub struct TableRules {
     pub compression: Compression,
     /// Bits of the filters for each key; 0 for no filters.
     pub filter_bits: u8,
-    /// Values of so many bytes and more are separated, in the value log; without it none does.
+    /// Values of this many bytes and more are separated, in the value log; without it none does.
     pub separate: Option<u32>,
     /// Where values separated lie.
     pub value_placement: ValuePlacement,
@@ -64,7 +64,7 @@ pub struct TableRules {
     pub keep: Keep,
     /// How long values last.
     pub expire: Expire,
-    /// Whether its log is kept for ever, so that its runs can be made anew from it.
+    /// Whether its log is kept forever, so that its runs can be rebuilt from it.
     pub archives_log: bool,
     /// Whether blocks of the bottom run say how many rows they show and what these fold to.
     pub summaries: bool,
@@ -188,13 +188,13 @@ impl TableRules {
         self
     }
 
-    /// Filters of so many bits a key, at most [`FILTER_BITS_MAX`].
+    /// Filters of this many bits a key, at most [`FILTER_BITS_MAX`].
     pub fn filter_bits(mut self, bits: u8) -> TableRules {
         self.filter_bits = bits;
         self
     }
 
-    /// Values of so many bytes and more are separated, in the value log: merges never write them
+    /// Values of this many bytes and more are separated, in the value log: merges never write them
     /// again, and what looks at keys alone never reads them. Tables with a delete rule or a
     /// short-circuit of their own keep all of them inline.
     pub fn separate(mut self, from_bytes: Option<u32>) -> TableRules {
@@ -221,14 +221,14 @@ impl TableRules {
         self
     }
 
-    /// Values last so long.
+    /// Values last this long.
     pub fn expire(mut self, expire: Expire) -> TableRules {
         self.expire = expire;
         self
     }
 
-    /// Its log is kept for ever, with the values that it leads to: whatever becomes of its runs, a
-    /// repair can make them anew. The price is space, for all that is ever written to it, and to
+    /// Its log is kept forever, with the values that it leads to: whatever becomes of its runs, a
+    /// repair can rebuild them. The price is space, for all that is ever written to it, and to
     /// other tables since it was made.
     pub fn archive_log(mut self, archives_log: bool) -> TableRules {
         self.archives_log = archives_log;

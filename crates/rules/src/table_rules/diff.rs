@@ -29,7 +29,7 @@ impl TableRules {
             compare("its values last", self.expire.to_string(), asked.expire.to_string());
         }
         if asked.archives_log {
-            let says = |archives_log: bool| if archives_log { "for ever" } else { "as long as it is needed" };
+            let says = |archives_log: bool| if archives_log { "forever" } else { "as long as it is needed" };
             compare("it archives its log", says(self.archives_log).to_owned(), says(true).to_owned());
         }
         for index in &asked.indexes {

@@ -59,9 +59,9 @@ fn a_log_that_is_kept_is_said_and_asked_for() {
     assert!(kept.to_text().contains("\nlog=forever\n"));
     assert_eq!(TableRules::from_text(&kept.to_text()).unwrap(), kept);
     assert_eq!(kept.diff(&not), None);
-    assert_eq!(not.diff(&kept).unwrap(), "it archives its log as long as it is needed, not for ever");
+    assert_eq!(not.diff(&kept).unwrap(), "it archives its log as long as it is needed, not forever");
     let hashed = TableRules::hashed(KeyCodec::Bytes).archive_log(true).validate(&custom()).unwrap_err();
-    assert!(hashed.message().contains("a hashed table is made anew from its values"), "{hashed}");
+    assert!(hashed.message().contains("a hashed table is rebuilt from its values"), "{hashed}");
     assert!(TableRules::from_text(&kept.to_text().replace("forever", "always")).is_err());
 }
 
@@ -98,8 +98,8 @@ fn times_that_would_not_be_read_back_are_refused() {
     let years = |years: u64| Duration::from_secs(years * 365 * 86_400);
     let keeps = [
         (Keep::Window(Duration::from_millis(50)), Some("in keep: there is no rule `window:50ms`; there are")),
-        (Keep::Window(Duration::ZERO), Some("in keep: `0w` is no time at all")),
-        (Keep::Window(Duration::from_micros(1_500_500)), Some("in keep: `1.5005s` is no time")),
+        (Keep::Window(Duration::ZERO), Some("in keep: `0w` is too short a time")),
+        (Keep::Window(Duration::from_micros(1_500_500)), Some("in keep: `1.5005s` is not a time")),
         (Keep::Window(years(1001)), Some("too long a time: write 365000d")),
         (Keep::Window(Duration::from_secs(u64::MAX)), Some("too long a time")),
         (Keep::Versions(0), Some("in keep: there is no rule `versions:0`")),
@@ -108,8 +108,8 @@ fn times_that_would_not_be_read_back_are_refused() {
         (Keep::Versions(1), None),
     ];
     let expires = [
-        (Expire::After(Duration::ZERO), Some("in expire: `0w` is no time at all")),
-        (Expire::After(Duration::from_nanos(1)), Some("in expire: `1ns` is no time")),
+        (Expire::After(Duration::ZERO), Some("in expire: `0w` is too short a time")),
+        (Expire::After(Duration::from_nanos(1)), Some("in expire: `1ns` is not a time")),
         (Expire::After(years(1001)), Some("too long a time")),
         (Expire::After(Duration::from_millis(1)), None),
     ];
@@ -225,16 +225,16 @@ fn a_missing_fold_leaves_reading_unfolded() {
     let rules = TableRules::replace();
     assert_eq!(
         missing(&rules.clone().custom_fold("best", 1)),
-        "the table folds by the custom `best` version 1, which is not at hand"
+        "the table folds by the custom `best` version 1, which this program does not have"
     );
     assert_eq!(
         missing(&rules.clone().custom_fold("last", 1)),
-        "the table folds by the custom `last` version 1; at hand is `last` version 2"
+        "the table folds by the custom `last` version 1; this program has `last` version 2"
     );
     assert!(missing(&rules.clone().fold("sum:u65")).starts_with("the table folds by `sum:u65`"));
     assert_eq!(
         missing(&rules.clone().custom_fold("last", 2).delete_named("zero")),
-        "the table asks the custom predicate `zero`, which is not at hand"
+        "the table asks the custom predicate `zero`, which this program does not have"
     );
     let error = rules.order("by-size").bind(&custom()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::RulesMismatch);

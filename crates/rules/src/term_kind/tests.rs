@@ -18,8 +18,8 @@ fn rules_that_can_never_give_a_term_are_told_with_what_there_is() {
         (json.clone(), "head:/a", "the table has no heads"),
         (json.clone(), "key:7", "no element 7 in keys that are utf8: they have key:0"),
         (keys("tuple(text,int)"), "key:2", "they have key:0 to key:1"),
-        (json, "tuple:0", "values are json, which are no tuples"),
-        (TableRules::replace().value(ValueCodec::U64), "json:/a", "values are u64, which are no JSON"),
+        (json, "tuple:0", "values are json, which are not tuples"),
+        (TableRules::replace().value(ValueCodec::U64), "json:/a", "values are u64, which are not JSON"),
         (TableRules::replace(), "field:a", "values are bytes, which have no fields"),
         (fold("{n: max:u64, s: stats:f64}"), "field:nosuch", "no field `nosuch`; fields with terms are n"),
         (fold("{n: max:u64, s: stats:f64}"), "field:s", "what is in field `s` has no terms"),
@@ -28,7 +28,7 @@ fn rules_that_can_never_give_a_term_are_told_with_what_there_is() {
         (fold("stats:f64"), "value", "fields with terms are count, sum, min, max, mean, variance"),
         (fold("top:3"), "value", "which have no terms"),
         (fold("counters"), "value", "by field:NAME only"),
-        (fold("set"), "json:/a", "which are no JSON"),
+        (fold("set"), "json:/a", "which are not JSON"),
     ];
     for (rules, rule, expected) in cases {
         let why = why(&rules, rule).unwrap_or_default();

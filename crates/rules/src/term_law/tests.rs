@@ -29,7 +29,7 @@ fn sums_break_the_law_and_what_chooses_or_gathers_keeps_it() {
     let message = broken(&fold("sum:u64"), "value").unwrap().to_string();
     assert_eq!(
         message,
-        "folding brings about a term that is in neither value, so it would not be found: 1 and 1 have 2 together"
+        "folding makes a term that is in neither value, so it would not be found: 1 and 1 have 2 together"
     );
 }
 

@@ -95,7 +95,7 @@ impl Source {
 
     /// Bytes of the record at this offset, and what its head says of its value.
     fn head(&mut self, offset: u64) -> Result<(u64, ValueIn), CopyFault> {
-        let no_head = "no record begins where a pointer leads to";
+        let no_head = "no record begins where a pointer leads";
         let head = self.read(offset, RECORD_HEAD_BYTES as u64)?;
         let head = RecordHead::decode(head).map_err(|_| self.damaged(offset, no_head))?;
         let key = self.read(offset + RECORD_HEAD_BYTES as u64, u64::from(head.key_len))?;
@@ -105,7 +105,7 @@ impl Source {
             return Err(self.damaged(offset, no_head));
         }
         if offset.checked_add(bytes).is_none_or(|end| end > self.end) {
-            return Err(self.damaged(offset, "the file ends before the record does"));
+            return Err(self.damaged(offset, "the file ends before the record"));
         }
         let from = RECORD_HEAD_BYTES as u64 + u64::from(head.key_len);
         Ok((bytes, ValueIn { from, upto: from + head.len, key_hash, hash: head.hash }))
@@ -117,7 +117,7 @@ impl Source {
         let window_end = self.window_at + self.window.len() as u64;
         if offset < self.window_at || offset + len > window_end {
             if offset.checked_add(len).is_none_or(|end| end > self.end) {
-                return Err(self.damaged(offset, "the file ends before the record does"));
+                return Err(self.damaged(offset, "the file ends before the record"));
             }
             self.file.wont_need(self.window_at, self.window.len() as u64);
             let take = len.max(WINDOW_BYTES).min(self.end - offset);

@@ -131,7 +131,7 @@ impl RelocatedFile {
     pub fn find(&self, place: ValuePlace, page_at: impl FnOnce(u64) -> Result<Arc<[u8]>>) -> Result<u32> {
         let lost = |offset: u64| {
             let what = format!(
-                "its map does not tell of unit {} of segment {}, and a pointer leads there",
+                "its map does not have unit {} of segment {}, and a pointer leads there",
                 place.unit, place.segment
             );
             Error::corrupt(&self.path, offset, what)

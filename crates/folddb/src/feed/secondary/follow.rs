@@ -17,7 +17,7 @@ use folddb_engine::edit::feeds::history_in;
 use folddb_engine::recovery::secondary::is_known;
 use folddb_engine::state::value_state::value_files;
 
-/// After so many looks at a place without a whole frame, and then each time after twice as many,
+/// After this many looks at a place without a whole frame, and then each time after twice as many,
 /// what lies beyond it is searched.
 const SEARCH_AFTER: u32 = 16;
 
@@ -116,7 +116,10 @@ fn pass_over(feed: &mut SecondaryFeed, frame: &ReadFrame, mark: u64) -> Result<(
     };
     if is_another {
         let seq = feed.place.seq;
-        let why = format!("feed `{}` has given other batches up to seq {seq} than there are now", feed.name);
+        let why = format!(
+            "feed `{}` has given batches up to seq {seq} that differ from those that are there now",
+            feed.name
+        );
         return Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW));
     }
     if last_seq == feed.place.seq {
@@ -181,7 +184,7 @@ fn check_no_file(feed: &SecondaryFeed) -> Result<bool> {
     let (lsn, durable_lsn) = (feed.follower.lsn(), feed.manifest.durable_lsn());
     let why = match feed.follower.owes_next() {
         true => "the segment before it was left for one, which was durable before that".to_owned(),
-        false if lsn < durable_lsn => format!("but was durable up to LSN {durable_lsn}"),
+        false if lsn < durable_lsn => format!("but the log was durable up to LSN {durable_lsn}"),
         false => return Ok(false),
     };
     let dir = feed.dir.display();

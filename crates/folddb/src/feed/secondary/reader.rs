@@ -54,7 +54,7 @@ pub struct SecondaryFeed {
     pub(crate) tables: BTreeMap<TableId, Option<Met>>,
     /// What has happened to tables after `place`.
     pub(crate) notes: VecDeque<TableNote>,
-    /// Something did not fit the last time: look at everything anew.
+    /// Something did not fit the last time: look at everything again.
     pub(crate) is_in_doubt: bool,
     /// Where it waits for a frame, and how often it has looked there.
     pub(crate) wait: (Lsn, u32),
@@ -68,8 +68,8 @@ pub(crate) struct End {
 }
 
 /// What to do with a feed that is lost.
-pub(crate) const BEGIN_ANEW: &str = "begin the feed anew, with the rows of the present, by Feed::begin_again or folddb watch with \
-                          --again; where its consumer may be away for long, with a larger budget, FeedOptions::bytes_max \
+pub(crate) const BEGIN_ANEW: &str = "begin the feed again, with the present rows, by Feed::begin_again or folddb watch with \
+                          --again; if its consumer can be away for long, with a larger budget: FeedOptions::bytes_max \
                           or --hold-max";
 
 /// Memory for pages of files of relocated values.

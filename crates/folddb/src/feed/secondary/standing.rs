@@ -13,7 +13,7 @@ use folddb_engine::edit::feeds::lost_error;
 pub(crate) enum Look {
     Same,
     Changed,
-    /// The follower stands where the feed does now: the end of the log was written anew, or the
+    /// The follower stands where the feed does now: the end of the log was written again, or the
     /// feed has moved on.
     Elsewhere,
 }
@@ -55,10 +55,10 @@ pub(crate) fn take_state(feed: &mut SecondaryFeed) -> Result<FeedState> {
     };
     if stands.seq > feed.place.seq || stands.note > feed.place.note {
         let why = format!(
-            "feed `{}` was read by somebody else, who has acknowledged it up to seq {}, and this reader is at {}",
+            "feed `{}` was also read by another consumer, which has acknowledged it up to seq {}; this reader is at {}",
             feed.name, stands.seq, feed.place.seq
         );
-        return Err(Error::new(ErrorKind::Locked, why).advise("read it once, or by two names"));
+        return Err(Error::new(ErrorKind::Locked, why).advise("read it by one consumer, or use two feeds"));
     }
     if stands.seq == feed.place.seq {
         feed.unacknowledged_bytes = 0;
@@ -72,7 +72,7 @@ pub(crate) fn take_state(feed: &mut SecondaryFeed) -> Result<FeedState> {
     Ok(stands)
 }
 
-/// Follows from where the feed stands, which stays a place in the log whatever is written anew
+/// Follows from where the feed stands, which stays a place in the log whatever is written again
 /// behind it.
 fn go_to(feed: &mut SecondaryFeed, stands: &FeedState) {
     follow_from(feed, stands.lsn, stands.seq);
@@ -85,7 +85,7 @@ fn follow_from(feed: &mut SecondaryFeed, lsn: Lsn, seq: Seq) {
     feed.next = None;
 }
 
-/// Looks at everything anew after something did not fit.
+/// Looks at everything again after something did not fit.
 pub(crate) fn begin_again(feed: &mut SecondaryFeed) -> Result<()> {
     let is_passing_over = feed.followed_seq < feed.place.seq;
     let look = look(feed, true)?;

@@ -224,7 +224,7 @@ fn list_small(making: &mut Making<'_>, name: FileName) -> Result<()> {
 
 fn gone_secondary(path: &Path) -> Error {
     let message = format!(
-        "the backup needs {}, and the writer has removed it since the store was opened beside it",
+        "the backup needs {}, and the writer has removed it since this secondary was opened",
         path.display()
     );
     let advice = "back it up again; or in the process that writes, or while none does; to the same file system, \

@@ -24,7 +24,7 @@ impl BackupOptions {
         self
     }
 
-    /// Removes all but the newest so many generations afterwards, the new one included. Default:
+    /// Afterwards removes all generations but the newest N, the new one included. Default:
     /// all stay.
     pub fn keep(mut self, generations: Option<usize>) -> BackupOptions {
         self.keep = generations;
@@ -38,7 +38,7 @@ impl BackupOptions {
         self
     }
 
-    /// Is told the bytes that are done, and of how many, as the backup goes on.
+    /// Is called with the bytes that are done, and of how many, as the backup goes on.
     pub fn progress(mut self, told: impl Fn(u64, u64) + Send + Sync + 'static) -> BackupOptions {
         self.progress = Some(Arc::new(told));
         self

@@ -95,6 +95,6 @@ pub struct TableFacts {
     pub filter_bits: u32,
     /// What of its rules is not at hand, in words.
     pub missing: Option<String>,
-    /// Its rules say that its log is kept for ever, and it is not.
+    /// Its rules say that its log is kept forever, and it is not.
     pub lacks_log: bool,
 }

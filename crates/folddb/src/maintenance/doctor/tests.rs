@@ -84,7 +84,7 @@ fn each_trouble_has_its_advice_and_names_what_to_do() {
     let unclosed = on(|facts| (facts.is_live, facts.batches_to_replay) = (false, 12));
     assert!(unclosed.what.contains("12 batches") && unclosed.weight == Weight::Minor);
     let cut = on(|facts| (facts.is_live, facts.batches_cut) = (false, 3));
-    assert!(cut.what.contains("cuts 3 batches") && cut.weight == Weight::Costly);
+    assert!(cut.what.contains("removes 3 batches") && cut.weight == Weight::Costly);
 
     let memory = on(|facts| facts.cache_bytes = 1000);
     assert!(memory.todo.contains("--memory"));

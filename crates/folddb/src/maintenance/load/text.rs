@@ -44,7 +44,7 @@ impl<'a> Text<'a> {
     pub(crate) fn check_place(&self, wants_piece: bool, line: &Line) -> Result<()> {
         match wants_piece == matches!(line, Line::Piece(_)) {
             true => Ok(()),
-            false => Err(self.wrong("the pieces of a value are not where it is")),
+            false => Err(self.wrong("the pieces of a value do not follow it")),
         }
     }
 
@@ -56,7 +56,7 @@ impl<'a> Text<'a> {
         }
         let Some((b'\n', said)) = self.line.split_last() else {
             self.ends_in_half_a_line = true;
-            return Err(self.wrong("it ends in the middle: the dump was cut"));
+            return Err(self.wrong("it ends in the middle: the dump was cut short"));
         };
         let said = std::str::from_utf8(said).map_err(|_| self.wrong("it is not text"))?;
         let line = lines::parse(said).map_err(|what| self.wrong(&what))?;
@@ -110,19 +110,19 @@ impl<'a> Text<'a> {
         let found = Totals { tables, records, hash: self.hash_before };
         if *totals != found {
             return Err(self.wrong(&format!(
-                "it tells of {} tables, {} records and hash {:016x}, and before it stand {tables}, {records} and {:016x}: the dump was changed",
+                "it counts {} tables, {} records and hash {:016x}, but the dump has {tables}, {records} and {:016x}: it was changed",
                 totals.tables, totals.records, totals.hash, self.hash_before
             )));
         }
         if self.read_line()? {
-            return Err(self.wrong("the dump goes on behind its end"));
+            return Err(self.wrong("there is more after the end of the dump"));
         }
         Ok(())
     }
 
     pub(crate) fn cut(&self) -> Error {
         Error::invalid(format!(
-            "the dump was cut: it has {} lines, and the one that ends it is missing",
+            "the dump was cut short: it has {} lines, and its last line is missing",
             self.number
         ))
     }

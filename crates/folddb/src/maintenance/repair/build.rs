@@ -43,7 +43,7 @@ pub(crate) fn build(
         let Some(table) = next.tables.get_mut(&id) else { continue };
         let is_kept = rebuilt.logs.iter().any(|log| log.table == table.name);
         if rules.get(&table.id).is_some_and(|rules| rules.rules.archives_log) && !is_kept {
-            let what = "the log that it kept for ever ends here, and what is written from now on is not kept";
+            let what = "the log that it archived ends here, and what is written from now on is not archived";
             mender.report.findings.push(Finding::note(table.name.as_str(), what));
         }
         match rules.get(&table.id) {

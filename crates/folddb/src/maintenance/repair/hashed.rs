@@ -1,4 +1,4 @@
-//! Hashed tables: their index is saved anew, with the keys whose records are whole.
+//! Hashed tables: their index is saved again, with the keys whose records are whole.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::maintenance::repair::source;
 use crate::maintenance::survey::in_words;
 use folddb_engine::values::at_rest::ValuesAtRest;
 
-/// Saves the index of a hashed table anew, with all keys whose records are whole. `placed` is where
-/// the values lie in the new store.
+/// Saves the index of a hashed table again, with all keys whose records are whole. `placed` is
+/// where the values lie in the new store.
 pub(crate) fn save_whole(
     mender: &mut Mender<'_>,
     (state, placed): (&State, &State),
@@ -36,14 +36,14 @@ pub(crate) fn save_whole(
     let why = match index.faults.first() {
         Some(fault) => Some(in_words(fault)),
         None if source::is_log_lost(mender.survey, mender.options, state)? => {
-            Some("the log is lost from where it goes on behind this index".to_owned())
+            Some("the log that follows this index is lost".to_owned())
         }
         None => None,
     };
     let is_rebuilt = why.is_some();
     if let Some(why) = why {
         let what = format!(
-            "{why}; the index was made anew from the value segments: keys that were deleted, and values whose batch failed, may be \
+            "{why}; the index was rebuilt from the value segments: keys that were deleted, and values whose batch failed, may be \
              back"
         );
         mender.report.findings.push(Finding::damage(&name, None, what).costs(whole_loss()));

@@ -22,7 +22,7 @@ use folddb_engine::values::load::rope_of;
 use folddb_engine::write::commit;
 use folddb_engine::write::encoded_batch::Encoded;
 
-/// Commits what the logs hold that tables keep for ever, up to where the log of all begins.
+/// Commits what the logs hold that tables keep forever, up to where the log of all begins.
 pub(crate) fn rebuild_from_archives(
     mender: &mut Mender<'_>,
     store: &Store,
@@ -46,7 +46,7 @@ pub(crate) fn rebuild_from_archives(
             }
             Ok(())
         })?;
-        let what = format!("table `{}` was made anew from the {batches} batches of its log", log.table);
+        let what = format!("table `{}` was rebuilt from the {batches} batches of its log", log.table);
         mender.report.findings.push(Finding::note("the log", what));
         mender.report.findings.extend(lost.finding(&log.table));
     }
@@ -103,8 +103,8 @@ fn tell_log(mender: &mut Mender<'_>, log: &LogReport, state: &State, left: u64) 
     let what = match log.faults.is_empty() {
         true => format!(
             "{left} whole batches stand beyond a torn end, or a value that is not whole, and were left: a power cut leaves such an \
-             end, and then nobody was promised them; where only the process died they were acknowledged, and --past-holes takes \
-             them, as far as they are whole"
+             end, and then they were never acknowledged as durable; if only the process died, they were acknowledged, and --past-holes takes \
+             them, if they are whole"
         ),
         false => {
             format!("{left} whole batches stand beyond the first hole and were left; --past-holes takes them")

@@ -1,4 +1,4 @@
-//! Sorted tables: parts that are whole are copied, of others the whole blocks are written anew.
+//! Sorted tables: parts that are whole are copied, of others the whole blocks are written again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) fn salvage_table(
     Ok(())
 }
 
-/// Copies a part, or writes anew what can be read of it. None where that is nothing.
+/// Copies a part, or writes again what can be read of it. None where that is nothing.
 fn salvage_part(
     mender: &mut Mender<'_>,
     table: &TableState,
@@ -66,7 +66,7 @@ fn salvage_part(
     let opened = Part::open(files, &path, part.file, &rules.order, &mender.shared);
     let opened = opened.and_then(|opened| match opened.facts().file_bytes == part.file_bytes {
         true => Ok(opened),
-        false => Err(Error::corrupt(&path, 0, "it is of another length than the manifest says")),
+        false => Err(Error::corrupt(&path, 0, "its length is not what the manifest says")),
     });
     if let Ok(opened) = &opened {
         let mut look = Faults { any: false, lost: LostValues::new(values, table.id, mender.draft) };

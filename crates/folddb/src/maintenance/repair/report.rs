@@ -22,7 +22,7 @@ impl RepairOptions {
         self
     }
 
-    /// Makes the runs of this table anew from its log, which the rules of the table keep for ever
+    /// Makes the runs of this table again from its log, which the rules of the table keep forever
     /// (`archive_log`), instead of taking over what can be read of them. May be said of several. Of
     /// the past of such a table there is then what was written, and not when.
     pub fn rebuild_index(mut self, table: &str) -> RepairOptions {

@@ -1,4 +1,4 @@
-//! Secondary indexes are not salvaged, but built anew of what is left of their tables.
+//! Secondary indexes are not salvaged, but built again of what is left of their tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -39,7 +39,7 @@ pub(crate) fn drop_indexes_not_at_hand(
     gone.iter().for_each(|id| _ = next.tables.remove(id));
 }
 
-/// Builds the indexes anew, of what is left of their tables.
+/// Builds the indexes again, of what is left of their tables.
 pub(crate) fn build_indexes(store: &Store) -> Result<()> {
     let engine = store.engine();
     for table in engine.catalog().own() {
@@ -55,7 +55,7 @@ pub(crate) fn index_of(rules: Option<&BoundRules>) -> Option<&String> {
     rules?.rules.index_of.as_ref()
 }
 
-/// An index is not salvaged, but built anew.
+/// An index is not salvaged, but built again.
 pub(crate) fn to_be_built(index: &mut TableState) {
     index.runs.clear();
     index.range_deletes = SharedMap::default();

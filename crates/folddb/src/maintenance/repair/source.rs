@@ -23,7 +23,7 @@ pub(crate) fn list(survey: &Survey, how: &RepairOptions, options: &Options) -> R
     let Some(from) = &how.list_from else {
         return survey.told.clone().ok_or_else(|| {
             let message = format!(
-                "no manifest in {} can be read, and parts do not say which table they belong to: name a backup of the store \
+                "no manifest in {} can be read, and the parts alone do not show their table: name a backup of the store \
                  that lists them (--list-from)",
                 survey.dir.display()
             );
@@ -47,7 +47,7 @@ pub(crate) fn rules_of(state: &State, options: &Options) -> Result<BTreeMap<Tabl
     state.tables.values().map(|table| Ok((table.id, bind(table, options)?))).collect()
 }
 
-/// What is wrong with FORMAT and the manifests is written anew; what it loses shows elsewhere.
+/// What is wrong with FORMAT and the manifests is written again; what it loses shows elsewhere.
 pub(crate) fn without_loss(findings: Vec<Finding>, told: &Told) -> Vec<Finding> {
     let manifest = FileName::Manifest(told.number).to_string();
     let weigh = |mut finding: Finding| {

@@ -38,8 +38,9 @@ pub(super) fn enter_unlisted(survey: &Survey, files: &dyn Files, state: &mut Sta
             }
             Ok(false) => {}
             Err(cause) => {
-                let what =
-                    format!("the list does not have it, and it is left: {cause}; values in it may be lost");
+                let what = format!(
+                    "the list does not have it, and it is left out: {cause}; values in it may be lost"
+                );
                 findings.push(Finding::damage(name.to_string(), None, what));
             }
         }
@@ -67,7 +68,7 @@ pub(super) fn enter_unlisted(survey: &Survey, files: &dyn Files, state: &mut Sta
 }
 
 fn entered(name: FileName) -> Finding {
-    Finding::note(name.to_string(), "the list does not have it: taken over with what its records say")
+    Finding::note(name.to_string(), "the list does not have it: it is kept, with what its records say")
 }
 
 fn number_of_relocated(name: FileName) -> Option<FileNumber> {

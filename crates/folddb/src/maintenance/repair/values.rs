@@ -1,6 +1,6 @@
 //! The value log of a store that is salvaged: its files are taken over with every byte that holds
-//! values where it stands, and what leads to them is written anew where it is damaged. Which values
-//! are lost shows where pointers lead.
+//! values where it stands, and what leads to them is written again where it is damaged. Which
+//! values are lost shows where pointers lead.
 //!
 //! ```text
 //!   .values   copied, under a new header; an empty one for one that is not there
@@ -109,12 +109,12 @@ fn segment(mender: &mut Mender<'_>, number: FileNumber, end: &mut Option<u64>) -
             let checked =
                 read.and_then(|()| check_header(&old_header, number).map_err(|cause| cause.to_string()));
             if let Err(cause) = checked {
-                let what = format!("its header is damaged, and written anew: {cause}");
+                let what = format!("its header was damaged, and is written again: {cause}");
                 mender.report.findings.push(Finding::note(name.to_string(), what));
             }
             if let Some(end) = end.filter(|end| *end > len) {
                 let what = format!(
-                    "it has {len} bytes, and its values need {end}: what they lack shows where they are read"
+                    "it has {len} bytes, and its values need {end}: reading a value shows whether it is lost"
                 );
                 mender.report.findings.push(Finding::note(name.to_string(), what));
             }
@@ -177,7 +177,7 @@ fn directory(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> 
     Ok(())
 }
 
-/// Copies a file of relocated values. What leads to its records is written anew where it is
+/// Copies a file of relocated values. What leads to its records is written again where it is
 /// damaged; where all of that is lost, its segments become empty ones.
 fn relocated_values(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> Result<()> {
     let files = &*mender.options.host.files;
@@ -206,7 +206,7 @@ fn relocated_values(mender: &mut Mender<'_>, state: &mut State, number: FileNumb
                 0 => String::new(),
                 lost => format!("; {lost} pages of its map are lost"),
             };
-            let what = format!("what leads to its values is written anew: {}{pages}", in_words(&error));
+            let what = format!("the map to its values is written again: {}{pages}", in_words(&error));
             mender.report.findings.push(Finding::note(name.to_string(), what));
             leave_out_what_is_not_carried(mender, state, &damaged)?;
         }

@@ -61,12 +61,13 @@ pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
         look.report.findings.push(finding.costs(loss));
     }
     if index.faults.is_empty() && counted != index.quota() {
-        let what =
-            format!("its keys lead to value segments otherwise than the manifest has counted: {counted:?}");
+        let what = format!(
+            "the values that its keys lead to are not those that the manifest has counted: {counted:?}"
+        );
         look.report.findings.push(Finding::damage(&name, None, what));
     }
     if index.misfits() > 0 && index.faults.is_empty() {
-        let what = format!("the log speaks of {} keys otherwise than it does", index.misfits());
+        let what = format!("the log and the index disagree on {} keys", index.misfits());
         look.report.findings.push(Finding::damage(&name, None, what).costs(loss()));
     }
 }
@@ -83,7 +84,7 @@ fn check_hashed(
         return wrong("the index has it in the place of another key".to_owned());
     }
     if let Err(cause) = rules.rules.key_codec().check(key) {
-        return wrong(format!("it is no key of the table: {cause}"));
+        return wrong(format!("it is not a key of the table: {cause}"));
     }
     value.and_then(|value| record::check_value(rules, value).err()).and_then(wrong)
 }

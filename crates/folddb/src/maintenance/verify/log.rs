@@ -56,8 +56,8 @@ pub(crate) fn check_log(look: &mut Look<'_>, state: &State) -> Result<()> {
     (look.report.checked.log_start_lsn, look.report.checked.log_end_lsn) = (log.start_lsn, log.end_lsn);
     if let Some(torn) = log.torn {
         let what = format!(
-            "a torn end: {} bytes from LSN {} on were being written and nobody was promised them; they are cut at \
-             the next opening",
+            "a torn end: {} bytes from LSN {} on were being written and not acknowledged as durable; \
+             the next opening removes them",
             torn.bytes, torn.lsn
         );
         look.report.findings.push(Finding::note(FileName::Log(torn.file).to_string(), what));
@@ -77,7 +77,7 @@ fn suspect_manifest(look: &mut Look<'_>) {
     let cut = look.report.findings.iter_mut().find(|finding| is_cut && finding.file == name);
     if let Some(finding) = cut {
         finding.severity = Severity::Damage;
-        finding.what.push_str("; and since something is lacking that the edits before it speak of, rotten");
+        finding.what.push_str("; and damaged, since something that the edits before it name is missing");
     }
 }
 
@@ -93,8 +93,8 @@ impl LostValue {
     pub(crate) fn finding(&self, cut: u64) -> Finding {
         let (offset, lsn) = (self.offset, self.lsn);
         let what = format!(
-            "the value at offset {offset}, which the log points to at LSN {lsn}, is not whole, and nobody was promised that it outlives \
-             the machine: it and the batches behind it, {cut} in all, are cut at the next opening"
+            "the value at offset {offset}, which the log points to at LSN {lsn}, is not whole, and was not acknowledged as durable: \
+             the next opening removes it and the batches after it, {cut} in all"
         );
         Finding::note(self.file.to_string(), what)
     }

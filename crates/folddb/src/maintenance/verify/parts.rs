@@ -221,7 +221,8 @@ impl Inspector<'_, '_> {
     fn tell_refolded(&mut self, part: &Part) {
         let Some(refolded) = self.refolded.take().filter(|_| !self.has_faults) else { return };
         if let Ok(Some(offset)) = refolded.fault(part) {
-            let what = "the values of a block fold to something else than its summary says; no record is lost with it";
+            let what =
+                "the values of a block do not fold to what its summary says; no record is lost with it";
             self.look.report.findings.push(Finding::damage(self.name, Some(offset), what));
         }
     }

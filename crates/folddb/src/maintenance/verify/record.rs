@@ -49,7 +49,7 @@ pub(crate) fn check_record(
         .rules
         .key_codec()
         .check(record.key)
-        .map_err(|cause| format!("it is no key of the table: {cause}"))?;
+        .map_err(|cause| format!("it is not a key of the table: {cause}"))?;
     match record.op().map_err(|cause| cause.to_string())? {
         Op::Delete => Ok(()),
         Op::Set(payload) | Op::Insert(payload) | Op::Fold(payload) => {
@@ -73,14 +73,14 @@ pub(crate) fn check_record(
 }
 
 /// What is looked at has passed its checksum: so the disk is not at fault.
-const WHOLE: &str = "its bytes are whole, so that a program wrote it, and no disk has damaged it";
+const WHOLE: &str = "its checksum is right, so a program wrote it so, and the disk did not damage it";
 
 /// Whether the fold takes these bytes. A fold of a user may panic, which is a no.
 pub(crate) fn check_value(rules: &BoundRules, value: &[u8]) -> Result<(), String> {
     let checked = catch_unwind(AssertUnwindSafe(|| rules.check_value(value)));
     match checked {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(cause)) => Err(format!("it is no value of the table: {cause}; {WHOLE}")),
+        Ok(Err(cause)) => Err(format!("it is not a value of the table: {cause}; {WHOLE}")),
         Err(_) => Err(format!("the fold panics on its value; {WHOLE}")),
     }
 }
@@ -118,7 +118,7 @@ pub(crate) fn check_frame(
         }
     }
     if count != frame.count {
-        return Err(format!("the batch holds {count} records and says {}", frame.count));
+        return Err(format!("the batch has {count} records and claims {}", frame.count));
     }
     Ok(())
 }
