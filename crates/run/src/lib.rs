@@ -25,10 +25,11 @@ mod tests;
 
 pub use folddb_layout::block::Compression;
 pub use folddb_layout::part::PartFacts;
-pub use part::{Part, Rank};
+pub use part::{Part, Probe, Rank};
 pub use part_cursor::{PartCursor, ReadMode};
 pub use run_cursor::RunCursor;
 pub use salvage::{Search, search_blocks};
+pub use separators::Spans;
 pub use shared::{ReadStats, Shared, Tally};
 pub use verify::{Depth, Fault, Inspect, KeySpan, examine, verify};
 pub use write::{PartWriter, WriteOptions};

@@ -59,6 +59,26 @@ pub enum Rank {
     Oldest,
 }
 
+/// What the memory of a part says about a key, before any of its blocks is looked into: see
+/// [`Part::probe`].
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    leaf: u32,
+    says: Says,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Says {
+    /// The key is not there, or nothing of it that the reader sees.
+    Nothing,
+    /// The filter at hand admits it, or does not.
+    Filter { admits: bool },
+    /// The filter is not at hand.
+    Ask,
+    /// There is no filter.
+    NoFilter,
+}
+
 /// Of the keys that are looked for in the oldest part, one in so many has its filter read, so that
 /// filters do come into a cache that has room for them.
 const FILTER_READ_EVERY: u64 = 4;
@@ -187,12 +207,62 @@ impl Part {
         tally: &mut Tally,
         visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
-        if max_seq < self.facts().min_seq {
-            return Ok(ControlFlow::Continue(()));
-        }
-        let Some(leaf) = self.find_leaf(key, false) else { return Ok(ControlFlow::Continue(())) };
-        if !self.filter_admits(rank, leaf, key_hash, tally)? {
-            return Ok(ControlFlow::Continue(()));
+        let probe = self.probe(key, key_hash, max_seq);
+        self.get_probed(probe, rank, key, key_hash, max_seq, tally, visit)
+    }
+
+    /// Looks at what is at hand of index and filter, and nothing else: to be followed by
+    /// [`Part::get_probed`]. A reader of several runs probes all of them first, so that the waits
+    /// for their memory overlap.
+    #[inline]
+    pub fn probe(&self, key: &[u8], key_hash: u64, max_seq: Seq) -> Probe {
+        let leaf = self.separators.bound(&self.order, key, false);
+        let Some(entry) = self.frame.top.leaves.get(leaf) else {
+            return Probe { leaf: 0, says: Says::Nothing };
+        };
+        let says = match entry.filter {
+            _ if max_seq < self.facts().min_seq => Says::Nothing,
+            None => Says::NoFilter,
+            Some(number) => match self.kept.filter(number as usize) {
+                Some(filter) => Says::Filter { admits: filter.may_contain(key_hash) },
+                None => Says::Ask,
+            },
+        };
+        Probe { leaf: leaf as u32, says }
+    }
+
+    /// As [`Part::get_as`], by a reader that has probed the part, with the same key.
+    ///
+    /// # Errors
+    /// As for [`Part::get`].
+    #[inline]
+    pub fn get_probed(
+        &self,
+        probe: Probe,
+        rank: Rank,
+        key: &[u8],
+        key_hash: u64,
+        max_seq: Seq,
+        tally: &mut Tally,
+        visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        let leaf = probe.leaf as usize;
+        let admits = match probe.says {
+            Says::Nothing => return Ok(ControlFlow::Continue(())),
+            Says::NoFilter => None,
+            Says::Filter { admits } => {
+                tally.kept += 1;
+                Some(admits)
+            }
+            Says::Ask => self.cached_filter_admits(rank, leaf, key_hash)?,
+        };
+        match admits {
+            Some(false) => {
+                tally.filter_rejects += 1;
+                return Ok(ControlFlow::Continue(()));
+            }
+            Some(true) => tally.filter_passes += 1,
+            None => {}
         }
         tally.kept += u64::from(self.kept.leaf(leaf).is_some());
         let mut at = CURSOR.take().unwrap_or_else(|| Box::new(BlockCursor::new(0)));
@@ -201,30 +271,13 @@ impl Part {
         flow
     }
 
-    /// False when the filter knows that no key of this hash is in the leaf.
-    #[inline]
-    fn filter_admits(&self, rank: Rank, leaf: usize, key_hash: u64, tally: &mut Tally) -> Result<bool> {
-        let Some(number) = self.frame.top.leaves.get(leaf).and_then(|entry| entry.filter) else {
-            return Ok(true);
-        };
-        let admits = match self.kept.filter(number as usize) {
-            Some(filter) => {
-                tally.kept += 1;
-                filter.may_contain(key_hash)
-            }
-            None => match self.cached_filter_admits(rank, number as usize, key_hash)? {
-                Some(admits) => admits,
-                None => return Ok(true),
-            },
-        };
-        *(if admits { &mut tally.filter_passes } else { &mut tally.filter_rejects }) += 1;
-        Ok(admits)
-    }
-
-    /// What a filter says that is not kept; none where it is better left unread.
+    /// What the filter of a leaf says that is not kept; none where it is better left unread.
     #[inline(never)]
-    fn cached_filter_admits(&self, rank: Rank, number: usize, key_hash: u64) -> Result<Option<bool>> {
-        let Some(place) = self.frame.top.filters.get(number).copied() else { return Ok(None) };
+    fn cached_filter_admits(&self, rank: Rank, leaf: usize, key_hash: u64) -> Result<Option<bool>> {
+        let top = &self.frame.top;
+        let Some(number) = top.leaves.get(leaf).and_then(|entry| entry.filter) else { return Ok(None) };
+        let number = number as usize;
+        let Some(place) = top.filters.get(number).copied() else { return Ok(None) };
         if let Some(Piece::Filter(filter)) = self.shared.piece(self.key_of(place)) {
             count(&self.shared.counters().cache_hits, 1);
             return Ok(Some(filter.may_contain(key_hash)));

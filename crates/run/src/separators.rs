@@ -1,8 +1,8 @@
 //! The two levels of an index in memory: separators to be searched, and what lies between them.
 //!
-//! A binary search compares numbers, the first eight bytes of the separators after those that all
-//! of them share; only among equal numbers are keys compared. A leaf is decoded into this form
-//! once, when it is read.
+//! A binary search compares numbers, eight bytes of each separator: its first eight where these
+//! tell all of them apart, else the eight after those that all of them share. Only among equal
+//! numbers are keys compared. A leaf is decoded into this form once, when it is read.
 
 use std::cmp::Ordering;
 
@@ -15,11 +15,19 @@ use folddb_rules::KeyOrder;
 /// Keys in the order of a table, ready to be searched.
 #[derive(Debug, Default)]
 pub(crate) struct Separators {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
     prefixes: Vec<u64>,
     /// Bytes that all of them share, and that the prefixes leave out.
     skip: usize,
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// Stretches of keys that stand in order and have no key in common, such as those of the parts of a
+/// run.
+#[derive(Debug)]
+pub struct Spans {
+    lows: Separators,
+    highs: Separators,
 }
 
 /// A leaf of the index: which data block ends with which separator.
@@ -31,12 +39,17 @@ pub(crate) struct Leaf {
 }
 
 impl Separators {
-    /// Those of the top index, one for each leaf.
-    pub(crate) fn of_top(top: &TopIndex, order: &KeyOrder) -> Separators {
+    /// These keys, which stand in this order.
+    pub(crate) fn of<'k>(keys: impl Iterator<Item = &'k [u8]>, order: &KeyOrder) -> Separators {
         let mut separators = Separators::default();
-        (0..top.leaves.len()).for_each(|leaf| separators.push(top.separator(leaf)));
+        keys.for_each(|key| separators.push(key));
         separators.prepare(order);
         separators
+    }
+
+    /// Those of the top index, one for each leaf.
+    pub(crate) fn of_top(top: &TopIndex, order: &KeyOrder) -> Separators {
+        Separators::of((0..top.leaves.len()).map(|leaf| top.separator(leaf)), order)
     }
 
     fn push(&mut self, key: &[u8]) {
@@ -46,11 +59,19 @@ impl Separators {
 
     /// Makes the numbers to search by, once all keys are there.
     fn prepare(&mut self, order: &KeyOrder) {
-        self.skip = order.shared_prefix_len(self.get(0), self.get(self.ends.len().saturating_sub(1)));
-        self.prefixes =
-            (0..self.ends.len()).map(|number| order.prefix(self.get(number), self.skip)).collect();
+        self.skip = 0;
+        self.prefixes = self.prefixes_after(0, order);
+        let tells_all_apart = self.prefixes.is_sorted_by(|a, b| a < b);
+        if !tells_all_apart {
+            self.skip = order.shared_prefix_len(self.get(0), self.get(self.ends.len().saturating_sub(1)));
+            self.prefixes = self.prefixes_after(self.skip, order);
+        }
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();
+    }
+
+    fn prefixes_after(&self, skip: usize, order: &KeyOrder) -> Vec<u64> {
+        (0..self.ends.len()).map(|number| order.prefix(self.get(number), skip)).collect()
     }
 
     /// The key of this number; empty when there is none.
@@ -67,31 +88,59 @@ impl Separators {
     /// How many come before `key`; with `past_equal`, how many come before or are equal.
     #[inline]
     pub(crate) fn bound(&self, order: &KeyOrder, key: &[u8], past_equal: bool) -> usize {
-        let precedes = |number: usize| match order.compare(self.get(number), key) {
-            Ordering::Less => true,
-            Ordering::Equal => past_equal,
-            Ordering::Greater => false,
-        };
         // Keys that begin otherwise than all separators are before the first or after the last of
         // them.
-        if key.get(..self.skip) != self.get(0).get(..self.skip) {
-            return if self.len() > 0 && precedes(0) { self.len() } else { 0 };
+        if self.skip > 0 && key.get(..self.skip) != self.get(0).get(..self.skip) {
+            return if self.precedes(0, order, key, past_equal) { self.len() } else { 0 };
         }
         let prefix = order.prefix(key, self.skip);
-        let mut low = self.prefixes.partition_point(|other| *other < prefix);
-        let mut high = low;
-        while self.prefixes.get(high) == Some(&prefix) {
-            high += 1;
+        let low = self.prefixes.partition_point(|other| *other < prefix);
+        match self.prefixes.get(low) {
+            Some(equal) if *equal == prefix => self.bound_among_equal(low, order, key, past_equal),
+            _ => low,
         }
+    }
+
+    /// As [`Separators::bound`], from the first separator on that has the number of `key`.
+    fn bound_among_equal(&self, first: usize, order: &KeyOrder, key: &[u8], past_equal: bool) -> usize {
+        let equal = self.prefixes.get(first..).unwrap_or(&[]);
+        let (mut low, mut high) = (first, first + equal.partition_point(|other| *other == equal[0]));
         while low < high {
             let middle = (low + high) / 2;
-            if precedes(middle) { low = middle + 1 } else { high = middle }
+            if self.precedes(middle, order, key, past_equal) { low = middle + 1 } else { high = middle }
         }
         low
     }
 
+    /// Whether a separator comes before `key`; with `past_equal`, whether it comes before or is
+    /// equal.
+    fn precedes(&self, number: usize, order: &KeyOrder, key: &[u8], past_equal: bool) -> bool {
+        match order.compare(self.get(number), key) {
+            Ordering::Less => true,
+            Ordering::Equal => past_equal,
+            Ordering::Greater => false,
+        }
+    }
+
+    /// The memory that it takes beside itself, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.bytes.capacity() + (self.ends.capacity() + self.prefixes.capacity()) * 8
+    }
+}
+
+impl Spans {
+    /// These, each by its first and its last key.
+    pub fn of<'k>(spans: impl Iterator<Item = (&'k [u8], &'k [u8])> + Clone, order: &KeyOrder) -> Spans {
+        let lows = Separators::of(spans.clone().map(|(low, _)| low), order);
+        Spans { lows, highs: Separators::of(spans.map(|(_, high)| high), order) }
+    }
+
+    /// The number of the one that has `key` between its ends.
+    #[inline]
+    pub fn find(&self, order: &KeyOrder, key: &[u8]) -> Option<usize> {
+        let ended = self.highs.bound(order, key, false);
+        let begun = self.lows.bound(order, key, true);
+        (begun > ended).then_some(ended)
     }
 }
 
@@ -126,3 +175,7 @@ impl Leaf {
         size_of::<Leaf>() + self.separators.memory_bytes() + self.places.capacity() * size_of::<Place>()
     }
 }
+
+#[cfg(test)]
+#[path = "separators/tests.rs"]
+mod tests;

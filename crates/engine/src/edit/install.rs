@@ -84,7 +84,8 @@ pub fn show(engine: &Engine, table: &TableCore, state: &TableState, installed: &
     engine.values.installs.fetch_add(1, Ordering::AcqRel);
     let mut files = table.part_files();
     files.extend(installed.parts.iter().map(|part| (part.number, Arc::clone(part))));
-    let runs = Arc::new(runs_of(state, &files));
+    let order = &table.rules.order;
+    let runs = Arc::new(runs_of(state, &files, order));
     count_parts(engine, &table.view().runs, &runs);
     note_leading(engine, table, &runs);
     let listed: HashSet<FileNumber> =
@@ -92,7 +93,6 @@ pub fn show(engine: &Engine, table: &TableCore, state: &TableState, installed: &
     for file in files.values().filter(|file| !listed.contains(&file.number)) {
         file.retire();
     }
-    let order = &table.rules.order;
     let before = Arc::clone(&table.view().range_deletes);
     let is_in_force =
         |range: &RangeDelete| range.seq > state.flushed_seq || state.range_deletes.contains_key(&range.seq);

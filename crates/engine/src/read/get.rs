@@ -12,7 +12,7 @@ use folddb_memtable::ReadAt;
 use folddb_rules::State;
 use folddb_rules::algebra::Decline;
 use folddb_rules::resolve::Resolver;
-use folddb_run::{Rank, Tally};
+use folddb_run::{Part, Probe, Rank, Tally};
 
 use crate::read::{buffer, hashed, pinned};
 use crate::state::catalog::TableCore;
@@ -20,9 +20,13 @@ use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::pinned_files::PinnedFiles;
 use crate::state::snapshots::At;
-use crate::state::view::TableView;
+use crate::state::view::{RunView, TableView};
 use crate::values::load;
 use folddb_value_log::SegmentMap;
+
+/// Of so many runs a get looks into the filters before it looks into the blocks of any: the waits
+/// for the memory of one then overlap with those of the others.
+const PROBED_TOGETHER: usize = 8;
 
 thread_local! {
     /// The buffers of a get, kept from one to the next.
@@ -298,23 +302,45 @@ impl Search<'_> {
         if view.runs.is_empty() {
             return Ok(());
         }
-        let (key, hash) = (self.key, key_hash(self.key));
-        let order = &self.table.rules.order;
-        for (number, run) in view.runs.iter().enumerate() {
-            let rank = if number + 1 == view.runs.len() { Rank::Oldest } else { Rank::Young };
-            let at = run.parts.partition_point(|part| order.compare(&part.high, key).is_lt());
-            let Some(part) = run.parts.get(at).filter(|part| order.compare(&part.low, key).is_le()) else {
-                continue;
-            };
-            let (part, limit) = (&part.file.part, self.limit);
-            let flow = part.get_as(rank, key, hash, limit, tally, &mut |record| Ok(self.take(record)))?;
-            if let Some(failure) = self.failure.take() {
-                return Err(failure);
+        let hash = key_hash(self.key);
+        let oldest = view.runs.len() - 1;
+        for (number, runs) in view.runs.chunks(PROBED_TOGETHER).enumerate() {
+            let mut probed: [Option<(&Part, Probe)>; PROBED_TOGETHER] = [None; PROBED_TOGETHER];
+            for (slot, run) in probed.iter_mut().zip(runs) {
+                *slot = self.probe(run, hash);
             }
-            if flow.is_break() {
-                return Ok(());
+            for (index, slot) in probed[..runs.len()].iter().enumerate() {
+                let Some((part, probe)) = *slot else { continue };
+                let rank =
+                    if number * PROBED_TOGETHER + index == oldest { Rank::Oldest } else { Rank::Young };
+                if self.look_into(part, probe, rank, hash, tally)?.is_break() {
+                    return Ok(());
+                }
             }
         }
         Ok(())
+    }
+
+    /// The part of a run that may have the key, and what it has in memory about it.
+    #[inline]
+    fn probe<'v>(&self, run: &'v RunView, hash: u64) -> Option<(&'v Part, Probe)> {
+        let part = &*run.part_of(&self.table.rules.order, self.key)?.file.part;
+        Some((part, part.probe(self.key, hash, self.limit)))
+    }
+
+    /// Takes what a part has. Breaks when nothing older matters.
+    #[inline]
+    fn look_into(
+        &mut self,
+        part: &Part,
+        probe: Probe,
+        rank: Rank,
+        hash: u64,
+        tally: &mut Tally,
+    ) -> Result<ControlFlow<()>> {
+        let (key, limit) = (self.key, self.limit);
+        let mut take = |record: Record<'_>| Ok(self.take(record));
+        let flow = part.get_probed(probe, rank, key, hash, limit, tally, &mut take)?;
+        self.failure.take().map_or(Ok(flow), Err)
     }
 }

@@ -51,12 +51,9 @@ pub(crate) fn open_table(
         files.insert(part.file, PartFile::new(opened, part.file, path, Arc::clone(host_files)));
     }
     let range_deletes = RangeDeletes::of(&rules.order, state.range_deletes.values().cloned());
-    let view = |active| TableView {
-        active,
-        sealed: Vec::new(),
-        runs: Arc::new(runs_of(state, &files)),
-        range_deletes: Arc::new(range_deletes),
-    };
+    let runs = Arc::new(runs_of(state, &files, &rules.order));
+    let view =
+        |active| TableView { active, sealed: Vec::new(), runs, range_deletes: Arc::new(range_deletes) };
     let hashed = match rules.rules.kind {
         TableKind::Hashed => {
             Some(open_index(dir, options, host_files, (store.store_id, id), state).map_err(in_table)?)

@@ -17,7 +17,7 @@ use folddb_host::sync::atomic::{AtomicBool, Ordering};
 use folddb_manifest::{RangeDelete, RunState, TableState};
 use folddb_memtable::Memtable;
 use folddb_rules::KeyOrder;
-use folddb_run::Part;
+use folddb_run::{Part, Spans};
 
 use crate::state::range_deletes::RangeDeletes;
 
@@ -92,9 +92,17 @@ pub struct RunView {
     pub age: Seq,
     /// In key order, disjoint.
     pub parts: Vec<PartView>,
+    /// What lies between the first and the last key of each part.
+    spans: Spans,
 }
 
 impl RunView {
+    /// The one part that may have `key`.
+    #[inline]
+    pub fn part_of(&self, order: &KeyOrder, key: &[u8]) -> Option<&PartView> {
+        self.spans.find(order, key).and_then(|at| self.parts.get(at))
+    }
+
     /// The newest seq that a record of it may have.
     pub fn max_seq(&self) -> Seq {
         self.parts.iter().map(|part| part.file.part.facts().max_seq).max().unwrap_or(0)
@@ -167,11 +175,11 @@ pub type PartFiles = BTreeMap<FileNumber, Arc<PartFile>>;
 
 /// The view of the runs that the manifest's state of a table describes. `files` holds every part
 /// listed.
-pub(crate) fn runs_of(state: &TableState, files: &PartFiles) -> Vec<RunView> {
-    state.runs.iter().map(|run| run_of(run, files)).collect()
+pub(crate) fn runs_of(state: &TableState, files: &PartFiles, order: &KeyOrder) -> Vec<RunView> {
+    state.runs.iter().map(|run| run_of(run, files, order)).collect()
 }
 
-fn run_of(run: &RunState, files: &PartFiles) -> RunView {
+fn run_of(run: &RunState, files: &PartFiles, order: &KeyOrder) -> RunView {
     let part = |part: &folddb_manifest::PartState| {
         Some(PartView {
             file: Arc::clone(files.get(&part.file)?),
@@ -182,5 +190,6 @@ fn run_of(run: &RunState, files: &PartFiles) -> RunView {
     };
     let parts: Vec<PartView> = run.parts.iter().filter_map(part).collect();
     assert_eq!(parts.len(), run.parts.len(), "every part that the manifest lists is open");
-    RunView { id: run.id, tier: run.tier, age: run.age, parts }
+    let spans = Spans::of(parts.iter().map(|part| (&part.low[..], &part.high[..])), order);
+    RunView { id: run.id, tier: run.tier, age: run.age, parts, spans }
 }

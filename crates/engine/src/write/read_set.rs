@@ -307,10 +307,7 @@ fn is_in_runs(engine: &Engine, table: &TableCore, view: &TableView, key: &[u8], 
     let mut is_newer = false;
     let mut tally = Tally::default();
     for run in view.runs.iter().filter(|run| run.max_seq() > since) {
-        let at = run.parts.partition_point(|part| order.compare(&part.high, key).is_lt());
-        let Some(part) = run.parts.get(at).filter(|part| order.compare(&part.low, key).is_le()) else {
-            continue;
-        };
+        let Some(part) = run.part_of(order, key) else { continue };
         let _ = part.file.part.get_as(Rank::Young, key, hash, Seq::MAX, &mut tally, &mut |newest| {
             is_newer |= newest.seq > since;
             Ok(ControlFlow::Break(()))
