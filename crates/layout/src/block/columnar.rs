@@ -20,6 +20,8 @@
 //!                | reserved u16 (0; bits for write time and deadline)
 //! ```
 
+use std::ops::Range;
+
 use folddb_base::OpKind;
 use folddb_base::bytes::{Malformed, Reader};
 
@@ -37,6 +39,10 @@ pub(super) const KEY_BYTES_MAX: usize = 255;
 
 /// Bytes of a key that may differ within a block.
 pub(super) const TAIL_BYTES: usize = 16;
+
+/// So many records to each side of where it should be is a key looked for first: random keys of a
+/// block of 8 KiB are mostly no further from there.
+const NEAR: usize = 24;
 
 /// Most separate stretches of a payload that vary; closer ones are joined.
 pub(super) const SEGMENTS_MAX: usize = 8;
@@ -218,22 +224,45 @@ impl Columnar {
         let Ok(target) = u64::try_from(distance) else {
             return if descending { 0 } else { self.count };
         };
+        let near = self.near(body, target, descending);
         match (descending, past_equal) {
-            (false, false) => self.partition(body, |delta| delta < target),
-            (false, true) => self.partition(body, |delta| delta <= target),
-            (true, false) => self.partition(body, |delta| delta > target),
-            (true, true) => self.partition(body, |delta| delta >= target),
+            (false, false) => self.partition(body, near, |delta| delta < target),
+            (false, true) => self.partition(body, near, |delta| delta <= target),
+            (true, false) => self.partition(body, near, |delta| delta > target),
+            (true, true) => self.partition(body, near, |delta| delta >= target),
         }
     }
 
-    /// How many leading records satisfy `before`: a binary search without unpredictable branches.
+    /// The records among which `target` lies if the keys are spread evenly.
     #[inline]
-    fn partition(&self, body: &[u8], before: impl Fn(u64) -> bool) -> usize {
-        let (mut low, mut len) = (0, self.count);
+    fn near(&self, body: &[u8], target: u64, descending: bool) -> Range<usize> {
+        let last = self.count.saturating_sub(1);
+        let (first_delta, last_delta) = (self.key_delta(body, 0), self.key_delta(body, last));
+        let (least, most) = if descending { (last_delta, first_delta) } else { (first_delta, last_delta) };
+        if last < 4 * NEAR || !(least..=most).contains(&target) {
+            return 0..self.count;
+        }
+        let share = (target - least) as f64 / (most - least) as f64;
+        let above_least = ((share * last as f64) as usize).min(last);
+        let guess = if descending { last - above_least } else { above_least };
+        guess.saturating_sub(NEAR)..(guess + NEAR).min(self.count)
+    }
+
+    /// How many leading records satisfy `before`: a binary search without unpredictable branches,
+    /// among those that are near if the answer is there.
+    #[inline]
+    fn partition(&self, body: &[u8], near: Range<usize>, before: impl Fn(u64) -> bool) -> usize {
+        let is_before = |index: usize| before(self.key_delta(body, index));
+        let Range { start, end } = near;
+        let (mut low, mut len) = match () {
+            () if start > 0 && !is_before(start - 1) => (0, start - 1),
+            () if end < self.count && is_before(end) => (end + 1, self.count - end - 1),
+            () => (start, end - start),
+        };
         while len > 0 {
             let half = len / 2;
             let middle = low + half;
-            if before(self.key_delta(body, middle)) {
+            if is_before(middle) {
                 low = middle + 1;
                 len -= half + 1;
             } else {

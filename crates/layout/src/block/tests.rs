@@ -230,6 +230,47 @@ fn touch(mut body: Vec<u8>, columnar: bool) {
     let _ = block.bound_in_bytes(b"12345678", true, true);
 }
 
+/// Keys that a guess by their numbers finds at once, and keys that it misses to either side.
+fn spread_keys() -> impl Strategy<Value = Vec<u64>> {
+    let even = proptest::collection::vec(any::<u64>(), 97..700);
+    let cubes =
+        (97u64..700, 0u64..1000).prop_map(|(count, from)| (0..count).map(|n| from + n * n * n).collect());
+    let doubling = (97u64..400).prop_map(|count| (0..count).map(|n| (1 << (n / 7)) + n % 7).collect());
+    let heaps = proptest::collection::vec((0u64..3, 0u64..200), 97..700);
+    let heaps = heaps.prop_map(|rows| rows.into_iter().map(|(heap, n)| (heap << 40) + n).collect());
+    let repeated = (97usize..300, 0u64..9).prop_map(|(count, n)| vec![n; count]);
+    prop_oneof![even, cubes, doubling, heaps, repeated]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn a_key_is_found_however_the_keys_are_spread(mut keys in spread_keys(), descending: bool) {
+        keys.sort_unstable();
+        if descending {
+            keys.reverse();
+        }
+        let rows = keys.iter().enumerate();
+        let records: Vec<OwnedRecord> =
+            rows.map(|(n, key)| record(&key.to_be_bytes(), (keys.len() - n) as u64, Op::Set(b"value"))).collect();
+        let block = Block::open(build(&records, true, Compression::None), SEED).unwrap();
+        prop_assert_eq!(block.encoding(), Encoding::Columnar);
+        let probes = keys.iter().flat_map(|key| [key.saturating_sub(1), *key, key.saturating_add(1)]);
+        for probe in probes.chain([0, u64::MAX]) {
+            for past_equal in [false, true] {
+                let before = |key: &u64| {
+                    let order = if descending { probe.cmp(key) } else { key.cmp(&probe) };
+                    order.is_lt() || (past_equal && order.is_eq())
+                };
+                let wanted = keys.partition_point(before);
+                let bound = block.bound_in_bytes(&probe.to_be_bytes(), descending, past_equal);
+                prop_assert_eq!(bound, Some(wanted), "{}", probe);
+            }
+        }
+    }
+}
+
 #[test]
 fn damage_and_wrong_places_are_noticed() {
     let records: Vec<_> =
