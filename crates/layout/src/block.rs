@@ -102,6 +102,11 @@ impl Block {
         Ok(())
     }
 
+    /// Its allocation, of whatever length, for the next one.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// How many records it holds; at least one.
     #[inline]
     pub fn count(&self) -> usize {

@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 use std::fmt;
 use std::io;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -91,9 +91,54 @@ pub(crate) struct Frame {
     pub(crate) top: TopIndex,
 }
 
+/// What a thread keeps from one get to the next, so that none allocates.
+struct Desk {
+    at: BlockCursor,
+    /// Room for a block that goes past the cache.
+    stored: Vec<u8>,
+}
+
+/// A longer block is not kept on the desk of a thread.
+const DESK_BYTES_MAX: usize = 64 << 10;
+
 thread_local! {
-    /// A cursor that a thread keeps from one get to the next, so that none allocates.
-    static CURSOR: Cell<Option<Box<BlockCursor>>> = const { Cell::new(None) };
+    static DESK: Cell<Option<Box<Desk>>> = const { Cell::new(None) };
+}
+
+impl Default for Desk {
+    fn default() -> Desk {
+        Desk { at: BlockCursor::new(0), stored: Vec::new() }
+    }
+}
+
+/// The block that a get looks into.
+enum Found {
+    Cached(Arc<Block>),
+    /// Read for this get alone.
+    Read(Block),
+}
+
+impl Deref for Found {
+    type Target = Block;
+    #[inline]
+    fn deref(&self) -> &Block {
+        match self {
+            Found::Cached(block) => block,
+            Found::Read(block) => block,
+        }
+    }
+}
+
+impl Desk {
+    /// Takes back the room of a block that was read for one get.
+    fn put_back(&mut self, block: Found) {
+        if let Found::Read(block) = block {
+            // What it holds stays, so that the next one need not be zeroed before it is read.
+            self.stored = block.into_bytes();
+            self.stored.truncate(DESK_BYTES_MAX);
+            self.stored.shrink_to(DESK_BYTES_MAX);
+        }
+    }
 }
 
 impl Part {
@@ -265,9 +310,9 @@ impl Part {
             None => {}
         }
         tally.kept += u64::from(self.kept.leaf(leaf).is_some());
-        let mut at = CURSOR.take().unwrap_or_else(|| Box::new(BlockCursor::new(0)));
-        let flow = self.visit_key(rank, leaf, key, max_seq, &mut at, visit);
-        CURSOR.set(Some(at));
+        let mut desk = DESK.take().unwrap_or_default();
+        let flow = self.visit_key(rank, leaf, key, max_seq, &mut desk, visit);
+        DESK.set(Some(desk));
         flow
     }
 
@@ -312,10 +357,10 @@ impl Part {
         mut leaf_number: usize,
         key: &[u8],
         max_seq: Seq,
-        at: &mut BlockCursor,
+        desk: &mut Desk,
         visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
-        at.set_implied_seq(self.facts().max_seq);
+        desk.at.set_implied_seq(self.facts().max_seq);
         while leaf_number < self.frame.top.leaves.len() {
             let looked_up;
             let leaf = match self.kept.leaf(leaf_number) {
@@ -327,18 +372,11 @@ impl Part {
             };
             let mut number = leaf.separators.bound(&self.order, key, false);
             while let Some(place) = leaf.places.get(number).copied() {
-                let block = self.block(place)?;
-                let fault = |fault| self.damage(place, fault);
-                at.enter(&block);
-                seek_block(at, &block, &self.order, key, false).map_err(fault)?;
-                while let Some(record) = at.record(&block) {
-                    if record.key != key {
-                        return Ok(ControlFlow::Continue(()));
-                    }
-                    if record.seq <= max_seq && visit(record)?.is_break() {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                    at.next(&block).map_err(fault)?;
+                let block = self.block_of_get(place, &mut desk.stored)?;
+                let looked = self.visit_block(&block, place, key, max_seq, &mut desk.at, visit)?;
+                desk.put_back(block);
+                if let Some(flow) = looked {
+                    return Ok(flow);
                 }
                 // The block ended on this key: only a separator equal to it lets it go on in the
                 // next block.
@@ -350,6 +388,31 @@ impl Part {
             leaf_number += 1;
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Visits the records of `key` in a block. None where the block ends before they do.
+    fn visit_block(
+        &self,
+        block: &Block,
+        place: Place,
+        key: &[u8],
+        max_seq: Seq,
+        at: &mut BlockCursor,
+        visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<Option<ControlFlow<()>>> {
+        let fault = |fault| self.damage(place, fault);
+        at.enter(block);
+        seek_block(at, block, &self.order, key, false).map_err(fault)?;
+        while let Some(record) = at.record(block) {
+            if record.key != key {
+                return Ok(Some(ControlFlow::Continue(())));
+            }
+            if record.seq <= max_seq && visit(record)?.is_break() {
+                return Ok(Some(ControlFlow::Break(())));
+            }
+            at.next(block).map_err(fault)?;
+        }
+        Ok(None)
     }
 
     /// The first leaf whose separator is at or after `key`; with `past_equal`, after it.
@@ -442,6 +505,26 @@ impl Part {
         let block = Arc::new(self.read_block(place)?);
         self.shared.keep_piece(key, Piece::Block(Arc::clone(&block)));
         Ok(block)
+    }
+
+    /// The block of a get: from the cache, or from the file, into the cache only if that has room
+    /// or it is this one's turn. `stored` lends its room.
+    #[inline]
+    fn block_of_get(&self, place: Place, stored: &mut Vec<u8>) -> Result<Found> {
+        let key = self.key_of(place);
+        if let Some(Piece::Block(block)) = self.shared.piece(key) {
+            count(&self.shared.counters().cache_hits, 1);
+            return Ok(Found::Cached(block));
+        }
+        if self.shared.counts_miss_to_keep() {
+            let block = Arc::new(self.read_block(place)?);
+            self.shared.keep_piece(key, Piece::Block(Arc::clone(&block)));
+            return Ok(Found::Cached(block));
+        }
+        let mut stored = std::mem::take(stored);
+        self.read_stored_into(place, &mut stored)?;
+        let block = Block::open(stored, self.seed(place)).map_err(|fault| self.damage(place, fault))?;
+        Ok(Found::Read(block))
     }
 
     /// A leaf, kept from now on if there is room.
@@ -537,13 +620,19 @@ impl Part {
     }
 
     fn read_stored(&self, place: Place) -> Result<Vec<u8>> {
+        let mut stored = Vec::new();
+        self.read_stored_into(place, &mut stored)?;
+        Ok(stored)
+    }
+
+    fn read_stored_into(&self, place: Place, stored: &mut Vec<u8>) -> Result<()> {
         if place.end() > self.facts().file_bytes {
             return Err(self.damage(place, Malformed::Bounds));
         }
-        let mut stored = vec![0; place.len_bytes as usize];
-        self.read_at(place.offset, &mut stored)?;
+        stored.resize(place.len_bytes as usize, 0);
+        self.read_at(place.offset, stored)?;
         count(&self.shared.counters().pieces_read, 1);
-        Ok(stored)
+        Ok(())
     }
 
     /// Fills `buf` from `offset` of the file.

@@ -9,13 +9,13 @@
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use folddb_host::ReadFile;
 use folddb_layout::block::Block;
 use folddb_layout::filter::Filter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{OptionsBuilder, UnitWeighter, Weighter};
+use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter, Weighter};
 
 use crate::separators::Leaf;
 
@@ -47,12 +47,19 @@ const KEPT_EIGHTHS: u64 = 5;
 /// beside them.
 const KEPT_EIGHTHS_OLDEST: u64 = 4;
 
+/// Of the blocks that gets read while the cache is full, one in so many displaces another. Where
+/// all blocks are asked equally often any choice of them is as good, and to displace costs as much
+/// as a third of the read; those that are asked more often come into the cache soon enough.
+const DISPLACE_EVERY: u64 = 4;
+
 /// Shared by parts, for their whole life.
 pub struct Shared {
-    pieces: Cache<PieceKey, Piece, PieceWeight, PlaceHash>,
+    pieces: Cache<PieceKey, Piece, PieceWeight, PlaceHash, Displaced>,
     files: Cache<u64, Arc<dyn ReadFile>, UnitWeighter, PlaceHash>,
     counters: Counters,
     next_part: AtomicU64,
+    /// Whether the cache has displaced something since room was given to it.
+    is_full: Arc<AtomicBool>,
     cache_bytes: u64,
     /// What parts keep at hand: so much less is the capacity of `pieces`.
     kept_bytes: AtomicU64,
@@ -148,11 +155,14 @@ impl Shared {
             .weight_capacity(files_open_max as u64)
             .build()
             .expect("all required settings are given");
+        let is_full = Arc::new(AtomicBool::new(false));
+        let displaced = Displaced { is_full: Arc::clone(&is_full) };
         Arc::new(Shared {
-            pieces: Cache::with_options(pieces, PieceWeight, PlaceHash, DefaultLifecycle::default()),
+            pieces: Cache::with_options(pieces, PieceWeight, PlaceHash, displaced),
             files: Cache::with_options(files, UnitWeighter, PlaceHash, DefaultLifecycle::default()),
             counters: Counters::default(),
             next_part: AtomicU64::new(0),
+            is_full,
             cache_bytes,
             kept_bytes: AtomicU64::new(0),
             window_bytes_max: (cache_bytes / WINDOWS_IN_CACHE).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX),
@@ -213,6 +223,7 @@ impl Shared {
         if bytes > 0 {
             self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
             self.fit_cache();
+            self.note_room();
         }
     }
 
@@ -246,6 +257,19 @@ impl Shared {
         Ok(page)
     }
 
+    /// Counts a block that the cache does not have. True when it is to be kept there.
+    #[inline]
+    pub(crate) fn counts_miss_to_keep(&self) -> bool {
+        let misses = self.counters.cache_misses.fetch_add(1, Ordering::Relaxed);
+        !self.is_full.load(Ordering::Relaxed) || misses.is_multiple_of(DISPLACE_EVERY)
+    }
+
+    fn note_room(&self) {
+        if self.is_full.load(Ordering::Relaxed) {
+            self.is_full.store(false, Ordering::Relaxed);
+        }
+    }
+
     /// A number for a file that is no part, whose pages are to be cached.
     pub fn number_file(&self) -> u64 {
         self.number_part()
@@ -254,6 +278,7 @@ impl Shared {
     /// Drops all that is cached and closes all files; what is in use lives on with its users.
     pub fn clear(&self) {
         self.pieces.clear();
+        self.note_room();
         self.files.clear();
     }
 
@@ -292,7 +317,9 @@ impl Shared {
     }
 
     pub(crate) fn forget_piece(&self, key: PieceKey) {
-        self.pieces.remove(&key);
+        if self.pieces.remove(&key).is_some() {
+            self.note_room();
+        }
     }
 
     pub(crate) fn file(&self, part: u64) -> Option<Arc<dyn ReadFile>> {
@@ -311,6 +338,22 @@ impl Shared {
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.stats().fmt(f)
+    }
+}
+
+/// Notes that something was displaced; what that was goes outside of the cache's locks, as by
+/// default.
+#[derive(Clone)]
+struct Displaced {
+    is_full: Arc<AtomicBool>,
+}
+
+impl Lifecycle<PieceKey, Piece> for Displaced {
+    type RequestState = <DefaultLifecycle<PieceKey, Piece> as Lifecycle<PieceKey, Piece>>::RequestState;
+    #[inline]
+    fn on_evict(&self, state: &mut Self::RequestState, key: PieceKey, piece: Piece) {
+        self.is_full.store(true, Ordering::Relaxed);
+        DefaultLifecycle::default().on_evict(state, key, piece);
     }
 }
 

@@ -704,3 +704,27 @@ fn what_a_part_keeps_is_the_caches_and_goes_back_with_the_part() {
     world.shared.give_room_back(9 << 10);
     assert!(!world.shared.take_room(1, true), "the oldest runs have half of it");
 }
+
+#[test]
+fn of_blocks_that_a_full_cache_lacks_one_in_four_comes_into_it() {
+    let again_in_cache = |cache_bytes: u64| {
+        let world = World::new(cache_bytes, 4);
+        let part = world.part(1, &WriteOptions::default(), &even_numbers(100_000));
+        let mut hits = 0;
+        for n in (0..100_000u64).step_by(7).map(|n| n * 7_919 % 100_000) {
+            let key = (2 * n).to_be_bytes();
+            let misses_of_a_get = || {
+                let before = world.shared.stats().cache_misses;
+                let found = get_all(&part, &key, u64::MAX);
+                assert_eq!((found.len(), &found[0].op.payload[..]), (1, &n.to_le_bytes()[..]), "key {n}");
+                world.shared.stats().cache_misses - before
+            };
+            misses_of_a_get();
+            hits += u64::from(misses_of_a_get() == 0);
+        }
+        hits * 100 / 14_286
+    };
+    assert_eq!(again_in_cache(64 << 20), 100, "a cache with room takes every block");
+    let percent = again_in_cache(256 << 10);
+    assert!((5..=30).contains(&percent), "{percent} % of the second gets, of a cache that is full");
+}
