@@ -14,7 +14,7 @@ use crate::record_op::RecordOp;
 use crate::scans::BytesScan;
 use folddb_engine::background::state::Background;
 use folddb_engine::options::Durability;
-use folddb_engine::read::get_many::TakeValue;
+use folddb_engine::read::get::TakeValue;
 use folddb_engine::read::history::HistoryEntry;
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::read::scan::ScanPlan;

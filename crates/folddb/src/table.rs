@@ -269,8 +269,11 @@ impl<K: Key, V: Value> Table<K, V> {
     }
 }
 
+/// Most keys are no longer, and so take their memory once and do not grow into it.
+const KEY_BYTES_USUAL: usize = 32;
+
 pub(crate) fn encoded_key<K, Q: AsKey<K> + ?Sized>(key: &Q) -> Vec<u8> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(KEY_BYTES_USUAL);
     key.encode_key(&mut bytes);
     bytes
 }

@@ -35,5 +35,5 @@ mod memtable;
 
 pub use capture::{Captured, FlushStream, MemStream};
 pub use kway::Jump;
-pub use memtable::{Counts, Found, Memtable, MemtableLimits, ReadAt, Seen, Whereabouts, Writer};
+pub use memtable::{Counts, Memtable, MemtableLimits, MemtableView, ReadAt, Seen, Whereabouts, Writer};
 pub use tail::TailLimits;

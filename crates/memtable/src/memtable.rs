@@ -172,17 +172,15 @@ impl Memtable {
         at: ReadAt<'_>,
         mut visit: impl FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> Seen {
-        self.find(key, at).visit(&self.order, key, &mut visit)
+        self.at(at).get(&self.order, key, &mut visit)
     }
 
-    /// Takes hold of what [`Memtable::get`] visits, without calling anybody: for a caller who has
-    /// yet to see whether this is still the memtable to ask.
-    pub fn find(&self, key: &[u8], at: ReadAt<'_>) -> Found {
-        let hash = key_hash(key);
+    /// Takes hold of what it is at this moment. Calls nobody, so that a caller can see afterwards
+    /// whether this was still the memtable to ask.
+    #[inline]
+    pub fn at(&self, at: ReadAt<'_>) -> MemtableView {
         let (layers, at) = self.layers_at(at);
-        let mut copied = Copied::default();
-        layers.tail.copy_found(key, hash, at, &mut copied);
-        Found { at, hash, copied, layers }
+        MemtableView { at, layers }
     }
 
     /// The layers, with the seq up to which they are to be read.
@@ -348,37 +346,40 @@ impl Memtable {
     }
 }
 
-/// Where the records of a key may be, as of one moment; see [`Memtable::find`].
+/// A memtable as of one moment, for gets; see [`Memtable::at`].
 #[derive(Debug)]
-pub struct Found {
+pub struct MemtableView {
     at: Seq,
-    hash: u32,
-    copied: Copied,
     layers: Arc<Layers>,
 }
 
-impl Found {
+impl MemtableView {
     /// Up to which seq it sees.
-    pub fn at(&self) -> Seq {
+    #[inline]
+    pub fn seq(&self) -> Seq {
         self.at
     }
 
     /// How many chunks there are to look through.
+    #[inline]
     pub fn chunks(&self) -> usize {
         self.layers.chunks.len()
     }
 
-    /// Visits the records of `key`, newest first, until one absorbs or `visit` breaks. `key` and
-    /// `order` are those of the [`Memtable::find`] that made it.
-    pub fn visit(
+    /// Visits the records of `key`, newest first, until one absorbs or `visit` breaks. `order` is
+    /// that of the memtable.
+    pub fn get(
         &self,
         order: &KeyOrder,
         key: &[u8],
         visit: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> Seen {
+        let hash = key_hash(key);
+        let mut copied = Copied::default();
+        self.layers.tail.copy_found(key, hash, self.at, &mut copied);
         let mut look = || {
-            visit_until_absorbed(self.copied.records(), &mut *visit)?;
-            self.visit_chunks(order, key, &mut *visit)
+            visit_until_absorbed(copied.records(), &mut *visit)?;
+            self.visit_chunks(order, (key, hash), &mut *visit)
         };
         Seen { at: self.at, done: look().is_break() }
     }
@@ -388,11 +389,11 @@ impl Found {
     fn visit_chunks(
         &self,
         order: &KeyOrder,
-        key: &[u8],
+        (key, hash): (&[u8], u32),
         visit: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let newest_first = self.layers.chunks.iter().rev();
-        let mut admitted = newest_first.filter(|chunk| chunk.may_hold(self.hash, self.at));
+        let mut admitted = newest_first.filter(|chunk| chunk.may_hold(hash, self.at));
         let mut together = 1;
         while let Some(first) = admitted.next() {
             let (mut lanes, mut count): ([&Chunk; LANES], _) = ([first; LANES], 1);

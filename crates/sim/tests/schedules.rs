@@ -128,6 +128,17 @@ impl Scene {
         assert!(rows.iter().filter(|row| row.0 > 0).count() <= 1, "{rows:?}");
     }
 
+    /// What is asked for at once is of one moment.
+    fn read_many(&self) {
+        for _ in 0..3 {
+            let Some(found) = open(self.right.get_many(&[5, 6])) else { return };
+            assert!(
+                [[None, None], [Some(7), None], [None, Some(9)]].contains(&[found[0], found[1]]),
+                "{found:?}"
+            );
+        }
+    }
+
     fn flush(&self) {
         answered(self.store.flush());
     }
@@ -209,6 +220,7 @@ fn schedules_of_writers_and_a_reader() {
     schedules(300, || {
         together(&[Scene::write_process, Scene::write_buffered, Scene::turn_over, Scene::read])
     });
+    schedules(300, || together(&[Scene::write_process, Scene::turn_over, Scene::flush, Scene::read_many]));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use folddb_base::bytes::Malformed;
 use folddb_base::checksum::key_hash;
 use folddb_base::{Error, ErrorKind, OpBuf, OpKind, Record, Result, Seq};
-use folddb_memtable::ReadAt;
+use folddb_memtable::{MemtableView, ReadAt};
 use folddb_rules::State;
 use folddb_rules::algebra::Decline;
 use folddb_rules::resolve::Resolver;
@@ -33,6 +33,9 @@ thread_local! {
     static RESOLVER: RefCell<Resolver> = RefCell::new(Resolver::new());
 }
 
+/// Takes the value of a key with its place among those that were asked for.
+pub type TakeValue<'t> = dyn FnMut(usize, Option<&[u8]>) -> Result<()> + 't;
+
 /// Hands the value of `key`, as a reader at `at` (or now) sees it, to `take`.
 pub fn get<R>(
     engine: &Engine,
@@ -44,13 +47,25 @@ pub fn get<R>(
     if let Some(hashed) = &table.hashed {
         return hashed::get_hashed(engine, (table, hashed), key, at, take);
     }
-    with_state(engine, table, key, at, |state, of| match state {
+    with_state(engine, table, key, at, |state, of| take_value(engine, (of, table), key, state, take))
+}
+
+/// Hands the value that a state is, or leads to, to `take`.
+#[inline]
+fn take_value<R>(
+    engine: &Engine,
+    (of, table): (Option<&Arc<SegmentMap>>, &TableCore),
+    key: &[u8],
+    state: Option<State<'_>>,
+    take: impl FnOnce(Option<&[u8]>) -> Result<R>,
+) -> Result<R> {
+    match state {
         None => take(None),
         Some(State::Value(value)) => take(Some(value)),
         Some(State::Separated(pointer)) => {
             take_apart(engine, (of.map(|of| &**of), table), key, pointer, take)
         }
-    })
+    }
 }
 
 /// Hands what `key` has, as a reader at `at` (or now) sees it, to `take`, with the files in which a
@@ -66,21 +81,82 @@ pub(crate) fn with_state<R>(
     if let Some(hashed) = &table.hashed {
         return hashed::state_hashed(engine, (table, hashed), key, at, take);
     }
-    RESOLVER.with(|resolver| {
-        // A `take` that itself reads finds the buffers in use and gets its own.
-        let mut spare = Resolver::new();
-        let mut borrowed = resolver.try_borrow_mut();
-        let resolver = borrowed.as_deref_mut().unwrap_or(&mut spare);
+    with_resolver(|resolver| {
         if table.has_stamps {
             resolver.read_at(reading_ms(engine, at));
         }
         let of = search(engine, table, key, at, resolver)?;
         engine.counters.gets.add(1);
-        engine.counters.operands_visited_max.raise(resolver.visited() as u64);
-        load_waiting(engine, of.as_deref(), table, key, resolver)?;
-        let state = resolver.state(&table.rules.fold, key);
-        take(state.map_err(|cause| fold_failed(engine, table, key, &cause))?, of.as_ref())
+        take_state(engine, (of.as_ref(), table), key, resolver, take)
     })
+}
+
+/// Lends the buffers of a get; a `read` that itself reads finds them lent, and gets its own.
+#[inline]
+fn with_resolver<R>(read: impl FnOnce(&mut Resolver) -> R) -> R {
+    RESOLVER.with(|resolver| match resolver.try_borrow_mut() {
+        Ok(mut resolver) => read(&mut resolver),
+        Err(_) => read(&mut Resolver::new()),
+    })
+}
+
+/// Hands what the records come to that a resolver was fed to `take`.
+#[inline]
+fn take_state<R>(
+    engine: &Engine,
+    (of, table): (Option<&Arc<SegmentMap>>, &TableCore),
+    key: &[u8],
+    resolver: &mut Resolver,
+    take: impl FnOnce(Option<State<'_>>, Option<&Arc<SegmentMap>>) -> Result<R>,
+) -> Result<R> {
+    engine.counters.operands_visited_max.raise(resolver.visited() as u64);
+    load_waiting(engine, of.map(|of| &**of), table, key, resolver)?;
+    let state = resolver.state(&table.rules.fold, key);
+    take(state.map_err(|cause| fold_failed(engine, table, key, &cause))?, of)
+}
+
+/// Hands the present value of each key to `take`, all as of one moment, with the key's place in
+/// `keys`. The table is a sorted one.
+pub(crate) fn get_each<'k>(
+    engine: &Engine,
+    table: &TableCore,
+    keys: impl Iterator<Item = &'k [u8]>,
+    take: &mut TakeValue<'_>,
+) -> Result<()> {
+    let (view, memory, of) = present(engine, table)?;
+    // Later than the view: of what has expired by then, merges may have left some out and some not.
+    let time_ms = if table.has_stamps { reading_ms(engine, None) } else { 0 };
+    let (mut count, mut tally) = (0, Tally::default());
+    let read = with_resolver(|resolver| {
+        resolver.read_at(time_ms);
+        keys.enumerate().try_for_each(|(place, key)| {
+            count += 1;
+            let mut search = Search::of(table, key, Seq::MAX, resolver);
+            search.all(&view, &memory, &mut tally)?;
+            take_state(engine, (of.as_ref(), table), key, resolver, |state, of| {
+                take_value(engine, (of, table), key, state, |value| take(place, value))
+            })
+        })
+    });
+    engine.counters.gets.add(count);
+    engine.parts.count(&tally);
+    read
+}
+
+/// What a sorted table has now, and the files in which separated values of it are to be found.
+fn present(
+    engine: &Engine,
+    table: &TableCore,
+) -> Result<(Arc<TableView>, MemtableView, Option<Arc<SegmentMap>>)> {
+    loop {
+        let round = engine.values.files.round();
+        let (view, memory) = view_with_memory(engine, table, ReadAt::Published(&engine.published))?;
+        let of = engine.values.files.segment_map_of(round);
+        if of.is_some() || table.separate_from == usize::MAX {
+            ask_for_chunk_merge(engine, table, &memory);
+            return Ok((view, memory, of));
+        }
+    }
 }
 
 /// The time that a reader reads at.
@@ -195,37 +271,38 @@ fn collect(
     at: Option<At>,
     resolver: &mut Resolver,
 ) -> Result<Option<Arc<PinnedFiles>>> {
-    resolver.clear();
     let limit = at.map_or(Seq::MAX, |at| at.seq);
     let read_at = at.map_or(ReadAt::Published(&engine.published), |at| ReadAt::Seq(at.seq));
-    let mut search = Search { table, key, limit, cover: 0, resolver, failure: None };
-    let (view, found) = table.view_with(|view| {
-        engine.check_readable(table)?;
-        Ok(view.active.find(key, read_at))
-    })?;
-    search.cover = cover_of(&view, table, key, found.at());
+    let mut search = Search::of(table, key, limit, resolver);
+    let (view, memory) = view_with_memory(engine, table, read_at)?;
     if let Some(own) = pinned::pinned_files_at(engine, at)? {
         search.pinned_runs(engine, &own)?;
         return Ok(Some(own));
     }
-    let mut done = found.visit(&table.rules.order, key, &mut |record| search.take(record)).done;
-    if table.ask_for_chunk_merge(found.chunks()) {
+    ask_for_chunk_merge(engine, table, &memory);
+    let mut tally = Tally::default();
+    let searched = search.all(&view, &memory, &mut tally);
+    engine.parts.count(&tally);
+    searched.map(|()| None)
+}
+
+/// The view of a table, and its active memtable as of one moment, which is the view's.
+fn view_with_memory(
+    engine: &Engine,
+    table: &TableCore,
+    at: ReadAt<'_>,
+) -> Result<(Arc<TableView>, MemtableView)> {
+    table.view_with(|view| {
+        engine.check_readable(table)?;
+        Ok(view.active.at(at))
+    })
+}
+
+fn ask_for_chunk_merge(engine: &Engine, table: &TableCore, memory: &MemtableView) {
+    if table.ask_for_chunk_merge(memory.chunks()) {
         engine.work.chunked.lock().insert(table.id);
         engine.bell.ring();
     }
-    for sealed in &view.sealed {
-        if done {
-            break;
-        }
-        done = sealed.memtable.get(key, ReadAt::Seq(found.at()), |record| search.take(record)).done;
-    }
-    if let Some(failure) = search.failure.take() {
-        return Err(failure);
-    }
-    if !done {
-        search.runs(engine, &view)?;
-    }
-    Ok(None)
 }
 
 /// The error of a key whose operands do not fold.
@@ -262,7 +339,30 @@ struct Search<'s> {
     failure: Option<Error>,
 }
 
-impl Search<'_> {
+impl<'s> Search<'s> {
+    fn of(table: &'s TableCore, key: &'s [u8], limit: Seq, resolver: &'s mut Resolver) -> Search<'s> {
+        resolver.clear();
+        Search { table, key, limit, cover: 0, resolver, failure: None }
+    }
+
+    /// Takes what a view has: in memory, and then in runs.
+    fn all(&mut self, view: &TableView, memory: &MemtableView, tally: &mut Tally) -> Result<()> {
+        let (order, key, seq) = (&self.table.rules.order, self.key, memory.seq());
+        self.cover = cover_of(view, self.table, key, seq);
+        let mut done = memory.get(order, key, &mut |record| self.take(record)).done;
+        for sealed in &view.sealed {
+            if done {
+                break;
+            }
+            done = sealed.memtable.get(key, ReadAt::Seq(seq), |record| self.take(record)).done;
+        }
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None if done => Ok(()),
+            None => self.runs(view, tally),
+        }
+    }
+
     /// Takes the next older record. Breaks when nothing older matters.
     #[inline]
     fn take(&mut self, record: Record<'_>) -> ControlFlow<()> {
@@ -288,17 +388,13 @@ impl Search<'_> {
         let view = own.view(self.table);
         engine.check_readable(self.table)?;
         self.cover = cover_of(&view, self.table, self.key, self.limit);
-        self.runs(engine, &view)
-    }
-
-    fn runs(&mut self, engine: &Engine, view: &TableView) -> Result<()> {
         let mut tally = Tally::default();
-        let searched = self.runs_counted(view, &mut tally);
+        let searched = self.runs(&view, &mut tally);
         engine.parts.count(&tally);
         searched
     }
 
-    fn runs_counted(&mut self, view: &TableView, tally: &mut Tally) -> Result<()> {
+    fn runs(&mut self, view: &TableView, tally: &mut Tally) -> Result<()> {
         if view.runs.is_empty() {
             return Ok(());
         }

@@ -9,14 +9,11 @@
 
 use folddb_base::Result;
 
-use crate::read::get;
+use crate::read::get::{self, TakeValue};
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::snapshots::{At, Held, HeldFor};
-
-/// Takes the value of a key with its place among those that were asked for.
-pub type TakeValue<'t> = dyn FnMut(usize, Option<&[u8]>) -> Result<()> + 't;
 
 /// Hands the value of each key, as a reader at `at` (or now) sees it, to `take`, with the key's
 /// place among `keys`.
@@ -31,14 +28,20 @@ pub fn get_many(
     at: Option<At>,
     take: &mut TakeValue<'_>,
 ) -> Result<()> {
+    let places = lookup_order(table, keys);
+    let lookups: Vec<&[usize]> = places.chunk_by(|&a, &b| keys[a] == keys[b]).collect();
+    let key_of = |places: &[usize]| &keys[places[0]][..];
+    let mut take_all =
+        |places: &[usize], value: Option<&[u8]>| places.iter().try_for_each(|&place| take(place, value));
+    if at.is_none() && table.hashed.is_none() {
+        let in_order = lookups.iter().map(|places| key_of(places));
+        return get::get_each(engine, table, in_order, &mut |number, value| take_all(lookups[number], value));
+    }
     let held = if at.is_none() && keys.len() > 1 { Some(hold_now(engine)) } else { None };
     let at = at.or(held.as_ref().map(|held| held.at));
-    for same_key in lookup_order(table, keys).chunk_by(|&a, &b| keys[a] == keys[b]) {
-        get::get(engine, table, &keys[same_key[0]], at, |value| {
-            same_key.iter().try_for_each(|&place| take(place, value))
-        })?;
-    }
-    Ok(())
+    lookups
+        .iter()
+        .try_for_each(|places| get::get(engine, table, key_of(places), at, |value| take_all(places, value)))
 }
 
 /// The places of the keys, in the order in which these are looked up; those of equal ones stand
@@ -52,7 +55,7 @@ fn lookup_order(table: &TableCore, keys: &[Vec<u8>]) -> Vec<usize> {
     places
 }
 
-/// Holds the present, so that all keys are read as of it.
+/// Holds the present, so that all keys of a hashed table are read as of it.
 fn hold_now(engine: &Engine) -> Held {
     let _committer = engine.commit.lock(); // no batch is half applied
     let at = At::new(engine.published(), clock::now_ms(engine));

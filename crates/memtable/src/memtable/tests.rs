@@ -471,16 +471,16 @@ fn what_a_reader_holds_stays_while_its_tail_is_grown_sealed_and_used_again() {
     for seq in 1..=1000u64 {
         push(&memtable, b"k", seq, &[seq as u8]);
         if seq % 7 == 0 {
-            held.push((memtable.capture_at(ReadAt::Seq(seq)), memtable.find(b"k", ReadAt::Seq(seq)), seq));
+            held.push((memtable.capture_at(ReadAt::Seq(seq)), memtable.at(ReadAt::Seq(seq)), seq));
         }
     }
-    for (captured, found, at) in held {
+    for (captured, view, at) in held {
         let (mut scanned, mut got) = (Vec::new(), Vec::new());
         let _ = captured.get(b"k", at, |record| {
             scanned.splice(0..0, record.payload.iter().copied());
             ControlFlow::Continue(())
         });
-        found.visit(&KeyOrder::Bytewise, b"k", &mut |record| {
+        view.get(&KeyOrder::Bytewise, b"k", &mut |record| {
             got.splice(0..0, record.payload.iter().copied());
             ControlFlow::Continue(())
         });

@@ -383,6 +383,22 @@ impl Scanner {
         Scanner { chance }
     }
 
+    /// The marks of a writer, asked for by their keys at once, are of one step.
+    fn many(&mut self, world: &World<'_>) -> Step {
+        let w = self.chance.below(world.ledger.steps.len() as u64);
+        let progress = &world.ledger.steps[w as usize];
+        let before = progress.done();
+        let keys: Vec<(u64, u64)> = (0..SLOTS).map(|slot| (w, slot)).collect();
+        let found = world.books.marks.get_many(&keys)?;
+        let begun = progress.begun();
+        let steps: Vec<u64> =
+            found.iter().map(|mark| mark.as_ref().map_or(0, |mark| number(w, mark, 100))).collect();
+        let is_of_one = steps.iter().all(|n| *n == steps[0]);
+        check(is_of_one && before <= steps[0] && steps[0] <= begun, || {
+            format!("the marks of {w} at once are {steps:?}; {before} was done, {begun} is begun")
+        })
+    }
+
     /// All rows of a writer in `windows` or `marks` are of one step.
     fn whole(&mut self, world: &World<'_>) -> Step {
         let w = self.chance.below(world.ledger.steps.len() as u64);
@@ -445,6 +461,8 @@ impl Actor for Scanner {
     fn act(&mut self, world: &World<'_>, desk: &Desk) -> Step {
         desk.begin("a scan of a writer's rows");
         self.whole(world)?;
+        desk.begin("gets of many keys at once");
+        self.many(world)?;
         if self.chance.one_in(8) {
             desk.begin("a long scan");
             self.in_order(world)?;

@@ -79,6 +79,13 @@ impl Scene {
                 at = self.memtable.get(KEYS[1], ReadAt::Published(&self.published), visit).at;
             });
             assert_eq!(found, wanted(2, at));
+            let view = self.memtable.at(ReadAt::Published(&self.published));
+            for (key, first) in KEYS.into_iter().zip(1..) {
+                let get = |visit: Visit<'_>| {
+                    view.get(&KeyOrder::Bytewise, key, &mut |record| visit(record));
+                };
+                assert_eq!(joined(get), wanted(first, view.seq()));
+            }
         }
     }
 
