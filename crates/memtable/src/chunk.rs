@@ -149,7 +149,7 @@ impl Chunk {
     /// False when no record of a key of this hash, with a seq up to `max_seq`, is in here.
     #[inline]
     pub(crate) fn may_hold(&self, hash: u32, max_seq: Seq) -> bool {
-        self.base_seq <= max_seq && self.filter.may_hold(hash)
+        (self.base_seq <= max_seq) & self.filter.may_hold(hash)
     }
 
     /// How many entries have keys that `before` accepts by how they compare with `key`.

@@ -392,22 +392,31 @@ impl MemtableView {
         (key, hash): (&[u8], u32),
         visit: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let newest_first = self.layers.chunks.iter().rev();
-        let mut admitted = newest_first.filter(|chunk| chunk.may_hold(hash, self.at));
-        let mut together = 1;
-        while let Some(first) = admitted.next() {
-            let (mut lanes, mut count): ([&Chunk; LANES], _) = ([first; LANES], 1);
-            for chunk in admitted.by_ref().take(together - 1) {
-                lanes[count] = chunk;
-                count += 1;
+        let mut alone = 1;
+        for oldest_first in self.layers.chunks.rchunks(LANES) {
+            let (lanes, count) = self.admitted(oldest_first, hash);
+            let (newest, others) = lanes[..count].split_at(alone.min(count));
+            for together in [newest, others].into_iter().filter(|lanes| !lanes.is_empty()) {
+                let starts = counts_before(order, together, key);
+                for (chunk, start) in together.iter().zip(starts) {
+                    visit_until_absorbed(chunk.records_from(start, key, self.at), &mut *visit)?;
+                }
             }
-            let starts = counts_before(order, &lanes[..count], key);
-            for (chunk, start) in lanes[..count].iter().zip(starts) {
-                visit_until_absorbed(chunk.records_from(start, key, self.at), &mut *visit)?;
-            }
-            together = LANES;
+            alone -= newest.len();
         }
         ControlFlow::Continue(())
+    }
+
+    /// Those of up to [`LANES`] chunks that may hold a key of this hash, newest first, and how many
+    /// they are. No answer of a filter is branched on, so that the waits for their memory overlap.
+    #[inline]
+    fn admitted<'c>(&self, oldest_first: &'c [Arc<Chunk>], hash: u32) -> ([&'c Chunk; LANES], usize) {
+        let (mut lanes, mut count) = ([&*oldest_first[0]; LANES], 0);
+        for chunk in oldest_first.iter().rev() {
+            lanes[count] = chunk;
+            count += usize::from(chunk.may_hold(hash, self.at));
+        }
+        (lanes, count)
     }
 }
 
