@@ -453,10 +453,29 @@ impl Part {
         }
     }
 
-    /// Takes filters and leaves into memory, where they are a small part of the cache: of use for a
-    /// part that was just written, whose bytes the system still has, and of which every reader will
-    /// ask. A failure shows when they are read for a reader.
+    /// Takes filters and leaves into memory, where they are a small part of the cache, and blocks,
+    /// where gets have had to read some since this was last done: of use for a part that was just
+    /// written, whose bytes the system still has, and of which every reader will ask. A failure
+    /// shows when they are read for a reader.
     pub fn warm(&self) {
+        self.warm_index();
+        let top = &self.frame.top;
+        let data_bytes = top.leaves.first().map_or(0, |leaf| leaf.place.offset);
+        if self.shared.warms_blocks(data_bytes) {
+            let _ = (0..top.leaves.len()).try_for_each(|number| self.warm_blocks(number));
+        }
+    }
+
+    fn warm_blocks(&self, leaf: usize) -> Result<()> {
+        let leaf = self.leaf(Rank::Young, leaf)?;
+        leaf.places.iter().try_for_each(|&place| {
+            let block = Arc::new(self.read_block(place)?);
+            self.shared.keep_piece(self.key_of(place), Piece::Block(block));
+            Ok(())
+        })
+    }
+
+    fn warm_index(&self) {
         let top = &self.frame.top;
         let places = top.filters.iter().chain(top.leaves.iter().map(|leaf| &leaf.place));
         let (Some(from), to) = (places.map(|place| place.offset).min(), self.frame.footer.top_index.offset)

@@ -40,6 +40,9 @@ const WINDOWS_IN_CACHE: u64 = 24;
 /// share of it.
 const WARM_IN_CACHE: u64 = 16;
 
+/// The blocks of a new part are, too, where they are at most this share of it.
+const WARM_BLOCKS_IN_CACHE: u64 = 4;
+
 /// Of so many eighths of the cache's room all parts together may keep pieces at hand.
 const KEPT_EIGHTHS: u64 = 5;
 
@@ -60,6 +63,8 @@ pub struct Shared {
     next_part: AtomicU64,
     /// Whether the cache has displaced something since room was given to it.
     is_full: Arc<AtomicBool>,
+    /// Whether a get has read a block since parts were last asked to have theirs in the cache.
+    is_read: AtomicBool,
     cache_bytes: u64,
     /// What parts keep at hand: so much less is the capacity of `pieces`.
     kept_bytes: AtomicU64,
@@ -163,6 +168,7 @@ impl Shared {
             counters: Counters::default(),
             next_part: AtomicU64::new(0),
             is_full,
+            is_read: AtomicBool::new(false),
             cache_bytes,
             kept_bytes: AtomicU64::new(0),
             window_bytes_max: (cache_bytes / WINDOWS_IN_CACHE).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX),
@@ -261,7 +267,14 @@ impl Shared {
     #[inline]
     pub(crate) fn counts_miss_to_keep(&self) -> bool {
         let misses = self.counters.cache_misses.fetch_add(1, Ordering::Relaxed);
+        self.is_read.store(true, Ordering::Relaxed);
         !self.is_full.load(Ordering::Relaxed) || misses.is_multiple_of(DISPLACE_EVERY)
+    }
+
+    /// Whether a new part whose blocks take so many bytes is to have them in the cache: it is small
+    /// beside it, and gets have had to read blocks since this was last asked.
+    pub(crate) fn warms_blocks(&self, bytes: u64) -> bool {
+        bytes <= self.cache_bytes / WARM_BLOCKS_IN_CACHE && self.is_read.swap(false, Ordering::Relaxed)
     }
 
     fn note_room(&self) {

@@ -655,6 +655,22 @@ fn a_part_that_was_warmed_reads_only_blocks() {
 }
 
 #[test]
+fn a_small_part_that_was_warmed_reads_nothing_once_gets_have_read_blocks() {
+    let world = World::new(16 << 20, 4);
+    let part = world.part(1, &WriteOptions::default(), &even_numbers(20_000));
+    part.warm();
+    let key = 0u64.to_be_bytes();
+    assert_eq!(get_all(&part, &key, u64::MAX).len(), 1);
+    let next = world.part(2, &WriteOptions::default(), &even_numbers(20_000));
+    next.warm();
+    let before = world.shared.stats().pieces_read;
+    for n in (0..20_000u64).step_by(77) {
+        assert_eq!(get_all(&next, &(2 * n).to_be_bytes(), u64::MAX).len(), 1, "key {n}");
+    }
+    assert_eq!(world.shared.stats().pieces_read, before);
+}
+
+#[test]
 fn the_oldest_part_answers_without_the_filters_that_are_not_cached() {
     let world = World::new(16 << 20, 4);
     let part = world.part(1, &WriteOptions::default(), &even_numbers(2_000));
