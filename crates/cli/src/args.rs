@@ -61,6 +61,10 @@ pub(crate) struct Globals {
     /// open all the time keeps to it best.
     #[arg(long, global = true, value_name = "TIME", value_parser = human::parse_time)]
     pub(crate) deletes_age_max: Option<std::time::Duration>,
+    /// Wait until no other process writes to the store, at most this long (5s, 1m) [default: do not
+    /// wait]
+    #[arg(long, global = true, value_name = "TIME", value_parser = human::parse_time)]
+    pub(crate) wait_lock: Option<std::time::Duration>,
 }
 
 /// What to do.

@@ -45,6 +45,12 @@ pub(crate) fn rfc3339_seconds(unix_ms: u64) -> String {
     utc(unix_ms / 1000).replace(' ', "T") + "Z"
 }
 
+/// A text on one line that no terminal takes for more than text: what would begin another line, or
+/// moves a cursor, is escaped, so that a key can pass for nothing that a command prints itself.
+pub(crate) fn one_line(text: String) -> String {
+    if text.chars().any(char::is_control) { text.escape_debug().to_string() } else { text }
+}
+
 /// Reads how long something lasts: `90s`, `15m`, `36h`, `30d`.
 pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || folddb::time::why_no_time(text);

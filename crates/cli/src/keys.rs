@@ -43,8 +43,12 @@ pub(crate) fn prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<
 }
 
 /// The bytes that the keys begin with which begin with what was typed, whatever their order.
-pub(crate) fn prefix_bytes(table: &BytesTable, words: &[String]) -> Result<Vec<u8>, Failure> {
-    let range = table.rules().as_table_rules().key_codec().parse_prefix(&parts(words));
+pub(crate) fn prefix_bytes(table: &BytesTable, words: &[String], hex: bool) -> Result<Vec<u8>, Failure> {
+    let range = if hex {
+        hex_key(words, |_| Ok(())).map(KeyRange::prefix)
+    } else {
+        table.rules().as_table_rules().key_codec().parse_prefix(&parts(words))
+    };
     match range.map_err(|cause| wrong_key(table, words, &cause))?.low {
         Bound::Included(prefix) | Bound::Excluded(prefix) => Ok(prefix),
         Bound::Unbounded => Ok(Vec::new()),

@@ -1,47 +1,90 @@
-//! New files that commands write: packed where their names end in .gz, synced when they are whole,
-//! and removed when they are not.
+//! New files that commands write: packed where their names end in .gz. A file has its name once it
+//! is whole and synced, so that whatever ends the program leaves no part of one that passes for
+//! all.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
+use crate::interrupt;
+
+/// What the name of a file ends in that is not whole.
+const PARTIAL: &str = ".partial";
 
 /// Creates a file, which must not be there yet, and has it written.
 ///
-/// A file that could not be written in full goes again, or it would be in the way of the next try.
-/// One whose writer has told what is wrong itself ([`Failure::Told`]) stays.
+/// One that could not be written in full goes again, also where Ctrl-C asks to stop. One whose
+/// writer has told what is wrong itself ([`Failure::Told`]) stays.
 pub(crate) fn write_new<T>(
     name: &str,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let file = OpenOptions::new().write(true).create_new(true).open(name);
-    let file = file.map_err(|error| Failure::file("create", name, &error))?;
-    let written = fill(file, name, write);
-    if !matches!(written, Ok(_) | Err(Failure::Told(_))) {
-        let _ = std::fs::remove_file(name);
+    let failed = |error: io::Error| Failure::file("create", name, &error);
+    let path = Path::new(name);
+    if path.symlink_metadata().is_ok() {
+        return Err(failed(io::ErrorKind::AlreadyExists.into()));
+    }
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut partial = tempfile::Builder::new();
+    partial.prefix(&*file_name).suffix(PARTIAL).permissions(readable());
+    let mut file = partial.tempfile_in(folder).map_err(failed)?;
+    let written = fill(&mut file, name, write);
+    if matches!(written, Ok(_) | Err(Failure::Told(_))) {
+        file.persist_noclobber(path).map_err(|error| failed(error.error))?;
+        sync_folder(folder).map_err(|error| Failure::file("sync", name, &error))?;
     }
     written
 }
 
+/// What the process lets others do with its files decides, as for any other file.
+fn readable() -> std::fs::Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::Permissions::from_mode(0o666)
+}
+
+/// Makes a new name durable.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
 fn fill<T>(
-    file: File,
+    file: &mut NamedTempFile,
     name: &str,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let failed = |error: std::io::Error| Failure::file("write", name, &error);
-    let mut file = BufWriter::new(file);
+    let failed = |error: io::Error| Failure::file("write", name, &error);
+    let mut out = Stoppable(BufWriter::new(file.as_file_mut()));
     let written = if name.ends_with(".gz") {
-        let mut packed = GzEncoder::new(&mut file, Compression::default());
+        let mut packed = GzEncoder::new(&mut out, Compression::default());
         let written = write(&mut packed);
-        packed.finish().map_err(failed)?;
-        written
+        packed.finish().map_err(failed).map(|_| written)
     } else {
-        write(&mut file)
+        Ok(write(&mut out))
     };
-    let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.sync_all().map_err(|error| Failure::file("sync", name, &error))?;
+    interrupt::check()?; // which is why, whatever came of it
+    let written = written?;
+    out.0.flush().map_err(failed)?;
+    drop(out);
+    file.as_file().sync_all().map_err(|error| Failure::file("sync", name, &error))?;
     written
+}
+
+/// A file that takes no more once Ctrl-C asks to stop.
+struct Stoppable<W>(W);
+
+impl<W: Write> Write for Stoppable<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        interrupt::check().map_err(|stopped| io::Error::other(stopped.to_string()))?;
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }

@@ -7,12 +7,14 @@ use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use folddb::{BytesTable, Durability, ErrorKind, Options, Store, Transaction, WriteOp};
 
 use crate::args::Globals;
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 
 /// What a command runs in.
 pub(crate) struct Session {
@@ -38,6 +40,8 @@ pub(crate) struct Session {
 pub(crate) struct Begun {
     pub(crate) transaction: Transaction,
     pub(crate) durability: Durability,
+    /// A command of it has failed, and nobody has seen that.
+    pub(crate) has_failed: bool,
 }
 
 impl Begun {
@@ -49,6 +53,11 @@ impl Begun {
         durability: Durability,
     ) {
         self.transaction.write(table, op, key, value);
+        self.strengthen(durability);
+    }
+
+    /// Notes how durable a write is to be.
+    pub(crate) fn strengthen(&mut self, durability: Durability) {
         if durability == Durability::Sync {
             self.durability = durability;
         }
@@ -159,13 +168,29 @@ impl Session {
 
     /// Opens a second store to write it.
     pub(crate) fn write_other(&self, path: &Path) -> Result<Opened, Failure> {
-        Ok(self.keep(Store::open(path, self.options())?))
+        Ok(self.keep(self.open_to_write(path, self.options())?))
     }
 
     fn open(&self, path: &Path, options: Options) -> Result<Opened, Failure> {
         match &self.shared {
             Some(store) => Ok(Opened { store: store.clone(), shared: true }),
-            None => Ok(self.keep(Store::open(path, options)?)),
+            None => Ok(self.keep(self.open_to_write(path, options)?)),
+        }
+    }
+
+    /// Opens a store to write it, as soon as no other process does, if it may wait for that.
+    fn open_to_write(&self, path: &Path, options: Options) -> folddb::Result<Store> {
+        const PAUSE: Duration = Duration::from_millis(20);
+        let begun = Instant::now();
+        let waits = |error: &folddb::Error| {
+            let wait = self.globals.wait_lock.unwrap_or_default();
+            error.kind() == ErrorKind::Locked && begun.elapsed() < wait && interrupt::flow().is_continue()
+        };
+        loop {
+            match Store::open(path, options.clone()) {
+                Err(error) if waits(&error) => std::thread::sleep(PAUSE),
+                opened => return opened,
+            }
         }
     }
 

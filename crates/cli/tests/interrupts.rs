@@ -358,3 +358,38 @@ fn one_end_of_file_at_a_terminal_ends_a_load() {
         screen.ends_well();
     }
 }
+
+/// The names in the folder that begin so.
+fn names(place: &Place, begin: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(place.path()).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a text"));
+    names.filter(|name| name.starts_with(begin)).collect()
+}
+
+/// Whichever way the program ends, and however far it has come.
+#[test]
+fn a_file_that_is_written_has_its_name_only_once_it_is_whole() {
+    let place = Place::new();
+    import_rows(&place, "s");
+    for (verb, signal) in [("export", "-INT"), ("dump", "-INT"), ("export", "-KILL"), ("dump", "-TERM")] {
+        let words: &[&str] = if verb == "export" { &["export", "s", "t"] } else { &["dump", "s"] };
+        let out = format!("{verb}{signal}.out");
+        let mut child = start(&place, &[words, &["--to", &out]].concat());
+        while names(&place, &out).is_empty() && child.try_wait().expect("it is asked").is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        sent.expect("kill starts");
+        let code = child.wait().expect("it ends").code();
+        let left = names(&place, &out);
+        match code {
+            Some(0) => {
+                assert_eq!(left, std::slice::from_ref(&out), "{verb} {signal}");
+                let lines = place.read(&out).lines().count();
+                assert!(lines > ROWS, "{verb} {signal}: {lines} lines");
+            }
+            Some(130) => assert!(left.is_empty(), "{verb} {signal}: {left:?}"),
+            _ => assert!(!left.contains(&out), "{verb} {signal}: {left:?}"),
+        }
+    }
+}

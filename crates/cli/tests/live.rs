@@ -58,3 +58,25 @@ fn a_store_that_is_written_to_is_backed_up() {
     place.done(&["restore", "backups", "again"]);
     assert_eq!(place.done(&["get", "again", "t", "new"]), "5\n");
 }
+
+#[test]
+fn processes_that_wait_for_the_lock_all_write() {
+    let place = Place::new();
+    place.done(&["create", "many", "t", "--fold", "sum:u64"]);
+    let fold = || place.command(&["fold", "many", "t", "k", "1", "--wait-lock", "10m"]).spawn();
+    let processes: Vec<_> = (0..6).map(|_| fold().expect("the program starts")).collect();
+    for mut process in processes {
+        assert!(process.wait().expect("the program ends").success());
+    }
+    assert_eq!(place.done(&["get", "many", "t", "k"]), "6\n");
+}
+
+#[test]
+fn a_process_that_has_waited_long_enough_for_the_lock_says_who_has_it() {
+    let place = Place::new();
+    let shell = open_one(&place);
+    let ran = place.run(&["fold", "live", "t", "k", "1", "--wait-lock", "30ms"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(ran.err.contains("open elsewhere"), "{}", ran.err);
+    shell.end();
+}

@@ -128,6 +128,7 @@ scenarios! {
     rows_come_in_many_forms: "import_forms.txt",
     bad_rows_are_never_dropped_silently: "bad_rows.txt",
     ranges_are_scanned: "scan.txt",
+    keys_ranges_and_prefixes_are_deleted: "deletes.txt",
     ranges_are_aggregated: "aggregate.txt",
     sorted_rows_make_a_table: "bulk.txt",
     records_are_explained: "explain.txt",

@@ -117,15 +117,8 @@ impl Files for RealFiles {
 
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn FileLock>> {
         let file = open_to_lock(path, mode)?;
-        let taken = match mode {
-            LockMode::Exclusive => file.try_lock(),
-            LockMode::Shared => file.try_lock_shared(),
-        };
-        match taken {
-            Ok(()) => Ok(Box::new(RealLock { _file: file })),
-            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+        try_lock(&file, mode)?;
+        Ok(Box::new(RealLock { _file: file, _dir: lock_dir_of(path, mode)? }))
     }
 
     fn space_free_bytes(&self, dir: &Path) -> io::Result<u64> {
@@ -145,9 +138,32 @@ fn open_to_lock(path: &Path, mode: LockMode) -> io::Result<File> {
     }
 }
 
-/// The lock goes with the descriptor.
+fn try_lock(file: &File, mode: LockMode) -> io::Result<()> {
+    let taken = match mode {
+        LockMode::Exclusive => file.try_lock(),
+        LockMode::Shared => file.try_lock_shared(),
+    };
+    taken.map_err(|error| match error {
+        TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
+        TryLockError::Error(error) => error,
+    })
+}
+
+/// Locks the directory of a lock file as well: people remove lock files, and whoever makes the next
+/// one would be a second writer. None where the file system locks no directories.
+fn lock_dir_of(path: &Path, mode: LockMode) -> io::Result<Option<File>> {
+    let Some(Ok(dir)) = path.parent().map(File::open) else { return Ok(None) };
+    match try_lock(&dir, mode) {
+        Ok(()) => Ok(Some(dir)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The locks go with the descriptors.
 struct RealLock {
     _file: File,
+    _dir: Option<File>,
 }
 
 impl FileLock for RealLock {}

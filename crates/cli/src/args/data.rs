@@ -331,11 +331,18 @@ pub(crate) struct DeleteArgs {
     /// The table
     pub(crate) table: String,
     /// The key; one word for each element of a tuple
-    #[arg(required_unless_present = "range", conflicts_with = "range", allow_negative_numbers = true)]
+    #[arg(
+        required_unless_present_any = ["range", "prefix"],
+        conflicts_with_all = ["range", "prefix"],
+        allow_negative_numbers = true
+    )]
     pub(crate) key: Vec<String>,
     /// All keys from the first on and before the second; a tuple in one word: UA,EWR
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], allow_negative_numbers = true)]
     pub(crate) range: Vec<String>,
+    /// All keys that begin with this: the first elements of a tuple, the first letters of text
+    #[arg(long, value_name = "KEY", num_args = 1.., conflicts_with = "range", allow_negative_numbers = true)]
+    pub(crate) prefix: Vec<String>,
     /// Keys are given as hexadecimal digits
     #[arg(long)]
     pub(crate) hex: bool,

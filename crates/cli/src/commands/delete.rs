@@ -1,33 +1,60 @@
-//! `folddb delete STORE TABLE KEY...` and `delete --range FROM TO`: makes keys absent.
+//! `folddb delete STORE TABLE KEY...`, `--range FROM TO` and `--prefix KEY`: makes keys absent.
 
 use std::ops::Bound;
 
-use folddb::{BytesTable, WriteOp};
+use folddb::{BytesTable, Durability, WriteOp};
 use serde_json::json;
 
 use crate::args::DeleteArgs;
 use crate::failure::Failure;
 use crate::keys;
-use crate::session::Session;
+use crate::session::{Begun, Session};
 
 pub(crate) fn run(args: &DeleteArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.write_keys(&args.store)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
+    let what = What::of(args, &table)?;
     if let Some(begun) = &mut session.transaction {
-        if !args.range.is_empty() {
-            return Err(Failure::Usage("a transaction deletes keys, and no range".to_owned()));
-        }
-        let key = keys::key(&table, &args.key, args.hex)?;
-        begun.write((&table, WriteOp::Delete), (&key, &[]), args.durability.into());
+        begun.delete(&table, &what, args.durability.into());
         return Ok(());
     }
-    let seq = match args.range.as_slice() {
-        [from, to] => {
-            table.delete_range(&range_end(&table, from, args.hex)?, &range_end(&table, to, args.hex)?)?
-        }
-        _ => table.write(WriteOp::Delete, &keys::key(&table, &args.key, args.hex)?, &[])?,
+    let seq = match &what {
+        What::Key(key) => table.write(WriteOp::Delete, key, &[])?,
+        What::Range(from, to) => table.delete_range(from, to)?,
+        What::Prefix(prefix) => table.delete_prefix(prefix)?,
     };
     session.report(&json!({ "seq": seq }), |_| Ok(()))
+}
+
+/// The keys that are to be absent.
+enum What {
+    Key(Vec<u8>),
+    Range(Vec<u8>, Vec<u8>),
+    Prefix(Vec<u8>),
+}
+
+impl What {
+    fn of(args: &DeleteArgs, table: &BytesTable) -> Result<What, Failure> {
+        match args.range.as_slice() {
+            [from, to] => Ok(What::Range(range_end(table, from, args.hex)?, range_end(table, to, args.hex)?)),
+            _ if !args.prefix.is_empty() => {
+                Ok(What::Prefix(keys::prefix_bytes(table, &args.prefix, args.hex)?))
+            }
+            _ => Ok(What::Key(keys::key(table, &args.key, args.hex)?)),
+        }
+    }
+}
+
+impl Begun {
+    /// Notes a delete.
+    fn delete(&mut self, table: &BytesTable, what: &What, durability: Durability) {
+        match what {
+            What::Key(key) => self.transaction.delete(table, key),
+            What::Range(from, to) => self.transaction.delete_range(table, from, to),
+            What::Prefix(prefix) => self.transaction.delete_prefix(table, prefix),
+        };
+        self.strengthen(durability);
+    }
 }
 
 /// The first key that counts as equal to what was typed: a range takes in its start and stops short

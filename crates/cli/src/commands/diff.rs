@@ -193,6 +193,7 @@ fn tell(
     let (ours, theirs) = (first.as_ref(), second.as_ref());
     let deadlines = [ours, theirs].map(|head| head.and_then(|head| head.deadline_ms));
     let words = |head: Option<&Head>| head.map_or_else(String::new, |head| value_in_words(head, deadlines));
+    let shown = human::one_line(shown.to_string());
     session.report(&line, |out| match (ours, theirs) {
         (Some(_), None) => writeln!(out, "< {shown}  {}", words(ours)),
         (None, _) => writeln!(out, "> {shown}  {}", words(theirs)),

@@ -108,7 +108,9 @@ fn compare(
             suspects += 1;
             let shown =
                 table.rules().as_table_rules().key_codec().show(key).unwrap_or(Datum::from_bytes(key));
-            session.report(&object! { "key": json::from_datum(&shown) }, |out| writeln!(out, "{shown}"))?;
+            session.report(&object! { "key": json::from_datum(&shown) }, |out| {
+                writeln!(out, "{}", human::one_line(shown.to_string()))
+            })?;
         }
     }
     let line = json!({ "table": table.name(), "same": false, "leaves": leaves.len(), "keys": suspects });

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::args::DumpArgs;
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::messages;
 use crate::out_file;
 use crate::progress;
@@ -25,6 +26,7 @@ pub(crate) fn run(args: &DumpArgs, session: &mut Session) -> Result<(), Failure>
         let dumped = seen(&store, args, &mut out);
         return out.tell(dumped).map(|_| ());
     };
+    let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
     let (dumped, bytes) = out_file::write_new(to, |out| dump(&store, args, out))?;
     report(session, to, &dumped, bytes)
 }

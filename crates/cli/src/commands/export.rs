@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::args::{ExportArgs, OutputFormat, RangeArgs};
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::messages;
 use crate::out_file;
 use crate::render::print_rows;
@@ -24,7 +25,10 @@ pub(crate) fn run(args: &ExportArgs, session: &mut Session) -> Result<(), Failur
     });
     let deadlines = match file {
         "-" => print_rows::print(&mut session.out, &table, &args.rows, format)?,
-        file => out_file::write_new(file, |out| print_rows::print(out, &table, &args.rows, format))?,
+        file => {
+            let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
+            out_file::write_new(file, |out| print_rows::print(out, &table, &args.rows, format))?
+        }
     };
     if deadlines > 0 {
         let values = human::plural(deadlines, "value");

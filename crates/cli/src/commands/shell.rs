@@ -11,7 +11,8 @@
 //! last, so that none ends the process unheard.
 //!
 //! `begin` begins a transaction: until `commit` or `abort` what `get`, `put`, `fold` and `delete`
-//! do with keys is done in it.
+//! do with keys is done in it. Where a command of it fails in a script, `commit` writes nothing:
+//! who types sees what failed, and may go on.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal};
@@ -44,7 +45,7 @@ const HELP: &str =
   scan TABLE [--prefix KEY]     rows; --from --after --before --through KEY, --reverse, --limit N
   count | aggregate TABLE       how many keys; what they fold to;   find TABLE INDEX TERM
   put | fold TABLE KEY... VALUE --ttl 15m: it lasts so long; put --if-absent, put ... --file FILE
-  delete TABLE KEY...           or: delete TABLE --range FROM TO
+  delete TABLE KEY...           or: --range FROM TO, or --prefix KEY
   begin   commit   abort        a transaction: get, put, fold, delete of keys until its end
   create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables   index add | drop | list TABLE
   import TABLE FILE --key COLUMNS [--fold 'field: fold = column, ...'] [--create]
@@ -79,8 +80,10 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session, verb: RunVerb) -> Res
     };
     session.shared = Some(store.clone());
     let hearing = interrupt::hear();
-    let mut shell = Shell { path: args.store.clone(), run: verb, first_failure: None, hearing: &hearing };
-    let ended = match Input::of_process() {
+    let input = Input::of_process();
+    let path = args.store.clone();
+    let mut shell = Shell { path, run: verb, input, first_failure: None, hearing: &hearing };
+    let ended = match input {
         Input::Editor => shell.at_prompt(&store, session),
         Input::Typed => shell.over_typed(session),
         Input::Script => shell.over_script(session),
@@ -102,6 +105,7 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session, verb: RunVerb) -> Res
 struct Shell<'a> {
     path: PathBuf,
     run: RunVerb,
+    input: Input,
     first_failure: Option<ExitCode>,
     hearing: &'a Hearing,
 }
@@ -233,7 +237,8 @@ impl Shell<'_> {
         let words = match split(line) {
             Ok(words) => words,
             Err(mistake) => {
-                self.note(messages::report(Err(Failure::Usage(mistake))));
+                let code = messages::report(Err(Failure::Usage(mistake)));
+                self.note_in_transaction(code, session);
                 return Ok(Line::Done);
             }
         };
@@ -256,7 +261,10 @@ impl Shell<'_> {
             Err(Failure::OutputClosed) => return Err(Failure::OutputClosed),
             done => messages::report(done),
         };
-        self.note(code);
+        match (code, words[0].as_str()) {
+            (ExitCode::NotFound, "get" | "head") => self.note(code), // which is an answer
+            _ => self.note_in_transaction(code, session),
+        }
         Ok(if code == ExitCode::Interrupted { Line::Stopped } else { Line::Done })
     }
 
@@ -272,6 +280,14 @@ impl Shell<'_> {
         let done = (self.run)(cli.verb, session);
         session.globals = outer;
         session.end(done)
+    }
+
+    /// Notes how a line ended, of a transaction, too, which a script has begun.
+    fn note_in_transaction(&mut self, code: ExitCode, session: &mut Session) {
+        self.note(code);
+        if let Some(begun) = session.transaction.as_mut().filter(|_| self.input == Input::Script) {
+            begun.has_failed |= code != ExitCode::Done;
+        }
     }
 
     fn note(&mut self, code: ExitCode) {
@@ -316,14 +332,20 @@ fn transact(verb: &str, session: &mut Session) -> Result<(), Failure> {
     let open = session.transaction.take();
     match (verb, open, &session.shared) {
         ("begin", None, Some(store)) => {
-            session.transaction =
-                Some(Begun { transaction: store.transaction(), durability: Durability::Process });
+            session.transaction = Some(Begun {
+                transaction: store.transaction(),
+                durability: Durability::Process,
+                has_failed: false,
+            });
             Ok(())
         }
         ("begin", open, _) => {
             session.transaction = open;
             Err(Failure::Usage("a transaction has begun already: commit or abort it first".to_owned()))
         }
+        ("commit", Some(Begun { has_failed: true, .. }), _) => Err(Failure::Refused(
+            "a command of the transaction failed, so nothing of it is written".to_owned(),
+        )),
         ("commit", Some(begun), _) => {
             let seq = begun.transaction.commit(begun.durability)?;
             session.report(&serde_json::json!({ "seq": seq }), |_| Ok(()))

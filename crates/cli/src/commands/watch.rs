@@ -295,7 +295,7 @@ fn prefix_bytes(store: &Opened, args: &WatchArgs) -> Result<Vec<u8>, Failure> {
             let table = store.known_table(name)?;
             match &args.prefix[..] {
                 [] => Ok(Vec::new()),
-                words => keys::prefix_bytes(&table, words),
+                words => keys::prefix_bytes(&table, words, false),
             }
         }
         _ => match &args.prefix[..] {
@@ -337,13 +337,14 @@ impl Printer {
             FeedEvent::TableCreated(table) => writeln!(out, "table         {}", table.name),
             FeedEvent::TableDropped(table) => writeln!(out, "dropped       {}", table.name),
             FeedEvent::Row(FeedRow { table, key, long: Some(head), .. }) => {
-                let shown = head::shown(head);
-                writeln!(out, "row-long      {}  {}  {shown}", table.name, self.key(table, key))
+                let (key, head) = (shown(&self.key(table, key)), head::shown(head));
+                writeln!(out, "row-long      {}  {key}  {head}", table.name)
             }
             FeedEvent::Row(row) => {
                 let value = row.value.as_ref().map(|value| self.value(&row.table, value));
-                let value = value.map_or_else(|| "(its fold fails)".to_owned(), |value| value.to_string());
-                writeln!(out, "row           {}  {}  {value}", row.table.name, self.key(&row.table, &row.key))
+                let value = value.map_or_else(|| "(its fold fails)".to_owned(), |value| shown(&value));
+                let key = shown(&self.key(&row.table, &row.key));
+                writeln!(out, "row           {}  {key}  {value}", row.table.name)
             }
             FeedEvent::RowsEnd => writeln!(out, "rows end"),
             FeedEvent::Batch(batch) => batch.ops.iter().try_for_each(|op| self.op(out, batch, op)),
@@ -354,8 +355,8 @@ impl Printer {
         // The ops of one batch hang together.
         let mark = if batch.first_seq == batch.last_seq { ' ' } else { '+' };
         let (what, value) = self.change(op);
-        let value = value.map(|value| format!("  {value}")).unwrap_or_default();
-        let key = self.key(&op.table, &op.key);
+        let value = value.map(|value| format!("  {}", shown(&value))).unwrap_or_default();
+        let key = shown(&self.key(&op.table, &op.key));
         writeln!(out, "{:>10}{mark}  {what} {}  {key}{value}", op.seq, op.table.name)
     }
 
@@ -434,4 +435,9 @@ impl Printer {
         });
         bound.as_ref()
     }
+}
+
+/// A key or a value as it stands in a line.
+fn shown(datum: &Datum) -> String {
+    human::one_line(datum.to_string())
 }

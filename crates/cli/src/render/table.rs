@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use folddb::Datum;
 
+use crate::human;
+
 /// Longest text that a cell shows, in characters.
 const CELL_CHARS_MAX: usize = 120;
 
@@ -61,7 +63,7 @@ pub(crate) fn cell(datum: &Datum) -> String {
 
 /// A text as one line that is not too long, and whether it had to be cut for that.
 pub(crate) fn cut(text: String) -> (String, bool) {
-    let printable = if text.chars().any(char::is_control) { text.escape_debug().to_string() } else { text };
+    let printable = human::one_line(text);
     match printable.char_indices().nth(CELL_CHARS_MAX) {
         Some((end, _)) => (format!("{}…", &printable[..end]), true),
         None => (printable, false),

@@ -99,6 +99,20 @@ fn an_exclusive_lock_excludes_and_shared_ones_do_not() {
 }
 
 #[test]
+fn a_lock_holds_when_its_file_is_removed() {
+    let (_keep, dir) = dir();
+    let files = RealFiles::default();
+    let path = dir.join("LOCK");
+    let lock = files.lock(&path, LockMode::Exclusive).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    for mode in [LockMode::Exclusive, LockMode::Shared] {
+        assert_eq!(files.lock(&path, mode).err().map(|error| error.kind()), Some(io::ErrorKind::WouldBlock));
+    }
+    drop(lock);
+    assert!(files.lock(&path, LockMode::Exclusive).is_ok());
+}
+
+#[test]
 fn an_append_file_has_its_length_at_once_and_never_grows() {
     for mode in [AppendMode::Mapped, AppendMode::Written] {
         let (_keep, dir) = dir();

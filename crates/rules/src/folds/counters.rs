@@ -117,7 +117,8 @@ impl Fold for CountersFold {
         Ok(Datum::List(counters.iter().map(pair).collect()))
     }
 
-    /// A map; a list of pairs and of names; or a text, `NAME` for one more of it or `NAME=COUNT`.
+    /// A map; a list of pairs and of names; or a text, which is the name of one more, whatever is
+    /// in it: a column of addresses has names like `/search?q=7`.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         let mut counters = Counters::default();
         match datum {
@@ -135,12 +136,6 @@ impl Fold for CountersFold {
                         Datum::List(_) | Datum::Map(_) => return unexpected("a name and a count", item),
                         name => counters.add(&plain_bytes(name)?, 1),
                     }
-                }
-            }
-            Datum::Text(text) => {
-                match text.rsplit_once('=').map(|(name, count)| (name, count.trim().parse())) {
-                    Some((name, Ok(count))) => counters.add(name.trim().as_bytes(), count),
-                    _ => counters.add(text.as_bytes(), 1),
                 }
             }
             name => counters.add(&plain_bytes(name)?, 1),
