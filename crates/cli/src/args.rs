@@ -31,7 +31,7 @@ pub(crate) use tools::{BenchArgs, CompletionsArgs, ManArgs, ShellArgs};
 #[derive(Parser, Debug)]
 #[command(name = "folddb", version, max_term_width = 100, propagate_version = true)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 looked and found something wrong, \
+    after_help = "Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 a check found something wrong, \
     5 imported, but some rows (or all) were bad, or no row had a field that was named, 130 stopped by Ctrl-C.\n\
     Only `create`, `import --create`, `import-dir --create`, `restore`, `repair` and `load --create` make a store; a mistyped path never does."
 )]
@@ -53,12 +53,11 @@ pub(crate) struct Globals {
     /// Memory for memtables, caches and merges together [default: 64MiB]
     #[arg(long, global = true, value_name = "SIZE", value_parser = human::parse_bytes)]
     pub(crate) memory: Option<usize>,
-    /// Merge deletes that are older with what they delete, so that it is gone from the runs (90s,
-    /// 36h, 30d)
+    /// Within this time after a delete, remove what it deleted from the runs (90s, 36h, 30d)
     ///
-    /// Ages are known of what is written while this is given: so give it to each verb that writes,
-    /// and to the shell. Merges are made while a store is open, so that one of a program that is
-    /// open all the time keeps to it best.
+    /// The age of a delete is known only if this is given when it is written, so give it to each
+    /// verb that writes, and to the shell. Merges run while a store is open: the limit is kept best
+    /// by a program that keeps the store open.
     #[arg(long, global = true, value_name = "TIME", value_parser = human::parse_time)]
     pub(crate) deletes_age_max: Option<std::time::Duration>,
     /// Wait until no other process writes to the store, at most this long (5s, 1m) [default: do not
@@ -77,35 +76,34 @@ pub(crate) enum Verb {
     /// Fold rows of a file (CSV, TSV, NDJSON; gzip; `-` is stdin) into a table
     ///
     /// Each row is folded into the value of its key. Rows have no identity: a file that is imported
-    /// twice counts twice. An import that is broken off keeps the rows that were in, and folds them
-    /// a second time when it is run again; so import again from what is left of the file, or into a
-    /// new table. (Where a later value replaces the earlier, nothing is counted twice.) Without
-    /// --fold, the fields of a table are fed by the columns of their names.
+    /// twice counts twice. An import that is interrupted keeps the rows that are in; run again, it
+    /// would fold them a second time. So import the rest of the file, or into a new table. (Where
+    /// the latest value replaces the others, nothing is counted twice.) Without --fold, each field
+    /// of a table takes the column of its name.
     ///
     /// Exit codes: 0 all rows are in, 5 some rows, or all, were bad and are not in, 3 the import
-    /// stopped before the end (--strict stops at the first bad row; what was in by then stays), 2
-    /// nothing was imported since the command line does not fit the file, 130 stopped by Ctrl-C,
-    /// which says how many rows are in. Rows that come through a pipe are committed at least each
-    /// second.
+    /// stopped before the end (--strict stops at the first bad row; the rows before it stay), 2
+    /// nothing was imported because the command line does not fit the file, 130 stopped by Ctrl-C,
+    /// which reports how many rows are in. Rows from a pipe are committed at least once a second.
     Import(Box<ImportArgs>),
     /// Write rows to a file or to stdout, as CSV, TSV or NDJSON
     ///
-    /// Until when values last is left out, which is said where some do not last for ever: `dump`
-    /// keeps that.
+    /// The times at which values expire are left out, with a note if there are any; `dump` keeps
+    /// them.
     Export(ExportArgs),
-    /// Make each file below a directory the value of its path, unless unchanged since
+    /// Store each file below a directory as the value of its path, unless it is unchanged
     ///
     /// A file that cannot be read, or whose name or bytes the table does not take, is refused by
-    /// its name, and the others are stored.
+    /// name, and the others are stored.
     ///
-    /// Exit codes: 0 all files are in, 5 some were refused, 3 it stopped before the end, 130 by
-    /// Ctrl-C: what is stored stays, it says how much that is, and the next time goes on with the
+    /// Exit codes: 0 all files are in, 5 some were refused, 3 it stopped before the end, 130
+    /// stopped by Ctrl-C. What is stored stays, and is reported; the next import continues with the
     /// rest.
     ImportDir(ImportDirArgs),
     /// Write each value to a file below a directory, at the path that is its key
     ///
-    /// A file that is there stays. Where it has other bytes than the value, or a key cannot be a
-    /// file, that is said, and the exit code is 3.
+    /// Existing files are left alone. If one differs from the value, or a key cannot be the name of
+    /// a file, that is reported, and the exit code is 3.
     ExportDir(ExportDirArgs),
     /// Print the rows of a table, or of a range of it
     Scan(ScanArgs),
@@ -113,72 +111,74 @@ pub(crate) enum Verb {
     Get(GetArgs),
     /// Print what is known of the value of a key without reading it: size, hash, head
     Head(HeadArgs),
-    /// Print what a key has been, newest first, as far as its table keeps that
+    /// Print the states that a key had, newest first, as far back as its table keeps them
     ///
-    /// Long values are cut, and their size is told; --json has all of values of up to 16 MiB, and
-    /// of longer ones only how long they are.
+    /// Long values are cut, and their size is printed; --json has values of up to 16 MiB in full,
+    /// and the size of longer ones.
     ///
-    /// When a state was written is known to about a second: several may have the same time. Hashed
-    /// tables know it, and all tables know until when a value lasts, to the millisecond.
+    /// The time of a write is known to about a second, so several states may have the same time.
+    /// Hashed tables have it to the millisecond, as all tables have the times at which values
+    /// expire.
     History(HistoryArgs),
-    /// Make the value of a key this one, whatever it was; reads nothing
+    /// Set the value of a key, whatever it was; reads nothing
     ///
-    /// With --file the bytes of a file are the value, up to 4 GiB where the table separates them.
+    /// With --file the bytes of a file are the value, up to 4 GiB if the table separates values.
     Put(PutArgs),
     /// Fold an operand onto the value of a key; reads nothing
     Fold(FoldArgs),
-    /// Make a key, or a range of keys, absent
+    /// Delete a key, or a range of keys
     Delete(DeleteArgs),
     /// Count the keys of a table, or of a range of it
     Count(CountArgs),
-    /// What the values of all keys fold to, or of a range of them
+    /// Fold the values of all keys, or of a range of them, into one
     ///
-    /// It folds values as they are stored, in the order of the keys, which may be more than is
-    /// shown of them. With `json-merge` a value may hold nulls, each of which takes a member out of
-    /// what stands before it: {"a":1}, and behind it a key that shows {} and was written as
-    /// {"a":null}, come to {}.
+    /// It folds values as they are stored, in the order of the keys. That can be more than is
+    /// shown: with `json-merge` a stored value may hold nulls, each of which removes a member of
+    /// the values before it. {"a":1} and then a key that was written as {"a":null}, and shows {},
+    /// fold to {}.
     Aggregate(CountArgs),
     /// Print the figures of a store, or of one table
     Stats(StoreTableArgs),
-    /// Draw the tiers of a table: runs, parts, sizes
+    /// Draw the tiers of a table: runs, their files, sizes
     Runs(StoreTableArgs),
     /// Draw the value log: its segments, and how much of each is alive
     ///
-    /// A value that was overwritten or deleted counts as alive until a merge has met both;
+    /// A value that was overwritten or deleted counts as alive until a merge has seen both records;
     /// `compact` merges a table now.
     Values(ValuesArgs),
-    /// Print what a change feed has to give: the rows the first time, then every batch since
+    /// Print a change feed: the present rows the first time, then every batch since
     ///
-    /// A feed is a name under which the store keeps what its consumer has not acknowledged. A watch
-    /// prints what there is by then, acknowledges it and ends; run it again for what has come
+    /// A feed is a name under which the store keeps every change until its consumer acknowledges
+    /// it. A watch prints what is there, acknowledges it and ends; run it again for what came
     /// since.
     ///
-    /// With --wait it goes on, and prints each batch as another process writes it, until --limit,
-    /// or until nothing has come for as long as --wait says, or Ctrl-C. It holds no lock meanwhile.
-    /// What it has printed it acknowledges when it ends; where another process has the store open
-    /// by then it cannot, and says so. So each batch is printed at least once, and once only where
-    /// a watch ends in order: one that was killed, or could not acknowledge, is followed by one
-    /// that prints the same again. A batch shows when it is with the kernel, which may be before it
-    /// is synced. Where the store is open for writing when such a watch begins, the feed has to be
-    /// there, its rows printed: make it by a watch while nobody writes, or in the shell that
-    /// writes.
+    /// With --wait it continues, and prints each batch as another process writes it, until --limit,
+    /// until nothing has come for the time that --wait gives, or until Ctrl-C. Meanwhile it holds
+    /// no lock. It acknowledges what it has printed when it ends; if another process has the store
+    /// open then, it cannot, and says so. So each batch is printed at least once: a watch that was
+    /// killed, or could not acknowledge, is followed by one that prints the same again. A batch is
+    /// printed when the kernel has it, which may be before it is synced. If the store is open for
+    /// writing when such a watch begins, the feed must exist and its first rows must have been
+    /// printed: create it by a watch while nobody writes, or in the shell that writes.
     Watch(WatchArgs),
     /// List the change feeds of a store and what is held for them, or drop one
     Feed(FeedArgs),
-    /// Give back the space of dead values
+    /// Free the space of dead values
     Reclaim(ReclaimArgs),
     /// Merge all runs of a table into one
     #[command(alias = "optimize")]
     Compact(CompactArgs),
-    /// Show every record of a key: where it lies and why it is still there
+    /// Show every record of a key: where it is, and why it is still there
     Explain(KeyArgs),
     /// Look for a counter-example to the laws of a fold
     CheckFold(CheckFoldArgs),
-    /// Check the files of a store that need not open: checksums, with --deep every record
+    /// Check the files of a store: their checksums, or with --deep every record
+    ///
+    /// This needs no store that opens.
     Verify(VerifyArgs),
-    /// Salvage what is whole of a damaged store into a new one, and say what is lost
+    /// Save what is intact of a damaged store into a new one, and report what is lost
     Repair(RepairArgs),
-    /// Say what is wrong with a store, what it costs, and what to do
+    /// Report what is wrong with a store, what it costs, and what to do
     Doctor(StoreArgs),
     /// Remove a table and everything in it
     Drop(DropArgs),
@@ -186,13 +186,13 @@ pub(crate) enum Verb {
     Freeze(StoreArgs),
     /// Thaw a store, so that it can be written to again
     Thaw(StoreArgs),
-    /// Print the rows that an index finds by a term, or by a range of terms
+    /// Print the rows that an index finds for a term, or for a range of terms
     Find(Box<FindArgs>),
-    /// Add an index to a table, drop one, or list what there are
+    /// Add an index to a table, drop one, or list them
     Index(IndexArgs),
-    /// Add a backup of a store to a directory of them, or list those that are there
+    /// Back up a store to a directory of backups, or list those
     ///
-    /// What the directory has already is not copied again.
+    /// Files that the directory already has are not copied again.
     Backup(BackupArgs),
     /// Make a new store from a backup, which is checked first
     Restore(RestoreArgs),
@@ -200,11 +200,11 @@ pub(crate) enum Verb {
     Dump(DumpArgs),
     /// Load what `dump` wrote
     Load(LoadArgs),
-    /// Print the digest of a table or a range of it; keep it, or compare it with a kept one
+    /// Print the digest of a table or a range of it; save it, or compare it with a saved one
     Digest(DigestArgs),
-    /// List the keys that two stores do not have alike
+    /// List the keys in which two stores differ
     Diff(DiffArgs),
-    /// Make the tables of a store what those of another are; only what differs is written
+    /// Make the tables of one store equal to those of another; writes only what differs
     Sync(SyncArgs),
     /// Run a benchmark
     Bench(BenchArgs),

@@ -29,8 +29,10 @@ pub(crate) fn bound(table: &BytesTable, words: &[String], hex: bool) -> Result<K
 /// The keys that begin with what was typed, in the order of the table.
 pub(crate) fn prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<KeyRange, Failure> {
     if !table.rules().order().has_byte_prefixes() {
-        let message =
-            format!("table `{}` has an order of its own, in which prefixes are no ranges", table.name());
+        let message = format!(
+            "table `{}` has an order of its own, in which the keys of a prefix are not a range",
+            table.name()
+        );
         return Err(Failure::Usage(message));
     }
     let range = if hex {
@@ -81,7 +83,7 @@ fn wrong_key(table: &BytesTable, words: &[String], cause: &CodecError) -> Failur
     let codec = table.rules().as_table_rules().key_codec();
     let typed = words.join(" ");
     Failure::Usage(format!(
-        "`{typed}` is no key of table `{}`, whose keys are {codec}: {cause}",
+        "`{typed}` is not a key of table `{}`, whose keys are {codec}: {cause}",
         table.name()
     ))
 }
@@ -121,7 +123,7 @@ pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> 
     read.map_err(|cause| {
         let spec = table.rules().as_table_rules().fold.spec();
         Failure::Usage(format!(
-            "`{word}` is no value of table `{}`, which folds by `{spec}`: {cause}",
+            "`{word}` is not a value of table `{}`, which folds by `{spec}`: {cause}",
             table.name()
         ))
     })?;
@@ -176,7 +178,7 @@ pub(crate) fn value_datum(spec: &str, word: &str) -> Result<Datum, String> {
     match datum::json::parse(word) {
         Err(_) if !MEMBERS.contains(&stem(spec)) => Ok(text()), // which the fold reads in a form of its own, or refuses
         Err(cause) => {
-            let what = "it begins like JSON and is none";
+            let what = "it begins like JSON, but is not JSON";
             Err(format!("{what}: {cause}; a text that begins so is one in a list: {}", listed()))
         }
         // Counters take objects.
@@ -184,7 +186,7 @@ pub(crate) fn value_datum(spec: &str, word: &str) -> Result<Datum, String> {
             let bytes = datum::unwrapped(&datum).map(Datum::Bytes);
             bytes.ok_or_else(|| match plain::miswrapped(&datum) {
                 Some(wrong) => wrong,
-                None => format!("an object is no member; its text is one in a list: {}", listed()),
+                None => format!("an object cannot be a member; its text is one in a list: {}", listed()),
             })
         }
         Ok(datum) => Ok(datum),

@@ -21,6 +21,6 @@ pub(crate) fn check_expires(table: &str, rules: &TableRules) -> Result<(), Failu
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "the values of table `{table}` last for ever: create it with --expire by-write, or with a time"
+        "the values of table `{table}` never expire: create it with --expire by-write, or with a time"
     )))
 }

@@ -144,7 +144,7 @@ impl Session {
         match self.transaction {
             None => self.write_keys(path),
             Some(_) => Err(Failure::Usage(
-                "that would be done at once, whatever becomes of the transaction: commit or abort it first"
+                "that would be done at once, whether or not the transaction commits: commit or abort it first"
                     .to_owned(),
             )),
         }

@@ -48,7 +48,7 @@ fn import_rows(place: &Place, store: &str) {
 
 /// What a script says that Ctrl-C stopped.
 fn stopped(at: &str) -> String {
-    format!("folddb: Ctrl-C stopped the script {at}; what comes behind it was not run\n")
+    format!("folddb: Ctrl-C stopped the script {at}; what follows it was not run\n")
 }
 
 /// What a shell says of a transaction that it ends with.

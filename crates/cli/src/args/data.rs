@@ -14,21 +14,21 @@ use crate::human;
 /// `create`.
 #[derive(Args, Debug)]
 pub(crate) struct CreateArgs {
-    /// The directory of the store; made when it is not there
+    /// The directory of the store; created if missing
     pub(crate) store: PathBuf,
     /// A table to create in it
     pub(crate) table: Option<String>,
     /// Ready-made rules: replace, counter, stats, blob, blobs, postings
     #[arg(long, value_name = "NAME", requires = "table", conflicts_with_all = ["key", "fold", "value"])]
     pub(crate) like: Option<String>,
-    /// sorted, or hashed: an index in memory, one read for a get, no order of keys [default:
+    /// sorted, or hashed: an index in memory, one read for a get, keys in no order [default:
     /// sorted]
     #[arg(long, value_name = "KIND", requires = "table")]
     pub(crate) kind: Option<String>,
     /// Type of the keys: bytes, utf8, u64, i64, u32, tuple, tuple(text,int,...)
     #[arg(long, value_name = "TYPE", requires = "table", default_value = "utf8")]
     pub(crate) key: String,
-    /// Names of the parts of the key, which head its columns
+    /// Names of the elements of the key: the headings of its columns
     #[arg(long, value_name = "NAMES", requires = "table", value_delimiter = ',')]
     pub(crate) key_names: Vec<String>,
     /// An index, as NAME:RULE, see `index add`; may be given several times
@@ -37,22 +37,22 @@ pub(crate) struct CreateArgs {
     /// How values fold: sum:u64, stats:f64, set, {name: fold, ...}, ... [default: replace]
     ///
     /// replace, first: the latest, the first value.
-    /// sum:i64: the sum; beyond 2^63 it wraps around, without a word.
-    /// sum:u64: the sum; once it is 2^64-1 it stays there, and is shown as "or more".
-    /// sum:i128: the sum, where one of these might not hold it; it wraps beyond 2^127.
-    /// sum:f64: the sum, exact until it is read.
+    /// sum:i64: the sum; beyond 2^63 it wraps around silently.
+    /// sum:u64: the sum; it stops at 2^64-1, which is shown as "or more".
+    /// sum:i128: the sum, where 64 bits might not hold it; it wraps beyond 2^127.
+    /// sum:f64: the sum, rounded only when it is read.
     /// min:T, max:T: the extreme; T is i64, u64, f64 or bytes.
     /// stats:f64: count, sum, smallest, largest, mean, variance.
-    /// append:SEP: everything, one after the other.
+    /// append:SEP: all texts, one after the other, with SEP between them.
     /// set, intersect, bitmap: union, intersection of byte strings; union of u32.
     /// counters: a map of names to counts, each as sum:i64.
     /// lww:ts: the latest by a time inside the value.
     /// top:K: the K members with the largest scores.
-    /// hll:P: about how many distinct members.
-    /// quantiles:ALPHA: any quantile, within a relative error.
+    /// hll:P: the number of distinct members, estimated.
+    /// quantiles:ALPHA: any quantile, within the relative error ALPHA.
     /// json-merge: JSON documents, merged name by name.
     /// matmul:N:T: the product of matrices, in order.
-    /// patch: an object and edits on it.
+    /// patch: an object and edits to it.
     /// {a: SPEC, b: SPEC}: a record, each field by its own fold.
     #[arg(long, value_name = "SPEC", requires = "table", verbatim_doc_comment)]
     pub(crate) fold: Option<String>,
@@ -60,34 +60,35 @@ pub(crate) struct CreateArgs {
     /// bool, json
     #[arg(long, value_name = "TYPE", requires = "table")]
     pub(crate) value: Option<String>,
-    /// Keys run backwards
+    /// Keep the keys in descending order
     #[arg(long, requires = "table")]
     pub(crate) reversed: bool,
-    /// A complete value equal to this one means that the key is absent
+    /// A key whose folded value equals this one is absent
     #[arg(long, value_name = "VALUE", requires = "table", allow_hyphen_values = true)]
     pub(crate) delete_when: Option<String>,
-    /// Values of so many bytes and more are separated from their keys, and are written once
+    /// Separate values of this size and more from their keys: they are written once
     #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
     pub(crate) separate: Option<usize>,
-    /// Where values separated lie: segments, or files: each in a file of its own [default:
-    /// segments]
+    /// Where separated values are kept: segments (many in one file), or files (one file each)
+    /// [default: segments]
     #[arg(long, value_name = "PLACE", requires = "table")]
     pub(crate) value_placement: Option<String>,
-    /// What of a value is its head, which lies with its key: none, first:N bytes, json:POINTER
+    /// The head of a value, kept with its key: none, first:N bytes, json:POINTER
     #[arg(long, value_name = "RULE", requires = "table")]
     pub(crate) head: Option<String>,
-    /// How much of the past is kept: latest, versions:N of each key, window:TIME (90s, 15m, 30d),
+    /// How much history is kept: latest, versions:N of each key, window:TIME (90s, 15m, 30d),
     /// forever
     #[arg(long, value_name = "HOW_MUCH", requires = "table")]
     pub(crate) keep: Option<String>,
-    /// How long values last: a time (90s, 15m, 30d), or by-write: as --ttl of each write says, else
-    /// for ever
+    /// When values expire: after a time (90s, 15m, 30d), or by-write: as --ttl of each write says,
+    /// and never without it
     #[arg(long, value_name = "TIME", requires = "table")]
     pub(crate) expire: Option<String>,
-    /// Keep its log for ever, so that repair --rebuild-index can make its runs anew
+    /// Keep the whole log of the table, so that repair --rebuild-index can rebuild its runs
     #[arg(long, requires = "table")]
     pub(crate) archive_log: bool,
-    /// Blocks say what they come to, so that count and aggregate read little once runs are merged
+    /// Store the aggregate of each block, so that count and aggregate read little once runs are
+    /// merged
     #[arg(long, requires = "table")]
     pub(crate) summaries: bool,
     /// Size of a block, the unit of reading, in bytes
@@ -96,7 +97,7 @@ pub(crate) struct CreateArgs {
     /// Compress runs with LZ4
     #[arg(long, requires = "table")]
     pub(crate) lz4: bool,
-    /// Filter bits a key, 0 for none [default: 10]
+    /// Bits per key of the Bloom filter, 0 for none [default: 10]
     #[arg(long, value_name = "BITS", requires = "table")]
     pub(crate) filter_bits: Option<u8>,
 }
@@ -110,19 +111,19 @@ pub(crate) struct ImportArgs {
     pub(crate) table: String,
     /// The file to read; `-` is stdin
     pub(crate) file: String,
-    /// Create the store and the table when they are not there
+    /// Create the store and the table if they do not exist
     #[arg(long)]
     pub(crate) create: bool,
-    /// Rows come in the order of their keys, and make a new table at once, each written once;
-    /// nothing is imported where one does not
+    /// The rows are in key order: write the runs of a new table directly, each row once; if one is
+    /// out of order, nothing is imported
     ///
     /// Refused for a table that is hashed, whose values are separated or expire, that has indexes
-    /// or archives its log (--archive-log), and where a feed tells of it: an import without it, in
-    /// batches, serves these. Indexes can be added afterwards.
+    /// or archives its log (--archive-log), or that a feed reports. Import those without --sorted.
+    /// Indexes can be added afterwards.
     #[arg(long, requires = "create", conflicts_with_all = ["durability", "ttl"])]
     pub(crate) sorted: bool,
-    /// Columns that make the key, in the order of its elements; a table that is there may know
-    /// their names
+    /// Columns that make the key, in the order of its elements [default: the names that an existing
+    /// table has for them]
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) key: Vec<String>,
     /// Types of the key's columns: text, int, double, bool, bytes, uuid, ...; one column may also
@@ -133,21 +134,21 @@ pub(crate) struct ImportArgs {
     /// dep_delay'; `create --help` lists folds
     #[arg(long, value_name = "FIELDS", conflicts_with_all = ["value_json"])]
     pub(crate) fold: Option<String>,
-    /// The column that holds the value; a list or an object in it is its JSON text, but with
-    /// --value-type json
+    /// The column that holds the value; a list or an object is taken as its JSON text, unless
+    /// --value-type is json
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value: Option<String>,
-    /// The type of the values, where a later one replaces the earlier: bytes, utf8, u8 to u128, i8
-    /// to i128, f32, f64, bool, json
+    /// The type of the values, where the latest value replaces the others: bytes, utf8, u8 to u128,
+    /// i8 to i128, f32, f64, bool, json
     #[arg(long, value_name = "TYPE", conflicts_with_all = ["fold", "value_json"])]
     pub(crate) value_type: Option<String>,
     /// All other columns are the value, as a JSON object
     #[arg(long, conflicts_with = "value")]
     pub(crate) value_json: bool,
-    /// What the file holds, where its name does not say
+    /// The format of the file [default: by its name]
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
-    /// What stands between fields
+    /// The character between fields
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
     /// The first line is a row; columns are called c1, c2, ...
@@ -156,10 +157,11 @@ pub(crate) struct ImportArgs {
     /// A text that means a missing value: NA, NULL, \N; for folds an empty field does too
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
-    /// Fields that no row of an NDJSON file need have; one that is misspelt would feed nothing
+    /// Fields that may be missing from every row of an NDJSON file; without this, such a field is
+    /// taken for a misspelling
     #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
     pub(crate) optional: Vec<String>,
-    /// Write bad rows to this CSV file, which must not be there yet, with line number and reason
+    /// Write bad rows to this CSV file, which must not exist yet, with line number and reason
     #[arg(long, value_name = "FILE")]
     pub(crate) bad_rows: Option<PathBuf>,
     /// Stop at the first bad row
@@ -186,10 +188,10 @@ pub(crate) struct ImportDirArgs {
     /// The directory; keys are paths in it, with `/` between names
     pub(crate) dir: PathBuf,
     /// Create the store and the table (as `create --value bytes --block 32KiB --separate 2KiB`
-    /// does) when they are not there
+    /// does) if they do not exist
     #[arg(long)]
     pub(crate) create: bool,
-    /// Take files too that have the size of what is stored and are not younger
+    /// Also store files that look unchanged: the same size, and not newer than what is stored
     #[arg(long)]
     pub(crate) overwrite: bool,
     /// When a write is acknowledged
@@ -204,9 +206,9 @@ pub(crate) struct ExportDirArgs {
     pub(crate) store: PathBuf,
     /// The table, whose keys are paths
     pub(crate) table: String,
-    /// The directory to write to; made when it is not there
+    /// The directory to write to; created if missing
     pub(crate) dir: PathBuf,
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub(crate) overwrite: bool,
 }
@@ -221,7 +223,7 @@ pub(crate) struct ScanArgs {
     /// Which rows
     #[command(flatten)]
     pub(crate) rows: RowsArgs,
-    /// How rows look [default: table, or ndjson with --json]
+    /// The format of rows [default: table, or ndjson with --json]
     #[arg(long, value_enum)]
     pub(crate) format: Option<OutputFormat>,
 }
@@ -233,17 +235,17 @@ pub(crate) struct ExportArgs {
     pub(crate) store: PathBuf,
     /// The table
     pub(crate) table: String,
-    /// The file to write, as --to says it
+    /// The file to write; the same as --to
     #[arg(conflicts_with = "to")]
     pub(crate) file: Option<String>,
-    /// The file to write, which must not be there yet, packed where its name ends in .gz; `-` is
+    /// The file to write, which must not exist yet; compressed if its name ends in .gz; `-` is
     /// stdout [default: -]
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<String>,
     /// Which rows
     #[command(flatten)]
     pub(crate) rows: RowsArgs,
-    /// How rows look [default: by the name of the file, else csv]
+    /// The format of rows [default: by the name of the file, else csv]
     #[arg(long, value_enum)]
     pub(crate) format: Option<OutputFormat>,
 }
@@ -256,11 +258,11 @@ pub(crate) struct GetArgs {
     /// Print the bytes of the value as they are stored, and nothing else
     #[arg(long, conflicts_with = "json")]
     pub(crate) raw: bool,
-    /// Write those bytes to this file, which must not be there yet; `-` is stdout
+    /// Write those bytes to this file, which must not exist yet; `-` is stdout
     #[arg(long, value_name = "FILE", conflicts_with = "raw")]
     pub(crate) to: Option<PathBuf>,
-    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count
-    /// as one), or so long ago (15m)
+    /// As of an earlier moment: a seq, a time (2026-11-22T08:30:00Z; writes of one second may count
+    /// as one), or an age (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
 }
@@ -270,7 +272,7 @@ pub(crate) struct GetArgs {
 pub(crate) struct HistoryArgs {
     #[command(flatten)]
     pub(crate) of: KeyArgs,
-    /// At most so many states
+    /// At most this many states
     #[arg(long, value_name = "STATES")]
     pub(crate) limit: Option<NonZeroUsize>,
 }
@@ -280,7 +282,7 @@ pub(crate) struct HistoryArgs {
 pub(crate) struct FoldArgs {
     #[command(flatten)]
     pub(crate) write: WriteArgs,
-    /// Print what the value comes to, by a transaction: nobody else's fold is between
+    /// Print the resulting value, by a transaction: no other write comes between
     #[arg(long)]
     pub(crate) get: bool,
 }
@@ -290,8 +292,8 @@ pub(crate) struct FoldArgs {
 pub(crate) struct HeadArgs {
     #[command(flatten)]
     pub(crate) of: KeyArgs,
-    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count
-    /// as one), or so long ago (15m)
+    /// As of an earlier moment: a seq, a time (2026-11-22T08:30:00Z; writes of one second may count
+    /// as one), or an age (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
 }
@@ -303,13 +305,13 @@ pub(crate) struct PutArgs {
     pub(crate) store: PathBuf,
     /// The table
     pub(crate) table: String,
-    /// The key, one word for each element of a tuple, and last the value (but with --file)
+    /// The key, one word for each element of a tuple, and then the value (unless --file is given)
     #[arg(required = true, num_args = 1.., value_names = ["KEY", "VALUE"], allow_negative_numbers = true)]
     pub(crate) key_and_value: Vec<String>,
     /// The bytes of this file are the value; `-` is stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<String>,
-    /// Leave a key alone that has a value
+    /// Do nothing if the key has a value
     #[arg(long)]
     pub(crate) if_absent: bool,
     /// The key is given as hexadecimal digits
@@ -337,7 +339,7 @@ pub(crate) struct DeleteArgs {
         allow_negative_numbers = true
     )]
     pub(crate) key: Vec<String>,
-    /// All keys from the first on and before the second; a tuple in one word: UA,EWR
+    /// All keys from FROM on and before TO; a tuple is one word: UA,EWR
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], allow_negative_numbers = true)]
     pub(crate) range: Vec<String>,
     /// All keys that begin with this: the first elements of a tuple, the first letters of text

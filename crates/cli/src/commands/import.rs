@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let mut stated = Stated::parse(args)?;
     check_aside(args)?;
     if args.file == "-" && session.shared.is_some() {
-        return Err(Failure::Usage("in a shell stdin holds the commands; name a file".to_owned()));
+        return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
     let source = source::open(&args.file)?;
     let bar = progress::bytes_bar(source.bytes_total, "importing");

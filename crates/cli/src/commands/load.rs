@@ -23,7 +23,7 @@ const HEAD_BYTES_MAX: u64 = 1 << 20;
 
 pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure> {
     if args.file == "-" && session.shared.is_some() {
-        return Err(Failure::Usage("in a shell stdin holds the commands; name a file".to_owned()));
+        return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
     let options = LoadOptions::default().partial(args.partial).over(args.over);
     let mut source = source::open(&args.file)?;

@@ -24,7 +24,7 @@ pub(crate) fn run(args: PutArgs, session: &mut Session) -> Result<(), Failure> {
 
 fn put_file(op: WriteOp, args: &PutArgs, file: &str, session: &mut Session) -> Result<(), Failure> {
     if file == "-" && session.shared.is_some() {
-        return Err(Failure::Usage("in a shell stdin holds the commands; name a file".to_owned()));
+        return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());

@@ -72,7 +72,7 @@ type RunVerb = fn(Verb, &mut Session) -> Result<(), Failure>;
 
 pub(crate) fn run(args: &ShellArgs, session: &mut Session, verb: RunVerb) -> Result<(), Failure> {
     if session.shared.is_some() {
-        return Err(Failure::Usage("this is a shell already".to_owned()));
+        return Err(Failure::Usage("this is already a shell".to_owned()));
     }
     let store = match args.read_only {
         true => session.open_to_read(&args.store)?,
@@ -323,7 +323,7 @@ fn next_line(lines: &Receiver<io::Result<String>>) -> Result<Next, Failure> {
 
 /// Says where Ctrl-C stopped a script.
 fn stopped(at: &str) -> Failure {
-    messages::tell(&format!("folddb: Ctrl-C stopped the script {at}; what comes behind it was not run"));
+    messages::tell(&format!("folddb: Ctrl-C stopped the script {at}; what follows it was not run"));
     Failure::Told(ExitCode::Interrupted)
 }
 

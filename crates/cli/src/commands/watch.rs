@@ -32,10 +32,10 @@ use crate::render::head;
 use crate::render::json::{self, Json, object};
 use crate::session::{Opened, Session};
 
-/// After so many batches what has been printed is acknowledged.
+/// After this many batches what has been printed is acknowledged.
 const ACKNOWLEDGE_EVERY: u64 = 1000;
 
-/// A watch that waits tries to acknowledge when the writer holds so many bytes of log for what it
+/// A watch that waits tries to acknowledge when the writer holds this many bytes of log for what it
 /// has printed.
 const HELD_BYTES_MAX: u64 = 64 << 20;
 
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &WatchArgs, session: &mut Session) -> Result<(), Failure
 struct Watch<'a> {
     args: &'a WatchArgs,
     printer: Printer,
-    /// It ends after so many batches more.
+    /// It ends after this many batches more.
     left: u64,
 }
 
@@ -149,7 +149,7 @@ impl Watch<'_> {
             }
             (watched, Ok(false)) => {
                 messages::tell(
-                    "folddb: what was printed is not acknowledged, as another process has the store open for writing: \
+                    "folddb: what was printed is not acknowledged, because another process has the store open for writing: \
                      the next watch of this name prints it again",
                 );
                 watched
@@ -302,7 +302,7 @@ fn prefix_bytes(store: &Opened, args: &WatchArgs) -> Result<Vec<u8>, Failure> {
             [] => Ok(Vec::new()),
             [word] => plain_bytes(word),
             words => Err(Failure::Usage(format!(
-                "a prefix of bytes is one word, and not {}: name the table",
+                "a prefix of bytes is one word, not {}: name the table",
                 words.len()
             ))),
         },
@@ -312,8 +312,9 @@ fn prefix_bytes(store: &Opened, args: &WatchArgs) -> Result<Vec<u8>, Failure> {
 fn plain_bytes(word: &str) -> Result<Vec<u8>, Failure> {
     match word.strip_prefix("0x") {
         None => Ok(word.as_bytes().to_vec()),
-        Some(hex) => datum::from_hex(hex)
-            .ok_or_else(|| Failure::Usage(format!("`{word}` has to go on in pairs of hexadecimal digits"))),
+        Some(hex) => datum::from_hex(hex).ok_or_else(|| {
+            Failure::Usage(format!("`{word}` must have pairs of hexadecimal digits after 0x"))
+        }),
     }
 }
 
