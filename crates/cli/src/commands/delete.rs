@@ -65,7 +65,7 @@ fn range_end(table: &BytesTable, word: &str, hex: bool) -> Result<Vec<u8>, Failu
         _ => {
             let name = table.name();
             Err(Failure::Usage(format!(
-                "a range of table `{name}`, whose keys run backwards, needs whole keys"
+                "a range of table `{name}`, whose keys are in descending order, needs whole keys"
             )))
         }
     }
