@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use folddb::{Error, ErrorKind};
+use folddb::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
 
 use crate::errors::raise;
@@ -22,14 +22,21 @@ pub(crate) fn _forked() {
 }
 
 /// Something that holds on to a store.
-pub(crate) struct Guarded<T: Send> {
+pub(crate) struct Guarded<T: Send + 'static> {
     held: Option<T>,
     forks: u32,
+    outlives_calls: bool,
 }
 
-impl<T: Send> Guarded<T> {
+impl<T: Send + 'static> Guarded<T> {
     pub(crate) fn new(held: T) -> Guarded<T> {
-        Guarded { held: Some(held), forks: FORKS.load(Ordering::Relaxed) }
+        Guarded { held: Some(held), forks: FORKS.load(Ordering::Relaxed), outlives_calls: false }
+    }
+
+    /// The same for what is dropped by code that is not Python's, of which nobody can tell whether
+    /// it has the lock of the interpreter.
+    pub(crate) fn outliving(held: T) -> Guarded<T> {
+        Guarded { held: Some(held), forks: FORKS.load(Ordering::Relaxed), outlives_calls: true }
     }
 
     fn is_here(&self) -> bool {
@@ -43,12 +50,17 @@ impl<T: Send> Guarded<T> {
     pub(crate) fn get(&self) -> PyResult<&T> {
         match &self.held {
             Some(held) if self.is_here() => Ok(held),
-            _ => Err(in_child()),
+            _ => Err(raise(in_child())),
         }
     }
 
     /// The same, to change it.
     pub(crate) fn get_mut(&mut self) -> PyResult<&mut T> {
+        self.reach().map_err(raise)
+    }
+
+    /// The same, where nobody can tell who has the lock of the interpreter.
+    pub(crate) fn reach(&mut self) -> Result<&mut T> {
         if !self.is_here() {
             return Err(in_child());
         }
@@ -56,21 +68,25 @@ impl<T: Send> Guarded<T> {
     }
 }
 
-impl<T: Send> Drop for Guarded<T> {
+impl<T: Send + 'static> Drop for Guarded<T> {
     fn drop(&mut self) {
         let Some(held) = self.held.take() else { return };
         if !self.is_here() {
             return std::mem::forget(held); // its locks may be held by threads that are not here
         }
         // The last handle of a store waits for threads that may run folds that are written in
-        // Python.
+        // Python, and those for the lock that this thread may have.
+        if self.outlives_calls {
+            std::thread::spawn(move || drop(held));
+            return;
+        }
         Python::attach(|py| py.detach(|| drop(held)));
     }
 }
 
-fn in_child() -> PyErr {
+fn in_child() -> Error {
     let message = "the store was opened before this process was forked, which leaves its threads behind";
-    raise(Error::new(ErrorKind::Closed, message).advise(
+    Error::new(ErrorKind::Closed, message).advise(
         "open the store in the child, once the parent has closed it; or start processes by `spawn`, not `fork`",
-    ))
+    )
 }

@@ -149,6 +149,14 @@ fn untyped(table: &str, codec: &KeyCodec, key: &Bound<'_, PyAny>, out: &mut Vec<
     Ok(())
 }
 
+/// A term of an index.
+///
+/// # Errors
+/// InvalidInput for what no term is.
+pub(crate) fn element(table: &str, term: &Bound<'_, PyAny>) -> PyResult<Element<'static>> {
+    any(term, 0).map_err(|why| invalid(format!("table `{table}`: {why}, nor a term")))
+}
+
 /// An element of a tuple of any.
 fn any(element: &Bound<'_, PyAny>, depth: usize) -> Result<Element<'static>, String> {
     let text = |error: PyErr| error.to_string();

@@ -16,14 +16,26 @@ mod forks;
 mod convert;
 mod keys;
 mod values;
-mod settings;
+mod records;
 mod rules;
+mod custom;
+mod settings;
 mod exclusive;
 mod place;
+mod cells;
+mod columns;
+mod encode;
+mod many;
+mod frames;
 mod scan;
+mod arrow;
+mod finds;
+mod streams;
+mod maintenance;
 mod table;
 mod writers;
 mod snapshot;
+mod feeds;
 mod store;
 
 use pyo3::prelude::*;
@@ -32,13 +44,25 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _folddb {
     #[pymodule_export]
+    use crate::arrow::Columns;
+    #[pymodule_export]
+    use crate::custom::CustomFold;
+    #[pymodule_export]
+    use crate::feeds::FeedOf;
+    #[pymodule_export]
+    use crate::finds::Find;
+    #[pymodule_export]
     use crate::forks::_forked;
+    #[pymodule_export]
+    use crate::maintenance::{restore, verify};
     #[pymodule_export]
     use crate::scan::{Rows, Scan};
     #[pymodule_export]
     use crate::snapshot::SnapshotOf;
     #[pymodule_export]
     use crate::store::{_create, _open, _open_read_only, _open_secondary, StoreOf};
+    #[pymodule_export]
+    use crate::streams::{RawReader, RawWriter};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

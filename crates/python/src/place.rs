@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use folddb::codec::KeyCodec;
 use folddb::{
-    Batch, BytesScan, BytesTable, Datum, Durability, Error, ErrorKind, Result, Snapshot, Store, Transaction,
-    WriteOp,
+    Batch, BytesFind, BytesScan, BytesTable, Datum, Durability, Error, ErrorKind, Head, Options, Result,
+    Snapshot, Store, Transaction, ValueReader, WriteOp,
 };
 
 use crate::exclusive::Exclusive;
@@ -17,6 +17,7 @@ use crate::values::Values;
 pub(crate) struct Opened {
     pub(crate) store: Store,
     pub(crate) durability: Durability,
+    pub(crate) options: Options,
 }
 
 impl Opened {
@@ -52,7 +53,7 @@ pub(crate) enum Place {
 impl Placed {
     pub(crate) fn now(of: &Opened, table: BytesTable) -> Placed {
         let codec = Arc::new(table.rules().as_table_rules().key_codec().clone());
-        let Opened { store, durability } = of.clone();
+        let Opened { store, durability, .. } = of.clone();
         Placed { codec, values: Values::of(&table), table, place: Place::Now, store, durability }
     }
 
@@ -104,12 +105,57 @@ impl Placed {
         }
     }
 
+    /// The values of keys as of one moment.
+    pub(crate) fn get_many(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
+        match &self.place {
+            Place::Now => self.table.get_many(keys),
+            Place::Snapshot(snapshot) => snapshot.table(&self.table).get_many(keys),
+            Place::Transaction(transaction) => {
+                transaction.with(|transaction| transaction.table(&self.table).get_many(keys))
+            }
+            Place::Batch(_) => Err(self.unread()),
+        }
+    }
+
     pub(crate) fn contains(&self, key: &[u8]) -> Result<bool> {
         match &self.place {
             Place::Now => self.table.contains(key),
             Place::Snapshot(snapshot) => snapshot.table(&self.table).contains(key),
             Place::Transaction(transaction) => {
                 transaction.with(|transaction| transaction.table(&self.table).contains(key))
+            }
+            Place::Batch(_) => Err(self.unread()),
+        }
+    }
+
+    pub(crate) fn head(&self, key: &[u8]) -> Result<Option<Head>> {
+        match &self.place {
+            Place::Now => self.table.head(key),
+            Place::Snapshot(snapshot) => snapshot.table(&self.table).head(key),
+            Place::Transaction(transaction) => {
+                transaction.with(|transaction| transaction.table(&self.table).head(key))
+            }
+            Place::Batch(_) => Err(self.unread()),
+        }
+    }
+
+    pub(crate) fn find(&self, index: &str) -> Result<BytesFind> {
+        match &self.place {
+            Place::Now => self.table.find(index),
+            Place::Snapshot(snapshot) => snapshot.table(&self.table).find(index),
+            Place::Transaction(transaction) => {
+                transaction.with(|transaction| transaction.table(&self.table).find(index))
+            }
+            Place::Batch(_) => Err(self.unread()),
+        }
+    }
+
+    pub(crate) fn read(&self, key: &[u8]) -> Result<Option<ValueReader>> {
+        match &self.place {
+            Place::Now => self.table.read(key),
+            Place::Snapshot(snapshot) => snapshot.table(&self.table).read(key),
+            Place::Transaction(transaction) => {
+                transaction.with(|transaction| transaction.table(&self.table).read(key))
             }
             Place::Batch(_) => Err(self.unread()),
         }

@@ -39,7 +39,10 @@ fn set(rules: TableRules, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Tabl
     Ok(match name {
         "rules" => rules,
         "key" => rules.key(key(value)?),
-        "fold" => rules.fold(&fold(value)?),
+        "fold" => match custom(value)? {
+            Some((name, version)) => rules.custom_fold(&name, version),
+            None => rules.fold(&fold(value)?),
+        },
         "value" => rules.value(self::value(value)?),
         "kind" => rules.kind(TableKind::parse(&text(value)?).ok_or_else(wrong)?),
         "order" => rules.order(&text(value)?),
@@ -100,7 +103,11 @@ fn key(value: &Bound<'_, PyAny>) -> PyResult<KeyCodec> {
     KeyCodec::parse(&name).map_err(|cause| invalid(cause.to_string()))
 }
 
-fn value(value: &Bound<'_, PyAny>) -> PyResult<ValueCodec> {
+/// The type of values that replace each other, or that a fold in Python takes.
+///
+/// # Errors
+/// InvalidInput where there is none such.
+pub(crate) fn value(value: &Bound<'_, PyAny>) -> PyResult<ValueCodec> {
     let name = match value.cast::<PyType>() {
         Err(_) => text(value)?,
         Ok(of) => match of.name()?.to_string().as_str() {
@@ -112,6 +119,14 @@ fn value(value: &Bound<'_, PyAny>) -> PyResult<ValueCodec> {
         },
     };
     ValueCodec::parse(&name).map_err(|cause| invalid(cause.to_string()))
+}
+
+/// The name and the version of a fold that is written in Python.
+fn custom(value: &Bound<'_, PyAny>) -> PyResult<Option<(String, u32)>> {
+    if value.get_type().name()? != "CustomFold" {
+        return Ok(None);
+    }
+    Ok(Some((value.getattr("name")?.extract()?, value.getattr("version")?.extract()?)))
 }
 
 /// A fold by its spec; a record of several as a dict of them.

@@ -14,6 +14,7 @@ use crate::errors::{detached, invalid, raise};
 use crate::forks::Guarded;
 use crate::keys;
 use crate::place::Placed;
+use crate::records::{self, record};
 
 /// What is said of a range, all of it by the names that scans have in Rust; `start` is `from`.
 #[derive(Default)]
@@ -129,6 +130,31 @@ impl Scan {
     /// The values.
     pub(crate) fn values(&self, py: Python<'_>) -> PyResult<Rows> {
         self.rows(py, Gives::Values)
+    }
+
+    /// What the values of the range add up to: rows, and their values folded with one another.
+    pub(crate) fn aggregate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (table, scan) = self.begin()?;
+        let found = detached(py, || scan.aggregate())?;
+        let value = found.value.map(|value| table.values.show(&table.table, &value).map_err(raise));
+        let value = value.transpose()?.map(|value| python_of(py, &value)).transpose()?;
+        record(py, "Aggregate", (found.rows, value))
+    }
+
+    /// The keys with what is known of their values without reading them.
+    fn heads<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+        let (table, scan) = self.begin()?;
+        let found = detached(py, || scan.heads().collect::<Result<Vec<_>>>())?;
+        let row = |(key, head): &(Vec<u8>, folddb::Head)| {
+            Ok((keys::decode(py, &table.codec, key)?, records::head(py, head)?))
+        };
+        found.iter().map(row).collect()
+    }
+
+    /// The first rows, as notebooks show them.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let title = format!("scan of table `{}`", slf.get().table.get()?.name());
+        slf.py().import("folddb.notebook")?.getattr("html")?.call1((title, slf))
     }
 
     /// How many rows there are.

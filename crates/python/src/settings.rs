@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
 
 use crate::convert::shown;
+use crate::custom::CustomFold;
 use crate::errors::invalid;
 
 /// `buffered`, `process` or `sync`.
@@ -77,8 +78,18 @@ fn set(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Optio
             "manual" => BackgroundWork::Manual,
             _ => return Err(invalid("background is threads or manual")),
         }),
+        "folds" => custom_folds(options, value)?,
         tuned => tune(options, tuned, value)?,
     })
+}
+
+/// Folds that are written in Python.
+fn custom_folds(mut options: Options, folds: &Bound<'_, PyAny>) -> PyResult<Options> {
+    for fold in folds.try_iter()? {
+        let fold = fold?;
+        options = options.custom_fold(fold.cast::<CustomFold>()?.get().as_fold());
+    }
+    Ok(options)
 }
 
 fn tune(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Options> {

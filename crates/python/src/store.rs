@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use folddb::table_rules::TableRules;
-use folddb::{BytesTable, Durability, Error, ErrorKind, Options, Result, Store};
+use folddb::{BytesTable, Durability, Error, ErrorKind, FeedOptions, Options, Result, Store};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::{detached, raise};
+use crate::feeds::FeedOf;
 use crate::forks::Guarded;
+use crate::maintenance;
 use crate::place::{Opened, Placed};
 use crate::rules;
 use crate::settings::{as_of, durability, options};
@@ -31,8 +33,9 @@ fn opened(
         Some(word) => self::durability(&word.extract::<String>()?)?,
         None => Durability::default(),
     };
-    let store = detached(py, || open(path, options))?;
-    Ok(StoreOf(Guarded::new(Opened { store, durability })))
+    let told = options.clone();
+    let store = detached(py, || open(path, told))?;
+    Ok(StoreOf(Guarded::new(Opened { store, durability, options })))
 }
 
 /// Opens a store, to read it and to write to it. Where there is none it is an error, unless
@@ -207,6 +210,71 @@ impl StoreOf {
         Err(raise(Error::new(ErrorKind::Conflict, message)))
     }
 
+    /// A change feed by its name, from where it was before: of the whole store, or of one table.
+    /// The store keeps what an acknowledged feed has not taken, up to `bytes_max`.
+    #[pyo3(signature = (name, *, table = None, from_now = false, bytes_max = None))]
+    fn feed(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        table: Option<String>,
+        from_now: bool,
+        bytes_max: Option<u64>,
+    ) -> PyResult<FeedOf> {
+        let store = self.store()?;
+        let options = FeedOptions { table, from_now, bytes_max, ..FeedOptions::default() };
+        let feed = detached(py, || store.feed(name, options))?;
+        Ok(FeedOf::new(feed, self.0.get()?.options.clone()))
+    }
+
+    /// The names of the feeds.
+    fn feeds(&self) -> PyResult<Vec<String>> {
+        Ok(self.store()?.feeds().into_iter().map(|feed| feed.name).collect())
+    }
+
+    /// Ends a feed: the store keeps nothing for it any more.
+    fn drop_feed(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let store = self.store()?;
+        detached(py, || store.drop_feed(name))
+    }
+
+    /// Adds a backup of the store, as it is now, to a folder for backups. Writing and reading go
+    /// on.
+    #[pyo3(signature = (to, *, keep = None, progress = None))]
+    fn backup<'py>(
+        &self,
+        py: Python<'py>,
+        to: PathBuf,
+        keep: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        maintenance::backup(py, self.store()?, to, keep, progress)
+    }
+
+    /// What the store would be better off with, in words.
+    fn doctor(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let store = self.store()?;
+        let advice = detached(py, || store.doctor())?;
+        Ok(advice.iter().map(ToString::to_string).collect())
+    }
+
+    /// Figures by group and name.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let store = self.store()?;
+        let metrics = py.detach(|| store.stats().metrics());
+        let groups = PyDict::new(py);
+        for metric in metrics {
+            if !groups.contains(metric.group)? {
+                groups.set_item(metric.group, PyDict::new(py))?;
+            }
+            let group = groups.get_item(metric.group)?;
+            if let Some(group) = group {
+                group.set_item(metric.name, metric.value)?;
+            }
+        }
+        Ok(groups)
+    }
+
     /// The seq of the last record that was committed.
     #[getter]
     fn last_seq(&self) -> PyResult<u64> {
@@ -235,7 +303,7 @@ impl StoreOf {
     fn refresh(&self, py: Python<'_>) -> PyResult<StoreOf> {
         let store = self.store()?;
         let store = detached(py, || store.refresh())?;
-        Ok(StoreOf(Guarded::new(Opened { store, durability: self.0.get()?.durability })))
+        Ok(StoreOf(Guarded::new(Opened { store, ..self.0.get()?.clone() })))
     }
 
     /// Flushes and closes the store. What is done by its handles afterwards raises Closed; closing

@@ -1,17 +1,26 @@
 //! Tables: what is read from one, and written to it.
 
-use folddb::{Datum, WriteOp};
+use folddb::{Datum, Error, HistoryEntry, WriteOp};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice, PyString};
 
+use crate::arrow::Columns;
+use crate::columns::{Source, in_row, source};
 use crate::convert::python_of;
 use crate::errors::{detached, invalid, raise};
+use crate::finds::{Asked, Find};
 use crate::forks::Guarded;
+use crate::frames::Frame;
 use crate::keys;
+use crate::maintenance::Progress;
+use crate::many::{Many, encoded_keys};
 use crate::place::{Opened, Placed};
+use crate::records::{self, record, when};
+use crate::rules;
 use crate::scan::{Bounds, Range, Rows, Scan};
-use crate::settings::{durability, lifetime};
+use crate::settings::{as_of, durability, lifetime};
+use crate::streams::{RawReader, RawWriter};
 
 /// A table: as it is now, as a snapshot sees it, or in a transaction or a batch. Threads share it.
 #[pyclass(frozen, module = "folddb")]
@@ -40,6 +49,26 @@ impl Table {
         let mut bytes = Vec::with_capacity(32);
         table.values.encode(&table.table, value, &mut bytes)?;
         detached(py, || table.write(op, &key, &bytes))
+    }
+
+    fn source_of_keys(&self, keys: &Bound<'_, PyAny>) -> PyResult<Source> {
+        let table = self.0.get()?;
+        source(keys, &|key, out| keys::encode(table.name(), &table.codec, key, out))
+    }
+
+    fn write_many(
+        &self,
+        py: Python<'_>,
+        op: WriteOp,
+        keys: &Bound<'_, PyAny>,
+        values: &Bound<'_, PyAny>,
+        skips: bool,
+    ) -> PyResult<u64> {
+        let table = self.0.get()?;
+        let keys = self.source_of_keys(keys)?;
+        let values = source(values, &|value, out| table.values.encode(&table.table, value, out))?;
+        let many = Many { op, keys, values, skips };
+        detached(py, || many.write(table))
     }
 
     fn datum(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<Datum>> {
@@ -150,10 +179,60 @@ impl Table {
             let (mut key_bytes, mut value_bytes) = (Vec::new(), Vec::new());
             let read = keys::encode(table.name(), &table.codec, &key, &mut key_bytes)
                 .and_then(|()| table.values.encode(&table.table, &value, &mut value_bytes));
-            read.map_err(|error| in_row(number, &error))?;
+            read.map_err(|error| in_row(py, number as u64, &error))?;
             encoded.push((key_bytes, value_bytes));
         }
         detached(py, || table.put_all(&encoded))
+    }
+
+    /// Folds whole columns at once. Returns how many rows were written.
+    ///
+    /// Keys and values are columns of Arrow (anything with `__arrow_c_stream__` or
+    /// `__arrow_c_array__`), NumPy arrays, or lists; for keys that are tuples a table, or a tuple
+    /// of columns; for records a table, or a dict of columns. A value that is no column stands for
+    /// all rows. A null operand folds nothing.
+    ///
+    /// All rows are checked first: where one does not fit, it is named and nothing is written, or
+    /// with `skip_invalid` it is passed over.
+    #[pyo3(signature = (keys, values, *, skip_invalid = false))]
+    fn fold_many(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        values: &Bound<'_, PyAny>,
+        skip_invalid: bool,
+    ) -> PyResult<u64> {
+        self.write_many(py, WriteOp::Fold, keys, values, skip_invalid)
+    }
+
+    /// Puts whole columns at once, as `fold_many` folds them. A null cannot be put.
+    #[pyo3(signature = (keys, values, *, skip_invalid = false))]
+    fn put_many(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        values: &Bound<'_, PyAny>,
+        skip_invalid: bool,
+    ) -> PyResult<u64> {
+        self.write_many(py, WriteOp::Put, keys, values, skip_invalid)
+    }
+
+    /// The values of keys as of one moment, in the order of the keys, which are given as to
+    /// `fold_many`: columns of Arrow, with null where a key is absent.
+    fn get_many(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Columns> {
+        let table = self.0.get()?;
+        let keys = self.source_of_keys(keys)?;
+        let batch = detached(py, || {
+            let keys = encoded_keys(table, &keys)?;
+            let values = table.get_many(&keys)?;
+            let frame = Frame::of(table);
+            let mut rows = frame.rows();
+            for (key, value) in keys.iter().zip(&values) {
+                rows.push(key, value.as_deref())?;
+            }
+            rows.finish().map_err(|cause| Error::invalid(cause.to_string()))
+        })?;
+        Ok(Columns::new(batch))
     }
 
     /// Makes a key absent. It need not be there.
@@ -228,6 +307,138 @@ impl Table {
         true // a handle is one whether the table has keys or not
     }
 
+    /// What the values of the table add up to: rows, and their values folded with one another.
+    fn aggregate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.range(Bounds::default(), false, None)?.aggregate(py)
+    }
+
+    /// What is known of a value without reading it; None where the key is absent.
+    fn head<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (table, key) = self.key(key)?;
+        let head = detached(py, || table.head(&key))?;
+        head.map(|head| records::head(py, &head)).transpose()
+    }
+
+    /// What a key has been, newest first, as far as the table keeps that.
+    #[pyo3(signature = (key, limit = 100))]
+    fn history<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        limit: usize,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let (table, key) = self.key(key)?;
+        let itself = table.itself().map_err(raise)?;
+        let entries = detached(py, || itself.history(&key, limit))?;
+        let entry = |entry: &HistoryEntry<Option<Vec<u8>>>| {
+            let value =
+                entry.value.as_ref().map(|value| table.values.show(&table.table, value).map_err(raise));
+            let value = value.transpose()?.map(|value| python_of(py, &value)).transpose()?;
+            record(py, "HistoryEntry", (entry.seq, when(entry.time_ms), value, when(entry.deadline_ms)))
+        };
+        entries.iter().map(entry).collect()
+    }
+
+    /// The value that a key had at a seq or a moment that is over, or the default.
+    #[pyo3(signature = (key, as_of, default = None))]
+    fn get_at<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        as_of: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (table, key) = self.key(key)?;
+        let (itself, as_of) = (table.itself().map_err(raise)?, self::as_of(as_of)?);
+        match detached(py, || itself.get_at(&key, as_of))? {
+            Some(value) => python_of(py, &table.values.show(&table.table, &value).map_err(raise)?),
+            None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
+    /// Adds an index by its rule, `city:json:/address/city`, and builds it.
+    fn add_index(&self, py: Python<'_>, rule: &str) -> PyResult<()> {
+        let (itself, rule) = (self.0.get()?.itself().map_err(raise)?, rules::index(rule)?);
+        detached(py, || itself.add_index(&rule))
+    }
+
+    /// Removes an index.
+    fn drop_index(&self, py: Python<'_>, index: &str) -> PyResult<()> {
+        let itself = self.0.get()?.itself().map_err(raise)?;
+        detached(py, || itself.drop_index(index))
+    }
+
+    /// The names of the indexes, with their rules.
+    fn indexes(&self) -> PyResult<Vec<(String, String)>> {
+        let indexes = self.0.get()?.table.indexes();
+        Ok(indexes.into_iter().map(|index| (index.rule.name.clone(), index.rule.terms.to_string())).collect())
+    }
+
+    /// The records that have a term in an index: just this one, those that begin so, or those from
+    /// `start` on and before another.
+    #[pyo3(signature = (index, term = None, *, prefix = None, start = None, before = None, reverse = false,
+                        limit = None))]
+    fn find(
+        &self,
+        index: &str,
+        term: Option<Bound<'_, PyAny>>,
+        prefix: Option<Bound<'_, PyAny>>,
+        start: Option<Bound<'_, PyAny>>,
+        before: Option<Bound<'_, PyAny>>,
+        reverse: bool,
+        limit: Option<usize>,
+    ) -> PyResult<Find> {
+        Find::new(self.0.get()?, index, Asked { term, prefix, start, before }, reverse, limit)
+    }
+
+    /// A value as a file to be read, from any place; None where the key is absent.
+    fn reader<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (table, key) = self.key(key)?;
+        let Some(reader) = detached(py, || table.read(&key))? else { return Ok(None) };
+        let streams = py.import("folddb.streams")?;
+        streams.getattr("reader")?.call1((RawReader::new(reader),)).map(Some)
+    }
+
+    /// A file to be written, which is the value once it is closed. The rules of the table must take
+    /// any bytes as a value.
+    fn writer<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (table, key) = self.key(key)?;
+        let itself = table.itself().map_err(raise)?;
+        let writer = detached(py, || itself.writer(WriteOp::Put, &key))?;
+        py.import("folddb.streams")?.getattr("writer")?.call1((RawWriter::new(writer),))
+    }
+
+    /// Merges all runs of the table into one, here and now. `progress` is told bytes done and
+    /// bytes in all; where it raises, the work ends.
+    #[pyo3(signature = (progress = None))]
+    fn compact(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        let itself = self.0.get()?.itself().map_err(raise)?;
+        let progress = Progress::new(progress);
+        let tell = |at: folddb::Progress| progress.tell(at.bytes_done, at.bytes_total);
+        progress.result(detached(py, || itself.compact_with(tell)))
+    }
+
+    /// What is known of the table: keys, records and bytes, about.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let itself = self.0.get()?.itself().map_err(raise)?;
+        let stats = detached(py, || itself.stats())?;
+        let told = PyDict::new(py);
+        told.set_item("keys_estimate", stats.keys_estimate)?;
+        told.set_item("records", stats.records)?;
+        told.set_item("disk_bytes", stats.disk_bytes)?;
+        told.set_item("memtable_bytes", stats.memtable_bytes)?;
+        told.set_item("index_bytes", stats.index_bytes)?;
+        told.set_item("runs", stats.runs.len())?;
+        Ok(told)
+    }
+
+    /// The first rows, as notebooks show them.
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let title = format!("table `{}`", self.0.get()?.name());
+        let scan = self.range(Bounds::default(), false, None)?;
+        py.import("folddb.notebook")?.getattr("html")?.call1((title, scan))
+    }
+
     /// Another handle of the table, whose single writes are as durable as this says.
     fn with_durability(&self, durability: &str) -> PyResult<Table> {
         let table = self.0.get()?;
@@ -263,11 +474,6 @@ impl Table {
         let bounds = Bounds { start: part("start")?, before: part("stop")?, ..Bounds::default() };
         self.range(bounds, false, None)
     }
-}
-
-/// The error of a row of many.
-pub(crate) fn in_row(number: usize, error: &PyErr) -> PyErr {
-    Python::attach(|py| invalid(format!("row {number}: {}", error.value(py))))
 }
 
 /// The table that an argument is: a handle, or a name.

@@ -3,12 +3,12 @@
 
 use folddb::codec::ValueCodec;
 use folddb::table_rules::FoldName;
-use folddb::{BytesTable, Datum, Error, Result, datum};
+use folddb::{BytesTable, Datum, DynamicRules, Error, Result, datum};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::convert::{bytes, datum_of, shown};
-use crate::errors::invalid;
+use crate::errors::{invalid, raise};
 
 /// How a table takes and gives its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +23,24 @@ pub(crate) enum Values {
     Fold,
 }
 
+/// A value as data, by the rules of its table.
+///
+/// # Errors
+/// The bytes are no value of the table.
+pub(crate) fn show_by(rules: &DynamicRules, value: &[u8]) -> Result<Datum> {
+    match Values::by(rules) {
+        Values::Bytes => Ok(Datum::Bytes(value.to_vec())),
+        _ => rules.show_value(value).map_err(|cause| Error::invalid(cause.to_string())),
+    }
+}
+
 impl Values {
     pub(crate) fn of(table: &BytesTable) -> Values {
-        let rules = table.rules().as_table_rules();
+        Values::by(table.rules())
+    }
+
+    fn by(rules: &DynamicRules) -> Values {
+        let rules = rules.as_table_rules();
         let FoldName::BuiltIn(spec) = &rules.fold else { return Values::Fold };
         match (spec.trim(), rules.value_codec()) {
             ("replace" | "first", ValueCodec::Bytes) => Values::Bytes,
@@ -66,6 +81,7 @@ impl Values {
             },
             Values::Fold => datum_of(value)?,
         };
+        table.rules().check_writable().map_err(raise)?;
         table.rules().read_value(&datum, out).map_err(|cause| wrong(cause.to_string()))
     }
 

@@ -13,10 +13,14 @@
 import atexit as _atexit
 import os as _os
 import weakref as _weakref
-from typing import Any
+from typing import Any, Callable
 
 from ._folddb import (
     Batch,
+    Columns,
+    CustomFold,
+    Feed,
+    Find,
     Rows,
     Scan,
     Snapshot,
@@ -28,12 +32,18 @@ from ._folddb import (
     _open,
     _open_read_only,
     _open_secondary,
+    restore,
+    verify,
 )
 from .errors import Error
 
 __all__ = [
     "Batch",
+    "Columns",
+    "CustomFold",
     "Error",
+    "Feed",
+    "Find",
     "Rows",
     "Scan",
     "Snapshot",
@@ -41,9 +51,12 @@ __all__ = [
     "Table",
     "Transaction",
     "create",
+    "fold",
     "open",
     "open_read_only",
     "open_secondary",
+    "restore",
+    "verify",
 ]
 
 _stores: "_weakref.WeakSet[Store]" = _weakref.WeakSet()
@@ -67,6 +80,30 @@ def _close_all() -> None:
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=_stores.clear)
     _os.register_at_fork(after_in_child=_forked)
+
+
+def fold(
+    name: str, *, version: int, samples: "list[Any]", value: Any = bytes
+) -> "Callable[[Callable[[Any, Any], Any]], CustomFold]":
+    """Makes a fold of a function of two values, the earlier and the later.
+
+    >>> @fold("longest", version=1, value=str, samples=["", "a", "ab", "ba"])
+    ... def longest(earlier, later):
+    ...     return later if len(later) > len(earlier) else earlier
+    >>> longest("ab", "b")
+    'ab'
+
+    A store is opened with it, `folds=[longest]`, and a table folds by it, `fold=longest`. The store
+    keeps its name and its version: give it another version when it folds otherwise. It must be
+    associative, which is checked on the samples, and a function of its arguments alone.
+
+    It is slow: each fold takes the lock of the interpreter, also on the threads of the store.
+    """
+
+    def of(function: "Callable[[Any, Any], Any]") -> CustomFold:
+        return CustomFold(function, name, version, value, samples)
+
+    return of
 
 
 def open(path: "str | _os.PathLike[str]", *, create: bool = False, **settings: Any) -> Store:

@@ -1,0 +1,154 @@
+//! Scans and results as streams of Arrow's C interface, which PyArrow, Polars, pandas and DuckDB
+//! read.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StructArray};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
+use folddb::LentRows;
+use folddb::table_rules::FoldName;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use pyo3_arrow::ffi::{ArrayIterator, ArrayReader, to_stream_pycapsule};
+
+use crate::errors::{detached, invalid};
+use crate::forks::Guarded;
+use crate::frames::Frame;
+use crate::scan::Scan;
+
+/// So many rows are a batch of a stream at most.
+const BATCH_ROWS: usize = 65_536;
+
+/// A scan, batch by batch.
+///
+/// Who asks for the next one may have the lock of the interpreter or not, and PyO3 cannot tell: so
+/// nothing in here asks for that lock.
+struct Batches(Option<Guarded<(Frame, LentRows)>>);
+
+impl Batches {
+    fn next_batch(&mut self) -> Option<Result<ArrayRef, ArrowError>> {
+        let batch = self.0.as_mut()?.reach().and_then(|(frame, rows)| read(frame, rows));
+        match batch {
+            Ok(Some(batch)) => Some(batch.map(structs)),
+            Ok(None) => None,
+            Err(error) => {
+                self.0 = None;
+                Some(Err(ArrowError::ExternalError(error.to_string().into())))
+            }
+        }
+    }
+}
+
+/// The next rows as columns; none at the end.
+fn read(frame: &Frame, rows: &mut LentRows) -> folddb::Result<Option<Result<RecordBatch, ArrowError>>> {
+    let mut columns = frame.rows();
+    while columns.len < BATCH_ROWS {
+        match rows.next_row()? {
+            Some((key, value)) => columns.push(key, Some(value))?,
+            None => break,
+        }
+    }
+    Ok((columns.len > 0).then(|| columns.finish()))
+}
+
+/// All of it, read at once: so are tables whose fold takes the lock of the interpreter itself.
+fn read_all(frame: &Frame, rows: &mut LentRows) -> folddb::Result<Vec<Result<ArrayRef, ArrowError>>> {
+    let mut batches = Vec::new();
+    while let Some(batch) = read(frame, rows)? {
+        batches.push(batch.map(structs));
+    }
+    Ok(batches)
+}
+
+fn structs(batch: RecordBatch) -> ArrayRef {
+    Arc::new(StructArray::from(batch))
+}
+
+fn field_of(frame: &Frame) -> FieldRef {
+    Arc::new(Field::new("", DataType::Struct(frame.schema.fields().clone()), false))
+}
+
+/// Rows in columns, as the interface of Arrow gives them on: `pyarrow.table(columns)`,
+/// `polars.from_arrow(columns)`, `pandas.DataFrame.from_arrow(columns)`.
+#[pyclass(frozen, module = "folddb")]
+pub(crate) struct Columns {
+    batch: RecordBatch,
+}
+
+impl Columns {
+    pub(crate) fn new(batch: RecordBatch) -> Columns {
+        Columns { batch }
+    }
+}
+
+#[pymethods]
+impl Columns {
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let field = Field::new("", DataType::Struct(self.batch.schema().fields().clone()), false);
+        let arrays = vec![Ok(structs(self.batch.clone()))];
+        let reader: Box<dyn ArrayReader + Send> = Box::new(ArrayIterator::new(arrays, Arc::new(field)));
+        Ok(to_stream_pycapsule(py, reader, requested_schema)?)
+    }
+
+    /// A `pyarrow.Table` of them, which needs PyArrow.
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        pyarrow_table(slf)
+    }
+
+    /// The names of the columns.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<folddb.Columns {}, {} rows>", self.names().join(", "), self.batch.num_rows())
+    }
+}
+
+fn pyarrow_table<'py>(of: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match of.py().import("pyarrow") {
+        Ok(pyarrow) => pyarrow.getattr("table")?.call1((of,)),
+        Err(_) => Err(invalid(
+            "to_arrow() needs pyarrow: install it, or give this itself to Polars, pandas or DuckDB",
+        )),
+    }
+}
+
+#[pymethods]
+impl Scan {
+    /// The rows as a stream of Arrow's C interface, read as it is taken.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let (table, scan) = self.begin()?;
+        let frame = Frame::of(table);
+        let field = field_of(&frame);
+        let mut rows = detached(py, || scan.rows())?;
+        let is_custom = matches!(table.table.rules().as_table_rules().fold, FoldName::Custom { .. });
+        let reader: Box<dyn ArrayReader + Send> = if is_custom {
+            Box::new(ArrayIterator::new(detached(py, || read_all(&frame, &mut rows))?, field))
+        } else {
+            let mut batches = Batches(Some(Guarded::outliving((frame, rows))));
+            Box::new(ArrayIterator::new(std::iter::from_fn(move || batches.next_batch()), field))
+        };
+        Ok(to_stream_pycapsule(py, reader, requested_schema)?)
+    }
+
+    /// The rows as a `pyarrow.Table`, which needs PyArrow.
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        pyarrow_table(slf)
+    }
+}

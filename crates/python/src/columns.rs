@@ -1,0 +1,173 @@
+//! What Python gives as columns: anything of Arrow, NumPy arrays, lists, and one value for all
+//! rows.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray};
+use arrow_schema::DataType;
+use folddb::Datum;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3_arrow::PyArray;
+use pyo3_arrow::input::AnyArray;
+
+use crate::cells::Cells;
+use crate::convert::datum_of;
+use crate::errors::invalid;
+
+/// One column, before it is cut into chunks.
+pub(crate) enum Column {
+    /// Arrays of Arrow, one after the other.
+    Arrays { arrays: Vec<ArrayRef>, of: DataType },
+    /// One value for all rows.
+    Constant(Datum),
+}
+
+/// What keys or values are made of.
+pub(crate) enum Source {
+    /// Columns, and where they have names, these.
+    Columns(Vec<(Option<String>, Column)>),
+    /// Objects of Python that were encoded one by one.
+    Encoded(Column),
+}
+
+/// Encodes one object of Python.
+pub(crate) type Encode<'a> = &'a dyn Fn(&Bound<'_, PyAny>, &mut Vec<u8>) -> PyResult<()>;
+
+/// Takes what stands for keys or values. A list is encoded object by object.
+///
+/// # Errors
+/// InvalidInput for what is no column; for an object of a list that does not fit, with its row.
+pub(crate) fn source(given: &Bound<'_, PyAny>, encode: Encode<'_>) -> PyResult<Source> {
+    if let Ok(list) = given.cast::<PyList>() {
+        return encoded(list, encode).map(Source::Encoded);
+    }
+    if let Ok(columns) = given.cast::<PyTuple>() {
+        let columns = columns.iter().map(|column| Ok((None, column_of(&column)?)));
+        return columns.collect::<PyResult<_>>().map(Source::Columns);
+    }
+    if let Ok(named) = given.cast::<PyDict>() {
+        let columns = named.iter().map(|(name, column)| Ok((Some(name.extract()?), column_of(&column)?)));
+        return columns.collect::<PyResult<_>>().map(Source::Columns);
+    }
+    match column_of(given)? {
+        Column::Arrays { arrays, of: DataType::Struct(_) } => fields(&arrays).map(Source::Columns),
+        column => Ok(Source::Columns(vec![(None, column)])),
+    }
+}
+
+fn encoded(list: &Bound<'_, PyList>, encode: Encode<'_>) -> PyResult<Column> {
+    let mut objects = Vec::with_capacity(list.len());
+    for (row, object) in list.iter().enumerate() {
+        let mut bytes = Vec::new();
+        encode(&object, &mut bytes).map_err(|error| in_row(list.py(), row as u64, &error))?;
+        objects.push(bytes);
+    }
+    let array = BinaryArray::from_iter_values(&objects);
+    Ok(Column::Arrays { arrays: vec![Arc::new(array)], of: DataType::Binary })
+}
+
+/// The error of one row of many.
+pub(crate) fn in_row(py: Python<'_>, row: u64, error: &PyErr) -> PyErr {
+    invalid(format!("row {row}: {}", error.value(py)))
+}
+
+fn column_of(given: &Bound<'_, PyAny>) -> PyResult<Column> {
+    let is_arrow = given.hasattr("__arrow_c_array__")? || given.hasattr("__arrow_c_stream__")?;
+    if is_arrow {
+        return arrays(given.extract::<AnyArray>()?);
+    }
+    if given.hasattr("__array_interface__")? && given.getattr("shape")?.len()? > 0 {
+        let array = given.py().get_type::<PyArray>().call_method1("from_numpy", (given,))?;
+        return arrays(array.extract::<AnyArray>()?);
+    }
+    if let Ok(list) = given.cast::<PyList>() {
+        let of_pyarrow = given.py().import("pyarrow");
+        let pyarrow = of_pyarrow.map_err(|_| {
+            invalid("a list among columns needs pyarrow: install it, or give arrays of NumPy or Arrow")
+        })?;
+        return arrays(pyarrow.getattr("array")?.call1((list,))?.extract::<AnyArray>()?);
+    }
+    datum_of(given).map(Column::Constant)
+}
+
+fn arrays(given: AnyArray) -> PyResult<Column> {
+    let of = given.field()?.data_type().clone();
+    let arrays = given.into_reader()?.collect::<Result<Vec<_>, _>>();
+    let arrays = arrays.map_err(|cause| invalid(format!("the columns could not be read: {cause}")))?;
+    Ok(Column::Arrays { arrays, of })
+}
+
+/// The columns of a table, which Arrow gives as one column of structs.
+fn fields(arrays: &[ArrayRef]) -> PyResult<Vec<(Option<String>, Column)>> {
+    let Some(first) = arrays.first() else { return Ok(Vec::new()) };
+    let fields = first.as_struct().fields().clone();
+    let column = |(index, field): (usize, &arrow_schema::FieldRef)| {
+        let arrays = arrays.iter().map(|array| Arc::clone(array.as_struct().column(index))).collect();
+        (Some(field.name().clone()), Column::Arrays { arrays, of: field.data_type().clone() })
+    };
+    Ok(fields.iter().enumerate().map(column).collect())
+}
+
+impl Column {
+    /// How many rows it has; none where it has as many as are wanted.
+    pub(crate) fn len(&self) -> Option<u64> {
+        match self {
+            Column::Arrays { arrays, .. } => Some(arrays.iter().map(|array| array.len() as u64).sum()),
+            Column::Constant(_) => None,
+        }
+    }
+}
+
+/// A part of columns that are as long as one another: so many rows of an array of each.
+pub(crate) struct Chunk {
+    pub(crate) first_row: u64,
+    pub(crate) len: usize,
+    parts: Vec<Part>,
+}
+
+enum Part {
+    Array(ArrayRef),
+    Constant(Datum),
+}
+
+impl Chunk {
+    /// # Errors
+    /// A column whose type has no sort.
+    pub(crate) fn cells(&self) -> Result<Vec<Cells>, String> {
+        let cells = |part: &Part| match part {
+            Part::Array(array) => Cells::of(array),
+            Part::Constant(value) => Ok(Cells::Constant(value.clone())),
+        };
+        self.parts.iter().map(cells).collect()
+    }
+}
+
+/// Cuts columns of the same length where one of their arrays ends, and after so many rows.
+pub(crate) fn chunks(columns: &[&Column], rows: u64, rows_max: usize) -> Vec<Chunk> {
+    let mut places = vec![(0, 0); columns.len()];
+    let (mut chunks, mut first_row) = (Vec::new(), 0);
+    while first_row < rows {
+        let mut len = rows_max.min(usize::try_from(rows - first_row).unwrap_or(rows_max));
+        for (column, (array, offset)) in columns.iter().zip(&mut places) {
+            let Column::Arrays { arrays, .. } = column else { continue };
+            while *offset == arrays[*array].len() {
+                (*array, *offset) = (*array + 1, 0);
+            }
+            len = len.min(arrays[*array].len() - *offset);
+        }
+        let take = |(column, (array, offset)): (&&Column, &mut (usize, usize))| match column {
+            Column::Constant(value) => Part::Constant(value.clone()),
+            Column::Arrays { arrays, .. } => {
+                let part = arrays[*array].slice(*offset, len);
+                *offset += len;
+                Part::Array(part)
+            }
+        };
+        let parts = columns.iter().zip(&mut places).map(take).collect();
+        chunks.push(Chunk { first_row, len, parts });
+        first_row += len as u64;
+    }
+    chunks
+}

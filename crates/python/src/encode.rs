@@ -1,0 +1,206 @@
+//! Rows of columns as the bytes of keys and operands, without a row of Python between.
+
+use folddb::codec::KeyCodec;
+use folddb::folds::Record;
+use folddb::table_rules::FoldName;
+use folddb::{Datum, datum};
+
+use crate::cells::Cells;
+use crate::columns::{Column, Source};
+use crate::keys::ordered;
+use crate::place::Placed;
+use crate::values::Values;
+
+/// How a row becomes a key and a value.
+pub(crate) struct Encoder<'t> {
+    table: &'t Placed,
+    keys: Keys,
+    values: Shape,
+    /// The columns of values begin here; those of keys stand before.
+    first_value: usize,
+}
+
+enum Keys {
+    Encoded,
+    One,
+    Tuple,
+}
+
+enum Shape {
+    Encoded,
+    One,
+    /// For each field of the record, which of the columns of values it is.
+    Record(Record, Vec<Option<usize>>),
+    /// The values are of no concern.
+    Nothing,
+}
+
+/// A row, encoded.
+pub(crate) enum Row {
+    /// It has a key and a value.
+    Whole,
+    /// Its value is null: there is nothing to fold.
+    Nothing,
+}
+
+impl<'t> Encoder<'t> {
+    /// # Errors
+    /// As many columns, or such names, as the table cannot have.
+    pub(crate) fn new(
+        table: &'t Placed,
+        keys: &Source,
+        values: Option<&Source>,
+    ) -> Result<Encoder<'t>, String> {
+        let (keys, first_value) = key_shape(&table.codec, keys)?;
+        let values = values.map_or(Ok(Shape::Nothing), |values| value_shape(table, values))?;
+        Ok(Encoder { table, keys, values, first_value })
+    }
+
+    /// Appends the bytes of the key of a row.
+    ///
+    /// # Errors
+    /// It is no key of the table; says why.
+    #[inline]
+    pub(crate) fn key(&self, cells: &[Cells], row: usize, out: &mut Vec<u8>) -> Result<(), String> {
+        let fits = match (&self.keys, &*self.table.codec) {
+            (Keys::Encoded, _) => {
+                return cells[0].bytes(row).map(|b| out.extend_from_slice(b)).ok_or_else(null);
+            }
+            (Keys::Tuple, KeyCodec::TypedTuple(types)) => {
+                types.iter().zip(cells).all(|(of, cells)| cells.put(of, row, out))
+            }
+            (Keys::Tuple, _) => {
+                let any = folddb::codec::ElementType::Any;
+                cells[..self.first_value].iter().all(|cells| cells.put(&any, row, out))
+            }
+            (Keys::One, codec) => put_key(codec, &cells[0], row, out),
+        };
+        if fits { Ok(()) } else { Err(self.wrong_key(cells, row)) }
+    }
+
+    #[cold]
+    fn wrong_key(&self, cells: &[Cells], row: usize) -> String {
+        let elements = cells[..self.first_value].iter().map(|cells| cells.datum(row).unwrap_or(Datum::Null));
+        let shown = Datum::List(elements.collect());
+        format!("the key {} is not of type {}", datum::json::text_of(&shown), self.table.codec)
+    }
+
+    /// Appends the bytes of the value of a row, which has the key that was given last.
+    ///
+    /// # Errors
+    /// It is no value of the table; says why.
+    #[inline]
+    pub(crate) fn value(&self, cells: &[Cells], row: usize, out: &mut Vec<u8>) -> Result<Row, String> {
+        let cells = &cells[self.first_value..];
+        match &self.values {
+            Shape::Nothing => Ok(Row::Nothing),
+            Shape::Encoded => match cells[0].bytes(row) {
+                Some(bytes) => {
+                    out.extend_from_slice(bytes);
+                    Ok(Row::Whole)
+                }
+                None => Ok(Row::Nothing),
+            },
+            Shape::One => self.one(&cells[0], row, out),
+            Shape::Record(record, columns) => {
+                let is_null = |column: &Option<usize>| column.is_none_or(|column| cells[column].is_null(row));
+                if columns.iter().all(is_null) {
+                    return Ok(Row::Nothing);
+                }
+                let field = |index: usize| match columns[index] {
+                    Some(column) if !cells[column].is_null(row) => cells[column].datum(row).ok(),
+                    _ => None,
+                };
+                record.read_columns(field, out).map_err(|cause| cause.0)?;
+                Ok(Row::Whole)
+            }
+        }
+    }
+
+    #[inline]
+    fn one(&self, cells: &Cells, row: usize, out: &mut Vec<u8>) -> Result<Row, String> {
+        if cells.is_null(row) {
+            return Ok(Row::Nothing);
+        }
+        match (self.table.values, cells) {
+            (Values::Bytes, _) => match cells.bytes(row) {
+                Some(bytes) => out.extend_from_slice(bytes),
+                None => return Err("the value is not bytes".to_owned()),
+            },
+            (Values::Text, _) => match cells.text(row) {
+                Some(text) => out.extend_from_slice(text.as_bytes()),
+                None => return Err("the value is not text".to_owned()),
+            },
+            _ => {
+                let datum = match (self.table.values, cells.datum(row)?) {
+                    (Values::Json, text @ Datum::Text(_)) => Datum::Text(datum::json::text_of(&text)),
+                    (_, datum) => datum,
+                };
+                let read = self.table.table.rules().read_value(&datum, out);
+                read.map_err(|cause| format!("the value {datum} does not fit: {cause}"))?;
+            }
+        }
+        Ok(Row::Whole)
+    }
+}
+
+fn null() -> String {
+    "the key is null".to_owned()
+}
+
+/// Appends a key that is no tuple. False where it is none.
+#[inline]
+fn put_key(codec: &KeyCodec, cells: &Cells, row: usize, out: &mut Vec<u8>) -> bool {
+    match codec {
+        KeyCodec::Bytes => cells.bytes(row).map(|bytes| out.extend_from_slice(bytes)),
+        KeyCodec::Utf8 => cells.text(row).map(|text| out.extend_from_slice(text.as_bytes())),
+        KeyCodec::U32 => number::<u32>(cells, row).map(|n| out.extend_from_slice(&n.to_be_bytes())),
+        KeyCodec::U64 => number::<u64>(cells, row).map(|n| out.extend_from_slice(&n.to_be_bytes())),
+        KeyCodec::I64 => number::<i64>(cells, row).map(|n| out.extend_from_slice(&ordered(n))),
+        KeyCodec::Tuple | KeyCodec::TypedTuple(_) => None,
+    }
+    .is_some()
+}
+
+fn number<T: TryFrom<i128>>(cells: &Cells, row: usize) -> Option<T> {
+    T::try_from(cells.int(row)?).ok()
+}
+
+fn key_shape(codec: &KeyCodec, keys: &Source) -> Result<(Keys, usize), String> {
+    let Source::Columns(columns) = keys else { return Ok((Keys::Encoded, 1)) };
+    let wanted = match codec {
+        KeyCodec::TypedTuple(types) => types.len(),
+        KeyCodec::Tuple => columns.len(),
+        _ => 1,
+    };
+    if columns.len() != wanted {
+        return Err(format!("keys of type {codec} are made of {wanted} columns, not of {}", columns.len()));
+    }
+    Ok((if codec.is_tuple() { Keys::Tuple } else { Keys::One }, wanted))
+}
+
+fn value_shape(table: &Placed, values: &Source) -> Result<Shape, String> {
+    let Source::Columns(columns) = values else { return Ok(Shape::Encoded) };
+    let record = match &table.table.rules().as_table_rules().fold {
+        FoldName::BuiltIn(spec) if spec.trim_start().starts_with('{') => Record::parse(spec).ok(),
+        _ => None,
+    };
+    let Some(record) = record else {
+        return match columns.as_slice() {
+            [_] => Ok(Shape::One),
+            several => Err(format!("a value is made of one column, not of {}", several.len())),
+        };
+    };
+    if let [(None, Column::Constant(Datum::Map(_)))] = columns.as_slice() {
+        return Ok(Shape::One);
+    }
+    let names: Vec<&str> = record.names().collect();
+    let is_field = |name: &Option<String>| name.as_ref().is_some_and(|name| names.contains(&name.as_str()));
+    if let Some((name, _)) = columns.iter().find(|(name, _)| !is_field(name)) {
+        let name = name.as_deref().unwrap_or("one without a name");
+        return Err(format!("the record has no field `{name}`; its fields are {}", names.join(", ")));
+    }
+    let place = |field: &&str| columns.iter().position(|(name, _)| name.as_deref() == Some(*field));
+    let places = names.iter().map(place).collect();
+    Ok(Shape::Record(record, places))
+}

@@ -1,0 +1,155 @@
+//! Change feeds: what is committed, in order, from where the reader was before.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use folddb::codec::KeyCodec;
+use folddb::table_rules::TableRules;
+use folddb::{DynamicRules, Feed, FeedChange, FeedEvent, FeedOp, FeedTable, Options};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use crate::convert::python_of;
+use crate::errors::raise;
+use crate::forks::Guarded;
+use crate::keys;
+use crate::records::{record, when};
+
+/// A feed: iterate it for what is there, or wait for the `next` event.
+#[pyclass(frozen, module = "folddb", name = "Feed")]
+pub(crate) struct FeedOf {
+    feed: Mutex<Guarded<Feed>>,
+    rules: Mutex<HashMap<u32, Option<DynamicRules>>>,
+    options: Options,
+}
+
+impl FeedOf {
+    pub(crate) fn new(feed: Feed, options: Options) -> FeedOf {
+        FeedOf { feed: Mutex::new(Guarded::new(feed)), rules: Mutex::default(), options }
+    }
+
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Feed) -> folddb::Result<T> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
+            work(feed.get_mut()?).map_err(raise)
+        })
+    }
+
+    fn rules(&self, table: &FeedTable) -> Option<DynamicRules> {
+        let mut known = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let rules = || {
+            let rules = TableRules::from_text(&table.rules_text).ok()?;
+            DynamicRules::new(&rules, &self.options).ok()
+        };
+        known.entry(table.id).or_insert_with(rules).clone()
+    }
+
+    fn key<'py>(&self, py: Python<'py>, table: &FeedTable, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let rules = self.rules(table);
+        let codec = rules.as_ref().map_or(&KeyCodec::Bytes, |rules| rules.as_table_rules().key_codec());
+        keys::decode(py, codec, key)
+    }
+
+    fn value<'py>(&self, py: Python<'py>, table: &FeedTable, value: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let shown = self.rules(table).and_then(|rules| crate::values::show_by(&rules, value).ok());
+        match shown {
+            Some(shown) => python_of(py, &shown),
+            None => Ok(PyBytes::new(py, value).into_any()),
+        }
+    }
+
+    fn event<'py>(&self, py: Python<'py>, event: &FeedEvent) -> PyResult<Bound<'py, PyAny>> {
+        match event {
+            FeedEvent::Begin { seq, unix_millis } => record(py, "Begin", (*seq, when(Some(*unix_millis)))),
+            FeedEvent::Row(row) => {
+                let key = self.key(py, &row.table, &row.key)?;
+                let value = row.value.as_ref().map(|value| self.value(py, &row.table, value)).transpose()?;
+                record(py, "Row", (&row.table.name, key, value, when(row.deadline_ms)))
+            }
+            FeedEvent::RowsEnd => record(py, "RowsEnd", ()),
+            FeedEvent::Batch(batch) => {
+                let ops = batch.ops.iter().map(|op| self.op(py, op)).collect::<PyResult<Vec<_>>>()?;
+                let ops = PyList::new(py, ops)?;
+                record(py, "Changes", (batch.first_seq, batch.last_seq, when(batch.written_ms), ops))
+            }
+            FeedEvent::TableCreated(table) => record(py, "TableCreated", (&table.name,)),
+            FeedEvent::TableDropped(table) => record(py, "TableDropped", (&table.name,)),
+        }
+    }
+
+    fn op<'py>(&self, py: Python<'py>, op: &FeedOp) -> PyResult<Bound<'py, PyAny>> {
+        let value = |value: &[u8]| self.value(py, &op.table, value);
+        let long = |bytes: u64| Ok::<_, PyErr>(bytes.into_pyobject(py)?.into_any());
+        let (name, value) = match &op.change {
+            FeedChange::Put(bytes) => ("put", value(bytes)?),
+            FeedChange::PutIfAbsent(bytes) => ("put_if_absent", value(bytes)?),
+            FeedChange::Fold(bytes) => ("fold", value(bytes)?),
+            FeedChange::Delete => ("delete", py.None().into_bound(py)),
+            FeedChange::DeleteRange(to) => ("delete_range", self.key(py, &op.table, to)?),
+            FeedChange::PutLong(bytes) => ("put_long", long(*bytes)?),
+            FeedChange::PutIfAbsentLong(bytes) => ("put_if_absent_long", long(*bytes)?),
+            FeedChange::FoldLong(bytes) => ("fold_long", long(*bytes)?),
+        };
+        let key = self.key(py, &op.table, &op.key)?;
+        record(py, "Change", (op.seq, &op.table.name, name, key, value))
+    }
+}
+
+/// So long is waited at once, between two looks for signals.
+const WAIT: Duration = Duration::from_millis(100);
+
+#[pymethods]
+impl FeedOf {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    /// The next event that is there already; the iteration ends where there is none, and goes on
+    /// when it is begun again.
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let event = self.with(py, Feed::poll)?;
+        event.map(|event| self.event(py, &event)).transpose()
+    }
+
+    /// The next event, waiting for one at most so many seconds; None where none came.
+    #[pyo3(signature = (timeout_s = f64::INFINITY))]
+    fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let begun = std::time::Instant::now();
+        loop {
+            let left = timeout_s - begun.elapsed().as_secs_f64();
+            let wait = Duration::try_from_secs_f64(left.max(0.0)).unwrap_or(WAIT).min(WAIT);
+            if let Some(event) = self.with(py, |feed| feed.next(wait))? {
+                return self.event(py, &event).map(Some);
+            }
+            py.check_signals()?;
+            if left <= 0.0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Says that everything that was taken so far is done: the feed goes on behind it, also after
+    /// it was opened again.
+    fn acknowledge(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |feed| {
+            let place = feed.position();
+            feed.acknowledge(place)
+        })
+    }
+
+    /// The seq of the last record that was taken.
+    #[getter]
+    fn seq(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |feed| Ok(feed.position().seq()))
+    }
+
+    #[getter]
+    fn name(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |feed| Ok(feed.name().to_owned()))
+    }
+}

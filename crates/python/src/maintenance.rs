@@ -1,0 +1,119 @@
+//! What a person does for a store: look whether it is whole, back it up and restore it.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use folddb::maintenance::Severity;
+use folddb::{BackupOptions, BackupReport, RestoreOptions, Store};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::errors::detached;
+use crate::settings::options;
+
+/// A function of Python that is told how much is done, of how much. Where it raises, the work ends
+/// if it can, and raises that.
+pub(crate) struct Progress {
+    told: Option<Py<PyAny>>,
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Progress {
+    pub(crate) fn new(told: Option<Py<PyAny>>) -> Progress {
+        Progress { told, raised: Mutex::new(None) }
+    }
+
+    pub(crate) fn tell(&self, done: u64, total: u64) -> ControlFlow<()> {
+        let Some(told) = &self.told else { return ControlFlow::Continue(()) };
+        match Python::attach(|py| told.call1(py, (done, total))) {
+            Ok(_) => ControlFlow::Continue(()),
+            Err(raised) => {
+                self.raised.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(raised);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// What was raised by it, before what the work says.
+    pub(crate) fn result<T>(&self, done: PyResult<T>) -> PyResult<T> {
+        match self.raised.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
+            Some(raised) => Err(raised),
+            None => done,
+        }
+    }
+}
+
+/// Adds a backup of a store to a folder for backups.
+pub(crate) fn backup<'py>(
+    py: Python<'py>,
+    store: &Store,
+    to: PathBuf,
+    keep: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let progress = std::sync::Arc::new(Progress::new(progress));
+    let told = std::sync::Arc::clone(&progress);
+    let options = BackupOptions::default().keep(keep).progress(move |done, total| {
+        let _ = told.tell(done, total); // a backup goes on to its end
+    });
+    let report: BackupReport = progress.result(detached(py, || store.backup(to, &options)))?;
+    let told = PyDict::new(py);
+    told.set_item("generation", report.generation)?;
+    told.set_item("path", report.path)?;
+    told.set_item("first_seq", report.first_seq)?;
+    told.set_item("last_seq", report.last_seq)?;
+    told.set_item("copied_bytes", report.copied.bytes)?;
+    told.set_item("linked_bytes", report.linked.bytes)?;
+    told.set_item("removed", report.removed)?;
+    Ok(told)
+}
+
+/// Makes a store of a backup: the latest, or the one of this number; as it was at a seq, where the
+/// backups have its log.
+#[pyfunction]
+#[pyo3(signature = (backups, to, *, generation = None, at_seq = None, **settings))]
+pub(crate) fn restore<'py>(
+    py: Python<'py>,
+    backups: PathBuf,
+    to: PathBuf,
+    generation: Option<u64>,
+    at_seq: Option<u64>,
+    settings: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let what = RestoreOptions::default().generation(generation).at_seq(at_seq);
+    let options = options(settings)?;
+    let report = detached(py, || Store::restore(backups, to, &what, &options))?;
+    let told = PyDict::new(py);
+    told.set_item("generation", report.generation)?;
+    told.set_item("last_seq", report.last_seq)?;
+    Ok(told)
+}
+
+/// Checks a store that nobody has open: every file, and with `deep` every value. What it finds is
+/// in `damage` and `notes`.
+#[pyfunction]
+#[pyo3(signature = (path, *, deep = false, progress = None, **settings))]
+pub(crate) fn verify<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    deep: bool,
+    progress: Option<Py<PyAny>>,
+    settings: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let options = options(settings)?;
+    let progress = Progress::new(progress);
+    let tell = |done, total| {
+        let _ = progress.tell(done, total); // a check goes on to its end
+    };
+    let report = progress.result(detached(py, || Store::verify(path, &options, deep, tell)))?;
+    let of = |severity| report.findings.iter().filter(move |found| found.severity == severity);
+    let told = PyDict::new(py);
+    told.set_item("is_clean", report.is_clean())?;
+    told.set_item("damage", PyList::new(py, of(Severity::Damage).map(ToString::to_string))?)?;
+    told.set_item("notes", PyList::new(py, of(Severity::Note).map(ToString::to_string))?)?;
+    told.set_item("tables", report.checked.tables)?;
+    told.set_item("records", report.checked.records)?;
+    told.set_item("bytes", report.checked.bytes)?;
+    Ok(told)
+}

@@ -1,0 +1,44 @@
+//! What is told about keys, values and stores: the named tuples of `folddb.records`, and dicts.
+
+use std::time::SystemTime;
+
+use folddb::Head;
+use folddb::time::moment;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+/// A named tuple of `folddb.records`.
+pub(crate) fn record<'py>(
+    py: Python<'py>,
+    name: &str,
+    fields: impl pyo3::call::PyCallArgs<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import("folddb.records")?.getattr(name)?.call1(fields)
+}
+
+/// What is known of a value without reading it.
+pub(crate) fn head<'py>(py: Python<'py>, head: &Head) -> PyResult<Bound<'py, PyAny>> {
+    let fields = (
+        head.size_bytes,
+        head.hash,
+        head.is_separated,
+        when(head.written_ms),
+        when(head.deadline_ms),
+        head.version,
+    );
+    record(py, "Head", fields)
+}
+
+/// A moment, where one is said.
+pub(crate) fn when(unix_ms: Option<u64>) -> Option<SystemTime> {
+    unix_ms.map(moment)
+}
+
+/// A pair.
+pub(crate) fn pair<'py>(
+    py: Python<'py>,
+    one: Bound<'py, PyAny>,
+    other: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    Ok(PyTuple::new(py, [one, other])?.into_any())
+}

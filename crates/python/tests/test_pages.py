@@ -1,0 +1,51 @@
+"""What the pages print runs as it is printed."""
+
+import pathlib
+import re
+from datetime import timedelta
+
+import folddb
+import pytest
+
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
+PAGES = [PROJECT / "docs/PYTHON.md", PROJECT / "README.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_programs_of_a_page_run(page, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    programs = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    assert programs
+    names = {}
+    for program in programs:
+        exec(compile(program, str(page), "exec"), names)
+
+
+def tour():
+    page = PAGES[0].read_text()
+    rows = page[page.index("| Rust | Python |") :].split("\n\n")[0].splitlines()[2:]
+    return [line for row in rows for line in re.findall(r"`([^`]+)`", row.split(" | ")[1])]
+
+
+def test_each_line_of_the_tour_runs(tmp_path):
+    names = {"folddb": folddb, "timedelta": timedelta, "path": str(tmp_path / "tour"), "key": ("UA", "EWR")}
+    lines = tour()
+    assert len(lines) > 30
+    for line in lines:
+        exec(line, names)
+        if line.startswith("store ="):
+            store = names["store"]
+            names["counts"] = store.table("counts", key=str, fold="sum:i64", keep="forever")
+            names["people"] = store.table("people", key=int, value="json", index={"city": "json:/city"})
+            names["people"].put(1, {"city": "Bern"})
+            names["sessions"] = store.table("sessions", key=str, value=str, expire="by-write")
+            names["blobs"] = store.table("blobs", key=str)
+    names["store"].close()
+
+
+def test_the_examples_of_the_package_run():
+    import doctest
+
+    failed, tried = doctest.testmod(folddb)
+    assert failed == 0 and tried > 3

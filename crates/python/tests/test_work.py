@@ -1,0 +1,182 @@
+"""What is done with a table beyond one key: aggregates, indexes, time, streams, feeds, care."""
+
+import datetime
+import io
+
+import folddb
+import pytest
+from folddb import errors, records
+
+
+def test_a_range_adds_up_to_its_rows_and_their_fold(delays):
+    delays.fold(("UA", "EWR"), 2.0)
+    delays.fold(("UA", "LGA"), 4.0)
+    delays.fold(("AA", "JFK"), 6.0)
+    rows, value = delays.scan("UA").aggregate()
+    assert (rows, value["count"], value["mean"]) == (2, 2, 3.0)
+    assert delays.aggregate().value["sum"] == 12.0
+    assert delays.scan("XX").aggregate() == records.Aggregate(0, None)
+
+
+def test_records_are_found_by_what_is_in_them(store):
+    people = store.table("people", key=int, value="json", index={"city": "json:/city"})
+    people.update({1: {"city": "Bern"}, 2: {"city": "Basel"}, 3: {"city": "Bern"}, 4: {"age": 7}})
+    assert people.find("city", "Bern").keys() == [1, 3]
+    assert list(people.find("city", "Basel")) == [(2, {"city": "Basel"})]
+    assert people.find("city").count() == 3
+    assert people.find("city", start="Basel", before="Bern").keys() == [2]
+    assert people.find("city", prefix="B", limit=1).keys() == [2]
+    people.add_index("age:json:/age")
+    assert people.find("age", 7).keys() == [4]
+    assert people.indexes() == [("age", "json:/age"), ("city", "json:/city")]
+    people.drop_index("age")
+    with pytest.raises(errors.Error, match="age"):
+        people.find("age", 7)
+
+
+def test_values_expire(store):
+    sessions = store.table("sessions", key=str, value=str, expire="by-write")
+    hour = datetime.timedelta(hours=1)
+    sessions.with_lifetime(hour).put("a", "x")
+    sessions.with_lifetime(datetime.datetime.now(datetime.timezone.utc) + hour).put("b", "x")
+    sessions.with_lifetime(datetime.datetime(2001, 1, 1, tzinfo=datetime.timezone.utc)).put("c", "x")
+    sessions.put("d", "x")
+    assert list(sessions) == ["a", "b", "d"]
+    assert sessions.head("a").deadline > datetime.datetime.now(datetime.timezone.utc)
+    assert sessions.head("d").deadline is None
+    with pytest.raises(errors.InvalidInput, match="timedelta"):
+        sessions.with_lifetime(7)
+    hours = store.table("hours", key=str, value=str, expire=hour)
+    hours.put("a", "x")
+    assert hours.head("a").deadline is not None
+
+
+def test_a_table_keeps_its_past(store):
+    prices = store.table("prices", key=str, value=float, keep="forever")
+    first = prices.put("a", 1.0)
+    prices.put("a", 2.0)
+    assert [entry.value for entry in prices.history("a")] == [2.0, 1.0]
+    assert prices.get_at("a", first) == 1.0
+    assert prices.get_at("b", first, "none") == "none"
+    with store.snapshot(first) as past:
+        assert past[prices]["a"] == 1.0
+
+
+def test_a_head_says_what_a_value_is_without_reading_it(store):
+    blobs = store.table("blobs", key=str, separate=1000)
+    blobs.put("a", b"x" * 5000)
+    head = blobs.head("a")
+    assert (head.size_bytes, head.is_separated) == (5000, True)
+    assert blobs.head("b") is None
+    assert [(key, head.size_bytes) for key, head in blobs.scan().heads()] == [("a", 5000)]
+
+
+def test_long_values_are_files(store):
+    blobs = store.table("blobs", key=str, separate=1000)
+    content = bytes(range(256)) * 20_000
+    with blobs.writer("a") as file:
+        file.write(content[:3_000_000])
+        assert "a" not in blobs
+        file.write(memoryview(content)[3_000_000:])
+    with blobs.reader("a") as file:
+        assert file.seek(0, io.SEEK_END) == len(content)
+        file.seek(1_000_001)
+        assert file.read(5) == content[1_000_001:1_000_006]
+        file.seek(0)
+        assert file.read() == content
+    assert blobs.reader("b") is None
+    with pytest.raises(RuntimeError):
+        with blobs.writer("c") as file:
+            file.write(b"x")
+            raise RuntimeError
+    assert "c" not in blobs
+
+
+def test_a_feed_tells_of_what_was_committed_and_goes_on_where_it_was(store):
+    counts = store.table("counts", key=str, fold="sum:i64")
+    counts.fold("a", 1)
+    feed = store.feed("copy", table="counts")
+    kinds = [type(event).__name__ for event in feed]
+    assert kinds == ["Begin", "TableCreated", "Row", "RowsEnd"]
+    with store.batch() as batch:
+        batch.fold(counts, "a", 2)
+        batch.delete(counts, "b")
+    (changes,) = list(feed)
+    assert [(op.table, op.op, op.key, op.value) for op in changes.ops] == [
+        ("counts", "fold", "a", 2),
+        ("counts", "delete", "b", None),
+    ]
+    feed.acknowledge()
+    assert feed.next(timeout_s=0) is None
+    del feed
+    counts.put("c", 3)
+    (changes,) = list(store.feed("copy", table="counts"))
+    assert changes.ops[0].key == "c"
+    assert store.feeds() == ["copy"]
+    store.drop_feed("copy")
+    assert store.feeds() == []
+
+
+def test_each_row_of_columns_is_a_change_where_a_feed_reads_them(store, counts):
+    feed = store.feed("copy", table="counts", from_now=True)
+    list(feed)
+    counts.fold_many(["a", "a", "b"], [1, 2, 3])
+    (changes,) = list(feed)
+    assert [(op.key, op.value) for op in changes.ops] == [("a", 1), ("a", 2), ("b", 3)]
+
+
+def test_a_store_is_backed_up_restored_and_verified(tmp_path, path, store, counts):
+    counts.fold("a", 7)
+    told = []
+    report = store.backup(tmp_path / "backups", progress=lambda done, total: told.append((done, total)))
+    assert report["generation"] == 1 and told
+    folddb.restore(tmp_path / "backups", tmp_path / "copy")
+    with folddb.open(tmp_path / "copy") as copy:
+        assert copy["counts"]["a"] == 7
+    report = folddb.verify(tmp_path / "copy", deep=True)
+    assert report["is_clean"] and report["tables"] == 1 and report["damage"] == []
+
+
+def test_damage_is_found_and_named(tmp_path, path):
+    with folddb.create(path) as store:
+        counts = store.table("counts", key=str, fold="sum:i64")
+        counts.update({f"{number:05}": number for number in range(10_000)})
+        store.flush()
+    for file in path.rglob("*"):
+        if file.is_file() and file.stat().st_size > 10_000:
+            content = bytearray(file.read_bytes())
+            content[len(content) // 2] ^= 255
+            file.write_bytes(content)
+    try:
+        report = folddb.verify(path, deep=True)
+    except errors.Corruption as damage:
+        report = {"is_clean": False, "damage": [str(damage)]}
+    assert not report["is_clean"] and report["damage"]
+
+
+def test_compaction_tells_and_ends_where_it_is_told_to(store, counts):
+    counts.update({f"{number:05}": number for number in range(10_000)})
+    store.flush()
+    counts.update({f"{number:05}": number for number in range(10_000)})
+    store.flush()
+    told = []
+    counts.compact(progress=lambda done, total: told.append(done))
+    assert counts.stats()["runs"] == 1
+    assert counts.stats()["records"] == 10_000
+
+
+def test_stats_are_figures_by_group(store, counts):
+    counts.fold("a", 1)
+    counts.get("a")
+    stats = store.stats()
+    assert {"writes", "reads", "memory", "disk", "background"} <= set(stats)
+    assert stats["writes"]["commits"] >= 1 and stats["reads"]["gets"] >= 1
+    assert isinstance(store.doctor(), list)
+
+
+def test_a_table_shows_itself_in_a_notebook(delays):
+    for number in range(12):
+        delays.fold((f"<{number:02}>", "EWR"), 1.0)
+    html = delays._repr_html_()
+    assert "&lt;00&gt;" in html and "<00>" not in html and "mean" in html and "first 10 rows" in html
+    assert "mean" in delays.scan("<11>")._repr_html_()
