@@ -33,7 +33,7 @@ def flights(rows, seed=1):
     carrier = carriers[np.minimum(random_of.geometric(0.2, rows) - 1, 15)]
     origin = origins[np.minimum(random_of.geometric(0.04, rows) - 1, 99)]
     day = np.sort(random_of.integers(0, 365, rows))
-    delay = np.round(random_of.normal(8, 30, rows), 1)
+    delay = np.round(random_of.normal(8, 30, rows))  # in whole minutes, as flights have it
     return pa.table({"carrier": carrier, "origin": origin, "day": day, "delay": delay})
 
 

@@ -151,7 +151,8 @@ impl Cells {
         }
     }
 
-    fn float(&self, row: usize) -> Option<f64> {
+    /// A cell as a number with a point, where it is one.
+    pub(crate) fn float(&self, row: usize) -> Option<f64> {
         match self {
             Cells::Float(cells) if cells.is_valid(row) => Some(cells.value(row)),
             Cells::Constant(Datum::Float(number)) => Some(*number),

@@ -1,11 +1,14 @@
 //! Rows of columns as the bytes of keys and operands, without a row of Python between.
 
-use folddb::codec::KeyCodec;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use folddb::codec::{ElementType, KeyCodec};
 use folddb::folds::Record;
 use folddb::table_rules::FoldName;
 use folddb::{Datum, datum};
 
-use crate::cells::Cells;
+use crate::cells::{Cells, sort_of};
 use crate::columns::{Column, Source};
 use crate::keys::ordered;
 use crate::place::Placed;
@@ -56,6 +59,51 @@ impl<'t> Encoder<'t> {
         Ok(Encoder { table, keys, values, first_value })
     }
 
+    /// True when the types of the columns leave nothing that may not fit, but for what is the same
+    /// in all rows: the first of them tell of that.
+    pub(crate) fn is_total(&self, keys: &[&Column], values: &[&Column]) -> bool {
+        let are_keys = match (&self.keys, &*self.table.codec) {
+            (Keys::Encoded, _) => return false,
+            (Keys::Tuple, KeyCodec::TypedTuple(types)) => {
+                types.iter().zip(keys).all(|(of, column)| is_of_element(of, column))
+            }
+            (Keys::Tuple, _) => false,
+            (Keys::One, codec) => is_of_codec(codec, keys[0]),
+        };
+        are_keys && matches!((&self.values, values), (Shape::One, [column]) if self.is_of_fold(column))
+    }
+
+    /// Whether values are a column of numbers.
+    pub(crate) fn takes_numbers(&self, values: &Source) -> bool {
+        match (&self.values, values.columns().as_slice()) {
+            (Shape::One, [Column::Arrays { of, .. }]) => {
+                matches!(sort_of(of), Some(DataType::Int64 | DataType::UInt64 | DataType::Float64))
+            }
+            _ => false,
+        }
+    }
+
+    /// The number that is the value of a row; none where it is null.
+    pub(crate) fn number(&self, cells: &[Cells], row: usize) -> Option<f64> {
+        let cells = &cells[self.first_value];
+        cells.float(row).or_else(|| cells.int(row).map(|number| number as f64))
+    }
+
+    fn is_of_fold(&self, column: &Column) -> bool {
+        let Column::Arrays { of, .. } = column else { return true };
+        let is_signed = matches!(of, DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64);
+        let is_unsigned =
+            matches!(of, DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64);
+        let is_float = matches!(of, DataType::Float16 | DataType::Float32 | DataType::Float64);
+        let FoldName::BuiltIn(spec) = &self.table.table.rules().as_table_rules().fold else { return false };
+        match spec.trim() {
+            "stats:f64" | "sum:f64" | "min:f64" | "max:f64" => is_signed || is_unsigned || is_float,
+            "sum:i64" | "min:i64" | "max:i64" => is_signed,
+            "sum:u64" | "min:u64" | "max:u64" => is_unsigned,
+            _ => false,
+        }
+    }
+
     /// Appends the bytes of the key of a row.
     ///
     /// # Errors
@@ -70,7 +118,7 @@ impl<'t> Encoder<'t> {
                 types.iter().zip(cells).all(|(of, cells)| cells.put(of, row, out))
             }
             (Keys::Tuple, _) => {
-                let any = folddb::codec::ElementType::Any;
+                let any = ElementType::Any;
                 cells[..self.first_value].iter().all(|cells| cells.put(&any, row, out))
             }
             (Keys::One, codec) => put_key(codec, &cells[0], row, out),
@@ -146,6 +194,63 @@ impl<'t> Encoder<'t> {
 
 fn null() -> String {
     "the key is null".to_owned()
+}
+
+/// An element of a key that is longer may be one of a key that is too long.
+const TEXT_BYTES_MAX: usize = 1_000;
+
+fn is_of_element(of: &ElementType, column: &Column) -> bool {
+    let Column::Arrays { arrays, of: column } = column else { return true };
+    let fits = match (of, column) {
+        (ElementType::Optional(inner), _) => return is_of_sort(inner, column) && arrays.iter().all(is_short),
+        (of, column) => is_of_sort(of, column),
+    };
+    fits && arrays.iter().all(|array| array.logical_null_count() == 0 && is_short(array))
+}
+
+fn is_of_sort(of: &ElementType, column: &DataType) -> bool {
+    let Some(sort) = sort_of(column) else { return false };
+    match of {
+        ElementType::Text => sort == DataType::Utf8,
+        ElementType::Bytes => sort == DataType::Binary,
+        ElementType::Int => sort == DataType::Int64 || sort == DataType::UInt64,
+        ElementType::Double => sort == DataType::Float64,
+        ElementType::Bool => sort == DataType::Boolean,
+        _ => false,
+    }
+}
+
+/// Whether nothing in it is long. Where that is not told at once, it may be.
+fn is_short(array: &ArrayRef) -> bool {
+    let fits = |bytes: i64| usize::try_from(bytes).is_ok_and(|bytes| bytes <= TEXT_BYTES_MAX);
+    match array.data_type() {
+        DataType::Utf8 => {
+            array.as_string::<i32>().offsets().windows(2).all(|ends| fits((ends[1] - ends[0]).into()))
+        }
+        DataType::LargeUtf8 => {
+            array.as_string::<i64>().offsets().windows(2).all(|ends| fits(ends[1] - ends[0]))
+        }
+        DataType::Dictionary(..) => is_short(array.as_any_dictionary().values()),
+        of => !matches!(sort_of(of), Some(DataType::Utf8 | DataType::Binary)),
+    }
+}
+
+fn is_of_codec(codec: &KeyCodec, column: &Column) -> bool {
+    match codec {
+        KeyCodec::Utf8 => is_of_element(&ElementType::Text, column),
+        KeyCodec::I64 => {
+            is_of_element(&ElementType::Int, column)
+                && !matches!(column, Column::Arrays { of: DataType::UInt64, .. })
+        }
+        KeyCodec::U64 => {
+            let is_unsigned = |of: &DataType| {
+                matches!(of, DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64)
+            };
+            is_of_element(&ElementType::Int, column)
+                && matches!(column, Column::Arrays { of, .. } if is_unsigned(of))
+        }
+        _ => false,
+    }
 }
 
 /// Appends a key that is no tuple. False where it is none.

@@ -14,11 +14,13 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
+use folddb::folds::Stats;
 use folddb::limits::KEY_BYTES_MAX;
 use folddb::table_rules::{FoldName, PredicateRule};
 use folddb::{Error, Fold, Outcome, Result, WriteOp};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use crate::cells::Cells;
 use crate::columns::{Chunk, Column, Source, chunks};
 use crate::encode::{Encoder, Row};
 use crate::place::{Place, Placed};
@@ -70,11 +72,18 @@ impl Many {
         let rows = self.rows().map_err(wrong)?;
         let encoder = Encoder::new(table, &self.keys, Some(&self.values)).map_err(wrong)?;
         let columns: Vec<&Column> = self.keys.columns().into_iter().chain(self.values.columns()).collect();
+        let folds = match folds_first(table, self.op) {
+            First::Fold(fold) if fold.spec() == "stats:f64" && encoder.takes_numbers(&self.values) => {
+                First::Stats
+            }
+            folds => folds,
+        };
         let chunks = chunks(&columns, rows, CHUNK_ROWS_MAX);
-        let work =
-            Work { table, op: self.op, skips: self.skips, encoder, folds: folds_first(table, self.op) };
+        let work = Work { table, op: self.op, skips: self.skips, encoder, folds };
         if !self.skips {
-            in_order(&chunks, |chunk| work.check(chunk), |()| Ok(()))?;
+            let is_total = work.encoder.is_total(&self.keys.columns(), &self.values.columns());
+            let to_check = if is_total { &chunks[..chunks.len().min(1)] } else { &chunks[..] };
+            in_order(to_check, |chunk| work.check(chunk), |()| Ok(()))?;
         }
         let mut written = 0;
         in_order(
@@ -122,6 +131,8 @@ pub(crate) fn encoded_keys(table: &Placed, keys: &Source) -> Result<Vec<Vec<u8>>
 enum First {
     Nothing,
     Later,
+    /// Numbers into statistics, which are encoded once for all numbers of a key.
+    Stats,
     Fold(Arc<dyn Fold>),
 }
 
@@ -167,25 +178,31 @@ impl Work<'_> {
             .advise("nothing is written; mend the row, or pass over what does not fit by skip_invalid=True")
     }
 
-    fn cells(&self, chunk: &Chunk) -> Result<Vec<crate::cells::Cells>> {
+    fn cells(&self, chunk: &Chunk) -> Result<Vec<Cells>> {
         chunk.cells().map_err(|why| Error::invalid(format!("table `{}`: {why}", self.table.name())))
+    }
+
+    #[inline]
+    fn key(&self, cells: &[Cells], row: usize, key: &mut Vec<u8>) -> std::result::Result<(), String> {
+        key.clear();
+        self.encoder.key(cells, row, key)?;
+        match key.len() > KEY_BYTES_MAX {
+            true => Err(format!("the key has {} bytes; {KEY_BYTES_MAX} are the most", key.len())),
+            false => Ok(()),
+        }
     }
 
     /// Encodes one row. None where there is nothing to write.
     #[inline]
     fn row(
         &self,
-        cells: &[crate::cells::Cells],
+        cells: &[Cells],
         row: usize,
         key: &mut Vec<u8>,
         value: &mut Vec<u8>,
     ) -> std::result::Result<Option<()>, String> {
-        key.clear();
         value.clear();
-        self.encoder.key(cells, row, key)?;
-        if key.len() > KEY_BYTES_MAX {
-            return Err(format!("the key has {} bytes; {KEY_BYTES_MAX} are the most", key.len()));
-        }
+        self.key(cells, row, key)?;
         match (self.encoder.value(cells, row, value)?, self.op) {
             (Row::Whole, _) => Ok(Some(())),
             (Row::Nothing, WriteOp::Fold) => Ok(None),
@@ -205,14 +222,11 @@ impl Work<'_> {
 
     fn encode(&self, chunk: &Chunk) -> Result<Ops> {
         let cells = self.cells(chunk)?;
+        if matches!(self.folds, First::Stats) {
+            return self.encode_stats(chunk, &cells);
+        }
         let (mut key, mut value, mut folded) = (Vec::new(), Vec::new(), Vec::new());
-        let mut ops = Ops {
-            first_row: chunk.first_row,
-            rows: 0,
-            bytes: Vec::with_capacity(chunk.len * 16),
-            ends: Vec::with_capacity(chunk.len / 4),
-            folded: Vec::new(),
-        };
+        let mut ops = Ops::new(chunk);
         let (hasher, mut places) = (DefaultHashBuilder::default(), HashTable::<usize>::new());
         for row in 0..chunk.len {
             match self.row(&cells, row, &mut key, &mut value) {
@@ -239,6 +253,31 @@ impl Work<'_> {
                 }
             }
         }
+        Ok(ops)
+    }
+
+    fn encode_stats(&self, chunk: &Chunk, cells: &[Cells]) -> Result<Ops> {
+        let (hasher, mut places) = (DefaultHashBuilder::default(), HashTable::<usize>::new());
+        let (mut ops, mut key, mut stats) = (Ops::new(chunk), Vec::new(), Vec::<Stats>::new());
+        for row in 0..chunk.len {
+            match self.key(cells, row, &mut key) {
+                Ok(()) => {}
+                Err(_) if self.skips => continue,
+                Err(why) => return Err(self.wrong(chunk, row, &why)),
+            }
+            let Some(number) = self.encoder.number(cells, row) else { continue };
+            ops.rows += 1;
+            let hash = hasher.hash_one(key.as_slice());
+            match places.find(hash, |place| ops.key(*place) == key) {
+                Some(place) => stats[*place].add(number),
+                None => {
+                    places.insert_unique(hash, ops.ends.len(), |place| hasher.hash_one(ops.key(*place)));
+                    ops.push(&key, &[]);
+                    stats.push(Stats::of(number));
+                }
+            }
+        }
+        ops.folded = stats.iter().map(|stats| Some(stats.to_bytes())).collect();
         Ok(ops)
     }
 
@@ -284,6 +323,16 @@ impl Work<'_> {
 }
 
 impl Ops {
+    fn new(chunk: &Chunk) -> Ops {
+        Ops {
+            first_row: chunk.first_row,
+            rows: 0,
+            bytes: Vec::with_capacity(chunk.len * 16),
+            ends: Vec::with_capacity(chunk.len / 4),
+            folded: Vec::new(),
+        }
+    }
+
     #[inline]
     fn push(&mut self, key: &[u8], value: &[u8]) {
         self.bytes.extend_from_slice(key);

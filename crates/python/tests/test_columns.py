@@ -99,6 +99,33 @@ def test_the_order_of_rows_is_that_of_the_columns(store):
     assert words[0] == ",".join(str(n) for n in range(100))
 
 
+@pytest.mark.parametrize(
+    "fold",
+    ["stats:f64", "sum:f64", "sum:i64", "min:f64", "max:i64", "hll:12", "quantiles:0.01", "set", "append:,",
+     "replace", "first"],
+)  # fmt: skip
+def test_columns_come_to_the_same_as_their_rows_one_by_one(store, fold):
+    random = np.random.default_rng(7)
+    keys = random.integers(0, 40, 5000)
+    whole = fold in ("sum:i64", "max:i64")
+    values = random.integers(-9, 9, 5000) if whole else random.normal(0, 1e9, 5000).round(3)
+    if fold in ("stats:f64", "sum:f64"):
+        values[:4] = [1e300, -1e300, 1e-300, -0.0]
+    if fold in ("replace", "first"):
+        whole = store.table("whole", key=int, fold=fold, value=float)
+        single = store.table("single", key=int, fold=fold, value=float)
+    else:
+        whole = store.table("whole", key=int, fold=fold)
+        single = store.table("single", key=int, fold=fold)
+    texts = fold in ("set", "append:,")
+    values = values.tolist()
+    whole.fold_many(keys, pa.array([str(value) for value in values] if texts else values))
+    for key, value in zip(keys.tolist(), values):
+        single.fold(key, str(value) if texts else value)
+    assert whole.scan().to_arrow() == single.scan().to_arrow()
+    assert dict(whole.items()) == dict(single.items())
+
+
 def test_one_bad_row_is_named_and_nothing_of_the_call_is_written(store):
     table = store.table("t", key="u64", fold="sum:u64")
     keys = np.arange(200_000, dtype="i8")
