@@ -69,7 +69,7 @@ fn field_of(frame: &Frame) -> FieldRef {
 }
 
 /// Rows in columns, as the interface of Arrow gives them on: `pyarrow.table(columns)`,
-/// `polars.from_arrow(columns)`, `pandas.DataFrame.from_arrow(columns)`.
+/// `polars.DataFrame(columns)`, `pandas.DataFrame.from_arrow(columns)`.
 #[pyclass(frozen, module = "folddb")]
 pub(crate) struct Columns {
     batch: RecordBatch,

@@ -251,3 +251,42 @@ def test_a_failing_scan_raises_in_the_reader(path):
         while True:
             reader.read_next_batch()
             raise errors.Closed  # rows that were taken before are still there
+
+
+def test_polars_pandas_and_duckdb_read_a_scan_and_their_frames_fold(store):
+    table = store.table("t", key=(str, int), key_names=["name", "day"], fold="sum:i64")
+    given = pa.table({"name": ["a", "b", "a"], "day": [1, 2, 1], "value": [1, 2, 3]})
+    wanted = [("a", 1, 4), ("b", 2, 2)]
+    tried = 0
+    try:
+        import polars
+
+        frame = polars.from_arrow(given)
+        table.fold_many(frame.select("name", "day"), frame["value"])
+        assert polars.DataFrame(table.scan()).rows() == wanted
+        tried += 1
+    except ImportError:
+        pass
+    try:
+        import duckdb
+
+        table.delete_prefix(())
+        rows = pa.table(duckdb.sql("select * from given"))
+        table.fold_many(rows.select(["name", "day"]), rows["value"])
+        scan = table.scan()  # noqa: F841
+        assert duckdb.sql("select * from scan order by name").fetchall() == wanted
+        tried += 1
+    except ImportError:
+        pass
+    try:
+        import pandas
+
+        table.delete_prefix(())
+        frame = pandas.DataFrame({"name": ["a", "b", "a"], "day": [1, 2, 1], "value": [1, 2, 3]})
+        table.fold_many(frame[["name", "day"]], frame["value"].to_numpy())
+        assert [tuple(row) for row in table.scan().to_arrow().to_pandas().to_numpy().tolist()] == wanted
+        tried += 1
+    except ImportError:
+        pass
+    if not tried:
+        pytest.skip("none of them is installed")
