@@ -20,6 +20,9 @@ use crate::import::source::Source;
 /// Longest row of a file, in bytes.
 const ROW_BYTES_MAX: usize = 128 << 20;
 
+/// What some programs begin a file of UTF-8 with.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// So many names of fields are remembered, to say which one may have been meant.
 const UNSEEN_NAMES_MAX: usize = 64;
 
@@ -432,6 +435,9 @@ impl Ndjson {
                 return Err(std::io::Error::other(format!("a row is longer than {ROW_BYTES_MAX} bytes")));
             }
             self.text.truncate(self.text.trim_ascii_end().len());
+            if *line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
+                self.text.drain(..BYTE_ORDER_MARK.len());
+            }
             if !self.text.is_empty() {
                 break;
             }

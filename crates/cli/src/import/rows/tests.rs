@@ -42,6 +42,13 @@ fn delimited_rows_know_their_lines() {
 }
 
 #[test]
+fn the_mark_that_a_file_of_json_lines_begins_with_is_no_part_of_its_first_row() {
+    let mut rows = open("\u{feff}{\"a\":\"x\"}\n{\"a\":\"\u{feff}y\"}\n", InputFormat::Ndjson, true);
+    let text = |line, text: &str| (line, Ok(text.to_owned()));
+    assert_eq!(read(&mut rows, "a"), [text(1, "x"), text(2, "\u{feff}y")]);
+}
+
+#[test]
 fn columns_without_a_header_are_numbered() {
     let mut rows = open("1\tx\n2\ty\n", InputFormat::Tsv, false);
     assert_eq!(read(&mut rows, "c2"), [(1, Ok("x".to_owned())), (2, Ok("y".to_owned()))]);
