@@ -347,10 +347,18 @@ impl Options {
         (replayed_bytes / 2).saturating_mul(3)
     }
 
-    /// Blocks of runs kept in memory.
+    /// Blocks of runs kept in memory, as long as memtables may grow.
     #[doc(hidden)]
     pub fn cache_bytes(&self) -> usize {
         self.shared_bytes() / 3
+    }
+
+    /// The same of a store that is opened for reading, whose memtables take so much and stay so:
+    /// twice as much at most. With all that is left, what many threads leave each other in the
+    /// heaps of the allocator came to more than LIMITS promises.
+    pub(crate) fn cache_bytes_beside(&self, memtables_bytes: usize) -> usize {
+        let left = self.shared_bytes().saturating_sub(memtables_bytes);
+        left.clamp(self.cache_bytes(), self.cache_bytes() * 2)
     }
 }
 

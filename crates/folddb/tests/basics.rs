@@ -304,6 +304,38 @@ fn a_store_opened_for_reading_heeds_range_deletes_that_only_the_log_has() {
 }
 
 #[test]
+fn a_store_opened_for_reading_has_the_memory_of_writers_for_its_cache() {
+    const ROWS: u64 = 400_000;
+    let temp = tempfile::tempdir().unwrap();
+    let (path, options) = (temp.path().join("store"), || manual().memory_bytes(16 << 20));
+    let key = |row: u64| row.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let store = Store::create(&path, options()).unwrap();
+    let rows = store.table("rows", Rules::sorted::<u64, u64>()).unwrap();
+    for start in (0..ROWS).step_by(1000) {
+        let mut batch = store.batch();
+        for row in start..start + 1000 {
+            batch.put(&rows, &key(row), &row);
+        }
+        batch.commit(Durability::Buffered).unwrap();
+    }
+    rows.compact().unwrap();
+    store.close().unwrap();
+    let read_the_second_time = |store: Store| {
+        let rows = store.open_table::<u64, u64>("rows").unwrap();
+        let read_all =
+            || (0..ROWS).step_by(61).for_each(|row| assert_eq!(rows.get(&key(row)).unwrap(), Some(row)));
+        read_all();
+        let before = store.stats().reads.pieces;
+        read_all();
+        let pieces = store.stats().reads.pieces - before;
+        store.close().unwrap();
+        pieces
+    };
+    assert!(read_the_second_time(Store::open(&path, options()).unwrap()) > 0);
+    assert_eq!(read_the_second_time(Store::open_read_only(&path, options()).unwrap()), 0);
+}
+
+#[test]
 fn a_store_is_opened_or_created_and_only_where_there_is_none() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("store");

@@ -65,7 +65,7 @@ pub struct Shared {
     is_full: Arc<AtomicBool>,
     /// Whether a get has read a block since parts were last asked to have theirs in the cache.
     is_read: AtomicBool,
-    cache_bytes: u64,
+    cache_bytes: AtomicU64,
     /// What parts keep at hand: so much less is the capacity of `pieces`.
     kept_bytes: AtomicU64,
     window_bytes_max: u64,
@@ -169,11 +169,18 @@ impl Shared {
             next_part: AtomicU64::new(0),
             is_full,
             is_read: AtomicBool::new(false),
-            cache_bytes,
+            cache_bytes: AtomicU64::new(cache_bytes),
             kept_bytes: AtomicU64::new(0),
             window_bytes_max: (cache_bytes / WINDOWS_IN_CACHE).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX),
             warm_bytes_max: cache_bytes / WARM_IN_CACHE,
         })
+    }
+
+    /// Gives the cache room for about so many bytes from now on, if that is more than it has.
+    pub fn grow_cache(&self, bytes: u64) {
+        self.cache_bytes.fetch_max(bytes, Ordering::Relaxed);
+        self.fit_cache();
+        self.note_room();
     }
 
     /// What has been counted so far.
@@ -214,7 +221,7 @@ impl Shared {
     /// to be had.
     pub(crate) fn take_room(&self, bytes: u64, is_oldest: bool) -> bool {
         let eighths = if is_oldest { KEPT_EIGHTHS_OLDEST } else { KEPT_EIGHTHS };
-        let most = self.cache_bytes / 8 * eighths;
+        let most = self.cache_bytes.load(Ordering::Relaxed) / 8 * eighths;
         let taken = self.kept_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |kept| {
             Some(kept + bytes).filter(|sum| *sum <= most)
         });
@@ -236,7 +243,8 @@ impl Shared {
     /// The cache has what is not kept. Of two who meet here the later one's bound may be the older
     /// by a piece; the next one sets it right.
     fn fit_cache(&self) {
-        self.pieces.set_capacity(self.cache_bytes.saturating_sub(self.kept_bytes.load(Ordering::Relaxed)));
+        let cache_bytes = self.cache_bytes.load(Ordering::Relaxed);
+        self.pieces.set_capacity(cache_bytes.saturating_sub(self.kept_bytes.load(Ordering::Relaxed)));
     }
 
     /// The page at `offset` of a file that is no part and has taken this number by
@@ -274,7 +282,8 @@ impl Shared {
     /// Whether a new part whose blocks take so many bytes is to have them in the cache: it is small
     /// beside it, and gets have had to read blocks since this was last asked.
     pub(crate) fn warms_blocks(&self, bytes: u64) -> bool {
-        bytes <= self.cache_bytes / WARM_BLOCKS_IN_CACHE && self.is_read.swap(false, Ordering::Relaxed)
+        let most = self.cache_bytes.load(Ordering::Relaxed) / WARM_BLOCKS_IN_CACHE;
+        bytes <= most && self.is_read.swap(false, Ordering::Relaxed)
     }
 
     fn note_room(&self) {

@@ -744,3 +744,25 @@ fn of_blocks_that_a_full_cache_lacks_one_in_four_comes_into_it() {
     let percent = again_in_cache(256 << 10);
     assert!((5..=30).contains(&percent), "{percent} % of the second gets, of a cache that is full");
 }
+
+#[test]
+fn a_cache_that_has_grown_holds_more() {
+    let world = World::new(256 << 10, 4);
+    let part = world.part(1, &WriteOptions::default(), &even_numbers(100_000));
+    let read_all = || {
+        let before = world.shared.stats().pieces_read;
+        for n in (0..100_000u64).step_by(7) {
+            assert_eq!(get_all(&part, &(2 * n).to_be_bytes(), u64::MAX).len(), 1, "key {n}");
+        }
+        world.shared.stats().pieces_read - before
+    };
+    let (_, small) = (read_all(), read_all());
+    world.shared.grow_cache(16 << 20);
+    let (_, large) = (read_all(), read_all());
+    assert!(
+        small > 100 && large == 0,
+        "{small} pieces were read with a small cache, {large} with a large one"
+    );
+    world.shared.grow_cache(1 << 10);
+    assert_eq!(read_all(), 0, "it does not shrink");
+}

@@ -104,6 +104,12 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
     if engine.options.read_only {
         with_stripes(engine, &mut committer, |active, stripes| active.memtable.freeze(stripes));
     }
+    // Nothing will be written, so some of what memtables leave of their share is the cache's. A
+    // secondary has another one beside it while it is refreshed.
+    if engine.options.read_only && engine.options.beside.is_none() {
+        let cache_bytes = engine.options.cache_bytes_beside(committer.active_memtable_bytes());
+        engine.parts.grow_cache(cache_bytes as u64);
+    }
     // A recovery that was cut short may have flushed what the log has lost since: those seqs are
     // taken. And what an edit has said of the time from a seq on must not be said of records of
     // before.
