@@ -7,7 +7,7 @@
 //! The first call writes the store; later ones only read, so that two builds can be compared on the
 //! same files, also with other memory. Each phase prints the median and the 99th percentile of a
 //! call, and the pieces and bytes that it read from files. Phases are letters: `h` hits, `m`
-//! misses, `x` both in turn, `s` scans of 100 rows, `a` one of all.
+//! misses, `x` both in turn, `g` hits 64 at once, `s` scans of 100 rows, `a` one of all.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -68,7 +68,11 @@ fn write(dir: &PathBuf, rows: u64, memory: usize, compacted: bool, rules: Rules<
 
 fn measure(store: &Store, table: &Table<u64, u64>, rows: u64, phase: char, chance: &mut u64) -> Result<()> {
     let before = store.stats();
-    let calls = if phase == 's' { CALLS / 10 } else { CALLS };
+    let calls = match phase {
+        's' => CALLS / 10,
+        'g' => CALLS / 64,
+        _ => CALLS,
+    };
     let mut took_ns = Vec::with_capacity(calls as usize);
     if phase == 'a' {
         let started = Instant::now();
@@ -95,6 +99,11 @@ fn measure(store: &Store, table: &Table<u64, u64>, rows: u64, phase: char, chanc
                     .into_iter()
                     .try_fold(0, |n, row| row.map(|_| n + 1))?
                     > 0
+            }
+            'g' => {
+                let rows: Vec<u64> = (0..64).map(|more| (row + more * (rows / 64)) % rows).collect();
+                let keys: Vec<u64> = rows.iter().map(|row| mix(*row)).collect();
+                table.get_many(&keys)?.into_iter().eq(rows.into_iter().map(Some))
             }
             'm' => table.get(&mix(rows + row))?.is_none(),
             'x' if call % 2 == 1 => table.get(&mix(rows + row))?.is_none(),
