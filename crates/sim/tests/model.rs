@@ -29,7 +29,7 @@ fn check(seeds: impl Iterator<Item = u64>) {
 /// Programs that have failed once.
 #[test]
 fn programs_that_failed_once_agree_with_the_model() {
-    check([9, 70172].into_iter());
+    check([9, 70172, 62120016].into_iter());
 }
 
 #[test]
