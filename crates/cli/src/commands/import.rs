@@ -4,6 +4,7 @@
 //! written in batches as they are read, so memory is bounded whatever the file's size, and at the
 //! end all are synced.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -45,7 +46,8 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let began = Instant::now();
     let hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
     let strict = args.strict;
-    let mut import = Import { mapping, bad, strict, read: 0, written: 0, empty: 0, missing: None };
+    let mut import =
+        Import { mapping, bad, strict, read: 0, written: 0, empty: 0, missing: None, lacking: Vec::new() };
     let ended = import
         .all(&mut sink, &mut rows, &args.optional, || bar.set_position(bytes_read.load(Ordering::Relaxed)));
     let is_all_well = import.bad.count == 0 && import.missing.is_none();
@@ -158,6 +160,8 @@ struct Import {
     empty: u64,
     /// Which fields no row had, in words.
     missing: Option<String>,
+    /// Which fields some rows had and some had not, and how many had not.
+    lacking: Vec<(String, u64)>,
 }
 
 impl Import {
@@ -202,6 +206,8 @@ impl Import {
         };
         let ended = read_all();
         self.missing = if ended.is_ok() { rows.missing_fields(optional) } else { None };
+        let lacking = rows.lacking_fields(optional).into_iter();
+        self.lacking = lacking.map(|(name, rows)| (name.to_owned(), rows)).collect();
         if let (Some(missing), 0) = (&self.missing, self.written) {
             // Nothing is in yet: whoever mends the command line may run it again.
             return Err(Failure::Usage(format!(
@@ -232,6 +238,7 @@ impl Import {
             "rows_bad": self.bad.count,
             "bad_rows": bad_rows.collect::<Value>(),
             "missing": self.missing,
+            "lacking": self.lacking.iter().cloned().collect::<BTreeMap<String, u64>>(),
             "whole": whole,
             "seconds": seconds,
         });
@@ -241,6 +248,13 @@ impl Import {
         messages::tell(&self.summary(table, how, seconds));
         for line in self.bad.tell() {
             messages::tell(&format!("  {line}"));
+        }
+        for (name, rows) in &self.lacking {
+            let lack = if *rows == 1 { "has" } else { "have" };
+            let rows = human::plural(*rows, "row");
+            messages::tell(&format!(
+                "  {rows} {lack} no field `{name}` (if that is meant: --optional {name})"
+            ));
         }
         if let (Some(missing), true) = (&self.missing, whole) {
             messages::tell(&format!("  {missing} (if no row needs it: --optional FIELD)"));

@@ -112,6 +112,8 @@ struct Unseen {
     slots: Vec<usize>,
     /// Names of fields that rows had meanwhile, some of them.
     names: Vec<String>,
+    /// How many rows had no field of each column, also where others had.
+    lacking: Vec<u64>,
     rows: u64,
 }
 
@@ -119,6 +121,10 @@ impl Unseen {
     /// Takes note of a row.
     fn see(&mut self, columns: &[String], object: &[(String, Datum)]) {
         self.rows += 1;
+        self.lacking.resize(columns.len(), 0);
+        for (column, lacking) in columns.iter().zip(&mut self.lacking) {
+            *lacking += u64::from(!object.iter().any(|(name, _)| name == column));
+        }
         if self.slots.is_empty() {
             return;
         }
@@ -271,6 +277,15 @@ impl Rows {
         }
         let rows = human::plural(form.unseen.rows, "row");
         Some(format!("none of the {rows} of {} has a field {}", self.source_name, told.join(", ")))
+    }
+
+    /// Of these lines of JSON, how many had no such field, for each field that was asked for and
+    /// that others had, but for some.
+    pub(crate) fn lacking_fields(&self, but: &[String]) -> Vec<(&str, u64)> {
+        let Form::Ndjson(form) = &self.form else { return Vec::new() };
+        let fields = form.columns.iter().zip(form.unseen.lacking.iter().copied());
+        let some = fields.filter(|&(_, lacking)| 0 < lacking && lacking < form.unseen.rows);
+        some.filter(|(name, _)| !but.contains(name)).map(|(name, lacking)| (name.as_str(), lacking)).collect()
     }
 
     /// The header that bad rows are written aside under.
