@@ -1060,7 +1060,7 @@ bool folddb_feed_event_change(folddb_feed_event *event,
 // Ends the handle. NULL is nothing to end. Pointers into the event are over.
 void folddb_feed_event_destroy(folddb_feed_event *event);
 
-// What a person does for a store: compact it, look whether it is whole, back it up and restore it.
+// What a person does for a store: compact it, look whether it is whole, back it up and restore it. 
 
 // Merges all runs of a table into one, and those of its indexes, here and now. `progress` may be
 // NULL, and may stop it: what is merged by then stays merged. Returns whether all of it was

@@ -10,7 +10,7 @@
 use folddb_base::{Op, OpBuf, OpKind};
 use folddb_rules::algebra::Decline;
 use folddb_rules::codec::ValueCodec;
-use folddb_rules::datum::Datum;
+use folddb_rules::datum::{Datum, json};
 use folddb_rules::folds::{self, SPECS};
 use folddb_rules::resolve::Resolver;
 use folddb_rules::{Composed, Fold, FoldRules, Outcome};
@@ -55,7 +55,7 @@ fold_targets! {
     set "set" "set" ["b", "a", "[1]", ""] 1024 128;
     intersect "intersect" "intersect" ["b", "a", "b"] 1024 128;
     bitmap "bitmap" "bitmap" ["1", "70000", "4294967295"] 8192 512;
-    counters "counters" "counters" ["a", "b=-3", "a=9223372036854775807"] 1024 128;
+    counters "counters" "counters" ["a", r#"{"b":-3}"#, r#"{"a":9223372036854775807}"#] 1024 128;
     last_writer "lww" "lww:ts" ["7 x", "5 old", "7 y"] 1024 128;
     top_3 "top-3" "top:3" ["1.5 x", "2 y", "-1 z", "2 w"] 1024 128;
     top_100 "top-100" "top:100:i64" ["1 x", "2 y", "-1 z", "2 w"] 1024 128;
@@ -93,7 +93,12 @@ fn seeds(spec: &str, operands: &[&str]) -> Vec<Vec<u8>> {
     let fold = folds::parse(spec).expect("the spec of a fold");
     let read = |text: &&str| {
         let mut value = Vec::new();
-        fold.read(&Datum::Text((*text).to_owned()), &mut value).expect("an operand of the fold");
+        // Counters take counts from objects alone; a text is a name.
+        let datum = match spec {
+            "counters" if text.starts_with('{') => json::parse(text).expect("an object"),
+            _ => Datum::Text((*text).to_owned()),
+        };
+        fold.read(&datum, &mut value).expect("an operand of the fold");
         value
     };
     let values: Vec<Vec<u8>> = operands.iter().map(read).collect();
