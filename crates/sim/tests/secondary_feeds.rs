@@ -191,7 +191,7 @@ fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
     while feed.poll().expect("batches").is_some() {}
     feed.acknowledge(feed.position()).expect("an edit");
     for _ in 0..2 {
-        said(behind.poll().map(drop), ErrorKind::Locked, ["somebody else", "two names"]);
+        said(behind.poll().map(drop), ErrorKind::Locked, ["another consumer", "two feeds"]);
     }
 
     // More is written than the feed may hold: the log goes, and each call says so.
