@@ -182,7 +182,7 @@ int main(int argc, char **argv) {
     CHECK(!folddb_table_create(store, "u", "fold=summ:u64", &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "summ");
     CHECK(!folddb_table_create(store, "\xff", NULL, &err));
-    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "the name is no UTF-8");
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "the name is not UTF-8");
     folddb_options_destroy(options);
 
     /* a store that is closed under all of these */
