@@ -35,26 +35,23 @@ pub(crate) fn prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<
         );
         return Err(Failure::Usage(message));
     }
-    let range = if hex {
-        hex_key(words, |_| Ok(())).map(KeyRange::prefix)
-    } else {
-        table.rules().as_table_rules().key_codec().parse_prefix(&parts(words))
-    };
-    let range = range.map_err(|cause| wrong_key(table, words, &cause))?;
-    Ok(in_order(table, range))
+    Ok(in_order(table, typed_prefix(table, words, hex)?))
 }
 
 /// The bytes that the keys begin with which begin with what was typed, whatever their order.
 pub(crate) fn prefix_bytes(table: &BytesTable, words: &[String], hex: bool) -> Result<Vec<u8>, Failure> {
-    let range = if hex {
-        hex_key(words, |_| Ok(())).map(KeyRange::prefix)
-    } else {
-        table.rules().as_table_rules().key_codec().parse_prefix(&parts(words))
-    };
-    match range.map_err(|cause| wrong_key(table, words, &cause))?.low {
+    match typed_prefix(table, words, hex)?.low {
         Bound::Included(prefix) | Bound::Excluded(prefix) => Ok(prefix),
         Bound::Unbounded => Ok(Vec::new()),
     }
+}
+
+fn typed_prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<KeyRange, Failure> {
+    let range = match hex {
+        true => hex_key(words, |_| Ok(())).map(KeyRange::prefix),
+        false => table.rules().as_table_rules().key_codec().parse_prefix(&parts(words)),
+    };
+    range.map_err(|cause| wrong_key(table, words, &cause))
 }
 
 fn in_order(table: &BytesTable, range: KeyRange) -> KeyRange {

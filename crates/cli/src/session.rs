@@ -152,7 +152,10 @@ impl Session {
 
     /// Opens a store to write single keys, in the transaction where one has begun.
     pub(crate) fn write_keys(&self, path: &Path) -> Result<Opened, Failure> {
-        self.open(path, self.options())
+        match &self.shared {
+            Some(store) => Ok(Opened { store: store.clone(), shared: true }),
+            None => self.write_other(path),
+        }
     }
 
     /// Opens a second store to read it, whichever the first is: it may be the one that the shell
@@ -168,28 +171,26 @@ impl Session {
 
     /// Opens a second store to write it.
     pub(crate) fn write_other(&self, path: &Path) -> Result<Opened, Failure> {
-        Ok(self.keep(self.open_to_write(path, self.options())?))
+        Ok(self.keep(self.open_to_write(path)?))
     }
 
-    fn open(&self, path: &Path, options: Options) -> Result<Opened, Failure> {
-        match &self.shared {
-            Some(store) => Ok(Opened { store: store.clone(), shared: true }),
-            None => Ok(self.keep(self.open_to_write(path, options)?)),
-        }
+    /// Opens a store to write it.
+    pub(crate) fn open_to_write(&self, path: &Path) -> folddb::Result<Store> {
+        self.once_unlocked(|| Store::open(path, self.options()))
     }
 
-    /// Opens a store to write it, as soon as no other process does, if it may wait for that.
-    fn open_to_write(&self, path: &Path, options: Options) -> folddb::Result<Store> {
+    /// Does what locks a store, as soon as no other process has it locked, if it may wait for that.
+    pub(crate) fn once_unlocked<T>(&self, mut work: impl FnMut() -> folddb::Result<T>) -> folddb::Result<T> {
         const PAUSE: Duration = Duration::from_millis(20);
         let begun = Instant::now();
+        let wait = self.globals.wait_lock.unwrap_or_default();
         let waits = |error: &folddb::Error| {
-            let wait = self.globals.wait_lock.unwrap_or_default();
             error.kind() == ErrorKind::Locked && begun.elapsed() < wait && interrupt::flow().is_continue()
         };
         loop {
-            match Store::open(path, options.clone()) {
+            match work() {
                 Err(error) if waits(&error) => std::thread::sleep(PAUSE),
-                opened => return opened,
+                done => return done,
             }
         }
     }

@@ -69,6 +69,14 @@ fn processes_that_wait_for_the_lock_all_write() {
         assert!(process.wait().expect("the program ends").success());
     }
     assert_eq!(place.done(&["get", "many", "t", "k"]), "6\n");
+    // A shell, too, until the one before it ends.
+    let first = Shell::of(&place, "many");
+    let mut second = place.command(&["shell", "many", "--wait-lock", "10m"]);
+    let mut second = second.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the shell starts");
+    second.stdin.take().expect("a pipe").write_all(b"fold t k 1 --get\n").expect("it is written");
+    first.end();
+    let output = second.wait_with_output().expect("the shell ends");
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"7\n"[..]));
 }
 
 #[test]

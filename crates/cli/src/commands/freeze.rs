@@ -9,13 +9,13 @@ use crate::session::Session;
 
 pub(crate) fn freeze(args: &StoreArgs, session: &mut Session) -> Result<(), Failure> {
     let was_frozen = Store::is_frozen(&args.store, &session.options());
-    Store::freeze(&args.store, session.options())?;
+    session.once_unlocked(|| Store::freeze(&args.store, session.options()))?;
     tell(args, session, (was_frozen, true))
 }
 
 pub(crate) fn thaw(args: &StoreArgs, session: &mut Session) -> Result<(), Failure> {
     let was_frozen = Store::is_frozen(&args.store, &session.options());
-    Store::thaw(&args.store, session.options())?;
+    session.once_unlocked(|| Store::thaw(&args.store, session.options()))?;
     tell(args, session, (was_frozen, false))
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session, verb: RunVerb) -> Res
     }
     let store = match args.read_only {
         true => session.open_to_read(&args.store)?,
-        false => Store::open(&args.store, session.options())?,
+        false => session.open_to_write(&args.store)?,
     };
     session.shared = Some(store.clone());
     let hearing = interrupt::hear();
