@@ -15,6 +15,7 @@ mod kept;
 mod summary;
 mod write;
 mod part;
+mod part_get;
 mod window;
 mod part_cursor;
 mod run_cursor;
@@ -25,8 +26,9 @@ mod tests;
 
 pub use folddb_layout::block::Compression;
 pub use folddb_layout::part::PartFacts;
-pub use part::{Part, Probe, Rank};
+pub use part::{Part, Rank};
 pub use part_cursor::{PartCursor, ReadMode};
+pub use part_get::Probe;
 pub use run_cursor::RunCursor;
 pub use salvage::{Search, search_blocks};
 pub use separators::Spans;

@@ -1,26 +1,17 @@
-//! A part: one file of sorted records, and how a key is found in it.
-//!
-//! A get goes down four steps, each in memory where there is room (`kept.rs`, else the cache), and
-//! none of them copies or allocates:
-//!
-//! 1. top index, in memory: the one leaf whose keys may include this one;
-//! 2. filter partition of that leaf: mostly ends the search of an absent key;
-//! 3. leaf index block: the one data block;
-//! 4. data block, searched in place.
+//! A part: one file of sorted records, with what of it is in memory, and its pieces. How a key is
+//! found in it says `part_get.rs`.
 //!
 //! A part keeps no file open: the descriptor comes from [`Shared`] and may be closed at any time.
 
-use std::cell::Cell;
 use std::cmp::Ordering;
 use std::fmt;
 use std::io;
-use std::ops::{ControlFlow, Deref};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::bytes::Malformed;
 use folddb_base::checksum::place_seed;
-use folddb_base::{Error, ErrorKind, FileNumber, Record, Result, Seq};
+use folddb_base::{Error, ErrorKind, FileNumber, Result};
 use folddb_host::{Files, ReadFile};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::filter::Filter;
@@ -31,7 +22,7 @@ use folddb_rules::KeyOrder;
 
 use crate::kept::Kept;
 use crate::separators::{Leaf, Separators};
-use crate::shared::{Piece, PieceKey, Shared, Tally, count};
+use crate::shared::{Piece, PieceKey, Shared, count};
 
 /// One file of sorted records, open for reading.
 pub struct Part {
@@ -44,8 +35,8 @@ pub struct Part {
     order: KeyOrder,
     frame: Frame,
     /// Those of the leaves.
-    separators: Separators,
-    kept: Kept,
+    pub(crate) separators: Separators,
+    pub(crate) kept: Kept,
 }
 
 /// What a reader of one key knows about a part.
@@ -59,86 +50,12 @@ pub enum Rank {
     Oldest,
 }
 
-/// What the memory of a part says about a key, before any of its blocks is looked into: see
-/// [`Part::probe`].
-#[derive(Clone, Copy, Debug)]
-pub struct Probe {
-    leaf: u32,
-    says: Says,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Says {
-    /// The key is not there, or nothing of it that the reader sees.
-    Nothing,
-    /// The filter at hand admits it, or does not.
-    Filter { admits: bool },
-    /// The filter is not at hand.
-    Ask,
-    /// There is no filter.
-    NoFilter,
-}
-
-/// Of the keys that are looked for in the oldest part, one in so many has its filter read, so that
-/// filters do come into a cache that has room for them.
-const FILTER_READ_EVERY: u64 = 4;
-
 /// What is in memory of a part: all but its records, leaves and filters.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Frame {
     pub(crate) footer: Footer,
     pub(crate) meta: Meta,
     pub(crate) top: TopIndex,
-}
-
-/// What a thread keeps from one get to the next, so that none allocates.
-struct Desk {
-    at: BlockCursor,
-    /// Room for a block that goes past the cache.
-    stored: Vec<u8>,
-}
-
-/// A longer block is not kept on the desk of a thread.
-const DESK_BYTES_MAX: usize = 64 << 10;
-
-thread_local! {
-    static DESK: Cell<Option<Box<Desk>>> = const { Cell::new(None) };
-}
-
-impl Default for Desk {
-    fn default() -> Desk {
-        Desk { at: BlockCursor::new(0), stored: Vec::new() }
-    }
-}
-
-/// The block that a get looks into.
-enum Found {
-    Cached(Arc<Block>),
-    /// Read for this get alone.
-    Read(Block),
-}
-
-impl Deref for Found {
-    type Target = Block;
-    #[inline]
-    fn deref(&self) -> &Block {
-        match self {
-            Found::Cached(block) => block,
-            Found::Read(block) => block,
-        }
-    }
-}
-
-impl Desk {
-    /// Takes back the room of a block that was read for one get.
-    fn put_back(&mut self, block: Found) {
-        if let Found::Read(block) = block {
-            // What it holds stays, so that the next one need not be zeroed before it is read.
-            self.stored = block.into_bytes();
-            self.stored.truncate(DESK_BYTES_MAX);
-            self.stored.shrink_to(DESK_BYTES_MAX);
-        }
-    }
 }
 
 impl Part {
@@ -220,125 +137,8 @@ impl Part {
             + size_of_val(&self.frame.meta.facts.sketch[..])
     }
 
-    /// Hands the records of `key` with a seq up to `max_seq` to `visit`, newest first, until it
-    /// breaks. `key_hash` is `checksum::key_hash(key)`. Gives the break of `visit` on.
-    ///
-    /// # Errors
-    /// A read error, damage (naming file and offset), or an error of `visit`.
-    pub fn get(
-        &self,
-        key: &[u8],
-        key_hash: u64,
-        max_seq: Seq,
-        visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
-    ) -> Result<ControlFlow<()>> {
-        let mut tally = Tally::default();
-        let flow = self.get_as(Rank::Young, key, key_hash, max_seq, &mut tally, visit);
-        self.shared.count(&tally);
-        flow
-    }
-
-    /// As [`Part::get`], by a reader that says what stands behind this part, and counts what it
-    /// meets: it calls [`Shared::count`] in the end.
-    ///
-    /// # Errors
-    /// As for [`Part::get`].
-    pub fn get_as(
-        &self,
-        rank: Rank,
-        key: &[u8],
-        key_hash: u64,
-        max_seq: Seq,
-        tally: &mut Tally,
-        visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
-    ) -> Result<ControlFlow<()>> {
-        let probe = self.probe(key, key_hash, max_seq);
-        self.get_probed(probe, rank, key, key_hash, max_seq, tally, visit)
-    }
-
-    /// Looks at what is at hand of index and filter, and nothing else: to be followed by
-    /// [`Part::get_probed`]. A reader of several runs probes all of them first, so that the waits
-    /// for their memory overlap.
-    #[inline]
-    pub fn probe(&self, key: &[u8], key_hash: u64, max_seq: Seq) -> Probe {
-        let leaf = self.separators.bound(&self.order, key, false);
-        let Some(entry) = self.frame.top.leaves.get(leaf) else {
-            return Probe { leaf: 0, says: Says::Nothing };
-        };
-        let says = match entry.filter {
-            _ if max_seq < self.facts().min_seq => Says::Nothing,
-            None => Says::NoFilter,
-            Some(number) => match self.kept.filter(number as usize) {
-                Some(filter) => Says::Filter { admits: filter.may_contain(key_hash) },
-                None => Says::Ask,
-            },
-        };
-        Probe { leaf: leaf as u32, says }
-    }
-
-    /// As [`Part::get_as`], by a reader that has probed the part, with the same key.
-    ///
-    /// # Errors
-    /// As for [`Part::get`].
-    #[inline]
-    pub fn get_probed(
-        &self,
-        probe: Probe,
-        rank: Rank,
-        key: &[u8],
-        key_hash: u64,
-        max_seq: Seq,
-        tally: &mut Tally,
-        visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
-    ) -> Result<ControlFlow<()>> {
-        let leaf = probe.leaf as usize;
-        let admits = match probe.says {
-            Says::Nothing => return Ok(ControlFlow::Continue(())),
-            Says::NoFilter => None,
-            Says::Filter { admits } => {
-                tally.kept += 1;
-                Some(admits)
-            }
-            Says::Ask => self.cached_filter_admits(rank, leaf, key_hash)?,
-        };
-        match admits {
-            Some(false) => {
-                tally.filter_rejects += 1;
-                return Ok(ControlFlow::Continue(()));
-            }
-            Some(true) => tally.filter_passes += 1,
-            None => {}
-        }
-        tally.kept += u64::from(self.kept.leaf(leaf).is_some());
-        let mut desk = DESK.take().unwrap_or_default();
-        let flow = self.visit_key(rank, leaf, key, max_seq, &mut desk, visit);
-        DESK.set(Some(desk));
-        flow
-    }
-
-    /// What the filter of a leaf says that is not kept; none where it is better left unread.
-    #[inline(never)]
-    fn cached_filter_admits(&self, rank: Rank, leaf: usize, key_hash: u64) -> Result<Option<bool>> {
-        let top = &self.frame.top;
-        let Some(number) = top.leaves.get(leaf).and_then(|entry| entry.filter) else { return Ok(None) };
-        let number = number as usize;
-        let Some(place) = top.filters.get(number).copied() else { return Ok(None) };
-        if let Some(Piece::Filter(filter)) = self.shared.piece(self.key_of(place)) {
-            count(&self.shared.counters().cache_hits, 1);
-            return Ok(Some(filter.may_contain(key_hash)));
-        }
-        if rank == Rank::Oldest && !key_hash.is_multiple_of(FILTER_READ_EVERY) {
-            return Ok(None);
-        }
-        count(&self.shared.counters().cache_misses, 1);
-        let filter = self.read_filter(place)?;
-        let admits = filter.may_contain(key_hash);
-        self.keep_filter(rank, number, place, filter);
-        Ok(Some(admits))
-    }
-
     /// Keeps a filter at hand, or at least in the cache.
-    fn keep_filter(&self, rank: Rank, number: usize, place: Place, filter: Filter) {
+    pub(crate) fn keep_filter(&self, rank: Rank, number: usize, place: Place, filter: Filter) {
         if let Err(filter) = self.kept.keep_filter(&self.shared, rank == Rank::Oldest, number, filter) {
             self.shared.keep_piece(self.key_of(place), Piece::Filter(Arc::new(filter)));
         }
@@ -349,70 +149,6 @@ impl Part {
         if !self.kept.keep_leaf(&self.shared, rank == Rank::Oldest, number, leaf) {
             self.shared.keep_piece(self.key_of(place), Piece::Leaf(Arc::clone(leaf)));
         }
-    }
-
-    fn visit_key(
-        &self,
-        rank: Rank,
-        mut leaf_number: usize,
-        key: &[u8],
-        max_seq: Seq,
-        desk: &mut Desk,
-        visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
-    ) -> Result<ControlFlow<()>> {
-        desk.at.set_implied_seq(self.facts().max_seq);
-        while leaf_number < self.frame.top.leaves.len() {
-            let looked_up;
-            let leaf = match self.kept.leaf(leaf_number) {
-                Some(leaf) => leaf,
-                None => {
-                    looked_up = self.leaf(rank, leaf_number)?;
-                    &looked_up
-                }
-            };
-            let mut number = leaf.separators.bound(&self.order, key, false);
-            while let Some(place) = leaf.places.get(number).copied() {
-                let block = self.block_of_get(place, &mut desk.stored)?;
-                let looked = self.visit_block(&block, place, key, max_seq, &mut desk.at, visit)?;
-                desk.put_back(block);
-                if let Some(flow) = looked {
-                    return Ok(flow);
-                }
-                // The block ended on this key: only a separator equal to it lets it go on in the
-                // next block.
-                if leaf.separators.get(number) != key {
-                    return Ok(ControlFlow::Continue(()));
-                }
-                number += 1;
-            }
-            leaf_number += 1;
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// Visits the records of `key` in a block. None where the block ends before they do.
-    fn visit_block(
-        &self,
-        block: &Block,
-        place: Place,
-        key: &[u8],
-        max_seq: Seq,
-        at: &mut BlockCursor,
-        visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
-    ) -> Result<Option<ControlFlow<()>>> {
-        let fault = |fault| self.damage(place, fault);
-        at.enter(block);
-        seek_block(at, block, &self.order, key, false).map_err(fault)?;
-        while let Some(record) = at.record(block) {
-            if record.key != key {
-                return Ok(Some(ControlFlow::Continue(())));
-            }
-            if record.seq <= max_seq && visit(record)?.is_break() {
-                return Ok(Some(ControlFlow::Break(())));
-            }
-            at.next(block).map_err(fault)?;
-        }
-        Ok(None)
     }
 
     /// The first leaf whose separator is at or after `key`; with `past_equal`, after it.
@@ -509,7 +245,7 @@ impl Part {
     }
 
     #[inline]
-    fn key_of(&self, place: Place) -> PieceKey {
+    pub(crate) fn key_of(&self, place: Place) -> PieceKey {
         PieceKey { part: self.id, offset: place.offset }
     }
 
@@ -524,26 +260,6 @@ impl Part {
         let block = Arc::new(self.read_block(place)?);
         self.shared.keep_piece(key, Piece::Block(Arc::clone(&block)));
         Ok(block)
-    }
-
-    /// The block of a get: from the cache, or from the file, into the cache only if that has room
-    /// or it is this one's turn. `stored` lends its room.
-    #[inline]
-    fn block_of_get(&self, place: Place, stored: &mut Vec<u8>) -> Result<Found> {
-        let key = self.key_of(place);
-        if let Some(Piece::Block(block)) = self.shared.piece(key) {
-            count(&self.shared.counters().cache_hits, 1);
-            return Ok(Found::Cached(block));
-        }
-        if self.shared.counts_miss_to_keep() {
-            let block = Arc::new(self.read_block(place)?);
-            self.shared.keep_piece(key, Piece::Block(Arc::clone(&block)));
-            return Ok(Found::Cached(block));
-        }
-        let mut stored = std::mem::take(stored);
-        self.read_stored_into(place, &mut stored)?;
-        let block = Block::open(stored, self.seed(place)).map_err(|fault| self.damage(place, fault))?;
-        Ok(Found::Read(block))
     }
 
     /// A leaf, kept from now on if there is room.
@@ -644,7 +360,7 @@ impl Part {
         Ok(stored)
     }
 
-    fn read_stored_into(&self, place: Place, stored: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn read_stored_into(&self, place: Place, stored: &mut Vec<u8>) -> Result<()> {
         if place.end() > self.facts().file_bytes {
             return Err(self.damage(place, Malformed::Bounds));
         }
