@@ -180,19 +180,9 @@ impl Session {
     }
 
     /// Does what locks a store, as soon as no other process has it locked, if it may wait for that.
-    pub(crate) fn once_unlocked<T>(&self, mut work: impl FnMut() -> folddb::Result<T>) -> folddb::Result<T> {
-        const PAUSE: Duration = Duration::from_millis(20);
-        let begun = Instant::now();
+    pub(crate) fn once_unlocked<T>(&self, work: impl FnMut() -> folddb::Result<T>) -> folddb::Result<T> {
         let wait = self.globals.wait_lock.unwrap_or_default();
-        let waits = |error: &folddb::Error| {
-            error.kind() == ErrorKind::Locked && begun.elapsed() < wait && interrupt::flow().is_continue()
-        };
-        loop {
-            match work() {
-                Err(error) if waits(&error) => std::thread::sleep(PAUSE),
-                done => return done,
-            }
-        }
+        once_unlocked_within(wait, || interrupt::flow().is_continue(), work)
     }
 
     /// Notes that a store is to be closed.
@@ -241,6 +231,25 @@ impl Created {
         match std::fs::remove_dir(&path) {
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()), // somebody put something there
             removed => removed.map_err(|error| Failure::file("remove", &path.display().to_string(), &error)),
+        }
+    }
+}
+
+/// Does what locks a store, as soon as no other process has it locked: within this time, and as long
+/// as `goes_on` says so. Else it fails as locked.
+pub(crate) fn once_unlocked_within<T>(
+    patience: Duration,
+    goes_on: impl Fn() -> bool,
+    mut work: impl FnMut() -> folddb::Result<T>,
+) -> folddb::Result<T> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let since = Instant::now();
+    loop {
+        match work() {
+            Err(error) if error.kind() == ErrorKind::Locked && since.elapsed() < patience && goes_on() => {
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
         }
     }
 }

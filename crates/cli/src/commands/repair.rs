@@ -20,10 +20,12 @@ pub(crate) fn run(args: &RepairArgs, session: &mut Session) -> Result<(), Failur
     let bar = progress::bytes_bar(Some(0), "salvaging");
     let how = RepairOptions::default().past_holes(args.past_holes).list_from(args.list_from.clone());
     let how = args.rebuild_index.iter().fold(how, |how, table| how.rebuild_index(table));
-    let report = Store::repair(&args.store, &args.new, &how, &session.options(), |done, total| {
+    let shown = |done, total| {
         bar.set_length(total);
         bar.set_position(done);
-    });
+    };
+    let report =
+        session.once_unlocked(|| Store::repair(&args.store, &args.new, &how, &session.options(), shown));
     bar.finish_and_clear();
     let report = report?;
     session.report(&as_json(&report), |out| {

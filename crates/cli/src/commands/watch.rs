@@ -30,7 +30,7 @@ use crate::keys;
 use crate::messages;
 use crate::render::head;
 use crate::render::json::{self, Json, object};
-use crate::session::{Opened, Session};
+use crate::session::{Opened, Session, once_unlocked_within};
 
 /// After this many batches what has been printed is acknowledged.
 const ACKNOWLEDGE_EVERY: u64 = 1000;
@@ -232,14 +232,10 @@ impl Watch<'_> {
         patience: Duration,
         session: &Session,
     ) -> Result<bool, Failure> {
-        let since = Instant::now();
-        let store = loop {
-            match Store::open(&self.args.store, session.options()) {
-                Ok(store) => break store,
-                Err(error) if error.kind() != ErrorKind::Locked => return Err(error.into()),
-                Err(_) if since.elapsed() >= patience => return Ok(false),
-                Err(_) => std::thread::sleep(SLICE),
-            }
+        let open = || Store::open(&self.args.store, session.options());
+        let store = match once_unlocked_within(patience, || true, open) {
+            Err(error) if error.kind() == ErrorKind::Locked => return Ok(false),
+            opened => opened?,
         };
         let mut own = store.feed(&self.args.name, feed.told())?;
         own.skip_to(printed)?;
