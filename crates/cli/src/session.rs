@@ -235,8 +235,8 @@ impl Created {
     }
 }
 
-/// Does what locks a store, as soon as no other process has it locked: within this time, and as long
-/// as `goes_on` says so. Else it fails as locked.
+/// Does what locks a store, as soon as no other process has it locked: within this time, and as
+/// long as `goes_on` says so. Else it fails as locked.
 pub(crate) fn once_unlocked_within<T>(
     patience: Duration,
     goes_on: impl Fn() -> bool,

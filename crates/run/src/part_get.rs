@@ -115,7 +115,7 @@ impl Part {
     }
 
     /// As [`Part::get`], by a reader that says what stands behind this part, and counts what it
-    /// meets: it calls [`Shared::count`] in the end.
+    /// meets: it calls [`Shared::count`](crate::Shared::count) in the end.
     ///
     /// # Errors
     /// As for [`Part::get`].
