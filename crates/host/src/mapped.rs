@@ -131,6 +131,13 @@ impl AppendFile for MappedAppend {
     }
 }
 
+/// Who waits to sync a file that is appended to no more holds nothing of it mapped: many may wait.
+impl Drop for MappedAppend {
+    fn drop(&mut self) {
+        self.shared.end_windows();
+    }
+}
+
 impl MappedAppend {
     /// The append that does not fit what is left of the current window. The end moves only once all
     /// is in, so an append that failed halfway is as if it had not been.
@@ -173,6 +180,15 @@ impl Shared {
                 Ok(window)
             }
         }
+    }
+
+    /// Unmaps the passed window and the next, and has `prepare` map no more.
+    fn end_windows(&self) {
+        let mut windows = self.windows.lock();
+        let ended = std::mem::take(&mut *windows);
+        self.next_offset.store(self.len_bytes, Ordering::Release);
+        drop(windows);
+        drop(ended);
     }
 
     /// Leaves a passed window for `prepare` to unmap; with one waiting there already, that one goes

@@ -107,6 +107,24 @@ fn no_more_than_three_windows_are_ever_mapped() {
     assert_eq!(maps_of(&dir), 0, "all are unmapped");
 }
 
+#[test]
+fn a_file_that_is_appended_to_no_more_is_not_mapped_while_it_waits_to_be_synced() {
+    let len_bytes = 4 * WINDOW_BYTES;
+    let Some((dir, file)) = preallocated(len_bytes) else { return };
+    let mut append = MappedAppend::new(file, len_bytes);
+    let syncer = append.syncer();
+    append.append(&bytes_at(0, WINDOW_BYTES)).unwrap();
+    append.append(&bytes_at(WINDOW_BYTES, 5)).unwrap();
+    syncer.prepare().unwrap();
+    append.append(&bytes_at(WINDOW_BYTES + 5, WINDOW_BYTES)).unwrap();
+    drop(append);
+    assert_eq!(maps_of(&dir), 0);
+    syncer.prepare().unwrap();
+    assert_eq!(maps_of(&dir), 0, "nobody will ask for a next window");
+    syncer.sync().unwrap();
+    assert_eq!(content(&dir)[..2 * WINDOW_BYTES as usize + 5], bytes_at(0, 2 * WINDOW_BYTES + 5));
+}
+
 /// How many maps of files in a directory the system says that this process has.
 fn maps_of(dir: &tempfile::TempDir) -> usize {
     let path = dir.path().to_str().unwrap();
