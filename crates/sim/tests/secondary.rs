@@ -400,6 +400,38 @@ fn a_backup_is_whole_or_refused_however_values_in_files_of_their_own_go() {
     assert!(refused > 0 && refused < number / 2, "{refused} of {number} were refused");
 }
 
+#[test]
+fn a_backup_takes_the_values_of_a_segment_that_the_writer_fills_and_cuts_meanwhile() {
+    for copy in [false, true] {
+        let temp = tempfile::tempdir().unwrap();
+        let (dir, place, again) =
+            (temp.path().join("store"), temp.path().join("backups"), temp.path().join("again"));
+        let store = Store::create(&dir, manual()).unwrap();
+        (0..50).for_each(|key| assert!(separated(&store).put(&key, &blob(key, 0)).is_ok()));
+        store.flush().unwrap();
+        let reader = Store::open_secondary(&dir, manual()).unwrap();
+        let lengths =
+            |of: &[String]| of.iter().map(|name| dir.join(name).metadata().unwrap().len()).sum::<u64>();
+        let open: Vec<String> = names(&dir, ".values").into_iter().collect();
+        let before = lengths(&open);
+        let is_first = AtomicU64::new(1);
+        let writer = store.clone();
+        let fills = BackupOptions::default().copy(copy).progress(move |_, _| {
+            if is_first.swap(0, Ordering::Relaxed) == 1 {
+                (50..1500).for_each(|key| assert!(separated(&writer).put(&key, &blob(key, 0)).is_ok()));
+                while writer.background_step().unwrap().is_some() {}
+            }
+        });
+        reader.backup(&place, &fills).unwrap();
+        assert!(lengths(&open) < before, "the segment was cut while it was copied");
+        Store::restore(&place, &again, &RestoreOptions::default(), &manual()).unwrap();
+        let restored = Store::open(&again, manual()).unwrap();
+        (0..50).for_each(|key| assert_eq!(separated(&restored).get(&key).unwrap(), Some(blob(key, 0))));
+        restored.close().unwrap();
+        assert!(Store::verify(&again, &manual(), true, |_, _| {}).unwrap().findings.is_empty());
+    }
+}
+
 /// A backup between whose steps all values are written anew, so many times.
 fn disturbed(renewed: &Arc<Renewed>, steps: u64) -> BackupOptions {
     let (renewed, left) = (Arc::clone(renewed), AtomicU64::new(steps));

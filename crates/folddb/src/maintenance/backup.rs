@@ -5,6 +5,7 @@
 //!              under the commit lock besides, for a moment: where the log ends, and at which seq
 //!   sync       the log up to there; it is copied, never linked, and only as far as it is durable
 //!   parts      second names of the store's files, or of an earlier generation's, or copies; sealed value segments too
+//!   open values   value segments that are appended to: copies, as far as they went
 //!   value files    values in files of their own, as parts, saved indexes and the copied log lead to them: in the same ways
 //!   manifest   what lives, with the log's start and end, in a file of its own
 //!   check      copies are read back record by record, the log frame by frame

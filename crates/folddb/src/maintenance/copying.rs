@@ -32,11 +32,38 @@ pub(crate) fn copy(
     (source, to): (&Path, &Path),
     moved: &mut dyn FnMut(u64),
 ) -> Result<()> {
-    copy_by(files, (head, from, range), to, &mut |at, piece| {
+    let whole = &mut |at, piece: &mut [u8]| {
         from.read_exact_at(at, piece).map_err(|error| Error::io("read", source, error))?;
         moved(piece.len() as u64);
-        Ok(())
+        Ok(piece.len())
+    };
+    copy_by(files, (head, from, range), to, whole).map(drop)
+}
+
+/// The same of a file that its writer may cut to its end meanwhile: as far as it goes then. Returns
+/// how many bytes those are.
+pub(crate) fn copy_to_end(
+    files: &dyn Files,
+    (from, range): (&dyn ReadFile, Range<u64>),
+    (source, to): (&Path, &Path),
+    moved: &mut dyn FnMut(u64),
+) -> Result<u64> {
+    copy_by(files, (&[], from, range), to, &mut |at, piece| {
+        let len = read_to_end(from, at, piece).map_err(|error| Error::io("read", source, error))?;
+        moved(len as u64);
+        Ok(len)
     })
+}
+
+/// Fills `piece` from `at` on, or as much of it as the file has by now.
+fn read_to_end(from: &dyn ReadFile, at: u64, piece: &mut [u8]) -> io::Result<usize> {
+    let Err(error) = from.read_exact_at(at, piece) else { return Ok(piece.len()) };
+    let left = from.len_bytes()?.saturating_sub(at).min(piece.len() as u64) as usize;
+    if error.kind() != io::ErrorKind::UnexpectedEof || left == piece.len() {
+        return Err(error);
+    }
+    from.read_exact_at(at, &mut piece[..left])?;
+    Ok(left)
 }
 
 /// The same with zeros for what cannot be read. Returns how many bytes those are.
@@ -44,17 +71,19 @@ pub(crate) fn copy_past_errors(files: &dyn Files, (head, from, range): Source<'_
     let mut unread = 0;
     copy_by(files, (head, from, range), to, &mut |at, piece| {
         unread += read_past_errors(from, at, piece);
-        Ok(())
+        Ok(piece.len())
     })?;
     Ok(unread)
 }
 
+/// Copies what `read` puts into the pieces of the range; one that it does not fill is the last.
+/// Returns how many bytes of the file those are.
 fn copy_by(
     files: &dyn Files,
     (head, from, range): Source<'_>,
     to: &Path,
-    read: &mut dyn FnMut(u64, &mut [u8]) -> Result<()>,
-) -> Result<()> {
+    read: &mut dyn FnMut(u64, &mut [u8]) -> Result<usize>,
+) -> Result<u64> {
     let mut file = files.create(to).map_err(|error| Error::io("create", to, error))?;
     let failed = |error| Error::io("write", to, error);
     if !head.is_empty() {
@@ -65,17 +94,21 @@ fn copy_by(
     let mut unsent = 0;
     from.will_need(at, range.end - at);
     while at < range.end {
-        let len = (range.end - at).min(piece.len() as u64) as usize;
-        read(at, &mut piece[..len])?;
+        let wanted = (range.end - at).min(piece.len() as u64) as usize;
+        let len = read(at, &mut piece[..wanted])?;
         file.append(&piece[..len]).map_err(failed)?;
         at += len as u64;
+        if len < wanted {
+            break;
+        }
         unsent += len as u64;
         if unsent >= WRITEBACK_BYTES {
             file.start_writeback();
             unsent = 0;
         }
     }
-    file.sync().map_err(|error| Error::io("sync", to, error))
+    file.sync().map_err(|error| Error::io("sync", to, error))?;
+    Ok(at - range.start)
 }
 
 /// Writes a new file of these bytes.

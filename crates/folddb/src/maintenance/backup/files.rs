@@ -26,6 +26,7 @@ pub(crate) fn fill(making: &mut Making<'_>) -> Result<()> {
     let mut to_copy = link_parts(making, &state)?;
     check_space(making, &to_copy)?;
     copy_log(making)?;
+    put_open_values(making)?;
     // Before what takes long: these nobody holds against a writer beside.
     to_copy.splice(..0, link_value_files(making, &state)?);
     check_space(making, &to_copy)?;
@@ -43,18 +44,59 @@ pub(crate) fn fill(making: &mut Making<'_>) -> Result<()> {
 /// Gives the parts second names where that goes; the others are returned.
 fn link_parts(making: &mut Making<'_>, state: &State) -> Result<Vec<(FileName, u64)>> {
     let mut to_copy = Vec::new();
-    let parts = listed_parts(state).map(|(number, bytes)| (FileName::Part(number), bytes, true));
+    let parts = listed_parts(state).map(|(number, bytes)| (FileName::Part(number), bytes));
     let values = making.capture.values.clone();
-    let values = values.iter().map(|one| (FileName::Values(one.number), one.bytes, one.is_sealed));
-    let indexes = listed_indexes(state).map(|(number, bytes)| (FileName::Index(number), bytes, true));
-    let moved = state.relocated_files.iter().map(|(&file, &bytes)| (FileName::Relocated(file), bytes, true));
-    for (name, bytes, may_link) in parts.chain(indexes).chain(values).chain(moved) {
+    let values = values.iter().filter(|one| one.is_sealed);
+    let values = values.map(|one| (FileName::Values(one.number), one.bytes));
+    let indexes = listed_indexes(state).map(|(number, bytes)| (FileName::Index(number), bytes));
+    let moved = state.relocated_files.iter().map(|(&file, &bytes)| (FileName::Relocated(file), bytes));
+    for (name, bytes) in parts.chain(indexes).chain(values).chain(moved) {
         let tail_hash = tail_hash_of(making, &making.engine.path(&name.to_string()), bytes)?;
-        if !link(making, name, (bytes, tail_hash), may_link) {
+        if !link(making, name, (bytes, tail_hash), true) {
             to_copy.push((name, bytes));
         }
     }
     Ok(to_copy)
+}
+
+/// Puts in the value segments that are appended to, or not cut to their ends yet. Where another
+/// process writes, it may cut one to its end while it is copied: what is in it then is all that
+/// counts.
+fn put_open_values(making: &mut Making<'_>) -> Result<()> {
+    for index in 0..making.capture.values.len() {
+        let one = making.capture.values[index];
+        if one.is_sealed {
+            continue;
+        }
+        let name = FileName::Values(one.number);
+        let path = making.engine.path(&name.to_string());
+        let file = open(making, name, &path)?;
+        // The end of one that was cut cannot be read, so no generation before has the same.
+        let tail_hash = tail_hash(&*file, one.bytes).ok();
+        if tail_hash.is_some_and(|tail_hash| link(making, name, (one.bytes, tail_hash), false)) {
+            continue;
+        }
+        check_space(making, &[(name, one.bytes)])?;
+        making.capture.values[index].bytes = copy_open_values(making, name, (&*file, &path), one.bytes)?;
+    }
+    Ok(())
+}
+
+fn copy_open_values(
+    making: &mut Making<'_>,
+    name: FileName,
+    (file, path): (&dyn ReadFile, &Path),
+    bytes: u64,
+) -> Result<u64> {
+    let to = making.draft.join(name.to_string());
+    let files = making.files();
+    let range = (file, 0..bytes);
+    let len_bytes = copying::copy_to_end(files, range, (path, &to), &mut |moved| making.told(moved))?;
+    let tail_hash = tail_hash_of(making, &to, len_bytes)?;
+    making.list.push(ListedFile { name, len_bytes, tail_hash, origin: Origin::Copied });
+    file.wont_need(0, bytes);
+    making.copied.add(len_bytes);
+    Ok(len_bytes)
 }
 
 /// The same of the values in files of their own that the parts, the saved indexes and the copied
