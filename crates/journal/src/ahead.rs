@@ -4,9 +4,12 @@
 //! just making it, or makes it itself. Creating a file, syncing it and its directory takes
 //! milliseconds, which no append should wait for.
 
+use std::time::Duration;
+
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
 use folddb_host::sync::{Condvar, Mutex};
 
+use crate::growth::next_segment_bytes;
 use crate::segment_file::{OpenSegment, SegmentMaker};
 
 /// Holds at most one segment for the log to go on in.
@@ -16,9 +19,21 @@ pub(crate) struct Ahead {
 }
 
 struct Slot {
-    /// The segment to follow, and where the next begins.
-    after: (FileNumber, Lsn),
+    /// The segment to follow.
+    after: Place,
     state: State,
+}
+
+/// The active segment, as far as the next depends on it.
+#[derive(Clone, Copy)]
+struct Place {
+    number: FileNumber,
+    /// Length of its file.
+    len_bytes: u64,
+    /// Where the next begins.
+    next_lsn: Lsn,
+    /// When it became active, by the host's monotonic clock.
+    since: Duration,
 }
 
 enum State {
@@ -30,23 +45,26 @@ enum State {
 }
 
 impl Ahead {
-    pub(crate) fn new(active: &OpenSegment) -> Ahead {
+    pub(crate) fn new(active: &OpenSegment, now: Duration) -> Ahead {
         Ahead {
-            slot: Mutex::new(Slot { after: place_after(active), state: State::Empty }),
+            slot: Mutex::new(Slot { after: place_of(active, now), state: State::Empty }),
             changed: Condvar::new(),
         }
     }
 
-    /// Makes the next segment unless it is there, or somebody is about it.
-    pub(crate) fn make(&self, maker: &SegmentMaker) -> Result<()> {
+    /// Makes the next segment unless it is there, or somebody is about it. It will have room for a
+    /// frame of so many bytes.
+    pub(crate) fn make(&self, maker: &SegmentMaker, frame_bytes: u64) -> Result<()> {
         let mut slot = self.slot.lock();
         if !matches!(slot.state, State::Empty) {
             return Ok(());
         }
         slot.state = State::Making;
-        let (previous, first_lsn) = slot.after;
+        let after = slot.after;
         drop(slot);
-        let made = maker.make(Some(previous), first_lsn);
+        let took = maker.host.clock.monotonic().saturating_sub(after.since);
+        let len_bytes = next_segment_bytes(after.len_bytes, took, &maker.options);
+        let made = maker.make(Some(after.number), after.next_lsn, len_bytes, frame_bytes);
         let mut slot = self.slot.lock();
         let (state, outcome) = match made {
             Ok(segment) => (State::Ready(segment), Ok(())),
@@ -57,8 +75,9 @@ impl Ahead {
         outcome
     }
 
-    /// Sees to it that `take` will find a segment. Only the holder of the tail's lock calls it.
-    pub(crate) fn ensure(&self, maker: &SegmentMaker) -> Result<()> {
+    /// Sees to it that `take` will find a segment; one that is made now has room for a frame of so
+    /// many bytes. Only the holder of the tail's lock calls it.
+    pub(crate) fn ensure(&self, maker: &SegmentMaker, frame_bytes: u64) -> Result<()> {
         loop {
             let mut slot = self.slot.lock();
             match slot.state {
@@ -67,7 +86,7 @@ impl Ahead {
                 State::Over => return Err(Error::new(ErrorKind::Closed, "the journal is closed")),
                 State::Empty => {
                     drop(slot);
-                    self.make(maker)?;
+                    self.make(maker, frame_bytes)?;
                 }
             }
         }
@@ -75,11 +94,11 @@ impl Ahead {
 
     /// Takes the segment that is ready, if one is. Only the holder of the tail's lock calls it, to
     /// go on in it.
-    pub(crate) fn take(&self) -> Option<OpenSegment> {
+    pub(crate) fn take(&self, now: Duration) -> Option<OpenSegment> {
         let mut slot = self.slot.lock();
         match std::mem::replace(&mut slot.state, State::Empty) {
             State::Ready(segment) => {
-                slot.after = place_after(&segment);
+                slot.after = place_of(&segment, now);
                 Some(segment)
             }
             state => {
@@ -102,6 +121,8 @@ impl Ahead {
     }
 }
 
-fn place_after(segment: &OpenSegment) -> (FileNumber, Lsn) {
-    (segment.header.number, segment.header.next_lsn())
+fn place_of(segment: &OpenSegment, since: Duration) -> Place {
+    let header = &segment.header;
+    let next_lsn = header.next_lsn();
+    Place { number: header.number, len_bytes: header.offset_of(next_lsn), next_lsn, since }
 }

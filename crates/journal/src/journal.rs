@@ -22,7 +22,8 @@ use folddb_host::Host;
 use folddb_host::files::AppendSync;
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_host::sync::{Condvar, Mutex, MutexGuard};
-use folddb_layout::frame::FrameKind;
+use folddb_layout::frame::{FRAME_OVERHEAD_BYTES_MAX, FrameKind};
+use folddb_layout::segment::SEGMENT_HEADER_BYTES;
 
 use crate::ahead::Ahead;
 use crate::options::JournalOptions;
@@ -64,6 +65,8 @@ pub struct SegmentFacts {
     pub first_lsn: Lsn,
     /// Where it ends: the beginning of the next, or of the next frame.
     pub end_lsn: Lsn,
+    /// Length of its file, all of which is taken from the disk.
+    pub len_bytes: u64,
 }
 
 /// The handle that appends. Dropped without [`Journal::close`] it leaves what a dying process
@@ -180,9 +183,9 @@ impl Journal {
             options,
             numbers,
         };
-        let first = maker.make(None, start.first_lsn)?;
+        let first = maker.make(None, start.first_lsn, maker.options.segment_bytes_min, 0)?;
         let shared = JournalSync {
-            ahead: Ahead::new(&first),
+            ahead: Ahead::new(&first, host.clock.monotonic()),
             tail: Mutex::new(Tail::new(first, start.next_seq)),
             maker,
             durable_lsn: AtomicU64::new(start.first_lsn),
@@ -350,7 +353,7 @@ impl JournalSync {
         drop(idleness);
         let _ = syncer.prepare(); // a hint: an append finds its own window if need be
         if is_half_full {
-            self.ahead.make(&self.maker).map_err(|error| self.making_failed(error))?;
+            self.ahead.make(&self.maker, 0).map_err(|error| self.making_failed(error))?;
         }
         Ok(())
     }
@@ -382,10 +385,15 @@ impl JournalSync {
             number: segment.number,
             first_lsn: segment.first_lsn,
             end_lsn: segment.next_lsn,
+            len_bytes: segment.next_lsn - segment.first_lsn + SEGMENT_HEADER_BYTES as u64,
         });
         let header = tail.active.header;
-        let active =
-            SegmentFacts { number: header.number, first_lsn: header.first_lsn, end_lsn: tail.end_lsn };
+        let active = SegmentFacts {
+            number: header.number,
+            first_lsn: header.first_lsn,
+            end_lsn: tail.end_lsn,
+            len_bytes: header.offset_of(header.next_lsn()),
+        };
         sealed.chain([active]).collect()
     }
 
@@ -453,7 +461,8 @@ impl JournalSync {
         time_ms: Option<u64>,
         handover: Handover,
     ) -> Result<()> {
-        if !tail.fits(payload.len()) {
+        // A segment that was made ahead may be too short for a long frame: it is left as it is.
+        while !tail.fits(payload.len()) {
             self.roll(tail, payload.len())?;
         }
         let buffer_bytes_max = match handover {
@@ -466,15 +475,16 @@ impl JournalSync {
 
     #[cold]
     fn roll(&self, tail: &mut Tail, payload_bytes: usize) -> Result<()> {
-        let max = tail.payload_bytes_max();
+        let max = self.maker.payload_bytes_max();
         if payload_bytes as u64 > max {
             let say = format!("a batch of {payload_bytes} bytes; a segment of the journal takes {max}");
             return Err(Error::invalid(say));
         }
-        self.ahead.ensure(&self.maker).map_err(|error| self.making_failed(error))?;
+        let frame_bytes = (payload_bytes + FRAME_OVERHEAD_BYTES_MAX) as u64;
+        self.ahead.ensure(&self.maker, frame_bytes).map_err(|error| self.making_failed(error))?;
         tail.put(FrameKind::SealForNext, 0, &[], self.durable_lsn(), None, 0)
             .map_err(|error| self.write_failed(tail, error))?;
-        match self.ahead.take() {
+        match self.ahead.take(self.maker.host.clock.monotonic()) {
             Some(next) => tail.go_on_in(next),
             None => return Err(self.poison("the next segment is gone")),
         }

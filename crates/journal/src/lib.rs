@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod options;
+mod growth;
 mod segment_file;
 mod tail;
 mod ahead;

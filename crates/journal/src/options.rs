@@ -5,11 +5,16 @@ use std::time::Duration;
 use folddb_base::limits::SEGMENT_BYTES;
 use folddb_host::AppendMode;
 
+/// Shortest segment, in bytes: what the log of a store that holds little takes from the disk.
+const SEGMENT_BYTES_MIN: u64 = 128 << 10;
+
 /// How the journal uses its files.
 #[derive(Clone, Debug)]
 pub struct JournalOptions {
-    /// Length of a segment's file, in bytes. No batch can be larger.
+    /// Longest file of a segment, in bytes. No batch can be larger.
     pub segment_bytes: u64,
+    /// Length of the first, in bytes, and of the shortest, unless that is more.
+    pub segment_bytes_min: u64,
     /// How frames get into the file.
     pub append_mode: AppendMode,
     /// Most bytes that `Buffered` frames wait in.
@@ -24,6 +29,7 @@ impl Default for JournalOptions {
     fn default() -> Self {
         JournalOptions {
             segment_bytes: SEGMENT_BYTES,
+            segment_bytes_min: SEGMENT_BYTES_MIN,
             append_mode: AppendMode::default(),
             buffer_bytes_max: 256 << 10,
             mark_after: Duration::from_millis(20),

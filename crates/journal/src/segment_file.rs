@@ -7,6 +7,7 @@ use std::sync::Arc;
 use folddb_base::{Error, FileNumber, Lsn, NumberSource, Result};
 use folddb_host::{AppendFile, Host, files::AppendSync};
 use folddb_layout::file_name::FileName;
+use folddb_layout::frame::FRAME_OVERHEAD_BYTES_MAX;
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 
 use crate::options::JournalOptions;
@@ -29,12 +30,19 @@ pub(crate) struct OpenSegment {
 }
 
 impl SegmentMaker {
-    /// Makes a segment: its file, its header and its name are durable on return. Nothing is left on
-    /// failure.
-    pub(crate) fn make(&self, previous: Option<FileNumber>, first_lsn: Lsn) -> Result<OpenSegment> {
+    /// Makes a segment of `len_bytes`, or as long as a frame of `frame_bytes` needs: its file, its
+    /// header and its name are durable on return. Nothing is left on failure.
+    pub(crate) fn make(
+        &self,
+        previous: Option<FileNumber>,
+        first_lsn: Lsn,
+        len_bytes: u64,
+        frame_bytes: u64,
+    ) -> Result<OpenSegment> {
         let number = (self.numbers)();
         let path = segment_path(&self.dir, number);
-        let segment_bytes = self.options.segment_bytes;
+        let needed_bytes = SEGMENT_HEADER_BYTES as u64 + frame_bytes + FRAME_OVERHEAD_BYTES_MAX as u64;
+        let segment_bytes = len_bytes.max(needed_bytes.next_power_of_two()).min(self.options.segment_bytes);
         let capacity_bytes = segment_bytes.saturating_sub(SEGMENT_HEADER_BYTES as u64);
         let salt = self.host.chance.next_u64();
         let header =
@@ -61,6 +69,12 @@ impl SegmentMaker {
         syncer.sync().map_err(|error| Error::io("sync", path, error))?;
         self.host.files.sync_dir(&self.dir).map_err(|error| Error::io("sync", &self.dir, error))?;
         Ok(OpenSegment { header, path: path.to_owned(), file, syncer })
+    }
+
+    /// The largest payload that a segment of the set length takes, in bytes.
+    pub(crate) fn payload_bytes_max(&self) -> u64 {
+        let capacity_bytes = self.options.segment_bytes.saturating_sub(SEGMENT_HEADER_BYTES as u64);
+        capacity_bytes.saturating_sub(2 * FRAME_OVERHEAD_BYTES_MAX as u64)
     }
 
     /// Removes a segment that no frame was ever written to. What stays is harmless, and replay

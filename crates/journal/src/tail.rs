@@ -72,11 +72,6 @@ impl Tail {
         self.end_lsn + need <= self.active.header.next_lsn()
     }
 
-    /// The largest payload that an empty segment takes, in bytes.
-    pub(crate) fn payload_bytes_max(&self) -> u64 {
-        self.active.header.capacity_bytes.saturating_sub(2 * FRAME_OVERHEAD_BYTES_MAX as u64)
-    }
-
     /// Adds a frame that `fits`, and writes what is buffered unless that may wait and is less than
     /// `buffer_bytes_max`.
     #[inline]

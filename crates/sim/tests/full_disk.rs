@@ -190,7 +190,7 @@ fn a_budget_on_the_disk_is_kept_as_if_the_disk_were_full() {
 fn closing_on_a_full_disk_that_removes_nothing_either_leaves_a_store_that_opens() {
     let world = World::new();
     let (store, table) = world.create(world.options().background(BackgroundWork::Manual));
-    for key in 0..700 {
+    for key in 0..1200 {
         table.put(&key, &value(key)).unwrap();
     }
     store.background_step().unwrap(); // makes the next segment ahead
@@ -201,7 +201,7 @@ fn closing_on_a_full_disk_that_removes_nothing_either_leaves_a_store_that_opens(
     assert!(world.files.failed().iter().filter(|(call, _)| *call == Call::Remove).count() >= 2);
     drop(table);
     world.files.heal();
-    world.assert_holds_when_reopened(0..700);
+    world.assert_holds_when_reopened(0..1200);
 }
 
 #[test]

@@ -680,3 +680,40 @@ fn a_closed_store_keeps_no_memory_and_no_files_whatever_handles_live_on() {
     report.assert_keeps_to_memory(&Load { parts: report.get("parts"), ..Load::of_mib(4) });
     assert_eq!(report.get("descriptors_closed"), report.get("descriptors_before"));
 }
+
+/// What the files of a directory take from the disk, preallocated space included.
+fn taken_bytes(dir: &std::path::Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().metadata().unwrap());
+    files.map(|facts| facts.blocks() * 512).sum()
+}
+
+#[test]
+fn a_store_that_holds_one_key_takes_a_mebibyte_of_the_disk_while_it_is_written_to() {
+    let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let visits = store.table("visits", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
+    (0..5000).for_each(|_| assert!(visits.fold(&1, &1).is_ok()));
+    let taken = taken_bytes(&path);
+    assert!(taken <= MIB, "{} KiB", taken >> 10);
+    drop(store);
+    for _ in 0..5 {
+        let store = Store::open(&path, Options::default()).unwrap();
+        let visits = store.open_table::<u64, u64>("visits").unwrap();
+        (0..1000).for_each(|_| assert!(visits.fold(&1, &1).is_ok()));
+        let taken = taken_bytes(&path);
+        assert!(taken <= MIB, "{} KiB after it was opened again", taken >> 10);
+    }
+}
+
+#[test]
+fn a_store_that_holds_one_separated_value_takes_a_mebibyte_of_the_disk() {
+    let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let rules = Rules::sorted::<u64, Vec<u8>>().separate(1 << 10).fold("replace");
+    store.table("values", rules).unwrap().put(&1, &noise(1, 20_000)).unwrap();
+    let taken = taken_bytes(&path);
+    assert!(taken <= MIB, "{} KiB", taken >> 10);
+}

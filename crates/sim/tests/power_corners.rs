@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use folddb::{
-    BackupOptions, Durability, ErrorKind, Keep, Options, RestoreOptions, Resume, Rules, Store, Table,
+    BackgroundJob, BackupOptions, Durability, ErrorKind, Keep, Options, RestoreOptions, Resume, Rules, Store,
+    Table,
 };
 use folddb_sim::numbered::Numbered;
 use folddb_sim::small_store;
@@ -75,6 +76,58 @@ fn no_crash_while_a_grown_manifest_begins_a_new_file_loses_anything() {
             for n in 0..acknowledged {
                 assert_eq!(table.get(&long_key(n)).unwrap(), Some(n), "moment {moment}\n{}", next.diary(60));
             }
+        }
+    }
+}
+
+/// Lengths of the batches that are written one after the other: the log goes on in segments of 128
+/// KiB, 512 KiB and 1 MiB, and the long one finds the segment that was made ahead too short.
+const GROWING: [usize; 10] =
+    [40_000, 40_000, 40_000, 40_000, 150_000, 700_000, 90_000, 150_000, 90_000, 90_000];
+
+/// Writes them in a new store until the process is dead. Returns how many were acknowledged, and
+/// how many changes there were before the first.
+fn grow_log(disk: &SimDisk) -> (u64, u64) {
+    let store = Store::create(SimDisk::store_dir(), options(disk)).unwrap();
+    let table = long(&store);
+    let before = disk.changes();
+    for (n, len) in (0u64..).zip(GROWING) {
+        let mut key = n.to_be_bytes().to_vec();
+        let mut batch = store.batch();
+        for piece in 0..len / 10_000 {
+            key.resize(10_000 + piece, piece as u8 + 1);
+            batch.put(&table, &key, &n);
+        }
+        if batch.commit(Durability::Sync).is_err() {
+            return (n, before);
+        }
+        let _ = store.background_step_of(BackgroundJob::Journal);
+    }
+    (GROWING.len() as u64, before)
+}
+
+#[test]
+fn no_crash_while_segments_of_the_log_grow_loses_anything() {
+    let whole = SimDisk::new(3);
+    let (written, first_moment) = grow_log(&whole);
+    assert_eq!(written, GROWING.len() as u64);
+    let logs = whole.names(&SimDisk::store_dir()).into_iter().filter(|(name, _)| name.ends_with(".log"));
+    let lengths_kib: Vec<u64> = logs.map(|(_, len)| len >> 10).collect();
+    assert_eq!((lengths_kib.len(), &lengths_kib[..3]), (4, &[128, 512, 1024][..])); // the last was cut
+    for moment in first_moment..=whole.changes() {
+        let disk = SimDisk::new(3);
+        disk.die_after(moment);
+        let (acknowledged, _) = grow_log(&disk);
+        for next in after_crash(&disk, moment) {
+            let opened = Store::open(SimDisk::store_dir(), options(&next));
+            let store = opened.unwrap_or_else(|error| panic!("moment {moment}: {error}\n{}", next.diary(60)));
+            let rows: Vec<u64> = long(&store).scan().into_iter().map(|row| row.unwrap().1).collect();
+            let whole =
+                |n: &u64| rows.iter().filter(|row| *row == n).count() == GROWING[*n as usize] / 10_000;
+            let held = (0..GROWING.len() as u64).take_while(whole).count() as u64;
+            let expected: usize = GROWING[..held as usize].iter().map(|len| len / 10_000).sum();
+            let ways = (held >= acknowledged, rows.len());
+            assert_eq!(ways, (true, expected), "moment {moment}: {held}\n{}", next.diary(60));
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct ValuesEnd {
 }
 
 /// Smallest segment: what the values of a small store take from the disk.
-const SEGMENT_BYTES_MIN: u64 = 1 << 20;
+const SEGMENT_BYTES_MIN: u64 = 256 << 10;
 
 /// Segments are no longer than this before the value log holds 16 times as much.
 const SEGMENT_BYTES_SOON: u64 = 4 << 20;

@@ -265,11 +265,14 @@ pub(crate) fn limit_log(engine: &Engine) {
     // only memory keeps are given back.
     let max = if engine.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
     let kept = feeds::segments_of_memory(engine);
+    // Segments grow: many short ones before a long one are no more than that.
+    let kept_bytes: u64 = kept.iter().map(|segment| segment.len_bytes).sum();
+    let last_bytes = kept.last().map_or(0, |segment| segment.len_bytes);
     // What memory leads to counts as alive, dead or not: no more of it than a few segments, or an
     // eighth of a value log that is small.
     let values_max = engine.options.values_segment_bytes().saturating_mul(max as u64);
     let values_max = values_max.min((engine.values.bytes() / 8).max(PINNED_BYTES_MIN));
-    let is_long = kept > max;
+    let is_long = kept.len() > max && kept_bytes > last_bytes.saturating_mul(max as u64);
     if !is_long && dead_segments::pinned_value_bytes(engine) <= values_max {
         return;
     }

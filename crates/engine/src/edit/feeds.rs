@@ -7,6 +7,7 @@ use std::path::Path;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, TableId};
 use folddb_host::Host;
 use folddb_host::sync::atomic::Ordering;
+use folddb_journal::SegmentFacts;
 use folddb_journal::archived_tail::archived_tail_path;
 use folddb_journal::follow::{HistoryFile, history, segments_in};
 use folddb_layout::file_name::FileName;
@@ -109,11 +110,14 @@ pub fn history_at(engine: &Engine, lsn: Lsn) -> Option<HistoryFile> {
     before.or_else(|| living_history(engine).find(|file| file.covers(lsn)))
 }
 
-/// How many segments of the log memory holds back.
-pub fn segments_of_memory(engine: &Engine) -> usize {
-    let segments = engine.journal.as_ref().map(|journal| journal.segments()).unwrap_or_default();
+/// The segments of the log that memory holds back, oldest first; the last is being appended to.
+pub fn segments_of_memory(engine: &Engine) -> Vec<SegmentFacts> {
+    let mut segments = engine.journal.as_ref().map(|journal| journal.segments()).unwrap_or_default();
     let log_start = engine.feeds.log_start();
-    segments.iter().filter(|segment| segment.end_lsn > log_start).count().max(1)
+    let active = segments.pop();
+    segments.retain(|segment| segment.end_lsn > log_start);
+    segments.extend(active);
+    segments
 }
 
 /// Makes durable what of the log is needed by feeds only, before it is said where else it begins:

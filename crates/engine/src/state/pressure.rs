@@ -37,8 +37,9 @@ pub fn used_bytes(engine: &Engine) -> u64 {
     };
     let indexes: u64 = engine.catalog().hashed().map(|(_, hashed)| index(hashed)).sum();
     let parts = engine.work.part_bytes.load(Ordering::Relaxed) + indexes;
-    let segments = engine.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64);
-    parts + segments * engine.options.segment_bytes + engine.values.bytes()
+    let segments = engine.journal.as_ref().map(|journal| journal.segments()).unwrap_or_default();
+    let segments: u64 = segments.iter().map(|segment| segment.len_bytes).sum();
+    parts + segments + engine.values.bytes()
 }
 
 /// The background work that is owed now.

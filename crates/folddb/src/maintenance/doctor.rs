@@ -38,7 +38,7 @@ const TABLE_BYTES_MIN: u64 = 1 << 20;
 /// as many.
 const RUNS_MANY: usize = 32;
 
-/// So many segments of the log are kept where all is well.
+/// No more of the log than so many of the longest segments is kept where all is well.
 const SEGMENTS_MAX: u64 = 5;
 
 /// What is wrong, heaviest first. Nothing where nothing is.
@@ -198,9 +198,8 @@ fn of_debt(facts: &Facts, advice: &mut Vec<Advice>) {
 }
 
 fn of_log(facts: &Facts, advice: &mut Vec<Advice>) {
-    if facts.is_live && facts.segments > SEGMENTS_MAX {
-        let what =
-            format!("the log has grown to {} segments of {} bytes", facts.segments, facts.segment_bytes);
+    if facts.is_live && facts.log_bytes > SEGMENTS_MAX.saturating_mul(facts.segment_bytes) {
+        let what = format!("the log has grown to {} bytes", facts.log_bytes);
         let todo = "call Store::flush; a table that is written to rarely holds the log back";
         advice.push(one(Weight::Minor, what, "an opening after a crash replays all of it", todo));
     }
@@ -399,7 +398,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
         sealed_bytes: engine.debt.sealed_bytes.load(Ordering::Relaxed) as u64,
         batches_to_replay: 0,
         batches_cut: 0,
-        segments: feeds::segments_of_memory(engine) as u64,
+        log_bytes: feeds::segments_of_memory(engine).iter().map(|segment| segment.len_bytes).sum(),
         feeds: store.feeds(),
         segment_bytes: engine.options.segment_bytes,
         stats,

@@ -376,3 +376,45 @@ fn a_journal_is_closed_on_a_full_quota_too() {
     outcome.unwrap();
     assert_eq!(seqs(&batches), [1, 2, 3]);
 }
+
+/// The lengths of the living segments, in KiB.
+fn lengths_kib(journal: &Journal) -> Vec<u64> {
+    journal.syncer().segments().iter().map(|segment| segment.len_bytes >> 10).collect()
+}
+
+#[test]
+fn segments_grow_to_the_set_length_and_a_chain_of_all_lengths_is_replayed() {
+    let world = World::default();
+    let begin = JournalStart { store_id: super::STORE, first_lsn: 0, next_seq: 1 };
+    let grown = crate::JournalOptions { segment_bytes: 2 << 20, ..options(AppendMode::Mapped) };
+    let mut journal = Journal::start(&world.host(), dir(), begin, grown, numbers(1)).unwrap();
+    assert_eq!(lengths_kib(&journal), [128]);
+    let ends = append(&mut journal, 1..400, 10_000);
+    assert_eq!(lengths_kib(&journal), [128, 512, 2048, 2048]);
+    journal.syncer().sync_to(ends[398]).unwrap();
+    let after = world.after_power_cut(&mut || false);
+    let (batches, outcome) = replay_from(&after.host(), dir(), 0, ends[398]);
+    assert_eq!(seqs(&batches), (1..400).collect::<Vec<_>>());
+    assert_eq!(outcome.unwrap().cut_lsn, ends[398]);
+}
+
+#[test]
+fn a_long_batch_behind_short_segments_finds_one_that_is_long_enough() {
+    let world = World::default();
+    let begin = JournalStart { store_id: super::STORE, first_lsn: 0, next_seq: 1 };
+    let long = crate::JournalOptions { segment_bytes: 4 << 20, ..options(AppendMode::Mapped) };
+    let mut journal = Journal::start(&world.host(), dir(), begin, long, numbers(1)).unwrap();
+    append(&mut journal, 1..3, 50_000);
+    journal.syncer().background(Duration::ZERO).unwrap(); // makes the next, which is too short
+    append(&mut journal, 3..4, 3 << 20);
+    assert_eq!(lengths_kib(&journal), [128, 512, 4096]);
+    let max = (4 << 20) - 4096 - 2 * folddb_layout::frame::FRAME_OVERHEAD_BYTES_MAX;
+    let end = append(&mut journal, 4..5, max)[0];
+    let refused = journal.append(5, 1, &payload(5, max + 1), Handover::Process).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    journal.syncer().sync_to(end).unwrap();
+    let after = world.after_power_cut(&mut || false);
+    let (batches, outcome) = replay_from(&after.host(), dir(), 0, end);
+    assert_eq!(seqs(&batches), [1, 2, 3, 4]);
+    outcome.unwrap();
+}

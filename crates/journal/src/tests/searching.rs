@@ -15,7 +15,11 @@ const SEGMENT_BYTES: u64 = 4 << 20;
 /// A journal of large segments.
 fn large() -> (World, Journal) {
     let world = World::default();
-    let options = JournalOptions { segment_bytes: SEGMENT_BYTES, ..options(AppendMode::Mapped) };
+    let options = JournalOptions {
+        segment_bytes: SEGMENT_BYTES,
+        segment_bytes_min: SEGMENT_BYTES,
+        ..options(AppendMode::Mapped)
+    };
     let start = JournalStart { store_id: STORE, first_lsn: 0, next_seq: 1 };
     let journal = Journal::start(&world.host(), dir(), start, options, numbers(1)).unwrap();
     (world, journal)

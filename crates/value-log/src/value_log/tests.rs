@@ -122,8 +122,8 @@ fn the_next_segment_is_wanted_when_one_is_half_full_and_held_until_needed() {
 fn segments_begin_small_and_grow_with_what_the_value_log_holds() {
     const MIB: u64 = 1 << 20;
     assert_eq!(
-        [0, 1, MIB, 2 * MIB, 3 * MIB].map(|held| next_segment_bytes(held, 256 * MIB) / MIB),
-        [1, 1, 1, 2, 2]
+        [0, 1, MIB / 2, MIB, 2 * MIB, 3 * MIB].map(|held| next_segment_bytes(held, 256 * MIB) >> 10),
+        [256, 256, 512, 1024, 2048, 2048]
     );
     assert_eq!(
         [64, 65, 600, 4000, 5000].map(|held| next_segment_bytes(held * MIB, 256 * MIB) / MIB),

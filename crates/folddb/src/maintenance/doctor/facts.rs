@@ -77,9 +77,9 @@ pub struct Facts {
     pub batches_to_replay: u64,
     /// Whole batches at its end that the opening cuts instead.
     pub batches_cut: u64,
-    /// Segments of the log, and the size of one.
-    pub segments: u64,
-    /// The size of a segment in bytes.
+    /// Bytes of the segments of the log that what is in memory holds back.
+    pub log_bytes: u64,
+    /// The size of the longest segment in bytes.
     pub segment_bytes: u64,
     /// Its feeds.
     pub feeds: Vec<FeedStats>,

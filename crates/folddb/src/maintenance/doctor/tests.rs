@@ -21,7 +21,7 @@ fn healthy() -> Facts {
         reserve_bytes: 64 << 20,
         cache_bytes: 10 << 20,
         merge_factor: 8,
-        segments: 2,
+        log_bytes: 128 << 20,
         segment_bytes: 64 << 20,
         ..Facts::default()
     }
@@ -79,7 +79,7 @@ fn each_trouble_has_its_advice_and_names_what_to_do() {
 
     let behind = on(|facts| facts.overdue_bytes = 1 << 30);
     assert_eq!(behind.weight, Weight::Costly);
-    let log = on(|facts| facts.segments = 9);
+    let log = on(|facts| facts.log_bytes = 9 * (64 << 20));
     assert!(log.todo.contains("flush"));
     let unclosed = on(|facts| (facts.is_live, facts.batches_to_replay) = (false, 12));
     assert!(unclosed.what.contains("12 batches") && unclosed.weight == Weight::Minor);
@@ -115,7 +115,7 @@ fn tables_are_looked_at_each() {
 #[test]
 fn the_heaviest_comes_first() {
     let mut facts = healthy();
-    facts.segments = 9;
+    facts.log_bytes = 9 * (64 << 20);
     facts.stats.reads.fold_failures = 1;
     facts.stats.poisoned_by = Some("cannot sync".to_owned());
     let weights: Vec<Weight> = advise(&facts).iter().map(|advice| advice.weight).collect();
