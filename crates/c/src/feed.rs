@@ -6,6 +6,7 @@ use std::ptr::{null, null_mut};
 use std::sync::Arc;
 use std::time::Duration;
 
+use folddb::time::unix_ms;
 use folddb::{Error, Feed, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable};
 
 use crate::callbacks::begin;
@@ -141,7 +142,7 @@ impl Change {
                     (Some(value), _) => value.len() as u64,
                     (None, long) => long.as_ref().map_or(0, |head| head.size_bytes),
                 },
-                deadline_ms: row.deadline_ms.unwrap_or(0),
+                deadline_ms: row.deadline.map_or(0, unix_ms),
                 ..nothing
             },
             Of::Op(op) => {
@@ -153,7 +154,7 @@ impl Change {
                     value,
                     value_len,
                     seq: op.seq,
-                    deadline_ms: op.deadline_ms.unwrap_or(0),
+                    deadline_ms: op.deadline.map_or(0, unix_ms),
                     ..nothing
                 }
             }

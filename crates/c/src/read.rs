@@ -4,6 +4,7 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
+use folddb::time::unix_ms;
 use folddb::{Head, Result};
 
 use crate::errors::guard;
@@ -141,8 +142,8 @@ impl ValueHead {
             is_separated: head.is_separated,
             has_version: head.version.is_some(),
             version: head.version.unwrap_or(0),
-            written_ms: head.written_ms.unwrap_or(0),
-            deadline_ms: head.deadline_ms.unwrap_or(0),
+            written_ms: head.written.map_or(0, unix_ms),
+            deadline_ms: head.deadline.map_or(0, unix_ms),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use folddb::AsOf;
 use folddb::time::{moment, unix_ms};
+pub(crate) use folddb::time::{rfc3339, utc};
 
 use crate::failure::Failure;
 
@@ -30,19 +31,9 @@ pub(crate) fn bytes(bytes: u64) -> String {
     folddb::size_text(bytes)
 }
 
-/// A moment in UTC: `2026-11-21 06:25:28`.
-pub(crate) fn utc(unix_s: u64) -> String {
-    folddb::time::utc(unix_s.saturating_mul(1000))
-}
-
-/// The same for programs, to the millisecond: `2026-11-21T06:25:28.250Z`.
-pub(crate) fn rfc3339(unix_ms: u64) -> String {
-    folddb::time::rfc3339(unix_ms)
-}
-
-/// The same of a time that is known to the second only: `2026-11-21T06:25:28Z`.
-pub(crate) fn rfc3339_seconds(unix_ms: u64) -> String {
-    utc(unix_ms / 1000).replace(' ', "T") + "Z"
+/// A moment for programs, of a time that is known to the second only: `2026-11-21T06:25:28Z`.
+pub(crate) fn rfc3339_seconds(moment: SystemTime) -> String {
+    utc(moment).replace(' ', "T") + "Z"
 }
 
 /// A text on one line that no terminal takes for more than text: what would begin another line, or
@@ -54,7 +45,7 @@ pub(crate) fn one_line(text: String) -> String {
 /// Reads how long something lasts: `90s`, `15m`, `36h`, `30d`.
 pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || folddb::time::why_no_time(text);
-    folddb::time::parse_time(text).map(std::time::Duration::from_millis).ok_or_else(wrong)
+    folddb::time::parse_time(text).ok_or_else(wrong)
 }
 
 /// Reads a moment: a seq, a time in UTC (`2026-11-22T08:30:00Z`, with a fraction of the second or
@@ -66,8 +57,8 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     if let Ok(seq) = text.parse() {
         return Ok(AsOf::Seq(seq));
     }
-    if let Some(ago_ms) = folddb::time::parse_time(text) {
-        return Ok(AsOf::Time(moment(unix_ms(SystemTime::now()).saturating_sub(ago_ms))));
+    if let Some(ago) = folddb::time::parse_time(text) {
+        return Ok(AsOf::Time(SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH)));
     }
     let (date, time) = text.trim_end_matches('Z').split_once(['T', ' ']).unwrap_or((text, "0:0:0"));
     let numbers = |text: &str, between: char| {
@@ -108,13 +99,11 @@ fn milliseconds(digits: &str) -> Option<u64> {
 
 /// Refuses a moment that is still to come, of a store whose time it is. Seconds are read as their
 /// end, so this one is not.
-pub(crate) fn check_over(at: Option<AsOf>, now_ms: u64) -> Result<(), Failure> {
+pub(crate) fn check_over(at: Option<AsOf>, now: SystemTime) -> Result<(), Failure> {
     match at {
-        Some(AsOf::Time(at)) if unix_ms(at).saturating_sub(999) > now_ms => Err(Failure::Usage(format!(
-            "{} is in the future: by the store it is {}",
-            rfc3339(unix_ms(at)),
-            rfc3339(now_ms)
-        ))),
+        Some(AsOf::Time(at)) if unix_ms(at).saturating_sub(999) > unix_ms(now) => Err(Failure::Usage(
+            format!("{} is in the future: by the store it is {}", rfc3339(at), rfc3339(now)),
+        )),
         _ => Ok(()),
     }
 }

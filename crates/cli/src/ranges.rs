@@ -21,7 +21,7 @@ pub(crate) fn narrow_at(
     range: &RangeArgs,
     at: Option<AsOf>,
 ) -> Result<BytesScan, Failure> {
-    human::check_over(at, table.unix_millis())?;
+    human::check_over(at, table.now())?;
     let bound = |words: &Vec<String>| keys::bound(table, words, range.hex);
     let (mut low, mut high) = (Bound::Unbounded, Bound::Unbounded);
     if !range.prefix.is_empty() {

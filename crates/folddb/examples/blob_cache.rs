@@ -74,9 +74,14 @@ fn list(store: &Store, blobs: &Blobs) -> folddb::Result<()> {
     let (mut names, mut bytes) = (Vec::new(), 0);
     for row in blobs.scan().heads() {
         let (name, head) = row?;
-        let deadline_ms = head.deadline_ms.expect("all blobs of a cache expire");
-        let left_s = deadline_ms.saturating_sub(store.unix_millis()).div_ceil(1000);
-        println!("  {name:18} {:10} bytes in {} pieces, {left_s} s left", head.size_bytes, head.pieces);
+        let deadline = head.deadline.expect("all blobs of a cache expire");
+        let left = deadline.duration_since(store.now()).unwrap_or_default();
+        println!(
+            "  {name:18} {:10} bytes in {} pieces, {} s left",
+            head.size_bytes,
+            head.pieces,
+            left.as_secs_f64().ceil()
+        );
         bytes += head.size_bytes;
         names.push(name);
     }

@@ -3,9 +3,11 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use folddb_base::{Error, OpKind, Result, Seq};
 use folddb_rules::codec::{CodecError, KeyRange, Value};
+use folddb_rules::time::moment;
 
 use crate::cursor::{Cursor, Resume};
 use crate::dynamic_rules::DynamicRules;
@@ -146,9 +148,9 @@ impl BytesTable {
         with_buffers(|(encoded, ..)| self.write_encoded(encoded, kind, (key, value)))
     }
 
-    /// The time of its store: see [`crate::Store::unix_millis`].
-    pub fn unix_millis(&self) -> u64 {
-        clock::now_ms(self.engine())
+    /// The time of its store: see [`crate::Store::now`].
+    pub fn now(&self) -> SystemTime {
+        moment(clock::now_ms(self.engine()))
     }
 
     /// The value that `key` had at a moment that is over, copied.

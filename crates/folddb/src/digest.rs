@@ -16,6 +16,7 @@ use folddb_base::pointer::value_hash;
 use folddb_base::{Error, Result};
 use folddb_layout::cursor_token::put_bound;
 pub use folddb_layout::digest::{DIGEST_VERSION, Digest};
+use folddb_rules::time::unix_ms;
 
 use crate::parallel::{END, GO_ON, Step};
 use crate::scans::{BytesScan, LentRows};
@@ -79,11 +80,11 @@ impl BytesScan {
 fn take_head(rows: &mut LentRows, digest: &mut Digest) -> Result<Step> {
     let Some((key, head)) = rows.next_head()? else { return Ok(END) };
     if head.pieces == 1 {
-        digest.take(key, head.size_bytes, head.hash, head.deadline_ms);
+        digest.take(key, head.size_bytes, head.hash, head.deadline.map(unix_ms));
         return Ok(GO_ON);
     }
     let hash = hash_of_pieces(rows)?;
-    digest.take(rows.key(), head.size_bytes, hash, head.deadline_ms);
+    digest.take(rows.key(), head.size_bytes, hash, head.deadline.map(unix_ms));
     Ok(GO_ON)
 }
 

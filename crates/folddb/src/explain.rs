@@ -1,5 +1,7 @@
 //! Where the records of a key lie, and why each is still there.
 
+use std::time::SystemTime;
+
 use folddb_base::checksum::key_hash;
 use folddb_base::ids::RunId;
 use folddb_base::pointer::VALUE_ALIGN;
@@ -7,6 +9,7 @@ use folddb_base::stamp::NEVER;
 use folddb_base::{FileNumber, OpKind, Result, Seq, Stamp};
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
+use folddb_rules::time::moment;
 
 use crate::bytes_table::BytesTable;
 use crate::record_op::RecordOp;
@@ -27,10 +30,10 @@ pub struct Explained {
     pub seq: Seq,
     /// What it does.
     pub op: RecordOp,
-    /// When it was written, in milliseconds since 1970, as far as its table keeps that.
-    pub written_ms: Option<u64>,
-    /// Until when what it brings lasts, in milliseconds since 1970; none where that is forever.
-    pub deadline_ms: Option<u64>,
+    /// When it was written, as far as its table keeps that.
+    pub written: Option<SystemTime>,
+    /// Until when what it brings lasts; none where that is forever.
+    pub deadline: Option<SystemTime>,
     /// Why it is still there.
     pub why: String,
 }
@@ -131,8 +134,8 @@ impl BytesTable {
             place,
             seq: record.seq,
             op: RecordOp::stored(record.kind, record.payload, &self.core.rules.fold),
-            written_ms: stamp.map(|stamp| stamp.write_ms).or_else(noted_ms),
-            deadline_ms: stamp.map(|stamp| stamp.deadline_ms).filter(|&deadline_ms| deadline_ms < NEVER),
+            written: stamp.map(|stamp| stamp.write_ms).or_else(noted_ms).map(moment),
+            deadline: stamp.map(|stamp| stamp.deadline_ms).filter(|&ms| ms < NEVER).map(moment),
             why: String::new(),
         }
     }
@@ -151,8 +154,8 @@ impl BytesTable {
             },
             seq: 0,
             op: RecordOp::plain(OpKind::Set, found.value(&record)),
-            written_ms: found.front.map(|front| front.stamp.write_ms),
-            deadline_ms: found.deadline_ms(),
+            written: found.front.map(|front| moment(front.stamp.write_ms)),
+            deadline: found.deadline_ms().map(moment),
             why:
                 "it is the value of the key: a hashed table resolves each op when it is written, and keeps no seq"
                     .to_owned(),

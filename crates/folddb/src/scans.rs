@@ -5,11 +5,13 @@ use std::iter::FusedIterator;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
 use folddb_rules::KeyOrder;
 use folddb_rules::codec::KeyRange;
+use folddb_rules::time::moment;
 
 use crate::any_rows::{AnyRows, Short};
 use crate::cursor::{Cursor, Resume, Stand};
@@ -285,10 +287,10 @@ impl LentRows {
         row
     }
 
-    /// Until when the value lasts that was given last, in milliseconds since 1970; none where it
-    /// does forever, or was written by the transaction that scans.
-    pub fn deadline_ms(&self) -> Option<u64> {
-        self.rows.deadline_ms()
+    /// Until when the value lasts that was given last; none where it does forever, or was written
+    /// by the transaction that scans.
+    pub fn deadline(&self) -> Option<SystemTime> {
+        self.rows.deadline_ms().map(moment)
     }
 
     pub(crate) fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {

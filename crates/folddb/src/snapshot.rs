@@ -1,8 +1,10 @@
 //! A pinned view of the whole store.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
+use folddb_rules::time::moment;
 
 use crate::bytes_table::BytesTable;
 use crate::own_writes::Inside;
@@ -134,9 +136,9 @@ impl Snapshot {
         self.held.at
     }
 
-    /// The time that it reads at, in milliseconds since 1970: what had expired then is absent.
-    pub fn unix_millis(&self) -> u64 {
-        self.held.at.time_ms
+    /// The time that it reads at: what had expired then is absent.
+    pub fn time(&self) -> SystemTime {
+        moment(self.held.at.time_ms)
     }
 
     /// Whether it has ended: for its age

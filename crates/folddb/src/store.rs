@@ -2,11 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use folddb_base::{Error, ErrorKind, Result, Seq};
 use folddb_host::sync::Mutex;
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::table_rules::{BoundRules, TableRules};
+use folddb_rules::time::moment;
 
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
@@ -355,10 +357,10 @@ impl Store {
         Snapshot::take_at(self.engine(), as_of)
     }
 
-    /// The time that values expire by, in milliseconds since 1970: that of the wall clock, but it
-    /// does not go back.
-    pub fn unix_millis(&self) -> u64 {
-        clock::now_ms(self.engine())
+    /// The time that values expire by: that of the wall clock, in whole milliseconds, but it does
+    /// not go back.
+    pub fn now(&self) -> SystemTime {
+        moment(clock::now_ms(self.engine()))
     }
 
     /// The seq of the last record that readers see.

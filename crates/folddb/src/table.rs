@@ -131,8 +131,8 @@ impl<K: Key, V: Value> Table<K, V> {
     /// let mut batch = store.batch();
     /// batch.put(&short, &3, "bob").put(&sessions, &4, "another daemon's");
     /// batch.commit(Durability::Process)?;
-    /// # assert!(sessions.head(&3)?.unwrap().deadline_ms.is_some());
-    /// # assert!(sessions.head(&4)?.unwrap().deadline_ms.is_none());
+    /// # assert!(sessions.head(&3)?.unwrap().deadline.is_some());
+    /// # assert!(sessions.head(&4)?.unwrap().deadline.is_none());
     /// # Ok::<(), folddb::Error>(())
     /// ```
     #[must_use = "it is another handle whose values last this long"]

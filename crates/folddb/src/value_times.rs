@@ -8,30 +8,29 @@
 //! Called by users, by way of `Store`.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use folddb_base::{Error, Record, Result, Rope};
+use folddb_rules::time::moment;
 use folddb_run::{Depth, Fault, Inspect, examine};
 
 use crate::store::Store;
 use folddb_engine::background::unflushed;
 
-/// When values of a segment were written that something leads to, in milliseconds since 1970.
+/// When values of a segment were written that something leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ValueTimes {
     /// The first of them.
-    pub oldest_ms: u64,
+    pub oldest: SystemTime,
     /// The last.
-    pub youngest_ms: u64,
+    pub youngest: SystemTime,
 }
 
 impl ValueTimes {
     /// Those of two segments together.
     pub fn and(self, other: ValueTimes) -> ValueTimes {
-        ValueTimes {
-            oldest_ms: self.oldest_ms.min(other.oldest_ms),
-            youngest_ms: self.youngest_ms.max(other.youngest_ms),
-        }
+        ValueTimes { oldest: self.oldest.min(other.oldest), youngest: self.youngest.max(other.youngest) }
     }
 }
 
@@ -65,7 +64,8 @@ struct Look {
 
 impl Look {
     fn note(&mut self, rope: &Rope<'_>) {
-        let now = ValueTimes { oldest_ms: rope.time_ms, youngest_ms: rope.time_ms };
+        let written = moment(rope.time_ms);
+        let now = ValueTimes { oldest: written, youngest: written };
         for pointer in rope.pointers() {
             let times = self.times.entry(u64::from(pointer.place.segment)).or_insert(now);
             *times = times.and(now);

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb::time::moment;
+use folddb::time::{moment, unix_ms};
 use folddb::{
     BackgroundWork, BytesScan, BytesTable, DiffReport, Difference, ErrorKind, Expire, Fold, FoldFailure,
     Lifetime, Options, Outcome, Rules, Store, SyncOptions, Table,
@@ -193,7 +193,7 @@ fn bring_up(ours: &Side, theirs: &Side) -> folddb::Result<folddb::SyncReport> {
 }
 
 fn deadline(side: &Side, key: u64) -> Option<u64> {
-    side.table.head(&key).unwrap().unwrap().deadline_ms
+    side.table.head(&key).unwrap().unwrap().deadline.map(unix_ms)
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn what_is_brought_over_lasts_as_long_as_it_does_there() {
     }
     let (report, found) = compared(first.table.as_bytes(), second.table.as_bytes());
     assert_eq!((report.same, report.differing, report.is_same()), (0, 3, false));
-    assert_eq!(found[0].first.as_ref().unwrap().deadline_ms, Some(FAR_MS));
+    assert_eq!(found[0].first.as_ref().unwrap().deadline.map(unix_ms), Some(FAR_MS));
 
     assert_eq!(bring_up(&second, &first).unwrap().set, 3);
     assert_eq!((deadline(&second, 1), deadline(&second, 2)), (Some(FAR_MS), Some(FAR_MS + 2)));

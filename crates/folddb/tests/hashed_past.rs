@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb::time::moment;
+use folddb::time::{moment, unix_ms};
 use folddb::{
     AsOf, BackgroundWork, Durability, ErrorKind, Expire, Keep, Lifetime, Options, Rules, Store, Table,
 };
@@ -153,7 +153,8 @@ fn what_a_key_was_is_asked_for_by_time_and_a_snapshot_sees_its_own() {
     table.put(&1, &"v6".to_owned()).unwrap();
     assert_eq!(states(&table, 1), some(&["v6", "v5", "v4", "v3"]));
     assert_eq!(snapshot.get(&table, &1).unwrap().as_deref(), Some("v5"));
-    let times: Vec<_> = table.history(&1, 9).unwrap().iter().map(|version| version.time_ms).collect();
+    let times: Vec<_> =
+        table.history(&1, 9).unwrap().iter().map(|version| version.written.map(unix_ms)).collect();
     let at = |round: u64| Some(START_MS + round * 10_000);
     assert_eq!(times, [at(6), at(5), at(4), at(3)]);
     let asked = |ms: u64| table.get_at(&1, AsOf::Time(moment(START_MS + ms)));
@@ -217,9 +218,9 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
     };
     let table = texts(&store, Keep::Latest, expire);
     assert_eq!(table.get(&102).unwrap(), None);
-    assert_eq!(table.head(&100).unwrap().unwrap().deadline_ms, Some(START_MS + 10_000));
+    assert_eq!(table.head(&100).unwrap().unwrap().deadline.map(unix_ms), Some(START_MS + 10_000));
     assert_eq!(table.head(&100).unwrap().unwrap().size_bytes, 5);
-    assert_eq!(table.head(&101).unwrap().unwrap().deadline_ms, None);
+    assert_eq!(table.head(&101).unwrap().unwrap().deadline, None);
     assert_eq!(count(&store), 42);
     let snapshot = store.snapshot();
     world.pass(10_000);
@@ -351,7 +352,7 @@ fn of_versions_no_seq_is_told_and_none_is_asked_for() {
         world.pass(1200);
     }
     let history = table.history("key", usize::MAX).unwrap();
-    assert!(history.iter().all(|version| version.seq.is_none() && version.time_ms.is_some()));
+    assert!(history.iter().all(|version| version.seq.is_none() && version.written.is_some()));
     let refused = table.get_at("key", AsOf::Seq(seqs[0])).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     assert!(refused.message().contains("of a key by time"), "{refused}");
@@ -409,9 +410,9 @@ fn time_does_not_go_back_where_the_log_that_knew_it_is_gone() {
     }
     store.flush().unwrap();
     while store.background_step().unwrap().is_some() {}
-    let before_ms = store.unix_millis();
+    let before_ms = unix_ms(store.now());
     let store = dies_with_the_clock_back(&world, store, DAY_MS);
-    assert!(store.unix_millis() + 1000 >= before_ms, "{} after {before_ms}", store.unix_millis());
+    assert!(unix_ms(store.now()) + 1000 >= before_ms, "{} after {before_ms}", unix_ms(store.now()));
 }
 
 /// Nor behind a time at which something was swept away, though nothing was written then.
@@ -427,8 +428,8 @@ fn time_does_not_go_back_behind_a_sweep() {
     store.bytes_table("t").unwrap().compact().unwrap();
     store.flush().unwrap();
     while store.background_step().unwrap().is_some() {}
-    let swept_ms = store.unix_millis();
+    let swept_ms = unix_ms(store.now());
     assert_eq!(store.stats().background.records_expired, 1);
     let store = dies_with_the_clock_back(&world, store, DAY_MS);
-    assert!(store.unix_millis() + 1000 >= swept_ms, "{} after {swept_ms}", store.unix_millis());
+    assert!(unix_ms(store.now()) + 1000 >= swept_ms, "{} after {swept_ms}", unix_ms(store.now()));
 }

@@ -301,7 +301,7 @@ fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_a
     writer.write_all(b"page").unwrap();
     writer.finish().unwrap();
     assert_eq!(table.get(&7).unwrap().as_deref(), Some(&b"page"[..]));
-    assert!(table.as_bytes().head(&7_u64.to_be_bytes()).unwrap().unwrap().deadline_ms.is_some());
+    assert!(table.as_bytes().head(&7_u64.to_be_bytes()).unwrap().unwrap().deadline.is_some());
     let for_ever = blobs(&store).with_lifetime(Lifetime::Forever).writer(&1).err().unwrap();
     assert!(for_ever.to_string().contains("never expire"), "{for_ever}");
     assert!(!text.as_bytes().takes_streams() && blobs(&store).as_bytes().takes_streams());
@@ -379,7 +379,7 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
                         && table.get(&key).unwrap().unwrap() == whole(key, len)
                 );
                 let head = table.head(&key).unwrap().unwrap();
-                assert_eq!((head.size_bytes, head.deadline_ms.is_none()), (len, key == 3));
+                assert_eq!((head.size_bytes, head.deadline.is_none()), (len, key == 3));
                 let mut out = Vec::new();
                 let located = table.locate(&key, folddb::Locate::default().verify(true)).unwrap().unwrap();
                 located.write_to(&mut out).unwrap();

@@ -271,7 +271,7 @@ fn head_beside_get_reads_no_value() {
         for key in 0..100 {
             let head = table.head(&key).unwrap().unwrap();
             assert_eq!((head.size_bytes, &head.bytes[..]), (blob(key, 1).len() as u64, &blob(key, 1)[..3]));
-            assert!(head.is_separated && head.written_ms.is_some());
+            assert!(head.is_separated && head.written.is_some());
             heads.push((key, head));
         }
         let short = table.head(&500).unwrap().unwrap();

@@ -12,7 +12,7 @@ use folddb::folds::ByteSet;
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::maintenance::RepairOptions;
 use folddb::table_rules::TableRules;
-use folddb::time::moment;
+use folddb::time::{moment, unix_ms};
 use folddb::{
     BackgroundWork, BackupOptions, BytesTable, ErrorKind, Expire, FeedChange, FeedEvent, FeedOptions, Keep,
     Lifetime, LoadOptions, Options, RestoreOptions, Store, SyncOptions, WriteOp,
@@ -182,7 +182,7 @@ fn check(store: &Store, of: &[&str], by: &str) {
             assert!(read == expected, "{at}: {} bytes", read.len());
             let head = table.head(&key).unwrap().unwrap();
             assert_eq!(head.size_bytes, expected.len() as u64, "{at}");
-            assert_eq!(head.deadline_ms, shape.lasts.then_some(UNTIL_MS), "{at}");
+            assert_eq!(head.deadline.map(unix_ms), shape.lasts.then_some(UNTIL_MS), "{at}");
         }
         assert_eq!(table.scan().keys_only().into_iter().count(), shape.lens.len(), "{by}: {}", shape.name);
     }
@@ -303,7 +303,7 @@ fn fed(source: &Store, feed: &mut folddb::Feed, dir: &Path) {
                     other => panic!("{other:?}"),
                 };
                 let until = |ms| Lifetime::Until(moment(ms));
-                let table = table.with_lifetime(row.deadline_ms.map_or(Lifetime::Default, until));
+                let table = table.with_lifetime(row.deadline.map(unix_ms).map_or(Lifetime::Default, until));
                 table.write_whole(WriteOp::Put, &row.key, &value).unwrap();
             }
             FeedEvent::Batch(batch) => {

@@ -62,6 +62,7 @@ impl Digest {
     /// Takes a row: its key, the size and the hash of its value, and until when it lasts (none
     /// where it does forever).
     #[inline]
+    #[doc(hidden)]
     pub fn take(&mut self, key: &[u8], size_bytes: u64, value_hash: u32, deadline_ms: Option<u64>) {
         let leaf = self.leaf_of(key);
         let hash = row_hash(key, size_bytes, value_hash, deadline_ms);

@@ -14,7 +14,7 @@ use crate::convert::python_of;
 use crate::errors::raise;
 use crate::forks::Guarded;
 use crate::keys;
-use crate::records::{record, when};
+use crate::records::record;
 
 /// A feed: iterate it for what is there, or wait for the `next` event.
 #[pyclass(frozen, module = "folddb", name = "Feed")]
@@ -65,17 +65,17 @@ impl FeedOf {
 
     fn event<'py>(&self, py: Python<'py>, event: &FeedEvent) -> PyResult<Bound<'py, PyAny>> {
         match event {
-            FeedEvent::Begin { seq, unix_millis } => record(py, "Begin", (*seq, when(Some(*unix_millis)))),
+            FeedEvent::Begin { seq, time } => record(py, "Begin", (*seq, *time)),
             FeedEvent::Row(row) => {
                 let key = self.key(py, &row.table, &row.key)?;
                 let value = row.value.as_ref().map(|value| self.value(py, &row.table, value)).transpose()?;
-                record(py, "Row", (&row.table.name, key, value, when(row.deadline_ms)))
+                record(py, "Row", (&row.table.name, key, value, row.deadline))
             }
             FeedEvent::RowsEnd => record(py, "RowsEnd", ()),
             FeedEvent::Batch(batch) => {
                 let ops = batch.ops.iter().map(|op| self.op(py, op)).collect::<PyResult<Vec<_>>>()?;
                 let ops = PyList::new(py, ops)?;
-                record(py, "Changes", (batch.first_seq, batch.last_seq, when(batch.written_ms), ops))
+                record(py, "Changes", (batch.first_seq, batch.last_seq, batch.written, ops))
             }
             FeedEvent::TableCreated(table) => record(py, "TableCreated", (&table.name,)),
             FeedEvent::TableDropped(table) => record(py, "TableDropped", (&table.name,)),

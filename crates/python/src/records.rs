@@ -1,9 +1,6 @@
 //! What is told about keys, values and stores: the named tuples of `folddb.records`, and dicts.
 
-use std::time::SystemTime;
-
 use folddb::Head;
-use folddb::time::moment;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -18,20 +15,8 @@ pub(crate) fn record<'py>(
 
 /// What is known of a value without reading it.
 pub(crate) fn head<'py>(py: Python<'py>, head: &Head) -> PyResult<Bound<'py, PyAny>> {
-    let fields = (
-        head.size_bytes,
-        head.hash,
-        head.is_separated,
-        when(head.written_ms),
-        when(head.deadline_ms),
-        head.version,
-    );
+    let fields = (head.size_bytes, head.hash, head.is_separated, head.written, head.deadline, head.version);
     record(py, "Head", fields)
-}
-
-/// A moment, where one is said.
-pub(crate) fn when(unix_ms: Option<u64>) -> Option<SystemTime> {
-    unix_ms.map(moment)
 }
 
 /// A pair.

@@ -17,14 +17,14 @@ pub(crate) struct SnapshotOf {
     store: Guarded<Opened>,
     snapshot: Mutex<Option<Guarded<Snapshot>>>,
     seq: u64,
-    unix_ms: u64,
+    time: SystemTime,
 }
 
 impl SnapshotOf {
     pub(crate) fn new(opened: Opened, snapshot: Snapshot) -> SnapshotOf {
-        let (seq, unix_ms) = (snapshot.seq(), snapshot.unix_millis());
+        let (seq, time) = (snapshot.seq(), snapshot.time());
         let snapshot = Mutex::new(Some(Guarded::new(snapshot)));
-        SnapshotOf { store: Guarded::new(opened), snapshot, seq, unix_ms }
+        SnapshotOf { store: Guarded::new(opened), snapshot, seq, time }
     }
 
     fn snapshot(&self) -> PyResult<Snapshot> {
@@ -50,7 +50,7 @@ impl SnapshotOf {
     /// The moment of it.
     #[getter]
     fn time(&self) -> SystemTime {
-        folddb::time::moment(self.unix_ms)
+        self.time
     }
 
     /// A table as it sees it, by its handle or its name.

@@ -16,7 +16,7 @@ use crate::keys;
 use crate::maintenance::Progress;
 use crate::many::{Many, encoded_keys};
 use crate::place::{Opened, Placed};
-use crate::records::{self, record, when};
+use crate::records::{self, record};
 use crate::rules;
 use crate::scan::{Bounds, Range, Rows, Scan};
 use crate::settings::{as_of, durability, lifetime};
@@ -334,7 +334,7 @@ impl Table {
             let value =
                 entry.value.as_ref().map(|value| table.values.show(&table.table, value).map_err(raise));
             let value = value.transpose()?.map(|value| python_of(py, &value)).transpose()?;
-            record(py, "HistoryEntry", (entry.seq, when(entry.time_ms), value, when(entry.deadline_ms)))
+            record(py, "HistoryEntry", (entry.seq, entry.written, value, entry.deadline))
         };
         entries.iter().map(entry).collect()
     }

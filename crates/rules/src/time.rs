@@ -63,8 +63,8 @@ impl Keep {
                 count.parse().ok().filter(|count| (1..=VERSIONS_MAX).contains(count)).map(Keep::Versions)
             }
             Some(("window", time)) => {
-                let time_ms = parse_time(time).filter(|&time_ms| time_ms >= WINDOW_MS_MIN)?;
-                Some(Keep::Window(Duration::from_millis(time_ms)))
+                let time = parse_time(time).filter(|&time| whole_ms(time) >= WINDOW_MS_MIN)?;
+                Some(Keep::Window(time))
             }
             _ => None,
         }
@@ -88,6 +88,7 @@ impl Keep {
     }
 
     /// The time that all states are kept for, in milliseconds, where that is the rule.
+    #[doc(hidden)]
     pub fn window_ms(self) -> Option<u64> {
         match self {
             Keep::Window(time) => Some(whole_ms(time)),
@@ -106,7 +107,7 @@ impl fmt::Display for Keep {
         match self {
             Keep::Latest => f.write_str("latest"),
             Keep::Versions(count) => write!(f, "versions:{count}"),
-            Keep::Window(time) => write!(f, "window:{}", show_duration(*time)),
+            Keep::Window(time) => write!(f, "window:{}", show_time(*time)),
             Keep::Forever => f.write_str("forever"),
         }
     }
@@ -118,7 +119,7 @@ impl Expire {
         match text {
             "never" => Some(Expire::Never),
             "by-write" => Some(Expire::ByWrite),
-            time => parse_time(time).map(Duration::from_millis).map(Expire::After),
+            time => parse_time(time).map(Expire::After),
         }
     }
 
@@ -138,7 +139,8 @@ impl Expire {
         self != Expire::Never
     }
 
-    /// How long a value lasts where its write says nothing; none is forever.
+    /// How long a value lasts where its write says nothing, in milliseconds; none is forever.
+    #[doc(hidden)]
     pub fn default_ms(self) -> Option<u64> {
         match self {
             Expire::After(time) => Some(whole_ms(time)),
@@ -152,7 +154,7 @@ impl fmt::Display for Expire {
         match self {
             Expire::Never => f.write_str("never"),
             Expire::ByWrite => f.write_str("by-write"),
-            Expire::After(time) => f.write_str(&show_duration(*time)),
+            Expire::After(time) => f.write_str(&show_time(*time)),
         }
     }
 }
@@ -160,13 +162,13 @@ impl fmt::Display for Expire {
 const UNITS: [(&str, u64); 6] =
     [("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
-/// The milliseconds of a number with a unit, more than none and at most [`TIME_MS_MAX`].
-pub fn parse_time(text: &str) -> Option<u64> {
+/// The time that a number with a unit is, of a millisecond at least and a thousand years at most.
+pub fn parse_time(text: &str) -> Option<Duration> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
     let (_, unit_ms) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
     let time_ms = number.parse::<u64>().ok()?.checked_mul(unit_ms)?;
-    (1..=TIME_MS_MAX).contains(&time_ms).then_some(time_ms)
+    (1..=TIME_MS_MAX).contains(&time_ms).then_some(Duration::from_millis(time_ms))
 }
 
 /// Why [`parse_time`] does not read a text, and what to write.
@@ -199,18 +201,17 @@ pub fn moment(unix_ms: u64) -> SystemTime {
     at(since_1970).or_else(|| at(Duration::from_millis(TIME_MS_MAX))).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// A moment for people, in UTC: `2026-11-22 08:30:00`. `unix_ms` is in milliseconds since 1970.
-pub fn utc(unix_ms: u64) -> String {
-    let unix_s = unix_ms / 1000;
+/// A moment for people, in UTC: `2026-11-22 08:30:00`.
+pub fn utc(moment: SystemTime) -> String {
+    let unix_s = unix_ms(moment) / 1000;
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
     let (year, month, day) = civil(days);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// A moment for programs, as RFC 3339 has it: `2026-11-22T08:30:00.250Z`. `unix_ms` is in
-/// milliseconds since 1970.
-pub fn rfc3339(unix_ms: u64) -> String {
-    format!("{}.{:03}Z", utc(unix_ms).replace(' ', "T"), unix_ms % 1000)
+/// A moment for programs, as RFC 3339 has it: `2026-11-22T08:30:00.250Z`.
+pub fn rfc3339(moment: SystemTime) -> String {
+    format!("{}.{:03}Z", utc(moment).replace(' ', "T"), unix_ms(moment) % 1000)
 }
 
 /// Year, month and day this many days after 1970-01-01, by the Gregorian rules (Hinnant 2013,
@@ -226,8 +227,13 @@ pub fn civil(days: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
-/// A time as [`parse_time`] reads it, in the largest unit that tells it.
-pub fn show_time(time_ms: u64) -> String {
+/// A time as [`parse_time`] reads it, in the largest unit that tells it; one that is not of whole
+/// milliseconds in a form that is not read back.
+pub fn show_time(time: Duration) -> String {
+    if !time.subsec_nanos().is_multiple_of(1_000_000) {
+        return format!("{time:?}");
+    }
+    let time_ms = whole_ms(time);
     let divides = |(_, unit_ms): &(&str, u64)| time_ms.is_multiple_of(*unit_ms);
     let (unit, unit_ms) = UNITS.into_iter().find(divides).unwrap_or(("ms", 1));
     format!("{}{unit}", time_ms / unit_ms)
@@ -236,14 +242,6 @@ pub fn show_time(time_ms: u64) -> String {
 /// The whole milliseconds of a time, as many as there can be.
 fn whole_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// As [`show_time`]; one that is not of whole milliseconds in a form that is not read back.
-fn show_duration(time: Duration) -> String {
-    match time.subsec_nanos() % 1_000_000 {
-        0 => show_time(whole_ms(time)),
-        _ => format!("{time:?}"),
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use folddb::time::unix_ms;
 use folddb::{FeedChange, FeedEvent, FeedOp, Seq};
 use folddb_base::Stamp;
 use folddb_base::stamp::NEVER;
@@ -39,9 +40,9 @@ impl Replica {
     /// Takes what comes next. `shapes` tells what rules as text mean.
     pub(crate) fn take(&mut self, event: FeedEvent, shapes: &BTreeMap<String, Shape>) -> Outcome {
         match event {
-            FeedEvent::Begin { seq, unix_millis } => {
+            FeedEvent::Begin { seq, time } => {
                 *self =
-                    Replica { has_begun: true, began_ms: unix_millis, last_seq: seq, ..Replica::default() };
+                    Replica { has_begun: true, began_ms: unix_ms(time), last_seq: seq, ..Replica::default() };
             }
             _ if !self.has_begun => return Err(format!("the feed begins with {event:?}")),
             FeedEvent::TableCreated(table) => {
@@ -62,7 +63,8 @@ impl Replica {
                     self.failed.insert((row.table.name.clone(), row.key));
                     return Ok(());
                 };
-                let stamp = Stamp { write_ms: self.began_ms, deadline_ms: row.deadline_ms.unwrap_or(NEVER) };
+                let stamp =
+                    Stamp { write_ms: self.began_ms, deadline_ms: row.deadline.map_or(NEVER, unix_ms) };
                 self.model.apply_at(&row.table.name, ModelOp::Set(row.key, value), stamp);
             }
             FeedEvent::RowsEnd => self.is_complete = true,
@@ -72,8 +74,8 @@ impl Replica {
                 }
                 self.last_seq = batch.last_seq;
                 for op in batch.ops {
-                    let deadline_ms = op.deadline_ms.unwrap_or(NEVER);
-                    let stamp = Stamp { write_ms: batch.written_ms.unwrap_or(0), deadline_ms };
+                    let deadline_ms = op.deadline.map_or(NEVER, unix_ms);
+                    let stamp = Stamp { write_ms: batch.written.map_or(0, unix_ms), deadline_ms };
                     let table = op.table.name.clone();
                     same("whether the table is there", &self.model.shape(&table).is_some(), &true)?;
                     self.model.apply_at(&table, model_op(op)?, stamp);

@@ -638,7 +638,7 @@ fn leveled_auto_expiry() {
         2,
         "and given back by merges"
     );
-    assert!(table.head("lasts an hour").unwrap().unwrap().deadline_ms.is_some());
+    assert!(table.head("lasts an hour").unwrap().unwrap().deadline.is_some());
 }
 
 #[test]

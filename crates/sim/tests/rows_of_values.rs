@@ -76,7 +76,7 @@ fn leveled_head_beside_get() {
     for key in 0..100 {
         let head = table.head(&key).unwrap().expect("it is there");
         assert_eq!((head.size_bytes, head.bytes), (blob(key, 3).len() as u64, 3_u64.to_le_bytes().to_vec()));
-        assert!(head.is_separated && head.written_ms.is_some());
+        assert!(head.is_separated && head.written.is_some());
     }
     assert_eq!(table.scan().heads().filter(|row| row.is_ok()).count(), 100);
     assert_eq!(store.stats().reads.values, 0, "no head was taken out of the value log");

@@ -29,7 +29,7 @@ fn row(one: &Generation) -> Vec<Datum> {
     match &one.damage {
         None => vec![
             number(one.number),
-            Datum::Text(human::utc(one.made_unix_s)),
+            Datum::Text(human::utc(one.made)),
             number(one.first_seq),
             number(one.last_seq),
             number(one.files),
@@ -48,7 +48,7 @@ fn report(one: &Generation) -> Value {
     json!({
         "generation": one.number,
         "path": one.path.display().to_string(),
-        "made": human::rfc3339(one.made_unix_s.saturating_mul(1000)),
+        "made": human::rfc3339(one.made),
         "first_seq": one.first_seq,
         "last_seq": one.last_seq,
         "files": one.files,

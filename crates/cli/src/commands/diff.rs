@@ -2,8 +2,10 @@
 //! up to the other. Hashed tables are passed over, and told of.
 
 use std::ops::ControlFlow;
+use std::time::SystemTime;
 
 use folddb::table_rules::TableKind;
+use folddb::time::unix_ms;
 use folddb::{AsOf, BytesTable, Datum, DiffReport, Difference, Head};
 use serde_json::{Value, json};
 
@@ -180,7 +182,7 @@ fn tell(
     let shown = table.rules().as_table_rules().key_codec().show(key).unwrap_or(Datum::from_bytes(key));
     let known = |head: &Option<Head>| {
         head.as_ref().map(|head| {
-            let until = head.deadline_ms.map(human::rfc3339);
+            let until = head.deadline.map(human::rfc3339);
             object! { "size": head.size_bytes, "hash": u64::from(head.hash), "deadline": until }
         })
     };
@@ -191,7 +193,7 @@ fn tell(
         "second": known(second),
     };
     let (ours, theirs) = (first.as_ref(), second.as_ref());
-    let deadlines = [ours, theirs].map(|head| head.and_then(|head| head.deadline_ms));
+    let deadlines = [ours, theirs].map(|head| head.and_then(|head| head.deadline));
     let words = |head: Option<&Head>| head.map_or_else(String::new, |head| value_in_words(head, deadlines));
     let shown = human::one_line(shown.to_string());
     session.report(&line, |out| match (ours, theirs) {
@@ -202,17 +204,17 @@ fn tell(
 }
 
 /// How long a value is, and until when it lasts.
-fn value_in_words(head: &Head, deadlines: [Option<u64>; 2]) -> String {
-    let until = head.deadline_ms.map(|ms| format!(" until {}", deadline_in_words(ms, deadlines)));
+fn value_in_words(head: &Head, deadlines: [Option<SystemTime>; 2]) -> String {
+    let until = head.deadline.map(|at| format!(" until {}", deadline_in_words(at, deadlines)));
     human::bytes(head.size_bytes) + &until.unwrap_or_default()
 }
 
 /// One of two deadlines: to the second, or to the millisecond where they differ by less.
-fn deadline_in_words(ms: u64, both: [Option<u64>; 2]) -> String {
-    let utc = human::utc(ms / 1000);
+fn deadline_in_words(at: SystemTime, both: [Option<SystemTime>; 2]) -> String {
+    let utc = human::utc(at);
     match both {
-        [Some(one), Some(other)] if one != other && one / 1000 == other / 1000 => {
-            format!("{utc}.{:03}", ms % 1000)
+        [Some(one), Some(other)] if one != other && human::utc(one) == human::utc(other) => {
+            format!("{utc}.{:03}", unix_ms(at) % 1000)
         }
         _ => utc,
     }

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &DumpArgs, session: &mut Session) -> Result<(), Failure>
     for name in &args.tables {
         store.known_table(name)?;
     }
-    human::check_over(args.at, store.unix_millis())?;
+    human::check_over(args.at, store.now())?;
     let Some(to) = args.to.as_deref().filter(|to| *to != "-") else {
         let mut out = Watched::new(&mut session.out);
         let dumped = seen(&store, args, &mut out);

@@ -26,8 +26,8 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
             "op": record.op.name(),
             "value": json::from_datum(&value_of(&table, &record.op)),
             "place": record.place.to_string(),
-            "written": record.written_ms.map(human::rfc3339),
-            "deadline": record.deadline_ms.map(human::rfc3339),
+            "written": record.written.map(human::rfc3339),
+            "deadline": record.deadline.map(human::rfc3339),
             "why": record.why.as_str(),
         }
     });
@@ -44,8 +44,8 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
 
 /// When a record was written, and until when what it brings lasts.
 fn times_of(record: &Explained) -> String {
-    let written = record.written_ms.map(|ms| format!(", written {}", human::utc(ms / 1000)));
-    let until = record.deadline_ms.map(|ms| format!(", until {}", human::utc(ms / 1000)));
+    let written = record.written.map(|at| format!(", written {}", human::utc(at)));
+    let until = record.deadline.map(|at| format!(", until {}", human::utc(at)));
     written.unwrap_or_default() + &until.unwrap_or_default()
 }
 

@@ -19,7 +19,7 @@ use crate::session::Session;
 pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
-    human::check_over(args.at, store.unix_millis())?;
+    human::check_over(args.at, store.now())?;
     let find = match args.at {
         None => table.find(&args.index)?,
         Some(as_of) => store.snapshot_at(as_of)?.table(&table).find(&args.index)?,

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     let key = keys::key(&table, &of.key, of.hex)?;
     let none =
         || Failure::NotFound(format!("table `{}` has no value for {}", table.name(), of.key.join(" ")));
-    human::check_over(args.at, store.unix_millis())?;
+    human::check_over(args.at, store.now())?;
     let to = args.to.as_deref().or(args.raw.then_some(Path::new("-")));
     if session.transaction.is_some() && (to.is_some() || args.at.is_some()) {
         let why = "a transaction only prints values, as of its snapshot: leave out --to, --raw and --at";

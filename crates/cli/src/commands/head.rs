@@ -16,7 +16,7 @@ pub(crate) fn run(args: &HeadArgs, session: &mut Session) -> Result<(), Failure>
     let store = session.read(&of.store)?;
     let table = store.known_table(&of.table)?;
     let key = keys::key(&table, &of.key, of.hex)?;
-    human::check_over(args.at, store.unix_millis())?;
+    human::check_over(args.at, store.now())?;
     let head = match args.at {
         None => table.head(&key)?,
         Some(as_of) => store.snapshot_at(as_of)?.table(&table).head(&key)?,

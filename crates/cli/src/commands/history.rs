@@ -3,6 +3,7 @@
 //! as long as one that is written at once may be.
 
 use std::num::NonZeroUsize;
+use std::time::SystemTime;
 
 use folddb::DynamicRules;
 use folddb::limits::VALUE_BYTES_MAX;
@@ -39,8 +40,8 @@ pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failu
         return session.report(&object! { "key": Json(key), "states": listed }, |_| Ok(()));
     }
     for state in &states {
-        let written = state.time_ms.map_or_else(|| "-".to_owned(), |ms| human::utc(ms / 1000));
-        let until = state.deadline_ms.map(|ms| format!("  until {}", human::utc(ms / 1000)));
+        let written = state.written.map_or_else(|| "-".to_owned(), human::utc);
+        let until = state.deadline.map(|at| format!("  until {}", human::utc(at)));
         let seq = state.seq.map_or_else(|| "-".to_owned(), |seq| seq.to_string());
         let value = in_words(rules, state);
         writeln!(session.out, "{seq:>10}  {written:19}  {value}{}", until.unwrap_or_default())?;
@@ -64,8 +65,8 @@ fn in_words(rules: &DynamicRules, state: &State) -> String {
 
 /// When a state was written, no finer than it is known: hashed tables keep the time of each write,
 /// and the others one for about all of a second.
-fn written(state: &State, ms: u64) -> String {
-    if state.seq.is_none() { human::rfc3339(ms) } else { human::rfc3339_seconds(ms) }
+fn written(state: &State, at: SystemTime) -> String {
+    if state.seq.is_none() { human::rfc3339(at) } else { human::rfc3339_seconds(at) }
 }
 
 fn as_json(rules: &DynamicRules, state: &State) -> Json {
@@ -73,8 +74,8 @@ fn as_json(rules: &DynamicRules, state: &State) -> Json {
     let value = state.value.as_ref().filter(|_| long.is_none());
     let told = object! {
         "seq": state.seq,
-        "written": state.time_ms.map(|ms| written(state, ms)),
-        "deadline": state.deadline_ms.map(human::rfc3339),
+        "written": state.written.map(|at| written(state, at)),
+        "deadline": state.deadline.map(human::rfc3339),
         "absent": state.value.is_none(),
         "value": value.map(|value| Json(shown(rules, value))),
     };

@@ -236,8 +236,8 @@ fn is_unchanged(
     let there_since = Duration::new(facts.ctime().max(0) as u64, facts.ctime_nsec().max(0) as u32);
     let changed = facts.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     let changed = changed.map(|modified| modified.max(there_since));
-    if let (Some(written_ms), Some(changed)) = (head.written_ms, changed) {
-        return Ok(u128::from(written_ms) > changed.as_millis());
+    if let (Some(written), Some(changed)) = (head.written, changed) {
+        return Ok(written.duration_since(UNIX_EPOCH).is_ok_and(|written| written > changed));
     }
     let (mut from, mut bytes) = (blobs::open(&path.display().to_string())?.0, Vec::new());
     let read = from.read_to_end(&mut bytes);

@@ -1,6 +1,7 @@
 //! `folddb values STORE [--ages]`: a picture of the value log, segment by segment.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use folddb::{Datum, ValueSegment, ValueTimes};
 use serde_json::{Value, json};
@@ -57,16 +58,13 @@ fn as_json(segment: &ValueSegment, times: Option<&BTreeMap<u64, ValueTimes>>) ->
     });
     if let (Some(times), Some(report)) = (times, report.as_object_mut()) {
         let times = times_of(segment, times);
-        let mut put =
-            |name: &str, ms: Option<u64>| report.insert(name.to_owned(), json!(ms.map(human::rfc3339)));
-        put("oldest", times.map(|times| times.oldest_ms));
-        put("youngest", times.map(|times| times.youngest_ms));
+        let mut put = |name: &str, at: Option<SystemTime>| {
+            report.insert(name.to_owned(), json!(at.map(human::rfc3339)))
+        };
+        put("oldest", times.map(|times| times.oldest));
+        put("youngest", times.map(|times| times.youngest));
     }
     report
-}
-
-fn utc(unix_ms: u64) -> String {
-    human::utc(unix_ms / 1000)
 }
 
 /// What a file of the value log is.
@@ -97,8 +95,8 @@ fn row(segment: &ValueSegment, times: Option<&BTreeMap<u64, ValueTimes>>) -> Vec
     ];
     if let Some(times) = times {
         let times = times_of(segment, times);
-        let shown = |ms: Option<u64>| text(ms.map(utc).unwrap_or_default());
-        let (oldest, youngest) = (times.map(|one| one.oldest_ms), times.map(|one| one.youngest_ms));
+        let shown = |at: Option<SystemTime>| text(at.map(human::utc).unwrap_or_default());
+        let (oldest, youngest) = (times.map(|one| one.oldest), times.map(|one| one.youngest));
         row.splice(6..6, [shown(oldest), shown(youngest)]);
     }
     row

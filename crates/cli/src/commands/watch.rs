@@ -328,8 +328,8 @@ impl Printer {
             return writeln!(out, "{line}");
         }
         match event {
-            FeedEvent::Begin { seq, unix_millis } => {
-                writeln!(out, "begin         as of seq {seq}, {}", human::utc(unix_millis / 1000))
+            FeedEvent::Begin { seq, time } => {
+                writeln!(out, "begin         as of seq {seq}, {}", human::utc(*time))
             }
             FeedEvent::TableCreated(table) => writeln!(out, "table         {}", table.name),
             FeedEvent::TableDropped(table) => writeln!(out, "dropped       {}", table.name),
@@ -374,8 +374,8 @@ impl Printer {
 
     fn as_json(&mut self, event: &FeedEvent) -> Json {
         match event {
-            FeedEvent::Begin { seq, unix_millis } => {
-                object! { "event": "begin", "seq": *seq, "time": human::rfc3339(*unix_millis) }
+            FeedEvent::Begin { seq, time } => {
+                object! { "event": "begin", "seq": *seq, "time": human::rfc3339(*time) }
             }
             FeedEvent::TableCreated(table) => {
                 object! { "event": "table", "table": table.name.as_str(), "rules": table.rules_text.as_str() }
@@ -387,7 +387,7 @@ impl Printer {
                 "key": json::from_datum(&self.key(&row.table, &row.key)),
                 "value": row.value.as_ref().map(|value| json::from_datum(&self.value(&row.table, value))),
                 "long": row.long.as_ref().map(|long| json::from_datum(&head::exact(long))),
-                "deadline": row.deadline_ms.map(human::rfc3339),
+                "deadline": row.deadline.map(human::rfc3339),
             },
             FeedEvent::RowsEnd => object! { "event": "rows-end" },
             FeedEvent::Batch(batch) => {
@@ -396,7 +396,7 @@ impl Printer {
                     "event": "batch",
                     "first_seq": batch.first_seq,
                     "last_seq": batch.last_seq,
-                    "written": batch.written_ms.map(human::rfc3339),
+                    "written": batch.written.map(human::rfc3339),
                     "ops": ops,
                 }
             }
@@ -411,7 +411,7 @@ impl Printer {
             "table": op.table.name.as_str(),
             "key": json::from_datum(&self.key(&op.table, &op.key)),
             "value": value.as_ref().map(json::from_datum),
-            "deadline": op.deadline_ms.map(human::rfc3339),
+            "deadline": op.deadline.map(human::rfc3339),
         }
     }
 

@@ -40,11 +40,11 @@ fn near_misses_are_found() {
 
 #[test]
 fn moments_are_dates_of_the_gregorian_calendar() {
-    assert_eq!(utc(0), "1970-01-01 00:00:00");
-    assert_eq!(utc(951_782_400), "2000-02-29 00:00:00");
-    assert_eq!(utc(4_107_542_399), "2100-02-28 23:59:59");
-    assert_eq!(utc(4_107_542_400), "2100-03-01 00:00:00");
-    assert_eq!(utc(1_763_706_328), "2025-11-21 06:25:28");
+    assert_eq!(utc(moment(0)), "1970-01-01 00:00:00");
+    assert_eq!(utc(moment(951_782_400_000)), "2000-02-29 00:00:00");
+    assert_eq!(utc(moment(4_107_542_399_000)), "2100-02-28 23:59:59");
+    assert_eq!(utc(moment(4_107_542_400_000)), "2100-03-01 00:00:00");
+    assert_eq!(utc(moment(1_763_706_328_000)), "2025-11-21 06:25:28");
 }
 
 #[test]
@@ -64,18 +64,21 @@ fn moments_may_have_fractions_of_seconds() {
     {
         assert!(parse_moment(text).is_err(), "{text}");
     }
-    assert_eq!(rfc3339(1_763_706_328_007), "2025-11-21T06:25:28.007Z");
-    assert_eq!(rfc3339_seconds(1_763_706_328_007), "2025-11-21T06:25:28Z");
-    assert_eq!(parse_moment(&rfc3339(1_763_706_328_007)), Ok(AsOf::Time(moment(1_763_706_328_007))));
+    assert_eq!(rfc3339(moment(1_763_706_328_007)), "2025-11-21T06:25:28.007Z");
+    assert_eq!(rfc3339_seconds(moment(1_763_706_328_007)), "2025-11-21T06:25:28Z");
+    assert_eq!(parse_moment(&rfc3339(moment(1_763_706_328_007))), Ok(AsOf::Time(moment(1_763_706_328_007))));
 }
 
 #[test]
 fn what_is_still_to_come_is_refused_and_this_second_is_not() {
     let now_ms = 1_763_706_328_007;
-    let is_over = |ms| check_over(Some(AsOf::Time(moment(ms))), now_ms).is_ok();
+    let is_over = |ms| check_over(Some(AsOf::Time(moment(ms))), moment(now_ms)).is_ok();
     assert!(is_over(0) && is_over(now_ms) && is_over(1_763_706_328_999));
     assert!(!is_over(1_763_706_329_999) && !is_over(u64::MAX));
-    assert!(check_over(None, now_ms).is_ok() && check_over(Some(AsOf::Seq(u64::MAX)), now_ms).is_ok());
+    assert!(
+        check_over(None, moment(now_ms)).is_ok()
+            && check_over(Some(AsOf::Seq(u64::MAX)), moment(now_ms)).is_ok()
+    );
 }
 
 #[test]

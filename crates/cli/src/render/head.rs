@@ -1,5 +1,7 @@
 //! Heads of values, for people and for programs.
 
+use std::time::SystemTime;
+
 use folddb::{Datum, Head};
 
 use crate::human;
@@ -7,7 +9,7 @@ use crate::render::columns::HEAD_FIELDS;
 
 /// A head as people read it.
 pub(crate) fn shown(head: &Head) -> Datum {
-    fields_of(head, |ms| human::utc(ms / 1000))
+    fields_of(head, human::utc)
 }
 
 /// A head as programs read it.
@@ -15,9 +17,9 @@ pub(crate) fn exact(head: &Head) -> Datum {
     fields_of(head, human::rfc3339)
 }
 
-fn fields_of(head: &Head, time: impl Fn(u64) -> String) -> Datum {
-    let written = head.written_ms.map_or(Datum::Null, |ms| Datum::Text(time(ms)));
-    let deadline = head.deadline_ms.map_or(Datum::Null, |ms| Datum::Text(time(ms)));
+fn fields_of(head: &Head, time: impl Fn(SystemTime) -> String) -> Datum {
+    let written = head.written.map_or(Datum::Null, |at| Datum::Text(time(at)));
+    let deadline = head.deadline.map_or(Datum::Null, |at| Datum::Text(time(at)));
     let bytes = if head.bytes.is_empty() { Datum::Null } else { Datum::from_bytes(&head.bytes) };
     let values = [
         Datum::Int(head.size_bytes.into()),

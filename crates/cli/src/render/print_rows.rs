@@ -51,7 +51,7 @@ pub(crate) fn print(
             Ok(None) => break,
             Ok(Some((key, value))) => {
                 writer.row(columns.key(table.rules(), key), shown(table, &columns, value))?;
-                deadlines += u64::from(rows.deadline_ms().is_some());
+                deadlines += u64::from(rows.deadline().is_some());
             }
             Err(error) => failed_keys += tell_failed(error)?,
         }

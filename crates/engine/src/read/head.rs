@@ -9,6 +9,7 @@
 
 use folddb_base::Result;
 use folddb_rules::resolve::Resolver;
+use folddb_rules::time::moment;
 
 use crate::read::{get, hashed};
 use crate::state::catalog::TableCore;
@@ -44,5 +45,5 @@ fn head_with_deadline(
     let state = resolver.state(&table.rules.fold, key);
     let state = state.map_err(|cause| get::fold_failed(engine, table, key, &cause))?;
     let head = state.map(|state| Head::of(table, key, state)).transpose()?;
-    Ok(head.map(|head| Head { deadline_ms: resolver.deadline_ms(), ..head }))
+    Ok(head.map(|head| Head { deadline: resolver.deadline_ms().map(moment), ..head }))
 }

@@ -9,12 +9,13 @@
 //! Called by `table`.
 
 use std::ops::ControlFlow;
+use std::time::SystemTime;
 
 use folddb_base::checksum::key_hash;
 use folddb_base::stamp::NEVER;
 use folddb_base::{Error, OpKind, Result, Seq};
 use folddb_rules::resolve::Resolver;
-use folddb_rules::time::utc;
+use folddb_rules::time::{moment, utc};
 use folddb_rules::{Keep, State};
 
 use crate::read::get::damaged_record;
@@ -37,11 +38,10 @@ pub struct HistoryEntry<V> {
     /// The record that made it so; in tables that keep only what is, one that is no older. None in
     /// hashed tables, which know versions by their times.
     pub seq: Option<Seq>,
-    /// When that was written, in milliseconds since 1970, to about a second; none where it is not
-    /// known.
-    pub time_ms: Option<u64>,
-    /// Until when the value was to last, in milliseconds since 1970; none where it does forever.
-    pub deadline_ms: Option<u64>,
+    /// When that was written, to about a second; none where it is not known.
+    pub written: Option<SystemTime>,
+    /// Until when the value was to last; none where it does forever.
+    pub deadline: Option<SystemTime>,
     /// The value; none where the key was absent.
     pub value: V,
 }
@@ -53,8 +53,8 @@ impl<V> HistoryEntry<V> {
     /// Those of `change`.
     #[doc(hidden)]
     pub fn try_map<W>(self, change: impl FnOnce(V) -> Result<W>) -> Result<HistoryEntry<W>> {
-        let HistoryEntry { seq, time_ms, deadline_ms, value } = self;
-        Ok(HistoryEntry { seq, time_ms, deadline_ms, value: change(value)? })
+        let HistoryEntry { seq, written, deadline, value } = self;
+        Ok(HistoryEntry { seq, written, deadline, value: change(value)? })
     }
 }
 
@@ -86,8 +86,8 @@ pub fn history(
         let only = |value: Option<&[u8]>| {
             Ok(value.map(|value| HistoryEntry {
                 seq: None,
-                time_ms: None,
-                deadline_ms: None,
+                written: None,
+                deadline: None,
                 value: Some(value.to_vec()),
             }))
         };
@@ -131,7 +131,7 @@ fn version_at(engine: &Engine, table: &TableCore, key: &[u8], at: At, now: At) -
     }
     let (versions, _) = versions(engine, table, key, usize::MAX, now)?;
     match versions.iter().find(|version| version.seq.is_some_and(|seq| seq <= at.seq)) {
-        Some(version) if version.deadline_ms.is_some_and(|deadline| deadline <= at.time_ms) => Ok(None),
+        Some(version) if version.deadline.is_some_and(|deadline| deadline <= moment(at.time_ms)) => Ok(None),
         Some(version) => Ok(version.value.clone()),
         None => Err(no_version(engine, table, key, at, versions.last())),
     }
@@ -149,14 +149,20 @@ fn no_version(
 ) -> Error {
     let key = table.rules.rules.key_codec().show_line(key);
     let since = match oldest {
-        Some(HistoryEntry { seq: Some(seq), time_ms: Some(ms), .. }) => format!("seq {seq}, of {}", utc(*ms)),
+        Some(HistoryEntry { seq: Some(seq), written: Some(written), .. }) => {
+            format!("seq {seq}, of {}", utc(*written))
+        }
         Some(HistoryEntry { seq: Some(seq), .. }) => format!("seq {seq}"),
-        Some(HistoryEntry { time_ms: Some(ms), .. }) => utc(*ms),
+        Some(HistoryEntry { written: Some(written), .. }) => utc(*written),
         _ => "none".to_owned(),
     };
     let asked = match table.hashed {
-        Some(_) => utc(at.time_ms),
-        None => format!("seq {}, of {}", at.seq, utc(clock::time_of(engine, at.seq).unwrap_or(at.time_ms))),
+        Some(_) => utc(moment(at.time_ms)),
+        None => format!(
+            "seq {}, of {}",
+            at.seq,
+            utc(moment(clock::time_of(engine, at.seq).unwrap_or(at.time_ms)))
+        ),
     };
     Error::invalid(format!(
             "table `{}` keeps {}: of key {key} the oldest state that is kept is the one at {since}, and you asked for {asked}",
@@ -201,8 +207,8 @@ fn versions(engine: &Engine, table: &TableCore, key: &[u8], limit: usize, now: A
                 let deadline_ms = if value.is_some() { resolver.deadline_ms() } else { None };
                 versions.push(HistoryEntry {
                     seq: Some(event.seq),
-                    time_ms: clock::time_of(engine, event.seq),
-                    deadline_ms,
+                    written: clock::time_of(engine, event.seq).map(moment),
+                    deadline: deadline_ms.map(moment),
                     value,
                 });
             }
@@ -225,8 +231,8 @@ fn hashed_versions(
         let (is_deleted, stamp) = (front.is_deleted, front.stamp);
         versions.push(HistoryEntry {
             seq: None,
-            time_ms: Some(stamp.write_ms),
-            deadline_ms: (!is_deleted && stamp.deadline_ms < NEVER).then_some(stamp.deadline_ms),
+            written: Some(moment(stamp.write_ms)),
+            deadline: (!is_deleted && stamp.deadline_ms < NEVER).then(|| moment(stamp.deadline_ms)),
             value: (!is_deleted).then(|| found.value(record).to_vec()),
         });
     };
@@ -245,8 +251,11 @@ fn hashed_version_at(
     let versions = hashed_versions(engine, of, key, now)?;
     let kept = versions.len() >= of.0.versions();
     let oldest = versions.last().cloned();
-    match versions.into_iter().find(|version| version.time_ms.is_some_and(|ms| ms <= at.time_ms)) {
-        Some(version) if version.deadline_ms.is_some_and(|deadline| deadline <= at.time_ms) => Ok(None),
+    match versions
+        .into_iter()
+        .find(|version| version.written.is_some_and(|written| written <= moment(at.time_ms)))
+    {
+        Some(version) if version.deadline.is_some_and(|deadline| deadline <= moment(at.time_ms)) => Ok(None),
         Some(version) => Ok(version.value),
         None if kept => Err(no_version(engine, of.0, key, at, oldest.as_ref())),
         None => Ok(None), // all that ever was is later

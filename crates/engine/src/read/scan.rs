@@ -11,6 +11,7 @@ use folddb_base::{Op, OpBuf, OpKind, Record, RecordStream, Result, Rope, Seq};
 use folddb_memtable::{Captured, Jump, MemStream};
 use folddb_merge::KWay;
 use folddb_rules::resolve::Resolver;
+use folddb_rules::time::moment;
 use folddb_rules::{FoldRules, KeyOrder, State};
 use folddb_run::{ReadMode, RunCursor};
 
@@ -296,7 +297,7 @@ impl Rows {
                     }
                 }
                 if let Some(head) = &mut self.head {
-                    head.deadline_ms = self.resolver.deadline_ms();
+                    head.deadline = self.resolver.deadline_ms().map(moment);
                 }
                 self.end_range();
                 return Ok(Some((&self.key, &self.value)));

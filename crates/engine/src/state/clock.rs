@@ -23,7 +23,7 @@ use folddb_layout::manifest_edit::Change;
 use folddb_manifest::State;
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
-use folddb_rules::time::{unix_ms, utc};
+use folddb_rules::time::{moment, unix_ms, utc};
 
 use crate::state::catalog::TableCore;
 use crate::state::committer::Committer;
@@ -55,7 +55,7 @@ pub enum AsOf {
     Seq(Seq),
     /// At this time; known to about a second. One that is still to come is the present, so that
     /// readers whose clocks go a little ahead of the store's are served: who must tell the two
-    /// apart compares with `Store::unix_millis`.
+    /// apart compares with `Store::now`.
     Time(SystemTime),
 }
 
@@ -286,7 +286,7 @@ pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result
         return Err(Error::invalid(format!(
             "table `{}` keeps no expired values{beyond}: what was alive at {} may be gone",
             table.name,
-            utc(at.time_ms)
+            utc(moment(at.time_ms))
         ))
         .advise(how_to_keep(table, false)));
     }
@@ -298,7 +298,7 @@ pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result
 pub(crate) fn not_kept(engine: &Engine, table: &TableCore, at: At, since: Seq) -> Error {
     let at_seq = |seq: Seq| {
         let written =
-            time_of(engine, seq).map(|time_ms| format!(", of {}", utc(time_ms))).unwrap_or_default();
+            time_of(engine, seq).map(|time_ms| format!(", of {}", utc(moment(time_ms)))).unwrap_or_default();
         format!("seq {seq}{written}")
     };
     Error::invalid(format!(

@@ -9,6 +9,7 @@ use folddb_base::{Error, Pointer, Result, ValuePlace};
 use folddb_hash::{SizeClass, Slot};
 use folddb_layout::hash_front::{FRONT_BYTES, Front};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
+use folddb_rules::time::moment;
 
 use crate::state::hash_index::RecordsOf;
 use crate::values::head::Head;
@@ -106,8 +107,8 @@ impl Found {
             size_bytes: self.head.len.saturating_sub(self.front_bytes() as u64),
             hash: self.head.hash,
             version: Some(self.version(of)),
-            written_ms: self.front.map(|front| front.stamp.write_ms),
-            deadline_ms: self.deadline_ms(),
+            written: self.front.map(|front| moment(front.stamp.write_ms)),
+            deadline: self.deadline_ms().map(moment),
             is_separated: true,
             pieces: 1,
             bytes: Vec::new(),

@@ -3,9 +3,12 @@
 //! Of a value that lies inline the same is worked out when it is asked for, so nobody who asks need
 //! know where it lies.
 
+use std::time::SystemTime;
+
 use folddb_base::pointer::value_hash;
 use folddb_base::{Error, ErrorKind, Result, Rope};
 use folddb_rules::State;
+use folddb_rules::time::moment;
 
 use crate::state::catalog::TableCore;
 
@@ -27,10 +30,10 @@ pub struct Head {
     /// is; a repair, a dump or a sync gives others. It says nothing of which came first. Known only
     /// of a separated value.
     pub version: Option<u64>,
-    /// When the value was written, in milliseconds since 1970; known only of one that is separated.
-    pub written_ms: Option<u64>,
-    /// Until when it lasts, in milliseconds since 1970; none where it does forever.
-    pub deadline_ms: Option<u64>,
+    /// When the value was written; known only of one that is separated.
+    pub written: Option<SystemTime>,
+    /// Until when it lasts; none where it does forever.
+    pub deadline: Option<SystemTime>,
     /// Whether the value, or some of it, is separated.
     pub is_separated: bool,
     /// In how many pieces it lies: 1, but for values that were streamed or joined.
@@ -58,8 +61,8 @@ impl Head {
             size_bytes: value.len() as u64,
             hash,
             version: None,
-            written_ms: None,
-            deadline_ms: None,
+            written: None,
+            deadline: None,
             is_separated: false,
             pieces: 1,
             bytes,
@@ -78,8 +81,8 @@ impl Head {
             size_bytes: rope.len,
             hash: rope.hash(key),
             version: Some(rope.version()),
-            written_ms: Some(rope.time_ms),
-            deadline_ms: None,
+            written: Some(moment(rope.time_ms)),
+            deadline: None,
             is_separated: true,
             pieces: rope.pieces,
             bytes: rope.head.to_vec(),

@@ -35,6 +35,7 @@ use folddb_base::{Error, ErrorKind, RecordStream, Result, Seq, TableId};
 use folddb_host::sync::Mutex;
 use folddb_memtable::ReadAt;
 use folddb_rules::KeyOrder;
+use folddb_rules::time::unix_ms;
 use folddb_run::{Rank, ReadMode, RunCursor, Tally};
 
 use crate::read::{head, pinned};
@@ -202,7 +203,7 @@ impl ReadSet {
             for key in &read.keys {
                 match head::head(engine, &read.table, key, Some(self.at)) {
                     Ok(head) => {
-                        until_ms = until_ms.min(head.and_then(|head| head.deadline_ms).unwrap_or(NEVER))
+                        until_ms = until_ms.min(head.and_then(|head| head.deadline).map_or(NEVER, unix_ms))
                     }
                     Err(error) if error.kind() == ErrorKind::FoldFailed => {} // which no value lasts for
                     Err(error) => return Err(error),

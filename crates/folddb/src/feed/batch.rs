@@ -16,6 +16,7 @@ use folddb_layout::hash_front::{FRONT_BYTES, Front};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
 use folddb_manifest::TableNote;
 use folddb_rules::table_rules::{TableKind, TableRules};
+use folddb_rules::time::moment;
 
 use crate::feed::event::{FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedTable};
 use folddb_engine::state::counters::Counter;
@@ -61,7 +62,7 @@ impl Reading<'_> {
             }
         }
         let last_seq = followed.first_seq + u64::from(followed.count).saturating_sub(1);
-        Ok(FeedBatch { first_seq: followed.first_seq, last_seq, written_ms: followed.time_ms, ops })
+        Ok(FeedBatch { first_seq: followed.first_seq, last_seq, written: followed.time_ms.map(moment), ops })
     }
 
     /// The table of this number; none where nothing is told of it.
@@ -119,9 +120,9 @@ impl Reading<'_> {
                 }
             }
         };
-        let lasts = |stamp: Stamp| Some(stamp.deadline_ms).filter(|&ms| ms < folddb_base::stamp::NEVER);
-        let deadline_ms = stamp.and_then(lasts);
-        Ok(Some(FeedOp { table: Arc::clone(&met.table), seq, key: record.key.to_vec(), change, deadline_ms }))
+        let lasts = |stamp: &Stamp| stamp.deadline_ms < folddb_base::stamp::NEVER;
+        let deadline = stamp.filter(lasts).map(|stamp| moment(stamp.deadline_ms));
+        Ok(Some(FeedOp { table: Arc::clone(&met.table), seq, key: record.key.to_vec(), change, deadline }))
     }
 
     /// A separated value; none where it is too long to be held.

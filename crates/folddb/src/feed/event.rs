@@ -1,6 +1,7 @@
 //! What a feed reports, what it gives, and where in it somebody is.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use folddb_base::{Lsn, Seq};
 
@@ -43,8 +44,8 @@ pub enum FeedEvent {
     Begin {
         /// The rows are as of this seq.
         seq: Seq,
-        /// And as of this time, in milliseconds since 1970.
-        unix_millis: u64,
+        /// And as of this time.
+        time: SystemTime,
     },
     /// There is a table.
     TableCreated(Arc<FeedTable>),
@@ -71,8 +72,8 @@ pub struct FeedRow {
     /// The head of a value of more than 16 MiB, with its length: such a one is not handed out
     /// whole, read it from the store.
     pub long: Option<Head>,
-    /// Until when it lasts, in milliseconds since 1970; none where it does forever.
-    pub deadline_ms: Option<u64>,
+    /// Until when it lasts; none where it does forever.
+    pub deadline: Option<SystemTime>,
 }
 
 /// A batch.
@@ -83,9 +84,8 @@ pub struct FeedBatch {
     pub first_seq: Seq,
     /// The seq of its last.
     pub last_seq: Seq,
-    /// When it was written, in milliseconds since 1970, where a table of it or an age for deletes
-    /// asks for that.
-    pub written_ms: Option<u64>,
+    /// When it was written, where a table of it or an age for deletes asks for that.
+    pub written: Option<SystemTime>,
     /// Its ops, in order.
     pub ops: Vec<FeedOp>,
 }
@@ -102,9 +102,8 @@ pub struct FeedOp {
     pub key: Vec<u8>,
     /// What it does.
     pub change: FeedChange,
-    /// Until when the value that it brings lasts, in milliseconds since 1970; none where it does
-    /// forever.
-    pub deadline_ms: Option<u64>,
+    /// Until when the value that it brings lasts; none where it does forever.
+    pub deadline: Option<SystemTime>,
 }
 
 /// What an op does to its key.

@@ -10,8 +10,8 @@ pub(crate) fn poll_rows(feed: &mut Feed) -> Result<Option<FeedEvent>> {
     let Stage::Rows(rows) = &mut feed.stage else { return Ok(None) };
     if !rows.has_begun {
         rows.has_begun = true;
-        let (seq, unix_millis) = (rows.snapshot.seq(), rows.snapshot.unix_millis());
-        return reader::hand_out(feed, FeedEvent::Begin { seq, unix_millis });
+        let (seq, time) = (rows.snapshot.seq(), rows.snapshot.time());
+        return reader::hand_out(feed, FeedEvent::Begin { seq, time });
     }
     loop {
         match rows.next(&feed.engine, &feed.options.prefix)? {

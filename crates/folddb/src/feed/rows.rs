@@ -46,16 +46,16 @@ impl Rows {
                 Some(Short::Value(value)) => (None, Some(Head::of_value(table, &key, value))),
                 Some(Short::Long(head)) => (None, Some(head)),
             };
-            let mut deadline_ms = None;
+            let mut deadline = None;
             if met.has_stamps && (value.is_some() || long.is_some()) {
                 match head::head(engine, table, &key, Some(self.snapshot.seen())) {
-                    Ok(head) => deadline_ms = head.and_then(|head| head.deadline_ms),
+                    Ok(head) => deadline = head.and_then(|head| head.deadline),
                     Err(_) if table.check_alive().is_err() => break, // dropped, as will be told
                     Err(error) => return Err(error),
                 }
             }
             let table = Arc::clone(&met.table);
-            return Ok(Some(FeedEvent::Row(FeedRow { table, key, value, long, deadline_ms })));
+            return Ok(Some(FeedEvent::Row(FeedRow { table, key, value, long, deadline })));
         }
         self.current = None;
         Ok(None)

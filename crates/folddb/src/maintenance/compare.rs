@@ -9,10 +9,10 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
-use folddb_rules::time::moment;
 
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
@@ -322,7 +322,7 @@ impl Compared {
     /// those of one size and other hashes may be, where one is in several pieces: its hash tells
     /// how it was cut, too. Then they are read piece by piece, side by side.
     fn are_same_by_heads(&self, key: &[u8], first: &Head, second: &Head) -> Result<bool> {
-        if (first.size_bytes, first.deadline_ms) != (second.size_bytes, second.deadline_ms) {
+        if (first.size_bytes, first.deadline) != (second.size_bytes, second.deadline) {
             return Ok(false);
         }
         let (is_inline, has_one_hash) =
@@ -354,14 +354,14 @@ impl Sync {
         match &difference.second {
             Some(head) if head.size_bytes > VALUE_BYTES_MAX as u64 => {
                 self.commit()?; // in the order of the keys
-                let long = self.long(key, head.deadline_ms);
+                let long = self.long(key, head.deadline);
                 let value_bytes = long.map_err(|error| self.naming(key, error))?;
                 self.report.set += 1;
                 self.report.value_bytes += value_bytes;
             }
             Some(head) => {
                 let value = self.theirs.value(key)?.unwrap_or_default();
-                self.set(key, &value, head.deadline_ms);
+                self.set(key, &value, head.deadline);
                 self.report.set += 1;
                 self.report.value_bytes += value.len() as u64;
             }
@@ -379,23 +379,23 @@ impl Sync {
 
     /// Sets what lasts as long as it does there: also forever, whatever the rules here say of who
     /// says nothing.
-    fn set(&mut self, key: &[u8], value: &[u8], deadline_ms: Option<u64>) {
-        let ours = self.ours_until(deadline_ms);
+    fn set(&mut self, key: &[u8], value: &[u8], deadline: Option<SystemTime>) {
+        let ours = self.ours_until(deadline);
         self.batch.write(&ours, WriteOp::Put, key, value);
     }
 
-    fn ours_until(&self, deadline_ms: Option<u64>) -> BytesTable {
-        self.ours.with_lifetime(match deadline_ms {
+    fn ours_until(&self, deadline: Option<SystemTime>) -> BytesTable {
+        self.ours.with_lifetime(match deadline {
             _ if !self.ours.core().expires => Lifetime::Default,
             None => Lifetime::Forever,
-            Some(ms) => Lifetime::Until(moment(ms)),
+            Some(deadline) => Lifetime::Until(deadline),
         })
     }
 
     /// Sets a value that is longer than one in a batch may be: piece by piece where the table takes
     /// that, else as a whole. Returns its bytes.
-    fn long(&mut self, key: &[u8], deadline_ms: Option<u64>) -> Result<u64> {
-        let ours = self.ours_until(deadline_ms);
+    fn long(&mut self, key: &[u8], deadline: Option<SystemTime>) -> Result<u64> {
+        let ours = self.ours_until(deadline);
         if !ours.takes_streams() {
             let value = self.theirs.value(key)?.unwrap_or_default();
             ours.write_whole(WriteOp::Put, key, &value)?;

@@ -338,7 +338,7 @@ impl Load<'_> {
     pub(crate) fn record(&mut self, key: Said, content: Content, until_ms: Option<u64>) -> Result<()> {
         let Some(table) = &self.table else { return Err(Error::invalid(NO_TABLE)) };
         let table = &table.with_lifetime(self.lifetime(table, until_ms)?);
-        self.has_expired = until_ms.is_some_and(|until_ms| until_ms <= self.store.unix_millis());
+        self.has_expired = until_ms.is_some_and(|until_ms| moment(until_ms) <= self.store.now());
         self.report.records += 1;
         self.key.clear();
         match key {

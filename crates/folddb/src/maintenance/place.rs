@@ -12,6 +12,7 @@
 //! removed by the next backup.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use folddb_base::bytes::Malformed;
 use folddb_base::{Error, ErrorKind, Result, Seq};
@@ -21,6 +22,7 @@ use folddb_layout::backup::{
     BackupList, LIST_FILE, LIST_FILE_BYTES_MAX, PLACE_FILE, decode_place, encode_place,
 };
 use folddb_layout::file_name::FileName;
+use folddb_rules::time::moment;
 
 use crate::maintenance::copying::{self, read_small, sync_dir};
 use crate::maintenance::keep_out::refuse_inside_store;
@@ -34,8 +36,8 @@ pub struct Generation {
     pub number: u64,
     /// Its directory, which can be opened for reading like any store.
     pub path: PathBuf,
-    /// When it was made, in seconds since 1970.
-    pub made_unix_s: u64,
+    /// When it was made, to the second.
+    pub made: SystemTime,
     /// The first seq that can be restored from it.
     pub first_seq: Seq,
     /// The last seq that can be restored from it: the state that it holds.
@@ -202,7 +204,7 @@ pub(crate) fn describe(files: &dyn Files, number: u64, path: PathBuf) -> Generat
         Ok(list) => Generation {
             number,
             path,
-            made_unix_s: list.made_unix_s,
+            made: moment(list.made_unix_s.saturating_mul(1000)),
             first_seq: list.first_seq,
             last_seq: list.last_seq,
             files: list.files.len() as u64,
@@ -212,7 +214,7 @@ pub(crate) fn describe(files: &dyn Files, number: u64, path: PathBuf) -> Generat
         Err(error) => Generation {
             number,
             path,
-            made_unix_s: 0,
+            made: SystemTime::UNIX_EPOCH,
             first_seq: 0,
             last_seq: 0,
             files: 0,

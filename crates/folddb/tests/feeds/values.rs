@@ -1,6 +1,6 @@
 //! Deadlines, and values that are too long to be told.
 
-use folddb::time::moment;
+use folddb::time::{moment, unix_ms};
 use folddb::{Expire, FeedChange, FeedEvent, FeedOptions, Keep, Lifetime, Rules, Store, Table, WriteOp};
 
 use crate::replica::{blobs, options, texts};
@@ -11,7 +11,7 @@ fn deadlines_come_with_rows_and_ops() {
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let rules = Rules::sorted::<u64, Vec<u8>>().expire(folddb::Expire::ByWrite).separate(50);
     let table = store.table("t", rules).unwrap();
-    let far = store.unix_millis() + 3_600_000;
+    let far = unix_ms(store.now()) + 3_600_000;
     let put = |key: u64, bytes: usize| {
         let table = table.with_lifetime(Lifetime::Until(moment(far)));
         table.put(&key, &vec![7; bytes]).unwrap();
@@ -31,12 +31,12 @@ fn deadlines_come_with_rows_and_ops() {
     let mut found = Vec::new();
     while let Some(event) = feed.poll().unwrap() {
         match event {
-            FeedEvent::Row(row) => found.push((row.value.unwrap().len(), row.deadline_ms)),
+            FeedEvent::Row(row) => found.push((row.value.unwrap().len(), row.deadline.map(unix_ms))),
             FeedEvent::Batch(batch) => {
-                assert!(batch.written_ms.is_some());
+                assert!(batch.written.is_some());
                 for op in batch.ops {
                     let FeedChange::Put(value) = op.change else { panic!("{op:?}") };
-                    found.push((value.len(), op.deadline_ms));
+                    found.push((value.len(), op.deadline.map(unix_ms)));
                 }
             }
             _ => {}
@@ -142,7 +142,9 @@ fn writes_of_long_values_are_told_with_their_deadlines() {
     let mut told = Vec::new();
     while let Some(event) = feed.poll().unwrap() {
         let FeedEvent::Batch(batch) = event else { panic!("{event:?}") };
-        told.extend(batch.ops.into_iter().map(|op| (op.table.name.clone(), op.change, op.deadline_ms)));
+        told.extend(
+            batch.ops.into_iter().map(|op| (op.table.name.clone(), op.change, op.deadline.map(unix_ms))),
+        );
     }
     let of = |name: &str| {
         let deadline_ms = (name != "versions").then_some(UNTIL_MS);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use folddb::codec::KeyCodec;
 use folddb::table_rules::TableRules;
-use folddb::time::moment;
+use folddb::time::{moment, unix_ms};
 use folddb::{
     AsOf, ErrorKind, Expire, Fold, FoldFailure, Keep, Lifetime, LoadOptions, Outcome, Rules, Store, Table,
     WriteOp,
@@ -22,7 +22,7 @@ fn dump_of(store: &Store) -> String {
 
 /// Until when the values of these keys last.
 fn deadlines(table: &Table<u64, u64>, keys: [u64; 3]) -> [Option<u64>; 3] {
-    keys.map(|key| table.head(&key).expect("it is read").expect("it has a value").deadline_ms)
+    keys.map(|key| table.head(&key).expect("it is read").expect("it has a value").deadline.map(unix_ms))
 }
 
 #[test]
@@ -52,7 +52,8 @@ fn what_is_dumped_and_loaded_lasts_as_long_as_it_did() {
         };
         let loaded = load("loaded");
         let of_loaded = loaded.bytes_table("t").unwrap();
-        let head = |key: u64| of_loaded.head(&key.to_be_bytes()).unwrap().map(|head| head.deadline_ms);
+        let head =
+            |key: u64| of_loaded.head(&key.to_be_bytes()).unwrap().map(|head| head.deadline.map(unix_ms));
         assert_eq!(
             [head(1), head(2), head(3)],
             [Some(Some(START_MS + 5_000)), Some(default_ms), Some(None)],
@@ -190,7 +191,7 @@ fn dumps_of_before_are_loaded_as_they_were() {
         let text =
             format!("{{\"folddb\":\"dump\",\"version\":{version}}}\n{rules}\n{{\"key\":7,\"value\":7}}\n");
         store.load(&mut text.as_bytes(), &LoadOptions::default().over(true).partial(true)).unwrap();
-        assert_eq!(table.head(&7).unwrap().unwrap().deadline_ms, until_ms, "version {version}");
+        assert_eq!(table.head(&7).unwrap().unwrap().deadline.map(unix_ms), until_ms, "version {version}");
     }
     let world = World::new();
     let store = world.create();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use folddb::time::moment;
+use folddb::time::{moment, unix_ms};
 use folddb::{AsOf, Durability, ErrorKind, Expire, Keep, Lifetime, Resume, Rules, Store, WriteOp};
 
 use crate::common::compact;
@@ -24,11 +24,11 @@ fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
     table.with_lifetime(Lifetime::Forever).put("kept", &vec![5; 5]).unwrap();
     let head = table.head("dated").unwrap().unwrap();
     assert_eq!(
-        (head.is_separated, head.deadline_ms, head.written_ms),
+        (head.is_separated, head.deadline.map(unix_ms), head.written.map(unix_ms)),
         (true, Some(START_MS + 5_000), Some(START_MS))
     );
-    assert_eq!(table.head("default").unwrap().unwrap().deadline_ms, Some(START_MS + 10_000));
-    assert_eq!(table.head("kept").unwrap().unwrap().deadline_ms, None);
+    assert_eq!(table.head("default").unwrap().unwrap().deadline.map(unix_ms), Some(START_MS + 10_000));
+    assert_eq!(table.head("kept").unwrap().unwrap().deadline, None);
     drop(table);
     for (elapsed, left) in [
         (1_999, vec!["dated", "default", "kept", "separated", "short"]),
@@ -53,7 +53,7 @@ fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
                 assert_eq!(table.contains(key).unwrap(), left.contains(&key));
                 assert_eq!(table.head(key).unwrap().is_some(), left.contains(&key));
             }
-            assert!(heads.iter().any(|(key, head)| key == "kept" && head.deadline_ms.is_none()));
+            assert!(heads.iter().any(|(key, head)| key == "kept" && head.deadline.is_none()));
         }
     }
 }
@@ -108,7 +108,7 @@ fn a_snapshot_reads_at_its_own_time_and_holds_what_it_sees() {
     assert_eq!(table.scan().count().unwrap(), 1);
     assert_eq!(past.scan(&table).count().unwrap(), 100);
     assert_eq!(past.get(&table, &7).unwrap(), Some(7));
-    assert_eq!(past.unix_millis(), START_MS);
+    assert_eq!(unix_ms(past.time()), START_MS);
     drop(past);
     table.fold(&501, &1).unwrap();
     compact(&store, "counts");
@@ -319,7 +319,7 @@ fn nobody_sees_what_is_to_expire_as_if_it_had() {
     world.pass(3_000);
     let to_come = AsOf::Time(moment(START_MS + 3_600_000));
     let at = store.snapshot_at(to_come).unwrap();
-    assert_eq!(at.unix_millis(), START_MS + 3_000);
+    assert_eq!(unix_ms(at.time()), START_MS + 3_000);
     assert_eq!((at.get(&table, &1).unwrap(), at.scan(&table).count().unwrap()), (Some(7), 1));
     assert_eq!(table.get_at(&1, to_come).unwrap(), Some(7));
 }
@@ -330,7 +330,7 @@ fn each_op_says_how_long_its_value_lasts() {
     let store = world.create();
     let table = counts(&store, Keep::Latest, Expire::ByWrite);
     let lasts = |seconds| Lifetime::For(Duration::from_secs(seconds));
-    let deadline = |key: u64| table.head(&key).unwrap().and_then(|head| head.deadline_ms);
+    let deadline = |key: u64| table.head(&key).unwrap().and_then(|head| head.deadline).map(unix_ms);
     let until = |seconds: u64| Some(START_MS + seconds * 1000);
     table.with_lifetime(lasts(5)).put_if_absent(&1, &1).unwrap();
     table.with_lifetime(lasts(50)).put_if_absent(&1, &9).unwrap();

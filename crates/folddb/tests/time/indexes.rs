@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use folddb::time::moment;
+use folddb::time::{moment, unix_ms};
 use folddb::{AsOf, Expire, Keep, Rules, Snapshot, Store, Table};
 
 use crate::common::compact;
@@ -110,7 +110,7 @@ fn an_index_that_was_built_when_all_had_expired_does_not_tell_what_was_before() 
     let store = world.create();
     let table = sessions(&store, Keep::Window(Duration::from_millis(24 * HOUR_MS)));
     table.put(&1, b"ann").expect("it works");
-    let alive_ms = store.unix_millis();
+    let alive_ms = unix_ms(store.now());
     let snapshot = store.snapshot();
     world.pass(2 * HOUR_MS);
     add_index(&store);

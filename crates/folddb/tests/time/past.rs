@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use folddb::time::moment;
+use folddb::time::{moment, unix_ms};
 use folddb::{AsOf, ErrorKind, Expire, Keep, Lifetime, Rules, Store, Table};
 
 use folddb_host::clock::Clock;
@@ -46,7 +46,7 @@ fn counters_travel_in_time_forever() {
         assert_eq!(table.get_at(&7, AsOf::Time(moment(START_MS - 1))).unwrap(), None);
         let history = table.history(&7, 3).unwrap();
         assert_eq!(values(&history), [Some(465), Some(435), Some(406)]);
-        assert_eq!(history[0].time_ms, Some(seqs[29].1));
+        assert_eq!(history[0].written.map(unix_ms), Some(seqs[29].1));
         assert_eq!(table.history(&7, usize::MAX).unwrap().len(), 30);
         drop(table);
     }
@@ -201,11 +201,11 @@ fn time_does_not_go_back_over_reopening() {
     drop((table, store));
     let store = world.open();
     let table = counts(&store, Keep::Latest, Expire::After(Duration::from_secs(5)));
-    assert!(store.unix_millis() >= START_MS + 3_600_000);
+    assert!(unix_ms(store.now()) >= START_MS + 3_600_000);
     assert_eq!(table.get(&1).unwrap(), None, "the log knows how late it was");
     store.close().unwrap();
     let store = world.open();
-    assert!(store.unix_millis() >= START_MS + 3_600_000, "and so does the manifest");
+    assert!(unix_ms(store.now()) >= START_MS + 3_600_000, "and so does the manifest");
     let table = counts(&store, Keep::Latest, Expire::After(Duration::from_secs(5)));
     assert_eq!(table.get(&2).unwrap(), Some(1));
     world.set(START_MS + 3_600_000 + 5_000);
@@ -323,7 +323,7 @@ fn time_does_not_go_back_where_a_store_is_repaired() {
         let how = if archive_log { how.rebuild_index("brief") } else { how };
         Store::repair(&world.path, &to, &how, &world.options(), |_, _| {}).expect("it is repaired");
         let store = Store::open(&to, world.options()).expect("it opens");
-        assert!(store.unix_millis() >= START_MS + 2 * HOUR_MS);
+        assert!(unix_ms(store.now()) >= START_MS + 2 * HOUR_MS);
         let table = store.table("brief", rules()).expect("it works");
         assert_eq!((table.get(&1).expect("it works"), table.get(&2).expect("it works")), (None, Some(2)));
     }
@@ -355,7 +355,7 @@ fn explain_tells_what_the_table_keeps_and_when() {
                 "{told:?}"
             );
             assert_eq!(
-                (told[0].written_ms, told[0].deadline_ms),
+                (told[0].written.map(unix_ms), told[0].deadline.map(unix_ms)),
                 (Some(START_MS), Some(START_MS + 900_000)),
                 "{name}"
             );
@@ -393,7 +393,7 @@ fn where_versions_are_kept_what_has_expired_is_found_at_a_time_when_it_lived() {
     let table = sessions(&store, Keep::Versions(2));
     add_index(&store);
     table.put(&1, b"ann").expect("it works");
-    let alive_ms = store.unix_millis();
+    let alive_ms = unix_ms(store.now());
     store.flush().expect("it works");
     world.pass(2 * HOUR_MS);
     compact(&store, "sessions/by_user");

@@ -1,6 +1,7 @@
 //! The store is read beside its writer.
 
 use folddb::Store;
+use folddb::time::unix_ms;
 
 use crate::compare::{Outcome, same};
 use crate::known::Contents;
@@ -38,7 +39,7 @@ impl Player {
         let store = opened.map_err(said("open beside a writer"))?;
         let contents = contents(&store).map_err(said("read beside a writer"))?;
         let mut known = self.known.clone();
-        known.model.set_time(store.unix_millis());
+        known.model.set_time(unix_ms(store.now()));
         known.settle(&contents, store.last_seq()).map_err(|why| format!("beside a writer: {why}"))?;
         let shape_of = |(name, _): &(String, _)| Some((name.clone(), self.known.model.shape(name)?));
         let shapes = contents.iter().filter_map(shape_of).collect();

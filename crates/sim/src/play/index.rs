@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use folddb::time::unix_ms;
 use folddb::{AsOf, BytesFind, BytesTable, ErrorKind, Expire, IndexRule, Keep, Seq, Snapshot, Store};
 
 use crate::compare::{Outcome, same};
@@ -91,11 +92,11 @@ impl Player {
         };
         asked(&model.rows_at(table.name(), Seq::MAX), find()?, Seq::MAX)?;
         for snapshot in &self.snapshots {
-            let rows = model.rows_seen(table.name(), snapshot.seq(), snapshot.unix_millis());
+            let rows = model.rows_seen(table.name(), snapshot.seq(), unix_ms(snapshot.time()));
             asked(&rows, find_at(snapshot)?, snapshot.seq())?;
         }
         for snapshot in self.pasts_of(model, table) {
-            let rows = model.rows_seen(table.name(), snapshot.seq(), snapshot.unix_millis());
+            let rows = model.rows_seen(table.name(), snapshot.seq(), unix_ms(snapshot.time()));
             asked(&rows, find_at(snapshot)?, snapshot.seq())?;
         }
         let store = self.store()?;

@@ -2,6 +2,7 @@
 //! up, while everything else goes on. The table is there with all rows or not at all, whatever
 //! happens on the way.
 
+use folddb::time::unix_ms;
 use folddb::{ErrorKind, Expire, Seq, WriteOp};
 
 use crate::compare::{Outcome, same};
@@ -41,7 +42,7 @@ impl Player {
         }
         let name = name_of(slot);
         self.consumer.know(shape);
-        let (seq, begun_ms) = (self.store()?.last_seq(), self.store()?.unix_millis());
+        let (seq, begun_ms) = (self.store()?.last_seq(), unix_ms(self.store()?.now()));
         match self.store()?.bulk_load_bytes(&name, shape.rules()) {
             Ok(_) if !is_loadable(shape) => Err("a table is loaded that cannot be".to_owned()),
             Ok(_) if self.known.model.shape(&name).is_some() => {

@@ -1,6 +1,7 @@
 //! What a player looks at after every action: all of every table, at the present, at every live
 //! snapshot, and in the past that the table keeps (`past`). And scans of a part of one.
 
+use folddb::time::unix_ms;
 use folddb::{BytesTable, Seq, Snapshot};
 
 use crate::compare::{
@@ -34,7 +35,7 @@ impl Player {
             self.compare_pasts(model, &table, &shape).map_err(in_table)?;
             self.compare_index(model, &table, &shape).map_err(in_table)?;
             for snapshot in &self.snapshots {
-                let past = model.rows_seen(&name, snapshot.seq(), snapshot.unix_millis());
+                let past = model.rows_seen(&name, snapshot.seq(), unix_ms(snapshot.time()));
                 let then = snapshot.table(&table);
                 compare_table(&past, &shape, &|key| read_key(&then, key), &|| then.scan())
                     .and_then(|()| compare_reader(&past, &shape, &then))
@@ -57,7 +58,7 @@ impl Player {
         let seq = snapshot.map_or(Seq::MAX, Snapshot::seq);
         let model = &self.known.model;
         let rows = match snapshot {
-            Some(snapshot) => model.rows_seen(table.name(), seq, snapshot.unix_millis()),
+            Some(snapshot) => model.rows_seen(table.name(), seq, unix_ms(snapshot.time())),
             None => model.rows_at(table.name(), seq),
         };
         scan_table(&table, &shape, snapshot, rows, scan).map_err(|why| format!("at {seq}: {why}"))

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use folddb::codec::KeyCodec;
 use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
-use folddb::time::moment;
+use folddb::time::{moment, unix_ms};
 use folddb::{
     BytesScan, BytesTable, DiffReport, Digest, Durability, ErrorKind, Lifetime, Options, Seq, Store,
     SyncOptions, WriteOp,
@@ -142,10 +142,11 @@ impl Player {
 
     /// What a table needs to be what another is.
     fn what_differs(&self, table: &BytesTable, theirs: &BytesTable) -> Result<Ops, String> {
-        let write_ms = self.store()?.unix_millis();
+        let write_ms = unix_ms(self.store()?.now());
         let (mut ops, mut failure) = (Ops::new(), Ok(()));
         let compared = table.scan().compare(theirs.scan(), |difference| {
-            let deadline_ms = difference.second.as_ref().and_then(|head| head.deadline_ms).unwrap_or(NEVER);
+            let deadline_ms =
+                difference.second.as_ref().and_then(|head| head.deadline).map_or(NEVER, unix_ms);
             let op = match theirs.get(&difference.key) {
                 Ok(Some(value)) => ModelOp::Set(difference.key, value),
                 Ok(None) => ModelOp::Delete(difference.key),
@@ -231,7 +232,7 @@ impl Player {
     fn is_all_there(&self, store: &Store, what: &str) -> Outcome {
         let contents = contents(store).map_err(said("read all of it"))?;
         let mut model = self.known.model.clone();
-        model.set_time(store.unix_millis());
+        model.set_time(unix_ms(store.now()));
         let names: Vec<String> = contents.iter().map(|(name, _)| name.clone()).collect();
         same(&format!("the tables of {what}"), &names, &model.tables())?;
         contents.iter().try_for_each(|(name, rows)| {
@@ -291,7 +292,7 @@ impl Player {
         let of = |contents: &Contents| beside.of(contents, Shape::lasts);
         if of(&found) != of(&beside.contents) {
             let mut known = self.known.clone();
-            known.model.set_time(copy.unix_millis());
+            known.model.set_time(unix_ms(copy.now()));
             known.settle(&found, copy.last_seq()).map_err(|why| {
                 format!("a backup beside a writer is neither what its reader saw nor what is there: {why}")
             })?;
@@ -363,7 +364,7 @@ fn give_another_deadline(shape: &Shape, table: &BytesTable) -> Result<Option<Vec
     let Some(row) = table.scan().heads().next() else { return Ok(None) };
     let (key, head) = row.map_err(said("read the first head"))?;
     let value = table.get(&key).map_err(said("read the first value"))?.unwrap_or_default();
-    let lifetime = match head.deadline_ms {
+    let lifetime = match head.deadline {
         Some(_) => Lifetime::Forever,
         None => Lifetime::Until(moment(FAR_OFF_MS)),
     };

@@ -11,7 +11,7 @@
 //! nobody need know the boundary to the millisecond. What processes said of the time and wrote
 //! nothing with may be forgotten by a crash: what they have folded is gone all the same.
 
-use folddb::time::moment;
+use folddb::time::{moment, unix_ms};
 use folddb::{AsOf, BytesTable, ErrorKind, Expire, Keep, Seq, Snapshot};
 
 use crate::compare::{Outcome, compare_rows, compare_table, same};
@@ -170,7 +170,7 @@ impl Player {
             if !is_kept && is_refused(scan().limit(1).count().map(drop))? {
                 continue;
             }
-            let rows = model.rows_seen(table.name(), snapshot.seq(), snapshot.unix_millis());
+            let rows = model.rows_seen(table.name(), snapshot.seq(), unix_ms(snapshot.time()));
             compare_table(&rows, shape, &|key| snapshot.get(table, key), &scan)
                 .map_err(|why| format!("at a snapshot of the past, {}: {why}", snapshot.seq()))?;
         }
@@ -257,7 +257,7 @@ fn is_kept(model: &Model, table: &str, snapshot: &Snapshot) -> bool {
     match model.shape(table).map(|shape| shape.keep) {
         Some(Keep::Forever) => true,
         Some(Keep::Window(window)) => {
-            snapshot.unix_millis() > Boundary::of(model, window.as_millis() as u64).kept_ms
+            unix_ms(snapshot.time()) > Boundary::of(model, window.as_millis() as u64).kept_ms
         }
         _ => false,
     }

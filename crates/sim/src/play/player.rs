@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use folddb::time::unix_ms;
 use folddb::{BackgroundWork, BytesTable, Error, ErrorKind, Options, Seq, Snapshot, Store};
 use folddb_host::{AppendMode, Host};
 
@@ -180,7 +181,7 @@ impl Player {
     pub(super) fn tell_time(&mut self) {
         self.clock.iter().for_each(|clock| clock.read());
         if let Some(store) = &self.store {
-            self.known.model.set_time(store.unix_millis());
+            self.known.model.set_time(unix_ms(store.now()));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
+use folddb::time::unix_ms;
 use folddb::{Error, ErrorKind, Store, WriteOp};
 use folddb_base::checksum::hash64;
 use folddb_layout::file_name::FileName;
@@ -176,9 +177,9 @@ impl Player {
     pub(super) fn adopt_with(&mut self, store: Store, contents: &Contents) -> Outcome {
         let Some(disk) = self.disk.clone() else { return Ok(()) };
         if self.epoch_ms == 0 {
-            self.epoch_ms = store.unix_millis();
+            self.epoch_ms = unix_ms(store.now());
         }
-        self.known.model.set_time(store.unix_millis());
+        self.known.model.set_time(unix_ms(store.now()));
         let fitting = self.known.fitting(contents, store.last_seq())?;
         self.is_created = true;
         self.store = Some(store.clone());
@@ -227,7 +228,7 @@ impl Player {
         let store = opened.map_err(said("open for reading only"))?;
         let contents = contents(&store).map_err(said("read a store that is open for reading"))?;
         let mut known = self.known.clone();
-        known.model.set_time(store.unix_millis());
+        known.model.set_time(unix_ms(store.now()));
         known.settle(&contents, store.last_seq())?;
         drop(store);
         same("the directory after looking", &disk.names(&self.dir), &before)
@@ -263,7 +264,7 @@ impl Player {
             Err(error) => return rotten(error),
         };
         let mut known = self.known.clone();
-        known.model.set_time(store.unix_millis());
+        known.model.set_time(unix_ms(store.now()));
         if name.ends_with(".log") {
             known.nothing_is_promised(); // nothing vouches for the last group of the log yet
         }
@@ -313,7 +314,7 @@ impl Player {
         let options = self.reporting();
         match Store::create(&self.dir, options) {
             Ok(store) => {
-                self.epoch_ms = store.unix_millis();
+                self.epoch_ms = unix_ms(store.now());
                 self.store = Some(store);
                 self.is_created = true;
                 Ok(())

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use folddb::time::unix_ms;
 use folddb::{BytesTable, Durability, ErrorKind, Seq};
 use folddb_base::Stamp;
 use folddb_base::stamp::NEVER;
@@ -185,14 +186,14 @@ impl Player {
         let has_ended = running.transaction.snapshot().has_ended();
         let mut ops = Ops::new();
         for (op, shape) in running.ops.iter().filter(|_| !is_over) {
-            let write_ms = self.store()?.unix_millis();
+            let write_ms = unix_ms(self.store()?.now());
             let (_, deadline_ms) = shape.lifetime(DEFAULT_LIFETIME, write_ms, self.epoch_ms);
             let stamp = Stamp { write_ms, deadline_ms };
             ops.extend(ops_of(op, shape).into_iter().map(|model_op| (name_of(op.table), model_op, stamp)));
         }
         let Running { transaction, reads, scanned, ops: written, .. } = running;
         let reads = (&reads, &scanned);
-        let at = (transaction.snapshot().seq(), transaction.snapshot().unix_millis());
+        let at = (transaction.snapshot().seq(), unix_ms(transaction.snapshot().time()));
         let outcome = transaction.commit(durability);
         if written.is_empty() {
             return outcome.map(drop).or_else(|error| self.refused("commit nothing", error));
@@ -237,14 +238,14 @@ impl Running {
     pub(super) fn rows(&self, model: &Model, table: &str) -> Vec<ModelRow> {
         let past = self.transaction.snapshot();
         let mut model = model.until(past.seq());
-        model.set_time(past.unix_millis());
+        model.set_time(unix_ms(past.time()));
         for (op, shape) in &self.ops {
             for model_op in ops_of(op, shape) {
                 // When they are written, and until when they last, shows after the commit.
                 model.apply_at(
                     &name_of(op.table),
                     model_op,
-                    Stamp { write_ms: past.unix_millis(), deadline_ms: NEVER },
+                    Stamp { write_ms: unix_ms(past.time()), deadline_ms: NEVER },
                 );
             }
         }

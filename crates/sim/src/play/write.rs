@@ -1,6 +1,7 @@
 //! What a player writes: single ops, streams, batches; and what it takes note of when that is
 //! acknowledged, refused, or fails.
 
+use folddb::time::unix_ms;
 use folddb::{BytesTable, Durability, ErrorKind, Expire, Seq, WriteOp};
 use folddb_base::Stamp;
 
@@ -21,7 +22,7 @@ impl Player {
         if let Some(streamed) = streamed(op, &table, &shape) {
             return self.stream(op, &table, &shape, (streamed, &value));
         }
-        let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
+        let (lifetime, _) = shape.lifetime(op.value, unix_ms(self.store()?.now()), self.epoch_ms);
         let written = match op.what {
             What::DeleteRange if shape.order == Order::Hashed => return self.rangeless(&table, &shape, op),
             What::DeleteRange => {
@@ -48,7 +49,7 @@ impl Player {
         shape: &Shape,
         (how, value): (WriteOp, &[u8]),
     ) -> Outcome {
-        let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
+        let (lifetime, _) = shape.lifetime(op.value, unix_ms(self.store()?.now()), self.epoch_ms);
         let mut writer = match table.with_lifetime(lifetime).writer(how, &shape.key(op.key)) {
             Ok(writer) => writer,
             Err(error) => return self.refused("begin a stream", error),
@@ -86,7 +87,7 @@ impl Player {
         for op in ops {
             let Some((table, shape)) = self.table(op.table)? else { continue };
             let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
-            let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
+            let (lifetime, _) = shape.lifetime(op.value, unix_ms(self.store()?.now()), self.epoch_ms);
             match op.what {
                 What::Put | What::PutIfAbsent | What::Fold => {
                     batch.write(&table.with_lifetime(lifetime), write_op(op.what), &key, &value)
@@ -173,7 +174,7 @@ impl Player {
 
     /// An op as the model takes it; nothing where it does nothing.
     pub(super) fn ops_of(&self, op: &TableOp, shape: &Shape) -> Result<Ops, String> {
-        let write_ms = self.store()?.unix_millis();
+        let write_ms = unix_ms(self.store()?.now());
         let (_, deadline_ms) = shape.lifetime(op.value, write_ms, self.epoch_ms);
         let stamp = Stamp { write_ms, deadline_ms };
         Ok(ops_of(op, shape).into_iter().map(|model_op| (name_of(op.table), model_op, stamp)).collect())

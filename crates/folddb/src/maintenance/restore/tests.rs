@@ -1,4 +1,5 @@
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use folddb_base::{ErrorKind, Seq};
 
@@ -6,7 +7,16 @@ use super::{Generation, RestoreOptions, pick};
 
 fn generation(number: u64, first_seq: Seq, last_seq: Seq) -> Generation {
     let path = PathBuf::from(format!("{number:06}"));
-    Generation { number, path, made_unix_s: 0, first_seq, last_seq, files: 3, bytes: 100, damage: None }
+    Generation {
+        number,
+        path,
+        made: SystemTime::UNIX_EPOCH,
+        first_seq,
+        last_seq,
+        files: 3,
+        bytes: 100,
+        damage: None,
+    }
 }
 
 fn picked(all: &[Generation], what: &RestoreOptions) -> Result<u64, (ErrorKind, String)> {
