@@ -18,7 +18,7 @@ use crate::errors::invalid;
 /// InvalidInput for a name that there is not, and for a value that is none.
 pub(crate) fn of(arguments: &Bound<'_, PyDict>) -> PyResult<TableRules> {
     let mut rules = match arguments.get_item("rules")? {
-        Some(name) => ready_made(&name.extract::<String>()?)?,
+        Some(text) => typed(&text.extract::<String>()?)?,
         None => TableRules::replace(),
     };
     for (name, value) in arguments {
@@ -27,11 +27,9 @@ pub(crate) fn of(arguments: &Bound<'_, PyDict>) -> PyResult<TableRules> {
     Ok(rules)
 }
 
-fn ready_made(name: &str) -> PyResult<TableRules> {
-    TableRules::ready_made(name).ok_or_else(|| {
-        let names = folddb::table_rules::READY_MADE.map(|(name, _)| name).join(", ");
-        invalid(format!("`{name}` are no ready-made rules; there are {names}"))
-    })
+/// The name of ready-made rules, or lines of them.
+fn typed(text: &str) -> PyResult<TableRules> {
+    text.parse::<TableRules>().map_err(|error| invalid(error.to_string()))
 }
 
 fn set(rules: TableRules, name: &str, value: &Bound<'_, PyAny>) -> PyResult<TableRules> {

@@ -71,6 +71,7 @@ pub use typed::{
     FoldOf, FoldSpec, IntoFold, Joined, Ordered, Summed, append, counters, first, hll, intersect,
     last_writer, matmul, max, min, patch, quantiles, replace, set, stats, sum, top,
 };
+pub(crate) use words::nearest;
 
 #[cfg(feature = "bitmap")]
 pub use typed::bitmap;

@@ -38,6 +38,7 @@ mod choices;
 mod data;
 mod ready_made;
 mod text;
+mod typed;
 mod diff;
 mod custom;
 mod bound;

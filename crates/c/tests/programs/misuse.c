@@ -174,7 +174,7 @@ int main(int argc, char **argv) {
     CHECK(!folddb_options_set(options, "memory_bytes", "much", &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "a whole number, not `much`");
     CHECK(!folddb_table_create(store, "u", "fold", &err));
-    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "`fold` is not a rule");
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "expected a rule such as `key=utf8`");
     CHECK(!folddb_table_create(store, "u", "key=tuple(utf8)", &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "use bytes, utf8, u32");
     CHECK(!folddb_table_create(store, "u", "colour=blue", &err));

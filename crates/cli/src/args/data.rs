@@ -18,8 +18,8 @@ pub(crate) struct CreateArgs {
     pub(crate) store: PathBuf,
     /// A table to create in it
     pub(crate) table: Option<String>,
-    /// Ready-made rules: replace, counter, stats, blob, blobs, postings
-    #[arg(long, value_name = "NAME", requires = "table", conflicts_with_all = ["key", "fold", "value"])]
+    /// Ready-made rules: replace, counter, stats, blob, blobs, postings; or lines such as key=utf8
+    #[arg(long, value_name = "RULES", requires = "table", conflicts_with_all = ["key", "fold", "value"])]
     pub(crate) like: Option<String>,
     /// sorted, or hashed: an index in memory, one read for a get, keys in no order [default:
     /// sorted]

@@ -42,6 +42,7 @@ fn open(args: &CreateArgs, session: &Session) -> Result<Opened, Failure> {
 
 fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     let mut rules = match &args.like {
+        Some(text) if text.contains('=') => text.parse().map_err(|error| usage("--like", &error))?,
         Some(name) => TableRules::ready_made(name).ok_or_else(|| unknown_ready_made(name))?,
         None => stated_rules(args)?,
     };
@@ -103,8 +104,11 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     Ok(rules)
 }
 
+fn usage(place: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::Usage(format!("in {place}: {error}"))
+}
+
 fn stated_rules(args: &CreateArgs) -> Result<TableRules, Failure> {
-    let usage = |place: &str, error: &dyn std::fmt::Display| Failure::Usage(format!("in {place}: {error}"));
     let mut rules = TableRules::new(KeyCodec::parse(&args.key).map_err(|error| usage("--key", &error))?);
     if let Some(spec) = &args.fold {
         rules = rules.fold(&folds::parse(spec).map_err(|error| usage("--fold", &error))?.spec());

@@ -265,6 +265,10 @@ fn key_text_seeds() -> Vec<Vec<u8>> {
 
 fn table_rules(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
+    match text.parse::<TableRules>() {
+        Ok(typed) => assert_eq!(typed.to_text().parse::<TableRules>().as_ref(), Ok(&typed)),
+        Err(error) => check_error(&error),
+    }
     let Ok(rules) = TableRules::from_text(&text) else { return };
     let canonical = rules.to_text();
     let again = TableRules::from_text(&canonical);

@@ -15,6 +15,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use folddb_base::Error;
+
 use crate::fold::Fold;
 
 use super::append::Append;
@@ -130,6 +132,12 @@ impl fmt::Display for SpecError {
 }
 
 impl std::error::Error for SpecError {}
+
+impl From<SpecError> for Error {
+    fn from(error: SpecError) -> Error {
+        Error::invalid(error.to_string())
+    }
+}
 
 /// Where the operand of a field comes from when rows are imported.
 #[derive(Clone, Debug, PartialEq, Eq)]

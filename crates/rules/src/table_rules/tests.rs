@@ -329,3 +329,43 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn rules_are_typed_as_lines_or_by_the_name_of_ready_made_ones() {
+    let typed = |text: &str| text.parse::<TableRules>().unwrap();
+    assert_eq!(typed(""), TableRules::default());
+    assert_eq!(typed(" counter\n"), TableRules::counter());
+    let rules = TableRules::new(KeyCodec::Utf8).fold("sum:u64").keep(Keep::Forever);
+    assert_eq!(typed("key=utf8\n\n  fold=sum:u64\nkeep=forever"), rules);
+    let every = rules.index(crate::IndexRule::parse("by_key:key:0").unwrap()).key_names(["a b"]);
+    assert_eq!(typed(&every.to_text()), every, "what a store keeps can be typed");
+    let spelt = TableRules::default().fold("{\"ä %\": append:\", \"}");
+    assert_eq!(typed(&spelt.to_text()), spelt);
+}
+
+#[test]
+fn a_mistake_in_typed_rules_names_its_line_and_the_place() {
+    for (text, at, says) in [
+        ("key=utf9", 4, "utf9"),
+        ("key=utf8\nfold=sum:u65", 9, "sum:u64"),
+        ("fold={a: sum:u64, b: summ:u64}", 21, ""),
+        ("key", 0, "expected a rule"),
+        ("countr", 0, "did you mean `counter`"),
+        ("kye=utf8", 0, "did you mean `key=utf8`"),
+        ("key=utf8\nkey=bytes", 0, "twice"),
+        ("kind=sortd", 5, "sorted, hashed"),
+        ("keep=window:5", 5, "window:TIME"),
+        ("expire=90", 7, "by-write"),
+        ("block_bytes=8K", 12, "whole number"),
+        ("index=a:value%0ab=value", 16, "NAME:RULE"),
+        ("index=a:value%0aa:key:0", 16, "two indexes"),
+        ("delete=sometimes", 7, "equal:BYTES"),
+        ("fold=replace\ncustom_fold=mine", 0, ""),
+        ("order=ä", 6, "%XX"),
+    ] {
+        let error = text.parse::<TableRules>().unwrap_err();
+        assert_eq!(error.at, at, "{text:?}: {error}");
+        assert!(error.to_string().contains(says) && error.to_string().contains('^'), "{text:?}: {error}");
+        assert_eq!(folddb_base::Error::from(error).kind(), ErrorKind::InvalidInput);
+    }
+}

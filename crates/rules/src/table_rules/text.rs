@@ -78,7 +78,8 @@ impl TableRules {
         text
     }
 
-    /// Reads what [`TableRules::to_text`] writes. What is not said has its default.
+    /// Reads what [`TableRules::to_text`] writes, as a store keeps it. What is not said has its
+    /// default. Rules that a person typed are read by `text.parse::<TableRules>()`.
     ///
     /// # Errors
     /// [`ErrorKind::NewerFormat`] for what only a newer version can mean, [`ErrorKind::Corruption`]
@@ -210,7 +211,7 @@ fn escape(bytes: &[u8], out: &mut String) {
 }
 
 /// Reads what [`escape`] writes, and only that.
-fn unescape(text: &str) -> Option<Vec<u8>> {
+pub(super) fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
