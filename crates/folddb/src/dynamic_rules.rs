@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use folddb_base::Result;
-use folddb_rules::codec::CodecError;
+use folddb_rules::codec::{CodecError, ValueCodec};
 use folddb_rules::table_rules::{BoundRules, TableRules};
 use folddb_rules::{Datum, Fold, KeyOrder};
 
@@ -24,6 +24,7 @@ use crate::options::Options;
 /// let key = rules.as_table_rules().key_codec().parse_text(&["/index"])?;
 /// let value = visits.get(&key)?.unwrap();
 /// assert_eq!(rules.show_value(&value)?, Datum::Int(2));
+/// assert_eq!(rules.value_codec(), None, "sums say themselves what they are");
 /// # Ok::<(), folddb::Error>(())
 /// ```
 #[derive(Clone)]
@@ -78,6 +79,12 @@ impl DynamicRules {
     /// [`ErrorKind::RulesMismatch`](crate::ErrorKind::RulesMismatch), naming what is not at hand.
     pub fn check_writable(&self) -> Result<()> {
         self.bound.check_writable()
+    }
+
+    /// The type of the values, where the fold takes any and leaves it to the rules to say what they
+    /// are; none where they are of a type of the fold's own.
+    pub fn value_codec(&self) -> Option<ValueCodec> {
+        self.bound.opaque_codec()
     }
 
     /// Checks that the bytes are a value, or an operand, of the table.

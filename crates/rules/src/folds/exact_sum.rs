@@ -143,7 +143,7 @@ impl<'a> Term<'a> {
 
 /// The mantissa and the exponent of a finite number: |x| = m · 2^e.
 #[inline]
-fn parts(x: f64) -> (u64, i32) {
+pub(super) fn parts(x: f64) -> (u64, i32) {
     let bits = x.to_bits();
     let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, bits & ((1 << 52) - 1));
     if exponent == 0 { (fraction, -1074) } else { (fraction | 1 << 52, exponent - 1075) }

@@ -315,6 +315,12 @@ impl Stats {
         if self.count == 0 || self.squares.value().is_nan() {
             return NAN;
         }
+        short_variance(self.count, sum, squares).unwrap_or_else(|| self.long_variance())
+    }
+
+    /// The same, whatever the size of the totals.
+    fn long_variance(&self) -> f64 {
+        let (sum, squares) = (self.sum.term(), self.squares.term());
         // Both totals are in units of 2^-2176, so the square of the sum is in units of 2^-4352.
         let mut difference = vec![0u64; 2176 / 64];
         difference.extend(times(&squares.limbs(), &[self.count]));
@@ -372,6 +378,37 @@ impl Stats {
         }
         Ok(stats)
     }
+}
+
+/// The variance by totals that are doubles and of about one size, as most are: in 128 bits, to the
+/// same bit as in the long numbers of [`Stats::long_variance`]. None where these are too few.
+fn short_variance(count: u64, sum: Term<'_>, squares: Term<'_>) -> Option<f64> {
+    let (Term::Plain(sum), Term::Plain(squares)) = (sum, squares) else { return None };
+    let ((sum, sum_exponent), (squares, exponent)) = (odd_part(sum), odd_part(squares));
+    let (square, square_exponent) = (u128::from(sum) * u128::from(sum), 2 * sum_exponent);
+    let low = exponent.min(square_exponent);
+    let product = shifted(u128::from(count) * u128::from(squares), exponent - low)?;
+    let difference = product.checked_sub(shifted(square, square_exponent - low)?)?;
+    let divisor = count as f64 * count as f64;
+    (low.abs() <= 800).then(|| difference as f64 / divisor * exact_sum::scale(1, low))
+}
+
+/// The mantissa of a finite number without the zeros at its end, and the exponent.
+fn odd_part(number: f64) -> (u64, i32) {
+    let (mantissa, exponent) = exact_sum::parts(number);
+    match mantissa {
+        0 => (0, 0),
+        _ => (mantissa >> mantissa.trailing_zeros(), exponent + mantissa.trailing_zeros() as i32),
+    }
+}
+
+/// `number · 2^bits`, where 128 bits hold that.
+fn shifted(number: u128, bits: i32) -> Option<u128> {
+    let bits = u32::try_from(bits).ok()?;
+    if number == 0 {
+        return Some(0);
+    }
+    (bits <= number.leading_zeros()).then(|| number << bits)
 }
 
 /// `± limbs · 2^exponent / divisor`, without overflow on the way.

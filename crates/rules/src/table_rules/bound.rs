@@ -198,7 +198,7 @@ impl BoundRules {
     }
 
     /// The codec of values, where the fold leaves it to say what they are.
-    pub(crate) fn opaque_codec(&self) -> Option<ValueCodec> {
+    pub fn opaque_codec(&self) -> Option<ValueCodec> {
         self.opaque
     }
 

@@ -32,6 +32,19 @@ proptest! {
     }
 
     #[test]
+    fn the_variance_is_the_same_in_few_bits_and_in_many(
+        numbers in prop::collection::vec((-1_000_000i64..1_000_000, -40i32..40), 1..20),
+        same_size in any::<bool>(),
+    ) {
+        let size = |exponent: i32| if same_size { -2 } else { exponent };
+        let of = |&(number, exponent): &(i64, i32)| number as f64 * 2f64.powi(size(exponent));
+        let stats = of_all(&numbers.iter().map(of).collect::<Vec<_>>());
+        let short = short_variance(stats.count, stats.sum.term(), stats.squares.term());
+        prop_assert!(short.is_some() || !same_size);
+        prop_assert_eq!(stats.variance().to_bits(), stats.long_variance().to_bits());
+    }
+
+    #[test]
     fn bytes_come_back(numbers in prop::collection::vec(any::<f64>(), 0..6)) {
         let stats = of_all(&numbers);
         let bytes = stats.to_bytes();
