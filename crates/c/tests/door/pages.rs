@@ -1,4 +1,4 @@
-//! The listings in C of the pages are programs, and do what they say.
+//! The listing in C of the page is a program, and does what it says.
 
 use std::path::Path;
 use std::process::Command;
@@ -29,13 +29,4 @@ fn the_program_of_the_page_runs_as_it_stands() {
     let [program] = &listings("docs/C.md")[..] else { panic!("the page has one program") };
     let printed = printed("page", program);
     assert!(printed.starts_with(r#"{"count":2,"sum":25.0,"min":12.5,"max":12.5,"mean":12.5,"#), "{printed}");
-}
-
-#[test]
-fn the_lines_of_the_readme_run_in_a_program() {
-    let [lines] = &listings("README.md")[..] else { panic!("the readme has one listing in C") };
-    let lines = lines.replace("\"visits.folddb\"", "argv[argc - 1]");
-    let program = format!("int main(int argc, char **argv) {{\n{lines}\n    return err != NULL;\n}}\n");
-    let program = format!("#include <folddb.h>\n#include <stdio.h>\n\n{program}");
-    assert_eq!(printed("readme-lines", &program), "3 visits\n");
 }
