@@ -153,7 +153,7 @@ impl Change {
                     key_len: op.key.len(),
                     value,
                     value_len,
-                    seq: op.seq,
+                    seq: op.seq.into(),
                     deadline_ms: op.deadline.map_or(0, unix_ms),
                     ..nothing
                 }

@@ -38,7 +38,7 @@ pub extern "C" fn folddb_snapshot_at_seq(
     errptr: ErrPtr<'_>,
 ) -> *mut SnapshotObject {
     guard(errptr, null_mut(), || {
-        let past = handles::get(store)?.0.snapshot_at(AsOf::Seq(seq))?;
+        let past = handles::get(store)?.0.snapshot_at(AsOf::Seq(seq.into()))?;
         handles::give(SnapshotObject(past))
     })
 }
@@ -61,7 +61,7 @@ pub extern "C" fn folddb_snapshot_at_time(
 /// The seq of the last record that it sees; 0 where it fails, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_snapshot_seq(snapshot: *mut SnapshotObject, errptr: ErrPtr<'_>) -> u64 {
-    guard(errptr, 0, || Ok(handles::get(snapshot)?.0.seq()))
+    guard(errptr, 0, || Ok(handles::get(snapshot)?.0.seq().into()))
 }
 
 /// Ends the handle. NULL is nothing to end. Tables and iterators that read at it hold what they

@@ -144,7 +144,7 @@ pub extern "C" fn folddb_drop_table(store: *mut StoreObject, name: Text, errptr:
 /// The seq of the last record that was committed; 0 where there is none, and where it fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_last_seq(store: *mut StoreObject, errptr: ErrPtr<'_>) -> u64 {
-    guard(errptr, 0, || Ok(handles::get(store)?.0.last_seq()))
+    guard(errptr, 0, || Ok(handles::get(store)?.0.last_seq().into()))
 }
 
 /// Makes all that was committed so far survive a power cut. Returns whether it did.

@@ -37,7 +37,7 @@ impl TransactionObject {
     fn commit(&self, number: c_int) -> Result<u64> {
         let durability = durability(number)?;
         let transaction = self.0.lock::<TransactionObject>()?.take().ok_or_else(over)?;
-        transaction.commit(durability)
+        transaction.commit(durability).map(u64::from)
     }
 }
 

@@ -54,8 +54,8 @@ pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
 pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     let wrong =
         || format!("`{text}` is not a moment; write a seq, 2026-11-22T08:30:00Z, or 15m for that age");
-    if let Ok(seq) = text.parse() {
-        return Ok(AsOf::Seq(seq));
+    if let Ok(seq) = text.parse::<u64>() {
+        return Ok(AsOf::Seq(seq.into()));
     }
     if let Some(ago) = folddb::time::parse_time(text) {
         return Ok(AsOf::Time(SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH)));

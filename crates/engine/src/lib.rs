@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs)] // of fields and helpers that only the public crate sees: their names say it
 
+pub mod seq;
 pub mod events;
 pub mod options;
 pub mod size;

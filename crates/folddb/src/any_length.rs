@@ -12,10 +12,11 @@
 use std::sync::Arc;
 
 use folddb_base::limits::{BATCH_BYTES_MAX, VALUE_BYTES_MAX};
-use folddb_base::{Error, Result, Seq};
+use folddb_base::{Error, Result};
 
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
+use folddb_engine::seq::Seq;
 use folddb_engine::write::encoded_batch::WriteOp;
 
 /// Room in a batch for what stands beside the value of an op.

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use folddb_base::limits::BATCH_BYTES_MAX;
-use folddb_base::{Error, OpKind, Result, Seq};
+use folddb_base::{Error, OpKind, Result};
 use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};
 
 use crate::bytes_table::BytesTable;
 use crate::gathered::{Gather, Written, gather, gather_prefix, gather_range, gathering_verbs};
 use crate::reader::AnyTable;
 use folddb_engine::options::Durability;
+use folddb_engine::seq::Seq;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::write::commit;
 use folddb_engine::write::encoded_batch::{Encoded, WriteOp};
@@ -85,7 +86,7 @@ impl Batch {
             None if self.encoded.len_bytes() > BATCH_BYTES_MAX => Err(Error::invalid(format!(
                 "a batch holds at most {BATCH_BYTES_MAX} bytes; commit it in several"
             ))),
-            None => commit::commit_if(&self.engine, &mut self.encoded, reads, durability),
+            None => commit::commit_if(&self.engine, &mut self.encoded, reads, durability).map(Seq::from),
         };
         self.encoded.clear();
         result

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use folddb_base::{Error, OpKind, Result, Seq};
+use folddb_base::{Error, OpKind, Result};
 use folddb_rules::codec::{CodecError, KeyRange, Value};
 use folddb_rules::time::moment;
 
@@ -21,6 +21,7 @@ use folddb_engine::read::history::HistoryEntry;
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::read::scan::ScanPlan;
 use folddb_engine::read::{get, get_many, head, history, locate};
+use folddb_engine::seq::Seq;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock;
 use folddb_engine::state::clock::AsOf;
@@ -210,7 +211,7 @@ impl BytesTable {
         encoded.push_lasting(&self.core, kind, key, value, self.lifetime)?;
         let committed = commit::commit(self.engine(), encoded, self.durability);
         encoded.recycle(); // holds no table back
-        committed
+        committed.map(Seq::from)
     }
 
     /// Makes all keys from `from` on and below `to`, in the order of the table, absent.
@@ -221,7 +222,7 @@ impl BytesTable {
         let mut encoded = Encoded::default();
         encoded.clear();
         encoded.push_range_delete(&self.core, from, to)?;
-        commit::commit(self.engine(), &mut encoded, self.durability)
+        commit::commit(self.engine(), &mut encoded, self.durability).map(Seq::from)
     }
 
     /// Makes all keys whose bytes begin so absent: see
@@ -244,7 +245,7 @@ impl BytesTable {
         if let Some(last) = &deletes.last {
             encoded.push(&self.core, OpKind::Delete, last, &[])?;
         }
-        commit::commit(self.engine(), &mut encoded, self.durability)
+        commit::commit(self.engine(), &mut encoded, self.durability).map(Seq::from)
     }
 
     /// What deleting the keys of a prefix takes.

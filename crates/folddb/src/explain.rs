@@ -6,7 +6,7 @@ use folddb_base::checksum::key_hash;
 use folddb_base::ids::RunId;
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::stamp::NEVER;
-use folddb_base::{FileNumber, OpKind, Result, Seq, Stamp};
+use folddb_base::{FileNumber, OpKind, Result, Seq as RawSeq, Stamp};
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
 use folddb_rules::time::moment;
@@ -15,6 +15,7 @@ use crate::bytes_table::BytesTable;
 use crate::record_op::RecordOp;
 use folddb_engine::read::hashed;
 use folddb_engine::read::hashed::As;
+use folddb_engine::seq::Seq;
 use folddb_engine::state::clock;
 use folddb_engine::state::hash_index::Hashed;
 use folddb_engine::values::hashed_record::Reading;
@@ -102,7 +103,7 @@ impl BytesTable {
                     continue;
                 }
                 let place = Place::Run { run: run.id, tier: run.tier, file: part.file.number };
-                let _all = part.file.part.get(key, hash, Seq::MAX, &mut |record| {
+                let _all = part.file.part.get(key, hash, RawSeq::MAX, &mut |record| {
                     found.push(self.explained(place.clone(), &record));
                     Ok(std::ops::ControlFlow::Continue(()))
                 })?;
@@ -132,7 +133,7 @@ impl BytesTable {
         let noted_ms = || if self.core.is_timed { clock::time_of(self.engine(), record.seq) } else { None };
         Explained {
             place,
-            seq: record.seq,
+            seq: record.seq.into(),
             op: RecordOp::stored(record.kind, record.payload, &self.core.rules.fold),
             written: stamp.map(|stamp| stamp.write_ms).or_else(noted_ms).map(moment),
             deadline: stamp.map(|stamp| stamp.deadline_ms).filter(|&ms| ms < NEVER).map(moment),
@@ -152,7 +153,7 @@ impl BytesTable {
                 segment: of.number_of(found.slot.segment()).unwrap_or(found.slot.segment()),
                 offset: u64::from(found.slot.unit()) * VALUE_ALIGN,
             },
-            seq: 0,
+            seq: Seq::default(),
             op: RecordOp::plain(OpKind::Set, found.value(&record)),
             written: found.front.map(|front| moment(front.stamp.write_ms)),
             deadline: found.deadline_ms().map(moment),
@@ -168,12 +169,12 @@ impl BytesTable {
 /// What keeps the records of a key apart.
 struct Kept {
     /// The seqs of the live snapshots, rising.
-    boundaries: Vec<Seq>,
+    boundaries: Vec<RawSeq>,
     /// What merges keep of the past, and the rule that says so.
     times: MergeTimes,
     keep: Keep,
     /// The seqs of the range deletes over the key.
-    ranges: Vec<Seq>,
+    ranges: Vec<RawSeq>,
 }
 
 impl Kept {
@@ -183,10 +184,10 @@ impl Kept {
             return "it is the newest".to_owned();
         };
         let record = &records[index];
-        let boundary =
-            self.boundaries.iter().find(|&&boundary| record.seq <= boundary && boundary < newer.seq);
+        let (seq, newer_seq) = (RawSeq::from(record.seq), RawSeq::from(newer.seq));
+        let boundary = self.boundaries.iter().find(|&&boundary| seq <= boundary && boundary < newer_seq);
         match boundary {
-            _ if self.is_kept_as_it_is(newer.seq, index) => {
+            _ if self.is_kept_as_it_is(newer_seq, index) => {
                 let keep = self.keep;
                 format!(
                     "the table keeps its history (keep={keep}), so no merge folds it into the next newer one"
@@ -200,7 +201,7 @@ impl Kept {
 
     /// Whether merges leave the record of this seq as it is, this many of the records of its key
     /// being as new as that.
-    fn is_kept_as_it_is(&self, seq: Seq, records: usize) -> bool {
+    fn is_kept_as_it_is(&self, seq: RawSeq, records: usize) -> bool {
         let events = records + self.ranges.iter().filter(|&&range| range > seq).count();
         events < self.times.newest as usize || seq > self.times.since
     }

@@ -19,13 +19,14 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Weak};
 
-use folddb_base::{Error, ErrorKind, Op, Result, Seq};
+use folddb_base::{Error, ErrorKind, Op, Result, Seq as RawSeq};
 use folddb_engine::background::merge;
 use folddb_engine::background::state::Background;
 use folddb_engine::edit::indexes;
 use folddb_engine::edit::indexes::NewIndexes;
 use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
 use folddb_engine::read::terms::{Taken, take_terms};
+use folddb_engine::seq::Seq;
 use folddb_engine::state::catalog::{IndexCore, TableCore};
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::snapshots::Held;
@@ -98,7 +99,7 @@ fn info(index: &IndexCore) -> IndexInfo {
         rule: index.rule().cloned().unwrap_or_else(unnamed),
         table: index.table.name.clone(),
         is_built: stand.building.is_none(),
-        since: stand.since,
+        since: stand.since.into(),
         missing: index.extractor.as_ref().err().cloned(),
         met: index.met.load(Ordering::Relaxed),
         stale: index.stale.load(Ordering::Relaxed),
@@ -386,7 +387,7 @@ impl Building<'_> {
     /// The seq from which on readers find all: one that the end of the building takes for itself.
     /// Where all had expired, no entry took one, and a snapshot of before that, to which it is
     /// alive, would have the same seq as this moment.
-    fn end(&mut self) -> Result<Seq> {
+    fn end(&mut self) -> Result<RawSeq> {
         drop(self.present()); // which notes what time it is
         self.batch.clear();
         self.batch.push_no_entry(&self.index.table);

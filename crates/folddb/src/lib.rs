@@ -166,6 +166,7 @@ pub use folddb_engine::events::{
 pub use folddb_engine::options::{BackgroundWork, Durability};
 pub use folddb_engine::read::history::HistoryEntry;
 pub use folddb_engine::read::locate::{FilePiece, Locate, Located, LocatedPiece};
+pub use folddb_engine::seq::Seq;
 pub use folddb_engine::size::size_text;
 pub use folddb_engine::state::clock::AsOf;
 pub use folddb_engine::state::feed_state::FeedStats;
@@ -198,7 +199,7 @@ pub use typed_find::Find;
 pub use typed_scan::{Scan, TypedRows};
 pub use value_times::ValueTimes;
 
-pub use folddb_base::{Damage, Error, ErrorKind, Result, Seq};
+pub use folddb_base::{Damage, Error, ErrorKind, Result};
 pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::value_placement::ValuePlacement;
 pub use folddb_rules::{

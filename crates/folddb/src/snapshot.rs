@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
+use folddb_base::{Error, ErrorKind, Lsn, Result};
 use folddb_rules::time::moment;
 
 use crate::bytes_table::BytesTable;
@@ -12,6 +12,7 @@ use crate::scans::BytesScan;
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::read::scan::ScanPlan;
 use folddb_engine::read::{get, head, locate, pinned};
+use folddb_engine::seq::Seq;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock;
 use folddb_engine::state::clock::AsOf;
@@ -128,7 +129,7 @@ impl Snapshot {
 
     /// The seq of the last record that it sees.
     pub fn seq(&self) -> Seq {
-        self.held.at.seq
+        self.held.at.seq.into()
     }
 
     /// The moment that it reads at.

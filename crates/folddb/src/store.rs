@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use folddb_base::{Error, ErrorKind, Result, Seq};
+use folddb_base::{Error, ErrorKind, Result};
 use folddb_host::sync::Mutex;
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::table_rules::{BoundRules, TableRules};
@@ -27,6 +27,7 @@ use folddb_engine::background::workers::Workers;
 use folddb_engine::background::{hash_checkpoint, merge, reclaim, reclaim_now, scheduler};
 use folddb_engine::options::{Durability, OpenMode, Options as EngineOptions};
 use folddb_engine::recovery::{log, open};
+use folddb_engine::seq::Seq;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock::AsOf;
 use folddb_engine::state::engine::Engine;
@@ -365,7 +366,7 @@ impl Store {
 
     /// The seq of the last record that readers see.
     pub fn last_seq(&self) -> Seq {
-        self.engine().published()
+        self.engine().published().into()
     }
 
     /// Waits until everything that was written so far is on the disk.

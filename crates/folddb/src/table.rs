@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::marker::PhantomData;
 
-use folddb_base::{Error, OpKind, Result, Seq};
+use folddb_base::{Error, OpKind, Result};
 use folddb_rules::Fit;
 use folddb_rules::codec::{AsKey, AsValue, Key, KeyPrefix, Value};
 use folddb_rules::table_rules::BoundRules;
@@ -13,6 +13,7 @@ use crate::cursor::{Cursor, Resume};
 use crate::typed_scan::Scan;
 use folddb_engine::options::Durability;
 use folddb_engine::read::history::HistoryEntry;
+use folddb_engine::seq::Seq;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock::AsOf;
 use folddb_engine::write::encoded_batch::{RECYCLED_BYTES_MAX, WriteOp};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use folddb_base::FileNumber;
 use folddb_base::ids::RunId;
-use folddb_base::{FileNumber, Seq};
+use folddb_engine::seq::Seq;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::hash_index::Hashed;
 
@@ -129,8 +130,8 @@ pub(crate) fn part_info(part: &folddb_engine::state::view::PartView) -> PartInfo
         deletes: facts.deletes,
         low: part.low.clone(),
         high: part.high.clone(),
-        min_seq: facts.min_seq,
-        max_seq: facts.max_seq,
+        min_seq: facts.min_seq.into(),
+        max_seq: facts.max_seq.into(),
         trimmed: part.trimmed,
     }
 }

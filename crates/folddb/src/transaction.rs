@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, OpBuf, OpKind, Result, Seq};
+use folddb_base::{Error, ErrorKind, OpBuf, OpKind, Result};
 use folddb_host::sync::Mutex;
 use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};
 
@@ -19,6 +19,7 @@ use crate::reader::{AnyTable, Reader};
 use crate::snapshot::Snapshot;
 use crate::table_at::BytesTableAt;
 use folddb_engine::options::Durability;
+use folddb_engine::seq::Seq;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::write::encoded_batch::WriteOp;
 use folddb_engine::write::read_set::Reads;

@@ -185,7 +185,7 @@ fn what_was_written_to_a_loaded_table_is_kept_for_its_window_over_reopening() {
     store.close().unwrap();
     let store = Store::open(&path, options()).unwrap();
     let sums = store.table("sums", kept()).unwrap();
-    assert_eq!(sums.get_at(&1, AsOf::Seq(first - 1)).unwrap(), Some(10));
+    assert_eq!(sums.get_at(&1, AsOf::Seq((u64::from(first) - 1).into())).unwrap(), Some(10));
     assert_eq!(sums.get_at(&1, AsOf::Seq(first)).unwrap(), Some(15));
     assert_eq!(sums.history(&1, 9).unwrap().len(), 3);
 }

@@ -442,7 +442,7 @@ fn a_table_is_brought_up_over_one_range_as_it_is_now() {
     }
     let (to, from) = (|| second.table.as_bytes().scan(), || first.table.as_bytes().scan());
     let key = |key: u64| key.to_be_bytes();
-    let past = second.table.as_bytes().scan_at(folddb::AsOf::Seq(3));
+    let past = second.table.as_bytes().scan_at(folddb::AsOf::Seq(3.into()));
     let snapshot = second.store.snapshot();
     let refused = [
         (to(), from().from(&key(0)).before(&key(5))),
@@ -464,7 +464,7 @@ fn a_table_is_brought_up_over_one_range_as_it_is_now() {
     // The past of the other is no trouble: it is brought up to that.
     second
         .store
-        .bring_up(to(), first.table.as_bytes().scan_at(folddb::AsOf::Seq(3)), &SyncOptions::default())
+        .bring_up(to(), first.table.as_bytes().scan_at(folddb::AsOf::Seq(3.into())), &SyncOptions::default())
         .unwrap();
     assert_eq!(second.table.scan().count().unwrap(), 3);
 }

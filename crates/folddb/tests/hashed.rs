@@ -120,7 +120,8 @@ fn folds_are_resolved_when_they_are_written_and_the_first_insert_wins() {
         .put_if_absent(&sums, "c", &7);
     batch.fold(&sums, "c", &1).put(&sums, "d", &3).delete(&sums, "d").fold(&sums, "e", &4);
     let before = store.last_seq();
-    assert_eq!(batch.commit(Durability::Process).unwrap(), before + 8, "each op has its seq");
+    let last = batch.commit(Durability::Process).unwrap();
+    assert_eq!(u64::from(last), u64::from(before) + 8, "each op has its seq");
     let all = ["b", "c", "d", "e"].map(|key| sums.get(key).unwrap());
     assert_eq!(all, [Some(11), Some(8), None, Some(4)]);
 }

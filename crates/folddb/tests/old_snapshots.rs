@@ -442,7 +442,7 @@ fn a_snapshot_of_before_the_first_write_keeps_what_was_loaded_by_then() {
         (0..100u64).for_each(|number| load.put(&number, &number).unwrap());
         let loaded = load.finish().unwrap();
         let snapshot = store.snapshot();
-        assert_eq!(snapshot.seq(), 0);
+        assert_eq!(snapshot.seq(), folddb::Seq::default());
         for _ in 0..3 {
             for number in 0..100u64 {
                 loaded.fold(&number, &1000).unwrap();

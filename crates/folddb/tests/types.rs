@@ -56,7 +56,7 @@ fn is_refused(store: &Store, table: &Table<u64, Vec<u8>>, value: &Vec<u8>) -> bo
     batches[4].put_if_absent(lasting, &1, value);
     batches[5].fold(lasting, &1, value);
     let singles = [
-        table.as_bytes().check(WriteOp::Put, &1u64.to_be_bytes(), value).map(|()| 0),
+        table.as_bytes().check(WriteOp::Put, &1u64.to_be_bytes(), value).map(|()| folddb::Seq::default()),
         table.put(&1, value),
         table.put_if_absent(&1, value),
         table.fold(&1, value),
@@ -65,7 +65,7 @@ fn is_refused(store: &Store, table: &Table<u64, Vec<u8>>, value: &Vec<u8>) -> bo
         lasting.fold(&1, value),
         store.transact(Durability::Process, |transaction| {
             transaction.fold(table, &1, value);
-            Ok(0)
+            Ok(folddb::Seq::default())
         }),
     ];
     let of_batches = batches.iter_mut().map(|batch| batch.commit(Durability::Process));

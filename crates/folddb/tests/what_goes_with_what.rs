@@ -96,7 +96,7 @@ struct Tried<'a> {
     table: BytesTable,
     rules: TableRules,
     /// When both keys had their first values: a time and a seq that are over.
-    then: (u64, u64),
+    then: (u64, folddb::Seq),
     /// More than 16 MiB.
     long: &'a [u8],
 }

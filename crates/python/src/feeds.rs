@@ -65,7 +65,7 @@ impl FeedOf {
 
     fn event<'py>(&self, py: Python<'py>, event: &FeedEvent) -> PyResult<Bound<'py, PyAny>> {
         match event {
-            FeedEvent::Begin { seq, time } => record(py, "Begin", (*seq, *time)),
+            FeedEvent::Begin { seq, time } => record(py, "Begin", (u64::from(*seq), *time)),
             FeedEvent::Row(row) => {
                 let key = self.key(py, &row.table, &row.key)?;
                 let value = row.value.as_ref().map(|value| self.value(py, &row.table, value)).transpose()?;
@@ -75,7 +75,8 @@ impl FeedOf {
             FeedEvent::Batch(batch) => {
                 let ops = batch.ops.iter().map(|op| self.op(py, op)).collect::<PyResult<Vec<_>>>()?;
                 let ops = PyList::new(py, ops)?;
-                record(py, "Changes", (batch.first_seq, batch.last_seq, batch.written, ops))
+                let (first_seq, last_seq) = (u64::from(batch.first_seq), u64::from(batch.last_seq));
+                record(py, "Changes", (first_seq, last_seq, batch.written, ops))
             }
             FeedEvent::TableCreated(table) => record(py, "TableCreated", (&table.name,)),
             FeedEvent::TableDropped(table) => record(py, "TableDropped", (&table.name,)),
@@ -96,7 +97,7 @@ impl FeedOf {
             FeedChange::FoldLong(bytes) => ("fold_long", long(*bytes)?),
         };
         let key = self.key(py, &op.table, &op.key)?;
-        record(py, "Change", (op.seq, &op.table.name, name, key, value))
+        record(py, "Change", (u64::from(op.seq), &op.table.name, name, key, value))
     }
 }
 
@@ -145,7 +146,7 @@ impl FeedOf {
     /// The seq of the last record that was taken.
     #[getter]
     fn seq(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |feed| Ok(feed.position().seq()))
+        self.with(py, |feed| Ok(feed.position().seq().into()))
     }
 
     #[getter]

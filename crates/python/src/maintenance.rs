@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use folddb::maintenance::Severity;
-use folddb::{BackupOptions, BackupReport, RestoreOptions, Store};
+use folddb::{BackupOptions, BackupReport, RestoreOptions, Seq, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -61,8 +61,8 @@ pub(crate) fn backup<'py>(
     let told = PyDict::new(py);
     told.set_item("generation", report.generation)?;
     told.set_item("path", report.path)?;
-    told.set_item("first_seq", report.first_seq)?;
-    told.set_item("last_seq", report.last_seq)?;
+    told.set_item("first_seq", u64::from(report.first_seq))?;
+    told.set_item("last_seq", u64::from(report.last_seq))?;
     told.set_item("copied_bytes", report.copied.bytes)?;
     told.set_item("linked_bytes", report.linked.bytes)?;
     told.set_item("removed", report.removed)?;
@@ -81,12 +81,12 @@ pub(crate) fn restore<'py>(
     at_seq: Option<u64>,
     settings: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let what = RestoreOptions::default().generation(generation).at_seq(at_seq);
+    let what = RestoreOptions::default().generation(generation).at_seq(at_seq.map(Seq::from));
     let options = options(settings)?;
     let report = detached(py, || Store::restore(backups, to, &what, &options))?;
     let told = PyDict::new(py);
     told.set_item("generation", report.generation)?;
-    told.set_item("last_seq", report.last_seq)?;
+    told.set_item("last_seq", u64::from(report.last_seq))?;
     Ok(told)
 }
 

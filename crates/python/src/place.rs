@@ -176,7 +176,7 @@ impl Placed {
     /// written already.
     pub(crate) fn write(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Option<u64>> {
         match &self.place {
-            Place::Now => self.table.write(op, key, value).map(Some),
+            Place::Now => self.table.write(op, key, value).map(|seq| Some(seq.into())),
             Place::Snapshot(_) => Err(self.read_only()),
             Place::Transaction(transaction) => {
                 self.table.check(op, key, value)?;
@@ -209,7 +209,7 @@ impl Placed {
 
     pub(crate) fn delete_range(&self, from: &[u8], to: &[u8]) -> Result<Option<u64>> {
         match &self.place {
-            Place::Now => self.table.delete_range(from, to).map(Some),
+            Place::Now => self.table.delete_range(from, to).map(|seq| Some(seq.into())),
             Place::Snapshot(_) => Err(self.read_only()),
             Place::Transaction(transaction) => transaction.with(|transaction| {
                 transaction.delete_range(&self.table, from, to);
@@ -224,7 +224,7 @@ impl Placed {
 
     pub(crate) fn delete_prefix(&self, prefix: &[u8]) -> Result<Option<u64>> {
         match &self.place {
-            Place::Now => self.table.delete_prefix(prefix).map(Some),
+            Place::Now => self.table.delete_prefix(prefix).map(|seq| Some(seq.into())),
             Place::Snapshot(_) => Err(self.read_only()),
             Place::Transaction(transaction) => transaction.with(|transaction| {
                 transaction.delete_prefix(&self.table, prefix);

@@ -40,7 +40,7 @@ pub(crate) fn lifetime(of: &Bound<'_, PyAny>) -> PyResult<Lifetime> {
 /// A moment that is over: a seq, or an aware `datetime`.
 pub(crate) fn as_of(of: &Bound<'_, PyAny>) -> PyResult<AsOf> {
     if of.is_instance_of::<PyInt>() {
-        return Ok(AsOf::Seq(of.extract()?));
+        return Ok(AsOf::Seq(of.extract::<u64>()?.into()));
     }
     match of.extract::<SystemTime>() {
         Ok(moment) => Ok(AsOf::Time(moment)),

@@ -22,7 +22,7 @@ pub(crate) struct SnapshotOf {
 
 impl SnapshotOf {
     pub(crate) fn new(opened: Opened, snapshot: Snapshot) -> SnapshotOf {
-        let (seq, time) = (snapshot.seq(), snapshot.time());
+        let (seq, time) = (snapshot.seq().into(), snapshot.time());
         let snapshot = Mutex::new(Some(Guarded::new(snapshot)));
         SnapshotOf { store: Guarded::new(opened), snapshot, seq, time }
     }

@@ -278,7 +278,7 @@ impl StoreOf {
     /// The seq of the last record that was committed.
     #[getter]
     fn last_seq(&self) -> PyResult<u64> {
-        Ok(self.store()?.last_seq())
+        Ok(self.store()?.last_seq().into())
     }
 
     /// Makes all that was committed so far survive a power cut.

@@ -97,7 +97,7 @@ impl RawWriter {
         py.detach(|| {
             let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
             let writer = held.ok_or_else(over)?.get_mut()?.take().ok_or_else(over)?;
-            writer.finish().map_err(raise)
+            writer.finish().map(u64::from).map_err(raise)
         })
     }
 

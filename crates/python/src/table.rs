@@ -334,7 +334,7 @@ impl Table {
             let value =
                 entry.value.as_ref().map(|value| table.values.show(&table.table, value).map_err(raise));
             let value = value.transpose()?.map(|value| python_of(py, &value)).transpose()?;
-            record(py, "HistoryEntry", (entry.seq, entry.written, value, entry.deadline))
+            record(py, "HistoryEntry", (entry.seq.map(u64::from), entry.written, value, entry.deadline))
         };
         entries.iter().map(entry).collect()
     }

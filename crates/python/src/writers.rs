@@ -42,7 +42,7 @@ impl TransactionOf {
     pub(crate) fn try_commit(&self, py: Python<'_>) -> PyResult<folddb::Result<u64>> {
         let transaction = self.transaction.get()?.take().map_err(raise)?;
         let durability = self.store.get()?.durability;
-        Ok(py.detach(|| transaction.commit(durability)))
+        Ok(py.detach(|| transaction.commit(durability).map(u64::from)))
     }
 }
 
@@ -52,7 +52,7 @@ impl BatchOf {
     fn commit(&self, py: Python<'_>) -> PyResult<u64> {
         let mut batch = self.batch.get()?.take().map_err(raise)?;
         let durability = self.store.get()?.durability;
-        detached(py, || batch.commit(durability))
+        detached(py, || batch.commit(durability).map(u64::from))
     }
 
     fn __len__(&self) -> PyResult<usize> {

@@ -115,7 +115,7 @@ fn backup(dir: &Path) -> Result<()> {
     store.backup(&to, &copy)?;
     dump(&store, &dir.join("backup.dump"))?;
     let (earlier, what) =
-        (source.path().join("earlier"), RestoreOptions::default().at_seq(Some(RESTORED_SEQ)));
+        (source.path().join("earlier"), RestoreOptions::default().at_seq(Some(RESTORED_SEQ.into())));
     Store::restore(&to, &earlier, &what, &still(4))?;
     dump(&Store::open(&earlier, still(5))?, &dir.join(format!("backup-at-{RESTORED_SEQ}.dump")))
 }

@@ -11,8 +11,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use folddb::{Durability, Seq};
-use folddb_base::Stamp;
+use folddb::Durability;
+use folddb_base::{Seq, Stamp};
 
 use crate::compare::{Dumped, Outcome, is_dump_of, same};
 use crate::model::{Index, Model, ModelOp};

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use folddb::time::unix_ms;
-use folddb::{FeedChange, FeedEvent, FeedOp, Seq};
-use folddb_base::Stamp;
+use folddb::{FeedChange, FeedEvent, FeedOp};
 use folddb_base::stamp::NEVER;
+use folddb_base::{Seq, Stamp};
 
 use crate::compare::{Outcome, same};
 use crate::model::{Model, ModelOp, ModelRow};
@@ -41,8 +41,12 @@ impl Replica {
     pub(crate) fn take(&mut self, event: FeedEvent, shapes: &BTreeMap<String, Shape>) -> Outcome {
         match event {
             FeedEvent::Begin { seq, time } => {
-                *self =
-                    Replica { has_begun: true, began_ms: unix_ms(time), last_seq: seq, ..Replica::default() };
+                *self = Replica {
+                    has_begun: true,
+                    began_ms: unix_ms(time),
+                    last_seq: seq.into(),
+                    ..Replica::default()
+                };
             }
             _ if !self.has_begun => return Err(format!("the feed begins with {event:?}")),
             FeedEvent::TableCreated(table) => {
@@ -69,10 +73,10 @@ impl Replica {
             }
             FeedEvent::RowsEnd => self.is_complete = true,
             FeedEvent::Batch(batch) => {
-                if batch.first_seq <= self.last_seq || batch.ops.is_empty() {
+                if u64::from(batch.first_seq) <= self.last_seq || batch.ops.is_empty() {
                     return Err(format!("after seq {} comes the batch {batch:?}", self.last_seq));
                 }
-                self.last_seq = batch.last_seq;
+                self.last_seq = batch.last_seq.into();
                 for op in batch.ops {
                     let deadline_ms = op.deadline.map_or(NEVER, unix_ms);
                     let stamp = Stamp { write_ms: batch.written.map_or(0, unix_ms), deadline_ms };

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use folddb::{
-    BackgroundWork, BackupOptions, BackupReport, Durability, ErrorKind, Options, RestoreOptions, Rules, Seq,
+    BackgroundWork, BackupOptions, BackupReport, Durability, ErrorKind, Options, RestoreOptions, Rules,
     Store, Table, ValuePlacement, WriteOp,
 };
-use folddb_base::FileNumber;
 use folddb_base::checksum::hash64;
+use folddb_base::{FileNumber, Seq};
 use folddb_host::Host;
 use folddb_layout::backup::{BackupList, LIST_FILE, ListedFile, Origin};
 use folddb_layout::file_name::FileName;
@@ -82,7 +82,7 @@ fn pair(store: &Store) -> Pair {
 
 /// Writes batches until told to stop: each adds one to the writer's count, and says in the other
 /// table which it is. Returns the seqs at which they ended.
-fn write_until(store: &Store, writer: u64, stop: &AtomicBool) -> Vec<Seq> {
+fn write_until(store: &Store, writer: u64, stop: &AtomicBool) -> Vec<folddb::Seq> {
     let (counts, bodies) = pair(store);
     let mut ends = Vec::new();
     while !stop.load(Ordering::Relaxed) {
@@ -127,7 +127,7 @@ fn a_backup_made_while_four_threads_write_is_a_prefix_of_whole_batches() {
     pair(&store);
     let stop = AtomicBool::new(false);
     let to = place.path("backups");
-    let (reports, ends): (Vec<BackupReport>, Vec<Vec<Seq>>) = std::thread::scope(|scope| {
+    let (reports, ends): (Vec<BackupReport>, Vec<Vec<folddb::Seq>>) = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
                 scope.spawn({
@@ -156,20 +156,20 @@ fn a_backup_made_while_four_threads_write_is_a_prefix_of_whole_batches() {
         assert_eq!(counted(&report.path), wanted, "backup {}", report.generation);
     }
     let listed = Store::backups(&to, &options()).expect("they are listed");
-    let seqs = |range: (Seq, Seq)| range;
     assert_eq!(
-        listed.iter().map(|one| seqs((one.first_seq, one.last_seq))).collect::<Vec<_>>(),
-        reports.iter().map(|one| seqs((one.first_seq, one.last_seq))).collect::<Vec<_>>(),
+        listed.iter().map(|one| (one.first_seq, one.last_seq)).collect::<Vec<_>>(),
+        reports.iter().map(|one| (one.first_seq, one.last_seq)).collect::<Vec<_>>(),
     );
     // In the middle of what a backup offers, too.
     for (at, report) in reports.iter().enumerate() {
-        let seq = report.first_seq + (report.last_seq - report.first_seq) / 2;
+        let (first, last) = (u64::from(report.first_seq), u64::from(report.last_seq));
+        let seq = first + (last - first) / 2;
         let name = format!("middle-{at}");
-        let what = RestoreOptions::default().generation(Some(report.generation)).at_seq(Some(seq));
+        let what = RestoreOptions::default().generation(Some(report.generation)).at_seq(Some(seq.into()));
         let restored = Store::restore(&to, place.path(&name), &what, &options()).expect("it is restored");
         let wanted: Vec<u64> =
             ends.iter().map(|ends| ends.partition_point(|&end| end <= restored.last_seq) as u64).collect();
-        assert!(restored.last_seq <= seq);
+        assert!(u64::from(restored.last_seq) <= seq);
         assert_eq!(counted(&place.path(&name)), wanted, "backup {} at {seq}", report.generation);
     }
 }
@@ -225,8 +225,8 @@ fn random_batch(store: &Store, model: &mut Model, chance: &mut Seeded) -> Seq {
         model.apply(name, op);
     }
     batch.commit(Durability::Buffered).expect("it is written");
-    assert_eq!(store.last_seq(), model.last_seq());
-    store.last_seq()
+    assert_eq!(u64::from(store.last_seq()), model.last_seq());
+    u64::from(store.last_seq())
 }
 
 fn assert_equals_model(store: &Store, model: &Model, seq: Seq, place: &str) {
@@ -275,15 +275,16 @@ fn restore_at_every_seq(seed: u64) -> u64 {
     }
     let mut tried = 0;
     for generation in Store::backups(&to, &options()).expect("they are listed") {
-        for seq in generation.first_seq..=generation.last_seq {
+        let (first, last) = (u64::from(generation.first_seq), u64::from(generation.last_seq));
+        for seq in first..=last {
             let said = format!("seed {seed}, backup {}", generation.number);
-            let what = RestoreOptions::default().generation(Some(generation.number)).at_seq(Some(seq));
+            let what = RestoreOptions::default().generation(Some(generation.number)).at_seq(Some(seq.into()));
             let name = format!("restored-{tried}");
             let report = Store::restore(&to, place.path(&name), &what, &options()).expect("it is restored");
             let wanted = ends.iter().copied().rfind(|&end| end <= seq).unwrap_or(0);
-            assert_eq!(report.last_seq, wanted, "{said}: the last batch that ends by {seq}");
+            assert_eq!(u64::from(report.last_seq), wanted, "{said}: the last batch that ends by {seq}");
             let restored = Store::open(place.path(&name), options()).expect("it opens");
-            assert_eq!(restored.last_seq(), wanted);
+            assert_eq!(u64::from(restored.last_seq()), wanted);
             assert_equals_model(&restored, &model, wanted, &said);
             // It is a store of its own, and goes on.
             let mut branch = model.until(wanted);
@@ -295,9 +296,8 @@ fn restore_at_every_seq(seed: u64) -> u64 {
             }
             tried += 1;
         }
-        for seq in [generation.first_seq.checked_sub(1), Some(generation.last_seq + 1)].into_iter().flatten()
-        {
-            let what = RestoreOptions::default().generation(Some(generation.number)).at_seq(Some(seq));
+        for seq in [first.checked_sub(1), Some(last + 1)].into_iter().flatten() {
+            let what = RestoreOptions::default().generation(Some(generation.number)).at_seq(Some(seq.into()));
             let refused =
                 Store::restore(&to, place.path("none"), &what, &options()).expect_err("out of range");
             assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
@@ -339,13 +339,17 @@ fn parts_are_linked_reused_or_copied_and_counted() {
     let list = std::fs::read_to_string(more.path.join("BACKUP")).expect("text");
     assert!(list.lines().any(|line| line.starts_with("file ") && line.ends_with(" copied")), "{list}");
     for report in [&linked, &copied, &more] {
-        assert_eq!(last_of(&report.path), report.last_seq / 2);
+        assert_eq!(last_of(&report.path), u64::from(report.last_seq) / 2);
     }
     store.settle().expect("it merges");
     store.bytes_table("log").expect("a table").compact().expect("it merges");
     store.close().expect("it closes");
     for report in [&linked, &copied, &more] {
-        assert_eq!(last_of(&report.path), report.last_seq / 2, "merges of the store leave a backup alone");
+        assert_eq!(
+            last_of(&report.path),
+            u64::from(report.last_seq) / 2,
+            "merges of the store leave a backup alone"
+        );
     }
 }
 
@@ -385,14 +389,14 @@ fn a_store_that_is_opened_for_reading_is_backed_up_as_it_lies() {
     drop(store); // as a process that dies leaves it: the rest is in the log
     let reader = Store::open_read_only(place.path("store"), options()).expect("it opens");
     let crashed = reader.backup(&to, &BackupOptions::default()).expect("a backup");
-    assert_eq!((crashed.first_seq, crashed.last_seq), (100, 160));
+    assert_eq!((crashed.first_seq, crashed.last_seq), (100.into(), 160.into()));
     // The segment was left in order: what it would still have held are zeros, which are not copied.
     assert!(crashed.log.files == 1 && crashed.log.bytes < MIB / 4, "{crashed:?}");
     drop(reader);
     Store::open(place.path("store"), options()).expect("it opens").close().expect("it closes");
     let reader = Store::open_read_only(place.path("store"), options()).expect("it opens");
     let closed = reader.backup(&to, &BackupOptions::default()).expect("a backup");
-    assert_eq!((closed.first_seq, closed.last_seq, closed.log.files), (160, 160, 0));
+    assert_eq!((closed.first_seq, closed.last_seq, closed.log.files), (160.into(), 160.into(), 0));
     for report in [&crashed, &closed] {
         assert_eq!(last_of(&report.path), 80);
         let store =
@@ -470,7 +474,7 @@ fn mistakes_are_answered_and_change_nothing() {
         assert!(kind == ErrorKind::AlreadyExists && message.contains(there), "{there}: {message}");
     }
     assert_eq!(restore("backups", "store/new", what()).0, ErrorKind::InvalidInput);
-    let (kind, message) = restore("backups", "new", what().at_seq(Some(41)));
+    let (kind, message) = restore("backups", "new", what().at_seq(Some(41.into())));
     assert_eq!(
         (kind, &*message),
         (ErrorKind::InvalidInput, "seq 41 cannot be restored; possible are 0 to 40 (backup 1)")
@@ -625,7 +629,7 @@ fn backup_with(fault: Fault, how: &BackupOptions) -> bool {
         let what = RestoreOptions::default().generation(Some(generation.number));
         let restored = place.restore(&to, &format!("r{at}"), &what).expect("what is listed can be restored");
         let found = Numbered::open(&restored).expect("tables").last().expect("whole batches");
-        assert_eq!(found, generation.last_seq / 2, "{said}");
+        assert_eq!(found, u64::from(generation.last_seq) / 2, "{said}");
         assert!(found == 50 || found == 70, "{said}: {found}");
     }
     if let Ok(report) = &made {

@@ -56,7 +56,7 @@ fn backups_in(disk: &SimDisk, said: &str) -> Vec<u64> {
         let what = RestoreOptions::default().generation(Some(one.number));
         Store::restore(place(), &to, &what, &options(disk)).unwrap_or_else(|error| panic!("{said}: {error}"));
         let found = last_of(disk, &to).unwrap_or_else(|error| panic!("{said}: {error}"));
-        assert_eq!(found, one.last_seq / 2, "{said}");
+        assert_eq!(found, u64::from(one.last_seq) / 2, "{said}");
         found
     };
     listed.iter().enumerate().map(restore).collect()
@@ -128,7 +128,7 @@ fn a_crash_before_any_change_of_a_restore_leaves_no_store_or_all_of_it() {
             let (disk, store) = world();
             store.backup(place(), &BackupOptions::default()).expect("a backup");
             disk.die_after(n);
-            let what = RestoreOptions::default().copy(copy).at_seq(Some(130));
+            let what = RestoreOptions::default().copy(copy).at_seq(Some(130.into()));
             let made = Store::restore(place(), &to, &what, &options(&disk)).is_ok();
             for (said, next) in small_store::crashed(&disk, SEED, n, 3) {
                 match Store::open(&to, options(&next)) {

@@ -186,7 +186,7 @@ fn a_dump_is_of_one_moment_and_of_the_tables_that_are_named() {
     let text = String::from_utf8(out.1).expect("text");
     assert_eq!(
         (report.seq, report.records, text.matches(r#"{"key":"k","value":"1"}"#).count()),
-        (2, 2, 2),
+        (2.into(), 2, 2),
         "{text}"
     );
     let mut out = Vec::new();

@@ -25,7 +25,7 @@ fn faulty() -> FaultyFiles {
     FaultyFiles::new(Host::real().files)
 }
 
-fn commit(store: &Store, numbered: &Numbered, i: u64, durability: Durability) -> folddb::Result<u64> {
+fn commit(store: &Store, numbered: &Numbered, i: u64, durability: Durability) -> folddb::Result<folddb::Seq> {
     let mut batch = store.batch();
     numbered.fill(&mut batch, i);
     batch.commit(durability)

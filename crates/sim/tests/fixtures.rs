@@ -197,7 +197,7 @@ impl Fixtures {
         assert!(!earlier.is_empty(), "an earlier state is kept");
         for dump in earlier {
             let seq = dump.trim_start_matches(&format!("{name}-at-")).trim_end_matches(".dump");
-            restored(&dump, Some(seq.parse().expect("a seq")));
+            restored(&dump, Some(seq.parse::<u64>().expect("a seq").into()));
         }
     }
 

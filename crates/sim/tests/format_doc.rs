@@ -637,14 +637,14 @@ fn check_blocks(doc: &Document, reader: &Reader<'_>, path: &Path) {
 /// end of a segment.
 fn check_journal(doc: &Document, reader: &Reader<'_>, path: &Path, store: &Store) {
     let gone = store.table("gone", Rules::sorted::<u64, u64>()).expect("the table is there");
-    let first = store.last_seq() + 1;
+    let first = u64::from(store.last_seq()) + 1;
     let mut batch = store.batch();
     for i in 0..1_000 {
         batch.put(&gone, &i, &(i * 2));
     }
     batch.delete_range(gone.as_bytes(), &key::<u64>(&3u64), &key::<u64>(&5u64));
     batch.commit(Durability::Sync).expect("written");
-    let last = store.last_seq();
+    let last = u64::from(store.last_seq());
     let deadline = std::time::Duration::from_millis(40);
     while store.background_step().expect("background work goes on").is_some() {}
     std::thread::sleep(deadline);

@@ -378,9 +378,9 @@ fn a_strict_cursor_of_writes_that_a_dead_process_took_with_it_is_refused_with_th
     let table = store.table("kept", rules).unwrap();
     let write = |n: u64, durability| table.clone().with_durability(durability).put(&n, &n).unwrap();
     let cursor = || table.as_bytes().scan().rows().unwrap().cursor();
-    (0..10).for_each(|n| assert!(write(n, Durability::Process) > 0));
+    (0..10).for_each(|n| assert!(write(n, Durability::Process) > folddb::Seq::default()));
     let handed_over = cursor();
-    (10..20).for_each(|n| assert!(write(n, Durability::Buffered) > 0));
+    (10..20).for_each(|n| assert!(write(n, Durability::Buffered) > folddb::Seq::default()));
     let lost = cursor();
 
     let next = disk.after_death();

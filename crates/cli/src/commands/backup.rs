@@ -1,7 +1,7 @@
 //! `folddb backup STORE PLACE`: adds a backup to a directory of them. The store is opened for
 //! reading: nothing in it changes. `folddb backup list PLACE` is in `backup_list.rs`.
 
-use folddb::{BackupOptions, BackupReport, Moved};
+use folddb::{BackupOptions, BackupReport, Moved, Seq};
 use serde_json::{Value, json};
 
 use crate::args::{BackupArgs, BackupVerb};
@@ -48,11 +48,11 @@ pub(crate) fn run(args: &BackupArgs, session: &mut Session) -> Result<(), Failur
 }
 
 /// The seqs that can be restored, in words.
-pub(crate) fn seqs(first_seq: u64, last_seq: u64) -> String {
+pub(crate) fn seqs(first_seq: Seq, last_seq: Seq) -> String {
     if first_seq == last_seq {
-        return format!("seq {}", human::count(last_seq));
+        return format!("seq {}", human::count(last_seq.into()));
     }
-    format!("seq {} to {}", human::count(first_seq), human::count(last_seq))
+    format!("seq {} to {}", human::count(first_seq.into()), human::count(last_seq.into()))
 }
 
 fn report(made: &BackupReport) -> Value {
@@ -60,8 +60,8 @@ fn report(made: &BackupReport) -> Value {
     json!({
         "generation": made.generation,
         "path": made.path.display().to_string(),
-        "first_seq": made.first_seq,
-        "last_seq": made.last_seq,
+        "first_seq": u64::from(made.first_seq),
+        "last_seq": u64::from(made.last_seq),
         "linked": moved(made.linked),
         "reused": moved(made.reused),
         "copied": moved(made.copied),

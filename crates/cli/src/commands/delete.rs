@@ -23,7 +23,7 @@ pub(crate) fn run(args: &DeleteArgs, session: &mut Session) -> Result<(), Failur
         What::Range(from, to) => table.delete_range(from, to)?,
         What::Prefix(prefix) => table.delete_prefix(prefix)?,
     };
-    session.report(&json!({ "seq": seq }), |_| Ok(()))
+    session.report(&json!({ "seq": u64::from(seq) }), |_| Ok(()))
 }
 
 /// The keys that are to be absent.

@@ -53,7 +53,7 @@ fn report(session: &mut Session, to: &str, dumped: &DumpReport, bytes: u64) -> R
     if session.globals.json {
         let report = json!({
             "file": to,
-            "seq": seq,
+            "seq": u64::from(seq),
             "tables": tables,
             "records": records,
             "failing": failing,
@@ -63,7 +63,7 @@ fn report(session: &mut Session, to: &str, dumped: &DumpReport, bytes: u64) -> R
         return session.report(&report, |_| Ok(()));
     }
     let (tables, records) = (human::plural(tables, "table"), human::plural(records, "record"));
-    let mut line = format!("dumped {records} of {tables} into {to}, as of seq {}", human::count(seq));
+    let mut line = format!("dumped {records} of {tables} into {to}, as of seq {}", human::count(seq.into()));
     if failing > 0 {
         line.push_str(&format!("; the fold fails on {}, dumped as their ops", human::plural(failing, "key")));
     }

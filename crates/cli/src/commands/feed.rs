@@ -46,7 +46,7 @@ fn as_json(feed: &FeedStats) -> Value {
         "table": feed.table,
         "prefix": String::from_utf8_lossy(&feed.prefix),
         "prefix_hex": datum::hex(&feed.prefix),
-        "seq": feed.seq,
+        "seq": u64::from(feed.seq),
         "lag": feed.lag,
         "held_bytes": feed.held_bytes,
         "bytes_max": feed.bytes_max,
@@ -69,7 +69,7 @@ fn row(feed: &FeedStats) -> Vec<Datum> {
     vec![
         Datum::Text(feed.name.clone()),
         Datum::Text(of),
-        Datum::Int(feed.seq.into()),
+        Datum::Int(u64::from(feed.seq).into()),
         Datum::Int(feed.lag.into()),
         Datum::Text(human::bytes(feed.held_bytes)),
         Datum::Text(bound(feed.bytes_max)),

@@ -38,5 +38,5 @@ fn put_file(op: WriteOp, args: &PutArgs, file: &str, session: &mut Session) -> R
     let put = blobs::put(&table, (op, &key), from, file, &bar);
     bar.finish_and_clear();
     let (seq, bytes) = put?;
-    session.report(&json!({ "seq": seq, "bytes": bytes }), |_| Ok(()))
+    session.report(&json!({ "seq": u64::from(seq), "bytes": bytes }), |_| Ok(()))
 }

@@ -1,6 +1,6 @@
 //! `folddb restore BACKUP STORE`: makes a new store from a backup, which is checked first.
 
-use folddb::{RestoreOptions, Store};
+use folddb::{RestoreOptions, Seq, Store};
 use serde_json::json;
 
 use crate::args::RestoreArgs;
@@ -18,20 +18,23 @@ pub(crate) fn run(args: &RestoreArgs, session: &mut Session) -> Result<(), Failu
             bar.set_position(done);
         }
     };
-    let what = RestoreOptions::default().generation(args.generation).at_seq(args.at_seq).copy(args.copy);
+    let what = RestoreOptions::default()
+        .generation(args.generation)
+        .at_seq(args.at_seq.map(Seq::from))
+        .copy(args.copy);
     let restored = Store::restore(&args.backup, &args.store, &what.progress(told), &session.options());
     bar.finish_and_clear();
     let restored = restored?;
     let report = json!({
         "store": args.store.display().to_string(),
         "generation": restored.generation,
-        "last_seq": restored.last_seq,
+        "last_seq": u64::from(restored.last_seq),
         "store_id": format!("{:032x}", restored.store_id),
         "linked_bytes": restored.linked_bytes,
         "copied_bytes": restored.copied_bytes,
     });
     session.report(&report, |out| {
-        let (store, seq) = (args.store.display(), human::count(restored.last_seq));
+        let (store, seq) = (args.store.display(), human::count(restored.last_seq.into()));
         let (linked, copied) = (human::bytes(restored.linked_bytes), human::bytes(restored.copied_bytes));
         writeln!(out, "restored {store} from backup {} at seq {seq}", restored.generation)?;
         writeln!(out, "  {linked} linked, {copied} copied")

@@ -23,8 +23,8 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
             "deletes": part.deletes,
             "low": codec.show_line(&part.low),
             "high": codec.show_line(&part.high),
-            "min_seq": part.min_seq,
-            "max_seq": part.max_seq,
+            "min_seq": u64::from(part.min_seq),
+            "max_seq": u64::from(part.max_seq),
             "trimmed": part.trimmed,
         })
     };

@@ -348,7 +348,7 @@ fn transact(verb: &str, session: &mut Session) -> Result<(), Failure> {
         )),
         ("commit", Some(begun), _) => {
             let seq = begun.transaction.commit(begun.durability)?;
-            session.report(&serde_json::json!({ "seq": seq }), |_| Ok(()))
+            session.report(&serde_json::json!({ "seq": u64::from(seq) }), |_| Ok(()))
         }
         (_, Some(_), _) => Ok(()), // what is dropped does nothing
         (verb, None, _) => {

@@ -61,5 +61,5 @@ pub(crate) fn write(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Res
         return Ok(());
     }
     let seq = table.write(op, &key, &value)?;
-    session.report(&json!({ "seq": seq }), |_| Ok(()))
+    session.report(&json!({ "seq": u64::from(seq) }), |_| Ok(()))
 }

@@ -77,7 +77,7 @@ fn what_is_still_to_come_is_refused_and_this_second_is_not() {
     assert!(!is_over(1_763_706_329_999) && !is_over(u64::MAX));
     assert!(
         check_over(None, moment(now_ms)).is_ok()
-            && check_over(Some(AsOf::Seq(u64::MAX)), moment(now_ms)).is_ok()
+            && check_over(Some(AsOf::Seq(folddb::Seq::MAX)), moment(now_ms)).is_ok()
     );
 }
 

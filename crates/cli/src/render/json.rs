@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use folddb::{Datum, datum};
+use folddb::{Datum, Seq, datum};
 
 /// Something that prints as JSON, on one line.
 pub(crate) struct Json(pub(crate) Datum);
@@ -39,6 +39,12 @@ impl Told for bool {
 impl Told for u64 {
     fn told(self) -> Datum {
         Datum::Int(self.into())
+    }
+}
+
+impl Told for Seq {
+    fn told(self) -> Datum {
+        Datum::Int(u64::from(self).into())
     }
 }
 

@@ -165,7 +165,7 @@ pub fn feed_stats(engine: &Engine) -> Vec<FeedStats> {
         name: feed.name.clone(),
         table: Some(feed.table.clone()).filter(|table| !table.is_empty()),
         prefix: feed.prefix.clone(),
-        seq: feed.seq,
+        seq: feed.seq.into(),
         lag: published.saturating_sub(feed.seq),
         held_bytes: held_bytes(engine, feed, &state),
         bytes_max: feed.bytes_max,

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use folddb_base::checksum::key_hash;
 use folddb_base::stamp::NEVER;
-use folddb_base::{Error, OpKind, Result, Seq};
+use folddb_base::{Error, OpKind, Result, Seq as RawSeq};
 use folddb_rules::resolve::Resolver;
 use folddb_rules::time::{moment, utc};
 use folddb_rules::{Keep, State};
@@ -21,6 +21,7 @@ use folddb_rules::{Keep, State};
 use crate::read::get::damaged_record;
 use crate::read::hashed::As;
 use crate::read::{get, hashed};
+use crate::seq::Seq;
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::clock::{AsOf, how_to_keep};
@@ -63,7 +64,7 @@ type Past = Vec<HistoryEntry<Option<Vec<u8>>>>;
 
 /// Something that happened to a key: a record, or a range delete over it.
 struct Event {
-    seq: Seq,
+    seq: RawSeq,
     record: Option<(OpKind, Vec<u8>)>,
 }
 
@@ -130,7 +131,7 @@ fn version_at(engine: &Engine, table: &TableCore, key: &[u8], at: At, now: At) -
         return hashed_version_at(engine, (table, hashed), key, at, now);
     }
     let (versions, _) = versions(engine, table, key, usize::MAX, now)?;
-    match versions.iter().find(|version| version.seq.is_some_and(|seq| seq <= at.seq)) {
+    match versions.iter().find(|version| version.seq.is_some_and(|seq| u64::from(seq) <= at.seq)) {
         Some(version) if version.deadline.is_some_and(|deadline| deadline <= moment(at.time_ms)) => Ok(None),
         Some(version) => Ok(version.value.clone()),
         None => Err(no_version(engine, table, key, at, versions.last())),
@@ -206,7 +207,7 @@ fn versions(engine: &Engine, table: &TableCore, key: &[u8], limit: usize, now: A
                 };
                 let deadline_ms = if value.is_some() { resolver.deadline_ms() } else { None };
                 versions.push(HistoryEntry {
-                    seq: Some(event.seq),
+                    seq: Some(event.seq.into()),
                     written: clock::time_of(engine, event.seq).map(moment),
                     deadline: deadline_ms.map(moment),
                     value,
@@ -282,9 +283,9 @@ fn without_old_absence(versions: &mut Past) {
 }
 
 /// What happened to `key` up to `limit`, newest first.
-fn events_of(table: &TableCore, view: &TableView, key: &[u8], limit: Seq) -> Result<Vec<Event>> {
+fn events_of(table: &TableCore, view: &TableView, key: &[u8], limit: RawSeq) -> Result<Vec<Event>> {
     let mut events = Vec::new();
-    let mut take = |seq: Seq, kind: OpKind, payload: &[u8]| {
+    let mut take = |seq: RawSeq, kind: OpKind, payload: &[u8]| {
         if seq <= limit {
             events.push(Event { seq, record: Some((kind, payload.to_vec())) });
         }
@@ -296,7 +297,7 @@ fn events_of(table: &TableCore, view: &TableView, key: &[u8], limit: Seq) -> Res
     let (order, hash) = (&table.rules.order, key_hash(key));
     for part in view.runs.iter().flat_map(|run| &run.parts) {
         if order.compare(key, &part.low).is_ge() && order.compare(key, &part.high).is_le() {
-            let _all = part.file.part.get(key, hash, Seq::MAX, &mut |record| {
+            let _all = part.file.part.get(key, hash, RawSeq::MAX, &mut |record| {
                 take(record.seq, record.kind, record.payload);
                 Ok(ControlFlow::Continue(()))
             })?;

@@ -17,7 +17,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use folddb_base::{Error, Result, Seq};
+use folddb_base::{Error, Result, Seq as RawSeq};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_manifest::State;
@@ -25,6 +25,7 @@ use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
 use folddb_rules::time::{moment, unix_ms, utc};
 
+use crate::seq::Seq;
 use crate::state::catalog::TableCore;
 use crate::state::committer::Committer;
 use crate::state::engine::Engine;
@@ -80,7 +81,7 @@ pub(crate) fn noted_now_of(engine: &Engine, table: &TableCore, committer: &Commi
 /// The seq for rows that a table is to come into being with: the last that was written. A table
 /// that keeps its past may be asked for any time from now on, so what comes later is known to be
 /// later, also where nobody has asked for the time before.
-pub fn seq_of_load(engine: &Engine, table: &TableCore) -> Seq {
+pub fn seq_of_load(engine: &Engine, table: &TableCore) -> RawSeq {
     let committer = engine.commit.lock();
     if table.is_timed {
         note_now(engine, &committer);
@@ -96,12 +97,12 @@ pub fn times_change(engine: &Engine, state: &State) -> Option<Change> {
 }
 
 /// When the record of this seq was written, as far as that is known.
-pub fn time_of(engine: &Engine, seq: Seq) -> Option<u64> {
+pub fn time_of(engine: &Engine, seq: RawSeq) -> Option<u64> {
     engine.times.map.lock().time_of(seq)
 }
 
 /// The last record that was written by about this time.
-pub(crate) fn seq_about(engine: &Engine, time_ms: u64) -> Seq {
+pub(crate) fn seq_about(engine: &Engine, time_ms: u64) -> RawSeq {
     engine.times.map.lock().seq_at(time_ms).unwrap_or(0)
 }
 
@@ -123,7 +124,7 @@ fn now_of(engine: &Engine, table: &TableCore) -> u64 {
 
 /// From this seq on all states of a table are kept: what was folded away stays so where the clock
 /// has gone back since.
-pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> Seq {
+pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> RawSeq {
     let keep = table.rules.rules.keep;
     match keep {
         Keep::Forever => 0,
@@ -132,7 +133,7 @@ pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> Seq {
             let since = engine.times.map.lock().seq_at(since_ms);
             since.unwrap_or(0).min(engine.published()).max(table.folded_before)
         }
-        Keep::Latest | Keep::Versions(_) => Seq::MAX,
+        Keep::Latest | Keep::Versions(_) => RawSeq::MAX,
     }
 }
 
@@ -206,7 +207,7 @@ fn sweepable_below(
 /// Fails where a seq is named that nothing has been written with yet.
 pub fn check_written(engine: &Engine, as_of: AsOf) -> Result<()> {
     match as_of {
-        AsOf::Seq(seq) if seq > engine.published() => Err(Error::invalid(format!(
+        AsOf::Seq(seq) if u64::from(seq) > engine.published() => Err(Error::invalid(format!(
             "nothing has been written with seq {seq} yet: the last is {}",
             engine.published()
         ))),
@@ -220,6 +221,7 @@ pub(crate) fn moment_of(engine: &Engine, as_of: AsOf, present: At) -> At {
     let map = engine.times.map.lock();
     let (seq, time_ms) = match as_of {
         AsOf::Seq(seq) => {
+            let seq = u64::from(seq);
             let next = map.time_by(seq.saturating_add(1)).unwrap_or(now_ms);
             (seq, if seq >= published { now_ms } else { next })
         }
@@ -263,7 +265,7 @@ pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result
     let since = match keep {
         Keep::Forever => 0,
         Keep::Window(_) => kept_since(engine, table, now.time_ms),
-        Keep::Latest => Seq::MAX,
+        Keep::Latest => RawSeq::MAX,
         Keep::Versions(count) => {
             let message = format!(
                 "table `{}` keeps the newest {count} states of each key, so the whole table as of seq {} is not known: \
@@ -295,8 +297,8 @@ pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result
 
 /// The error for a state that is not kept any more, or never was; `since` is the oldest that is.
 #[cold]
-pub(crate) fn not_kept(engine: &Engine, table: &TableCore, at: At, since: Seq) -> Error {
-    let at_seq = |seq: Seq| {
+pub(crate) fn not_kept(engine: &Engine, table: &TableCore, at: At, since: RawSeq) -> Error {
+    let at_seq = |seq: RawSeq| {
         let written =
             time_of(engine, seq).map(|time_ms| format!(", of {}", utc(moment(time_ms)))).unwrap_or_default();
         format!("seq {seq}{written}")

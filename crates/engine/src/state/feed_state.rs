@@ -25,12 +25,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
+use folddb_base::{Error, ErrorKind, Lsn, Result, Seq as RawSeq};
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use folddb_journal::follow::HistoryFile;
 use folddb_manifest::State;
 
+use crate::seq::Seq;
 use crate::state::bell::Bell;
 
 /// What of the feeds is in memory.
@@ -117,7 +118,7 @@ impl Feeds {
     }
 
     /// Wakes who waits for news, if there are any.
-    pub fn tell(&self, published: Seq) {
+    pub fn tell(&self, published: RawSeq) {
         if self.sleepers.load(Ordering::Acquire) > 0
             && self.told_seq.swap(published, Ordering::AcqRel) != published
         {

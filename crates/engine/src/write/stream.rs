@@ -26,7 +26,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use folddb_base::limits::{STREAM_BYTES_MAX, VALUE_BYTES_MAX};
-use folddb_base::{Error, ErrorKind, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Seq};
+use folddb_base::{Error, ErrorKind, OpKind, Piece, Pointer, Result, Rope, RopeBuilder};
 use folddb_layout::hash_front::FRONT_BYTES;
 use folddb_layout::values::put_record;
 use folddb_rules::State;
@@ -36,6 +36,7 @@ use folddb_value_log::long_value::LongValue;
 use crate::options::Durability;
 use crate::read::locate::{FilePiece, Locate};
 use crate::read::{get, locate};
+use crate::seq::Seq;
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::log_sync;
@@ -245,7 +246,7 @@ impl ValueWriter {
             let time_ms = self.engine.host.clock.unix_millis();
             batch.push_placed(&self.core, op, rope, (time_ms, &self.head), lifetime);
         }
-        commit::commit(&self.engine, &mut batch, self.durability)
+        commit::commit(&self.engine, &mut batch, self.durability).map(Seq::from)
     }
 }
 

@@ -62,7 +62,12 @@ impl Reading<'_> {
             }
         }
         let last_seq = followed.first_seq + u64::from(followed.count).saturating_sub(1);
-        Ok(FeedBatch { first_seq: followed.first_seq, last_seq, written: followed.time_ms.map(moment), ops })
+        Ok(FeedBatch {
+            first_seq: followed.first_seq.into(),
+            last_seq: last_seq.into(),
+            written: followed.time_ms.map(moment),
+            ops,
+        })
     }
 
     /// The table of this number; none where nothing is told of it.
@@ -122,7 +127,13 @@ impl Reading<'_> {
         };
         let lasts = |stamp: &Stamp| stamp.deadline_ms < folddb_base::stamp::NEVER;
         let deadline = stamp.filter(lasts).map(|stamp| moment(stamp.deadline_ms));
-        Ok(Some(FeedOp { table: Arc::clone(&met.table), seq, key: record.key.to_vec(), change, deadline }))
+        Ok(Some(FeedOp {
+            table: Arc::clone(&met.table),
+            seq: seq.into(),
+            key: record.key.to_vec(),
+            change,
+            deadline,
+        }))
     }
 
     /// A separated value; none where it is too long to be held.

@@ -77,7 +77,7 @@ pub(crate) fn begin_at(feed: &mut Feed, from_now: bool) -> Result<()> {
     log_sync::sync_to(&engine, lsn)?; // a power cut must not take back what the rows show
     let phase = if from_now { FeedPhase::Changes } else { FeedPhase::Rows };
     let note = manifest.state().feeds.last_note();
-    let (seq, is_settled) = (snapshot.seq(), from_now);
+    let (seq, is_settled) = (snapshot.seen().seq, from_now);
     let place = FeedPosition { seq, lsn, note, is_settled, begun: 0 };
     let begun = reader::state_at(feed, place, phase, feeds::values_from(&engine, manifest.state(), lsn));
     feeds::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed: begun }])?;

@@ -19,7 +19,7 @@ pub(crate) fn poll_changes(feed: &mut Feed) -> Result<Option<FeedEvent>> {
         }
         let Stage::Changes(changes) = &mut feed.stage else { return Ok(None) };
         if let Some((batch, lsn)) = changes.next.take() {
-            (feed.place.seq, feed.place.lsn) = (batch.last_seq, lsn);
+            (feed.place.seq, feed.place.lsn) = (batch.last_seq.into(), lsn);
             if !batch.ops.is_empty() {
                 return reader::hand_out(feed, FeedEvent::Batch(batch));
             }
@@ -50,7 +50,7 @@ fn next_note(feed: &mut Feed) -> Option<FeedEvent> {
 fn has_note_due(feed: &Feed) -> bool {
     let Stage::Changes(changes) = &feed.stage else { return false };
     let is_due = |note: &TableNote| match &changes.next {
-        Some((batch, _)) => note.seq < batch.first_seq,
+        Some((batch, _)) => note.seq < u64::from(batch.first_seq),
         None => note.seq <= changes.limit.1 && changes.follower.lsn() >= changes.limit.0,
     };
     feed.notes.front().is_some_and(is_due)
@@ -153,8 +153,8 @@ pub(crate) fn skip_to(feed: &mut Feed, place: FeedPosition) -> Result<()> {
         }
         let is_past_notes = !has_note(feed);
         let Stage::Changes(changes) = &mut feed.stage else { continue };
-        match changes.next.take_if(|(batch, _)| batch.last_seq <= place.seq) {
-            Some((batch, lsn)) => (feed.place.seq, feed.place.lsn) = (batch.last_seq, lsn),
+        match changes.next.take_if(|(batch, _)| u64::from(batch.last_seq) <= place.seq) {
+            Some((batch, lsn)) => (feed.place.seq, feed.place.lsn) = (batch.last_seq.into(), lsn),
             None if changes.next.is_some() => break,
             None if feed.place.seq >= place.seq && is_past_notes => break,
             None => {}

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use folddb_base::{Lsn, Seq};
+use folddb_base::{Lsn, Seq as RawSeq};
 
+use folddb_engine::seq::Seq;
 use folddb_engine::values::head::Head;
 
 /// What a feed reports, and how much it may hold.
@@ -131,7 +132,7 @@ pub enum FeedChange {
 /// A place in a feed: all up to an event. Later ones are greater.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedPosition {
-    pub(crate) seq: Seq,
+    pub(crate) seq: RawSeq,
     pub(crate) lsn: Lsn,
     pub(crate) note: u64,
     /// Not among the rows.
@@ -144,10 +145,10 @@ pub struct FeedPosition {
 impl FeedPosition {
     /// The seq of the last op before it.
     pub fn seq(&self) -> Seq {
-        self.seq
+        self.seq.into()
     }
 
-    fn place(&self) -> (Seq, Lsn, u64, bool) {
+    fn place(&self) -> (RawSeq, Lsn, u64, bool) {
         (self.seq, self.lsn, self.note, self.is_settled)
     }
 }

@@ -203,8 +203,8 @@ impl SecondaryFeed {
             }
             let Some((batch, end)) = self.next.take() else { return Ok(None) };
             self.unacknowledged_bytes += end.bytes;
-            (self.place.seq, self.place.lsn) = (batch.last_seq, end.lsn);
-            self.given.push_back((batch.last_seq, end.mark));
+            (self.place.seq, self.place.lsn) = (batch.last_seq.into(), end.lsn);
+            self.given.push_back((batch.last_seq.into(), end.mark));
             if !batch.ops.is_empty() {
                 return Ok(Some(FeedEvent::Batch(batch)));
             }
@@ -212,7 +212,7 @@ impl SecondaryFeed {
     }
 
     fn has_note_due(&self) -> bool {
-        let next_seq = self.next.as_ref().map_or(self.place.seq + 1, |(batch, _)| batch.first_seq);
+        let next_seq = self.next.as_ref().map_or(self.place.seq + 1, |(batch, _)| batch.first_seq.into());
         self.notes.front().is_some_and(|note| note.seq < next_seq)
     }
 }

@@ -163,8 +163,8 @@ fn finish(mut making: Making<'_>, generation: u64) -> Result<BackupReport> {
     Ok(BackupReport {
         generation,
         path: PathBuf::new(),
-        first_seq,
-        last_seq: list.last_seq,
+        first_seq: first_seq.into(),
+        last_seq: list.last_seq.into(),
         linked: making.linked,
         reused: making.reused,
         copied: making.copied,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
-use folddb_base::{Error, ErrorKind, Result, Seq};
+use folddb_base::{Error, ErrorKind, Result};
 
 use crate::any_rows::AnyRows;
 use crate::maintenance::lines::{
@@ -17,6 +17,7 @@ use crate::maintenance::lines::{
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
+use folddb_engine::seq::Seq;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock::AsOf;
 use folddb_engine::state::snapshots::{At, HeldFor};

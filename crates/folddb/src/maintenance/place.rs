@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use folddb_base::bytes::Malformed;
-use folddb_base::{Error, ErrorKind, Result, Seq};
+use folddb_base::{Error, ErrorKind, Result};
 use folddb_host::files::FileLock;
 use folddb_host::{Files, Host, LockMode};
 use folddb_layout::backup::{
@@ -27,6 +27,7 @@ use folddb_rules::time::moment;
 use crate::maintenance::copying::{self, read_small, sync_dir};
 use crate::maintenance::keep_out::refuse_inside_store;
 use folddb_engine::recovery::format::{lock_file, sync_parent};
+use folddb_engine::seq::Seq;
 
 /// A backup that can be restored, as its own list tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,8 +206,8 @@ pub(crate) fn describe(files: &dyn Files, number: u64, path: PathBuf) -> Generat
             number,
             path,
             made: moment(list.made_unix_s.saturating_mul(1000)),
-            first_seq: list.first_seq,
-            last_seq: list.last_seq,
+            first_seq: list.first_seq.into(),
+            last_seq: list.last_seq.into(),
             files: list.files.len() as u64,
             bytes: list.files.iter().map(|file| file.len_bytes).sum(),
             damage: None,
@@ -215,8 +216,8 @@ pub(crate) fn describe(files: &dyn Files, number: u64, path: PathBuf) -> Generat
             number,
             path,
             made: SystemTime::UNIX_EPOCH,
-            first_seq: 0,
-            last_seq: 0,
+            first_seq: Seq::default(),
+            last_seq: Seq::default(),
             files: 0,
             bytes: 0,
             damage: Some(error.message().to_owned()),

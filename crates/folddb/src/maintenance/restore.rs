@@ -15,7 +15,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq as RawSeq};
 use folddb_host::{Host, LockMode};
 use folddb_layout::backup::BackupList;
 use folddb_layout::file_name::FileName;
@@ -32,6 +32,7 @@ use crate::options::Options;
 use crate::store::Store;
 use folddb_engine::options::Options as EngineOptions;
 use folddb_engine::recovery::format::{lock_file, make_empty_dir, new_store_id, write_format};
+use folddb_engine::seq::Seq;
 
 /// What is restored, and how.
 #[derive(Clone, Default)]
@@ -141,7 +142,7 @@ fn restore(
     let _lock = lock_file(files, &lock, LockMode::Shared).ok();
     let list = read_list(files, &chosen.path)?;
     let mut told = Told::new(what, &list);
-    let wanted = what.at_seq.unwrap_or(Seq::MAX);
+    let wanted = what.at_seq.map_or(RawSeq::MAX, u64::from);
     let all = &|_: &_| true;
     let checked =
         check(host, (&chosen.path, &list), &options.custom, all, wanted, &mut |bytes| told.add(bytes));
@@ -151,7 +152,13 @@ fn restore(
     let store_id = new_store_id(options);
     let last_seq = making.make(&list, &checked, store_id).inspect_err(|_| copying::remove_all(files, to))?;
     let Making { linked_bytes, copied_bytes, .. } = making;
-    Ok(RestoreReport { generation: chosen.number, last_seq, store_id, linked_bytes, copied_bytes })
+    Ok(RestoreReport {
+        generation: chosen.number,
+        last_seq: last_seq.into(),
+        store_id,
+        linked_bytes,
+        copied_bytes,
+    })
 }
 
 /// A directory that is not empty is refused before the backup is read, which may take long.
@@ -269,7 +276,7 @@ struct Making<'a> {
 
 impl Making<'_> {
     /// Makes the store. Returns the seq whose state it holds.
-    fn make(&mut self, list: &BackupList, checked: &Checked, store_id: u128) -> Result<Seq> {
+    fn make(&mut self, list: &BackupList, checked: &Checked, store_id: u128) -> Result<RawSeq> {
         let files = Arc::clone(&self.host.files);
         let lock = self.to.join(FileName::Lock.to_string());
         let _lock = lock_file(&*files, &lock, LockMode::Exclusive)
@@ -347,7 +354,7 @@ impl Making<'_> {
     /// What was written reads as what it is to be. Parts were read a moment ago.
     fn check(&self, state: &State) -> Result<()> {
         let loaded = folddb_manifest::load(self.host, self.to)?;
-        let log = read_log(self.host, self.to, &loaded.state, Seq::MAX)?;
+        let log = read_log(self.host, self.to, &loaded.state, RawSeq::MAX)?;
         let is_whole =
             log.end_lsn == state.durable_lsn.max(state.log_start_lsn) && log.last_seq == state.last_seq;
         if is_whole {

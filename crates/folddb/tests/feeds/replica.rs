@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use folddb::{BackgroundWork, Durability, Feed, FeedChange, FeedEvent, Options, Rules, Store, Table};
+use folddb::{BackgroundWork, Durability, Feed, FeedChange, FeedEvent, Options, Rules, Seq, Store, Table};
 
 pub(crate) fn options() -> Options {
     Options::default()
@@ -17,7 +17,7 @@ pub(crate) fn options() -> Options {
 pub(crate) struct Replica {
     pub(crate) tables: BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>,
     pub(crate) begun: usize,
-    pub(crate) batches: Vec<(u64, u64)>,
+    pub(crate) batches: Vec<(Seq, Seq)>,
 }
 
 pub(crate) fn sum(earlier: Option<&Vec<u8>>, later: &[u8]) -> Vec<u8> {

@@ -12,7 +12,7 @@ use folddb::{
 };
 
 use crate::moved::START_MS;
-use crate::world::{World, counts, shakes};
+use crate::world::{World, after, counts, shakes};
 
 fn dump_of(store: &Store) -> String {
     let mut text = Vec::new();
@@ -168,7 +168,7 @@ fn a_dump_at_a_moment_that_is_forgotten_is_refused_before_a_line() {
     for (tables, as_of, why) in [
         (&[][..], AsOf::Seq(then), "table `latest` keeps latest"),
         (&["counts", "latest"], AsOf::Seq(then), "table `latest` keeps latest"),
-        (&["counts"], AsOf::Seq(store.last_seq() + 1), "nothing has been written with seq"),
+        (&["counts"], AsOf::Seq(after(store.last_seq())), "nothing has been written with seq"),
     ] {
         let refused = dump(tables, as_of).unwrap_err();
         assert!(refused.kind() == ErrorKind::InvalidInput && refused.message().contains(why), "{refused}");

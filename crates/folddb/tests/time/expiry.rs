@@ -8,7 +8,7 @@ use folddb::{AsOf, Durability, ErrorKind, Expire, Keep, Lifetime, Resume, Rules,
 
 use crate::common::compact;
 use crate::moved::START_MS;
-use crate::world::{World, counts, shakes, values};
+use crate::world::{World, before, counts, shakes, values};
 
 #[test]
 fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
@@ -301,7 +301,7 @@ fn a_version_of_a_key_is_no_value_once_it_has_expired() {
             let at = AsOf::Time(moment(START_MS + after_ms));
             assert_eq!(table.get_at(&1, at).unwrap(), value, "{how}: after {after_ms} ms");
         }
-        assert_eq!(table.get_at(&1, AsOf::Seq(deleted - 1)).unwrap(), Some(8));
+        assert_eq!(table.get_at(&1, AsOf::Seq(before(deleted))).unwrap(), Some(8));
         for (limit, states) in [(1, vec![None]), (2, vec![None, Some(8)]), (9, vec![None, Some(8), Some(7)])]
         {
             assert_eq!(values(&table.history(&1, limit).unwrap()), states, "{how}: at most {limit}");

@@ -10,7 +10,7 @@ use folddb_host::clock::Clock;
 use crate::common::compact;
 use crate::indexes::{HOUR_MS, add_index, found, sessions};
 use crate::moved::START_MS;
-use crate::world::{World, counts, shakes, values};
+use crate::world::{World, after, before, counts, shakes, values};
 
 #[test]
 fn counters_travel_in_time_forever() {
@@ -79,11 +79,11 @@ fn the_newest_versions_of_a_key_are_kept_and_no_more() {
         assert_eq!(values(&table.history("b", 9).unwrap()), [Some("only".to_owned())]);
         assert_eq!(values(&table.history("c", 9).unwrap()), [None, Some("gone".to_owned())], "{how}");
         assert_eq!(table.get_at("a", AsOf::Seq(deleted)).unwrap(), None);
-        assert_eq!(table.get_at("a", AsOf::Seq(deleted - 1)).unwrap(), Some(long(5)));
+        assert_eq!(table.get_at("a", AsOf::Seq(before(deleted))).unwrap(), Some(long(5)));
         assert_eq!(table.get_at("a", AsOf::Seq(last)).unwrap().as_deref(), Some("short"));
         let refused = table.get_at("a", AsOf::Seq(first)).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);
-        assert!(refused.to_string().contains(&format!("at seq {}", deleted - 1)), "{refused}");
+        assert!(refused.to_string().contains(&format!("at seq {}", before(deleted))), "{refused}");
         let refused = store.snapshot_at(AsOf::Seq(first)).unwrap().scan(&table).count().unwrap_err();
         assert!(refused.to_string().contains("history"), "{refused}");
     }
@@ -135,7 +135,7 @@ fn a_table_that_keeps_only_what_is_says_so() {
     let refused = table.get_at(&1, AsOf::Seq(before)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     assert!(refused.to_string().contains("keeps latest"), "{refused}");
-    assert_eq!(table.get_at(&1, AsOf::Seq(before + 1)).unwrap(), Some(3), "the present is there");
+    assert_eq!(table.get_at(&1, AsOf::Seq(after(before))).unwrap(), Some(3), "the present is there");
     let refused = table.with_lifetime(Lifetime::For(Duration::from_secs(1))).put(&1, &1).unwrap_err();
     assert!(refused.to_string().contains("never expire"), "{refused}");
 }
@@ -240,9 +240,9 @@ fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
             }
             let scanned = table(keep).as_bytes().scan_at(alive).into_iter().next().unwrap();
             assert_eq!(scanned.is_err(), keep == Keep::Latest, "{keep}");
-            let to_come = table(keep).get_at(&1, AsOf::Seq(store.last_seq() + 1)).unwrap_err();
+            let to_come = table(keep).get_at(&1, AsOf::Seq(after(store.last_seq()))).unwrap_err();
             assert!(to_come.message().contains("yet"), "{to_come}");
-            let to_come = store.snapshot_at(AsOf::Seq(store.last_seq() + 1)).map(drop).unwrap_err();
+            let to_come = store.snapshot_at(AsOf::Seq(after(store.last_seq()))).map(drop).unwrap_err();
             assert!(to_come.message().contains("yet"), "{to_come}");
         }
         store.tables().iter().for_each(|table| compact(&store, table));

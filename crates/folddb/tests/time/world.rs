@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use folddb::{BackgroundWork, Expire, Keep, Options, Rules, Store, Table};
+use folddb::{BackgroundWork, Expire, Keep, Options, Rules, Seq, Store, Table};
 use folddb_host::Host;
 
 use crate::common::compact;
@@ -80,4 +80,14 @@ pub(crate) fn shakes() -> [(&'static str, Shake); 4] {
             world.open()
         }),
     ]
+}
+
+/// The seq right before another.
+pub(crate) fn before(seq: Seq) -> Seq {
+    Seq::from(u64::from(seq) - 1)
+}
+
+/// The seq right after another.
+pub(crate) fn after(seq: Seq) -> Seq {
+    Seq::from(u64::from(seq) + 1)
 }

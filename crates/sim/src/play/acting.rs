@@ -48,7 +48,7 @@ impl Player {
             Action::Commit(ops, durability) => self.commit(ops, *durability),
             Action::Snapshot => {
                 let snapshot = self.store()?.snapshot();
-                same("the seq of the snapshot", &snapshot.seq(), &self.known.model.last_seq())?;
+                same("the seq of the snapshot", &u64::from(snapshot.seq()), &self.known.model.last_seq())?;
                 self.snapshots.push(snapshot);
                 Ok(())
             }

@@ -40,7 +40,9 @@ impl Player {
         let contents = contents(&store).map_err(said("read beside a writer"))?;
         let mut known = self.known.clone();
         known.model.set_time(unix_ms(store.now()));
-        known.settle(&contents, store.last_seq()).map_err(|why| format!("beside a writer: {why}"))?;
+        known
+            .settle(&contents, u64::from(store.last_seq()))
+            .map_err(|why| format!("beside a writer: {why}"))?;
         let shape_of = |(name, _): &(String, _)| Some((name.clone(), self.known.model.shape(name)?));
         let shapes = contents.iter().filter_map(shape_of).collect();
         self.beside = Some(Beside { store, contents, shapes });

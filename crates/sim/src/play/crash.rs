@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use folddb::Seq;
+use folddb_base::Seq;
 
 use crate::chance::Seeded;
 use crate::known::Stood;

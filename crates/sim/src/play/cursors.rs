@@ -47,8 +47,8 @@ impl Player {
         // Taken before the rows are: the scan reads at this time or later. In the other order the
         // model would take snapshots for live that are younger than what the scan saw.
         let (seq, time_ms) = match snapshot {
-            Some(snapshot) => (snapshot.seq(), unix_ms(snapshot.time())),
-            None => (self.store()?.last_seq(), unix_ms(self.store()?.now())),
+            Some(snapshot) => (u64::from(snapshot.seq()), unix_ms(snapshot.time())),
+            None => (u64::from(self.store()?.last_seq()), unix_ms(self.store()?.now())),
         };
         let all = dump(start.clone()).map_err(said("scan before a cursor"))?;
         let mut rows = start.rows().map_err(said("begin a scan"))?;
@@ -100,9 +100,10 @@ impl Player {
     /// Not if nothing was written since and nothing expires, not as long as its snapshot lives, and
     /// not where all of the past is kept.
     fn may_be_gone(&self, left: &Left) -> Outcome {
-        let is_now = self.store()?.last_seq() == left.seq && left.shape.expire == Expire::Never;
-        let is_of =
-            |snapshot: &Snapshot| snapshot.seq() == left.seq && unix_ms(snapshot.time()) <= left.time_ms;
+        let is_now = u64::from(self.store()?.last_seq()) == left.seq && left.shape.expire == Expire::Never;
+        let is_of = |snapshot: &Snapshot| {
+            u64::from(snapshot.seq()) == left.seq && unix_ms(snapshot.time()) <= left.time_ms
+        };
         let is_live = self.snapshots.iter().any(|snapshot| is_of(snapshot) && !snapshot.has_ended());
         let is_kept = left.shape.keep == Keep::Forever && left.shape.order != Order::Hashed;
         same("whether what a cursor saw is there still", &(is_now || is_live || is_kept), &false)

@@ -4,7 +4,8 @@
 use std::ops::ControlFlow;
 
 use folddb::time::unix_ms;
-use folddb::{AsOf, BytesFind, BytesTable, ErrorKind, Expire, IndexRule, Keep, Seq, Snapshot, Store};
+use folddb::{AsOf, BytesFind, BytesTable, ErrorKind, Expire, IndexRule, Keep, Snapshot, Store};
+use folddb_base::Seq;
 
 use crate::compare::{Outcome, same};
 use crate::model::{Index, Model, ModelRow};
@@ -24,8 +25,8 @@ impl Player {
             if broke_off { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let found = index_of(self.store()?, table.name())?;
-        self.known.entries_written(self.store()?.last_seq());
-        let last_seq = self.store()?.last_seq();
+        self.known.entries_written(u64::from(self.store()?.last_seq()));
+        let last_seq = u64::from(self.store()?.last_seq());
         self.known.model.set_index(table.name(), found, last_seq);
         match added {
             Ok(()) if found == Index::Built || broke_off => Ok(()),
@@ -42,7 +43,7 @@ impl Player {
         let had = self.known.model.index(table.name());
         let dropped = table.drop_index(INDEX);
         let found = index_of(self.store()?, table.name())?;
-        let last_seq = self.store()?.last_seq();
+        let last_seq = u64::from(self.store()?.last_seq());
         self.known.model.set_index(table.name(), found, last_seq);
         match dropped {
             Ok(()) => same("the index that was dropped", &found, &Index::None),
@@ -70,7 +71,7 @@ impl Player {
     /// Takes over which indexes an opened store has.
     pub(super) fn settle_indexes(&mut self, store: &Store) -> Outcome {
         for name in store.tables() {
-            self.known.settle_index(&name, index_of(store, &name)?, store.last_seq())?;
+            self.known.settle_index(&name, index_of(store, &name)?, u64::from(store.last_seq()))?;
         }
         self.known.indexes_are_settled();
         Ok(())
@@ -92,17 +93,18 @@ impl Player {
         };
         asked(&model.rows_at(table.name(), Seq::MAX), find()?, Seq::MAX)?;
         for snapshot in &self.snapshots {
-            let rows = model.rows_seen(table.name(), snapshot.seq(), unix_ms(snapshot.time()));
-            asked(&rows, find_at(snapshot)?, snapshot.seq())?;
+            let rows = model.rows_seen(table.name(), u64::from(snapshot.seq()), unix_ms(snapshot.time()));
+            asked(&rows, find_at(snapshot)?, u64::from(snapshot.seq()))?;
         }
         for snapshot in self.pasts_of(model, table) {
-            let rows = model.rows_seen(table.name(), snapshot.seq(), unix_ms(snapshot.time()));
-            asked(&rows, find_at(snapshot)?, snapshot.seq())?;
+            let rows = model.rows_seen(table.name(), u64::from(snapshot.seq()), unix_ms(snapshot.time()));
+            asked(&rows, find_at(snapshot)?, u64::from(snapshot.seq()))?;
         }
         let store = self.store()?;
         if shape.keep == Keep::Forever && shape.expire == Expire::Never {
             let seq = model.last_seq() / 3 * 2;
-            let past = store.snapshot_at(AsOf::Seq(seq)).map_err(said("take a snapshot of the past"))?;
+            let past =
+                store.snapshot_at(AsOf::Seq(seq.into())).map_err(said("take a snapshot of the past"))?;
             asked(&model.rows_at(table.name(), seq), find_at(&past)?, seq)?;
         }
         let check = store.check_index(table.name(), INDEX).map_err(said("check the index"))?;

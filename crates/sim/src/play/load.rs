@@ -3,7 +3,8 @@
 //! happens on the way.
 
 use folddb::time::unix_ms;
-use folddb::{ErrorKind, Expire, Seq, WriteOp};
+use folddb::{ErrorKind, Expire, WriteOp};
+use folddb_base::Seq;
 
 use crate::compare::{Outcome, same};
 use crate::known::Loaded;
@@ -42,7 +43,7 @@ impl Player {
         }
         let name = name_of(slot);
         self.consumer.know(shape);
-        let (seq, begun_ms) = (self.store()?.last_seq(), unix_ms(self.store()?.now()));
+        let (seq, begun_ms) = (u64::from(self.store()?.last_seq()), unix_ms(self.store()?.now()));
         match self.store()?.bulk_load_bytes(&name, shape.rules()) {
             Ok(_) if !is_loadable(shape) => Err("a table is loaded that cannot be".to_owned()),
             Ok(_) if self.known.model.shape(&name).is_some() => {

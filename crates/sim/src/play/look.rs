@@ -2,7 +2,8 @@
 //! snapshot, and in the past that the table keeps (`past`). And scans of a part of one.
 
 use folddb::time::unix_ms;
-use folddb::{BytesTable, Seq, Snapshot};
+use folddb::{BytesTable, Snapshot};
+use folddb_base::Seq;
 
 use crate::compare::{
     Outcome, chosen, compare_aggregate, compare_reader, compare_rows, compare_table, in_chunks, inside,
@@ -23,7 +24,7 @@ impl Player {
     fn compare_with(&self, model: &Model) -> Outcome {
         let store = self.store()?;
         same("the tables", &store.tables(), &model.tables())?;
-        same("the last seq", &store.last_seq(), &model.last_seq())?;
+        same("the last seq", &u64::from(store.last_seq()), &model.last_seq())?;
         for name in model.tables() {
             let Some(shape) = model.shape(&name) else { continue };
             let table = store.bytes_table(&name).map_err(said("open the table"))?;
@@ -35,11 +36,13 @@ impl Player {
             self.compare_pasts(model, &table, &shape).map_err(in_table)?;
             self.compare_index(model, &table, &shape).map_err(in_table)?;
             for snapshot in &self.snapshots {
-                let past = model.rows_seen(&name, snapshot.seq(), unix_ms(snapshot.time()));
+                let past = model.rows_seen(&name, u64::from(snapshot.seq()), unix_ms(snapshot.time()));
                 let then = snapshot.table(&table);
                 compare_table(&past, &shape, &|key| read_key(&then, key), &|| then.scan())
                     .and_then(|()| compare_reader(&past, &shape, &then))
-                    .map_err(|message| in_table(format!("at snapshot {}: {message}", snapshot.seq())))?;
+                    .map_err(|message| {
+                        in_table(format!("at snapshot {}: {message}", u64::from(snapshot.seq())))
+                    })?;
             }
         }
         Ok(())
@@ -55,7 +58,7 @@ impl Player {
     fn scan_now(&self, slot: u8, at: Option<u8>, scan: &ScanShape) -> Outcome {
         let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
         let snapshot = at.and_then(|at| self.snapshot(at));
-        let seq = snapshot.map_or(Seq::MAX, Snapshot::seq);
+        let seq = snapshot.map_or(Seq::MAX, |snapshot| snapshot.seq().into());
         let model = &self.known.model;
         let rows = match snapshot {
             Some(snapshot) => model.rows_seen(table.name(), seq, unix_ms(snapshot.time())),

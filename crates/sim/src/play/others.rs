@@ -8,11 +8,11 @@ use folddb::codec::KeyCodec;
 use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
 use folddb::time::{moment, unix_ms};
 use folddb::{
-    BytesScan, BytesTable, DiffReport, Digest, Durability, ErrorKind, Lifetime, Options, Seq, Store,
-    SyncOptions, WriteOp,
+    BytesScan, BytesTable, DiffReport, Digest, Durability, ErrorKind, Lifetime, Options, Store, SyncOptions,
+    WriteOp,
 };
-use folddb_base::Stamp;
 use folddb_base::stamp::NEVER;
+use folddb_base::{Seq, Stamp};
 
 use crate::compare::{Dumped, Outcome, dump, is_dump_of, same};
 use crate::known::{Contents, Ops};
@@ -129,14 +129,14 @@ impl Player {
         if let Ok(report) = &brought {
             same("what is brought over", &(report.set + report.deleted), &(ops.len() as u64))?;
         }
-        let last_seq = self.store()?.last_seq();
+        let last_seq = u64::from(self.store()?.last_seq());
         match brought {
             // Its batch is committed, and what came after that has failed.
             Err(error) if last_seq > self.known.model.last_seq() => {
                 self.known.written(ops, Durability::Process);
                 self.refused("bring up", error)
             }
-            brought => self.committed(ops, Durability::Sync, brought.map(|_| last_seq)),
+            brought => self.committed(ops, Durability::Sync, brought.map(|_| last_seq.into())),
         }
     }
 
@@ -293,7 +293,7 @@ impl Player {
         if of(&found) != of(&beside.contents) {
             let mut known = self.known.clone();
             known.model.set_time(unix_ms(copy.now()));
-            known.settle(&found, copy.last_seq()).map_err(|why| {
+            known.settle(&found, u64::from(copy.last_seq())).map_err(|why| {
                 format!("a backup beside a writer is neither what its reader saw nor what is there: {why}")
             })?;
         }

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use folddb::{BytesBulkLoad, Feed, FeedPosition, SecondaryFeed, Seq, Snapshot, Store, Transaction};
+use folddb::{BytesBulkLoad, Feed, FeedPosition, SecondaryFeed, Snapshot, Store, Transaction};
+use folddb_base::Seq;
 
 use crate::compare::Dumped;
 use crate::known::Contents;

@@ -12,7 +12,8 @@
 //! nothing with may be forgotten by a crash: what they have folded is gone all the same.
 
 use folddb::time::{moment, unix_ms};
-use folddb::{AsOf, BytesTable, ErrorKind, Expire, Keep, Seq, Snapshot};
+use folddb::{AsOf, BytesTable, ErrorKind, Expire, Keep, Snapshot};
+use folddb_base::Seq;
 
 use crate::compare::{Outcome, compare_rows, compare_table, same};
 use crate::model::{LoadTime, Model, ModelState, Present};
@@ -58,8 +59,10 @@ impl Player {
                 Err(error) if fails && error.kind() == ErrorKind::FoldFailed => continue,
                 found => found.map_err(said("tell the history of a key"))?,
             };
-            let found: Vec<_> =
-                found.into_iter().map(|version| (version.seq, version.value.map(Present::Value))).collect();
+            let found: Vec<_> = found
+                .into_iter()
+                .map(|version| (version.seq.map(u64::from), version.value.map(Present::Value)))
+                .collect();
             let is_hashed = shape.order == Order::Hashed; // which knows versions by their times
             let expected: Vec<_> =
                 expected.into_iter().map(|(seq, present)| ((!is_hashed).then_some(seq), present)).collect();
@@ -68,10 +71,10 @@ impl Player {
         if shape.keep == Keep::Forever && shape.expire == Expire::Never {
             for seq in [model.last_seq() / 3, model.last_seq() / 3 * 2] {
                 let rows = model.rows_at(table.name(), seq);
-                compare_rows(&rows, table.scan_at(AsOf::Seq(seq)))
+                compare_rows(&rows, table.scan_at(AsOf::Seq(seq.into())))
                     .map_err(|why| format!("as of {seq}: {why}"))?;
                 let names = [table.name().to_owned()];
-                let dumped = self.store()?.dump_at(&names, AsOf::Seq(seq), &mut std::io::sink());
+                let dumped = self.store()?.dump_at(&names, AsOf::Seq(seq.into()), &mut std::io::sink());
                 let dumped = dumped.map_err(said("dump a moment of the past"))?;
                 let what = format!("the records of a dump as of {seq}");
                 same(&what, &dumped.records, &(rows.len() as u64))?;
@@ -98,7 +101,8 @@ impl Player {
         if let Some(&(next, write_ms)) = writes.get(at) {
             // Just before a write, whose time is that of the moment.
             let is_gone = write_ms <= boundary.gone_ms;
-            let moment = Moment { as_of: AsOf::Seq(next - 1), seq: next - 1, time_ms: write_ms, is_gone };
+            let moment =
+                Moment { as_of: AsOf::Seq((next - 1).into()), seq: next - 1, time_ms: write_ms, is_gone };
             moment.compare(model, table, shape, boundary)?;
         }
         let hours_ago = 1 + model.last_seq() % 4;
@@ -139,9 +143,9 @@ impl Player {
         let writes = model.writes(table.name());
         let at = writes.len() * usize::from(255 - back) / 256;
         let Some(&(next, _)) = writes.get(at) else { return Ok(()) };
-        let snapshot = self.store()?.snapshot_at(AsOf::Seq(next - 1));
+        let snapshot = self.store()?.snapshot_at(AsOf::Seq((next - 1).into()));
         let snapshot = snapshot.map_err(said("take a snapshot of the past"))?;
-        same("the seq of a snapshot of the past", &snapshot.seq(), &(next - 1))?;
+        same("the seq of a snapshot of the past", &u64::from(snapshot.seq()), &(next - 1))?;
         let names = model.tables().into_iter().filter(|name| is_kept(model, name, &snapshot));
         let kept = names.map(|name| model.born(&name)).collect();
         if self.pasts.len() == PASTS_MAX {
@@ -170,9 +174,9 @@ impl Player {
             if !is_kept && is_refused(scan().limit(1).count().map(drop))? {
                 continue;
             }
-            let rows = model.rows_seen(table.name(), snapshot.seq(), unix_ms(snapshot.time()));
+            let rows = model.rows_seen(table.name(), u64::from(snapshot.seq()), unix_ms(snapshot.time()));
             compare_table(&rows, shape, &|key| snapshot.get(table, key), &scan)
-                .map_err(|why| format!("at a snapshot of the past, {}: {why}", snapshot.seq()))?;
+                .map_err(|why| format!("at a snapshot of the past, {}: {why}", u64::from(snapshot.seq())))?;
         }
         Ok(())
     }
@@ -236,7 +240,9 @@ fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], boundary: 
         told.truncate(told.iter().rposition(|(_, present)| present.is_some()).map_or(0, |last| last + 1));
         told
     };
-    let found = found.into_iter().map(|version| seen_as(version.seq, version.value.map(Present::Value)));
+    let found = found
+        .into_iter()
+        .map(|version| seen_as(version.seq.map(u64::from), version.value.map(Present::Value)));
     let found = trimmed(found.collect());
     let told = |count: usize| {
         let told = states[..count].iter().map(|state| seen_as(Some(state.seq), state.present.clone()));

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb::time::unix_ms;
-use folddb::{BackgroundWork, BytesTable, Error, ErrorKind, Options, Seq, Snapshot, Store};
+use folddb::{BackgroundWork, BytesTable, Error, ErrorKind, Options, Snapshot, Store};
+use folddb_base::Seq;
 use folddb_host::{AppendMode, Host};
 
 use crate::compare::Outcome;

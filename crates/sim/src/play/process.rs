@@ -180,13 +180,13 @@ impl Player {
             self.epoch_ms = unix_ms(store.now());
         }
         self.known.model.set_time(unix_ms(store.now()));
-        let fitting = self.known.fitting(contents, store.last_seq())?;
+        let fitting = self.known.fitting(contents, u64::from(store.last_seq()))?;
         self.is_created = true;
         self.store = Some(store.clone());
         let mut outcome = Ok(());
         for (at, Fitting { end, known }) in fitting.into_iter().enumerate() {
             self.known = known;
-            self.stood = (at == 0).then_some((store.last_seq(), end));
+            self.stood = (at == 0).then_some((u64::from(store.last_seq()), end));
             outcome = self.settle_indexes(&store).and_then(|()| disk.aside(|| self.compare()));
             if outcome.is_ok() {
                 break;
@@ -229,7 +229,7 @@ impl Player {
         let contents = contents(&store).map_err(said("read a store that is open for reading"))?;
         let mut known = self.known.clone();
         known.model.set_time(unix_ms(store.now()));
-        known.settle(&contents, store.last_seq())?;
+        known.settle(&contents, u64::from(store.last_seq()))?;
         drop(store);
         same("the directory after looking", &disk.names(&self.dir), &before)
     }
@@ -269,7 +269,7 @@ impl Player {
             known.nothing_is_promised(); // nothing vouches for the last group of the log yet
         }
         match contents(&store) {
-            Ok(contents) => known.settle(&contents, store.last_seq()),
+            Ok(contents) => known.settle(&contents, u64::from(store.last_seq())),
             Err(error) => rotten(error),
         }
     }

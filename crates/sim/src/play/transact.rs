@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use folddb::time::unix_ms;
-use folddb::{BytesTable, Durability, ErrorKind, Seq};
-use folddb_base::Stamp;
+use folddb::{BytesTable, Durability, ErrorKind};
+use folddb_base::{Seq, Stamp};
 use folddb_base::stamp::NEVER;
 
 use crate::compare::{
@@ -86,7 +86,7 @@ impl Player {
         }
         let transaction = self.store()?.transaction();
         let last_seq = self.known.model.last_seq();
-        same("the seq of a transaction", &transaction.snapshot().seq(), &last_seq)?;
+        same("the seq of a transaction", &u64::from(transaction.snapshot().seq()), &last_seq)?;
         let running = Running {
             transaction,
             reads: BTreeSet::new(),
@@ -193,7 +193,7 @@ impl Player {
         }
         let Running { transaction, reads, scanned, ops: written, .. } = running;
         let reads = (&reads, &scanned);
-        let at = (transaction.snapshot().seq(), unix_ms(transaction.snapshot().time()));
+        let at = (u64::from(transaction.snapshot().seq()), unix_ms(transaction.snapshot().time()));
         let outcome = transaction.commit(durability);
         if written.is_empty() {
             return outcome.map(drop).or_else(|error| self.refused("commit nothing", error));
@@ -237,7 +237,7 @@ impl Running {
     /// What it must see of a table.
     pub(super) fn rows(&self, model: &Model, table: &str) -> Vec<ModelRow> {
         let past = self.transaction.snapshot();
-        let mut model = model.until(past.seq());
+        let mut model = model.until(u64::from(past.seq()));
         model.set_time(unix_ms(past.time()));
         for (op, shape) in &self.ops {
             for model_op in ops_of(op, shape) {

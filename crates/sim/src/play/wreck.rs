@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use folddb::Seq;
+use folddb_base::Seq;
 use parking_lot::Mutex;
 
 use crate::known::Known;

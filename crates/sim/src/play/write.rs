@@ -2,8 +2,8 @@
 //! acknowledged, refused, or fails.
 
 use folddb::time::unix_ms;
-use folddb::{BytesTable, Durability, ErrorKind, Expire, Seq, WriteOp};
-use folddb_base::Stamp;
+use folddb::{BytesTable, Durability, ErrorKind, Expire, WriteOp};
+use folddb_base::{Seq, Stamp};
 
 use crate::compare::{Outcome, prefix_of, prefix_ops, range, same};
 use crate::faulty_files::Call;
@@ -122,7 +122,7 @@ impl Player {
         &mut self,
         ops: Ops,
         durability: Durability,
-        outcome: folddb::Result<Seq>,
+        outcome: folddb::Result<folddb::Seq>,
     ) -> Outcome {
         match outcome {
             Ok(_) if !ops.is_empty() && self.has_lost_a_sync() => {
@@ -132,7 +132,7 @@ impl Player {
             Ok(_) if ops.is_empty() => Ok(()),
             Ok(seq) => {
                 self.known.written(ops, durability);
-                same("the seq of a batch", &seq, &self.known.model.last_seq())
+                same("the seq of a batch", &seq.into(), &self.known.model.last_seq())
             }
             // Hashed tables fold when they are written to.
             Err(error) if error.kind() == ErrorKind::FoldFailed => self.fails_to_fold(&ops),

@@ -14,7 +14,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use folddb::{BackgroundWork, Batch, Durability, Error, ErrorKind, Seq, Snapshot, Store, Table};
+use folddb::{BackgroundWork, Batch, Durability, Error, ErrorKind, Snapshot, Store, Table};
+use folddb_base::Seq;
 use parking_lot::{Mutex, RwLock};
 
 use super::books::{Books, Clear, Cut, SLOTS, key_bytes, number};
@@ -224,7 +225,7 @@ impl Writer {
         if let Some((number, table)) = passing {
             self.batch.put(table, &self.chance.below(50), number);
         }
-        self.batch.commit(durability(&mut self.chance))
+        self.batch.commit(durability(&mut self.chance)).map(u64::from)
     }
 }
 
@@ -245,7 +246,7 @@ impl Actor for Writer {
             let store = world.store()?;
             let snapshot = store.snapshot();
             let sum = snapshot.get(&world.books.sums, &w)?;
-            let is_right = snapshot.seq() >= seq && sum == Some(n * (n + 1) / 2);
+            let is_right = u64::from(snapshot.seq()) >= seq && sum == Some(n * (n + 1) / 2);
             check(is_right, || format!("after step {n} at {seq}, {snapshot:?} has the sum {sum:?}"))?;
         }
         Ok(())
@@ -487,10 +488,10 @@ impl Historian {
         let before: Vec<u64> = world.ledger.steps.iter().map(Progress::done).collect();
         let snapshot = world.store()?.snapshot();
         let begun: Vec<u64> = world.ledger.steps.iter().map(Progress::begun).collect();
-        check(snapshot.seq() >= self.last_seq, || {
-            format!("a snapshot at {} after one at {}", snapshot.seq(), self.last_seq)
+        check(u64::from(snapshot.seq()) >= self.last_seq, || {
+            format!("a snapshot at {} after one at {}", u64::from(snapshot.seq()), self.last_seq)
         })?;
-        self.last_seq = snapshot.seq();
+        self.last_seq = u64::from(snapshot.seq());
 
         desk.begin("reading a snapshot");
         let cut = world.books.cut(&snapshot, self.chance.one_in(2))?;

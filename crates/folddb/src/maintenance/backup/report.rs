@@ -1,10 +1,9 @@
 //! How a backup is made, and what is said of it.
 
+use folddb_engine::seq::Seq;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-
-use folddb_base::Seq;
 
 /// How a backup is made.
 #[derive(Clone, Default)]

@@ -1,18 +1,18 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use folddb_base::{ErrorKind, Seq};
+use folddb_base::ErrorKind;
 
 use super::{Generation, RestoreOptions, pick};
 
-fn generation(number: u64, first_seq: Seq, last_seq: Seq) -> Generation {
+fn generation(number: u64, first_seq: u64, last_seq: u64) -> Generation {
     let path = PathBuf::from(format!("{number:06}"));
     Generation {
         number,
         path,
         made: SystemTime::UNIX_EPOCH,
-        first_seq,
-        last_seq,
+        first_seq: first_seq.into(),
+        last_seq: last_seq.into(),
         files: 3,
         bytes: 100,
         damage: None,
@@ -27,7 +27,7 @@ fn picked(all: &[Generation], what: &RestoreOptions) -> Result<u64, (ErrorKind, 
 #[test]
 fn the_newest_that_has_the_seq_is_picked() {
     let all = [generation(1, 0, 50), generation(2, 40, 80), generation(4, 90, 120)];
-    let at = |seq| RestoreOptions::default().at_seq(Some(seq));
+    let at = |seq: u64| RestoreOptions::default().at_seq(Some(seq.into()));
     assert_eq!(picked(&all, &RestoreOptions::default()), Ok(4));
     assert_eq!(picked(&all, &at(45)), Ok(2));
     assert_eq!(picked(&all, &at(0)), Ok(1));
