@@ -64,9 +64,8 @@ fn visit(find: BytesFind, function: RowFunction, context: *mut c_void) -> Result
 /// `Berlin`, `7`; quotes make a text of what would be something else without. Returns whether it
 /// came to the end.
 ///
-/// Errors: InvalidInput where the table has no such index, for a term that it cannot have, and in a
-/// transaction that has written to the table; Stopped where `function` wants no more; as
-/// folddb_scan_each.
+/// Errors: InvalidInput where the table has no such index and for a term that it cannot have;
+/// Stopped where `function` wants no more; as folddb_scan_each.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_find(
     table: *mut TableObject,

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
+use folddb_host::sync::Mutex;
 use folddb_rules::Extractor;
 use folddb_rules::codec::tuple::{self, Element};
 use folddb_rules::index_query::TermRange;
@@ -25,10 +26,11 @@ use folddb_rules::terms::{before_entries, behind_entries, pack_term};
 
 use crate::bytes_table::BytesTable;
 use crate::indexing;
+use crate::own_found::OwnFound;
+use crate::own_writes::{Inside, OwnWrites};
 use crate::snapshot::Snapshot;
 use folddb_engine::state::catalog::IndexCore;
 use folddb_engine::state::snapshots::Held;
-use folddb_engine::write::read_set::Reads;
 
 /// A range of entries of an index.
 pub(crate) type EntryRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -45,8 +47,10 @@ pub struct BytesFind {
     pub(crate) limit: usize,
     /// The snapshot, and whether it is of a moment that is over.
     pub(crate) seen: Option<(Arc<Held>, bool)>,
-    /// What minds what is found, where that snapshot is a transaction's.
-    pub(crate) reads: Option<Arc<Reads>>,
+    /// What minds what is found, and what was written, where that snapshot is a transaction's.
+    pub(crate) inside: Option<Inside>,
+    /// What was written, where that is settled already.
+    pub(crate) own: Option<Arc<OwnFound>>,
     pub(crate) mistake: Option<Error>,
 }
 
@@ -65,7 +69,8 @@ impl BytesTable {
             direction: Direction::Forward,
             limit: usize::MAX,
             seen: None,
-            reads: None,
+            inside: None,
+            own: None,
             mistake: None,
         })
     }
@@ -145,8 +150,19 @@ impl BytesFind {
     /// begins.
     pub(crate) fn at(mut self, snapshot: &Snapshot) -> Self {
         match snapshot.hold_for(&self.table) {
-            Ok(seen) => (self.seen, self.reads) = (Some(seen), snapshot.reads()),
+            Ok(seen) => {
+                self.seen = Some(seen);
+                self.inside = snapshot.reads().map(|reads| Inside { reads, own: None });
+            }
             Err(mistake) => self.mistake = Some(mistake),
+        }
+        self
+    }
+
+    /// With what a transaction has written.
+    pub(crate) fn with_own(mut self, own: Option<&Arc<Mutex<OwnWrites>>>) -> Self {
+        if let Some(inside) = &mut self.inside {
+            inside.own = own.cloned();
         }
         self
     }

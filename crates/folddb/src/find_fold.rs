@@ -34,6 +34,7 @@ impl BytesFind {
         let (held, is_past) =
             self.seen.take().unwrap_or_else(|| (Snapshot::take(&engine, HeldFor::Work).into_held(), false));
         self.seen = Some((Arc::clone(&held), is_past));
+        self.own = self.settle_own(held.at)?;
         let mut ranges = self.ranges.clone();
         if self.direction == Direction::Reversed {
             ranges.reverse();

@@ -1,8 +1,9 @@
 //! What a find comes upon: entries of the index in their order, and of each the record that it
-//! leads to.
+//! leads to. In a transaction those of its own writes are among them (`own_found`).
 
 use std::collections::VecDeque;
 use std::iter::FusedIterator;
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use folddb_base::stream::Direction;
@@ -13,6 +14,7 @@ use folddb_rules::terms::{show_term, split_entry};
 use folddb_rules::{Datum, Extractor, Terms};
 
 use crate::find::{BytesFind, EntryRange};
+use crate::own_found::OwnFound;
 use crate::snapshot::Snapshot;
 use folddb_engine::read::lookup;
 use folddb_engine::read::lookup::{Lookup, Want};
@@ -117,27 +119,36 @@ struct Search {
     ready: VecDeque<Result<Hit>>,
     together: usize,
     is_done: bool,
+    /// The next entry of the snapshot, where it was met already.
+    ahead: Option<Vec<u8>>,
+    /// What the transaction has written to the table, and those of its entries that are still to
+    /// come.
+    own: Option<Arc<OwnFound>>,
+    own_entries: VecDeque<Vec<u8>>,
     reads: Option<Arc<Reads>>,
     /// The snapshot, which must outlive it.
     _held: Arc<Held>,
 }
 
 impl Search {
-    fn start(find: BytesFind, want: Want) -> Result<Search> {
-        if let Some(mistake) = find.mistake {
+    fn start(mut find: BytesFind, want: Want) -> Result<Search> {
+        if let Some(mistake) = find.mistake.take() {
             return Err(mistake);
         }
         let (engine, table) = (Arc::clone(find.table.engine()), Arc::clone(find.table.core()));
-        let index = find.index;
+        let index = Arc::clone(&find.index);
         let extractor = index.extractor.clone().map_err(|why| not_at_hand(&table, &index, &why))?;
         table.rules.check_writable()?; // without its fold nothing can be looked at
-        let (held, is_past) = match find.seen {
+        let (held, is_past) = match find.seen.take() {
             Some(seen) => seen,
             None => (Snapshot::take(&engine, HeldFor::Work).into_held(), false),
         };
         let at = held.at;
         check_stand(&table, &index, at)?;
-        if let Some(reads) = &find.reads {
+        let own = find.settle_own(at)?;
+        let own_entries = own.as_ref().map(|own| entries_in(own, &find)).unwrap_or_default();
+        let reads = find.inside.map(|inside| inside.reads);
+        if let Some(reads) = &reads {
             let whole = |(low, high): &EntryRange| {
                 reads.note_scan(&index.table, (low.clone(), high.clone()), find.direction).lock().end();
             };
@@ -161,7 +172,10 @@ impl Search {
             ready: VecDeque::new(),
             together: *TOGETHER.start(),
             is_done: false,
-            reads: find.reads,
+            ahead: None,
+            own,
+            own_entries,
+            reads,
             _held: held,
         })
     }
@@ -172,14 +186,12 @@ impl Search {
         self.together = (self.together * 2).min(*TOGETHER.end());
         let mut entries: Vec<Vec<u8>> = Vec::with_capacity(count);
         while entries.len() < count {
-            if self.entries.is_none() && !self.start_range()? {
-                self.is_done = true;
-                break;
-            }
-            let Some(rows) = &mut self.entries else { break };
-            match rows.next_row()? {
-                Some((entry, _)) => entries.push(entry.to_vec()),
-                None => self.entries = None,
+            match self.next_entry()? {
+                Some(entry) => entries.push(entry),
+                None => {
+                    self.is_done = true;
+                    break;
+                }
             }
         }
         let split: Vec<(&[u8], &[u8])> = entries.iter().filter_map(|entry| split_entry(entry)).collect();
@@ -193,6 +205,40 @@ impl Search {
         self.ready.extend(found.into_iter().flatten());
         note_met(&self.engine, &self.index, split.len() as u64, stale);
         Ok(())
+    }
+
+    /// The next entry, of the snapshot or of the transaction's writes. No key has entries of both
+    /// that differ, but one whose fold fails.
+    fn next_entry(&mut self) -> Result<Option<Vec<u8>>> {
+        if self.ahead.is_none() {
+            self.ahead = self.next_of_snapshot()?;
+        }
+        let is_own_next = match (self.own_entries.front(), &self.ahead) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(own), Some(ahead)) => match self.direction {
+                Direction::Forward => own < ahead,
+                Direction::Reversed => own > ahead,
+            },
+        };
+        Ok(if is_own_next { self.own_entries.pop_front() } else { self.ahead.take() })
+    }
+
+    /// The next entry of the snapshot whose key the transaction has not written to.
+    fn next_of_snapshot(&mut self) -> Result<Option<Vec<u8>>> {
+        while self.entries.is_some() || self.start_range()? {
+            let Some(rows) = &mut self.entries else { break };
+            let Some((entry, _)) = rows.next_row()? else {
+                self.entries = None;
+                continue;
+            };
+            let is_hidden =
+                |own: &Arc<OwnFound>| split_entry(entry).is_some_and(|(_, key)| own.hides(&self.table, key));
+            if !self.own.as_ref().is_some_and(is_hidden) {
+                return Ok(Some(entry.to_vec()));
+            }
+        }
+        Ok(None)
     }
 
     /// Begins with the next range. False when there is none.
@@ -217,9 +263,6 @@ impl Search {
         found: &mut [Option<Result<Hit>>],
     ) -> u64 {
         let key = split[same_key[0]].1;
-        if let Some(reads) = &self.reads {
-            reads.note_key(&self.table, key);
-        }
         let holds = |terms: &Terms| same_key.iter().any(|&at| terms.has(split[at].0));
         let lookup = match self.look(key, &holds) {
             Ok(Some(lookup)) => lookup,
@@ -242,9 +285,17 @@ impl Search {
         stale
     }
 
-    /// What a key has at the snapshot, as far as it is wanted.
+    /// What a key has, as far as it is wanted: for the transaction, or at the snapshot.
     fn look(&self, key: &[u8], holds: &dyn Fn(&Terms) -> bool) -> Result<Option<Lookup>> {
-        lookup::look(&self.engine, (&self.table, &self.extractor), key, self.at, self.want, holds)
+        let of = (&*self.table, &self.extractor);
+        let own = self.own.as_ref().and_then(|own| own.look(&self.engine, of, key, self.at, self.want));
+        if let Some(own) = own {
+            return own;
+        }
+        if let Some(reads) = &self.reads {
+            reads.note_key(&self.table, key);
+        }
+        lookup::look(&self.engine, of, key, self.at, self.want, holds)
     }
 }
 
@@ -278,7 +329,29 @@ fn note_met(engine: &Engine, index: &IndexCore, met: u64, stale: u64) {
     }
 }
 
+/// The entries of a transaction's writes that a find asks for, in its direction.
+fn entries_in(own: &OwnFound, find: &BytesFind) -> VecDeque<Vec<u8>> {
+    let is_asked = |entry: &&Vec<u8>| find.ranges.iter().any(|range| range.contains(*entry));
+    let asked = own.entries().iter().filter(is_asked).cloned();
+    match find.direction {
+        Direction::Forward => asked.collect(),
+        Direction::Reversed => asked.rev().collect(),
+    }
+}
+
 impl BytesFind {
+    /// What the transaction has written until now, for an iteration that begins at `at`; none
+    /// where it is nothing to the find.
+    pub(crate) fn settle_own(&self, at: At) -> Result<Option<Arc<OwnFound>>> {
+        let Some(inside) = self.inside.as_ref().filter(|_| self.own.is_none()) else {
+            return Ok(self.own.clone());
+        };
+        let (engine, table) = (self.table.engine(), self.table.core());
+        let extractor = self.index.extractor.as_ref();
+        let extractor = extractor.map_err(|why| not_at_hand(table, &self.index, why))?;
+        Ok(OwnFound::of(engine, (table, extractor), inside, at).map(Arc::new))
+    }
+
     /// The keys of the records. No separated value is read where heads or keys tell the terms.
     pub fn keys(self) -> impl FusedIterator<Item = Result<Vec<u8>>> {
         Hits::start(self, Want::Key).map(|hit| Ok(hit?.key))

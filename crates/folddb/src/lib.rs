@@ -117,6 +117,7 @@ mod figures;
 mod table_stats;
 mod indexing;
 mod table_work;
+mod own_found;
 mod find;
 mod hits;
 mod typed_find;

@@ -112,8 +112,7 @@ pub trait Reader: sealed::Sealed {
     /// narrowed.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`], with the indexes that there are; in a transaction that
-    /// has written to the table.
+    /// [`crate::ErrorKind::InvalidInput`], with the indexes that there are.
     fn find(&self, index: &str) -> Result<Self::Find>;
 
     /// How many rows there are, and what all values fold to. Of a range: that of a scan

@@ -9,7 +9,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use folddb_base::{Error, Result};
+use folddb_base::Result;
 use folddb_host::sync::Mutex;
 
 use crate::bytes_table::BytesTable;
@@ -158,19 +158,13 @@ impl BytesTableAt {
         }
     }
 
-    /// Records by the terms of an index: see [`Reader::find`](crate::Reader::find).
+    /// Records by the terms of an index: see [`Reader::find`](crate::Reader::find). With what the
+    /// transaction has written before its iteration begins.
     ///
     /// # Errors
     /// As [`Reader::find`](crate::Reader::find).
     pub fn find(&self, index: &str) -> Result<BytesFind> {
-        if self.own.as_ref().is_some_and(|own| own.lock().has_any_of(self.table.core())) {
-            let message = format!(
-                "an index does not find what the transaction itself has written to table `{}`",
-                self.table.name()
-            );
-            return Err(Error::invalid(message).advise("find before it writes, or at its snapshot"));
-        }
-        Ok(self.table.find(index)?.at(&self.past))
+        Ok(self.table.find(index)?.at(&self.past).with_own(self.own.as_ref()))
     }
 }
 

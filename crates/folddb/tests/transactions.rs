@@ -575,3 +575,100 @@ fn a_find_at_the_snapshot_of_a_transaction_is_checked_as_what_it_asks_for() {
         assert_eq!(conflicts(transaction), overtakes, "{what}");
     }
 }
+
+/// People by name: 1 ann, 2 bob, 3 ann, 4 cid.
+fn named(store: &Store) -> Table<u64, String> {
+    let people = store.table("people", Rules::sorted::<u64, String>().index("by_name", "value")).unwrap();
+    for (key, name) in [(1, "ann"), (2, "bob"), (3, "ann"), (4, "cid")] {
+        people.put(&key, name).unwrap();
+    }
+    people
+}
+
+#[test]
+fn a_find_in_a_transaction_has_its_writes_in_the_order_of_the_index() {
+    let (_dir, store) = fresh(BackgroundWork::Manual);
+    let people = named(&store);
+    let mut transaction = store.transaction();
+    let find = |transaction: &Transaction| transaction.table(&people).find("by_name").unwrap();
+    let before = find(&transaction);
+    transaction
+        .put(&people, &1, "bob") // another term
+        .put(&people, &5, "ann") // another key
+        .put(&people, &6, "zoe")
+        .delete(&people, &2)
+        .put_if_absent(&people, &3, "no")
+        .delete_range(&people, &4, &6)
+        .put(&people, &5, "abe");
+    let all = [("abe", 5), ("ann", 3), ("bob", 1), ("zoe", 6)];
+    let hits = |find: folddb::Find<u64, String>| -> Vec<(String, u64)> {
+        find.hits().map(|hit| hit.map(|(_, key, name)| (name, key)).unwrap()).collect()
+    };
+    let expected =
+        |of: &[(&str, u64)]| of.iter().map(|(name, key)| ((*name).to_owned(), *key)).collect::<Vec<_>>();
+    assert_eq!(hits(find(&transaction)), expected(&all));
+    assert_eq!(hits(before), expected(&all), "what is written before the iteration begins");
+    let mut reversed = all;
+    reversed.reverse();
+    assert_eq!(hits(find(&transaction).reverse()), expected(&reversed));
+    assert_eq!(hits(find(&transaction).limit(2)), expected(&all[..2]));
+    assert_eq!(hits(find(&transaction).prefix("a")), expected(&all[..2]));
+    assert_eq!(hits(find(&transaction).range("ann".."zoe")), expected(&all[1..3]));
+    assert_eq!(find(&transaction).term("cid").count().unwrap(), 0);
+    let heads: Vec<_> = find(&transaction).heads().map(|hit| hit.unwrap()).collect();
+    assert!(heads.iter().all(|(_, head)| head.size_bytes == 3), "{heads:?}");
+    let keys = |sum: &mut Vec<u64>, key: u64| {
+        sum.push(key);
+        std::ops::ControlFlow::Continue(())
+    };
+    let joined = |mut one: Vec<u64>, mut next: Vec<u64>| {
+        one.append(&mut next);
+        one
+    };
+    assert_eq!(find(&transaction).fold_keys(3, Vec::new, keys, joined).unwrap(), [5, 3, 1, 6]);
+    transaction.commit(PROCESS).unwrap();
+    assert_eq!(hits(people.find("by_name").unwrap()), expected(&all), "what is committed is the same");
+}
+
+#[test]
+fn a_find_that_took_something_of_the_snapshot_for_its_writes_is_checked_for_it() {
+    type Write = for<'t> fn(&'t mut Transaction, &Table<u64, String>) -> &'t mut Transaction;
+    let writes: [(&str, Write, bool); 4] = [
+        ("a value is set", |transaction, people| transaction.put(people, &2, "dora"), false),
+        ("a key is deleted", |transaction, people| transaction.delete(people, &2), false),
+        ("what was there stays", |transaction, people| transaction.put_if_absent(people, &2, "no"), true),
+        ("it is a hit", |transaction, _| transaction, true),
+    ];
+    for (what, write, overtaken) in writes {
+        let (_dir, store) = fresh(BackgroundWork::Manual);
+        let people = named(&store);
+        let mut transaction = store.transaction();
+        write(&mut transaction, &people);
+        let term = if overtaken && what == "it is a hit" { "bob" } else { "dora" };
+        transaction.table(&people).find("by_name").unwrap().term(term).count().unwrap();
+        transaction.put(&people, &100, "none");
+        people.put(&2, "bert").unwrap();
+        assert_eq!(conflicts(transaction), overtaken, "{what}");
+    }
+}
+
+#[test]
+fn a_key_whose_fold_fails_in_a_transaction_is_an_error_where_a_find_meets_its_terms() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::default().background(BackgroundWork::Manual).custom_fold(Arc::new(Brittle));
+    let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
+    let by_key = folddb::IndexRule::parse("by_key:key:0").unwrap();
+    let rules = TableRules::new(KeyCodec::Bytes).custom_fold("brittle", 1).index(by_key);
+    let table = store.create_bytes_table("t", rules).unwrap();
+    for key in [b"a", b"b"] {
+        table.write(WriteOp::Put, key, b"x").unwrap();
+    }
+    let mut transaction = store.transaction();
+    transaction.write(&table, WriteOp::Fold, b"a", b"!").write(&table, WriteOp::Fold, b"c", b"y");
+    let found = |low: &'static [u8]| -> Vec<Result<Vec<u8>, ErrorKind>> {
+        let find = transaction.table(&table).find("by_key").unwrap().range(low..);
+        find.keys().map(|key| key.map_err(|error| error.kind())).collect()
+    };
+    assert_eq!(found(b"a"), [Err(ErrorKind::FoldFailed), Ok(b"b".to_vec()), Ok(b"c".to_vec())]);
+    assert_eq!(found(b"b"), [Ok(b"b".to_vec()), Ok(b"c".to_vec())]);
+}

@@ -29,6 +29,7 @@ mod look;
 mod contents;
 mod write;
 mod cursors;
+mod found;
 mod transact;
 mod follow;
 mod load;

@@ -163,6 +163,8 @@ pub enum Transact {
     Get(u8, u8, u8),
     /// Scans a table.
     Scan(u8, u8, ScanShape),
+    /// Asks the index of a table, for everything and in one other way.
+    Find(u8, u8),
     /// Writes.
     Write(u8, TableOp),
     /// Folds, and reads what that comes to.

@@ -12,7 +12,7 @@ use crate::known::Contents;
 use crate::model::Model;
 use crate::program::{ScanShape, TableOp};
 use crate::replica::Replica;
-use crate::tables::Shape;
+use crate::tables::{Mark, Shape};
 
 /// A scan that was left.
 pub(super) struct Left {
@@ -41,10 +41,22 @@ pub(super) struct Running {
     /// The tables that it has scanned: a range delete that takes no key from what it saw may be a
     /// conflict.
     pub(super) scanned: BTreeSet<String>,
+    /// The tables whose indexes it has asked.
+    pub(super) found: BTreeMap<String, Found>,
     /// What it has written, in order.
     pub(super) ops: Vec<(TableOp, Shape)>,
     /// Which of the tables of their names those were that it has met.
     pub(super) met: BTreeMap<String, u64>,
+}
+
+/// What a transaction has found in an index.
+pub(super) struct Found {
+    pub(super) shape: Shape,
+    /// From which seq on that index can be asked, and whether a find may have been refused.
+    pub(super) since: Seq,
+    pub(super) may_be_refused: bool,
+    /// All that there was at the snapshot.
+    pub(super) at_snapshot: Vec<(Mark, Vec<u8>)>,
 }
 
 /// A load under way, and what its table comes to.

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use folddb::time::unix_ms;
 use folddb::{BytesTable, Durability, ErrorKind};
-use folddb_base::{Seq, Stamp};
 use folddb_base::stamp::NEVER;
+use folddb_base::{Seq, Stamp};
 
 use crate::compare::{
     Outcome, chosen, compare_rows, inside, narrow, prefix_of, prefix_ops, range, read_key, same, scan_hashed,
@@ -15,7 +15,7 @@ use crate::compare::{
 };
 use crate::known::Ops;
 use crate::model::{Model, ModelRow, Present, Written};
-use crate::play::parts::Running;
+use crate::play::parts::{Found, Running};
 use crate::play::player::{Player, name_of};
 use crate::play::write::{ops_of, write_op};
 use crate::program::{Edge, ScanShape, TableOp, Transact, What};
@@ -26,6 +26,9 @@ const DEFAULT_LIFETIME: u8 = 0;
 
 /// No more run at once.
 const RUNNING_MAX: usize = 3;
+
+/// Keys, tables that were scanned, and what was found in indexes.
+type HasRead<'a> = (&'a BTreeSet<(String, Vec<u8>)>, &'a BTreeSet<String>, &'a BTreeMap<String, Found>);
 
 /// What must come of a commit, as far as reads decide that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +54,14 @@ impl Player {
                 match player.disk.clone() {
                     Some(disk) => disk.aside(scans),
                     None => scans(),
+                }
+            }),
+            Transact::Find(which, slot) => self.in_transaction(*which, |player, running| {
+                let Some((table, shape)) = player.meet(running, *slot)? else { return Ok(()) };
+                let mut finds = || player.find_in(running, (&table, &shape));
+                match player.disk.clone() {
+                    Some(disk) => disk.aside(finds),
+                    None => finds(),
                 }
             }),
             Transact::Write(which, op) => {
@@ -91,6 +102,7 @@ impl Player {
             transaction,
             reads: BTreeSet::new(),
             scanned: BTreeSet::new(),
+            found: BTreeMap::new(),
             ops: Vec::new(),
             met: BTreeMap::new(),
         };
@@ -191,8 +203,9 @@ impl Player {
             let stamp = Stamp { write_ms, deadline_ms };
             ops.extend(ops_of(op, shape).into_iter().map(|model_op| (name_of(op.table), model_op, stamp)));
         }
-        let Running { transaction, reads, scanned, ops: written, .. } = running;
-        let reads = (&reads, &scanned);
+        let Running { transaction, reads, scanned, found, ops: written, .. } = running;
+        let lacks_index = found.iter().any(|(name, found)| found.is_gone(&self.known.model, name));
+        let reads = (&reads, &scanned, &found);
         let at = (u64::from(transaction.snapshot().seq()), unix_ms(transaction.snapshot().time()));
         let outcome = transaction.commit(durability);
         if written.is_empty() {
@@ -203,6 +216,7 @@ impl Player {
             Ok(_) if verdict(&self.known.model, reads, at) == Verdict::Conflicts => {
                 Err(format!("a transaction at seq {} is committed, whose reads were overtaken", at.0))
             }
+            Err(error) if lacks_index && error.kind() == ErrorKind::Closed => Ok(()),
             // Hashed tables fold before anybody looks whether the others are there.
             Err(error) if is_over && matches!(error.kind(), ErrorKind::Closed | ErrorKind::FoldFailed) => {
                 Ok(())
@@ -226,7 +240,10 @@ impl Running {
     /// nothing to it.
     fn uses(&self, name: &str) -> bool {
         let writes = || self.ops.iter().any(|(op, _)| name_of(op.table) == name);
-        self.reads.iter().any(|(read, _)| read == name) || self.scanned.contains(name) || writes()
+        self.reads.iter().any(|(read, _)| read == name)
+            || self.scanned.contains(name)
+            || self.found.contains_key(name)
+            || writes()
     }
 
     /// What the transaction must see of a key.
@@ -286,11 +303,7 @@ fn read_keys(rows: Vec<ModelRow>, shape: &Shape, scan: &ScanShape) -> Option<Vec
 }
 
 /// What the reads at a seq and a time say of a commit now.
-fn verdict(
-    model: &Model,
-    (reads, scanned): (&BTreeSet<(String, Vec<u8>)>, &BTreeSet<String>),
-    (seq, time_ms): (Seq, u64),
-) -> Verdict {
+fn verdict(model: &Model, (reads, scanned, found): HasRead<'_>, (seq, time_ms): (Seq, u64)) -> Verdict {
     let is_there = |rows: Vec<ModelRow>, key: &[u8]| rows.iter().any(|(at, _)| at == key);
     let of = |(table, key): &(String, Vec<u8>)| {
         let was = is_there(model.rows_seen(table, seq, time_ms), key);
@@ -308,5 +321,9 @@ fn verdict(
         }
     };
     let cut = scanned.iter().any(|table| model.was_cut_since(table, seq)).then_some(Verdict::Either);
-    reads.iter().map(of).chain(cut).max().unwrap_or(Verdict::Commits)
+    let of_found = |(name, found): (&String, &Found)| match found.lacks_some(model, name) {
+        true => Verdict::Conflicts,
+        false => Verdict::Either,
+    };
+    reads.iter().map(of).chain(cut).chain(found.iter().map(of_found)).max().unwrap_or(Verdict::Commits)
 }

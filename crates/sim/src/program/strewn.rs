@@ -17,7 +17,8 @@ pub(super) fn strewn(actions: Vec<Action>, seed: u64, temper: &Temper) -> Vec<Ac
     let actions = with_others(actions, seed);
     let actions = with_pasts(actions, seed);
     let actions = with_copies(actions, seed);
-    with_documents(actions, seed)
+    let actions = with_documents(actions, seed);
+    with_finds(actions, seed)
 }
 
 fn with_indexes(actions: Vec<Action>, seed: u64) -> Vec<Action> {
@@ -214,4 +215,30 @@ fn with_documents(mut actions: Vec<Action>, seed: u64) -> Vec<Action> {
         }
     }
     actions
+}
+
+/// In every second program with transactions: they ask indexes, also for what they have written.
+fn with_finds(actions: Vec<Action>, seed: u64) -> Vec<Action> {
+    let chance = &mut Seeded::new(seed ^ 0xf1d5);
+    let is_transacting = actions.iter().any(|action| matches!(action, Action::Transact(_)));
+    if !is_transacting || chance.one_in(2) {
+        return actions;
+    }
+    let mut all = Vec::with_capacity(2 * actions.len());
+    for action in actions {
+        let written = match &action {
+            Action::Transact(Transact::Write(which, op) | Transact::FoldAndGet(which, op)) => {
+                Some((*which, op.table))
+            }
+            _ => None,
+        };
+        all.push(action);
+        match written {
+            Some((which, table)) if chance.one_in(3) => {
+                all.extend([Action::AddIndex(table, None), Action::Transact(Transact::Find(which, table))]);
+            }
+            _ => {}
+        }
+    }
+    all
 }
