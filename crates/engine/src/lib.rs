@@ -10,6 +10,7 @@
 
 pub mod seq;
 pub mod events;
+pub mod shared;
 pub mod options;
 pub mod size;
 pub mod state;

@@ -12,6 +12,8 @@ use folddb_layout::hash_checkpoint::UNIT_BITS;
 use folddb_rules::table_rules::Custom;
 
 use crate::events::{Event, Listener};
+use crate::shared::Shared;
+use crate::shared::memory_plan::{MEMORY_BYTES_MIN, MemoryPlan};
 
 /// When a commit is acknowledged. Every commit may choose; the store's option is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -84,6 +86,7 @@ pub struct Options {
     pub beside: Option<Host>,
     pub(crate) background: BackgroundWork,
     pub(crate) listener: Option<Listener>,
+    pub(crate) shared: Option<Shared>,
     #[doc(hidden)]
     pub custom: Custom,
     #[doc(hidden)]
@@ -116,6 +119,7 @@ impl Default for Options {
             beside: None,
             background: BackgroundWork::Threads,
             listener: None,
+            shared: None,
             custom: Custom::default(),
             host: Host::real(),
         }
@@ -124,7 +128,7 @@ impl Default for Options {
 
 impl Options {
     pub fn memory_bytes(mut self, bytes: usize) -> Options {
-        self.memory_bytes = bytes.max(4 << 20);
+        self.memory_bytes = bytes.max(MEMORY_BYTES_MIN);
         self
     }
 
@@ -231,6 +235,11 @@ impl Options {
         self
     }
 
+    pub fn shared(mut self, shared: Shared) -> Options {
+        self.shared = Some(shared);
+        self
+    }
+
     pub fn custom_fold(mut self, fold: Arc<dyn folddb_rules::Fold>) -> Options {
         self.custom.add_fold(fold);
         self
@@ -282,6 +291,19 @@ impl Options {
         bytes.min(VALUE_SEGMENT_BYTES_MAX) // the slots of hashed tables lead no further
     }
 
+    /// Whether threads work for the store.
+    pub(crate) fn has_threads(&self) -> bool {
+        self.background == BackgroundWork::Threads && !self.read_only
+    }
+
+    /// How the log is appended to: stores that share their memory map less at a time.
+    pub(crate) fn append_mode_now(&self) -> AppendMode {
+        match self.append_mode {
+            AppendMode::Mapped if self.shared.is_some() => AppendMode::MappedNarrow,
+            mode => mode,
+        }
+    }
+
     /// How indexes of hashed tables are held.
     #[doc(hidden)]
     pub fn index(&self) -> IndexOptions {
@@ -299,17 +321,19 @@ impl Options {
         (self.open_files_max / 4).max(4)
     }
 
-    /// Memory for memtables and the cache. The rest is for what merges, part writers, the journal's
-    /// windows and the allocator need besides: nearly half of a small budget, 32 MiB of a large
-    /// one, as measured over whole processes.
-    fn shared_bytes(&self) -> usize {
-        self.memory_bytes - (self.memory_bytes / 20 * 9).min(32 << 20)
+    /// What the store shares with others; where it is given nothing, what it has alone.
+    pub(crate) fn shared_or_own(&self) -> Shared {
+        self.shared.clone().unwrap_or_else(|| Shared::new(self.memory_bytes, self.open_files_max))
     }
 
-    /// All memtables together, sealed ones included, before writers wait: one fills, one is
-    /// flushed, one waits.
+    /// How the memory of this store is divided.
+    pub(crate) fn memory_plan(&self) -> MemoryPlan {
+        MemoryPlan::of(self.memory_bytes)
+    }
+
+    /// All memtables together, sealed ones included, before writers wait.
     pub(crate) fn memtables_bytes_max(&self) -> usize {
-        self.shared_bytes() / 3 * 2
+        self.memory_plan().memtables_bytes_max()
     }
 
     /// When an active memtable is sealed for the range deletes in it, whatever it takes.
@@ -326,12 +350,7 @@ impl Options {
     /// When an active memtable is sealed, in bytes.
     #[doc(hidden)]
     pub fn memtable_bytes(&self) -> usize {
-        self.memtables_bytes_max() / 3
-    }
-
-    /// What sealed memtables may hold before writers wait for a flush, in bytes: two memtables.
-    pub(crate) fn sealed_bytes_max(&self) -> usize {
-        self.memtables_bytes_max() - self.memtable_bytes()
+        self.memory_plan().memtable_bytes()
     }
 
     /// What a log may take when it is replayed into memory alone, as it is for reading: all but the
@@ -350,14 +369,14 @@ impl Options {
     /// Blocks of runs kept in memory, as long as memtables may grow.
     #[doc(hidden)]
     pub fn cache_bytes(&self) -> usize {
-        self.shared_bytes() / 3
+        self.memory_plan().cache_bytes()
     }
 
     /// The same of a store that is opened for reading, whose memtables take so much and stay so:
     /// twice as much at most. With all that is left, what many threads leave each other in the
     /// heaps of the allocator came to more than LIMITS promises.
     pub(crate) fn cache_bytes_beside(&self, memtables_bytes: usize) -> usize {
-        let left = self.shared_bytes().saturating_sub(memtables_bytes);
+        let left = self.memory_plan().divided_bytes().saturating_sub(memtables_bytes);
         left.clamp(self.cache_bytes(), self.cache_bytes() * 2)
     }
 }

@@ -1,7 +1,6 @@
 //! What an open store is: its data and its locks, with no verbs. Whatever is done to a store is a
 //! function of a room above.
 
-pub mod bell;
 pub mod counters;
 pub mod numbers;
 pub mod health;

@@ -96,6 +96,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod edge;
+mod shared;
 mod options;
 mod dynamic_rules;
 mod record_op;
@@ -187,6 +188,7 @@ pub use reclaim_step::ReclaimStep;
 pub use record_op::{RecordOp, RecordValue};
 pub use rules::Rules;
 pub use scans::{BytesRows, BytesScan, Heads, LentRows};
+pub use shared::Shared;
 pub use snapshot::Snapshot;
 pub use stats::ValueSegment;
 pub use store::Store;

@@ -12,6 +12,8 @@ use folddb_engine::options::{BackgroundWork, Durability, Options as EngineOption
 use folddb_host::AppendMode;
 use folddb_rules::{Fold, Terms, order::CustomOrder};
 
+use crate::shared::Shared;
+
 /// The settings of a store. They are not stored: each opening chooses them.
 #[derive(Clone, Default)]
 #[must_use = "settings do nothing until a store is opened with them"]
@@ -44,6 +46,15 @@ impl Options {
     /// measured, in docs/LIMITS.md.
     pub fn memory_bytes(self, bytes: usize) -> Options {
         Options { engine: self.engine.memory_bytes(bytes) }
+    }
+
+    /// Shares memory, cache, background threads and the limit on what these write with other stores
+    /// of this process that are opened with the same [`Shared`]. Default none: the store has each
+    /// of them alone. `memory_bytes` bounds what this store has of the memory for memtables, and
+    /// `open_files_max` does not count: a `Shared` has 256 open files. A store with
+    /// [`BackgroundWork::Manual`] shares memory and cache, and its caller flushes.
+    pub fn shared(self, shared: &Shared) -> Options {
+        Options { engine: self.engine.shared(shared.engine.clone()) }
     }
 
     /// The durability of commits that do not say their own. Default [`Durability::Process`].

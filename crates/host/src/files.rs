@@ -143,6 +143,8 @@ pub enum AppendMode {
     /// Through a shared memory map of a preallocated file: no system call for a small append.
     #[default]
     Mapped,
+    /// The same with less of it mapped at a time: for a process with many such files.
+    MappedNarrow,
     /// Through `pwrite`: one system call per append, for file systems where a map is unsafe.
     Written,
 }

@@ -41,6 +41,9 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// fills in some ten milliseconds, so that background work comes in time with the next.
 pub(crate) const WINDOW_BYTES: u64 = 4 << 20;
 
+/// The same where many files are appended to in one budget of memory.
+pub(crate) const NARROW_WINDOW_BYTES: u64 = 256 << 10;
+
 /// True when no store into a map of a preallocated file can find the disk full: the file system of
 /// `file` writes preallocated blocks in place. Those that copy on write (btrfs, zfs, overlays of
 /// them) do not.
@@ -62,6 +65,8 @@ pub(crate) struct MappedAppend {
 struct Shared {
     file: File,
     len_bytes: u64,
+    /// Bytes mapped at a time.
+    window_bytes: u64,
     /// Where the next window begins that appends will ask for.
     next_offset: AtomicU64,
     /// Bytes appended so far.
@@ -82,10 +87,11 @@ struct Windows {
 
 impl MappedAppend {
     /// Appends to `file`, which is empty and has `len_bytes` reserved, where [`maps_are_safe`].
-    pub(crate) fn new(file: File, len_bytes: u64) -> MappedAppend {
+    pub(crate) fn new(file: File, len_bytes: u64, window_bytes: u64) -> MappedAppend {
         let shared = Shared {
             file,
             len_bytes,
+            window_bytes,
             next_offset: AtomicU64::new(0),
             appended: AtomicU64::new(0),
             synced_to: AtomicU64::new(0),
@@ -99,7 +105,7 @@ impl MappedAppend {
     fn window_at(&mut self, offset: u64) -> io::Result<&mut Window> {
         let holds = self.current.as_ref().is_some_and(|window| offset < window.end());
         if !holds {
-            let window_offset = offset / WINDOW_BYTES * WINDOW_BYTES;
+            let window_offset = offset / self.shared.window_bytes * self.shared.window_bytes;
             let next = self.shared.take_window(window_offset)?;
             if let Some(passed) = self.current.replace(next) {
                 self.shared.give_back(passed);
@@ -170,16 +176,20 @@ impl Shared {
     fn take_window(&self, offset: u64) -> io::Result<Window> {
         let mut windows = self.windows.lock();
         let ready = windows.next.take();
-        self.next_offset.store(offset + WINDOW_BYTES, Ordering::Release);
+        self.next_offset.store(offset + self.window_bytes, Ordering::Release);
         drop(windows);
         match ready {
             Some(window) if window.offset == offset => Ok(window),
             _ => {
-                let window = Window::map(&self.file, offset, self.len_bytes)?;
+                let window = self.map(offset)?;
                 window.fault_by_page();
                 Ok(window)
             }
         }
+    }
+
+    fn map(&self, offset: u64) -> io::Result<Window> {
+        Window::map(&self.file, offset, self.len_bytes.min(offset + self.window_bytes))
     }
 
     /// Unmaps the passed window and the next, and has `prepare` map no more.
@@ -237,7 +247,7 @@ impl AppendSync for Shared {
         if ready || offset >= self.len_bytes {
             return Ok(());
         }
-        let window = Window::map(&self.file, offset, self.len_bytes)?;
+        let window = self.map(offset)?;
         window.populate(self.touch());
         let mut windows = self.windows.lock();
         if self.next_offset.load(Ordering::Acquire) == offset {
@@ -262,8 +272,7 @@ struct Window {
 unsafe impl Send for Window {}
 
 impl Window {
-    /// Maps the window of `file` at `offset`, which is a multiple of [`WINDOW_BYTES`] before
-    /// `len_bytes`.
+    /// Maps the window of `file` at `offset`, which is a multiple of its length, up to `len_bytes`.
     #[allow(unsafe_code)]
     fn map(file: &File, offset: u64, len_bytes: u64) -> io::Result<Window> {
         let len = usize::try_from(len_bytes.saturating_sub(offset).min(WINDOW_BYTES))

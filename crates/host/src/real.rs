@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use crate::direct::DirectRead;
 use crate::files::{AppendFile, AppendMode, AppendSync, FileLock, Files, LockMode, ReadFile, WriteFile};
-use crate::mapped::{MappedAppend, maps_are_safe};
+use crate::mapped::{MappedAppend, NARROW_WINDOW_BYTES, WINDOW_BYTES, maps_are_safe};
 
 /// The operating system's files.
 #[derive(Debug, Default)]
@@ -59,10 +59,13 @@ impl Files for RealFiles {
             // again.
             let _ = fs::remove_file(path);
         })?;
-        let mapped = mode == AppendMode::Mapped && space == Space::Reserved && maps_are_safe(&file);
-        Ok(match mapped {
-            true => Box::new(MappedAppend::new(file, len_bytes)),
-            false => Box::new(WrittenAppend { file: Arc::new(WrittenSync { file }), end: 0, len_bytes }),
+        let may_map = space == Space::Reserved && maps_are_safe(&file);
+        Ok(match mode {
+            AppendMode::Mapped if may_map => Box::new(MappedAppend::new(file, len_bytes, WINDOW_BYTES)),
+            AppendMode::MappedNarrow if may_map => {
+                Box::new(MappedAppend::new(file, len_bytes, NARROW_WINDOW_BYTES))
+            }
+            _ => Box::new(WrittenAppend { file: Arc::new(WrittenSync { file }), end: 0, len_bytes }),
         })
     }
 

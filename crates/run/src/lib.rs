@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod separators;
+mod cache;
 mod shared;
 mod kept;
 mod summary;
@@ -24,6 +25,7 @@ mod salvage;
 #[cfg(test)]
 mod tests;
 
+pub use cache::BlockCache;
 pub use folddb_layout::block::Compression;
 pub use folddb_layout::part::PartFacts;
 pub use part::{Part, Rank};

@@ -20,9 +20,10 @@ use folddb_layout::part::{FOOTER_BYTES, Footer, FooterFault, Meta, PartFacts, Su
 use folddb_layout::summaries::{Summaries, Summary};
 use folddb_rules::KeyOrder;
 
+use crate::cache::{Piece, PieceKey};
 use crate::kept::Kept;
 use crate::separators::{Leaf, Separators};
-use crate::shared::{Piece, PieceKey, Shared, count};
+use crate::shared::{Shared, count};
 
 /// One file of sorted records, open for reading.
 pub struct Part {

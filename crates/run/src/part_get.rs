@@ -18,8 +18,9 @@ use std::sync::Arc;
 use folddb_base::{Record, Result, Seq};
 use folddb_layout::block::{Block, BlockCursor, Place};
 
+use crate::cache::Piece;
 use crate::part::{Part, Rank, seek_block};
-use crate::shared::{Piece, Tally, count};
+use crate::shared::{Tally, count};
 
 /// What the memory of a part says about a key, before any of its blocks is looked into: see
 /// [`Part::probe`].

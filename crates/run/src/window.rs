@@ -12,8 +12,9 @@ use std::sync::Arc;
 use folddb_base::{Direction, Result};
 use folddb_layout::block::{Block, Place};
 
+use crate::cache::WINDOW_BYTES_MIN;
 use crate::part::Part;
-use crate::shared::{WINDOW_BYTES_MIN, count};
+use crate::shared::count;
 
 /// A stretch of a part's data, and the last block taken from it.
 #[derive(Debug, Default)]

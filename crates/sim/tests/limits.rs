@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, SyncOptions, Table};
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Shared, Store, SyncOptions, Table};
 use folddb_sim::chance::Seeded;
 use folddb_sim::process::{self, Usage};
 
@@ -24,6 +24,8 @@ const BESIDE_BYTES: u64 = 12 * MIB;
 /// A window through which the journal writes; where segments are shorter, a window is as long as
 /// they are.
 const WINDOW_BYTES: u64 = 4 * MIB;
+/// The same of stores that share their memory.
+const NARROW_WINDOW_BYTES: u64 = 256 * KIB;
 /// Windows at once: the one before, the present one, the next, and the first of the next segment.
 const WINDOWS: u64 = 4;
 /// For each table: what an empty one takes.
@@ -186,6 +188,7 @@ fn child() {
         "streams" => streams(&mut world),
         "compared" => compared(&mut world),
         "threads" => threads(&mut world),
+        "shared" => shared(&mut world),
         "reopened" => reopened(&mut world),
         other => panic!("there is no scenario {other:?}"),
     }
@@ -485,6 +488,53 @@ fn threads(world: &mut World) {
     }
 }
 
+/// Stores that share one budget: all are written to and read at once, by four threads. Then half of
+/// them are closed, and the others go on.
+fn shared(world: &mut World) {
+    let (stores, total_bytes) = (world.setting("stores", 12), world.setting("write_mib", 96) * MIB);
+    let shared = Shared::new((world.setting("shared_mib", 64) * MIB) as usize);
+    let path = |i| world.temp.path().join(format!("store{i}"));
+    let create = |i| Store::create(path(i), world.options().shared(&shared)).unwrap();
+    let mut open: Vec<Store> = (0..stores).map(create).collect();
+    let (most_threads, most_used) = (AtomicU64::new(0), AtomicU64::new(0));
+    let write = |open: &[Store], bytes: u64| {
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let (shared, most_threads, most_used) = (&shared, &most_threads, &most_used);
+                scope.spawn(move || {
+                    let (mut chance, mut written_bytes) = (Seeded::new(writer), 0);
+                    while written_bytes < bytes / 4 {
+                        let store = &open[chance.below(open.len() as u64) as usize];
+                        let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+                        let mut batch = store.batch();
+                        for _ in 0..100 {
+                            batch.put(&table, &chance.below(100_000), &noise(chance.next_u64(), 200));
+                        }
+                        written_bytes += batch.len_bytes() as u64;
+                        batch.commit(Durability::Process).unwrap();
+                        table.get(&chance.below(100_000)).unwrap();
+                        table.scan().from(&chance.below(100_000)).limit(100).count().unwrap();
+                        most_threads.fetch_max(Usage::now().threads, Ordering::Relaxed);
+                        most_used.fetch_max(shared.used_bytes(), Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+    };
+    write(&open, total_bytes);
+    world.report += &format!(" parts={}", open.iter().map(parts).sum::<u64>());
+    let kept = open.split_off(stores as usize / 2);
+    open.into_iter().for_each(|store| store.close().unwrap());
+    let left = shared.stores() as u64;
+    write(&kept, total_bytes / 4);
+    kept.into_iter().for_each(drop);
+    let after = shared.used_bytes();
+    world.note("stores_left", left);
+    world.note("used_after", after);
+    world.note("used_max", most_used.into_inner());
+    world.note("threads_max", most_threads.into_inner() - 4);
+}
+
 /// Opened again and again in one process, by somebody who keeps handles of what is closed, or
 /// dropped with its memtables full.
 fn reopened(world: &mut World) {
@@ -671,6 +721,21 @@ fn a_store_has_three_threads_and_none_when_it_is_closed() {
     let before = report.get("threads_before");
     assert_eq!(report.get("threads_max"), before + 3 * STORE_THREADS);
     assert_eq!(report.get("threads_after"), before);
+    assert_eq!(report.get("descriptors_after"), report.get("descriptors_before"));
+}
+
+#[test]
+fn twelve_stores_share_one_budget_and_three_threads() {
+    let report = scenario("shared stores=12 mib=16 shared_mib=64");
+    let load = Load { tables: 12, parts: report.get("parts"), ..Load::of_mib(64) };
+    let windows = 12 * WINDOWS * NARROW_WINDOW_BYTES;
+    let promised = memory_promised(&load) - WINDOWS * WINDOW_BYTES + windows;
+    let peak = report.get("peak_bytes");
+    assert!(peak <= promised, "{} KiB, and {} KiB are promised", peak >> 10, promised >> 10);
+    assert!(report.get("used_max") > 8 * MIB, "{} bytes are no measurement", report.get("used_max"));
+    assert_eq!(report.get("threads_max"), report.get("threads_before") + STORE_THREADS);
+    assert_eq!((report.get("stores_left"), report.get("used_after")), (6, 0));
+    assert_eq!(report.get("threads_after"), report.get("threads_before"));
     assert_eq!(report.get("descriptors_after"), report.get("descriptors_before"));
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use folddb_base::{Lsn, Result};
-use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_memtable::FlushStream;
 use folddb_merge::{BottomRule, FoldStep, StepResult, StepRules, Times};
@@ -86,7 +85,7 @@ pub(crate) fn write_sealed(
     let mut output = Output::new(engine, table, (keep_seqs, is_bottom, times), SpaceUser::Flush);
     let mut parts = Vec::new();
     write_parts(engine, table, sealed, &mut step, &mut output, &mut parts).inspect_err(|_| {
-        engine.debt.flushed_bytes.store(0, Ordering::Relaxed);
+        engine.memory.note_flushed(0);
         output.discard(engine);
         parts.iter().for_each(|(part, _)| part.retire());
     })?;
@@ -123,8 +122,9 @@ fn write_parts(
     let record_bytes = sealed.bytes / (sealed.memtable.records() as usize).max(1);
     loop {
         let result = step.step(step::step_budget(engine), output.writer(engine)?)?;
+        output.count_written(engine);
         let flushed_bytes = (step.counts().records_in as usize * record_bytes).min(sealed.bytes);
-        engine.debt.flushed_bytes.store(flushed_bytes, Ordering::Relaxed);
+        engine.memory.note_flushed(flushed_bytes);
         match result {
             StepResult::Done => break,
             StepResult::AtKeyBoundary if output.bytes_written() >= engine.options.part_bytes => {

@@ -352,7 +352,7 @@ pub fn forget_table(background: &Background, table: &TableCore) {
         engine.values.installs.fetch_add(1, Ordering::AcqRel);
     }
     let waiting: usize = table.view().sealed.iter().map(|sealed| sealed.bytes).sum();
-    engine.debt.settle_sealed(waiting);
+    engine.memory.settle_sealed(waiting);
     table.let_go();
     engine.bell.ring();
 }

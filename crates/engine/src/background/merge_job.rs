@@ -52,6 +52,7 @@ impl MergeJob {
         engine.check_readable(&self.table)?; // a store that is closed gets no more files
         let (started, bytes_before) = (engine.host.clock.monotonic(), self.step.counts().bytes_in);
         let result = self.take_in(engine)?;
+        self.output.count_written(engine);
         let took = engine.host.clock.monotonic().saturating_sub(started);
         engine.debt.merge_bytes_per_s.note(self.step.counts().bytes_in - bytes_before, took);
         self.took += took;

@@ -28,6 +28,8 @@ struct Open {
     writer: PartWriter,
     number: FileNumber,
     path: PathBuf,
+    /// Bytes that the throttle knows of.
+    counted: u64,
 }
 
 /// How the parts of a table are written. Only at the bottom do blocks say what they come to:
@@ -73,7 +75,7 @@ impl Output {
             let (number, path) = install::new_part(engine)?;
             let file = self.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
             let writer = PartWriter::new(file, path.clone(), number, self.options.clone());
-            self.open = Some(Open { writer, number, path });
+            self.open = Some(Open { writer, number, path, counted: 0 });
         }
         match &mut self.open {
             Some(open) => Ok(&mut open.writer),
@@ -84,6 +86,15 @@ impl Output {
     /// Bytes of the part that is being written.
     pub fn bytes_written(&self) -> u64 {
         self.open.as_ref().map_or(0, |open| open.writer.bytes_written())
+    }
+
+    /// Lets the throttle know what was written since.
+    pub fn count_written(&mut self, engine: &Engine) {
+        if let Some(open) = &mut self.open {
+            let written = open.writer.bytes_written();
+            engine.shared.throttle.take(written.saturating_sub(open.counted));
+            open.counted = written;
+        }
     }
 
     /// Closes the part durably and opens it for reading. None when no record came.
@@ -100,6 +111,7 @@ impl Output {
         let (number, path) = (open.number, open.path);
         let closed = open.writer.finish().and_then(|facts| {
             engine.counters.part_bytes_written.add(facts.file_bytes);
+            engine.shared.throttle.take(facts.file_bytes.saturating_sub(open.counted));
             Ok(Some((install::adopt_part(engine, table, number, path.clone())?, facts)))
         });
         closed.inspect_err(|_| {

@@ -158,7 +158,9 @@ impl ReclaimJob {
                 self.holders.extend(holder.add_to(&mut self.units).map_err(at_holder)?);
                 taken += budget_bytes / 16;
             } else if let Some((segment, mut moves)) = self.current.take() {
-                taken += self.copy(segment, &mut moves, budget_bytes - taken)?;
+                let copied = self.copy(segment, &mut moves, budget_bytes - taken)?;
+                engine.shared.throttle.take(copied);
+                taken += copied;
                 if moves.is_empty() {
                     self.end_segment(segment);
                 } else {

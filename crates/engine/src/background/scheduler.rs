@@ -200,6 +200,9 @@ pub(crate) fn flush_step(background: &Background) -> Result<Option<String>> {
     if let Some(done) = dead_segments::drop_dead_values(engine)? {
         return Ok(Some(done));
     }
+    if engine.memory.take_asked() {
+        commit::seal_largest(engine, &mut engine.commit.lock());
+    }
     limit_log(engine);
     let waiting = engine.tables_sealed().into_iter().filter(|table| table.check_alive().is_ok());
     let waiting = waiting.filter_map(|table| {
@@ -235,7 +238,7 @@ pub(crate) fn flush_step(background: &Background) -> Result<Option<String>> {
     };
     let took = engine.host.clock.monotonic().saturating_sub(started);
     engine.debt.flush_bytes_per_s.note(memory_bytes as u64, took);
-    engine.debt.settle_sealed(bytes);
+    engine.memory.settle_sealed(bytes);
     engine.counters.flushes.add(1);
     engine.events.note(|| {
         let (table, memory_bytes) = (table.name.clone(), memory_bytes as u64);

@@ -25,7 +25,7 @@ pub(crate) fn start_journal(engine: &mut Engine, first_lsn: Lsn) -> Result<()> {
         JournalStart { store_id, first_lsn, next_seq },
         JournalOptions {
             segment_bytes: engine.options.segment_bytes,
-            append_mode: engine.options.append_mode,
+            append_mode: engine.options.append_mode_now(),
             ..JournalOptions::default()
         },
         Arc::new(move || numbers.take()),

@@ -37,7 +37,7 @@ use crate::recovery::log::start_journal;
 use crate::recovery::replay::{is_copied, replay};
 use crate::recovery::tables::open_table;
 use crate::recovery::torn::{owed_to, torn_manifest};
-use crate::state::bell::Bell;
+use crate::shared::memory::Tenant;
 use crate::state::catalog::Catalog;
 use crate::state::committer::{Active, Committer};
 use crate::state::counters::Counters;
@@ -72,7 +72,8 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     let torn = torn_manifest(dir, &options, &loaded);
     let state = Arc::new(loaded.state.clone());
     let leftovers = leftovers(dir, &options, &state)?;
-    let parts = Shared::new(options.cache_bytes() as u64, options.open_files_max);
+    let shared = options.shared_or_own();
+    let parts = Shared::of(&shared.cache);
     let mut catalog = Catalog::default();
     let mut committer = Committer::empty();
     for (id, table) in state.tables.iter() {
@@ -105,7 +106,9 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
         health: Health::default(),
         quota,
         debt: Debt::default(),
-        bell: Bell::default(),
+        memory: Tenant::enter(&shared.memory, options.has_threads()),
+        bell: shared.pool.new_bell(),
+        shared,
         work: TablesAtWork::default(),
         counters: Counters::default(),
         events: EventQueue::new(options.listener.clone()),
@@ -152,8 +155,10 @@ fn open_values(
     let numbers = Arc::clone(numbers);
     let who =
         quota.as_ref().map_or(options.host.clone(), |quota| quota.host(&options.host, SpaceUser::Values));
-    let value_options =
-        ValueOptions { segment_bytes_max: options.values_segment_bytes(), append_mode: options.append_mode };
+    let value_options = ValueOptions {
+        segment_bytes_max: options.values_segment_bytes(),
+        append_mode: options.append_mode_now(),
+    };
     let reading = (options.value_files_max(), options.values_direct);
     let files = value_files(dir, Arc::clone(&host.files), Arc::clone(parts), state, reading);
     Values::new(&who, dir, value_options, Arc::new(move || numbers.take()), files)

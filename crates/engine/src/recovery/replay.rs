@@ -108,7 +108,9 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
     // secondary has another one beside it while it is refreshed.
     if engine.options.read_only && engine.options.beside.is_none() {
         let cache_bytes = engine.options.cache_bytes_beside(committer.active_memtable_bytes());
-        engine.parts.grow_cache(cache_bytes as u64);
+        if engine.options.shared.is_none() {
+            engine.parts.grow_cache(cache_bytes as u64);
+        }
     }
     // A recovery that was cut short may have flushed what the log has lost since: those seqs are
     // taken. And what an edit has said of the time from a seq on must not be said of records of

@@ -66,7 +66,7 @@ pub(crate) fn rewrite(
         new_range_deletes(applied, flushed_seq)
     })?;
     rewritten.0.push(Rewritten { table: Arc::clone(table), last_seq: sealed.last_seq, written });
-    engine.debt.settle_sealed(sealed.bytes);
+    engine.memory.settle_sealed(sealed.bytes);
     table.change_view(|view| TableView {
         active: Arc::clone(&view.active),
         sealed: Vec::new(),

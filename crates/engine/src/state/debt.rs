@@ -34,10 +34,6 @@ impl PerWorker {
 /// Work that is owed: raised by writers, paid by background work, watched by both.
 #[derive(Debug, Default)]
 pub struct Debt {
-    /// Bytes of sealed memtables that are not flushed.
-    pub sealed_bytes: AtomicUsize,
-    /// As much of that as the running flush has written.
-    pub flushed_bytes: AtomicUsize,
     /// How much of a memtable has been written since the last was sealed, as far as the last commit
     /// can tell.
     pub filling_bytes: AtomicUsize,
@@ -78,12 +74,6 @@ impl Debt {
     /// was under way before says nothing about the space there is now.
     pub(crate) fn is_refused_since(&self, begun: u64) -> bool {
         self.flush_refused.load(Ordering::Acquire) > begun
-    }
-
-    /// Forgets a sealed memtable: it is flushed, or gone.
-    pub(crate) fn settle_sealed(&self, bytes: usize) {
-        self.sealed_bytes.fetch_sub(bytes, Ordering::AcqRel);
-        self.flushed_bytes.store(0, Ordering::Relaxed);
     }
 }
 

@@ -24,7 +24,9 @@ use folddb_host::sync::{Mutex, RwLock};
 use folddb_journal::JournalSync;
 
 use crate::options::Options;
-use crate::state::bell::Bell;
+use crate::shared::Shared;
+use crate::shared::bell::Bell;
+use crate::shared::memory::Tenant;
 use crate::state::catalog::Catalog;
 use crate::state::committer::Committer;
 use crate::state::counters::Counters;
@@ -70,6 +72,10 @@ pub struct Engine {
     /// The quota of the disk, where there is a budget. `host` goes by way of it.
     pub quota: Option<Arc<DiskQuota>>,
     pub debt: Debt,
+    /// What it shares with other stores, or has alone.
+    pub shared: Shared,
+    /// What its memtables take of the memory.
+    pub memory: Arc<Tenant>,
     pub bell: Bell,
     pub work: TablesAtWork,
     pub counters: Counters,
@@ -170,7 +176,8 @@ impl Engine {
         if let Some(journal) = &self.journal {
             journal.let_go();
         }
-        self.parts.clear();
+        self.parts.leave();
+        self.memory.leave();
     }
 
     /// Takes the lock of the store, which outlives it then.

@@ -32,7 +32,7 @@ use folddb_journal::follow::HistoryFile;
 use folddb_manifest::State;
 
 use crate::seq::Seq;
-use crate::state::bell::Bell;
+use crate::shared::bell::Bell;
 
 /// What of the feeds is in memory.
 #[derive(Default)]

@@ -6,6 +6,8 @@ use folddb_host::sync::atomic::Ordering;
 use folddb_merge::pace;
 
 use crate::options::BackgroundWork;
+use crate::shared::memory::MemtableBytes;
+use crate::shared::memory_plan::MemoryPlan;
 use crate::state::engine::Engine;
 use crate::state::health::Space;
 
@@ -44,13 +46,25 @@ pub fn used_bytes(engine: &Engine) -> u64 {
 
 /// The background work that is owed now.
 pub fn debt_now(engine: &Engine) -> pace::Debt {
-    let sealed_bytes = engine.debt.sealed_bytes.load(Ordering::Relaxed);
-    let waiting_bytes = sealed_bytes.saturating_sub(engine.debt.flushed_bytes.load(Ordering::Relaxed));
+    let shared = engine.memory.shared();
+    let (own, all) = (engine.memory.bytes(), shared.bytes());
     let filling_bytes = engine.debt.filling_bytes.load(Ordering::Relaxed);
+    let filling_all = all.active.saturating_sub(shared.plan().memtable_bytes()).max(filling_bytes);
+    let filled = |bytes: MemtableBytes, filling: usize, plan: MemoryPlan| {
+        (bytes.sealed - bytes.flushed + filling, plan.sealed_bytes_max())
+    };
+    let own_filled = filled(own, filling_bytes, engine.options.memory_plan());
+    let all_filled = filled(all, filling_all, shared.plan());
+    // Of the two bounds that which is nearer.
+    let is_nearer = |(one, max): (usize, usize), (other, other_max): (usize, usize)| {
+        one as f64 / max as f64 > other as f64 / other_max as f64
+    };
+    let (filled_bytes, filled_bytes_max) =
+        if is_nearer(all_filled, own_filled) { all_filled } else { own_filled };
     pace::Debt {
-        sealed_bytes: waiting_bytes as u64,
-        filled_bytes: (waiting_bytes + filling_bytes) as u64,
-        filled_bytes_max: engine.options.sealed_bytes_max() as u64,
+        sealed_bytes: (own.sealed - own.flushed).max(all.sealed - all.flushed) as u64,
+        filled_bytes: filled_bytes as u64,
+        filled_bytes_max: filled_bytes_max as u64,
         overdue_bytes: engine.debt.overdue_bytes.load(Ordering::Relaxed),
         crowding: engine.debt.tier_runs_max.load(Ordering::Relaxed) as f64
             / engine.options.merge_factor as f64,

@@ -25,6 +25,7 @@ use folddb_layout::frame::{self, FrameRecord, LogOp};
 use folddb_manifest::RangeDelete;
 
 use crate::options::Durability;
+use crate::shared::memory::Seals;
 use crate::state::catalog::{TableCore, new_memtable};
 use crate::state::committer::{Active, Committer};
 use crate::state::engine::Engine;
@@ -259,15 +260,21 @@ fn seal_full(engine: &Engine, committer: &mut Committer, tables: &[Arc<TableCore
             fullest_bytes = fullest_bytes.max(bytes);
         }
     }
-    if committer.active_bytes > memtable_bytes * 2 {
+    if committer.active_bytes > memtable_bytes * 2 || engine.memory.take_asked() {
         seal_largest(engine, committer);
+    }
+    match engine.memory.note_active(committer.active_bytes) {
+        Seals::Nobody => {}
+        Seals::Asker => seal_largest(engine, committer),
+        Seals::Another => engine.bell.ring(),
     }
     // A memtable is sealed when it is full, or all together hold two: whichever comes first.
     let filling_bytes = fullest_bytes.max(committer.active_bytes.saturating_sub(memtable_bytes));
     engine.debt.filling_bytes.store(filling_bytes, Ordering::Relaxed);
 }
 
-fn seal_largest(engine: &Engine, committer: &mut Committer) {
+/// Seals the largest of the active memtables.
+pub(crate) fn seal_largest(engine: &Engine, committer: &mut Committer) {
     let largest = committer.written().max_by_key(|active| active.bytes);
     if let Some(table) = largest.map(|active| Arc::clone(&active.table)) {
         seal(engine, committer, &table);
@@ -319,7 +326,8 @@ pub fn seal(engine: &Engine, committer: &mut Committer, table: &Arc<TableCore>) 
         active.range_delete_seqs.clear();
         *stripes_version = u64::MAX; // they are boundaries no longer
     }
-    engine.debt.sealed_bytes.fetch_add(sealed.bytes, Ordering::AcqRel);
+    engine.memory.note_sealed(sealed.bytes);
+    engine.memory.note_active(*active_bytes);
     let next = Arc::clone(&active.memtable);
     table.change_view(|view| TableView {
         active: next,

@@ -10,6 +10,7 @@ use folddb_host::sync::thread;
 use folddb_merge::pace;
 
 use crate::events::{Event, StallCause, StallEvent};
+use crate::shared::memory_plan::MemoryPlan;
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::pressure;
@@ -50,7 +51,8 @@ pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
     let is_behind = debt.tier_runs_max.load(Ordering::Relaxed) > engine.options.merge_factor;
     let value_log_is_over =
         debt.value_log_thousandths.load(Ordering::Relaxed) > 1000 && !batch.values.is_empty();
-    if debt.sealed_bytes.load(Ordering::Acquire) == 0 && !is_behind && !value_log_is_over {
+    let nothing_is_sealed = engine.memory.bytes().sealed == 0 && engine.memory.shared().bytes().sealed == 0;
+    if nothing_is_sealed && !is_behind && !value_log_is_over {
         return Ok(());
     }
     pay_delay(engine, batch.payload.len(), batch.values.len());
@@ -115,11 +117,17 @@ pub(crate) fn admit_piece(engine: &Engine) -> Result<()> {
 /// no memtable waits for its flush have half a memtable more, so that one table's load does not
 /// stall another's writes. The bound holds all the same, since a table that has used up its own
 /// memtable is none of these any more.
+///
+/// So for what the store may take, and for what all may that share a budget with it.
 pub(crate) fn memory_is_full_for(engine: &Engine, batch: &Encoded) -> bool {
-    let sealed_bytes = engine.debt.sealed_bytes.load(Ordering::Acquire);
-    let memtable_bytes = engine.options.memtable_bytes();
-    // A memtable is sealed once it is full, so two hold a little more than two.
-    let limit = engine.options.sealed_bytes_max() + memtable_bytes / 4;
     let is_quiet = |table: &Arc<TableCore>| table.view().sealed.is_empty();
-    sealed_bytes > limit && (sealed_bytes > limit + memtable_bytes / 2 || !batch.tables.iter().all(is_quiet))
+    let is_full = |sealed_bytes: usize, plan: MemoryPlan| {
+        // A memtable is sealed once it is full, so two hold a little more than two.
+        let limit = plan.sealed_bytes_max() + plan.memtable_bytes() / 4;
+        let far = limit + plan.memtable_bytes() / 2;
+        sealed_bytes > limit && (sealed_bytes > far || !batch.tables.iter().all(is_quiet))
+    };
+    let shared = engine.memory.shared();
+    is_full(engine.memory.bytes().sealed, engine.options.memory_plan())
+        || is_full(shared.bytes().sealed, shared.plan())
 }

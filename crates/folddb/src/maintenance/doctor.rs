@@ -395,7 +395,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
         cache_bytes: engine.options.cache_bytes() as u64,
         merge_factor: engine.options.merge_factor,
         overdue_bytes: engine.debt.overdue_bytes.load(Ordering::Relaxed),
-        sealed_bytes: engine.debt.sealed_bytes.load(Ordering::Relaxed) as u64,
+        sealed_bytes: engine.memory.bytes().sealed as u64,
         batches_to_replay: 0,
         batches_cut: 0,
         log_bytes: feeds::segments_of_memory(engine).iter().map(|segment| segment.len_bytes).sum(),

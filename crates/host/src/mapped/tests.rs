@@ -62,7 +62,7 @@ fn appends_straddle_windows_with_and_without_preparation() {
     let len_bytes = 4 * WINDOW_BYTES + 100;
     for prepared in [false, true] {
         let Some((dir, file)) = preallocated(len_bytes) else { return };
-        let mut append = MappedAppend::new(file, len_bytes);
+        let mut append = MappedAppend::new(file, len_bytes, WINDOW_BYTES);
         let syncer = append.syncer();
         let mut at = 0;
         // Small ones, one of just over a window, one of over two windows, then small ones to the
@@ -88,7 +88,7 @@ fn appends_straddle_windows_with_and_without_preparation() {
 fn no_more_than_three_windows_are_ever_mapped() {
     let len_bytes = 8 * WINDOW_BYTES;
     let Some((dir, file)) = preallocated(len_bytes) else { return };
-    let mut append = MappedAppend::new(file, len_bytes);
+    let mut append = MappedAppend::new(file, len_bytes, WINDOW_BYTES);
     let shared = Arc::clone(&append.shared);
     let chunk = vec![1; (WINDOW_BYTES / 4) as usize];
     for index in 0..32 {
@@ -111,7 +111,7 @@ fn no_more_than_three_windows_are_ever_mapped() {
 fn a_file_that_is_appended_to_no_more_is_not_mapped_while_it_waits_to_be_synced() {
     let len_bytes = 4 * WINDOW_BYTES;
     let Some((dir, file)) = preallocated(len_bytes) else { return };
-    let mut append = MappedAppend::new(file, len_bytes);
+    let mut append = MappedAppend::new(file, len_bytes, WINDOW_BYTES);
     let syncer = append.syncer();
     append.append(&bytes_at(0, WINDOW_BYTES)).unwrap();
     append.append(&bytes_at(WINDOW_BYTES, 5)).unwrap();
@@ -135,7 +135,7 @@ fn maps_of(dir: &tempfile::TempDir) -> usize {
 fn preparing_and_syncing_beside_appends_loses_nothing() {
     let len_bytes = 6 * WINDOW_BYTES;
     let Some((dir, file)) = preallocated(len_bytes) else { return };
-    let mut append = MappedAppend::new(file, len_bytes);
+    let mut append = MappedAppend::new(file, len_bytes, WINDOW_BYTES);
     let syncer = append.syncer();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -200,7 +200,7 @@ fn a_sync_of_a_range_takes_any_range_of_the_file() {
 #[test]
 fn syncs_come_as_far_as_the_appends() {
     let Some((_dir, file)) = preallocated(3 * WINDOW_BYTES) else { return };
-    let mut append = MappedAppend::new(file, 3 * WINDOW_BYTES);
+    let mut append = MappedAppend::new(file, 3 * WINDOW_BYTES, WINDOW_BYTES);
     let shared = Arc::clone(&append.shared);
     let (syncer, mut at) = (append.syncer(), 0);
     let synced_to = || shared.synced_to.load(Ordering::Acquire);

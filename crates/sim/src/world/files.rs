@@ -67,7 +67,7 @@ impl Files for SimDisk {
             if machine.free_bytes() < len_bytes {
                 return Err(no_space());
             }
-            let is_mapped = mode == AppendMode::Mapped;
+            let is_mapped = mode != AppendMode::Written;
             let mut file = File { is_mapped, reserved_bytes: len_bytes, ..File::default() };
             file.now.set_len(len_bytes);
             machine.create_file(path, file)

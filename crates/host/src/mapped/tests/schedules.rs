@@ -8,7 +8,7 @@ fn schedules_of_appends_and_who_prepares_their_windows() {
     schedules(15, || {
         let len_bytes = 3 * WINDOW_BYTES;
         let Some((dir, file)) = preallocated(len_bytes) else { return };
-        let mut append = MappedAppend::new(file, len_bytes);
+        let mut append = MappedAppend::new(file, len_bytes, WINDOW_BYTES);
         let syncer = append.syncer();
         let preparer = thread::spawn(move || {
             for _ in 0..3 {

@@ -1,5 +1,7 @@
 //! Wakes background threads when there is work, and writers when there is room.
 
+use std::sync::Arc;
+
 use folddb_host::sync::{Condvar, Mutex};
 
 /// Wakes background work when there is work, and writers when there is room.
@@ -7,13 +9,23 @@ use folddb_host::sync::{Condvar, Mutex};
 pub struct Bell {
     rung: Mutex<u64>,
     condvar: Condvar,
+    /// Rings with it.
+    also: Option<Arc<Bell>>,
 }
 
 impl Bell {
+    /// One that rings another as well.
+    pub fn ringing(also: &Arc<Bell>) -> Bell {
+        Bell { also: Some(Arc::clone(also)), ..Bell::default() }
+    }
+
     /// Wakes everyone who waits.
     pub fn ring(&self) {
         *self.rung.lock() += 1;
         self.condvar.notify_all();
+        if let Some(also) = &self.also {
+            also.ring();
+        }
     }
 
     /// How often it rang, to hand to `wait`.

@@ -1,0 +1,181 @@
+//! The background threads of one store, or of several that take turns: one keeps logs ready, one
+//! flushes, one merges. A store enters with what each of the three is to do for it, one step at a
+//! time; a thread goes round all stores, and sleeps when none has anything to do. The first to
+//! enter starts the threads; they end when the last has left.
+//!
+//! ```text
+//!   lock     guards                                     held while
+//!   members  who has entered, and the threads           a moment
+//!   a lane   what a thread does for a store             it takes its turn there; who leaves waits for that
+//! ```
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_host::sync::atomic::{AtomicBool, Ordering};
+use folddb_host::sync::{Mutex, thread};
+
+use crate::shared::bell::Bell;
+
+/// How long a thread sleeps when nothing rings.
+pub const IDLE_TICK: Duration = Duration::from_millis(100);
+
+/// What came of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Something was done, and there may be more.
+    Done,
+    /// Next time after so long, whatever rings meanwhile.
+    Nap(Duration),
+    /// Next time when the bell rings, or after so long.
+    Idle(Duration),
+}
+
+impl Turn {
+    /// What a thread does next that has had both.
+    fn and(self, other: Turn) -> Turn {
+        match (self, other) {
+            (Turn::Done, _) | (_, Turn::Done) => Turn::Done,
+            (Turn::Nap(one), Turn::Nap(other)) => Turn::Nap(one.min(other)),
+            (Turn::Nap(nap), Turn::Idle(_)) | (Turn::Idle(_), Turn::Nap(nap)) => Turn::Nap(nap),
+            (Turn::Idle(one), Turn::Idle(other)) => Turn::Idle(one.min(other)),
+        }
+    }
+}
+
+/// What a thread does for a store: one step.
+pub type Work = Box<dyn FnMut() -> Turn + Send>;
+
+/// What the three threads do for a store, in the order of [`LANES`].
+pub type Lanes = [Work; 3];
+
+/// The names of the threads.
+const LANES: [&str; 3] = ["folddb-journal", "folddb-flush", "folddb-merge"];
+
+/// How a thread is started: its name, and what it does.
+pub type Spawn<'s> =
+    dyn FnMut(&str, Box<dyn FnOnce() + Send>) -> std::io::Result<thread::JoinHandle<()>> + 's;
+
+/// The threads of one store, or of several.
+#[derive(Default)]
+pub struct Pool {
+    bell: Arc<Bell>,
+    members: Mutex<Members>,
+}
+
+#[derive(Default)]
+struct Members {
+    seats: Arc<Vec<Arc<Seat>>>,
+    threads: Vec<thread::JoinHandle<()>>,
+    /// Tells these threads that nobody needs them any more.
+    is_over: Arc<AtomicBool>,
+}
+
+impl Members {
+    /// Tells the threads that nobody needs them.
+    fn end(&mut self) -> Vec<thread::JoinHandle<()>> {
+        self.is_over.store(true, Ordering::Release);
+        std::mem::take(&mut self.threads)
+    }
+}
+
+/// The place of a store in a pool.
+pub struct Seat {
+    lanes: [Mutex<Option<Work>>; 3],
+}
+
+impl Seat {
+    /// Takes a turn, unless the store has left. Work that panics has no more turns: the threads are
+    /// there for others, too.
+    fn turn(&self, lane: usize) -> Turn {
+        let mut slot = self.lanes[lane].lock();
+        let Some(work) = slot.as_mut() else { return Turn::Idle(IDLE_TICK) };
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+            *slot = None;
+            Turn::Idle(IDLE_TICK)
+        })
+    }
+}
+
+impl Pool {
+    /// A bell that wakes the threads, too.
+    pub fn new_bell(&self) -> Bell {
+        Bell::ringing(&self.bell)
+    }
+
+    /// Has the threads work for one more store, until it leaves.
+    ///
+    /// # Errors
+    /// A thread cannot be started, with its name; nobody has entered then.
+    pub fn enter(
+        self: &Arc<Pool>,
+        lanes: Lanes,
+        spawn: &mut Spawn<'_>,
+    ) -> Result<Arc<Seat>, (&'static str, std::io::Error)> {
+        let seat = Arc::new(Seat { lanes: lanes.map(|work| Mutex::new(Some(work))) });
+        let mut members = self.members.lock();
+        let seats = members.seats.iter().cloned().chain([Arc::clone(&seat)]).collect();
+        members.seats = Arc::new(seats);
+        if !members.threads.is_empty() {
+            drop(members);
+            self.bell.ring();
+            return Ok(seat);
+        }
+        members.is_over = Arc::default();
+        for (lane, name) in LANES.into_iter().enumerate() {
+            let (pool, is_over) = (Arc::clone(self), Arc::clone(&members.is_over));
+            match spawn(name, Box::new(move || pool.work(lane, &is_over))) {
+                Ok(thread) => members.threads.push(thread),
+                Err(error) => {
+                    members.seats = Arc::default();
+                    let started = members.end();
+                    drop(members);
+                    self.wait_for_end(started);
+                    return Err((name, error));
+                }
+            }
+        }
+        Ok(seat)
+    }
+
+    /// Ends the work for a store: none is under way on return. The threads end with the last.
+    pub fn leave(&self, seat: &Arc<Seat>) {
+        let mut members = self.members.lock();
+        let seats = members.seats.iter().filter(|other| !Arc::ptr_eq(other, seat)).cloned().collect();
+        members.seats = Arc::new(seats);
+        let ended = if members.seats.is_empty() { members.end() } else { Vec::new() };
+        drop(members);
+        let work = seat.lanes.each_ref().map(|lane| lane.lock().take());
+        drop(work);
+        self.wait_for_end(ended);
+    }
+
+    fn wait_for_end(&self, threads: Vec<thread::JoinHandle<()>>) {
+        self.bell.ring();
+        for thread in threads {
+            let _ = thread.join(); // a turn contains its panics
+        }
+    }
+
+    /// What a thread does.
+    fn work(&self, lane: usize, is_over: &AtomicBool) {
+        loop {
+            let seen = self.bell.count(); // before anything is looked at: what comes later rings
+            if is_over.load(Ordering::Acquire) {
+                return;
+            }
+            let seats = Arc::clone(&self.members.lock().seats);
+            match seats.iter().map(|seat| seat.turn(lane)).fold(Turn::Idle(IDLE_TICK), Turn::and) {
+                Turn::Done => {}
+                Turn::Nap(time) => thread::sleep(time),
+                Turn::Idle(time) => self.bell.wait(seen, time),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(all(test, folddb_schedules))]
+mod schedules;

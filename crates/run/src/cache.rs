@@ -1,0 +1,290 @@
+//! The cache of one store, or of several that share it: blocks, leaves and filters by place, and
+//! open files.
+//!
+//! It is bounded by the bytes of what is decoded, that which parts keep at hand (`kept.rs`)
+//! included; the open files by their number. Each store has a number in it, which the keys of its
+//! pieces carry: when the store is closed its pieces go, and nobody else's.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use folddb_host::ReadFile;
+use folddb_layout::block::Block;
+use folddb_layout::filter::Filter;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter, Weighter};
+
+use crate::separators::Leaf;
+
+/// A shard of the cache holds at least so many bytes, so that one filter partition is a small part
+/// of it.
+const SHARD_BYTES: u64 = 4 << 20;
+
+/// Bytes that an item is taken to weigh, when the number of items is guessed.
+const ITEM_BYTES: u64 = 8 << 10;
+
+/// The first stretch that a reader ahead takes, in bytes.
+pub(crate) const WINDOW_BYTES_MIN: u64 = 32 << 10;
+
+/// The longest, in bytes, where there is memory enough.
+const WINDOW_BYTES_MAX: u64 = 256 << 10;
+
+/// A stretch is at most this share of the cache: a merge has one for each of its inputs, and
+/// several merges may be under way.
+const WINDOWS_IN_CACHE: u64 = 24;
+
+/// The filters and leaves of a new part are put into the cache at once, where they are at most this
+/// share of it.
+const WARM_IN_CACHE: u64 = 16;
+
+/// The blocks of a new part are, too, where they are at most this share of it.
+const WARM_BLOCKS_IN_CACHE: u64 = 4;
+
+/// Of so many eighths of the cache's room all parts together may keep pieces at hand.
+const KEPT_EIGHTHS: u64 = 5;
+
+/// Where those of the oldest runs end, so that the newer ones, which every get asks, find room
+/// beside them.
+const KEPT_EIGHTHS_OLDEST: u64 = 4;
+
+/// Of the blocks that gets read while the cache is full, one in so many displaces another. Where
+/// all blocks are asked equally often any choice of them is as good, and to displace costs as much
+/// as a third of the read; those that are asked more often come into the cache soon enough.
+const DISPLACE_EVERY: u64 = 4;
+
+/// How many bits of the number of a part are its store's own; those above are the store's number.
+const PART_BITS: u32 = 40;
+
+/// A cache, for as long as any store uses it.
+pub struct BlockCache {
+    pub(crate) pieces: Cache<PieceKey, Piece, PieceWeight, PlaceHash, Displaced>,
+    pub(crate) files: Cache<u64, Arc<dyn ReadFile>, UnitWeighter, PlaceHash>,
+    /// Whether the cache has displaced something since room was given to it.
+    is_full: Arc<AtomicBool>,
+    /// Whether a get has read a block since parts were last asked to have theirs in the cache.
+    is_read: AtomicBool,
+    cache_bytes: AtomicU64,
+    /// What parts keep at hand: so much less is the capacity of `pieces`.
+    kept_bytes: AtomicU64,
+    next_store: AtomicU64,
+    /// Stores that use it now.
+    stores: AtomicU64,
+}
+
+/// What is in the cache.
+#[derive(Clone)]
+pub(crate) enum Piece {
+    Block(Arc<Block>),
+    Leaf(Arc<Leaf>),
+    Filter(Arc<Filter>),
+    /// Of a file that is no part.
+    Page(Arc<[u8]>),
+}
+
+/// Which piece: of which part, by its own number within this cache, and at which offset.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PieceKey {
+    pub(crate) part: u64,
+    pub(crate) offset: u64,
+}
+
+impl Hash for PieceKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.part);
+        state.write_u64(self.offset);
+    }
+}
+
+impl BlockCache {
+    /// A cache of about `cache_bytes` bytes, and at most `files_open_max` open files at rest.
+    /// Readers in the middle of a read may hold a few more.
+    pub fn new(cache_bytes: u64, files_open_max: usize) -> Arc<BlockCache> {
+        let files_open_max = files_open_max.max(1);
+        let pieces = OptionsBuilder::new()
+            .shards((cache_bytes / SHARD_BYTES).clamp(1, 64) as usize)
+            .estimated_items_capacity((cache_bytes / ITEM_BYTES).max(16) as usize)
+            .weight_capacity(cache_bytes)
+            .build()
+            .expect("all required settings are given");
+        let files = OptionsBuilder::new()
+            .shards(1)
+            .estimated_items_capacity(files_open_max)
+            .weight_capacity(files_open_max as u64)
+            .build()
+            .expect("all required settings are given");
+        let is_full = Arc::new(AtomicBool::new(false));
+        let displaced = Displaced { is_full: Arc::clone(&is_full) };
+        Arc::new(BlockCache {
+            pieces: Cache::with_options(pieces, PieceWeight, PlaceHash, displaced),
+            files: Cache::with_options(files, UnitWeighter, PlaceHash, DefaultLifecycle::default()),
+            is_full,
+            is_read: AtomicBool::new(false),
+            cache_bytes: AtomicU64::new(cache_bytes),
+            kept_bytes: AtomicU64::new(0),
+            next_store: AtomicU64::new(0),
+            stores: AtomicU64::new(0),
+        })
+    }
+
+    /// What is in it, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.pieces.weight() + self.kept_bytes()
+    }
+
+    /// What parts keep at hand.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.kept_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Takes a store in: where the numbers of its parts begin.
+    pub(crate) fn enter(&self) -> u64 {
+        self.stores.fetch_add(1, Ordering::Relaxed);
+        self.next_store.fetch_add(1, Ordering::Relaxed) << PART_BITS
+    }
+
+    /// Forgets a store that has entered.
+    pub(crate) fn leave(&self, first_part: u64) {
+        self.clear(first_part);
+        self.stores.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Drops all that is cached of a store and closes its files; what is in use lives on with its
+    /// users.
+    fn clear(&self, first_part: u64) {
+        let is_others = |part: u64| part >> PART_BITS != first_part >> PART_BITS;
+        self.pieces.retain(|key, _| is_others(key.part));
+        self.files.retain(|part, _| is_others(*part));
+        self.note_room();
+    }
+
+    /// Gives the cache room for about so many bytes from now on, if that is more than it has.
+    pub(crate) fn grow(&self, bytes: u64) {
+        self.cache_bytes.fetch_max(bytes, Ordering::Relaxed);
+        self.fit();
+        self.note_room();
+    }
+
+    /// Takes room from the cache for a piece that a part keeps at hand. False where there is none
+    /// to be had.
+    pub(crate) fn take_room(&self, bytes: u64, is_oldest: bool) -> bool {
+        let eighths = if is_oldest { KEPT_EIGHTHS_OLDEST } else { KEPT_EIGHTHS };
+        let most = self.cache_bytes.load(Ordering::Relaxed) / 8 * eighths;
+        let taken = self.kept_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |kept| {
+            Some(kept + bytes).filter(|sum| *sum <= most)
+        });
+        if taken.is_ok() {
+            self.fit();
+        }
+        taken.is_ok()
+    }
+
+    /// Gives such room back to the cache.
+    pub(crate) fn give_room_back(&self, bytes: u64) {
+        if bytes > 0 {
+            self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.fit();
+            self.note_room();
+        }
+    }
+
+    /// The cache has what is not kept. Of two who meet here the later one's bound may be the older
+    /// by a piece; the next one sets it right.
+    fn fit(&self) {
+        let cache_bytes = self.cache_bytes.load(Ordering::Relaxed);
+        self.pieces.set_capacity(cache_bytes.saturating_sub(self.kept_bytes()));
+    }
+
+    /// Whether the block is to be kept whose miss was counted as the `misses`-th.
+    #[inline]
+    pub(crate) fn keeps_miss(&self, misses: u64) -> bool {
+        self.is_read.store(true, Ordering::Relaxed);
+        !self.is_full.load(Ordering::Relaxed) || misses.is_multiple_of(DISPLACE_EVERY)
+    }
+
+    /// Whether a new part whose blocks take so many bytes is to have them in the cache: it is small
+    /// beside it, and gets have had to read blocks since this was last asked.
+    pub(crate) fn warms_blocks(&self, bytes: u64) -> bool {
+        let most = self.cache_bytes.load(Ordering::Relaxed) / WARM_BLOCKS_IN_CACHE;
+        bytes <= most && self.is_read.swap(false, Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_room(&self) {
+        if self.is_full.load(Ordering::Relaxed) {
+            self.is_full.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// The longest stretch that a reader ahead holds. Each store may have a merge under way.
+    pub(crate) fn window_bytes_max(&self) -> u64 {
+        let stores = self.stores.load(Ordering::Relaxed).max(1);
+        let cache_bytes = self.cache_bytes.load(Ordering::Relaxed);
+        (cache_bytes / (WINDOWS_IN_CACHE * stores)).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX)
+    }
+
+    /// The most filters and leaves of a part that are put into the cache before anybody has asked.
+    pub(crate) fn warm_bytes_max(&self) -> u64 {
+        self.cache_bytes.load(Ordering::Relaxed) / WARM_IN_CACHE
+    }
+}
+
+/// Notes that something was displaced; what that was goes outside of the cache's locks, as by
+/// default.
+#[derive(Clone)]
+pub(crate) struct Displaced {
+    is_full: Arc<AtomicBool>,
+}
+
+impl Lifecycle<PieceKey, Piece> for Displaced {
+    type RequestState = <DefaultLifecycle<PieceKey, Piece> as Lifecycle<PieceKey, Piece>>::RequestState;
+    #[inline]
+    fn on_evict(&self, state: &mut Self::RequestState, key: PieceKey, piece: Piece) {
+        self.is_full.store(true, Ordering::Relaxed);
+        DefaultLifecycle::default().on_evict(state, key, piece);
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct PieceWeight;
+
+impl Weighter<PieceKey, Piece> for PieceWeight {
+    fn weight(&self, _key: &PieceKey, piece: &Piece) -> u64 {
+        match piece {
+            Piece::Block(block) => block.memory_bytes() as u64,
+            Piece::Leaf(leaf) => leaf.memory_bytes() as u64,
+            Piece::Filter(filter) => filter.memory_bytes() as u64,
+            Piece::Page(page) => page.len() as u64,
+        }
+    }
+}
+
+/// Hashes numbers by folded multiplication. Parts and offsets are not chosen by users, so no key is
+/// needed.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct PlaceHash;
+
+impl BuildHasher for PlaceHash {
+    type Hasher = PlaceHasher;
+    #[inline]
+    fn build_hasher(&self) -> PlaceHasher {
+        PlaceHasher(0x243f_6a88_85a3_08d3)
+    }
+}
+
+pub(crate) struct PlaceHasher(u64);
+
+impl Hasher for PlaceHasher {
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        let product = u128::from(self.0 ^ number) * 0xf39c_c060_5ced_c835_u128;
+        self.0 = (product as u64 ^ (product >> 64) as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
