@@ -130,6 +130,21 @@ fn indexes() -> folddb::Result<()> {
     Ok(())
 }
 
+fn sharing() -> folddb::Result<()> {
+    // listing
+    use folddb::{Options, Shared, Store};
+
+    let shared = Shared::new(64 << 20);
+    let options = Options::default().memory_bytes(16 << 20).shared(&shared);
+    let bonn = Store::open_or_create("bonn.folddb", options.clone())?;
+    let oslo = Store::open_or_create("oslo.folddb", options)?;
+    shared.set_background_bytes_per_s(Some(50 << 20)); // of all of them together
+    assert_eq!(shared.stores(), 2);
+    // end
+    bonn.close()?;
+    oslo.close()
+}
+
 fn events() -> folddb::Result<()> {
     // listing
     use folddb::{Event, Options, Rules, Store};
@@ -170,6 +185,7 @@ fn the_rust_listings_of_the_pages_run_as_printed() {
     library().expect("it runs");
     transactions().expect("it runs");
     indexes().expect("it runs");
+    sharing().expect("it runs");
     events().expect("it runs");
 }
 
