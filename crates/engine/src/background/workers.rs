@@ -1,7 +1,7 @@
 //! What the threads do for a store: one keeps the log ready, so that no commit waits for a file;
 //! one flushes; one merges, and moves values between the steps of merges. The threads are those of
-//! a pool, which the store may share with others. With [`BackgroundWork::Manual`] there are none,
-//! and the caller takes single steps.
+//! a pool, which the store may share with others. With `BackgroundWork::Manual` there are none, and
+//! the caller takes single steps.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -47,7 +47,8 @@ impl Turn {
 /// What a thread does for a store: one step.
 pub type Work = Box<dyn FnMut() -> Turn + Send>;
 
-/// What the three threads do for a store, in the order of [`LANES`].
+/// What the three threads do for a store: the first keeps its log, the second flushes, the third
+/// merges.
 pub type Lanes = [Work; 3];
 
 /// The names of the threads.
