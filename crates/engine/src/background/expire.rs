@@ -55,7 +55,7 @@ pub(crate) fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunS
 /// Says of each run about how many of its records time has outdated.
 pub(crate) fn count_outdated(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
     let view = table.view();
-    let since = clock::times_to_keep(engine, table).since;
+    let since = clock::times_to_keep_now(engine, table).since;
     for summary in runs.iter_mut() {
         let Some(run) = view.runs.iter().find(|run| run.id == summary.id) else { continue };
         let facts = || run.parts.iter().map(|part| part.file.part.facts());

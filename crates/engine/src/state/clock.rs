@@ -108,22 +108,28 @@ pub(crate) fn seq_about(engine: &Engine, time_ms: u64) -> RawSeq {
 
 // ---- merging ------------------------------------------------------------------------------------
 
-/// How much of the past a merge keeps that begins now. To be asked before the boundaries.
+/// How much of the past work keeps that begins now. To be asked before the boundaries. A window is
+/// reckoned from the newest time that is noted, which each edit makes durable: what was let go of
+/// stays out of the window, also where nothing is left that tells of it and the clock goes back.
 pub fn times_to_keep(engine: &Engine, table: &TableCore) -> MergeTimes {
     let newest = match table.rules.rules.keep {
         Keep::Versions(count) => count,
         _ => 1,
     };
-    MergeTimes { newest, since: kept_since(engine, table, now_of(engine, table)), sweep_ms: 0 }
+    let noted_ms = if table.is_timed { engine.times.map.lock().newest_ms() } else { 0 };
+    MergeTimes { newest, since: kept_since(engine, table, noted_ms), sweep_ms: 0 }
 }
 
-/// The time where a table asks for it.
-fn now_of(engine: &Engine, table: &TableCore) -> u64 {
-    if table.is_timed { now_ms(engine) } else { 0 }
+/// The same, and first notes the time where the table keeps a window. Locks the commit.
+pub(crate) fn times_to_keep_now(engine: &Engine, table: &TableCore) -> MergeTimes {
+    if matches!(table.rules.rules.keep, Keep::Window(_)) {
+        note_now(engine, &engine.commit.lock());
+    }
+    times_to_keep(engine, table)
 }
 
-/// From this seq on all states of a table are kept: what was folded away stays so where the clock
-/// has gone back since.
+/// From this seq on all states of a table are kept: what was folded away by an older version, which
+/// did not note the time, stays so where the clock has gone back since.
 pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> RawSeq {
     let keep = table.rules.rules.keep;
     match keep {
@@ -137,14 +143,14 @@ pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> RawSeq {
     }
 }
 
-/// As [`times_to_keep`], and up to when a merge of `inputs` may sweep away what has expired: nobody
-/// may have met it alive who wrote later, and nobody reads at a time when it was.
+/// As [`times_to_keep_now`], and up to when a merge of `inputs` may sweep away what has expired:
+/// nobody may have met it alive who wrote later, and nobody reads at a time when it was.
 pub(crate) fn times_to_merge(
     engine: &Engine,
     table: &TableCore,
     is_input: &dyn Fn(&RunView) -> bool,
 ) -> MergeTimes {
-    let mut times = times_to_keep(engine, table);
+    let mut times = times_to_keep_now(engine, table);
     if table.has_stamps {
         times.sweep_ms = sweepable_ms(engine, table, is_input);
     }
@@ -153,7 +159,7 @@ pub(crate) fn times_to_merge(
 
 /// The same of a flush.
 pub(crate) fn times_to_flush(engine: &Engine, table: &TableCore, sealed: &Sealed) -> MergeTimes {
-    let mut times = times_to_keep(engine, table);
+    let mut times = times_to_keep_now(engine, table);
     if table.has_stamps {
         let is_other = |other: &&Sealed| !Arc::ptr_eq(&other.memtable, &sealed.memtable);
         let view = table.view();

@@ -186,6 +186,26 @@ fn a_window_has_no_holes_where_the_clock_goes_back_over_what_was_folded() {
     assert!(refused.to_string().contains("the oldest state that is kept"), "{refused}");
 }
 
+/// The same where the flush leaves no file that could tell: all that it met was deleted.
+#[test]
+fn a_window_has_no_holes_where_nothing_is_left_of_what_was_folded() {
+    let world = World::new();
+    let store = world.create();
+    let keep = Keep::Window(Duration::from_secs(60));
+    let table = counts(&store, keep, Expire::Never);
+    let folded_away = table.put(&1, &10).unwrap();
+    table.delete_range(&0, &9).unwrap();
+    world.pass(3_600_000);
+    store.flush().unwrap();
+    drop((table, store));
+    world.set(START_MS);
+
+    let store = world.open();
+    let table = counts(&store, keep, Expire::Never);
+    let refused = table.get_at(&1, AsOf::Seq(folded_away)).unwrap_err();
+    assert!(refused.to_string().contains("the oldest state that is kept"), "{refused}");
+}
+
 #[test]
 fn time_does_not_go_back_over_reopening() {
     let world = World::new();
