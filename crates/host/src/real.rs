@@ -119,9 +119,7 @@ impl Files for RealFiles {
     }
 
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn FileLock>> {
-        let file = open_to_lock(path, mode)?;
-        try_lock(&file, mode)?;
-        Ok(Box::new(RealLock { _file: file, _dir: lock_dir_of(path, mode)? }))
+        Ok(Box::new(RealLock::take(path, mode)?))
     }
 
     fn space_free_bytes(&self, dir: &Path) -> io::Result<u64> {
@@ -163,10 +161,29 @@ fn lock_dir_of(path: &Path, mode: LockMode) -> io::Result<Option<File>> {
     }
 }
 
-/// The locks go with the descriptors.
+/// The locks go with the last descriptor, and a child that was forked meanwhile has one, too: so
+/// they are given back by hand, and by nobody but the process that has taken them.
 struct RealLock {
-    _file: File,
-    _dir: Option<File>,
+    file: File,
+    dir: Option<File>,
+    process: u32,
+}
+
+impl RealLock {
+    fn take(path: &Path, mode: LockMode) -> io::Result<RealLock> {
+        let file = open_to_lock(path, mode)?;
+        try_lock(&file, mode)?;
+        Ok(RealLock { file, dir: lock_dir_of(path, mode)?, process: std::process::id() })
+    }
+}
+
+impl Drop for RealLock {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            let _ = self.file.unlock();
+            let _ = self.dir.as_ref().map(File::unlock);
+        }
+    }
 }
 
 impl FileLock for RealLock {}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::RealFiles;
+use super::{RealFiles, RealLock};
 use crate::files::{AppendMode, Files, LockMode};
 
 fn dir() -> (TempDir, PathBuf) {
@@ -185,4 +185,21 @@ fn a_file_read_past_the_page_cache_holds_what_was_written_through_it() {
         let error = file.read_exact_at(offset, &mut vec![0; len]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
+}
+
+#[test]
+fn a_lock_is_given_back_although_another_process_has_its_descriptors() {
+    let (_keep, dir) = dir();
+    let path = dir.join("LOCK");
+    let lock = RealLock::take(&path, LockMode::Exclusive).unwrap();
+    // What a forked child has.
+    let (_file, _dir) = (lock.file.try_clone().unwrap(), lock.dir.as_ref().unwrap().try_clone().unwrap());
+    drop(lock);
+    let lock = RealLock::take(&path, LockMode::Exclusive).unwrap();
+
+    // What a forked child drops is not its to unlock.
+    let (file, dir) = (lock.file.try_clone().unwrap(), lock.dir.as_ref().unwrap().try_clone().unwrap());
+    drop(RealLock { file, dir: Some(dir), process: lock.process + 1 });
+    let other = RealLock::take(&path, LockMode::Exclusive);
+    assert_eq!(other.err().map(|error| error.kind()), Some(io::ErrorKind::WouldBlock));
 }
