@@ -44,7 +44,7 @@ typedef enum {
     FOLDDB_ERROR_FEED_LOST = 16,
     // The store or the table is for reading only.
     FOLDDB_ERROR_READ_ONLY = 17,
-    // The store is closed, or the table is dropped.
+    // The store is closed, the table is dropped, or the process was forked since.
     FOLDDB_ERROR_CLOSED = 18,
     // A callback has asked to stop this work. What was done before stays done.
     FOLDDB_ERROR_STOPPED = 19,
@@ -174,6 +174,10 @@ typedef struct folddb_reader folddb_reader;
 // A range of a table, and how it is walked. One thread uses it at a time; it is used as often as
 // one likes.
 typedef struct folddb_scan folddb_scan;
+
+// A budget of memory, a cache, three background threads, and a limit on what these write, for all
+// stores that are opened with it. Any number of threads use it at once.
+typedef struct folddb_shared folddb_shared;
 
 // The whole store as it was when the snapshot was taken. Any number of threads read at it at once.
 typedef struct folddb_snapshot folddb_snapshot;
@@ -348,6 +352,34 @@ folddb_error folddb_error_kind(const char *error);
 // The bytes are copied.
 bool folddb_output_append(folddb_output *output, const char *data, size_t data_len);
 
+// What several stores share: a budget of memory, a cache, threads, and a limit on their writes. ---
+
+// A budget of so many bytes, at least 4 MiB, for memtables, the cache and merges of all stores
+// that are opened with options that folddb_options_set_shared was called on. NULL where it fails.
+// Destroy it with folddb_shared_destroy.
+//
+// A store has at most its own `memory_bytes` of it for memtables. One that is poisoned, or whose
+// disk is full, stops no other.
+folddb_shared *folddb_shared_create(size_t memory_bytes, char **errptr);
+
+// Ends the handle. NULL is nothing to end. Stores and options that have it go on sharing; its
+// threads end with the last store.
+void folddb_shared_destroy(folddb_shared *shared);
+
+// Sets how many bytes background work of all stores may write in a second; 0 is as many as it can,
+// which is the default. Returns whether it was set. Merges, and what moves values, wait; flushes
+// count and never wait. It holds from now on.
+bool folddb_shared_set_background_bytes_per_s(folddb_shared *shared, uint64_t bytes, char **errptr);
+
+// How many stores share it now; 0 where it fails, too.
+size_t folddb_shared_stores(folddb_shared *shared, char **errptr);
+
+// Bytes of the budget; 0 where it fails.
+size_t folddb_shared_memory_bytes(folddb_shared *shared, char **errptr);
+
+// Bytes that memtables and the cache of all stores hold now; 0 where it fails, too.
+uint64_t folddb_shared_used_bytes(folddb_shared *shared, char **errptr);
+
 // The settings that a store is opened with, and the functions of C's that its tables name. --------
 
 // Options with every default. NULL where it fails.
@@ -376,6 +408,10 @@ bool folddb_options_set(folddb_options *options,
                         const char *name,
                         const char *value,
                         char **errptr);
+
+// Lets stores that are opened with these options share what `shared` has with all others that do.
+// Returns whether it was set. The options hold on to it: its handle may be destroyed.
+bool folddb_options_set_shared(folddb_options *options, folddb_shared *shared, char **errptr);
 
 // Makes a fold of C's own known by name and version, so that tables whose rules name it
 // (`custom_fold=NAME` and `fold_version=VERSION`) can be opened. Returns whether it did.
@@ -795,7 +831,8 @@ bool folddb_scan_prefix(folddb_scan *scan, const char *prefix, size_t prefix_len
 // Turns the way that it goes: from the highest key down, or up again. Returns whether it was set.
 bool folddb_scan_reverse(folddb_scan *scan, char **errptr);
 
-// At most this many rows. Returns whether it was set.
+// At most this many rows, the first ones the way that it goes; an iterator comes to no others,
+// whichever way it moves. Returns whether it was set.
 bool folddb_scan_limit(folddb_scan *scan, size_t rows, char **errptr);
 
 // Only keys: values are empty, and no separated one is read. Returns whether it was set.

@@ -56,7 +56,7 @@ pub enum Kind {
     FeedLost = 16,
     /// The store or the table is for reading only.
     ReadOnly = 17,
-    /// The store is closed, or the table is dropped.
+    /// The store is closed, the table is dropped, or the process was forked since.
     Closed = 18,
     /// A callback has asked to stop this work. What was done before stays done.
     Stopped = 19,

@@ -11,13 +11,17 @@
 //!
 //! Slots are process-wide, since C gives a call nothing else. They lie in chunks that double, and
 //! are never given back: finding one takes no lock that others write to but that of the slot
-//! itself.
+//! itself. In a forked child the slots of before are never looked at again, since what locked them
+//! may not be there.
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use folddb::{Error, Result};
+use folddb::{Error, ErrorKind, Result};
+
+use crate::forks;
 
 /// What a handle leads to.
 pub(crate) trait Object: Any + Send + Sync {
@@ -45,17 +49,21 @@ struct Held {
     name: &'static str,
 }
 
-struct Free {
-    /// The longest free first, so that an old number is told from a new one for as long as it can
-    /// be.
-    indexes: VecDeque<usize>,
-    /// Slots that were ever used.
-    used: usize,
-}
-
 static SLOTS: [OnceLock<Box<[RwLock<Slot>]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 
-static FREE: Mutex<Free> = Mutex::new(Free { indexes: VecDeque::new(), used: 0 });
+/// Slots that were used and are free: the longest free first, so that an old number is told from a
+/// new one for as long as it can be. One list for each fork that led to this process, since another
+/// thread may have had that of the parent; from the last on the same.
+static FREE: [Mutex<VecDeque<usize>>; 16] = [const { Mutex::new(VecDeque::new()) }; 16];
+
+/// Slots that were ever used.
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+/// The slots below this were used before the fork that this process comes from.
+static FORKED_AT: AtomicUsize = AtomicUsize::new(0);
+
+/// How many forks led to this process.
+static FORKS: AtomicUsize = AtomicUsize::new(0);
 
 /// Where a slot lies: which chunk, and where in it.
 fn place(index: usize) -> (usize, usize) {
@@ -90,24 +98,43 @@ pub(crate) fn give<T: Object>(object: T) -> Result<*mut T> {
 }
 
 fn free_index() -> Result<usize> {
-    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(index) = free.indexes.pop_front() {
+    forks::watch(end_all);
+    if let Some(index) = free().pop_front() {
         return Ok(index);
     }
-    if free.used >= (1 << INDEX_BITS) - FIRST_CHUNK {
-        return Err(Error::invalid("there are too many handles: destroy those that are no longer used"));
-    }
-    free.used += 1;
-    Ok(free.used - 1)
+    let one_more = |used| (used < (1 << INDEX_BITS) - FIRST_CHUNK).then_some(used + 1);
+    USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
+        .map_err(|_| Error::invalid("there are too many handles: destroy those that are no longer used"))
+}
+
+fn free() -> MutexGuard<'static, VecDeque<usize>> {
+    let list = FORKS.load(Ordering::Relaxed).min(FREE.len() - 1);
+    FREE[list].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends all handles without a look at what they lead to: this process was forked just now. It goes
+/// on with the next chunk of slots, since the last one may never be whole.
+extern "C" fn end_all() {
+    let used = USED.load(Ordering::Relaxed);
+    let begin = match place(used) {
+        (_, 0) => used,
+        (chunk, _) => FIRST_CHUNK * ((2 << chunk) - 1),
+    };
+    USED.store(begin, Ordering::Relaxed);
+    FORKED_AT.store(begin, Ordering::Relaxed);
+    FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// What the handle leads to.
 ///
 /// # Errors
-/// It is null, was destroyed, or is of another type.
+/// It is null, was destroyed, or is of another type; the process was forked since.
 #[inline]
 pub(crate) fn get<T: Object>(handle: *mut T) -> Result<Arc<T>> {
     let (generation, index) = split(handle);
+    if index < FORKED_AT.load(Ordering::Relaxed) && !handle.is_null() {
+        return Err(in_child::<T>());
+    }
     let held = slot(index).and_then(|slot| {
         let slot = slot.read().unwrap_or_else(PoisonError::into_inner);
         slot.object.as_ref().filter(|_| slot.generation == generation).cloned()
@@ -141,7 +168,7 @@ pub(crate) fn take<T: Object>(handle: *mut T) -> Result<Arc<T>> {
     };
     drop(ended);
     if generation + 1 < 1 << (usize::BITS - INDEX_BITS) {
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).indexes.push_back(index);
+        free().push_back(index);
     }
     Ok(object)
 }
@@ -154,6 +181,16 @@ fn mistaken<T: Object>(handle: *mut T, found: Option<&'static str>) -> Error {
         Some(found) => format!("a {found} was given where a {name} is expected"),
         None => format!("this {name} was destroyed, or was never created"),
     })
+}
+
+#[cold]
+fn in_child<T: Object>() -> Error {
+    let message = format!(
+        "this {} was created before this process was forked, which leaves the threads behind",
+        T::NAME
+    );
+    Error::new(ErrorKind::Closed, message)
+        .advise("open the store in the child, once the parent has closed it; options are made there, too")
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@
 //!   seek          another scan begins at the key
 //! ```
 //!
-//! All of these scans read at one snapshot, which the iterator takes when it is made.
+//! All of these scans read at one snapshot, which the iterator takes when it is made. A limit is the
+//! end of the range, whichever way the iterator comes: the key that is the last within it is found
+//! when it is first needed.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -33,6 +35,8 @@ struct Walk {
     range: Range,
     /// All of the range, the way that it goes.
     all: BytesScan,
+    /// Whether a limit of rows ends the range before its bound does, as far as is known.
+    is_limited: bool,
     /// Rows from where it stands, and whether they go against the range.
     rows: Option<(LentRows, bool)>,
     /// Where it stands, unless it is at neither a row nor one whose fold fails.
@@ -47,7 +51,35 @@ impl Walk {
             Place::Now => range.narrow(table.store.0.snapshot().scan(&table.table)),
             _ => range.scan()?,
         };
-        Ok(Walk { range, all, rows: None, row: None })
+        let is_limited = range.is_limited();
+        Ok(Walk { range, all, is_limited, rows: None, row: None })
+    }
+
+    /// All of the range, with a bound instead of its limit: scans of it may begin anywhere.
+    fn whole(&mut self) -> Result<BytesScan> {
+        if self.is_limited {
+            let last = self.last_within()?;
+            let scan = self.all.clone().limit(usize::MAX);
+            self.all = match (last, self.range.is_reversed()) {
+                (None, _) => scan.limit(0), // no limit of another scan of it brings rows back
+                (Some(last), true) => low(scan, &last),
+                (Some(last), false) => high(scan, &last),
+            };
+            self.is_limited = false;
+        }
+        Ok(self.all.clone())
+    }
+
+    /// The bound that the limit comes to: the key of the last row within it.
+    fn last_within(&self) -> Result<Option<Bound<Vec<u8>>>> {
+        let mut rows = self.all.clone().keys_only().rows()?;
+        let mut last = None;
+        while let Some((key, _)) = rows.next_row()? {
+            let last = last.get_or_insert_with(Vec::new);
+            last.clear();
+            last.extend_from_slice(key);
+        }
+        Ok(last.map(Bound::Included))
     }
 
     /// Begins a scan and goes to its first row.
@@ -77,7 +109,7 @@ impl Walk {
             (_, None) => Ok(false),
             (_, Some((key, _))) => {
                 let from = Bound::Excluded(key.clone());
-                let scan = if is_against { self.all.clone().reverse() } else { self.all.clone() };
+                let scan = if is_against { self.whole()?.reverse() } else { self.whole()? };
                 let is_down = self.range.is_reversed() != is_against;
                 let scan = if is_down { high(scan, &from) } else { low(scan, &from) };
                 self.begin(scan, is_against)
@@ -87,8 +119,8 @@ impl Walk {
 
     /// Goes to the first row at the key or behind it, the way that the range goes.
     fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        let (all, is_reversed) = (self.whole()?, self.range.is_reversed());
         let order = self.range.table.table.rules().order();
-        let (is_reversed, all) = (self.range.is_reversed(), self.all.clone());
         let first = if is_reversed { &self.range.high } else { &self.range.low };
         let is_inside = match first {
             Bound::Unbounded => true,
@@ -147,7 +179,10 @@ pub extern "C" fn folddb_iterator_seek_to_first(iterator: *mut IteratorObject, e
 /// Goes to the last row, the way that the scan goes. Otherwise as folddb_iterator_seek_to_first.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_seek_to_last(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
-    walk(iterator, errptr, |walk| walk.begin(walk.all.clone().reverse(), true))
+    walk(iterator, errptr, |walk| {
+        let all = walk.whole()?;
+        walk.begin(all.reverse(), true)
+    })
 }
 
 /// Goes to the first row at the key or behind it, the way that the scan goes: in a reversed one, to

@@ -7,6 +7,7 @@
 //! - **A handle is a number** that only looks like a pointer, and is never followed
 //!   (`handles`). So a handle that is null, destroyed, or of another type is an error, not
 //!   undefined behaviour, and there is nothing to follow into memory that is gone.
+//! - **A forked child gets an error** from every handle that was given before (`forks`).
 //! - **No panic crosses the border**: every call runs inside `errors::guard`.
 //! - **Pointers to data are followed in one room**, `memory`. A function that takes such a pointer
 //!   takes it in a type of that room which only C can make; so the functions themselves are safe.
@@ -19,6 +20,7 @@
 
 pub mod memory;
 pub mod errors;
+mod forks;
 mod handles;
 mod exclusive;
 pub mod callbacks;
@@ -26,6 +28,7 @@ pub mod output;
 pub mod fold;
 pub mod order;
 pub mod events;
+pub mod shared;
 pub mod options;
 pub mod durability;
 mod rules;

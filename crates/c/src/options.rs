@@ -14,6 +14,7 @@ use crate::fold::{CustomFold, FoldFunction};
 use crate::handles::{self, Object};
 use crate::memory::{ErrPtr, Text};
 use crate::order::{NamedOrder, OrderFunction};
+use crate::shared::SharedObject;
 
 /// The settings of a store. They are not stored: each opening chooses them.
 pub struct OptionsObject(Exclusive<Options>);
@@ -159,6 +160,20 @@ fn parsed<T: std::str::FromStr>(name: &str, value: &str, wanted: &str) -> Result
 
 fn unlike(name: &str, value: &str, wanted: &str) -> Error {
     Error::invalid(format!("`{name}` is {wanted}, not `{value}`"))
+}
+
+/// Lets stores that are opened with these options share what `shared` has with all others that do.
+/// Returns whether it was set. The options hold on to it: its handle may be destroyed.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_options_set_shared(
+    options: *mut OptionsObject,
+    shared: *mut SharedObject,
+    errptr: ErrPtr<'_>,
+) -> bool {
+    guard(errptr, false, || {
+        let shared = handles::get(shared)?;
+        change(options, |options| Ok(options.shared(&shared.0)))
+    })
 }
 
 /// Makes a fold of C's own known by name and version, so that tables whose rules name it

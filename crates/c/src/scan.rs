@@ -60,6 +60,11 @@ impl Range {
         (self.low, self.high) = (keys.low, keys.high);
     }
 
+    /// Whether it has a limit.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limit.is_some()
+    }
+
     /// Whether it goes from the highest key down.
     pub(crate) fn is_reversed(&self) -> bool {
         self.is_reversed
@@ -228,7 +233,8 @@ pub extern "C" fn folddb_scan_reverse(scan: *mut ScanObject, errptr: ErrPtr<'_>)
     })
 }
 
-/// At most this many rows. Returns whether it was set.
+/// At most this many rows, the first ones the way that it goes; an iterator comes to no others,
+/// whichever way it moves. Returns whether it was set.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_limit(scan: *mut ScanObject, rows: usize, errptr: ErrPtr<'_>) -> bool {
     change(scan, errptr, |range| {

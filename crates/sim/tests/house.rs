@@ -197,10 +197,11 @@ fn reason_and_tests(lines: &[&str], index: usize) -> Option<Vec<String>> {
 
 /// The files with blocks of unsafe code, how many there are in each, and where the tests stand that
 /// its comments name.
-const UNSAFE: [(&str, usize, Tests); 3] = [
+const UNSAFE: [(&str, usize, Tests); 4] = [
     ("host/src/mapped.rs", 11, Tests::NextDoor),
     ("c/src/memory.rs", 10, Tests::Programs),
     ("c/src/callbacks.rs", 2, Tests::Programs),
+    ("c/src/forks.rs", 1, Tests::Programs),
 ];
 
 enum Tests {

@@ -73,3 +73,13 @@ fn large_values_are_written_and_read_piece_by_piece() {
 fn indexes_feeds_backups_and_figures() {
     run_all("keeping");
 }
+
+#[test]
+fn a_forked_child_gets_errors_and_writes_nothing() {
+    run_all("forks");
+}
+
+#[test]
+fn stores_share_a_budget_of_memory() {
+    run_all("shared");
+}

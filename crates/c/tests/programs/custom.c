@@ -115,7 +115,22 @@ int main(int argc, char **argv) {
     CHECK(flushes >= 3 && given_back == 3);
 
     /* without the functions the tables are not opened for writing, and the store is whole */
-    CHECK(folddb_verify(path, NULL, true, NULL, NULL, NULL, &err) || err);
-    folddb_free(err);
+    CHECK(!folddb_open(path, NULL, &err));
+    FAILED(err, FOLDDB_ERROR_RULES_MISMATCH, "by-last-byte");
+    options = folddb_options_create(&err);
+    CHECK(folddb_options_add_order(options, "by-last-byte", by_last_byte, own("order"), give_back, &err));
+    store = folddb_open(path, options, &err);
+    OK(err);
+    longest = folddb_table_open(store, "longest", &err);
+    OK(err);
+    CHECK(!folddb_fold(longest, S("k"), S("seven"), &err));
+    FAILED(err, FOLDDB_ERROR_RULES_MISMATCH, "longer");
+    folddb_table_destroy(longest);
+    CHECK(folddb_close(store, &err));
+    size_t findings = 9;
+    CHECK(folddb_verify(path, options, true, &findings, NULL, NULL, &err) && findings == 0);
+    folddb_options_destroy(options);
+    OK(err);
+    CHECK(given_back == 4);
     return 0;
 }

@@ -78,6 +78,36 @@ int main(int argc, char **argv) {
     CHECK(strcmp(rest(down, folddb_iterator_seek(down, S("z"), &err), true), "gcb") == 0);
     folddb_iterator_destroy(down);
 
+    /* a limit is the end of the range, whichever way one comes: a b c of a b c g i */
+    folddb_scan *few = folddb_scan_create(table, &err);
+    CHECK(folddb_scan_limit(few, 3, &err));
+    folddb_iterator *of = folddb_iterator_create(few, &err);
+    CHECK(strcmp(rest(of, folddb_iterator_seek_to_first(of, &err), true), "abc") == 0);
+    CHECK(folddb_iterator_seek_to_first(of, &err) && folddb_iterator_next(of, &err));
+    CHECK(strcmp(rest(of, folddb_iterator_prev(of, &err), true), "abc") == 0);
+    CHECK(strcmp(rest(of, folddb_iterator_seek_to_last(of, &err), false), "cba") == 0);
+    CHECK(strcmp(rest(of, folddb_iterator_seek(of, S("b"), &err), true), "bc") == 0);
+    CHECK(strcmp(rest(of, folddb_iterator_seek(of, S("c"), &err), false), "cba") == 0);
+    CHECK(!folddb_iterator_seek(of, S("d"), &err) && !folddb_iterator_valid(of, &err));
+    CHECK(!folddb_iterator_seek(of, S("z"), &err));
+    OK(err);
+    folddb_iterator_destroy(of);
+    CHECK(folddb_scan_limit(few, 0, &err));
+    of = folddb_iterator_create(few, &err);
+    CHECK(!folddb_iterator_seek(of, S("a"), &err) && !folddb_iterator_seek_to_last(of, &err));
+    CHECK(!folddb_iterator_seek_to_first(of, &err));
+    folddb_iterator_destroy(of);
+    CHECK(folddb_scan_limit(few, 2, &err) && folddb_scan_reverse(few, &err));
+    of = folddb_iterator_create(few, &err); /* i g */
+    CHECK(strcmp(rest(of, folddb_iterator_seek_to_last(of, &err), false), "gi") == 0);
+    CHECK(strcmp(rest(of, folddb_iterator_seek(of, S("z"), &err), true), "ig") == 0);
+    CHECK(!folddb_iterator_seek(of, S("f"), &err));
+    CHECK(folddb_iterator_seek_to_first(of, &err) && folddb_iterator_next(of, &err));
+    CHECK(folddb_iterator_prev(of, &err) && strcmp(rest(of, true, true), "ig") == 0);
+    OK(err);
+    folddb_iterator_destroy(of);
+    folddb_scan_destroy(few);
+
     /* a limit, keys only, a function, a prefix */
     CHECK(folddb_scan_limit(scan, 2, &err) && folddb_scan_keys_only(scan, &err));
     char seen[32] = "";
