@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StructArray};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use folddb::LentRows;
 use folddb::table_rules::FoldName;
 use pyo3::prelude::*;
@@ -15,9 +15,6 @@ use crate::errors::{detached, invalid};
 use crate::forks::Guarded;
 use crate::frames::Frame;
 use crate::scan::Scan;
-
-/// So many rows are a batch of a stream at most.
-const BATCH_ROWS: usize = 65_536;
 
 /// A scan, batch by batch.
 ///
@@ -42,7 +39,7 @@ impl Batches {
 /// The next rows as columns; none at the end.
 fn read(frame: &Frame, rows: &mut LentRows) -> folddb::Result<Option<Result<RecordBatch, ArrowError>>> {
     let mut columns = frame.rows();
-    while columns.len < BATCH_ROWS {
+    while !columns.is_full() {
         match rows.next_row()? {
             Some((key, value)) => columns.push(key, Some(value))?,
             None => break,
@@ -64,20 +61,21 @@ fn structs(batch: RecordBatch) -> ArrayRef {
     Arc::new(StructArray::from(batch))
 }
 
-fn field_of(frame: &Frame) -> FieldRef {
-    Arc::new(Field::new("", DataType::Struct(frame.schema.fields().clone()), false))
+fn field_of(schema: &Schema) -> FieldRef {
+    Arc::new(Field::new("", DataType::Struct(schema.fields().clone()), false))
 }
 
 /// Rows in columns, as the interface of Arrow gives them on: `pyarrow.table(columns)`,
 /// `polars.DataFrame(columns)`, `pandas.DataFrame.from_arrow(columns)`.
 #[pyclass(frozen, module = "folddb")]
 pub(crate) struct Columns {
-    batch: RecordBatch,
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
 }
 
 impl Columns {
-    pub(crate) fn new(batch: RecordBatch) -> Columns {
-        Columns { batch }
+    pub(crate) fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Columns {
+        Columns { schema, batches }
     }
 }
 
@@ -89,9 +87,9 @@ impl Columns {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let field = Field::new("", DataType::Struct(self.batch.schema().fields().clone()), false);
-        let arrays = vec![Ok(structs(self.batch.clone()))];
-        let reader: Box<dyn ArrayReader + Send> = Box::new(ArrayIterator::new(arrays, Arc::new(field)));
+        let arrays: Vec<_> = self.batches.iter().map(|batch| Ok(structs(batch.clone()))).collect();
+        let reader: Box<dyn ArrayReader + Send> =
+            Box::new(ArrayIterator::new(arrays, field_of(&self.schema)));
         Ok(to_stream_pycapsule(py, reader, requested_schema)?)
     }
 
@@ -103,15 +101,15 @@ impl Columns {
     /// The names of the columns.
     #[getter]
     fn names(&self) -> Vec<String> {
-        self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
     fn __len__(&self) -> usize {
-        self.batch.num_rows()
+        self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
     fn __repr__(&self) -> String {
-        format!("<folddb.Columns {}, {} rows>", self.names().join(", "), self.batch.num_rows())
+        format!("<folddb.Columns {}, {} rows>", self.names().join(", "), self.__len__())
     }
 }
 
@@ -133,9 +131,9 @@ impl Scan {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let (table, scan) = self.begin()?;
+        let (table, scan) = self.begin(py)?;
         let frame = Frame::of(table);
-        let field = field_of(&frame);
+        let field = field_of(&frame.schema);
         let mut rows = detached(py, || scan.rows())?;
         let is_custom = matches!(table.table.rules().as_table_rules().fold, FoldName::Custom { .. });
         let reader: Box<dyn ArrayReader + Send> = if is_custom {

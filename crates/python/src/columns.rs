@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryArray};
-use arrow_schema::DataType;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Fields};
 use folddb::Datum;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3_arrow::PyArray;
@@ -35,13 +37,14 @@ pub(crate) enum Source {
 /// Encodes one object of Python.
 pub(crate) type Encode<'a> = &'a dyn Fn(&Bound<'_, PyAny>, &mut Vec<u8>) -> PyResult<()>;
 
-/// Takes what stands for keys or values. A list is encoded object by object.
+/// Takes what stands for keys or values. A list is encoded object by object; of one that does not
+/// fit and may be passed over, and of `None` that is no value, null stands for it.
 ///
 /// # Errors
 /// InvalidInput for what is no column; for an object of a list that does not fit, with its row.
-pub(crate) fn source(given: &Bound<'_, PyAny>, encode: Encode<'_>) -> PyResult<Source> {
+pub(crate) fn source(given: &Bound<'_, PyAny>, skips: bool, encode: Encode<'_>) -> PyResult<Source> {
     if let Ok(list) = given.cast::<PyList>() {
-        return encoded(list, encode).map(Source::Encoded);
+        return encoded(list, skips, encode).map(Source::Encoded);
     }
     if let Ok(columns) = given.cast::<PyTuple>() {
         let columns = columns.iter().map(|column| Ok((None, column_of(&column)?)));
@@ -52,25 +55,42 @@ pub(crate) fn source(given: &Bound<'_, PyAny>, encode: Encode<'_>) -> PyResult<S
         return columns.collect::<PyResult<_>>().map(Source::Columns);
     }
     match column_of(given)? {
-        Column::Arrays { arrays, of: DataType::Struct(_) } => fields(&arrays).map(Source::Columns),
+        Column::Arrays { arrays, of: DataType::Struct(fields) } => {
+            columns_of(&arrays, &fields).map(Source::Columns)
+        }
         column => Ok(Source::Columns(vec![(None, column)])),
     }
 }
 
-fn encoded(list: &Bound<'_, PyList>, encode: Encode<'_>) -> PyResult<Column> {
-    let mut objects = Vec::with_capacity(list.len());
+fn encoded(list: &Bound<'_, PyList>, skips: bool, encode: Encode<'_>) -> PyResult<Column> {
+    let (py, mut bytes) = (list.py(), Vec::new());
+    let (mut arrays, mut objects): (Vec<ArrayRef>, _) = (Vec::new(), BinaryBuilder::new());
     for (row, object) in list.iter().enumerate() {
-        let mut bytes = Vec::new();
-        encode(&object, &mut bytes).map_err(|error| in_row(list.py(), row as u64, &error))?;
-        objects.push(bytes);
+        bytes.clear();
+        match encode(&object, &mut bytes) {
+            Ok(()) => objects.append_value(&bytes),
+            Err(error) if (skips || object.is_none()) && is_misfit(py, &error) => objects.append_null(),
+            Err(error) => return Err(in_row(py, row as u64, error)),
+        }
+        if objects.values_slice().len() >= ARRAY_BYTES {
+            arrays.push(Arc::new(objects.finish()));
+        }
     }
-    let array = BinaryArray::from_iter_values(&objects);
-    Ok(Column::Arrays { arrays: vec![Arc::new(array)], of: DataType::Binary })
+    arrays.push(Arc::new(objects.finish()));
+    Ok(Column::Arrays { arrays, of: DataType::Binary })
+}
+
+/// An array of encoded objects has about so many bytes at most: its places are of 32 bits.
+const ARRAY_BYTES: usize = 256 << 20;
+
+/// Whether an error says that an object does not fit, rather than that something broke.
+fn is_misfit(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyTypeError>(py)
 }
 
 /// The error of one row of many.
-pub(crate) fn in_row(py: Python<'_>, row: u64, error: &PyErr) -> PyErr {
-    invalid(format!("row {row}: {}", error.value(py)))
+pub(crate) fn in_row(py: Python<'_>, row: u64, error: PyErr) -> PyErr {
+    if is_misfit(py, &error) { invalid(format!("row {row}: {}", error.value(py))) } else { error }
 }
 
 fn column_of(given: &Bound<'_, PyAny>) -> PyResult<Column> {
@@ -99,10 +119,12 @@ fn arrays(given: AnyArray) -> PyResult<Column> {
     Ok(Column::Arrays { arrays, of })
 }
 
-/// The columns of a table, which Arrow gives as one column of structs.
-fn fields(arrays: &[ArrayRef]) -> PyResult<Vec<(Option<String>, Column)>> {
-    let Some(first) = arrays.first() else { return Ok(Vec::new()) };
-    let fields = first.as_struct().fields().clone();
+/// The columns of a table, which Arrow gives as one column of structs; one of no rows has no array
+/// of them.
+fn columns_of(arrays: &[ArrayRef], fields: &Fields) -> PyResult<Vec<(Option<String>, Column)>> {
+    if arrays.iter().any(|array| array.null_count() > 0) {
+        return Err(invalid("a row is null as a whole: give its columns, which may be null one by one"));
+    }
     let column = |(index, field): (usize, &arrow_schema::FieldRef)| {
         let arrays = arrays.iter().map(|array| Arc::clone(array.as_struct().column(index))).collect();
         (Some(field.name().clone()), Column::Arrays { arrays, of: field.data_type().clone() })

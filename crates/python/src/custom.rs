@@ -10,8 +10,9 @@ use folddb::{Datum, Fold, FoldFailure, Outcome, datum, law};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
+use crate::calls;
 use crate::convert::{bytes, datum_of, python_of};
-use crate::errors::invalid;
+use crate::errors::{detached, invalid};
 use crate::rules;
 
 struct PythonFold {
@@ -27,17 +28,18 @@ impl PythonFold {
             return Ok(PyBytes::new(py, value).into_any());
         }
         let shown = self.codec.show(value).map_err(|cause| FoldFailure::new(cause.to_string()))?;
-        python_of(py, &shown).map_err(|raised| FoldFailure::new(raised.to_string()))
+        python_of(py, &shown).map_err(failure)
     }
 
     fn call(&self, earlier: &[u8], later: &[u8], out: &mut Vec<u8>) -> Result<(), FoldFailure> {
-        // There is none once the interpreter ends.
-        let called = Python::try_attach(|py| {
-            let (earlier, later) = (self.value(py, earlier)?, self.value(py, later)?);
-            let folded = self.function.bind(py).call1((earlier, later));
-            let folded = folded.map_err(|raised| FoldFailure::new(raised.to_string()))?;
-            self.encode(&folded, out)
-        });
+        let fold = || {
+            Python::try_attach(|py| {
+                let (earlier, later) = (self.value(py, earlier)?, self.value(py, later)?);
+                let folded = self.function.bind(py).call1((earlier, later)).map_err(failure)?;
+                self.encode(&folded, out)
+            })
+        };
+        let called = calls::called("a fold", fold); // there is no interpreter once it ends
         called.unwrap_or_else(|| Err(FoldFailure::new("the interpreter of Python has ended")))
     }
 
@@ -48,8 +50,15 @@ impl PythonFold {
             out.extend_from_slice(&given);
             return Ok(());
         }
-        self.read(&datum_of(value).map_err(|raised| FoldFailure::new(raised.to_string()))?, out)
+        self.read(&datum_of(value).map_err(failure)?, out)
     }
+}
+
+/// What was raised as the failure of a fold. The call that it happens in has it as the cause.
+fn failure(raised: PyErr) -> FoldFailure {
+    let failure = FoldFailure::new(raised.to_string());
+    calls::keep_raised(raised);
+    failure
 }
 
 impl Fold for PythonFold {
@@ -129,7 +138,7 @@ impl CustomFold {
         if samples.is_empty() {
             return Err(invalid(format!("fold `{}`: give samples, on which its law is checked", fold.name)));
         }
-        let report = py.detach(|| law::check(&fold, b"key", &samples));
+        let report = detached(py, || Ok(law::check(&fold, b"key", &samples)))?;
         if !report.holds() {
             return Err(invalid(format!(
                 "fold `{}` breaks the law of folds on its samples:\n{report}",

@@ -155,12 +155,17 @@ impl<'t> Encoder<'t> {
                 if columns.iter().all(is_null) {
                     return Ok(Row::Nothing);
                 }
-                let field = |index: usize| match columns[index] {
-                    Some(column) if !cells[column].is_null(row) => cells[column].datum(row).ok(),
-                    _ => None,
+                let mut unfit = None;
+                let field = |index: usize| {
+                    let cells = columns[index].map(|column| &cells[column])?;
+                    let datum = cells.datum(row).and_then(|datum| {
+                        self.table.wants.check_field(index, &datum)?;
+                        Ok(datum)
+                    });
+                    datum.map_err(|why| unfit.get_or_insert(why)).ok()
                 };
-                record.read_columns(field, out).map_err(|cause| cause.0)?;
-                Ok(Row::Whole)
+                let read = record.read_columns(field, out).map_err(|cause| cause.0);
+                unfit.map_or(read, Err).map(|()| Row::Whole)
             }
         }
     }
@@ -184,8 +189,10 @@ impl<'t> Encoder<'t> {
                     (Values::Json, text @ Datum::Text(_)) => Datum::Text(datum::json::text_of(&text)),
                     (_, datum) => datum,
                 };
+                let unfit = |why: String| format!("the value {datum} does not fit: {why}");
+                self.table.wants.check(&datum).map_err(unfit)?;
                 let read = self.table.table.rules().read_value(&datum, out);
-                read.map_err(|cause| format!("the value {datum} does not fit: {cause}"))?;
+                read.map_err(|cause| unfit(cause.to_string()))?;
             }
         }
         Ok(Row::Whole)
@@ -269,6 +276,36 @@ fn put_key(codec: &KeyCodec, cells: &Cells, row: usize, out: &mut Vec<u8>) -> bo
 
 fn number<T: TryFrom<i128>>(cells: &Cells, row: usize) -> Option<T> {
     T::try_from(cells.int(row)?).ok()
+}
+
+/// Columns of keys in the order of the elements, where the rules name these and the columns have
+/// names, too.
+///
+/// # Errors
+/// A column of a name that no element has, or an element without its column.
+pub(crate) fn by_name(table: &Placed, keys: Source) -> Result<Source, String> {
+    let rules = table.table.rules().as_table_rules();
+    let wanted: Vec<&str> = rules.names_of_key().collect();
+    let mut columns = match keys {
+        Source::Columns(columns) if columns.len() > 1 && columns.len() == wanted.len() => columns,
+        other => return Ok(other),
+    };
+    if columns.iter().any(|(name, _)| name.is_none()) {
+        return Ok(Source::Columns(columns));
+    }
+    let place = |name: &Option<String>| wanted.iter().position(|wanted| Some(*wanted) == name.as_deref());
+    let mut places: Vec<Option<usize>> = columns.iter().map(|(name, _)| place(name)).collect();
+    places.sort_unstable();
+    if places.iter().enumerate().any(|(index, place)| *place != Some(index)) {
+        let given: Vec<&str> = columns.iter().filter_map(|(name, _)| name.as_deref()).collect();
+        return Err(format!(
+            "its keys are made of the columns {}, not of {}: rename these, or give a tuple of columns, which go by their order",
+            wanted.join(", "),
+            given.join(", ")
+        ));
+    }
+    columns.sort_by_key(|(name, _)| place(name));
+    Ok(Source::Columns(columns))
 }
 
 fn key_shape(codec: &KeyCodec, keys: &Source) -> Result<(Keys, usize), String> {

@@ -2,12 +2,15 @@
 //!
 //! The classes are in `python/folddb/errors.py`; each is a `folddb.Error`, and where Python has a
 //! class of its own for such trouble, one of that, too. The text names the thing and the place, and
-//! says what the caller can do.
+//! says what the caller can do. What a fold in Python has raised is the cause of the exception.
 
 use folddb::{Error, ErrorKind};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
+
+use crate::calls;
 
 static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
@@ -31,10 +34,28 @@ pub(crate) fn invalid(message: impl Into<String>) -> PyErr {
 }
 
 /// What is not about Python is worked on without the lock of the interpreter: other threads go on,
-/// and a fold that is written in Python can run on a thread of the store.
+/// and a fold that is written in Python can run on a thread of the store. Whatever may wait for a
+/// store is called by this: a thread that waits with that lock waits for one that wants it.
+///
+/// # Errors
+/// What `work` gives; a call of a function that a store has called.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> folddb::Result<T> + Send,
 ) -> PyResult<T> {
-    py.detach(work).map_err(raise)
+    calls::calling(|| py.detach(work)).and_then(|done| done).map_err(|error| raise_of_call(py, error))
+}
+
+/// The exception of an error of the call that this thread has made.
+pub(crate) fn raise_of_call(py: Python<'_>, error: Error) -> PyErr {
+    let cause = if error.kind() == ErrorKind::FoldFailed { calls::take_raised() } else { None };
+    match cause {
+        None => raise(error),
+        Some(cause) if !cause.is_instance_of::<PyException>(py) => cause, // such as KeyboardInterrupt
+        Some(cause) => {
+            let raised = raise(error);
+            raised.set_cause(py, Some(cause));
+            raised
+        }
+    }
 }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::convert::python_of;
-use crate::errors::raise;
+use crate::errors::invalid;
 use crate::forks::Guarded;
 use crate::keys;
 use crate::records::record;
@@ -19,32 +19,25 @@ use crate::records::record;
 /// A feed: iterate it for what is there, or wait for the `next` event.
 #[pyclass(frozen, module = "folddb", name = "Feed")]
 pub(crate) struct FeedOf {
-    feed: Mutex<Guarded<Feed>>,
+    feed: Guarded<Mutex<Feed>>,
     rules: Mutex<HashMap<u32, Option<DynamicRules>>>,
-    options: Options,
+    options: Guarded<Options>,
 }
 
 impl FeedOf {
     pub(crate) fn new(feed: Feed, options: Options) -> FeedOf {
-        FeedOf { feed: Mutex::new(Guarded::new(feed)), rules: Mutex::default(), options }
-    }
-
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut Feed) -> folddb::Result<T> + Send,
-    ) -> PyResult<T> {
-        py.detach(|| {
-            let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
-            work(feed.get_mut()?).map_err(raise)
-        })
+        FeedOf {
+            feed: Guarded::new(Mutex::new(feed)),
+            rules: Mutex::default(),
+            options: Guarded::new(options),
+        }
     }
 
     fn rules(&self, table: &FeedTable) -> Option<DynamicRules> {
         let mut known = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let rules = || {
             let rules = TableRules::from_text(&table.rules_text).ok()?;
-            DynamicRules::new(&rules, &self.options).ok()
+            DynamicRules::new(&rules, self.options.look()?).ok()
         };
         known.entry(table.id).or_insert_with(rules).clone()
     }
@@ -113,18 +106,23 @@ impl FeedOf {
     /// The next event that is there already; the iteration ends where there is none, and goes on
     /// when it is begun again.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let event = self.with(py, Feed::poll)?;
+        let event = self.feed.with(py, Feed::poll)?;
         event.map(|event| self.event(py, &event)).transpose()
     }
 
     /// The next event, waiting for one at most so many seconds; None where none came.
     #[pyo3(signature = (timeout_s = f64::INFINITY))]
     fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if timeout_s.is_nan() {
+            return Err(invalid(
+                "timeout_s is nan, which no time is: leave it away to wait as long as it takes",
+            ));
+        }
         let begun = std::time::Instant::now();
         loop {
             let left = timeout_s - begun.elapsed().as_secs_f64();
             let wait = Duration::try_from_secs_f64(left.max(0.0)).unwrap_or(WAIT).min(WAIT);
-            if let Some(event) = self.with(py, |feed| feed.next(wait))? {
+            if let Some(event) = self.feed.with(py, |feed| feed.next(wait))? {
                 return self.event(py, &event).map(Some);
             }
             py.check_signals()?;
@@ -137,7 +135,7 @@ impl FeedOf {
     /// Says that everything that was taken so far is done: the feed goes on behind it, also after
     /// it was opened again.
     fn acknowledge(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |feed| {
+        self.feed.with(py, |feed| {
             let place = feed.position();
             feed.acknowledge(place)
         })
@@ -146,11 +144,11 @@ impl FeedOf {
     /// The seq of the last record that was taken.
     #[getter]
     fn seq(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |feed| Ok(feed.position().seq().into()))
+        self.feed.with(py, |feed| Ok(feed.position().seq().into()))
     }
 
     #[getter]
     fn name(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, |feed| Ok(feed.name().to_owned()))
+        self.feed.with(py, |feed| Ok(feed.name().to_owned()))
     }
 }

@@ -33,13 +33,14 @@ impl Find {
     /// # Errors
     /// There is no such index; a term that is none.
     pub(crate) fn new(
+        py: Python<'_>,
         table: &Placed,
         index: &str,
         asked: Asked<'_>,
         reverse: bool,
         limit: Option<usize>,
     ) -> PyResult<Find> {
-        let mut find = table.find(index).map_err(raise)?;
+        let mut find = detached(py, || table.find(index))?;
         let element = |term: &Bound<'_, PyAny>| keys::element(table.name(), term);
         if let Some(term) = &asked.term {
             find = find.term(element(term)?);

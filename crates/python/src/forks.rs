@@ -1,4 +1,4 @@
-//! What a forked child must not touch.
+//! What a forked child must not touch, and what is let go of late.
 //!
 //! A fork copies the memory of a store, but none of its threads, and leaves locked what another
 //! thread had locked. So whatever holds on to a store is held in a [`Guarded`], which knows how
@@ -6,14 +6,22 @@
 //! it holds, and never drops it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use folddb::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
 
+use crate::calls;
 use crate::errors::raise;
 
 /// How often this process, or one that it stems from, has been forked.
 static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// How often that is.
+pub(crate) fn count() -> u32 {
+    FORKS.load(Ordering::Relaxed)
+}
 
 /// Told by the interpreter in each forked child.
 #[pyfunction]
@@ -30,17 +38,17 @@ pub(crate) struct Guarded<T: Send + 'static> {
 
 impl<T: Send + 'static> Guarded<T> {
     pub(crate) fn new(held: T) -> Guarded<T> {
-        Guarded { held: Some(held), forks: FORKS.load(Ordering::Relaxed), outlives_calls: false }
+        Guarded { held: Some(held), forks: count(), outlives_calls: false }
     }
 
     /// The same for what is dropped by code that is not Python's, of which nobody can tell whether
     /// it has the lock of the interpreter.
     pub(crate) fn outliving(held: T) -> Guarded<T> {
-        Guarded { held: Some(held), forks: FORKS.load(Ordering::Relaxed), outlives_calls: true }
+        Guarded { held: Some(held), forks: count(), outlives_calls: true }
     }
 
     fn is_here(&self) -> bool {
-        self.forks == FORKS.load(Ordering::Relaxed)
+        self.forks == count()
     }
 
     /// What it holds.
@@ -48,23 +56,36 @@ impl<T: Send + 'static> Guarded<T> {
     /// # Errors
     /// In a child that was forked since.
     pub(crate) fn get(&self) -> PyResult<&T> {
-        match &self.held {
-            Some(held) if self.is_here() => Ok(held),
-            _ => Err(raise(in_child())),
-        }
+        self.look().ok_or_else(|| raise(in_child()))
     }
 
-    /// The same, to change it.
-    pub(crate) fn get_mut(&mut self) -> PyResult<&mut T> {
-        self.reach().map_err(raise)
+    /// The same, or nothing in a child that was forked since.
+    pub(crate) fn look(&self) -> Option<&T> {
+        self.held.as_ref().filter(|_| self.is_here())
     }
 
-    /// The same, where nobody can tell who has the lock of the interpreter.
+    /// The same, to change it, where nobody can tell who has the lock of the interpreter.
     pub(crate) fn reach(&mut self) -> Result<&mut T> {
         if !self.is_here() {
             return Err(in_child());
         }
         self.held.as_mut().ok_or_else(in_child)
+    }
+}
+
+impl<T: Send + 'static> Guarded<Mutex<T>> {
+    /// Does something with what one thread uses at a time; another one waits for its turn.
+    ///
+    /// # Errors
+    /// As [`Guarded::get`] before any lock is looked at; as `detached`, which lets no function in
+    /// again that this thread has called meanwhile; what `work` gives.
+    pub(crate) fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut T) -> Result<R> + Send,
+    ) -> PyResult<R> {
+        let held = self.get()?;
+        crate::errors::detached(py, || work(&mut held.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -75,13 +96,30 @@ impl<T: Send + 'static> Drop for Guarded<T> {
             return std::mem::forget(held); // its locks may be held by threads that are not here
         }
         // The last handle of a store waits for threads that may run folds that are written in
-        // Python, and those for the lock that this thread may have.
-        if self.outlives_calls {
-            std::thread::spawn(move || drop(held));
-            return;
+        // Python, and those for the lock that this thread may have. In a fold, where a collection
+        // may drop anything, this thread may be the one that is waited for.
+        if self.outlives_calls || calls::is_called() {
+            return drop_elsewhere(held);
         }
-        Python::attach(|py| py.detach(|| drop(held)));
+        let mut held = Some(held);
+        let _ = Python::try_attach(|py| py.detach(|| drop(held.take())));
     }
+}
+
+/// Threads that drop what was let go of at a bad moment.
+static DROPPING: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+
+fn drop_elsewhere<T: Send + 'static>(held: T) {
+    let begun = std::thread::Builder::new().name("folddb-drop".to_owned()).spawn(move || drop(held));
+    let (Ok(thread), Ok(mut dropping)) = (begun, DROPPING.try_lock()) else { return };
+    dropping.retain(|thread| !thread.is_finished());
+    dropping.push(thread);
+}
+
+/// Waits until all is dropped that was let go of before.
+pub(crate) fn wait_for_drops() {
+    let dropping = std::mem::take(&mut *DROPPING.lock().unwrap_or_else(PoisonError::into_inner));
+    dropping.into_iter().for_each(|thread| drop(thread.join()));
 }
 
 fn in_child() -> Error {

@@ -7,7 +7,8 @@
 //!
 //! A key has a column for each element, by the names that the rules give. A number, text, bytes or
 //! a truth value is one column; what the fold shows as named numbers has one for each, as the
-//! command line prints them; anything else (sets, documents) is text of JSON.
+//! command line prints them; anything else (sets, documents, numbers of 128 bits) is text of JSON.
+//! What fits no column is an error, and never null.
 
 use std::sync::Arc;
 
@@ -161,6 +162,7 @@ fn shown_fields(name: &str, spec: &str, shown: Option<&Datum>) -> Vec<Field> {
             return parts.iter().flat_map(part).collect();
         }
         Some(Datum::Int(_)) if spec.ends_with(":u64") => DataType::UInt64,
+        Some(Datum::Int(_)) if spec.ends_with("128") => DataType::Utf8,
         Some(Datum::Int(_)) => DataType::Int64,
         Some(Datum::Float(_)) => DataType::Float64,
         _ => DataType::Utf8,
@@ -172,6 +174,12 @@ fn is_number(shown: &Datum) -> bool {
     matches!(shown, Datum::Int(_) | Datum::Float(_) | Datum::Null)
 }
 
+/// So many rows are a batch at most.
+const BATCH_ROWS: usize = 65_536;
+
+/// A batch ends with the row that fills so many bytes. An array of text or bytes holds 2 GiB.
+const BATCH_BYTES: usize = 64 << 20;
+
 /// Rows on their way into columns.
 pub(crate) struct Rows<'f> {
     frame: &'f Frame,
@@ -180,38 +188,50 @@ pub(crate) struct Rows<'f> {
 }
 
 impl Rows<'_> {
+    /// Whether it is time for another batch.
+    pub(crate) fn is_full(&self) -> bool {
+        self.len >= BATCH_ROWS || self.builders.iter().map(Builder::len_bytes).sum::<usize>() >= BATCH_BYTES
+    }
+
     /// # Errors
-    /// Bytes that are no key or value of the table.
+    /// Bytes that are no key or value of the table; what no column can hold.
     pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         self.len += 1;
         self.push_key(key)?;
-        let builders = &mut self.builders[self.frame.key_columns..];
         let Some(value) = value else {
-            builders.iter_mut().for_each(Builder::null);
+            self.builders[self.frame.key_columns..].iter_mut().for_each(Builder::null);
             return Ok(());
         };
-        match self.frame.value {
+        self.push_value(value).map_err(|cause| {
+            let shown = self.frame.table.codec.show(key).map(|key| datum::json::text_of(&key));
+            cause.context(format!("the key {}", shown.unwrap_or_default()))
+        })
+    }
+
+    fn push_value(&mut self, value: &[u8]) -> Result<()> {
+        let (frame, table) = (self.frame, &self.frame.table);
+        let builders = &mut self.builders[frame.key_columns..];
+        let fields = &frame.schema.fields()[frame.key_columns..];
+        match frame.value {
             Shape::Unsigned | Shape::Signed => {
-                let bytes = value.try_into().map_err(|_| wrong(&self.frame.table, "value"))?;
+                let bytes = value.try_into().map_err(|_| wrong(table, "value"))?;
                 match &mut builders[0] {
                     Builder::Unsigned(builder) => builder.append_value(u64::from_le_bytes(bytes)),
                     Builder::Int(builder) => builder.append_value(i64::from_le_bytes(bytes)),
                     other => other.null(),
                 }
             }
-            Shape::Bytes => builders[0].bytes(value),
+            Shape::Bytes => builders[0].bytes(value).map_err(|unfit| unfit.of(table, fields[0].name()))?,
             Shape::Json => {
-                let shown = self.frame.table.values.show(&self.frame.table.table, value)?;
-                builders[0].text(&datum::json::text_of(&shown));
+                let shown = table.values.show(&table.table, value)?;
+                let text = datum::json::text_of(&shown);
+                builders[0].text(&text).map_err(|unfit| unfit.of(table, fields[0].name()))?;
             }
             Shape::Shown => {
-                let shown = self.frame.table.values.show(&self.frame.table.table, value)?;
-                let fields = &self.frame.schema.fields()[self.frame.key_columns..];
+                let shown = table.values.show(&table.table, value)?;
                 for (field, builder) in fields.iter().zip(builders) {
-                    match part(&shown, field.name()) {
-                        Some(shown) => builder.datum(shown),
-                        None => builder.null(),
-                    }
+                    let shown = part(&shown, field.name()).unwrap_or(&Datum::Null);
+                    builder.datum(shown).map_err(|unfit| unfit.of(table, field.name()))?;
                 }
             }
         }
@@ -220,32 +240,37 @@ impl Rows<'_> {
 
     fn push_key(&mut self, key: &[u8]) -> Result<()> {
         let table = &self.frame.table;
+        let fields = self.frame.schema.fields();
         let wrong = || wrong(table, "key");
-        match (&*table.codec, &mut self.builders[0]) {
+        let pushed = match (&*table.codec, &mut self.builders[0]) {
             (KeyCodec::Bytes, builder) => builder.bytes(key),
             (KeyCodec::Utf8, builder) => builder.text(std::str::from_utf8(key).map_err(|_| wrong())?),
             (KeyCodec::U64, Builder::Unsigned(builder)) => {
                 builder.append_value(u64::from_be_bytes(key.try_into().map_err(|_| wrong())?));
+                Ok(())
             }
             (KeyCodec::U32, Builder::Unsigned(builder)) => {
                 builder.append_value(u32::from_be_bytes(key.try_into().map_err(|_| wrong())?).into());
+                Ok(())
             }
             (KeyCodec::I64, Builder::Int(builder)) => {
                 let number = u64::from_be_bytes(key.try_into().map_err(|_| wrong())?);
                 builder.append_value((number ^ (1 << 63)).cast_signed());
+                Ok(())
             }
             (KeyCodec::TypedTuple(_), _) => {
                 let elements = unpack(key).map_err(|_| wrong())?;
-                for (element, builder) in elements.iter().zip(&mut self.builders) {
-                    builder.element(element);
+                for ((element, builder), field) in elements.iter().zip(&mut self.builders).zip(fields) {
+                    builder.element(element).map_err(|unfit| unfit.of(table, field.name()))?;
                 }
+                Ok(())
             }
             (codec, builder) => {
                 let shown = codec.show(key).map_err(|_| wrong())?;
-                builder.text(&datum::json::text_of(&shown));
+                builder.text(&datum::json::text_of(&shown))
             }
-        }
-        Ok(())
+        };
+        pushed.map_err(|unfit| unfit.of(table, fields[0].name()))
     }
 
     /// The rows as columns.
@@ -270,6 +295,31 @@ fn part<'d>(shown: &'d Datum, name: &str) -> Option<&'d Datum> {
 fn wrong(table: &Placed, what: &str) -> Error {
     Error::invalid(format!("table `{}` has a {what} that is not of its type", table.name()))
 }
+
+/// Why something cannot stand in a column.
+#[derive(Debug)]
+enum Unfit {
+    TooLong(usize),
+    Other(String),
+}
+
+impl Unfit {
+    fn of(self, table: &Placed, column: &str) -> Error {
+        let name = table.name();
+        match self {
+            Unfit::TooLong(bytes) => Error::invalid(format!(
+                "table `{name}`: {bytes} bytes are too long for the column `{column}` of Arrow"
+            ))
+            .advise("read it by `get` or `reader`"),
+            Unfit::Other(shown) => {
+                Error::invalid(format!("table `{name}`: {shown} does not fit the column `{column}` of Arrow"))
+                    .advise("read the rows by `items`")
+            }
+        }
+    }
+}
+
+type Fit = std::result::Result<(), Unfit>;
 
 enum Builder {
     Text(StringBuilder),
@@ -303,44 +353,66 @@ impl Builder {
         }
     }
 
-    fn text(&mut self, text: &str) {
+    /// Bytes of text and bytes in it.
+    fn len_bytes(&self) -> usize {
+        match self {
+            Builder::Text(builder) => builder.values_slice().len(),
+            Builder::Bytes(builder) => builder.values_slice().len(),
+            _ => 0,
+        }
+    }
+
+    fn room(&self, bytes: usize) -> Fit {
+        if self.len_bytes() + bytes > i32::MAX as usize { Err(Unfit::TooLong(bytes)) } else { Ok(()) }
+    }
+
+    fn text(&mut self, text: &str) -> Fit {
+        self.room(text.len())?;
         match self {
             Builder::Text(builder) => builder.append_value(text),
-            other => other.null(),
+            _ => return Err(Unfit::Other("text".to_owned())),
         }
+        Ok(())
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    fn bytes(&mut self, bytes: &[u8]) -> Fit {
+        self.room(bytes.len())?;
         match self {
             Builder::Bytes(builder) => builder.append_value(bytes),
-            other => other.null(),
+            _ => return Err(Unfit::Other("bytes".to_owned())),
         }
+        Ok(())
     }
 
-    /// What does not fit the column is null: a number of more than 64 bits, say.
-    fn datum(&mut self, shown: &Datum) {
-        match (self, shown) {
-            (Builder::Int(builder), Datum::Int(number)) => builder.append_option(i64::try_from(*number).ok()),
+    fn datum(&mut self, shown: &Datum) -> Fit {
+        let unfit = || Unfit::Other(datum::json::text_of(shown));
+        match (&mut *self, shown) {
+            (_, Datum::Null) => self.null(),
+            (Builder::Int(builder), Datum::Int(number)) => {
+                builder.append_value(i64::try_from(*number).map_err(|_| unfit())?);
+            }
             (Builder::Unsigned(builder), Datum::Int(number)) => {
-                builder.append_option(u64::try_from(*number).ok());
+                builder.append_value(u64::try_from(*number).map_err(|_| unfit())?);
             }
             (Builder::Float(builder), Datum::Float(number)) => builder.append_value(*number),
             (Builder::Float(builder), Datum::Int(number)) => builder.append_value(*number as f64),
-            (Builder::Bool(builder), Datum::Bool(value)) => builder.append_value(*value),
-            (Builder::Bytes(builder), Datum::Bytes(bytes)) => builder.append_value(bytes),
-            (Builder::Text(builder), Datum::Text(text)) => builder.append_value(text),
-            (Builder::Text(builder), shown) if *shown != Datum::Null => {
-                builder.append_value(datum::json::text_of(shown));
+            (Builder::Float(builder), Datum::Number(text)) => {
+                builder.append_value(text.parse().map_err(|_| unfit())?);
             }
-            (builder, _) => builder.null(),
+            (Builder::Bool(builder), Datum::Bool(value)) => builder.append_value(*value),
+            (Builder::Bytes(_), Datum::Bytes(bytes)) => return self.bytes(bytes),
+            (Builder::Text(_), Datum::Text(text)) => return self.text(text),
+            (Builder::Text(_), shown) => return self.text(&datum::json::text_of(shown)),
+            _ => return Err(unfit()),
         }
+        Ok(())
     }
 
-    fn element(&mut self, element: &Element<'_>) {
-        match (self, element) {
-            (Builder::Text(builder), Element::Text(text)) => builder.append_value(text),
-            (Builder::Bytes(builder), Element::Bytes(bytes)) => builder.append_value(bytes),
-            (builder, other) => builder.datum(&other.show()),
+    fn element(&mut self, element: &Element<'_>) -> Fit {
+        match (&mut *self, element) {
+            (Builder::Text(_), Element::Text(text)) => self.text(text),
+            (Builder::Bytes(_), Element::Bytes(bytes)) => self.bytes(bytes),
+            (_, other) => self.datum(&other.show()),
         }
     }
 

@@ -4,6 +4,7 @@
 //!
 //! - **The interpreter is let go of** wherever the engine works (`errors::detached`), so threads go
 //!   on, and a fold that is written in Python can run on a thread of the store.
+//! - **What a store calls calls no store** (`calls`): a fold, and what is told of progress.
 //! - **Whatever holds on to a store is guarded** (`forks`): a forked child gets an error, and never
 //!   touches locks and threads that it does not have.
 //! - **Keys and values are of just the types that the table says** (`keys`, `values`); what is none
@@ -11,14 +12,18 @@
 //!
 //! It knows only what is public in `folddb`, and has no unsafe code.
 
+mod calls;
 mod errors;
 mod forks;
+mod open_stores;
 mod convert;
 mod keys;
+mod strict;
 mod values;
 mod records;
 mod rules;
 mod custom;
+mod shared;
 mod settings;
 mod exclusive;
 mod place;
@@ -40,8 +45,9 @@ mod store;
 
 use pyo3::prelude::*;
 
-/// What the package `folddb` is made of.
-#[pymodule]
+/// What the package `folddb` is made of. An interpreter without its lock is not claimed, and turns
+/// it on when it imports this.
+#[pymodule(gil_used = true)]
 mod _folddb {
     #[pymodule_export]
     use crate::arrow::Columns;
@@ -56,7 +62,11 @@ mod _folddb {
     #[pymodule_export]
     use crate::maintenance::{restore, verify};
     #[pymodule_export]
+    use crate::open_stores::_close_all;
+    #[pymodule_export]
     use crate::scan::{Rows, Scan};
+    #[pymodule_export]
+    use crate::shared::SharedOf;
     #[pymodule_export]
     use crate::snapshot::SnapshotOf;
     #[pymodule_export]

@@ -9,6 +9,7 @@ use folddb::{BackupOptions, BackupReport, RestoreOptions, Seq, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::calls;
 use crate::errors::detached;
 use crate::settings::options;
 
@@ -26,7 +27,8 @@ impl Progress {
 
     pub(crate) fn tell(&self, done: u64, total: u64) -> ControlFlow<()> {
         let Some(told) = &self.told else { return ControlFlow::Continue(()) };
-        match Python::attach(|py| told.call1(py, (done, total))) {
+        let tell = || Python::attach(|py| told.call1(py, (done, total)));
+        match calls::called("a function that is told of progress", tell) {
             Ok(_) => ControlFlow::Continue(()),
             Err(raised) => {
                 self.raised.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(raised);

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use folddb::folds::Stats;
-use folddb::limits::KEY_BYTES_MAX;
+use folddb::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb::table_rules::{FoldName, PredicateRule};
 use folddb::{Error, Fold, Outcome, Result, WriteOp};
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -52,13 +52,8 @@ impl Many {
     /// # Errors
     /// Columns of different lengths; only values for all rows.
     fn rows(&self) -> std::result::Result<u64, String> {
-        let columns = self.keys.columns().into_iter().chain(self.values.columns());
-        let lens: Vec<u64> = columns.filter_map(Column::len).collect();
-        let first = *lens.first().ok_or("there is no column, only values for all rows")?;
-        match lens.iter().find(|len| **len != first) {
-            Some(other) => Err(format!("one column has {first} rows, another {other}")),
-            None => Ok(first),
-        }
+        let columns: Vec<&Column> = self.keys.columns().into_iter().chain(self.values.columns()).collect();
+        rows_of(&columns)
     }
 
     /// Writes the rows. Returns how many were written.
@@ -104,6 +99,15 @@ impl Many {
     }
 }
 
+fn rows_of(columns: &[&Column]) -> std::result::Result<u64, String> {
+    let lens: Vec<u64> = columns.iter().filter_map(|column| column.len()).collect();
+    let first = *lens.first().ok_or("there is no column, only values for all rows")?;
+    match lens.iter().find(|len| **len != first) {
+        Some(other) => Err(format!("one column has {first} rows, another {other}")),
+        None => Ok(first),
+    }
+}
+
 /// The bytes of keys that are given as columns.
 ///
 /// # Errors
@@ -112,7 +116,7 @@ pub(crate) fn encoded_keys(table: &Placed, keys: &Source) -> Result<Vec<Vec<u8>>
     let wrong = |why: String| Error::invalid(format!("table `{}`: {why}", table.name()));
     let encoder = Encoder::new(table, keys, None).map_err(wrong)?;
     let columns = keys.columns();
-    let rows = columns.iter().find_map(|column| column.len()).unwrap_or(0);
+    let rows = rows_of(&columns).map_err(wrong)?;
     let mut encoded = Vec::new();
     for chunk in chunks(&columns, rows, CHUNK_ROWS_MAX) {
         let cells = chunk.cells().map_err(wrong)?;
@@ -204,6 +208,10 @@ impl Work<'_> {
         value.clear();
         self.key(cells, row, key)?;
         match (self.encoder.value(cells, row, value)?, self.op) {
+            (Row::Whole, _) if value.len() > VALUE_BYTES_MAX => Err(format!(
+                "the value has {} bytes; {VALUE_BYTES_MAX} are the most, but for `writer`",
+                value.len()
+            )),
             (Row::Whole, _) => Ok(Some(())),
             (Row::Nothing, WriteOp::Fold) => Ok(None),
             (Row::Nothing, _) => Err("the value is null, which cannot be put".to_owned()),
@@ -289,6 +297,8 @@ impl Work<'_> {
         };
         out.clear();
         match fold.fold(key, ops.value(place), value, out) {
+            // What would be too long for a record is folded by the store, side by side.
+            Ok(Outcome::Value) if out.len() > VALUE_BYTES_MAX => false,
             Ok(Outcome::Value) => {
                 let kept = ops.folded[place].get_or_insert_default();
                 std::mem::swap(kept, out);

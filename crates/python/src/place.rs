@@ -10,12 +10,13 @@ use folddb::{
 };
 
 use crate::exclusive::Exclusive;
+use crate::strict::Wants;
 use crate::values::Values;
 
 /// A store with what its writes are told where nothing else is said.
 #[derive(Clone)]
 pub(crate) struct Opened {
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
     pub(crate) durability: Durability,
     pub(crate) options: Options,
 }
@@ -30,11 +31,12 @@ impl Opened {
 /// A table somewhere. What is done by its methods needs no interpreter.
 #[derive(Clone)]
 pub(crate) struct Placed {
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
     pub(crate) durability: Durability,
     pub(crate) table: BytesTable,
     pub(crate) codec: Arc<KeyCodec>,
     pub(crate) values: Values,
+    pub(crate) wants: Arc<Wants>,
     pub(crate) place: Place,
 }
 
@@ -54,7 +56,8 @@ impl Placed {
     pub(crate) fn now(of: &Opened, table: BytesTable) -> Placed {
         let codec = Arc::new(table.rules().as_table_rules().key_codec().clone());
         let Opened { store, durability, .. } = of.clone();
-        Placed { codec, values: Values::of(&table), table, place: Place::Now, store, durability }
+        let wants = Arc::new(Wants::of(table.rules().as_table_rules()));
+        Placed { codec, values: Values::of(&table), wants, table, place: Place::Now, store, durability }
     }
 
     /// The same table elsewhere.

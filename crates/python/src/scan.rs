@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use folddb::codec::KeyRange;
 use folddb::{BytesRows, BytesScan, Result};
@@ -97,17 +97,17 @@ impl Scan {
     }
 
     /// The scan in Rust, of the table as it is now.
-    pub(crate) fn begin(&self) -> PyResult<(&Placed, BytesScan)> {
+    pub(crate) fn begin(&self, py: Python<'_>) -> PyResult<(&Placed, BytesScan)> {
         let table = self.table.get()?;
-        Ok((table, self.range.narrow(table.scan().map_err(raise)?)))
+        Ok((table, detached(py, || table.scan().map(|scan| self.range.narrow(scan)))?))
     }
 
     fn rows(&self, py: Python<'_>, gives: Gives) -> PyResult<Rows> {
-        let (table, scan) = self.begin()?;
+        let (table, scan) = self.begin(py)?;
         let scan = if gives == Gives::Keys { scan.keys_only() } else { scan };
-        let rows = py.detach(|| scan.into_iter());
+        let rows = detached(py, || Ok(scan.into_iter()))?;
         let walk = Walk { rows, ahead: VecDeque::new(), chunk: 1, reads_ahead: table.reads_ahead() };
-        Ok(Rows { walk: Mutex::new(Guarded::new(walk)), table: Guarded::new(table.clone()), gives })
+        Ok(Rows { walk: Guarded::new(Mutex::new(walk)), table: Guarded::new(table.clone()), gives })
     }
 }
 
@@ -134,7 +134,7 @@ impl Scan {
 
     /// What the values of the range add up to: rows, and their values folded with one another.
     pub(crate) fn aggregate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (table, scan) = self.begin()?;
+        let (table, scan) = self.begin(py)?;
         let found = detached(py, || scan.aggregate())?;
         let value = found.value.map(|value| table.values.show(&table.table, &value).map_err(raise));
         let value = value.transpose()?.map(|value| python_of(py, &value)).transpose()?;
@@ -143,7 +143,7 @@ impl Scan {
 
     /// The keys with what is known of their values without reading them.
     fn heads<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-        let (table, scan) = self.begin()?;
+        let (table, scan) = self.begin(py)?;
         let found = detached(py, || scan.heads().collect::<Result<Vec<_>>>())?;
         let row = |(key, head): &(Vec<u8>, folddb::Head)| {
             Ok((keys::decode(py, &table.codec, key)?, records::head(py, head)?))
@@ -159,26 +159,26 @@ impl Scan {
 
     /// How many rows there are.
     pub(crate) fn count(&self, py: Python<'_>) -> PyResult<u64> {
-        let (_, scan) = self.begin()?;
+        let (_, scan) = self.begin(py)?;
         detached(py, || scan.count())
     }
 
     /// The first row, the way that the scan goes; None where there is none.
     fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (table, scan) = self.begin()?;
+        let (table, scan) = self.begin(py)?;
         let row = detached(py, || scan.first())?;
         row.map(|row| Gives::Items.of(py, table, row)).transpose()
     }
 
     /// The last row, the way that the scan goes; None where there is none.
     fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (table, scan) = self.begin()?;
+        let (table, scan) = self.begin(py)?;
         let row = detached(py, || scan.last())?;
         row.map(|row| Gives::Items.of(py, table, row)).transpose()
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        let (_, scan) = self.begin()?;
+        let (_, scan) = self.begin(py)?;
         detached(py, || scan.is_empty()).map(|is_empty| !is_empty)
     }
 
@@ -235,7 +235,7 @@ impl Walk {
 /// Rows of a scan, or their keys or values.
 #[pyclass(frozen, module = "folddb")]
 pub(crate) struct Rows {
-    walk: Mutex<Guarded<Walk>>,
+    walk: Guarded<Mutex<Walk>>,
     table: Guarded<Placed>,
     gives: Gives,
 }
@@ -247,15 +247,12 @@ impl Rows {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let row = py.detach(|| -> PyResult<_> {
-            let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
-            let walk = walk.get_mut()?;
+        let row = self.walk.with(py, |walk| {
             if walk.ahead.is_empty() {
                 walk.read_ahead();
             }
-            Ok(walk.ahead.pop_front())
+            walk.ahead.pop_front().transpose()
         })?;
-        let Some(row) = row else { return Ok(None) };
-        self.gives.of(py, self.table.get()?, row.map_err(raise)?).map(Some)
+        row.map(|row| self.gives.of(py, self.table.get()?, row)).transpose()
     }
 }

@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyInt, PyString};
 use crate::convert::shown;
 use crate::custom::CustomFold;
 use crate::errors::invalid;
+use crate::shared::SharedOf;
 
 /// `buffered`, `process` or `sync`.
 pub(crate) fn durability(word: &str) -> PyResult<Durability> {
@@ -79,6 +80,7 @@ fn set(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Optio
             _ => return Err(invalid("background is threads or manual")),
         }),
         "folds" => custom_folds(options, value)?,
+        "shared" => options.shared(value.cast::<SharedOf>()?.get().shared()?),
         tuned => tune(options, tuned, value)?,
     })
 }

@@ -1,6 +1,6 @@
 //! Snapshots: a store as it was at one moment.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use folddb::Snapshot;
@@ -15,7 +15,7 @@ use crate::table::{Table, table_of};
 #[pyclass(frozen, module = "folddb", name = "Snapshot")]
 pub(crate) struct SnapshotOf {
     store: Guarded<Opened>,
-    snapshot: Mutex<Option<Guarded<Snapshot>>>,
+    snapshot: Guarded<Mutex<Option<Snapshot>>>,
     seq: u64,
     time: SystemTime,
 }
@@ -23,14 +23,14 @@ pub(crate) struct SnapshotOf {
 impl SnapshotOf {
     pub(crate) fn new(opened: Opened, snapshot: Snapshot) -> SnapshotOf {
         let (seq, time) = (snapshot.seq().into(), snapshot.time());
-        let snapshot = Mutex::new(Some(Guarded::new(snapshot)));
+        let snapshot = Guarded::new(Mutex::new(Some(snapshot)));
         SnapshotOf { store: Guarded::new(opened), snapshot, seq, time }
     }
 
     fn snapshot(&self) -> PyResult<Snapshot> {
-        let held = self.snapshot.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let held = self.snapshot.get()?.lock().unwrap_or_else(PoisonError::into_inner);
         match &*held {
-            Some(snapshot) => snapshot.get().cloned(),
+            Some(snapshot) => Ok(snapshot.clone()),
             None => Err(raise(
                 folddb::Error::new(folddb::ErrorKind::Closed, "this snapshot was left, and is over")
                     .advise("read inside its `with` block, or take another"),
@@ -64,9 +64,10 @@ impl SnapshotOf {
     }
 
     /// Ends it. Tables and scans of it that are still used keep what it saw.
-    fn close(&self) {
-        let held = self.snapshot.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        drop(held);
+    fn close(&self) -> PyResult<()> {
+        let held = self.snapshot.get()?.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(held.map(Guarded::new));
+        Ok(())
     }
 
     fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -74,7 +75,7 @@ impl SnapshotOf {
     }
 
     #[pyo3(signature = (*_raised))]
-    fn __exit__(&self, _raised: &Bound<'_, PyAny>) {
-        self.close();
+    fn __exit__(&self, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close()
     }
 }

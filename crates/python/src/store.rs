@@ -7,10 +7,11 @@ use folddb::{BytesTable, Durability, Error, ErrorKind, FeedOptions, Options, Res
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::{detached, raise};
+use crate::errors::{detached, raise, raise_of_call};
 use crate::feeds::FeedOf;
 use crate::forks::Guarded;
 use crate::maintenance;
+use crate::open_stores::keep;
 use crate::place::{Opened, Placed};
 use crate::rules;
 use crate::settings::{as_of, durability, options};
@@ -34,7 +35,7 @@ fn opened(
         None => Durability::default(),
     };
     let told = options.clone();
-    let store = detached(py, || open(path, told))?;
+    let store = keep(detached(py, || open(path, told))?);
     Ok(StoreOf(Guarded::new(Opened { store, durability, options })))
 }
 
@@ -151,16 +152,17 @@ impl StoreOf {
     }
 
     /// The names of the tables, in order.
-    fn tables(&self) -> PyResult<Vec<String>> {
-        Ok(self.store()?.tables())
+    fn tables(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let store = self.store()?;
+        detached(py, || Ok(store.tables()))
     }
 
     fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         self.table(py, name, None)
     }
 
-    fn __contains__(&self, name: &str) -> PyResult<bool> {
-        Ok(self.store()?.tables().iter().any(|table| table == name))
+    fn __contains__(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        Ok(self.tables(py)?.iter().any(|table| table == name))
     }
 
     /// Ops on any tables, which are committed together when the `with` block ends.
@@ -184,8 +186,8 @@ impl StoreOf {
     /// Reads at one snapshot, and writes that are committed when the `with` block ends, if what was
     /// read still holds; otherwise it raises Conflict. `transact` begins again by itself.
     #[pyo3(signature = (*, durability = None))]
-    fn transaction(&self, durability: Option<&str>) -> PyResult<TransactionOf> {
-        Ok(TransactionOf::new(self.opened(durability)?))
+    fn transaction(&self, py: Python<'_>, durability: Option<&str>) -> PyResult<TransactionOf> {
+        TransactionOf::begin(py, self.opened(durability)?)
     }
 
     /// Calls `work` with a transaction and commits it, again and again until no other has come
@@ -199,11 +201,11 @@ impl StoreOf {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = work.py();
         for _ in 0..TRIES_MAX {
-            let transaction = Bound::new(py, self.transaction(durability)?)?;
+            let transaction = Bound::new(py, self.transaction(py, durability)?)?;
             let done = work.call1((&transaction,))?;
             match transaction.get().try_commit(py)? {
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
-                committed => return committed.map(|_| done).map_err(raise),
+                committed => return committed.map(|_| done).map_err(|error| raise_of_call(py, error)),
             }
         }
         let message = format!("a transaction was overtaken {TRIES_MAX} times in a row");
@@ -228,8 +230,9 @@ impl StoreOf {
     }
 
     /// The names of the feeds.
-    fn feeds(&self) -> PyResult<Vec<String>> {
-        Ok(self.store()?.feeds().into_iter().map(|feed| feed.name).collect())
+    fn feeds(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let store = self.store()?;
+        detached(py, || Ok(store.feeds().into_iter().map(|feed| feed.name).collect()))
     }
 
     /// Ends a feed: the store keeps nothing for it any more.
@@ -261,7 +264,7 @@ impl StoreOf {
     /// Figures by group and name.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let store = self.store()?;
-        let metrics = py.detach(|| store.stats().metrics());
+        let metrics = detached(py, || Ok(store.stats().metrics()))?;
         let groups = PyDict::new(py);
         for metric in metrics {
             if !groups.contains(metric.group)? {
@@ -277,8 +280,9 @@ impl StoreOf {
 
     /// The seq of the last record that was committed.
     #[getter]
-    fn last_seq(&self) -> PyResult<u64> {
-        Ok(self.store()?.last_seq().into())
+    fn last_seq(&self, py: Python<'_>) -> PyResult<u64> {
+        let store = self.store()?;
+        detached(py, || Ok(store.last_seq().into()))
     }
 
     /// Makes all that was committed so far survive a power cut.
@@ -302,7 +306,7 @@ impl StoreOf {
     /// Opens a secondary again, as its store is now.
     fn refresh(&self, py: Python<'_>) -> PyResult<StoreOf> {
         let store = self.store()?;
-        let store = detached(py, || store.refresh())?;
+        let store = keep(detached(py, || store.refresh())?);
         Ok(StoreOf(Guarded::new(Opened { store, ..self.0.get()?.clone() })))
     }
 
@@ -310,10 +314,10 @@ impl StoreOf {
     /// it again does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let store = self.store()?.clone();
-        match py.detach(|| store.close()) {
+        detached(py, || match store.close() {
             Err(error) if error.kind() == ErrorKind::Closed => Ok(()),
-            closed => closed.map_err(raise),
-        }
+            closed => closed,
+        })
     }
 
     fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -332,7 +336,7 @@ impl StoreOf {
 
 impl StoreOf {
     fn store(&self) -> PyResult<&Store> {
-        Ok(&self.0.get()?.store)
+        Ok(&*self.0.get()?.store)
     }
 
     fn opened(&self, durability: Option<&str>) -> PyResult<Opened> {

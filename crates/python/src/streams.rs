@@ -1,19 +1,19 @@
 //! Long values as streams; `folddb.streams` makes file-like objects of them.
 
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use folddb::{Error, ErrorKind, ValueReader, ValueWriter};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::{invalid, raise};
+use crate::errors::invalid;
 use crate::forks::Guarded;
 
 /// The reader of a value.
 #[pyclass(frozen, module = "folddb")]
 pub(crate) struct RawReader {
-    reader: Mutex<Guarded<ValueReader>>,
+    reader: Guarded<Mutex<ValueReader>>,
     #[pyo3(get)]
     len_bytes: u64,
 }
@@ -21,7 +21,7 @@ pub(crate) struct RawReader {
 impl RawReader {
     pub(crate) fn new(reader: ValueReader) -> RawReader {
         let len_bytes = reader.len_bytes();
-        RawReader { reader: Mutex::new(Guarded::new(reader)), len_bytes }
+        RawReader { reader: Guarded::new(Mutex::new(reader)), len_bytes }
     }
 
     fn with<T: Send>(
@@ -29,10 +29,7 @@ impl RawReader {
         py: Python<'_>,
         work: impl FnOnce(&mut ValueReader) -> std::io::Result<T> + Send,
     ) -> PyResult<T> {
-        py.detach(|| {
-            let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-            work(reader.get_mut()?).map_err(|error| raise(Error::from(error)))
-        })
+        self.reader.with(py, |reader| work(reader).map_err(Error::from))
     }
 }
 
@@ -67,16 +64,16 @@ impl RawReader {
 
 /// The writer of a value, which is there when it is finished.
 #[pyclass(frozen, module = "folddb")]
-pub(crate) struct RawWriter(Mutex<Option<Guarded<Option<ValueWriter>>>>);
+pub(crate) struct RawWriter(Guarded<Mutex<Option<ValueWriter>>>);
 
 impl RawWriter {
     pub(crate) fn new(writer: ValueWriter) -> RawWriter {
-        RawWriter(Mutex::new(Some(Guarded::new(Some(writer)))))
+        RawWriter(Guarded::new(Mutex::new(Some(writer))))
     }
 }
 
-fn over() -> PyErr {
-    raise(Error::new(ErrorKind::Closed, "this writer is closed").advise("open another"))
+fn over() -> Error {
+    Error::new(ErrorKind::Closed, "this writer is closed").advise("open another")
 }
 
 #[pymethods]
@@ -84,25 +81,25 @@ impl RawWriter {
     /// Appends bytes.
     fn write(&self, py: Python<'_>, bytes: &Bound<'_, PyBytes>) -> PyResult<usize> {
         let bytes = bytes.as_bytes();
-        py.detach(|| {
-            let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let writer = held.as_mut().ok_or_else(over)?.get_mut()?.as_mut().ok_or_else(over)?;
-            writer.write_all(bytes).map_err(|error| raise(Error::from(error)))?;
+        self.0.with(py, |writer| {
+            writer.as_mut().ok_or_else(over)?.write_all(bytes)?;
             Ok(bytes.len())
         })
     }
 
     /// Makes what was written the value. Returns its seq.
     fn finish(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| {
-            let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let writer = held.ok_or_else(over)?.get_mut()?.take().ok_or_else(over)?;
-            writer.finish().map(u64::from).map_err(raise)
-        })
+        self.0.with(py, |writer| writer.take().ok_or_else(over)?.finish().map(u64::from))
     }
 
-    /// Forgets what was written.
-    fn forget(&self, py: Python<'_>) {
-        py.detach(|| drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take()));
+    /// Forgets what was written. Python may do this at any time, also in a fold and in a child that
+    /// was forked since.
+    fn forget(&self) {
+        let Some(writer) = self.0.look() else { return };
+        let writer = match writer.try_lock() {
+            Ok(mut writer) => writer.take(),
+            Err(_) => None, // another thread writes: it goes with its last handle
+        };
+        drop(writer.map(Guarded::new));
     }
 }

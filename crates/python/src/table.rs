@@ -8,10 +8,11 @@ use pyo3::types::{PyDict, PySlice, PyString};
 use crate::arrow::Columns;
 use crate::columns::{Source, in_row, source};
 use crate::convert::python_of;
+use crate::encode::by_name;
 use crate::errors::{detached, invalid, raise};
 use crate::finds::{Asked, Find};
 use crate::forks::Guarded;
-use crate::frames::Frame;
+use crate::frames::{self, Frame};
 use crate::keys;
 use crate::maintenance::Progress;
 use crate::many::{Many, encoded_keys};
@@ -47,13 +48,14 @@ impl Table {
     ) -> PyResult<Option<u64>> {
         let (table, key) = self.key(key)?;
         let mut bytes = Vec::with_capacity(32);
-        table.values.encode(&table.table, value, &mut bytes)?;
+        table.values.encode(&table.table, &table.wants, value, &mut bytes)?;
         detached(py, || table.write(op, &key, &bytes))
     }
 
-    fn source_of_keys(&self, keys: &Bound<'_, PyAny>) -> PyResult<Source> {
+    fn source_of_keys(&self, keys: &Bound<'_, PyAny>, skips: bool) -> PyResult<Source> {
         let table = self.0.get()?;
-        source(keys, &|key, out| keys::encode(table.name(), &table.codec, key, out))
+        let given = source(keys, skips, &|key, out| keys::encode(table.name(), &table.codec, key, out))?;
+        by_name(table, given).map_err(|why| invalid(format!("table `{}`: {why}", table.name())))
     }
 
     fn write_many(
@@ -65,8 +67,9 @@ impl Table {
         skips: bool,
     ) -> PyResult<u64> {
         let table = self.0.get()?;
-        let keys = self.source_of_keys(keys)?;
-        let values = source(values, &|value, out| table.values.encode(&table.table, value, out))?;
+        let keys = self.source_of_keys(keys, skips)?;
+        let values =
+            source(values, skips, &|value, out| table.values.encode(&table.table, &table.wants, value, out))?;
         let many = Many { op, keys, values, skips };
         detached(py, || many.write(table))
     }
@@ -121,7 +124,7 @@ impl Table {
         }
         match self.datum(py, key)? {
             Some(value) => python_of(py, &value),
-            None => Err(PyKeyError::new_err(key.clone().unbind())),
+            None => Err(PyKeyError::new_err((key.clone().unbind(),))),
         }
     }
 
@@ -178,8 +181,8 @@ impl Table {
             let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = row?.extract()?;
             let (mut key_bytes, mut value_bytes) = (Vec::new(), Vec::new());
             let read = keys::encode(table.name(), &table.codec, &key, &mut key_bytes)
-                .and_then(|()| table.values.encode(&table.table, &value, &mut value_bytes));
-            read.map_err(|error| in_row(py, number as u64, &error))?;
+                .and_then(|()| table.values.encode(&table.table, &table.wants, &value, &mut value_bytes));
+            read.map_err(|error| in_row(py, number as u64, error))?;
             encoded.push((key_bytes, value_bytes));
         }
         detached(py, || table.put_all(&encoded))
@@ -221,18 +224,24 @@ impl Table {
     /// `fold_many`: columns of Arrow, with null where a key is absent.
     fn get_many(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Columns> {
         let table = self.0.get()?;
-        let keys = self.source_of_keys(keys)?;
-        let batch = detached(py, || {
+        let keys = self.source_of_keys(keys, false)?;
+        let frame = Frame::of(table);
+        let batches = detached(py, || {
             let keys = encoded_keys(table, &keys)?;
             let values = table.get_many(&keys)?;
-            let frame = Frame::of(table);
-            let mut rows = frame.rows();
+            let (mut batches, mut rows) = (Vec::new(), frame.rows());
+            let finish =
+                |rows: frames::Rows<'_>| rows.finish().map_err(|cause| Error::invalid(cause.to_string()));
             for (key, value) in keys.iter().zip(&values) {
+                if rows.is_full() {
+                    batches.push(finish(std::mem::replace(&mut rows, frame.rows()))?);
+                }
                 rows.push(key, value.as_deref())?;
             }
-            rows.finish().map_err(|cause| Error::invalid(cause.to_string()))
+            batches.push(finish(rows)?);
+            Ok(batches)
         })?;
-        Ok(Columns::new(batch))
+        Ok(Columns::new(frame.schema, batches))
     }
 
     /// Makes a key absent. It need not be there.
@@ -369,8 +378,9 @@ impl Table {
     }
 
     /// The names of the indexes, with their rules.
-    fn indexes(&self) -> PyResult<Vec<(String, String)>> {
-        let indexes = self.0.get()?.table.indexes();
+    fn indexes(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        let table = self.0.get()?;
+        let indexes = detached(py, || Ok(table.table.indexes()))?;
         Ok(indexes.into_iter().map(|index| (index.rule.name.clone(), index.rule.terms.to_string())).collect())
     }
 
@@ -379,7 +389,7 @@ impl Table {
     #[pyo3(signature = (index, term = None, *, prefix = None, start = None, before = None, reverse = false,
                         limit = None))]
     fn find(
-        &self,
+        slf: &Bound<'_, Self>,
         index: &str,
         term: Option<Bound<'_, PyAny>>,
         prefix: Option<Bound<'_, PyAny>>,
@@ -388,7 +398,7 @@ impl Table {
         reverse: bool,
         limit: Option<usize>,
     ) -> PyResult<Find> {
-        Find::new(self.0.get()?, index, Asked { term, prefix, start, before }, reverse, limit)
+        Find::new(slf.py(), slf.get().0.get()?, index, Asked { term, prefix, start, before }, reverse, limit)
     }
 
     /// A value as a file to be read, from any place; None where the key is absent.
@@ -482,7 +492,10 @@ pub(crate) fn table_of(store: &Opened, argument: &Bound<'_, PyAny>) -> PyResult<
         return Ok(table.get().0.get()?.clone());
     }
     match argument.cast::<PyString>() {
-        Ok(name) => store.table(&name.to_cow()?).map_err(raise),
+        Ok(name) => {
+            let name = name.to_cow()?;
+            detached(argument.py(), || store.table(&name))
+        }
         Err(_) => Err(invalid("a table is given by its handle or by its name")),
     }
 }

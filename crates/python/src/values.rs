@@ -9,6 +9,7 @@ use pyo3::types::PyString;
 
 use crate::convert::{bytes, datum_of, shown};
 use crate::errors::{invalid, raise};
+use crate::strict::Wants;
 
 /// How a table takes and gives its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,7 @@ impl Values {
     pub(crate) fn encode(
         self,
         table: &BytesTable,
+        wants: &Wants,
         value: &Bound<'_, PyAny>,
         out: &mut Vec<u8>,
     ) -> PyResult<()> {
@@ -81,6 +83,7 @@ impl Values {
             },
             Values::Fold => datum_of(value)?,
         };
+        wants.check(&datum).map_err(wrong)?;
         table.rules().check_writable().map_err(raise)?;
         table.rules().read_value(&datum, out).map_err(|cause| wrong(cause.to_string()))
     }

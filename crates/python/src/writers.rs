@@ -3,7 +3,8 @@
 use folddb::{Batch, Transaction};
 use pyo3::prelude::*;
 
-use crate::errors::{detached, raise};
+use crate::calls::calling;
+use crate::errors::{detached, raise, raise_of_call};
 use crate::exclusive::Exclusive;
 use crate::forks::Guarded;
 use crate::place::{Opened, Place};
@@ -33,16 +34,16 @@ pub(crate) struct TransactionOf {
 }
 
 impl TransactionOf {
-    pub(crate) fn new(opened: Opened) -> TransactionOf {
-        let transaction = Exclusive::new(opened.store.transaction());
-        TransactionOf { store: Guarded::new(opened), transaction: Guarded::new(transaction) }
+    pub(crate) fn begin(py: Python<'_>, opened: Opened) -> PyResult<TransactionOf> {
+        let transaction = Exclusive::new(detached(py, || Ok(opened.store.transaction()))?);
+        Ok(TransactionOf { store: Guarded::new(opened), transaction: Guarded::new(transaction) })
     }
 
     /// Commits as the engine gives it, so that a conflict can be told from other trouble.
     pub(crate) fn try_commit(&self, py: Python<'_>) -> PyResult<folddb::Result<u64>> {
         let transaction = self.transaction.get()?.take().map_err(raise)?;
         let durability = self.store.get()?.durability;
-        Ok(py.detach(|| transaction.commit(durability).map(u64::from)))
+        calling(|| py.detach(|| transaction.commit(durability).map(u64::from))).map_err(raise)
     }
 }
 
@@ -65,7 +66,7 @@ impl TransactionOf {
     /// Commits what was written, if what was read still holds; raises Conflict where it does not.
     /// Returns the seq of the last record. The transaction is over.
     fn commit(&self, py: Python<'_>) -> PyResult<u64> {
-        self.try_commit(py)?.map_err(raise)
+        self.try_commit(py)?.map_err(|error| raise_of_call(py, error))
     }
 
     /// The value of a key, or the default where it is absent.

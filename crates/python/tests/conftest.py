@@ -1,5 +1,9 @@
 """What every test starts with: an empty store in a directory of its own."""
 
+import subprocess
+import sys
+import textwrap
+
 import folddb
 import pytest
 
@@ -23,3 +27,16 @@ def delays(store):
 @pytest.fixture
 def counts(store):
     return store.table("counts", key=str, fold="sum:i64")
+
+
+def ends(program, *arguments):
+    """Runs a program of Python in a process of its own, which ends by itself and says nothing but
+    what is returned. One that hangs is killed, with where its threads stood."""
+    begin = "import faulthandler, sys; faulthandler.dump_traceback_later(50, exit=True)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", begin + textwrap.dedent(program), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    return done.stdout

@@ -242,15 +242,35 @@ def test_what_goes_out_comes_in_again(store):
 
 
 def test_a_failing_scan_raises_in_the_reader(path):
-    store = folddb.create(path)
-    counts = store.table("counts", key=str, fold="sum:i64")
-    counts.update({"a": 1})
-    reader = pa.RecordBatchReader.from_stream(counts.scan())
-    store.close()
-    with pytest.raises((errors.Error, OSError, pa.ArrowException)):
-        while True:
-            reader.read_next_batch()
-            raise errors.Closed  # rows that were taken before are still there
+    @folddb.fold("picky", version=1, value=str, samples=["a", "b"])
+    def picky(earlier, later):
+        if "bad" in later:
+            raise RuntimeError("I do not like this")
+        return later
+
+    with folddb.create(path, folds=[picky]) as store:
+        table = store.table("t", key=str, fold=picky)
+        table.fold("k", "a")
+        table.fold("k", "bad")
+        with pytest.raises(errors.FoldFailed, match="I do not like this"):
+            table.scan().to_arrow()
+
+
+def test_a_scan_that_meets_damage_raises_in_the_reader(path):
+    with folddb.create(path) as store:
+        table = store.table("t", key=int, value=int)
+        table.put_many(np.arange(200_000), np.random.default_rng(7).integers(0, 1 << 60, 200_000))
+        store.flush()
+    largest = max((file for file in path.rglob("*") if file.is_file()), key=lambda file: file.stat().st_size)
+    content = bytearray(largest.read_bytes())
+    content[len(content) // 2] ^= 255
+    largest.write_bytes(content)
+    with folddb.open(path) as store:
+        reader = pa.RecordBatchReader.from_stream(store["t"].scan())
+        assert reader.read_next_batch().num_rows == 65_536
+        with pytest.raises(pa.ArrowException, match="checksum"):
+            for _ in range(10):
+                reader.read_next_batch()
 
 
 def test_polars_pandas_and_duckdb_read_a_scan_and_their_frames_fold(store):

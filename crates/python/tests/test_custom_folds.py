@@ -61,9 +61,36 @@ def test_what_a_function_raises_is_the_error_of_its_key(path):
         table.fold("good", "a")
         table.fold("k", "a")
         table.fold("k", "bad")
-        with pytest.raises(errors.FoldFailed, match="I do not like this"):
-            table["k"]
+        for call in (
+            lambda: table["k"],
+            lambda: list(table.items()),
+            lambda: table.scan().to_arrow(),
+            lambda: table.get_many(["good", "k"]),
+            lambda: store.transact(lambda transaction: transaction.get(table, "k")),
+        ):
+            with pytest.raises(errors.FoldFailed, match="I do not like this") as raised:
+                call()
+            cause = raised.value.__cause__
+            assert isinstance(cause, RuntimeError) and cause.__traceback__ is not None
         assert table["good"] == "a"
+        with pytest.raises(errors.InvalidInput) as raised:
+            table.put("good", 7)
+        assert raised.value.__cause__ is None
+
+
+def test_an_interrupt_in_a_fold_is_an_interrupt(path):
+    @folddb.fold("slow", version=1, value=str, samples=["a", "b"])
+    def slow(earlier, later):
+        if "bad" in later:
+            raise KeyboardInterrupt
+        return later
+
+    with folddb.create(path, folds=[slow]) as store:
+        table = store.table("t", key=str, fold=slow)
+        table.fold("k", "a")
+        table.fold("k", "bad")
+        with pytest.raises(KeyboardInterrupt):
+            table["k"]
 
 
 def test_background_threads_fold_in_python_while_python_writes(path):

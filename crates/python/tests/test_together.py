@@ -2,6 +2,7 @@
 
 import threading
 
+import folddb
 import pytest
 from folddb import errors
 
@@ -129,3 +130,24 @@ def test_two_threads_in_one_batch_are_refused_or_served(store, counts):
         for thread in threads:
             thread.join()
     assert counts["a"] == 800 - len(refused)
+
+
+def test_stores_share_a_budget_of_memory(tmp_path):
+    shared = folddb.Shared(64 << 20)
+    shared.set_background_bytes_per_s(100 << 20)
+    assert (shared.memory_bytes, shared.stores, shared.used_bytes) == (64 << 20, 0, 0)
+    stores = [
+        folddb.create(tmp_path / f"{number}.folddb", memory_bytes=16 << 20, shared=shared) for number in range(3)
+    ]
+    with folddb.create(tmp_path / "alone.folddb"):
+        assert shared.stores == 3
+    for store in stores:
+        store.table("t", key=int, value=int).put_many(list(range(10_000)), list(range(10_000)))
+    assert 0 < shared.used_bytes <= 64 << 20
+    shared.set_background_bytes_per_s(None)
+    del shared
+    for store in stores:
+        assert store["t"][7] == 7
+        store.close()
+    with pytest.raises(errors.InvalidInput, match="shared"):
+        folddb.open(tmp_path / "0.folddb", shared=64 << 20)

@@ -160,7 +160,20 @@ def test_compaction_tells_and_ends_where_it_is_told_to(store, counts):
     counts.update({f"{number:05}": number for number in range(10_000)})
     store.flush()
     told = []
-    counts.compact(progress=lambda done, total: told.append(done))
+
+    def stop(done, total):
+        told.append(done)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        counts.compact(progress=stop)
+    assert told  # what is merged by then stays merged
+    counts.put("00000", 0)
+    store.flush()
+    assert counts.stats()["runs"] >= 2
+    told.clear()
+    counts.compact(progress=lambda done, total: told.append((done, total)))
+    assert told and all(0 <= done <= total for done, total in told)
     assert counts.stats()["runs"] == 1
     assert counts.stats()["records"] == 10_000
 

@@ -12,7 +12,6 @@
 
 import atexit as _atexit
 import os as _os
-import weakref as _weakref
 from typing import Any, Callable
 
 from ._folddb import (
@@ -23,10 +22,12 @@ from ._folddb import (
     Find,
     Rows,
     Scan,
+    Shared,
     Snapshot,
     Store,
     Table,
     Transaction,
+    _close_all,
     _create,
     _forked,
     _open,
@@ -46,6 +47,7 @@ __all__ = [
     "Find",
     "Rows",
     "Scan",
+    "Shared",
     "Snapshot",
     "Store",
     "Table",
@@ -59,26 +61,10 @@ __all__ = [
     "verify",
 ]
 
-_stores: "_weakref.WeakSet[Store]" = _weakref.WeakSet()
-
-
-def _kept(store: Store) -> Store:
-    _stores.add(store)
-    return store
-
-
-@_atexit.register
-def _close_all() -> None:
-    # Threads of a store may run folds that are written in Python: they end before it does.
-    for store in list(_stores):
-        try:
-            store.close()
-        except Error:
-            pass  # an error of the last moment: what was committed is in the log
-
+# Threads of a store may run folds that are written in Python: they end before it does.
+_atexit.register(_close_all)
 
 if hasattr(_os, "register_at_fork"):
-    _os.register_at_fork(after_in_child=_stores.clear)
     _os.register_at_fork(after_in_child=_forked)
 
 
@@ -112,17 +98,17 @@ def open(path: "str | _os.PathLike[str]", *, create: bool = False, **settings: A
     Where there is none it is an error, unless `create` says to make one. Settings go by the names
     that they have in Rust: `memory_bytes=64 << 20`, `durability="sync"`, ...
     """
-    return _kept(_open(path, create=create, **settings))
+    return _open(path, create=create, **settings)
 
 
 def create(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
     """Creates a store in a directory that does not exist yet, or is empty, and opens it."""
-    return _kept(_create(path, **settings))
+    return _create(path, **settings)
 
 
 def open_read_only(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
     """Opens a store to read it while no process writes: nothing on disk changes."""
-    return _kept(_open_read_only(path, **settings))
+    return _open_read_only(path, **settings)
 
 
 def open_secondary(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
@@ -130,4 +116,4 @@ def open_secondary(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
 
     It stays what was there when it was opened; `refresh` opens it again.
     """
-    return _kept(_open_secondary(path, **settings))
+    return _open_secondary(path, **settings)

@@ -1,0 +1,38 @@
+//! The stores that this process has open: the end of the interpreter closes them.
+//!
+//! Their threads may run folds that are written in Python, and so have to end before it does. A
+//! store is open as long as anything of it is held, a table or a scan, say.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use folddb::Store;
+use pyo3::prelude::*;
+
+use crate::forks;
+
+/// Each with how often the process had been forked by then.
+static OPEN: Mutex<Vec<(u32, Weak<Store>)>> = Mutex::new(Vec::new());
+
+/// Knows a store until it is closed. The lock is never held while anything waits.
+pub(crate) fn keep(store: Store) -> Arc<Store> {
+    let store = Arc::new(store);
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    open.retain(|(_, store)| store.strong_count() > 0);
+    open.push((forks::count(), Arc::downgrade(&store)));
+    store
+}
+
+/// Told by the interpreter before it ends. An error of the last moment is of no use to anyone: what
+/// was committed is in the log.
+#[pyfunction]
+pub(crate) fn _close_all(py: Python<'_>) {
+    let open = std::mem::take(&mut *OPEN.lock().unwrap_or_else(PoisonError::into_inner));
+    py.detach(|| {
+        for (_, store) in open.iter().filter(|(forks, _)| *forks == forks::count()) {
+            let Some(store) = store.upgrade() else { continue };
+            let _ = Store::clone(&store).close();
+        }
+        forks::wait_for_drops();
+    });
+    std::mem::forget(open); // of a forked child's parent nothing is dropped here
+}
