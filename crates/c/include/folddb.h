@@ -354,7 +354,7 @@ bool folddb_output_append(folddb_output *output, const char *data, size_t data_l
 
 // What several stores share: a budget of memory, a cache, threads, and a limit on their writes. ---
 
-// A budget of so many bytes, at least 4 MiB, for memtables, the cache and merges of all stores
+// A budget of this many bytes, at least 4 MiB, for memtables, the cache and merges of all stores
 // that are opened with options that folddb_options_set_shared was called on. NULL where it fails.
 // Destroy it with folddb_shared_destroy.
 //

@@ -5,9 +5,9 @@
 //!   seek          another scan begins at the key
 //! ```
 //!
-//! All of these scans read at one snapshot, which the iterator takes when it is made. A limit is the
-//! end of the range, whichever way the iterator comes: the key that is the last within it is found
-//! when it is first needed.
+//! All of these scans read at one snapshot, which the iterator takes when it is made. A limit is
+//! the end of the range, whichever way the iterator comes: the key that is the last within it is
+//! found when it is first needed.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;

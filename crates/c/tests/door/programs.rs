@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use crate::compile::{How, compiled, succeeded};
+use crate::header::functions;
 
 fn run(name: &str, how: How) {
     let program = compiled(name, how);
@@ -82,4 +83,20 @@ fn a_forked_child_gets_errors_and_writes_nothing() {
 #[test]
 fn stores_share_a_budget_of_memory() {
     run_all("shared");
+}
+
+#[test]
+fn the_store_is_read_as_it_was() {
+    run_all("past");
+}
+
+#[test]
+fn every_function_of_the_header_is_called_by_a_program() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let files = std::fs::read_dir(folder).expect("the folder of the programs");
+    let texts = files.map(|file| std::fs::read_to_string(file.expect("a file").path()).expect("a program"));
+    let programs: String = texts.collect();
+    let is_called = |name: &String| programs.contains(&format!("{name}("));
+    let uncalled: Vec<String> = functions().into_iter().filter(|name| !is_called(name)).collect();
+    assert!(uncalled.is_empty(), "{uncalled:?}");
 }
