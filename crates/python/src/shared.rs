@@ -20,7 +20,8 @@ impl SharedOf {
 
 #[pymethods]
 impl SharedOf {
-    /// A budget of this many bytes for memtables, the cache and merges of all stores, at least 4 MiB.
+    /// A budget of this many bytes for memtables, the cache and merges of all stores, at least
+    /// 4 MiB.
     #[new]
     fn new(py: Python<'_>, memory_bytes: usize) -> PyResult<SharedOf> {
         detached(py, || Ok(Shared::new(memory_bytes))).map(|shared| SharedOf(Guarded::new(shared)))

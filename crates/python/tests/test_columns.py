@@ -273,40 +273,37 @@ def test_a_scan_that_meets_damage_raises_in_the_reader(path):
                 reader.read_next_batch()
 
 
-def test_polars_pandas_and_duckdb_read_a_scan_and_their_frames_fold(store):
-    table = store.table("t", key=(str, int), key_names=["name", "day"], fold="sum:i64")
-    given = pa.table({"name": ["a", "b", "a"], "day": [1, 2, 1], "value": [1, 2, 3]})
-    wanted = [("a", 1, 4), ("b", 2, 2)]
-    tried = 0
-    try:
-        import polars
+@pytest.fixture
+def named(store):
+    return store.table("t", key=(str, int), key_names=["name", "day"], fold="sum:i64")
 
-        frame = polars.from_arrow(given)
-        table.fold_many(frame.select("name", "day"), frame["value"])
-        assert polars.DataFrame(table.scan()).rows() == wanted
-        tried += 1
-    except ImportError:
-        pass
-    try:
-        import duckdb
 
-        table.delete_prefix(())
-        rows = pa.table(duckdb.sql("select * from given"))
-        table.fold_many(rows.select(["name", "day"]), rows["value"])
-        scan = table.scan()  # noqa: F841
-        assert duckdb.sql("select * from scan order by name").fetchall() == wanted
-        tried += 1
-    except ImportError:
-        pass
-    try:
-        import pandas
+GIVEN = {"name": ["a", "b", "a"], "day": [1, 2, 1], "value": [1, 2, 3]}
+WANTED = [("a", 1, 4), ("b", 2, 2)]
 
-        table.delete_prefix(())
-        frame = pandas.DataFrame({"name": ["a", "b", "a"], "day": [1, 2, 1], "value": [1, 2, 3]})
-        table.fold_many(frame[["name", "day"]], frame["value"].to_numpy())
-        assert [tuple(row) for row in table.scan().to_arrow().to_pandas().to_numpy().tolist()] == wanted
-        tried += 1
-    except ImportError:
-        pass
-    if not tried:
-        pytest.skip("none of them is installed")
+
+def test_polars_reads_a_scan_and_its_frames_fold(named):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(GIVEN)
+    named.fold_many(frame.select("day", "name"), frame["value"])
+    assert polars.DataFrame(named.scan()).rows() == WANTED
+    found = polars.DataFrame(named.get_many(frame.select("name", "day")))
+    assert found["value"].to_list() == [4, 2, 4]
+    assert named.fold_many(frame.clear().select("name", "day"), frame.clear()["value"]) == 0
+
+
+def test_duckdb_reads_a_scan_and_its_results_fold(named):
+    duckdb = pytest.importorskip("duckdb")
+    given = pa.table(GIVEN)  # noqa: F841
+    rows = pa.table(duckdb.sql("select * from given"))
+    named.fold_many(rows.select(["name", "day"]), rows["value"])
+    scan = named.scan()  # noqa: F841
+    assert duckdb.sql("select * from scan order by name").fetchall() == WANTED
+
+
+def test_pandas_reads_a_scan_and_its_frames_fold(named):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(GIVEN)
+    named.fold_many(frame[["name", "day"]], frame["value"].to_numpy())
+    assert [tuple(row) for row in named.scan().to_arrow().to_pandas().to_numpy().tolist()] == WANTED
+    assert named.fold_many(frame[["name", "day"]][:0], frame["value"].to_numpy()[:0]) == 0
