@@ -140,6 +140,12 @@ impl Column {
             Column::Constant(_) => None,
         }
     }
+
+    /// Bytes of it, about.
+    pub(crate) fn len_bytes(&self) -> usize {
+        let Column::Arrays { arrays, .. } = self else { return 0 };
+        arrays.iter().filter_map(|array| array.to_data().get_slice_memory_size().ok()).sum()
+    }
 }
 
 /// A part of columns that are as long as one another: so many rows of an array of each.

@@ -7,12 +7,12 @@ use folddb::codec::Element;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::convert::python_of;
 use crate::errors::{detached, raise};
 use crate::forks::Guarded;
 use crate::keys;
 use crate::place::Placed;
 use crate::records::pair;
+use crate::typed::value_of;
 
 /// The hits of an index: the records that have a term.
 #[pyclass(frozen, module = "folddb")]
@@ -87,7 +87,7 @@ impl Find {
         let table = self.table.get()?;
         let row = |(key, value): &(Vec<u8>, Vec<u8>)| {
             let shown = table.values.show(&table.table, value).map_err(raise)?;
-            pair(py, keys::decode(py, &table.codec, key)?, python_of(py, &shown)?)
+            pair(py, keys::decode(py, &table.codec, key)?, value_of(py, table, &shown)?)
         };
         PyList::new(py, found.iter().map(row).collect::<PyResult<Vec<_>>>()?)
     }

@@ -27,6 +27,7 @@ mod shared;
 mod settings;
 mod exclusive;
 mod place;
+mod typed;
 mod cells;
 mod columns;
 mod encode;

@@ -11,13 +11,14 @@
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use folddb::folds::Stats;
 use folddb::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb::table_rules::{FoldName, PredicateRule};
-use folddb::{Error, Fold, Outcome, Result, WriteOp};
+use folddb::{Error, ErrorKind, Fold, Outcome, Result, WriteOp};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::cells::Cells;
@@ -27,6 +28,9 @@ use crate::place::{Place, Placed};
 
 /// So many rows are a batch at most.
 const CHUNK_ROWS_MAX: usize = 65_536;
+
+/// Rows of about so many bytes are a batch: each thread has one, encoded.
+const CHUNK_BYTES: u64 = 32 << 20;
 
 /// Rows that are to be written.
 pub(crate) struct Many {
@@ -56,12 +60,13 @@ impl Many {
         rows_of(&columns)
     }
 
-    /// Writes the rows. Returns how many were written.
+    /// Writes the rows, and tells after each batch how many are done, of how many. Returns how many
+    /// were written.
     ///
     /// # Errors
     /// InvalidInput, naming the first row that does not fit: nothing is written then. As a commit,
-    /// naming the first row that is not written.
-    pub(crate) fn write(&self, table: &Placed) -> Result<u64> {
+    /// naming the first row that is not written. Stopped, where `tell` wants it to.
+    pub(crate) fn write(&self, table: &Placed, tell: impl Fn(u64, u64) -> ControlFlow<()>) -> Result<u64> {
         let wrong = |why: String| Error::invalid(format!("table `{}`: {why}", table.name()));
         table.table.rules().check_writable()?;
         let rows = self.rows().map_err(wrong)?;
@@ -73,7 +78,7 @@ impl Many {
             }
             folds => folds,
         };
-        let chunks = chunks(&columns, rows, CHUNK_ROWS_MAX);
+        let chunks = chunks(&columns, rows, rows_of_chunk(&columns, rows));
         let work = Work { table, op: self.op, skips: self.skips, encoder, folds };
         if !self.skips {
             let is_total = work.encoder.is_total(&self.keys.columns(), &self.values.columns());
@@ -92,11 +97,27 @@ impl Many {
                         table.name(),
                         ops.first_row
                     ))
-                })
+                })?;
+                match tell(ops.end_row, rows) {
+                    ControlFlow::Continue(()) => Ok(()),
+                    ControlFlow::Break(()) => Err(stopped(table, ops.end_row)),
+                }
             },
         )?;
         Ok(written)
     }
+}
+
+fn stopped(table: &Placed, row: u64) -> Error {
+    let message = format!("table `{}`: rows from {row} on are not written", table.name());
+    Error::new(ErrorKind::Stopped, message)
+}
+
+/// As many rows as a batch takes: fewer where they are long.
+fn rows_of_chunk(columns: &[&Column], rows: u64) -> usize {
+    let bytes: usize = columns.iter().map(|column| column.len_bytes()).sum();
+    let bytes_of_row = bytes as u64 / rows.max(1) + 1;
+    usize::try_from(CHUNK_BYTES / bytes_of_row).unwrap_or(CHUNK_ROWS_MAX).clamp(1, CHUNK_ROWS_MAX)
 }
 
 fn rows_of(columns: &[&Column]) -> std::result::Result<u64, String> {
@@ -167,6 +188,7 @@ struct Work<'t> {
 /// The ops of a chunk: keys and values one after the other.
 struct Ops {
     first_row: u64,
+    end_row: u64,
     rows: u64,
     bytes: Vec<u8>,
     /// Where each key and each value end.
@@ -336,6 +358,7 @@ impl Ops {
     fn new(chunk: &Chunk) -> Ops {
         Ops {
             first_row: chunk.first_row,
+            end_row: chunk.first_row + chunk.len as u64,
             rows: 0,
             bytes: Vec::with_capacity(chunk.len * 16),
             ends: Vec::with_capacity(chunk.len / 4),

@@ -8,6 +8,7 @@ use folddb::{
     Batch, BytesFind, BytesScan, BytesTable, Datum, Durability, Error, ErrorKind, Head, Options, Result,
     Snapshot, Store, Transaction, ValueReader, WriteOp,
 };
+use pyo3::{Py, PyAny};
 
 use crate::exclusive::Exclusive;
 use crate::strict::Wants;
@@ -37,6 +38,8 @@ pub(crate) struct Placed {
     pub(crate) codec: Arc<KeyCodec>,
     pub(crate) values: Values,
     pub(crate) wants: Arc<Wants>,
+    /// What values that are dicts are made into.
+    pub(crate) class: Option<Arc<Py<PyAny>>>,
     pub(crate) place: Place,
 }
 
@@ -57,7 +60,8 @@ impl Placed {
         let codec = Arc::new(table.rules().as_table_rules().key_codec().clone());
         let Opened { store, durability, .. } = of.clone();
         let wants = Arc::new(Wants::of(table.rules().as_table_rules()));
-        Placed { codec, values: Values::of(&table), wants, table, place: Place::Now, store, durability }
+        let values = Values::of(&table);
+        Placed { codec, values, wants, class: None, table, place: Place::Now, store, durability }
     }
 
     /// The same table elsewhere.

@@ -9,12 +9,12 @@ use folddb::{BytesRows, BytesScan, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::convert::python_of;
 use crate::errors::{detached, invalid, raise};
 use crate::forks::Guarded;
 use crate::keys;
 use crate::place::Placed;
 use crate::records::{self, record};
+use crate::typed::value_of;
 
 /// What is said of a range, all of it by the names that scans have in Rust; `start` is `from`.
 #[derive(Default)]
@@ -137,7 +137,7 @@ impl Scan {
         let (table, scan) = self.begin(py)?;
         let found = detached(py, || scan.aggregate())?;
         let value = found.value.map(|value| table.values.show(&table.table, &value).map_err(raise));
-        let value = value.transpose()?.map(|value| python_of(py, &value)).transpose()?;
+        let value = value.transpose()?.map(|value| value_of(py, table, &value)).transpose()?;
         record(py, "Aggregate", (found.rows, value))
     }
 
@@ -203,7 +203,7 @@ impl Gives {
         (key, value): (Vec<u8>, Vec<u8>),
     ) -> PyResult<Bound<'py, PyAny>> {
         let key = || keys::decode(py, &table.codec, &key);
-        let value = || python_of(py, &table.values.show(&table.table, &value).map_err(raise)?);
+        let value = || value_of(py, table, &table.values.show(&table.table, &value).map_err(raise)?);
         match self {
             Gives::Keys => key(),
             Gives::Values => value(),

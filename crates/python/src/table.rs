@@ -7,7 +7,6 @@ use pyo3::types::{PyDict, PySlice, PyString};
 
 use crate::arrow::Columns;
 use crate::columns::{Source, in_row, source};
-use crate::convert::python_of;
 use crate::encode::by_name;
 use crate::errors::{detached, invalid, raise};
 use crate::finds::{Asked, Find};
@@ -22,6 +21,7 @@ use crate::rules;
 use crate::scan::{Bounds, Range, Rows, Scan};
 use crate::settings::{as_of, durability, lifetime};
 use crate::streams::{RawReader, RawWriter};
+use crate::typed::{value_of, with_type};
 
 /// A table: as it is now, as a snapshot sees it, or in a transaction or a batch. Threads share it.
 #[pyclass(frozen, module = "folddb")]
@@ -65,13 +65,15 @@ impl Table {
         keys: &Bound<'_, PyAny>,
         values: &Bound<'_, PyAny>,
         skips: bool,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<u64> {
         let table = self.0.get()?;
         let keys = self.source_of_keys(keys, skips)?;
         let values =
             source(values, skips, &|value, out| table.values.encode(&table.table, &table.wants, value, out))?;
         let many = Many { op, keys, values, skips };
-        detached(py, || many.write(table))
+        let progress = Progress::new(progress);
+        progress.result(detached(py, || many.write(table, |done, total| progress.tell(done, total))))
     }
 
     fn datum(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<Datum>> {
@@ -113,7 +115,7 @@ impl Table {
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         match self.datum(py, key)? {
-            Some(value) => python_of(py, &value),
+            Some(value) => value_of(py, self.0.get()?, &value),
             None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
         }
     }
@@ -123,7 +125,7 @@ impl Table {
             return Ok(self.slice(slice)?.into_pyobject(py)?.into_any());
         }
         match self.datum(py, key)? {
-            Some(value) => python_of(py, &value),
+            Some(value) => value_of(py, self.0.get()?, &value),
             None => Err(PyKeyError::new_err((key.clone().unbind(),))),
         }
     }
@@ -196,28 +198,31 @@ impl Table {
     /// all rows. A null operand folds nothing.
     ///
     /// All rows are checked first: where one does not fit, it is named and nothing is written, or
-    /// with `skip_invalid` it is passed over.
-    #[pyo3(signature = (keys, values, *, skip_invalid = false))]
+    /// with `skip_invalid` it is passed over. `progress` is told rows done and rows in all; where
+    /// it raises, the rows that are not done are not written.
+    #[pyo3(signature = (keys, values, *, skip_invalid = false, progress = None))]
     fn fold_many(
         &self,
         py: Python<'_>,
         keys: &Bound<'_, PyAny>,
         values: &Bound<'_, PyAny>,
         skip_invalid: bool,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<u64> {
-        self.write_many(py, WriteOp::Fold, keys, values, skip_invalid)
+        self.write_many(py, WriteOp::Fold, keys, values, skip_invalid, progress)
     }
 
     /// Puts whole columns at once, as `fold_many` folds them. A null cannot be put.
-    #[pyo3(signature = (keys, values, *, skip_invalid = false))]
+    #[pyo3(signature = (keys, values, *, skip_invalid = false, progress = None))]
     fn put_many(
         &self,
         py: Python<'_>,
         keys: &Bound<'_, PyAny>,
         values: &Bound<'_, PyAny>,
         skip_invalid: bool,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<u64> {
-        self.write_many(py, WriteOp::Put, keys, values, skip_invalid)
+        self.write_many(py, WriteOp::Put, keys, values, skip_invalid, progress)
     }
 
     /// The values of keys as of one moment, in the order of the keys, which are given as to
@@ -342,7 +347,7 @@ impl Table {
         let entry = |entry: &HistoryEntry<Option<Vec<u8>>>| {
             let value =
                 entry.value.as_ref().map(|value| table.values.show(&table.table, value).map_err(raise));
-            let value = value.transpose()?.map(|value| python_of(py, &value)).transpose()?;
+            let value = value.transpose()?.map(|value| value_of(py, table, &value)).transpose()?;
             record(py, "HistoryEntry", (entry.seq.map(u64::from), entry.written, value, entry.deadline))
         };
         entries.iter().map(entry).collect()
@@ -360,7 +365,7 @@ impl Table {
         let (table, key) = self.key(key)?;
         let (itself, as_of) = (table.itself().map_err(raise)?, self::as_of(as_of)?);
         match detached(py, || itself.get_at(&key, as_of))? {
-            Some(value) => python_of(py, &table.values.show(&table.table, &value).map_err(raise)?),
+            Some(value) => value_of(py, table, &table.values.show(&table.table, &value).map_err(raise)?),
             None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
         }
     }
@@ -463,6 +468,13 @@ impl Table {
         let table = self.0.get()?;
         let table = Placed { table: table.table.with_lifetime(self::lifetime(lifetime)?), ..table.clone() };
         Ok(Table::new(table))
+    }
+
+    /// Another handle of the table, whose values that are dicts come as instances of this class: a
+    /// dataclass, say. It is called with the fields by their names.
+    #[pyo3(signature = (cls))]
+    fn with_type(&self, cls: &Bound<'_, PyAny>) -> PyResult<Table> {
+        with_type(self.0.get()?, cls).map(Table::new)
     }
 
     fn __repr__(&self) -> PyResult<String> {

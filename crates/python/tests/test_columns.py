@@ -273,6 +273,24 @@ def test_a_scan_that_meets_damage_raises_in_the_reader(path):
                 reader.read_next_batch()
 
 
+def test_columns_tell_of_their_progress_and_end_where_it_raises(store):
+    table = store.table("t", key=int, value=int)
+    told, keys = [], np.arange(200_000)
+    assert table.put_many(keys, keys, progress=lambda done, total: told.append((done, total))) == 200_000
+    assert told == [(65_536, 200_000), (131_072, 200_000), (196_608, 200_000), (200_000, 200_000)]
+    with pytest.raises(ZeroDivisionError):
+        table.fold_many(keys + 1_000_000, keys, progress=lambda done, total: 1 // (done < 70_000))
+    assert table.scan(start=1_000_000).count() == 131_072
+    with pytest.raises(errors.InvalidInput, match="progress must not call a store"):
+        table.put_many([1], [1], progress=lambda done, total: table.count())
+
+
+def test_a_batch_of_long_rows_is_short(store):
+    table, told = store.table("t", key=int, value=bytes), []
+    table.put_many(np.arange(100), pa.array([b"x" * (1 << 20)] * 100), progress=lambda done, total: told.append(done))
+    assert len(told) > 2 and told[-1] == 100 and table.count() == 100
+
+
 @pytest.fixture
 def named(store):
     return store.table("t", key=(str, int), key_names=["name", "day"], fold="sum:i64")

@@ -1,5 +1,8 @@
 """Tables: reading and writing one key, and ranges of keys."""
 
+import types
+from typing import Optional
+
 import folddb
 import pytest
 from folddb import errors
@@ -103,6 +106,38 @@ def test_a_dataclass_is_a_record(store):
     flights.fold("UA", Flight(1, 2.5))
     flights.fold("UA", Flight(1, 1.5))
     assert flights["UA"] == {"flights": 2, "delay": 2.5}
+
+
+def test_values_come_as_instances_of_a_dataclass(store):
+    import dataclasses
+
+    @dataclasses.dataclass
+    class Flight:
+        flights: int
+        delay: Optional[float] = None
+
+    rules = {"flights": "sum:u64", "delay": "max:f64"}
+    plain = store.table("flights", key=str, fold=rules, keep="forever")
+    flights = plain.with_type(Flight)
+    first = flights.put("UA", Flight(1, 2.5))
+    flights.fold("UA", Flight(1))
+    whole = Flight(2, 2.5)
+    assert flights["UA"] == flights.get("UA") == whole
+    assert flights.get("AA", 7) == 7 and flights.get_at("UA", first) == Flight(1, 2.5)
+    assert list(flights.items()) == [("UA", whole)]
+    assert list(flights.scan().values()) == [whole] and flights.scan().first() == ("UA", whole)
+    assert flights.aggregate().value == whole
+    assert flights.history("UA")[0].value == whole
+    assert store.transact(lambda t: t[flights]["UA"]) == whole
+    assert plain["UA"] == flights.with_type(None)["UA"] == {"flights": 2, "delay": 2.5}
+    people = store.table("people", key=int, value="json", index={"city": "json:/city"})
+    people.update({1: {"city": "Bern"}, 2: "nobody"})
+    people = people.with_type(types.SimpleNamespace)
+    assert list(people.find("city", "Bern")) == [(1, types.SimpleNamespace(city="Bern"))] and people[2] == "nobody"
+    with pytest.raises(TypeError):
+        plain.with_type(lambda flights: flights)["UA"]  # what the class raises
+    with pytest.raises(errors.InvalidInput, match="class"):
+        plain.with_type(7)
 
 
 @pytest.mark.parametrize(
