@@ -238,3 +238,6 @@ pub extern "C" fn folddb_options_on_event(
         change(options, |options| Ok(options.on_event(move |event| tell(listener, &context, event))))
     })
 }
+
+#[cfg(test)]
+mod tests;
