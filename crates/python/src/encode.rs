@@ -32,6 +32,8 @@ enum Keys {
 enum Shape {
     Encoded,
     One,
+    /// Documents, whose members are the columns of values by these names.
+    Documents(Vec<String>),
     /// For each field of the record, which of the columns of values it is.
     Record(Record, Vec<Option<usize>>),
     /// The values are of no concern.
@@ -150,6 +152,11 @@ impl<'t> Encoder<'t> {
                 None => Ok(Row::Nothing),
             },
             Shape::One => self.one(&cells[0], row, out),
+            Shape::Documents(names) => {
+                let member = |(name, cells): (&String, &Cells)| Ok((name.clone(), cells.datum(row)?));
+                let members = names.iter().zip(cells).map(member).collect::<Result<_, String>>()?;
+                self.document(Datum::Map(members), out)
+            }
             Shape::Record(record, columns) => {
                 let is_null = |column: &Option<usize>| column.is_none_or(|column| cells[column].is_null(row));
                 if columns.iter().all(is_null) {
@@ -168,6 +175,12 @@ impl<'t> Encoder<'t> {
                 unfit.map_or(read, Err).map(|()| Row::Whole)
             }
         }
+    }
+
+    fn document(&self, datum: Datum, out: &mut Vec<u8>) -> Result<Row, String> {
+        let read = self.table.table.rules().read_value(&datum, out);
+        read.map_err(|cause| format!("the value {datum} does not fit: {cause}"))?;
+        Ok(Row::Whole)
     }
 
     #[inline]
@@ -327,6 +340,9 @@ fn value_shape(table: &Placed, values: &Source) -> Result<Shape, String> {
         FoldName::BuiltIn(spec) if spec.trim_start().starts_with('{') => Record::parse(spec).ok(),
         _ => None,
     };
+    if table.values == Values::Json && columns.iter().all(|(name, _)| name.is_some()) {
+        return Ok(Shape::Documents(columns.iter().filter_map(|(name, _)| name.clone()).collect()));
+    }
     let Some(record) = record else {
         return match columns.as_slice() {
             [_] => Ok(Shape::One),

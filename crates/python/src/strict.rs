@@ -65,6 +65,7 @@ impl Wants {
             (_, Datum::Null) => true, // the fold says
             (Wants::Whole, Datum::Bool(_) | Datum::Float(_) | Datum::Text(_)) => false,
             (Wants::Number, Datum::Bool(_) | Datum::Text(_)) => false,
+            (Wants::Fields(_), value) => !matches!(value, Datum::Text(_)), // which may be that of a record
             (Wants::Bool, value) => matches!(value, Datum::Bool(_)),
             (Wants::Texts, Datum::List(items)) => {
                 return items.iter().try_for_each(|item| self.check(item));
@@ -91,7 +92,8 @@ impl Wants {
             Wants::Number => "a number",
             Wants::Bool => "a bool",
             Wants::Texts => "text or bytes",
-            Wants::Anything | Wants::Fields(_) => "a value of the table",
+            Wants::Fields(_) => "a record",
+            Wants::Anything => "a value of the table",
         }
     }
 }

@@ -66,6 +66,52 @@ def test_nor_in_columns(store, rules, wrong):
     assert table.count() == 0
 
 
+RULES = [
+    *({"fold": fold} for fold in [
+        "sum:i64", "sum:u64", "sum:i128", "sum:f64", "min:i64", "max:u64", "min:f64", "max:bytes", "stats:f64",
+        "append", "append:,", "set", "intersect", "bitmap", "counters", "lww:ts", "top:10", "hll:12", "quantiles",
+        "json-merge", "first", {"a": "sum:u64", "b": "set"},
+    ]),
+    *({"value": value} for value in [bytes, str, int, float, bool, "u8", "i128", "u128", "f32", "json"]),
+]  # fmt: skip
+VALUES = [
+    True, 0, -1, 256, 2**62, 2**63, 1.0, 1.5, -0.0, math.inf, math.nan, "1", "x", "", "{}", b"1", b"", [1], ["a"], [True],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_columns_take_what_rows_take_and_refuse_what_they_refuse(store, rules):
+    table = store.table("t", key=int, **rules)
+
+    def taken(call, *arguments):
+        try:
+            call(*arguments)
+        except errors.InvalidInput:
+            return False
+        return True
+
+    for value in VALUES:
+        array = pa.array([value], pa.uint64() if value == 2**63 else None)
+        for one, many in ((table.put, table.put_many), (table.fold, table.fold_many)):
+            table.delete_range(0, 10)
+            ways = [taken(one, 1, value), taken(many, [2], [value]), taken(many, pa.array([3]), array)]
+            assert len(set(ways)) == 1, (value, ways)
+            assert len({repr(table.get(key)) for key in (1, 2, 3)}) == 1, value
+
+
+def test_rows_of_a_frame_are_documents_of_a_table_of_json(store):
+    table = store.table("t", key=int, value="json")
+    frame = pa.table({"a": [1, None], "b": [["x"], ["y", "z"]]})
+    for values in (frame, {"a": frame["a"], "b": frame["b"]}, pa.array(frame.to_pylist())):
+        table.delete_range(0, 10)
+        assert table.put_many([1, 2], values) == 2
+        assert dict(table.items()) == {1: {"a": 1, "b": ["x"]}, 2: {"a": None, "b": ["y", "z"]}}
+    merged = store.table("m", key=int, fold="json-merge")
+    merged.fold_many([1, 1], frame)
+    merged.fold_many([1], frame.select(["a"])[:1])
+    assert merged[1] == {"a": 1, "b": ["y", "z"]}
+
+
 def test_a_null_field_leaves_its_field_as_it_is_however_it_is_given(store):
     table = store.table("t", key=str, fold={"n": "sum:u64", "d": "stats:f64"})
     n, d = pa.array([1, None], pa.int64()), pa.array([None, 2.0])
