@@ -14,7 +14,9 @@ use arrow_array::{
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use folddb::Datum;
-use folddb::codec::{AsElement, ElementType};
+use folddb::codec::{AsElement, ElementType, KeyCodec};
+
+use crate::keys::exact;
 
 /// The cells of a column.
 pub(crate) enum Cells {
@@ -181,9 +183,9 @@ impl Cells {
                 }
                 _ => self.int(row).map(|number| AsElement::<i128>::put(&number, false, out)),
             },
-            ElementType::Double => self.float(row).map(|number| AsElement::<f64>::put(&number, false, out)),
+            ElementType::Double => self.number(row).map(|number| AsElement::<f64>::put(&number, false, out)),
             ElementType::Float => {
-                self.float(row).map(|number| AsElement::<f32>::put(&(number as f32), false, out))
+                self.number(row).map(|number| AsElement::<f32>::put(&(number as f32), false, out))
             }
             ElementType::Bool => self.bool(row).map(|value| AsElement::<bool>::put(&value, false, out)),
             ElementType::Optional(_) if self.is_null(row) => {
@@ -192,9 +194,21 @@ impl Cells {
             }
             ElementType::Optional(inner) => return self.put(inner, row, out),
             ElementType::Any => return self.put_any(row, out),
-            _ => None,
+            other => return self.put_other(other, row, out),
         }
         .is_some()
+    }
+
+    /// A cell as a number with a point, where it is one or a whole one that is the same.
+    fn number(&self, row: usize) -> Option<f64> {
+        self.float(row).or_else(|| self.int(row).and_then(exact))
+    }
+
+    /// Appends a cell as the codec of keys does it: a UUID, say.
+    #[cold]
+    fn put_other(&self, of: &ElementType, row: usize, out: &mut Vec<u8>) -> bool {
+        let Some(datum) = self.datum(row).ok().filter(|datum| *datum != Datum::Null) else { return false };
+        KeyCodec::TypedTuple(vec![of.clone()]).encode(&Datum::List(vec![datum]), out).is_ok()
     }
 
     /// Appends a cell as what it is.

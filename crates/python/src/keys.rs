@@ -50,6 +50,21 @@ fn number<'py, T: for<'a> FromPyObject<'a, 'py>>(key: &Bound<'py, PyAny>) -> Opt
     if key.is_instance_of::<PyBool>() { None } else { key.extract().ok() }
 }
 
+/// A number with a point, or a whole one that is one, too: of two that are not, one would be taken
+/// for the other.
+fn float(key: &Bound<'_, PyAny>) -> Option<f64> {
+    if !key.is_instance_of::<PyInt>() {
+        return number(key);
+    }
+    number::<i128>(key).and_then(exact)
+}
+
+/// The number with a point that is this whole one.
+pub(crate) fn exact(number: i128) -> Option<f64> {
+    let float = number as f64;
+    (float as i128 == number).then_some(float)
+}
+
 fn wrong(table: &str, codec: &KeyCodec, key: &Bound<'_, PyAny>, why: &str) -> PyErr {
     let expected = match codec {
         KeyCodec::Bytes => "bytes".to_owned(),
@@ -112,8 +127,12 @@ fn put(of: &ElementType, element: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> Resul
             }
         },
         ElementType::Double => {
-            let number = number::<f64>(element).ok_or_else(|| not("a float"))?;
+            let number = float(element).ok_or_else(|| not("a float"))?;
             AsElement::<f64>::put(&number, false, out);
+        }
+        ElementType::Float => {
+            let number = float(element).ok_or_else(|| not("a float"))?;
+            AsElement::<f32>::put(&(number as f32), false, out);
         }
         ElementType::Bool => {
             let value = element.cast::<PyBool>().map_err(|_| not("a bool"))?;

@@ -99,6 +99,34 @@ def test_columns_take_what_rows_take_and_refuse_what_they_refuse(store, rules):
             assert len({repr(table.get(key)) for key in (1, 2, 3)}) == 1, value
 
 
+@pytest.mark.parametrize(
+    "key", ["int", "double", "float", "bool", "text", "bytes", "text?", "int?", "double?", "uuid", "any"]
+)
+@pytest.mark.parametrize("is_tuple", [True, False])
+def test_columns_of_keys_take_what_rows_take_and_refuse_what_they_refuse(store, key, is_tuple):
+    plain = {"int": "i64", "text": "utf8", "double": "u64", "float": "u32"}.get(key, "bytes")
+    table = store.table("t", key=f"tuple({key})" if is_tuple else plain, fold="sum:u64")
+    uuid = "00000000-0000-0000-0000-000000000001"
+    for value in [None, True, 2**31, 2**33, 2**53 + 1, 0.1, uuid, *VALUES[:-3]]:
+        array = pa.array([value], pa.uint64() if value == 2**63 else None)
+        keys = []
+        for call in (
+            lambda: table.fold((value,) if is_tuple else value, 1),
+            lambda: table.fold_many([(value,) if is_tuple else value], 1),
+            lambda: table.fold_many((array,), 1),
+        ):
+            for old in list(table):
+                table.delete(old)
+            try:
+                call()
+            except errors.InvalidInput:
+                pass
+            keys.append(repr(list(table)))
+        assert len(set(keys)) == 1, (value, keys)
+        if key in ("double", "float") and is_tuple:
+            assert (keys[0] == "[]") == (value is None or type(value) in (bool, str, bytes) or value == 2**53 + 1)
+
+
 def test_rows_of_a_frame_are_documents_of_a_table_of_json(store):
     table = store.table("t", key=int, value="json")
     frame = pa.table({"a": [1, None], "b": [["x"], ["y", "z"]]})
