@@ -287,13 +287,28 @@ impl EditFrame<'_> {
         let mut reader = Reader::new(self.changes);
         let mut changes = Vec::new();
         while !reader.is_empty() {
-            let tag = reader.u8()?;
-            let mut fields = Fields(Reader::new(reader.slice()?));
-            changes.push(read_change(tag, &mut fields)?);
-            fields.0.finish()?;
+            changes.push(next_change(&mut reader)?);
         }
         Ok(changes)
     }
+}
+
+fn next_change(reader: &mut Reader<'_>) -> Result<Change, Malformed> {
+    let tag = reader.u8()?;
+    let mut fields = Fields(Reader::new(reader.slice()?));
+    let change = read_change(tag, &mut fields)?;
+    fields.0.finish()?;
+    Ok(change)
+}
+
+/// What stands at the front of `bytes` where a frame was cut or damaged, as far as it reads: no
+/// checksum vouches for it, so it is good for a hint and for nothing else.
+pub fn claimed_changes(bytes: &[u8]) -> Vec<Change> {
+    let Some((_, changes)) = bytes.split_at_checked(FIXED_BYTES).filter(|(head, _)| head[12] == MAGIC) else {
+        return Vec::new();
+    };
+    let mut reader = Reader::new(changes);
+    std::iter::from_fn(|| next_change(&mut reader).ok()).collect()
 }
 
 /// The frame at the front of `bytes`, which stand at `offset` of manifest `number`; none when no

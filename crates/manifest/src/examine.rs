@@ -9,7 +9,7 @@ use std::path::Path;
 
 use folddb_base::{Error, FileNumber, Result};
 use folddb_host::Host;
-use folddb_layout::manifest_edit::{Change, EditFrame, EditKind, decode_edit};
+use folddb_layout::manifest_edit::{Change, EditFrame, EditKind, claimed_changes, decode_edit};
 
 use crate::log::{later_edit, list, manifest_path, read_all};
 use crate::state::State;
@@ -31,6 +31,9 @@ pub struct Examined {
     /// Tables that its whole edits speak of, as they were created: number, name and rules, the
     /// latest last.
     pub created: Vec<Change>,
+    /// Where its snapshot is not whole: the tables that its bytes still speak of. No checksum
+    /// vouches for them.
+    pub claimed: Vec<Change>,
     /// Bytes of an edit at the end that was cut short.
     pub cut_bytes: u64,
     /// What is wrong with it.
@@ -72,6 +75,7 @@ fn examine_one(host: &Host, dir: &Path, number: FileNumber) -> Examined {
         state: None,
         patched: None,
         created: Vec::new(),
+        claimed: Vec::new(),
         cut_bytes: 0,
         faults: Vec::new(),
     };
@@ -123,6 +127,10 @@ impl Examined {
                 self.state = state_before(bytes, self.number, first.offset as usize);
                 self.patched = (self.edits > 0).then_some(state);
             }
+        }
+        if self.state.is_none() {
+            self.claimed = claimed_changes(bytes);
+            self.claimed.retain(|change| matches!(change, Change::CreateTable { .. }));
         }
     }
 

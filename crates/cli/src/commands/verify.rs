@@ -61,12 +61,17 @@ pub(crate) fn summary(report: &VerifyReport) -> String {
     match (found, report.deep) {
         (0, true) => format!("whole{but}: {looked}; every record was read"),
         (0, false) => format!("whole{but} as far as it was read: {looked}; --deep reads every record"),
-        (found, _) => format!(
-            "damaged: {}; {looked}. Restore a backup, or salvage what is whole: folddb repair STORE NEW",
-            match found {
-                1 => "1 place".to_owned(),
-                found => format!("{} places", human::count(found as u64)),
+        (found, _) => {
+            let places = human::plural(found as u64, "place");
+            match report.store_id {
+                Some(_) => format!(
+                    "damaged: {places}; {looked}. Restore a backup, or salvage what is whole: folddb repair STORE NEW"
+                ),
+                None => format!(
+                    "damaged: {places}; no table was looked at, since nothing tells which there are. Restore a backup, or salvage \
+                     what the list of one has: folddb repair STORE NEW --list-from BACKUP"
+                ),
             }
-        ),
+        }
     }
 }

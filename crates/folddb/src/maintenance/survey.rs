@@ -2,6 +2,8 @@
 //! which verifying, salvaging and advising stand. Works on stores that do not open; changes
 //! nothing.
 
+mod lost_list;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +12,7 @@ use folddb_host::files::FileLock;
 use folddb_journal::{LogReport, ReplayFrame, ReplayFrom};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
+use folddb_layout::manifest_edit::Change;
 use folddb_layout::version::Version;
 use folddb_manifest::{Examined, State, TableState};
 use folddb_rules::KeyOrder;
@@ -17,6 +20,7 @@ use folddb_rules::table_rules::{BoundRules, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::maintenance::finding::{Finding, Loss};
+use crate::maintenance::survey::lost_list::LostList;
 use folddb_engine::options::{OpenMode, Options};
 use folddb_engine::recovery::{format, replay};
 
@@ -31,8 +35,8 @@ pub(crate) struct Survey {
     pub(crate) manifests: Vec<Examined>,
     /// The best that the manifests tell of what lives, and which of them.
     pub(crate) told: Option<Told>,
-    /// What shows that the manifest has lost its end, where something does.
-    pub(crate) lost_end: Option<LostEnd>,
+    /// What is lost of the list of what lives, where something shows that: all of it, or its end.
+    pub(crate) lost_list: Option<LostList>,
     /// Nobody writes meanwhile.
     _lock: Box<dyn FileLock>,
 }
@@ -72,13 +76,15 @@ impl Survey {
         let manifests = folddb_manifest::examine(&options.host, dir)?;
         let told = choose(&manifests);
         let version = format::read_version(dir, options);
-        let lost_end = None;
+        let lost_list = None;
         let mut survey =
-            Survey { dir: dir.to_owned(), files, version, manifests, told, lost_end, _lock: lock };
-        if survey.told.as_ref().is_some_and(|told| told.is_whole) {
-            survey.lost_end = LostEnd::of(&survey, options)?;
-        }
-        if let (Some(told), Some(_)) = (&mut survey.told, &survey.lost_end) {
+            Survey { dir: dir.to_owned(), files, version, manifests, told, lost_list, _lock: lock };
+        survey.lost_list = match &survey.told {
+            None => Some(survey.lost_list(options)?),
+            Some(told) if told.is_whole => survey.lost_end(&told.state, options)?,
+            Some(_) => None,
+        };
+        if let (Some(told), Some(_)) = (&mut survey.told, &survey.lost_list) {
             told.is_whole = false;
         }
         Ok(survey)
@@ -151,16 +157,6 @@ impl Survey {
                 findings.push(Finding::note(&file, "a newer one is used; the next opening removes it"));
             }
         }
-        if let (Some(told), Some(lost_end)) = (&self.told, &self.lost_end) {
-            let named = told.state.tables.values().map(|table| Loss::whole_table(&table.name));
-            let finding = Finding::damage(
-                FileName::Manifest(told.number).to_string(),
-                Some(told.len_bytes - told.cut_bytes),
-                lost_end.in_words(),
-            );
-            let losses = named.chain([lost_end.unnamed()]).collect();
-            findings.push(Finding { losses, ..finding });
-        }
         if self.manifests.is_empty() {
             findings.push(Finding::damage(
                 "MANIFEST",
@@ -168,6 +164,19 @@ impl Survey {
                 "there is none: which files are live is not known",
             ));
         }
+        findings.extend(self.lost_list.as_ref().map(|lost| self.of_lost_list(lost)));
+    }
+
+    fn of_lost_list(&self, lost: &LostList) -> Finding {
+        let newest = || self.manifests.first().map(|manifest| manifest.number);
+        let file = self.told.as_ref().map(|told| told.number).or_else(newest);
+        let file =
+            file.map_or_else(|| "MANIFEST".to_owned(), |number| FileName::Manifest(number).to_string());
+        let offset = self.told.as_ref().map(|told| told.len_bytes - told.cut_bytes);
+        let tables = self.told.iter().flat_map(|told| told.state.tables.values());
+        let named = tables.map(|table| Loss::whole_table(&table.name));
+        let losses = named.chain(lost.tables()).collect();
+        Finding { losses, ..Finding::damage(file, offset, lost.in_words()) }
     }
 
     /// The part files, files of indexes and of values that the manifest does not list.
@@ -223,83 +232,83 @@ impl Survey {
     }
 }
 
-/// What shows that a manifest whose edits are all whole once had more of them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LostEnd {
-    /// Tables that the log speaks of, and that the manifest has never had; and how many records of
-    /// theirs the log holds.
-    tables: BTreeSet<u32>,
-    records: u64,
-    /// Files that it does not list: how many, and the records of those of them that are parts.
-    unlisted: u64,
-    unlisted_records: u64,
-}
-
-impl LostEnd {
-    /// Looks for it. Tables are durable in the manifest before the log speaks of them. Where
-    /// something is lacking that the manifest speaks of, and files are there that it does not know
-    /// or its last edit is cut, that edit or later ones may have said so.
-    fn of(survey: &Survey, options: &Options) -> Result<Option<LostEnd>> {
-        let Some(told) = &survey.told else { return Ok(None) };
-        let (state, mut lost) = (&told.state, LostEnd::default());
-        let log = survey.read_log(options, &survey.log_start(state), &mut |frame, _| {
-            for record in frame::records(frame.payload).flatten() {
-                if record.table.0 >= state.next_table_id {
-                    lost.tables.insert(record.table.0);
-                    lost.records += 1;
-                }
-            }
-            Ok(())
-        })?;
-        let files = &options.host.files;
-        for file in survey.unlisted(state) {
-            lost.unlisted += 1;
-            if let FileName::Part(number) = file {
-                let shared = Shared::new(0, 1);
-                let open = |order| Part::open(files, &survey.path(file), number, &order, &shared);
-                let part = open(KeyOrder::Bytewise).or_else(|_| open(KeyOrder::Reversed));
-                lost.unlisted_records += part.map_or(0, |part| part.facts().records);
+/// What is lost of the list of what lives.
+impl Survey {
+    /// What is left of a store whose list is lost from the beginning.
+    fn lost_list(&self, options: &Options) -> Result<LostList> {
+        let store_id = self.version.as_ref().map_or(0, |version| version.store_id);
+        let state = State { store_id, ..State::default() };
+        let mut lost = LostList { is_all: true, ..LostList::default() };
+        for change in self.manifests.iter().flat_map(|one| one.claimed.iter().chain(&one.created)) {
+            if let Change::CreateTable { table, name, .. } = change {
+                lost.named.insert(*table, name.clone());
             }
         }
+        self.hear_log(&state, options, &mut lost)?;
+        self.count_files(&state, options, &mut lost);
+        Ok(lost)
+    }
+
+    /// Looks whether the list has lost its end. Tables are durable in the manifest before the log
+    /// speaks of them. Where something is lacking that the manifest speaks of, and files are there
+    /// that it does not know or its last edit is cut, that edit or later ones may have said so.
+    fn lost_end(&self, state: &State, options: &Options) -> Result<Option<LostList>> {
+        let mut lost = LostList::default();
+        let log = self.hear_log(state, options, &mut lost)?;
+        self.count_files(state, options, &mut lost);
         let is_start_gone = log.faults.iter().any(|fault| fault.file.is_none() && fault.lsn <= log.start_lsn);
-        let is_gone = |part: FileNumber| {
-            let found = files.len_bytes(&survey.path(FileName::Part(part)));
-            found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
-        };
-        let is_lacking = is_start_gone || state.part_files().any(is_gone);
-        let is_told = !lost.tables.is_empty() || is_lacking && (lost.unlisted > 0 || told.cut_bytes > 0);
+        let is_cut = self.told.as_ref().is_some_and(|told| told.cut_bytes > 0);
+        let is_lacking = || is_start_gone || self.listed(state).any(|path| is_gone(&path, options));
+        let is_told = !lost.nameless.is_empty() || (lost.files > 0 || is_cut) && is_lacking();
         Ok(is_told.then_some(lost))
     }
 
-    fn in_words(&self) -> String {
-        let LostEnd { tables, records, unlisted, unlisted_records } = self;
-        let spoken = match (tables.first(), tables.last()) {
-            (Some(first), Some(last)) => format!(
-                "the log holds {records} records of {} tables that the manifest never had, by number {first} to {last}",
-                tables.len()
-            ),
-            _ => "something that its edits name is missing".to_owned(),
-        };
-        let files = match unlisted {
-            0 => String::new(),
-            _ => format!("; {unlisted} files that it does not list hold {unlisted_records} records in parts"),
-        };
-        format!(
-            "its end is lost: {spoken}{files}. A backup of the store that lists them can bring them back: folddb repair --list-from BACKUP"
-        )
+    /// Which tables the log speaks of that are not on the list.
+    fn hear_log(&self, state: &State, options: &Options, lost: &mut LostList) -> Result<LogReport> {
+        self.read_log(options, &self.log_start(state), &mut |frame, _| {
+            for record in frame::records(frame.payload).flatten() {
+                if record.table.0 >= state.next_table_id {
+                    lost.records += 1;
+                    if !lost.named.contains_key(&record.table) {
+                        lost.nameless.insert(record.table);
+                    }
+                }
+            }
+            Ok(())
+        })
     }
 
-    /// Tables of which nothing but records is left.
-    fn unnamed(&self) -> Loss {
-        match self.tables.len() {
-            0 => Loss::unnamed_tables(),
-            1 => Loss { keys: "a table whose name is gone".to_owned(), ..Loss::unnamed_tables() },
-            count => Loss {
-                keys: format!("at least {count} tables whose names are gone"),
-                ..Loss::unnamed_tables()
-            },
+    fn count_files(&self, state: &State, options: &Options, lost: &mut LostList) {
+        for file in self.unlisted(state) {
+            lost.files += 1;
+            if let FileName::Part(number) = file {
+                lost.file_records += self.records_of(number, options);
+            }
         }
     }
+
+    /// The files that a list names, but the log.
+    fn listed(&self, state: &State) -> impl Iterator<Item = PathBuf> {
+        let parts = state.part_files().map(FileName::Part);
+        let indexes = state.index_files().map(FileName::Index);
+        let values = state.values.keys().map(|&number| state.values_name(number));
+        let relocated = state.relocated_files.keys().copied().map(FileName::Relocated);
+        parts.chain(indexes).chain(values).chain(relocated).map(|file| self.path(file))
+    }
+
+    /// The records of a part that no table claims, by its own facts.
+    fn records_of(&self, number: FileNumber, options: &Options) -> u64 {
+        let (files, path, shared) =
+            (&options.host.files, self.path(FileName::Part(number)), Shared::new(0, 1));
+        let open = |order| Part::open(files, &path, number, &order, &shared);
+        let part = open(KeyOrder::Bytewise).or_else(|_| open(KeyOrder::Reversed));
+        part.map_or(0, |part| part.facts().records)
+    }
+}
+
+fn is_gone(path: &Path, options: &Options) -> bool {
+    let found = options.host.files.len_bytes(path);
+    found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// Told one by one only so often: where the manifest is not that of the log, every batch may be

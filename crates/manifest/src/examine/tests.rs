@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use folddb_layout::manifest_edit::put_edit;
+
 use super::*;
 use crate::log::load;
 use crate::log::tests::{dir, with_edits};
@@ -48,4 +50,35 @@ fn the_edits_beyond_a_fault_are_heeded_too() {
     assert_eq!(found[0].state.as_ref(), Some(&states[2].1));
     assert!(found[0].patched.is_some());
     assert_eq!(found[0].created.len(), 1);
+}
+
+/// Of a snapshot that is cut, the tables count that stand before the cut; what is behind it is
+/// never made up.
+#[test]
+fn a_snapshot_that_was_cut_still_names_the_tables_before_the_cut() {
+    let (world, path, states) = with_edits();
+    let names = |bytes: &[u8]| -> Vec<String> {
+        world.put(&path, bytes);
+        let found = examine(&world.host(), dir()).unwrap();
+        let [examined] = &found[..] else { panic!("{found:?}") };
+        assert!(examined.state.is_none() && examined.edits == 0, "{examined:?}");
+        let name = |change: &Change| match change {
+            Change::CreateTable { name, .. } => name.clone(),
+            other => panic!("{other:?}"),
+        };
+        examined.claimed.iter().map(name).collect()
+    };
+    let (_, state) = states.last().unwrap();
+    let mut whole = Vec::new();
+    assert!(put_edit(&mut whole, FileNumber(1), 0, EditKind::Snapshot, &state.snapshot()));
+    let all: Vec<String> = state.tables.values().map(|table| table.name.clone()).collect();
+    assert!(!all.is_empty());
+    let mut most = 0;
+    for len in 0..whole.len() {
+        let found = names(&whole[..len]);
+        assert_eq!(found, all[..found.len()], "cut to {len}");
+        assert!(found.len() >= most, "cut to {len}");
+        most = found.len();
+    }
+    assert_eq!(most, all.len());
 }

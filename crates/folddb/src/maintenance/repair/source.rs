@@ -21,14 +21,7 @@ pub(crate) fn parts_of(table: &TableState) -> impl Iterator<Item = &PartState> {
 /// What lives, by the store's own manifest or the one that was named.
 pub(crate) fn list(survey: &Survey, how: &RepairOptions, options: &Options) -> Result<Told> {
     let Some(from) = &how.list_from else {
-        return survey.told.clone().ok_or_else(|| {
-            let message = format!(
-                "no manifest in {} can be read, and the parts alone do not show their table: name a backup of the store \
-                 that lists them (--list-from)",
-                survey.dir.display()
-            );
-            Error::new(ErrorKind::Corruption, message).advise("")
-        });
+        return survey.told.clone().ok_or_else(|| no_list(survey));
     };
     let other = Survey::take(from, options)?;
     let told = other.told.clone().ok_or_else(|| {
@@ -41,6 +34,20 @@ pub(crate) fn list(survey: &Survey, how: &RepairOptions, options: &Options) -> R
         return Err(Error::invalid(message));
     }
     Ok(Told { is_whole: false, ..told })
+}
+
+fn no_list(survey: &Survey) -> Error {
+    let lost = survey.lost_list.iter();
+    let words = lost.clone().flat_map(|lost| lost.found()).map(|found| format!("; {found}"));
+    let losses: Vec<String> = lost.flat_map(|lost| lost.tables()).map(|loss| loss.to_string()).collect();
+    let message = format!(
+        "no manifest in {} can be read, and the parts alone do not show their table{}; lost without a list: {}; name a backup \
+         of the store that lists them (--list-from)",
+        survey.dir.display(),
+        words.collect::<String>(),
+        losses.join(", "),
+    );
+    Error::new(ErrorKind::Corruption, message).advise("")
 }
 
 pub(crate) fn rules_of(state: &State, options: &Options) -> Result<BTreeMap<TableId, BoundRules>> {

@@ -1,0 +1,98 @@
+//! What shows that the list of what lives is lost: all of it, where no manifest begins with a whole
+//! snapshot; or the end of one whose edits are all whole.
+//!
+//! ```text
+//!   names     of tables: what the bytes of a snapshot that was cut still say, and whole edits behind it
+//!   numbers   of tables: the log has them in its records, also of tables that nothing names any more
+//!   files     that nothing lists, and how many records their parts hold
+//! ```
+//!
+//! The list of a backup brings back what it has, so it is named in each message. Filled by the
+//! survey.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use folddb_base::TableId;
+
+use crate::maintenance::finding::Loss;
+
+/// What is lost of the list.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LostList {
+    pub(super) is_all: bool,
+    /// Tables that are not on the list, but that something still names.
+    pub(super) named: BTreeMap<TableId, String>,
+    /// Tables that only the log speaks of, and how many records of theirs it holds.
+    pub(super) nameless: BTreeSet<TableId>,
+    pub(super) records: u64,
+    /// Files that are not on the list: how many, and the records of those of them that are parts.
+    pub(super) files: u64,
+    pub(super) file_records: u64,
+}
+
+impl LostList {
+    /// The tables that may be lost with it, besides those on the list.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = Loss> {
+        let unnamed = match self.nameless.len() {
+            0 if !self.named.is_empty() => {
+                Loss { keys: "any others, whose names are gone".to_owned(), ..Loss::whole_table("") }
+            }
+            0 => Loss::unnamed_tables(),
+            1 => Loss { keys: "at least 1 table whose name is gone".to_owned(), ..Loss::unnamed_tables() },
+            count => Loss {
+                keys: format!("at least {count} tables whose names are gone"),
+                ..Loss::unnamed_tables()
+            },
+        };
+        self.named.values().map(|name| Loss::whole_table(name)).chain([unnamed])
+    }
+
+    /// What shows it, and the way that helps.
+    pub(crate) fn in_words(&self) -> String {
+        let found = self.found().join("; ");
+        match self.is_all {
+            true => format!("nothing tells which tables there are: {found}. {WAY}"),
+            false => format!("its end is lost: {found}. {WAY}"),
+        }
+    }
+
+    /// What is there all the same.
+    pub(crate) fn found(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let unlisted = if self.is_all { "" } else { " that it does not list" };
+        if !self.named.is_empty() {
+            let names: Vec<String> = self.named.values().map(|name| format!("`{name}`")).collect();
+            found.push(format!("what is left of it still names {}", names.join(", ")));
+        }
+        match (self.nameless.first(), self.nameless.last()) {
+            (Some(first), Some(last)) => {
+                let numbers = match self.nameless.len() {
+                    1 => format!("by number {first}"),
+                    _ => format!("by number {first} to {last}"),
+                };
+                let lists = if self.is_all { "nothing names" } else { "the manifest never had" };
+                found.push(format!(
+                    "the log holds {} of {} that {lists}, {numbers}",
+                    counted(self.records, "record"),
+                    counted(self.nameless.len() as u64, "table"),
+                ));
+            }
+            _ if self.is_all => {}
+            _ => found.push("something that its edits name is missing".to_owned()),
+        }
+        if self.files > 0 {
+            let holds = if self.files == 1 { "holds" } else { "hold" };
+            let records = counted(self.file_records, "record");
+            found.push(format!("{}{unlisted} {holds} {records} in parts", counted(self.files, "file")));
+        }
+        found
+    }
+}
+
+/// What helps where a list is lost.
+const WAY: &str =
+    "A backup of the store that lists them can bring them back: folddb repair --list-from BACKUP";
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
