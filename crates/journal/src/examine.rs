@@ -9,6 +9,7 @@
 //!   frames  [1][2][3]..hole..[5][6]..torn       1 to 3 are the history without a gap; 5 and 6 stand beyond a hole
 //! ```
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
@@ -39,6 +40,8 @@ pub struct LogFault {
     pub to_lsn: Option<Lsn>,
     /// How many records are lost with it, where the frames around it tell.
     pub records: Option<u64>,
+    /// True where all that should stand there is known all the same.
+    pub costs_nothing: bool,
 }
 
 /// The end of the log as a power cut leaves it: nobody was promised what stood there.
@@ -106,6 +109,7 @@ pub fn examine(
         prev_hash: None,
         owes_next: false,
         was_left_for: false,
+        elsewhere: BTreeMap::new(),
         visit,
     };
     let live = walk.take_stock(from)?;
@@ -145,13 +149,17 @@ struct Walk<'a> {
     owes_next: bool,
     /// The seal before the segment that is walked through said so.
     was_left_for: bool,
+    /// Segments that stand in the file of another one, and in which; their own holds something
+    /// else.
+    elsewhere: BTreeMap<FileNumber, FileNumber>,
     visit: &'a mut dyn FnMut(ReplayFrame<'_>, bool) -> Result<(), String>,
 }
 
 impl Walk<'_> {
     fn fault(&mut self, file: FileNumber, offset: u64, what: impl ToString) {
         let (lsn, what) = (self.lsn, what.to_string());
-        let fault = LogFault { file: Some(file), offset, what, lsn, to_lsn: Some(lsn), records: Some(0) };
+        let (file, to_lsn, records) = (Some(file), Some(lsn), Some(0));
+        let fault = LogFault { file, offset, what, lsn, to_lsn, records, costs_nothing: false };
         self.report.faults.push(fault);
     }
 
@@ -170,34 +178,49 @@ impl Walk<'_> {
             .collect();
         numbers.sort_unstable();
         self.report.segments = numbers.len() as u64;
+        let stands: BTreeMap<FileNumber, Stands> =
+            numbers.iter().map(|&number| (number, self.look_at_header(number, from.store_id))).collect();
+        self.elsewhere = find_elsewhere(&stands, from.store_id);
         let mut live = Vec::new();
         // What is wrong with a segment matters only where no later one shows that it is not needed.
-        let mut pending: Vec<(FileNumber, String)> = Vec::new();
+        let mut pending: Vec<(FileNumber, String, bool)> = Vec::new();
+        let is_needed = |header: &SegmentHeader| header.next_lsn() > from.log_start_lsn;
+        numbers.extend(self.elsewhere.keys().filter(|number| !stands.contains_key(number)));
+        numbers.sort_unstable();
         for number in numbers {
-            let header = match self.header(number, from.store_id) {
+            let is_elsewhere = self.elsewhere.contains_key(&number);
+            let mut header = None;
+            match stands.get(&number) {
+                None | Some(Stands::Unused) => {}
                 // It is never passed over, not even where the log begins later: whose is it?
-                Ok(Some(header)) if header.store_id != from.store_id => {
+                Some(Stands::Whole(whole)) if whole.store_id != from.store_id => {
                     self.fault(number, 24, "the segment belongs to another store".to_owned());
-                    continue;
                 }
-                Ok(Some(header)) => header,
-                Ok(None) => continue,
-                // Whatever LSNs it tells of: whether it is needed is told only by segments behind
+                Some(Stands::Whole(whole)) => header = Some(whole),
+                // Whatever LSNs these tell of: whether it is needed is told only by segments behind
                 // it.
-                Err((header, what)) => {
-                    pending.push((number, what));
-                    live.extend(header.filter(|header| header.next_lsn() > from.log_start_lsn));
-                    continue;
+                Some(Stands::Restored(restored, what)) => {
+                    pending.push((number, what.clone(), is_needed(restored)));
+                    live.extend(Some(*restored).filter(is_needed));
                 }
-            };
+                Some(Stands::Other(_, what)) => pending.push((number, what.clone(), is_elsewhere)),
+                Some(Stands::Damaged(what)) => pending.push((number, what.clone(), false)),
+            }
+            if let Some(Stands::Other(other, _)) =
+                self.elsewhere.get(&number).and_then(|file| stands.get(file))
+            {
+                header = Some(other);
+            }
+            let Some(header) = header else { continue };
             if header.first_lsn <= from.log_start_lsn {
-                pending.clear();
+                pending.retain(|(before, ..)| *before >= number);
             }
-            if header.next_lsn() > from.log_start_lsn {
-                live.push(header);
-            }
+            live.extend(Some(*header).filter(is_needed));
         }
-        pending.into_iter().for_each(|(number, what)| self.fault(number, 0, what));
+        for (number, what, costs_nothing) in pending {
+            self.fault(number, 0, what);
+            self.report.faults.last_mut().into_iter().for_each(|fault| fault.costs_nothing = costs_nothing);
+        }
         live.sort_by_key(|header: &SegmentHeader| header.first_lsn);
         self.report.needed = live.len() as u64;
         let begins = live.first().is_some_and(|header| header.first_lsn <= from.log_start_lsn);
@@ -209,30 +232,30 @@ impl Walk<'_> {
         Ok(live)
     }
 
-    /// The header of a segment; none of one that was never used. Where something is wrong with it:
-    /// what, and the header all the same where it is known for sure.
-    #[allow(clippy::type_complexity)]
-    fn header(
-        &self,
-        number: FileNumber,
-        store_id: u128,
-    ) -> Result<Option<SegmentHeader>, (Option<SegmentHeader>, String)> {
-        let failed = |error: Error| (None, error.message().to_owned());
-        let mut reader = SegmentReader::open(self.host, self.dir, number).map_err(failed)?;
-        match reader.header(number).map_err(failed)? {
-            Ok(header) => Ok(Some(header)),
-            Err(_) if reader.is_unused().map_err(failed)? => Ok(None),
-            Err(cause) => {
-                if let Some(other) = written_as(&mut reader, number) {
-                    let what = format!("the header of the segment: the bytes of segment {other} stand here");
-                    return Err((None, what));
-                }
-                let restored =
-                    restore_header(&mut reader, number).filter(|header| header.store_id == store_id);
-                let then = if restored.is_some() { "; what it said is known anyway" } else { "" };
-                Err((restored, format!("the header of the segment: {cause}{then}")))
-            }
+    /// What stands where the header of a segment should.
+    fn look_at_header(&self, number: FileNumber, store_id: u128) -> Stands {
+        self.header(number, store_id).unwrap_or_else(|error| Stands::Damaged(error.message().to_owned()))
+    }
+
+    fn header(&self, number: FileNumber, store_id: u128) -> Result<Stands> {
+        let mut reader = SegmentReader::open(self.host, self.dir, number)?;
+        let cause = match reader.header(number)? {
+            Ok(header) => return Ok(Stands::Whole(header)),
+            Err(_) if reader.is_unused()? => return Ok(Stands::Unused),
+            Err(cause) => cause,
+        };
+        if let Some(other) = written_as(&mut reader, number) {
+            let what = format!("the header of the segment: the bytes of segment {} stand here", other.number);
+            return Ok(Stands::Other(other, what));
         }
+        let restored = restore_header(&mut reader, number).filter(|header| header.store_id == store_id);
+        Ok(match restored {
+            Some(header) => Stands::Restored(
+                header,
+                format!("the header of the segment: {cause}; what it said is known anyway"),
+            ),
+            None => Stands::Damaged(format!("the header of the segment: {cause}")),
+        })
     }
 
     // ---- the walk -------------------------------------------------------------------------------
@@ -260,7 +283,8 @@ impl Walk<'_> {
 
     /// Visits what a segment holds, and goes to where the next one begins.
     fn through(&mut self, segment: &SegmentHeader) {
-        let ended = SegmentReader::open(self.host, self.dir, segment.number)
+        let file = self.elsewhere.get(&segment.number).copied().unwrap_or(segment.number);
+        let ended = SegmentReader::open(self.host, self.dir, file)
             .and_then(|mut reader| self.frames(&mut reader, segment));
         match ended {
             Ok(()) => {}
@@ -328,7 +352,15 @@ impl Walk<'_> {
         if let Some(what) = why_too_short(reader, segment, (self.from, self.was_left_for))? {
             let (lsn, offset) = (self.lsn, reader.len_bytes());
             let file = Some(segment.number);
-            self.report.faults.push(LogFault { file, offset, what, lsn, to_lsn: None, records: None });
+            self.report.faults.push(LogFault {
+                file,
+                offset,
+                what,
+                lsn,
+                to_lsn: None,
+                records: None,
+                costs_nothing: false,
+            });
         }
         Ok(())
     }
@@ -343,7 +375,7 @@ impl Walk<'_> {
     /// Notes that nothing could be read from here on.
     fn hole(&mut self, file: Option<FileNumber>, offset: u64, what: impl ToString, to_lsn: Option<Lsn>) {
         let (lsn, what) = (self.lsn, what.to_string());
-        let fault = LogFault { file, offset, what, lsn, to_lsn, records: None };
+        let fault = LogFault { file, offset, what, lsn, to_lsn, records: None, costs_nothing: false };
         self.holes.push(Hole { fault, next_seq: self.next_seq, bytes: 0, is_never_torn: false });
         self.prev_hash = None;
         self.next_seq = None;
@@ -411,12 +443,28 @@ impl Walk<'_> {
         if holes.is_empty() && end_lsn < vouched_lsn {
             let what = if last.is_none() { "the log is gone" } else { "the end of the log is gone" };
             let what = what.to_owned();
-            let fault = LogFault { file: None, offset: 0, what, lsn: end_lsn, to_lsn: None, records: None };
+            let fault = LogFault {
+                file: None,
+                offset: 0,
+                what,
+                lsn: end_lsn,
+                to_lsn: None,
+                records: None,
+                costs_nothing: false,
+            };
             holes.push(Hole { fault, next_seq: None, bytes: 0, is_never_torn: false });
         }
         if owes_next && holes.is_empty() {
             let what = format!("a segment is missing at the end of the log: {NEXT_IS_GONE}");
-            let fault = LogFault { file: None, offset: 0, what, lsn: end_lsn, to_lsn: None, records: None };
+            let fault = LogFault {
+                file: None,
+                offset: 0,
+                what,
+                lsn: end_lsn,
+                to_lsn: None,
+                records: None,
+                costs_nothing: false,
+            };
             holes.push(Hole { fault, next_seq: None, bytes: 0, is_never_torn: false });
         }
         for Hole { mut fault, bytes, is_never_torn, .. } in holes {
@@ -435,11 +483,35 @@ impl Walk<'_> {
     }
 }
 
-/// The number of the segment whose bytes stand in the file of another one.
-fn written_as(reader: &mut SegmentReader, number: FileNumber) -> Option<FileNumber> {
+/// What stands where the header of a segment should.
+enum Stands {
+    /// It was never used.
+    Unused,
+    Whole(SegmentHeader),
+    /// Something is wrong with it, and what it said is known for sure.
+    Restored(SegmentHeader, String),
+    /// The header of another segment, whole.
+    Other(SegmentHeader, String),
+    Damaged(String),
+}
+
+/// Segments that stand under the name of another one, each with the file: where files were swapped.
+/// Its checksum proves which segment it is, and its own file does not have it.
+fn find_elsewhere(stands: &BTreeMap<FileNumber, Stands>, store_id: u128) -> BTreeMap<FileNumber, FileNumber> {
+    let is_at_home =
+        |number: FileNumber| matches!(stands.get(&number), Some(Stands::Whole(_) | Stands::Restored(..)));
+    let found = stands.iter().filter_map(|(&file, stands)| match stands {
+        Stands::Other(header, _) if header.store_id == store_id => Some((header.number, file)),
+        _ => None,
+    });
+    found.filter(|(number, _)| !is_at_home(*number)).collect()
+}
+
+/// The header of the segment whose bytes stand in the file of another one.
+fn written_as(reader: &mut SegmentReader, number: FileNumber) -> Option<SegmentHeader> {
     let bytes = reader.raw_header().ok()?;
     let said = FileNumber(u64::from_le_bytes(bytes.get(NUMBER_AT..NUMBER_AT + 8)?.try_into().ok()?));
-    (said != number && SegmentHeader::decode(bytes, said).is_ok()).then_some(said)
+    SegmentHeader::decode(bytes, said).ok().filter(|header| header.number != number)
 }
 
 /// The header of a segment from one that is damaged, where the hashes leave no doubt: one byte is

@@ -7,6 +7,9 @@
 //!   (2)  wherever repair says that nothing is lost       the new store holds what the damaged one opens with, or no
 //!                                                        less than was synced
 //!   (3)  wherever `open` succeeds, and all reads          nothing is missing that was synced
+//!   (4)  a writer that opens a copy of it                 finds what a reader does, and so does the next one; or all are
+//!                                                         refused
+//!   (5)  where two segments of the log were swapped       repair loses nothing
 //! ```
 //!
 //! What no store can tell is listed by [`Beyond`], and decided by what was done to which file,
@@ -27,6 +30,9 @@ use folddb_layout::segment::SEGMENT_HEADER_BYTES;
 
 /// Bytes of the values that fill the log: two keys have them in turn.
 const FILLER_BYTES: usize = 60 << 10;
+
+/// A record of the value log, of a value of 200 bytes, takes no more.
+const VALUE_RECORD_BYTES_MAX: usize = 256;
 
 /// Behind these bytes the header of a segment is zeros.
 const HEADER_SAYS_BYTES: usize = 80;
@@ -288,6 +294,7 @@ impl Harmed {
     fn judge(&self, harm: &Harm) -> Result<Came, String> {
         let reading = options();
         let opened = Store::open_read_only(&self.dir, reading.clone()).and_then(|store| dump(&store));
+        self.check_opened(&opened)?;
         let verified = Store::verify(&self.dir, &reading, true, |_, _| {});
         let to = self.temp.join("new");
         let repaired = Store::repair(&self.dir, &to, &RepairOptions::default(), &options(), |_, _| {});
@@ -302,6 +309,13 @@ impl Harmed {
                 return Err(format!("(1) open says {error:?}, and repair finds nothing"));
             }
         }
+        if let Harm::Swapped(a, b) = harm
+            && used_segment(a, &self.files)
+            && used_segment(b, &self.files)
+            && !repaired.as_ref().is_ok_and(RepairReport::is_complete)
+        {
+            return Err(format!("(5) two segments were swapped, and repair loses something: {repaired:?}"));
+        }
         if let Ok(report) = &repaired {
             self.check_saved(report, &opened, saved)?;
         }
@@ -311,6 +325,34 @@ impl Harmed {
             (false, Some(beyond)) => Ok(Came::Beyond(beyond)),
             (false, None) => Err(format!("(3) it opens without a word, with {}", self.differs(&found))),
         }
+    }
+
+    /// A writer that opens a copy of it finds what a reader does, and so does the opening after.
+    fn check_opened(&self, read: &folddb::Result<Dump>) -> Result<(), String> {
+        let to = self.temp.join("opened");
+        copy(&self.dir, &to);
+        let open = || -> folddb::Result<Dump> {
+            let store = Store::open(&to, options())?;
+            let dump = dump(&store)?;
+            store.close()?;
+            Ok(dump)
+        };
+        let (first, again) = (open(), open());
+        fs::remove_dir_all(&to).ok();
+        match (read, &first, &again) {
+            (Ok(read), Ok(first), Ok(again)) if read == first && first == again => Ok(()),
+            (Err(_), Err(_), _) => Ok(()),
+            _ => Err(format!(
+                "(4) a reader finds {}, a writer {}, and the next one {}",
+                self.shown(read),
+                self.shown(&first),
+                self.shown(&again)
+            )),
+        }
+    }
+
+    fn shown(&self, found: &folddb::Result<Dump>) -> String {
+        found.as_ref().map_or_else(|error| format!("{error:?}"), |dump| self.differs(dump))
     }
 
     fn check_saved(
@@ -345,11 +387,17 @@ impl Harmed {
     fn beyond(&self, harm: &Harm) -> Option<Beyond> {
         let (name, at) = match harm {
             Harm::Zeros(name, at) => (name, *at),
-            Harm::Cut(name, len) if name.starts_with("MANIFEST") => (name, *len),
+            Harm::Cut(name, len) if name.starts_with("MANIFEST") || name.ends_with(".values") => (name, *len),
             Harm::Gone(name) if name.starts_with("MANIFEST") => (name, 0),
             _ => return None,
         };
         let bytes = self.files.get(name)?;
+        if name.ends_with(".values") {
+            // The value of the last batch: it is synced before the frame that leads to it, which
+            // nothing behind it vouches for.
+            let is_last = at + VALUE_RECORD_BYTES_MAX > used(bytes) && self.left == Left::DiedBehindARoll;
+            return is_last.then_some(Beyond::LastGroup);
+        }
         if name.starts_with("MANIFEST") {
             let ends = edit_ends(bytes);
             return (ends.len() > 1 && at >= ends[ends.len() - 2]).then_some(Beyond::LastEdit);

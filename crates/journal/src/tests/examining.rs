@@ -89,6 +89,37 @@ fn the_bytes_of_an_older_segment_in_the_newest_are_found_also_where_that_one_is_
     let [fault] = &report.faults[..] else { panic!("{:?}", report.faults) };
     assert_eq!(fault.file, Some(FileNumber(3)));
     assert!(fault.what.contains("the bytes of segment f1 stand here"), "{}", fault.what);
+    assert!(!fault.costs_nothing, "what should stand there stands nowhere");
+}
+
+/// The checksum of a header proves which segment it is: whatever file it stands in, it is read in
+/// its place, and nothing is lost.
+#[test]
+fn segments_whose_files_were_swapped_are_read_in_their_places() {
+    let (pristine, _, durable) = three_segments();
+    let whole: Vec<Vec<u8>> = (1..=3).map(|number| pristine.get(&log(number))).collect();
+    for order in [[2, 1, 3], [1, 3, 2], [3, 2, 1], [2, 3, 1], [3, 1, 2]] {
+        let world = pristine.after_kill();
+        (1..=3).zip(order).for_each(|(file, segment)| world.put(&log(file), &whole[segment - 1]));
+        assert!(replay_from(&world.host(), dir(), 0, 0).1.is_err(), "{order:?}");
+        let (before, beyond, report) = look(&world, durable);
+        assert_eq!((before.len(), beyond.len()), (70, 0), "{order:?}: {report:?}");
+        assert!(!report.faults.is_empty(), "{order:?}");
+        assert!(report.faults.iter().all(|fault| fault.costs_nothing), "{order:?}: {:?}", report.faults);
+    }
+    // One over the name of another: that one is gone, and this one counts once.
+    let world = pristine.after_kill();
+    world.put(&log(2), &whole[2]);
+    let (before, beyond, report) = look(&world, durable);
+    let all = || look(&pristine, durable).0;
+    assert!(all().starts_with(&before) && all().ends_with(&beyond), "{before:?}, {beyond:?}");
+    assert!(!beyond.is_empty() && before.len() + beyond.len() < 70, "{report:?}");
+    assert!(report.faults.iter().any(|fault| !fault.costs_nothing), "{:?}", report.faults);
+    // The only copy of one that was put under the name of another, which is gone.
+    world.put(&log(3), &[0; 100]);
+    let (again, beyond_again, report) = look(&world, durable);
+    assert_eq!((again, beyond_again), (before, beyond), "{report:?}");
+    assert!(report.faults.iter().any(|fault| !fault.costs_nothing), "{:?}", report.faults);
 }
 
 /// Nothing vouches for it, but it is whole: written by somebody who knew more, and not torn.

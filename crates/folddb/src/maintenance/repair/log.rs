@@ -9,7 +9,7 @@ use folddb_journal::{LogReport, ReplayFrame};
 use folddb_layout::frame::{self, LogOp};
 use folddb_manifest::State;
 
-use crate::maintenance::finding::{Finding, Loss};
+use crate::maintenance::finding::{Finding, Loss, Severity};
 use crate::maintenance::rebuilt::{LostBatches, Rebuilt};
 use crate::maintenance::repair::mender::Mender;
 use crate::maintenance::survey::{Few, log_findings};
@@ -94,13 +94,17 @@ pub(crate) fn commit_log(
 }
 
 fn tell_log(mender: &mut Mender<'_>, log: &LogReport, state: &State, left: u64) {
-    mender.report.findings.extend(log_findings(log, state));
+    let findings = log_findings(log, state).into_iter().zip(&log.faults);
+    mender.report.findings.extend(findings.map(|(finding, fault)| match fault.costs_nothing {
+        true => Finding { severity: Severity::Note, ..finding },
+        false => finding,
+    }));
     if left == 0 {
         return;
     }
     // What stands beyond a torn end was promised to survive the death of the process, and not a
     // power cut. Nothing tells which of the two it was.
-    let what = match log.faults.is_empty() {
+    let what = match log.faults.iter().all(|fault| fault.costs_nothing) {
         true => format!(
             "{left} whole batches stand beyond a torn end, or a value that is not whole, and were left: a power cut leaves such an \
              end, and then they were never acknowledged as durable; if only the process died, they were acknowledged, and --past-holes takes \
