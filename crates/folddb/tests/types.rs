@@ -11,6 +11,7 @@ use folddb::folds::{
     self, Bitmap, ByteSet, Counters, Edit, ExactSum, First, FoldSpec, Hll, Matrix, Max, Min, Patch,
     Quantiles, Stats, Sum, Timed, TopK,
 };
+use folddb::maintenance::Weight;
 use folddb::{
     BackgroundWork, Durability, ErrorKind, Expire, Fold, FoldFailure, Json, Lifetime, Options, Outcome,
     Record, Rules, Store, Table, Update, Updated, WriteOp,
@@ -165,6 +166,41 @@ fn verify_says_that_a_program_wrote_what_is_whole_and_no_value() {
         found.iter().any(|what| what.contains("it says hello") && what.contains("a program wrote it")),
         "{found:?}"
     );
+    // The doctor, which reads the first rows, says the same, and sends nobody to a repair.
+    let advice = Store::diagnose(dir.path().join("s.folddb"), &options()).unwrap();
+    let [one] = &advice[..] else { panic!("{advice:?}") };
+    assert_eq!(one.weight, Weight::Costly);
+    for said in ["table `t`", "key 1", "it says hello", "a program wrote it"] {
+        assert!(one.what.contains(said), "{one}");
+    }
+    assert!(one.todo.contains("put or delete such keys") && !one.todo.contains("repair"), "{one}");
+}
+
+/// A fold that fails where two values meet, as that of another type does.
+struct Meets;
+
+impl Fold for Meets {
+    fn spec(&self) -> String {
+        "meets".to_owned()
+    }
+    fn fold(&self, _: &[u8], _: &[u8], _: &[u8], _: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        Err(FoldFailure::new("these do not go together"))
+    }
+}
+
+#[test]
+fn the_doctor_tells_of_keys_whose_records_do_not_fold() {
+    let options = || Options::default().custom_fold(Arc::new(Meets));
+    let (dir, store) = fresh(options());
+    let table = store.table("t", Rules::sorted::<u64, Vec<u8>>().custom_fold(&Meets)).unwrap();
+    table.fold(&1, &b"a"[..]).unwrap();
+    store.flush().unwrap();
+    table.fold(&1, &b"b"[..]).unwrap();
+    store.close().unwrap();
+    let advice = Store::diagnose(dir.path().join("s.folddb"), &options()).unwrap();
+    let told = advice.iter().filter(|one| one.what.contains("these do not go together")).count();
+    assert_eq!(told, 1, "{advice:?}");
+    assert!(advice.iter().all(|one| one.weight != Weight::Broken), "{advice:?}");
 }
 
 /// How a type goes with a fold, found by trying: what is taken at all is written again and again,

@@ -33,7 +33,7 @@ fn so_far(args: &StoreArgs, is_open: bool) -> String {
     match is_open {
         true => ", as far as an open store knows; on a closed one, folddb verify reads the files".to_owned(),
         false => format!(
-            " in what was read, which is not the inside of blocks; folddb verify {} --deep reads every record",
+            " in what was read, which is not every block; folddb verify {} --deep reads every record",
             args.store.display()
         ),
     }

@@ -6,12 +6,14 @@
 //! does.
 
 mod facts;
+mod sample;
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use folddb_base::{ErrorKind, Result};
 
+use crate::maintenance::doctor::sample::unfit;
 use crate::maintenance::finding::{Finding, Severity};
 use crate::maintenance::survey::Survey;
 use crate::maintenance::verify::verify;
@@ -70,8 +72,9 @@ fn of_damage(facts: &Facts, advice: &mut Vec<Advice>) {
     let store = &facts.store;
     let damage: Vec<&Finding> =
         facts.findings.iter().filter(|finding| finding.severity == Severity::Damage).collect();
+    let list = if facts.needs_list { " --list-from BACKUP, with its list" } else { "" };
     let todo = format!(
-        "folddb verify {store} --deep lists all of it; then restore a backup, or salvage what is whole: folddb repair {store} NEW"
+        "folddb verify {store} --deep lists all of it; then restore a backup, or salvage what is whole: folddb repair {store} NEW{list}"
     );
     if let Some(first) = damage.first() {
         let what = match damage.len() {
@@ -281,6 +284,15 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
         let todo = "open it with a program that has it (Options::custom_fold, custom_predicate)";
         advice.push(one(Weight::Costly, what, "the table can be read unfolded, and not written", todo));
     }
+    if let Some(first) = &table.unfit {
+        let what = format!("table `{name}` has values that its fold does not take: {first}");
+        let costs = "they cannot be folded, and count and aggregate may refuse the table; no backup and no repair mends it";
+        let todo = format!(
+            "put or delete such keys, with a program whose types are those of the table; folddb verify {store} --deep lists all, \
+             folddb explain {store} {name} KEY shows the records of one"
+        );
+        advice.push(one(Weight::Costly, what, costs, todo));
+    }
     let compact = format!("folddb compact {store} {name}");
     if stats.range_deletes >= RANGE_DELETES_MANY {
         let what = format!("table `{name}` has {} range deletes in force", stats.range_deletes);
@@ -288,8 +300,8 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
         advice.push(one(Weight::Costly, what, costs, &compact));
     }
     let is_small = stats.disk_bytes < TABLE_BYTES_MIN;
-    let runs_max = if is_small { RUNS_MANY - 1 } else { 2 * facts.merge_factor.max(6) };
-    if stats.runs.len() > runs_max {
+    let runs_many = if is_small { RUNS_MANY } else { RUNS_MANY.min(2 * facts.merge_factor.max(6) + 1) };
+    if stats.runs.len() >= runs_many {
         let what = format!("table `{name}` has {} runs", stats.runs.len());
         let costs = "a scan merges all of them, and a get asks the filter of each";
         advice.push(one(
@@ -343,7 +355,7 @@ impl Store {
     }
 
     /// What is wrong with the store at `path`, which nobody has open for writing and which need not
-    /// open.
+    /// open. Of each table that opens the first rows are read, too.
     ///
     /// # Errors
     /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`]; a directory that cannot be listed.
@@ -354,16 +366,27 @@ impl Store {
             verify(&survey, options, false, &mut |_, _| {})?
         };
         let mut facts = match Store::open_as(path, options.clone(), OpenMode::ReadOnly) {
-            Ok(store) => live_facts(&store, false)?,
+            Ok(store) => sampled_facts(&store)?,
             Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
             Err(error) => Facts { refused: Some(error.message().to_owned()), ..Facts::default() },
         };
         facts.store = path.display().to_string();
+        facts.needs_list = report.store_id.is_none();
         facts.batches_cut = report.checked.batches_cut;
         facts.batches_to_replay = report.checked.batches.saturating_sub(report.checked.batches_cut);
         facts.findings = report.findings;
         Ok(advise(&facts))
     }
+}
+
+/// The facts of a store at rest, with what the first rows of its tables show.
+fn sampled_facts(store: &Store) -> Result<Facts> {
+    let mut facts = live_facts(store, false)?;
+    for table in &mut facts.tables {
+        table.unfit = store.bytes_table(&table.stats.name).ok().and_then(|table| unfit(&table));
+    }
+    facts.stats.reads.fold_failures = 0; // those of the sample are told of their tables
+    Ok(facts)
 }
 
 fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
@@ -378,6 +401,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
             stats,
             filter_bits: u32::from(rules.rules.filter_bits),
             missing: rules.missing.clone(),
+            unfit: None,
             lacks_log: rules.rules.archives_log
                 && log_archive::archived_log(engine.manifest.lock().state(), &name).is_none(),
         });
@@ -387,6 +411,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
         store: store.path().display().to_string(),
         is_live,
         findings: Vec::new(),
+        needs_list: false,
         refused: None,
         tables,
         free_bytes: engine.host.files.space_free_bytes(&engine.dir).unwrap_or(u64::MAX),

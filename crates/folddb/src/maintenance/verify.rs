@@ -35,6 +35,7 @@ use crate::store::Store;
 use folddb_engine::options::Options as EngineOptions;
 use folddb_engine::values::at_rest::ValuesAtRest;
 
+pub(crate) use record::check_value;
 pub use report::{Checked, VerifyReport};
 
 /// Memory for the index of one part and some blocks.

@@ -53,6 +53,8 @@ pub struct Facts {
     pub is_live: bool,
     /// What verifying its files has found.
     pub findings: Vec<Finding>,
+    /// No manifest tells what lives: a repair needs the list of a backup.
+    pub needs_list: bool,
     /// Why it does not open, if so it is.
     pub refused: Option<String>,
     /// Its figures.
@@ -95,6 +97,8 @@ pub struct TableFacts {
     pub filter_bits: u32,
     /// What of its rules is not at hand, in words.
     pub missing: Option<String>,
+    /// A value that its fold does not take, among the first rows of a store at rest, in words.
+    pub unfit: Option<String>,
     /// Its rules say that its log is kept forever, and it is not.
     pub lacks_log: bool,
 }

@@ -16,7 +16,13 @@ fn healthy() -> Facts {
     Facts {
         store: "s".to_owned(),
         is_live: true,
-        tables: vec![TableFacts { stats: table, filter_bits: 10, missing: None, lacks_log: false }],
+        tables: vec![TableFacts {
+            stats: table,
+            filter_bits: 10,
+            missing: None,
+            unfit: None,
+            lacks_log: false,
+        }],
         free_bytes: 1 << 40,
         reserve_bytes: 64 << 20,
         cache_bytes: 10 << 20,
@@ -108,8 +114,43 @@ fn tables_are_looked_at_each() {
     small(&mut facts);
     assert_eq!(advise(&facts), [], "a small table is not worth an advice");
     let run = crate::table_stats::RunInfo { id: folddb_base::ids::RunId(1), tier: 0, parts: Vec::new() };
-    let runs = on(|facts| facts.tables[0].stats.runs = vec![run; 40]);
-    assert!(runs.what.contains("40 runs"));
+    let with = |runs, merge_factor, disk_bytes| {
+        let mut facts = healthy();
+        facts.merge_factor = merge_factor;
+        (facts.tables[0].stats.runs, facts.tables[0].stats.disk_bytes) =
+            (vec![run.clone(); runs], disk_bytes);
+        let advice = advise(&facts);
+        assert!(advice.iter().all(|one| one.what.contains(&format!("{runs} runs"))), "{advice:?}");
+        !advice.is_empty()
+    };
+    // At 32 runs it speaks, whatever the size of the table and of a merge.
+    for merge_factor in [2, 8, 16, 64, 1000] {
+        assert!(with(32, merge_factor, 8 << 20), "merge factor {merge_factor}");
+        assert!(with(32, merge_factor, 4096), "merge factor {merge_factor}");
+        assert!(!with(31, merge_factor, 4096), "merge factor {merge_factor}");
+    }
+    assert!(with(17, 8, 8 << 20) && !with(16, 8, 8 << 20), "two merges that are due");
+}
+
+#[test]
+fn what_a_program_wrote_is_told_from_damage_and_no_repair_is_advised() {
+    let unfit = on(|facts| facts.tables[0].unfit = Some("the value of key 7: too short".to_owned()));
+    assert_eq!(unfit.weight, Weight::Costly);
+    assert!(unfit.what.contains("table `t`") && unfit.what.contains("key 7: too short"), "{unfit}");
+    assert!(unfit.todo.contains("put or delete") && unfit.todo.contains("folddb explain s t KEY"), "{unfit}");
+    assert!(unfit.costs.contains("no repair mends it"), "{unfit}");
+}
+
+#[test]
+fn a_store_without_a_list_is_sent_to_that_of_a_backup() {
+    let damage = |needs_list| {
+        on(|facts| {
+            facts.findings.push(Finding::damage("MANIFEST", None, "there is none"));
+            facts.needs_list = needs_list;
+        })
+    };
+    assert!(damage(true).todo.contains("folddb repair s NEW --list-from BACKUP"), "{}", damage(true));
+    assert!(!damage(false).todo.contains("--list-from"), "{}", damage(false));
 }
 
 #[test]
