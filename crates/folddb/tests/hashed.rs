@@ -192,6 +192,29 @@ fn what_a_hashed_table_cannot_do_is_refused_with_what_to_use_instead() {
         made(hashed().separate(2048).as_table_rules().clone()).unwrap_err().kind(),
         ErrorKind::InvalidInput
     );
+    // What a hashed table cannot have, each with the reason and the way out.
+    let plain = || hashed().as_table_rules().clone();
+    for (rules, words) in [
+        (plain().order("reversed"), "a hashed table has no order of keys; use a sorted table for one"),
+        (
+            plain().keep(folddb::Keep::Forever),
+            "a hashed table keeps only a few of the newest versions of each key; give keep=versions:N up to 16, or use a sorted \
+             table for more history",
+        ),
+        (plain().summaries(true), "a hashed table has no ranges; leave `summaries` out"),
+        (plain().archive_log(true), "a hashed table is rebuilt from its values; leave `archive_log` out"),
+        (
+            plain().separate(Some(2048)),
+            "a hashed table keeps all of its separated values; leave `separate` out",
+        ),
+        (
+            plain().head(folddb::HeadRule::First(8)),
+            "a hashed table keeps no heads in memory; use a sorted table with `separate` for heads of your own",
+        ),
+    ] {
+        let error = made(rules).unwrap_err();
+        assert!(error.message().ends_with(words), "{error}, and not {words}");
+    }
     // The same name under another kind.
     let error = store.table("blobs", Rules::sorted::<u64, Vec<u8>>()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::RulesMismatch);

@@ -54,6 +54,12 @@ impl RecordFold {
         RecordFold { fields: fields.into(), lens, fixed_len }
     }
 
+    /// What was expected, with a field that there is.
+    fn wanted(&self) -> String {
+        let names = self.fields.iter().map(|field| json::text_of(&Datum::Text(field.name.clone())));
+        format!("a record, as in `{{{}: …}}`", names.take(1).collect::<String>())
+    }
+
     fn walk<'a>(&'a self, value: &'a [u8]) -> Result<Walk<'a>, FoldFailure> {
         let mut reader = Reader::new(value);
         let mut presence = &[][..];
@@ -312,10 +318,10 @@ impl Fold for RecordFold {
             Datum::Text(text) if text.trim_start().starts_with('{') => {
                 match json::parse(text).map_err(FoldFailure)? {
                     Datum::Map(fields) => self.read_map(&fields, out),
-                    other => unexpected("a record, as in `{\"flights\": 1}`", &other),
+                    other => unexpected(&self.wanted(), &other),
                 }
             }
-            _ => unexpected("a record, as in `{\"flights\": 1}`", datum),
+            _ => unexpected(&self.wanted(), datum),
         }
     }
 

@@ -469,7 +469,7 @@ fn reading_says_what_was_expected() {
         ("matmul:2:f64", "1 2 3", "expected 4 numbers, found 3"),
         ("{delay: stats:f64}", "{\"dealy\":1}", "the record has no field `dealy`; did you mean `delay`?"),
         ("{delay: stats:f64}", "{\"delay\":\"x\"}", "field `delay`: expected a number, found `x`"),
-        ("{delay: stats:f64}", "12", "expected a record, as in `{\"flights\": 1}`, found `12`"),
+        ("{delay: stats:f64}", "12", "expected a record, as in `{\"delay\": …}`, found `12`"),
     ] {
         let failure = parse(spec).unwrap().read(&Datum::Text(text.to_owned()), &mut Vec::new());
         assert_eq!(failure.map_err(|failure| failure.0), Err(message.to_owned()));

@@ -55,7 +55,7 @@ impl TableRules {
             return cannot("has no ranges", "leave `summaries` out");
         }
         if self.archives_log {
-            return cannot("is rebuilt from its values", "leave `log` out");
+            return cannot("is rebuilt from its values", "leave `archive_log` out");
         }
         if self.separate.is_some() {
             return cannot("keeps all of its separated values", "leave `separate` out");
