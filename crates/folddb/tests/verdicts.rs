@@ -1,0 +1,124 @@
+//! What `verify`, `repair` and `doctor` say of one thing that is wrong: the three agree on whether
+//! something is lost, and name it.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::small;
+use folddb::maintenance::{Advice, RepairOptions, RepairReport, Severity, VerifyReport, Weight};
+use folddb::{Durability, Options, Rules, Store};
+
+fn options() -> Options {
+    small().disk_reserve_bytes(0)
+}
+
+/// A store whose process died: a run, a batch that is synced, and one that is not.
+fn died(within: &Path) -> PathBuf {
+    let (written, path) = (within.join("written"), within.join("store"));
+    let store = Store::create(&written, options()).unwrap();
+    let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
+    let batch = |round: u64, durability| {
+        let mut batch = store.batch();
+        for key in 0..100 {
+            batch.put(&table, &key, &round);
+        }
+        batch.commit(durability).unwrap();
+    };
+    batch(1, Durability::Sync);
+    store.flush().unwrap();
+    batch(2, Durability::Sync);
+    batch(3, Durability::Process);
+    copy(&written, &path);
+    path
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap().path();
+        std::fs::copy(&entry, to.join(entry.file_name().unwrap())).unwrap();
+    }
+}
+
+/// The newest file with this ending.
+fn newest(path: &Path, ending: &str) -> PathBuf {
+    let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|found| found == ending)).max().unwrap()
+}
+
+/// Flips a byte, so many before the last that is not zero.
+fn flip(file: &Path, before_the_end: usize) {
+    let mut bytes = std::fs::read(file).unwrap();
+    let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    bytes[last - before_the_end] ^= 0x10;
+    std::fs::write(file, bytes).unwrap();
+}
+
+/// What the three say.
+fn said(path: &Path) -> (VerifyReport, RepairReport, Vec<Advice>) {
+    let verified = Store::verify(path, &options(), true, |_, _| {}).unwrap();
+    let advice = Store::diagnose(path, &options()).unwrap();
+    let to = path.with_extension("new");
+    let repaired = Store::repair(path, &to, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    assert!(repaired.verified.is_clean(), "{:?}", repaired.verified.findings);
+    (verified, repaired, advice)
+}
+
+#[test]
+fn a_torn_end_is_a_note_with_its_place_and_nothing_that_was_promised_is_lost() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = died(temp.path());
+    let log = newest(&path, "log");
+    flip(&log, 5);
+    let (verified, repaired, advice) = said(&path);
+    assert!(verified.is_clean(), "{:?}", verified.findings);
+    let [note] = &verified.findings[..] else { panic!("{:?}", verified.findings) };
+    assert_eq!((note.severity, Path::new(&note.file)), (Severity::Note, Path::new(log.file_name().unwrap())));
+    let (bytes, lsn) = (verified.checked.log_end_lsn, note.what.clone());
+    let words: Vec<&str> = lsn.split_whitespace().collect();
+    let number = |at: usize| words[at].parse::<u64>().unwrap();
+    assert_eq!(words[..3].join(" "), "a torn end:");
+    assert!(number(3) > 1000, "the bytes of a batch of 100 records: {lsn}");
+    assert_eq!(words[4..7].join(" "), "bytes from LSN");
+    assert_eq!(number(7), bytes, "{lsn}");
+    assert_eq!(
+        words[8..].join(" "),
+        "on were being written and not acknowledged as durable; the next opening removes them"
+    );
+    assert!(repaired.is_complete() && repaired.batches == 1, "{:?}", repaired.findings);
+    assert!(advice.iter().all(|one| one.weight == Weight::Minor), "{advice:?}");
+    assert!(advice.iter().any(|one| one.what.contains("a torn end")), "{advice:?}");
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(store.table("t", Rules::sorted::<u64, u64>()).unwrap().get(&7).unwrap(), Some(2));
+}
+
+#[test]
+fn a_hole_in_what_was_synced_is_damage_to_all_three() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = died(temp.path());
+    // The batch that is synced stands before the other, which vouches for it.
+    flip(&newest(&path, "log"), 2500);
+    assert!(Store::open(&path, options()).is_err());
+    let (verified, repaired, advice) = said(&path);
+    assert!(verified.damage().any(|one| one.file.ends_with(".log") && one.to_string().contains("table `t`")));
+    assert!(!repaired.is_complete() && repaired.batches == 0, "{:?}", repaired.findings);
+    assert!(repaired.lost().any(|one| one.to_string().contains("table `t`")), "{:?}", repaired.findings);
+    assert_eq!(advice[0].weight, Weight::Broken, "{advice:?}");
+    assert!(advice[0].todo.contains("folddb repair"), "{advice:?}");
+}
+
+#[test]
+fn a_part_that_is_gone_is_damage_to_all_three() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = died(temp.path());
+    let part = newest(&path, "part");
+    std::fs::remove_file(&part).unwrap();
+    let name = part.file_name().unwrap().to_str().unwrap().to_owned();
+    let (verified, repaired, advice) = said(&path);
+    assert!(verified.damage().any(|one| one.file == name), "{:?}", verified.findings);
+    assert!(repaired.lost().any(|one| one.file == name), "{:?}", repaired.findings);
+    assert_eq!((repaired.parts_lost, repaired.records_lost), (1, 100));
+    assert!(advice[0].weight == Weight::Broken && advice[0].what.contains(&name), "{advice:?}");
+}
