@@ -145,11 +145,20 @@ fn value_fields(table: &Placed, rules: &TableRules) -> (Vec<Field>, Shape) {
     }
 }
 
-/// What the fold shows of the number 1; none where that is no operand of it.
+/// What the fold shows of the number 1; none where that is no operand of it, or where the names of
+/// what is shown depend on the value, as those of counters do.
 fn sample(fold: &dyn folddb::Fold) -> Option<Datum> {
-    let mut operand = Vec::new();
-    fold.read(&Datum::Int(1), &mut operand).ok()?;
-    fold.show(&operand).ok()
+    let shown = |number| {
+        let mut operand = Vec::new();
+        fold.read(&Datum::Int(number), &mut operand).ok()?;
+        fold.show(&operand).ok()
+    };
+    let names = |shown: &Datum| match shown {
+        Datum::Map(parts) => parts.iter().map(|(name, _)| name.clone()).collect(),
+        _ => Vec::new(),
+    };
+    let (one, two) = (shown(1)?, shown(2)?);
+    (names(&one) == names(&two)).then_some(one)
 }
 
 fn shown_fields(name: &str, spec: &str, shown: Option<&Datum>) -> Vec<Field> {

@@ -1,5 +1,7 @@
 """Whole columns in and out: Arrow, NumPy and lists."""
 
+import json
+
 import folddb
 import pytest
 from folddb import errors
@@ -228,6 +230,42 @@ def test_columns_have_the_names_that_the_command_line_prints(store):
         "delay.max": 2.5, "delay.mean": 2.5, "delay.variance": 0.0, "tails": 1, "seen": '["a","b"]',
     }  # fmt: skip
     assert arrow["delay.sum"].to_pylist() == [2.5, None]
+
+
+def test_every_fold_shows_in_columns_what_it_shows_in_rows(store):
+    folds = [
+        "sum:i64", "sum:i128", "sum:f64", "min:u64", "max:f64", "max:bytes", "stats:f64", "append", "set", "bitmap",
+        "counters", "hll:12", "quantiles", "json-merge",
+    ]  # fmt: skip
+    folds.append({"c": "counters", "n": "sum:u64", "q": "quantiles", "s": "set", "w": "sum:i128"})
+    values = [1, 7, 2.5, "x", "a b", b"1", ["x", "y"], {"x": 3, "y": 4}, {"c": {"x": 3}, "n": 2}, {"q": 1, "s": "x", "w": 5}]
+
+    def part(row, name):
+        if name == "value" or not isinstance(row, dict):
+            return row
+        if name in row:
+            return row[name]
+        field, part = name.split(".")
+        return (row[field] or {}).get(part)
+
+    tried = 0
+    for fold in folds:
+        table = store.table(str(fold), key=int, fold=fold)
+        for value in values:
+            try:
+                table.put(1, value)
+            except errors.InvalidInput:
+                continue
+            tried += 1
+            columns = table.scan().to_arrow().drop(["key"]).to_pydict()
+            shown = {name: part(table[1], name) for name in columns}
+            for name, (cell,) in columns.items():
+                texts = {str(shown[name]), json.dumps(shown[name], separators=(",", ":"))}
+                assert cell == shown[name] or cell in texts, (fold, value, name)
+            # Nothing of the row is left out.
+            parts = [column for column, (cell,) in columns.items() if cell is not None]
+            assert parts or table[1] is None or not any(table[1].values()), (fold, value)
+    assert tried > 30
 
 
 def test_what_goes_out_comes_in_again(store):
