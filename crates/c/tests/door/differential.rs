@@ -34,7 +34,7 @@ fn script(seed: u64, lines: usize) -> String {
     for _ in 0..lines {
         let (a, b) = (chance.key(), chance.key());
         let number = chance.below(1000);
-        let line = match chance.below(36) {
+        let line = match chance.below(39) {
             0..=7 => format!("fold {a} {number}"),
             8..=11 => format!("put {a} {number}"),
             12 | 13 => format!("put_if_absent {a} {number}"),
@@ -52,6 +52,7 @@ fn script(seed: u64, lines: usize) -> String {
             32 => "flush".to_owned(),
             33 => "compact".to_owned(),
             34 => format!("transact {a} {b} {number}"),
+            35..=37 => format!("few {a} {b} {}", number % 7),
             _ => "reopen".to_owned(),
         };
         script.push_str(&line);
@@ -108,6 +109,7 @@ impl Played {
                 let before = rows(self.table.scan().before(key(1)).reverse().limit(1));
                 return Some(format!("{behind}|{before}"));
             }
+            "few" => return Some(self.few(key(1), key(2), words[3].parse().expect("a number"))),
             "sum" => {
                 let sum = self.table.scan().aggregate().expect("it is read");
                 return Some(format!("{} {}", sum.rows, shown(sum.value)));
@@ -124,6 +126,23 @@ impl Played {
     }
 }
 
+impl Played {
+    fn few(&self, from: &[u8], key: &[u8], limit: usize) -> String {
+        let is_down = limit % 2 == 1;
+        let scan = self.table.scan().from(from).limit(limit);
+        let scan = if is_down { scan.reverse() } else { scan };
+        let all: Vec<_> = scan.into_iter().map(|row| row.expect("a row")).collect();
+        let is_behind = |row: &&(Vec<u8>, Vec<u8>)| if is_down { &*row.0 <= key } else { &*row.0 >= key };
+        let behind: String = all.iter().filter(is_behind).map(row).collect();
+        let backwards: String = all.iter().rev().map(row).collect();
+        let with_one_before = |(at, here): (usize, &(Vec<u8>, Vec<u8>))| {
+            row(here) + &at.checked_sub(1).map(|before| row(&all[before])).unwrap_or_default()
+        };
+        let each: String = all.iter().enumerate().map(with_one_before).collect();
+        format!("{behind}|{backwards}|{each}")
+    }
+}
+
 fn shown(value: Option<Vec<u8>>) -> String {
     match value {
         None => "absent".to_owned(),
@@ -133,11 +152,14 @@ fn shown(value: Option<Vec<u8>>) -> String {
 
 fn rows(scan: BytesScan) -> String {
     let mut shown_rows = String::new();
-    for row in scan {
-        let (key, value) = row.expect("a row");
-        write!(shown_rows, "{}={} ", String::from_utf8_lossy(&key), shown(Some(value))).expect("text");
+    for each in scan {
+        write!(shown_rows, "{}", row(&each.expect("a row"))).expect("text");
     }
     shown_rows
+}
+
+fn row((key, value): &(Vec<u8>, Vec<u8>)) -> String {
+    format!("{}={} ", String::from_utf8_lossy(key), shown(Some(value.clone())))
 }
 
 #[test]

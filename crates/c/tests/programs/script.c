@@ -95,6 +95,31 @@ static void around(const char *key) {
     folddb_scan_destroy(range);
 }
 
+/* So many rows from a key on, or from the end down to it: from another key on, backwards, and each
+ * with the one before it. */
+static void few(const char *from, const char *key, int limit) {
+    folddb_scan *range = folddb_scan_create(table, &err);
+    CHECK(folddb_scan_from(range, S(from), &err) && folddb_scan_limit(range, limit, &err));
+    if (limit % 2) CHECK(folddb_scan_reverse(range, &err));
+    folddb_iterator *at = folddb_iterator_create(range, &err);
+    for (bool is = folddb_iterator_seek(at, S(key), &err); is; is = folddb_iterator_next(at, &err)) print_here(at);
+    printf("|");
+    for (bool is = folddb_iterator_seek_to_last(at, &err); is; is = folddb_iterator_prev(at, &err)) print_here(at);
+    printf("|");
+    for (bool is = folddb_iterator_seek_to_first(at, &err); is; is = folddb_iterator_next(at, &err)) {
+        print_here(at);
+        if (folddb_iterator_prev(at, &err)) {
+            print_here(at);
+            CHECK(folddb_iterator_next(at, &err));
+        } else {
+            CHECK(folddb_iterator_seek_to_first(at, &err));
+        }
+    }
+    OK(err);
+    folddb_iterator_destroy(at);
+    folddb_scan_destroy(range);
+}
+
 static void sum(void) {
     folddb_scan *range = folddb_scan_create(table, &err);
     uint64_t rows = 0;
@@ -138,7 +163,7 @@ int main(int argc, char **argv) {
         char op[32] = "", a[32] = "", b[32] = "", c[32] = "";
         sscanf(line, "%31s %31s %31s %31s", op, a, b, c);
         const char *bytes = number(strtoull(c[0] ? c : b, NULL, 10));
-        bool asks = strstr("get past scan reverse around sum", op) != NULL;
+        bool asks = strstr("get past scan reverse around sum few", op) != NULL;
         if (asks) printf("%s: ", line);
         if (!strcmp(op, "put")) CHECK(folddb_put(table, S(a), bytes, 8, &err));
         else if (!strcmp(op, "put_if_absent")) CHECK(folddb_put_if_absent(table, S(a), bytes, 8, &err));
@@ -152,6 +177,7 @@ int main(int argc, char **argv) {
         else if (!strcmp(op, "scan")) scan(a, b);
         else if (!strcmp(op, "reverse")) reverse(a, b);
         else if (!strcmp(op, "around")) around(a);
+        else if (!strcmp(op, "few")) few(a, b, atoi(c));
         else if (!strcmp(op, "sum")) sum();
         else if (!strcmp(op, "flush")) CHECK(folddb_flush(store, &err));
         else if (!strcmp(op, "compact")) CHECK(folddb_compact(table, NULL, NULL, &err));
