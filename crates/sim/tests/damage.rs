@@ -10,7 +10,8 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, ValuePlacement};
+use folddb::maintenance::RepairOptions;
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, Table, ValuePlacement};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, put_head};
 use folddb_sim::numbered::Numbered;
 
@@ -332,5 +333,64 @@ fn a_damaged_length_of_a_value_is_named_before_anything_is_made_of_it() {
             }
         }
         fs::write(&path, &whole).expect("it is as it was");
+    }
+}
+
+/// The last edit of the manifest has listed a segment of values, and the log leads into that: so it
+/// is known to be gone, by whoever opens, verifies or repairs, and nothing is cut in silence.
+#[test]
+fn a_manifest_that_has_lost_the_segment_to_which_the_log_leads_is_found() {
+    for (placement, before) in [
+        (ValuePlacement::Segments, 0),
+        (ValuePlacement::Segments, 1),
+        (ValuePlacement::Files, 0),
+        (ValuePlacement::Files, 1),
+    ] {
+        let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
+        let (dir, copy, to) =
+            (temp.path().join("store"), temp.path().join("copy"), temp.path().join("repaired"));
+        let options = options().background(BackgroundWork::Manual).tuning(|t| t.value_segment_bytes(4096));
+        let store = Store::create(&dir, options.clone()).expect("the store is created");
+        let table = store.table("t", rules_of(placement)).expect("a table");
+        let other = store.table("other", rules_of(ValuePlacement::Segments)).expect("a table");
+        (0..before).for_each(|key| assert!(other.put(&key, &vec![1; 4000]).is_ok()));
+        store.sync().expect("it syncs");
+        table.put(&1, &vec![2; 4000]).expect("it writes");
+        copy_of(&dir, &copy);
+        let manifest = fs::read_dir(&copy).expect("a copy").flatten().map(|entry| entry.path());
+        let manifest = manifest.filter(|path| path.to_string_lossy().contains("MANIFEST"));
+        let manifest = manifest.max().expect("a manifest");
+        let mut bytes = fs::read(&manifest).expect("it is there");
+        *bytes.last_mut().expect("it has bytes") ^= 1;
+        fs::write(&manifest, bytes).expect("it is written");
+
+        let in_case = format!("{placement:?}, {before} values elsewhere");
+        let opened = Store::open_read_only(&copy, options.clone()).map(drop);
+        let error = opened.expect_err(&format!("{in_case}: the log leads to what is not listed"));
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{in_case}: {error}");
+        assert!(error.message().contains("MANIFEST"), "{in_case}: {error}");
+        let verified = Store::verify(&copy, &options, true, |_, _| {}).expect("it verifies");
+        assert!(!verified.is_clean(), "{in_case}: {:?}", verified.findings);
+        let repaired = Store::repair(&copy, &to, &RepairOptions::default(), &options, |_, _| {});
+        let repaired = repaired.expect("it repairs");
+        let saved = Store::open(&to, options).expect("what was repaired opens");
+        let saved = saved.table("t", rules_of(placement)).expect("the table").get(&1).expect("it reads");
+        assert!(saved.is_some() || !repaired.is_complete(), "{in_case}: {:?}", repaired.findings);
+    }
+}
+
+fn rules_of(placement: ValuePlacement) -> Rules<u64, Vec<u8>> {
+    Rules::sorted::<u64, Vec<u8>>().separate(64).value_placement(placement)
+}
+
+/// A copy of a store that is open, as the death of its process would leave it.
+fn copy_of(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a directory");
+    for entry in fs::read_dir(from).expect("a store").flatten() {
+        let to = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy_of(&entry.path(), &to),
+            false => drop(fs::copy(entry.path(), to).expect("it is copied")),
+        }
     }
 }

@@ -19,6 +19,7 @@ use crate::state::catalog::TableCore;
 use crate::state::committer::{Active, Committer};
 use crate::state::engine::Engine;
 use crate::values::at_rest::ValuesAtRest;
+use crate::values::load::rope_of;
 use crate::values::repair::ValueRepair;
 use crate::write::commit;
 
@@ -72,7 +73,7 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
             return Ok(()); // the writer has gone on since the manifest was read
         }
         known_to_lsn = frame.end_lsn;
-        check_tables(&frame, state)?;
+        check_known(&frame, state)?;
         if engine.options.read_only {
             return apply_in_room(engine, &mut committer, &mut room, &frame);
         }
@@ -88,7 +89,12 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
         }
         Ok(())
     };
-    let has_values = &mut |frame: &ReplayFrame<'_>| values.has(frame);
+    let has_values = &mut |frame: &ReplayFrame<'_>| {
+        if engine.options.beside.is_none() {
+            check_known(frame, state)?; // that something is not listed is no sign of a torn batch
+        }
+        values.has(frame)
+    };
     let replayed = match state.values.is_empty() {
         true => folddb_journal::replay(&engine.host, &engine.dir, &from, visit),
         false => folddb_journal::replay_checked(&engine.host, &engine.dir, &from, has_values, visit),
@@ -195,16 +201,26 @@ fn too_long_to_read(engine: &Engine, needed_bytes: u64) -> Error {
     ))
 }
 
-/// A log may only speak of tables that the manifest has known: of others, its end is lost.
-fn check_tables(frame: &ReplayFrame<'_>, state: &State) -> Result<()> {
-    for record in folddb_layout::frame::records(frame.payload) {
-        let unknown = record.is_ok_and(|record| record.table.0 >= state.next_table_id);
-        if unknown {
-            let message = format!(
-                "the log at LSN {} names a table that the manifest does not have: its end is lost",
-                frame.lsn
-            );
-            return Err(Error::lacking(message));
+/// A log may only speak of tables and of segments of values that the manifest has known, which
+/// lists both before: of others, its end is lost.
+///
+/// # Errors
+/// It speaks of another one.
+pub fn check_known(frame: &ReplayFrame<'_>, state: &State) -> Result<()> {
+    let lacks = |what: String| {
+        Error::lacking(format!(
+            "the log at LSN {} {what} that the manifest does not have: its end is lost",
+            frame.lsn
+        ))
+    };
+    for record in folddb_layout::frame::records(frame.payload).flatten() {
+        if record.table.0 >= state.next_table_id {
+            return Err(lacks("names a table".to_owned()));
+        }
+        let Some(rope) = rope_of(&record) else { continue };
+        let mut segments = rope.pointers().map(|pointer| FileNumber(pointer.place.segment.into()));
+        if let Some(segment) = segments.find(|segment| !state.has_values(*segment)) {
+            return Err(lacks(format!("leads to segment {segment} of values")));
         }
     }
     Ok(())

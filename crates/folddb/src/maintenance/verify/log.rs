@@ -13,6 +13,7 @@ use crate::maintenance::finding::{Finding, Severity};
 use crate::maintenance::survey::{Few, bind, log_findings};
 use crate::maintenance::verify::look::Look;
 use crate::maintenance::verify::{hashed, record};
+use folddb_engine::recovery::replay::check_known;
 use folddb_engine::values::at_rest::ValuesAtRest;
 use folddb_engine::values::hashed_record::is_long;
 use folddb_engine::values::load::rope_of;
@@ -30,7 +31,8 @@ pub(crate) fn check_log(look: &mut Look<'_>, state: &State) -> Result<()> {
     };
     let hashed: Vec<AtRest> = tables.map(at_rest).collect();
     let mut log = survey.read_log(options, &from, &mut |frame, _| {
-        if !frame.is_durable && lost.is_none() {
+        let known = check_known(&frame, state).map_err(|error| error.message().to_owned());
+        if !frame.is_durable && lost.is_none() && known.is_ok() {
             lost = lost_value(&frame, values);
         }
         cut += u64::from(lost.is_some());
@@ -38,7 +40,7 @@ pub(crate) fn check_log(look: &mut Look<'_>, state: &State) -> Result<()> {
             true => hashed::take_hashed(&frame, &hashed),
             false => Ok(()),
         };
-        few.pass(taken.and_then(|()| record::check_frame(&frame, &rules, depth, values)))
+        few.pass(known.and(taken).and_then(|()| record::check_frame(&frame, &rules, depth, values)))
     })?;
     few.tell(&mut log);
     for one in &hashed {
