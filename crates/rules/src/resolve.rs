@@ -339,16 +339,10 @@ impl Resolver {
             [only] => rules.at_bottom(key, only.op().map_err(damaged)?),
             several => {
                 self.state = None;
-                for (newer, op) in several.iter().enumerate().rev() {
-                    let applied = rules.apply(key, &mut self.state, op.op().map_err(damaged)?);
-                    if let Err(cause) = applied {
-                        // What has failed lasts as long as a value would: nobody can tell whether a
-                        // merge has swept it.
-                        let stamp = stamp_of_failed(&several[..=newer]);
-                        self.deadline_ms = stamp.map(|stamp| stamp.deadline_ms).filter(|&ms| ms < NEVER);
-                        self.expired = stamp.is_some_and(|stamp| stamp.is_over_at(self.now_ms));
-                        return if self.expired { Ok(None) } else { Err(cause) };
-                    }
+                if let Some((cause, until)) = apply_all(rules, key, several, &mut self.state)? {
+                    self.deadline_ms = until.map(|until| until.deadline_ms).filter(|&ms| ms < NEVER);
+                    self.expired = until.is_some_and(|until| until.is_over_at(self.now_ms));
+                    return if self.expired { Ok(None) } else { Err(cause) };
                 }
                 self.state.as_deref().map(State::Value)
             }
@@ -375,12 +369,39 @@ impl Resolver {
     }
 }
 
-/// How long a state lasts on which these ops fail to fold, newest first: the newest says until
-/// when, but for an `Insert`.
-fn stamp_of_failed(ops: &[OpBuf]) -> Option<Stamp> {
-    let is_insert = |op: &&OpBuf| matches!(op.kind, OpKind::Insert | OpKind::InsertSeparated);
-    let newest = ops.iter().find(|op| !is_insert(op)).or(ops.last());
-    newest.and_then(|op| Stamp::of(op.kind, &op.payload).ok().flatten())
+/// Applies ops that did not compose, newest first, one by one. A state on which one fails lasts as
+/// a value would, so that it does not matter whether a merge has swept it: each fold lets it live
+/// on, an `Insert` leaves it, and what is written after its deadline meets nothing. Returns why the
+/// last state failed, and until when it lasts, where it did.
+///
+/// # Errors
+/// None but for ops that were not fed.
+#[cold]
+fn apply_all(
+    rules: &FoldRules,
+    key: &[u8],
+    ops: &[OpBuf],
+    state: &mut Option<Vec<u8>>,
+) -> Result<Option<(Decline, Option<Stamp>)>, Decline> {
+    let damaged = |_| Decline::NoNormalForm;
+    let mut failed: Option<(Decline, Option<Stamp>)> = None;
+    for op in ops.iter().rev() {
+        let stamp = Stamp::of(op.kind, &op.payload).ok().flatten();
+        if let Some((_, until)) = &mut failed {
+            let is_over = until.zip(stamp).is_some_and(|(until, stamp)| until.is_over_at(stamp.write_ms));
+            if !is_over && !op.kind.absorbs() {
+                if !matches!(op.kind, OpKind::Insert | OpKind::InsertSeparated) {
+                    *until = stamp;
+                }
+                continue;
+            }
+            (failed, *state) = (None, None);
+        }
+        if let Err(cause) = rules.apply(key, state, op.op().map_err(damaged)?) {
+            failed = Some((cause, stamp));
+        }
+    }
+    Ok(failed)
 }
 
 fn set_kind(op: &mut OpBuf, kind: OpKind) {

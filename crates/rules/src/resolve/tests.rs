@@ -221,3 +221,90 @@ proptest! {
         }
     }
 }
+
+/// Concatenates; fails where a side contains `!`, however the operands are bracketed.
+struct Brittle;
+impl Fold for Brittle {
+    fn spec(&self) -> String {
+        "brittle".into()
+    }
+    fn fold(&self, _: &[u8], a: &[u8], b: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        if a.contains(&b'!') || b.contains(&b'!') {
+            return Err(FoldFailure::new("contains !"));
+        }
+        out.extend_from_slice(a);
+        out.extend_from_slice(b);
+        Ok(Outcome::Value)
+    }
+}
+
+/// What a key has where values expire, told naively: a value or a failure, and until when.
+#[derive(Clone, Debug, PartialEq)]
+enum Lasting {
+    Value(Vec<u8>, u64),
+    Failed(u64),
+}
+
+fn lasting_on(state: Option<Lasting>, (kind, value): (OpKind, &[u8]), stamp: Stamp) -> Option<Lasting> {
+    let until = stamp.deadline_ms;
+    let met = state.filter(|state| {
+        let (Lasting::Value(_, until) | Lasting::Failed(until)) = state;
+        *until > stamp.write_ms
+    });
+    match (kind, met) {
+        (OpKind::Delete, _) => None,
+        (OpKind::Insert, Some(met)) => Some(met),
+        (OpKind::Fold, Some(Lasting::Failed(_))) => Some(Lasting::Failed(until)),
+        (OpKind::Fold, Some(Lasting::Value(met, _))) => {
+            let folded = [&met[..], value].concat();
+            Some(if folded.contains(&b'!') { Lasting::Failed(until) } else { Lasting::Value(folded, until) })
+        }
+        _ => Some(Lasting::Value(value.to_vec(), until)),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    /// A state on which the fold has failed lasts as long as a value would: what is written after
+    /// its deadline meets nothing, and is read.
+    #[test]
+    fn a_failed_fold_lasts_until_its_deadline_and_no_longer(
+        history in proptest::collection::vec((op(), 0u64..6, 1u64..9), 0..8),
+        read_after_ms in 0u64..10,
+    ) {
+        let rules = FoldRules::new(Arc::new(Brittle)).with_stamps(true);
+        let (mut now_ms, mut state, mut ops) = (100, None, Vec::new());
+        for (op, after_ms, lasts_ms) in &history {
+            now_ms += after_ms;
+            let stamp = Stamp { write_ms: now_ms, deadline_ms: now_ms + lasts_ms };
+            state = lasting_on(state, (op.kind, &op.payload), stamp);
+            let payload = match op.kind {
+                OpKind::Delete => Vec::new(),
+                _ => [&stamp.bytes()[..], &op.payload].concat(),
+            };
+            ops.push(OpBuf { kind: op.kind, payload });
+        }
+        now_ms += read_after_ms;
+        let expected = match state {
+            Some(Lasting::Value(value, until)) if until > now_ms => Ok(Some(value)),
+            Some(Lasting::Failed(until)) if until > now_ms => Err(()),
+            _ => Ok(None),
+        };
+        for is_newest_first in [true, false] {
+            let mut resolver = Resolver::new();
+            resolver.read_at(now_ms);
+            if is_newest_first {
+                for op in ops.iter().rev() {
+                    if resolver.feed_older(&rules, b"k", op.kind, &op.payload).unwrap() {
+                        break;
+                    }
+                }
+            } else {
+                ops.iter().for_each(|op| resolver.feed_newer(&rules, b"k", op.kind, &op.payload).unwrap());
+            }
+            let found = resolver.finish(&rules, b"k").map(|found| found.map(<[u8]>::to_vec)).map_err(drop);
+            prop_assert_eq!(&found, &expected, "newest first: {}", is_newest_first);
+        }
+    }
+}
