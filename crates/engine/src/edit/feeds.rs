@@ -210,9 +210,12 @@ pub(crate) fn lose_feeds(engine: &Engine, lost: &[(&str, LossCause)]) -> Result<
         return Ok(());
     }
     let mut manifest = engine.manifest.lock();
+    // The notes that it has not given go, and no later one may have their numbers: who reads it
+    // beside the store may have met them.
+    let note = manifest.state().feeds.last_note();
     let lose = |(name, cause): &(&str, LossCause)| {
         let feed = manifest.state().feeds.get(name)?.clone();
-        Some(Change::SetFeed { feed: FeedState { phase: FeedPhase::Lost(*cause), ..feed } })
+        Some(Change::SetFeed { feed: FeedState { phase: FeedPhase::Lost(*cause), note, ..feed } })
     };
     let changes: Vec<Change> = lost.iter().filter_map(lose).collect();
     edit_feeds(engine, &mut manifest, &changes)?;
