@@ -3,8 +3,8 @@
 //! They are those of the system. A build with `--cfg folddb_schedules` puts a scheduler in their
 //! place that a test drives (`sync/scheduled.rs`): a thread then stops at each of these calls, and
 //! a seed says who goes on. Such a build is for the tests named `schedules` alone; `.ci/races
-//! schedules` runs them. A build with `--cfg folddb_sleeps` strews sleeps before and after locks
-//! are taken (`sync/sleeping.rs`), for the random programs of `.ci/races sleeps`.
+//! schedules` runs them. A build with `--cfg folddb_sleeps` strews sleeps at locks, condition
+//! variables and atomics (`sync/sleeping.rs`), for the random programs of `.ci/races sleeps`.
 //!
 //! [`Swap`] is built of them: a value that is replaced whole while others read it.
 //!

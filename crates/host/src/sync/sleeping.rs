@@ -1,8 +1,9 @@
-//! The system's locks, with sleeps strewn before and after they are taken.
+//! The system's locks, condition variables and atomics, with sleeps strewn before and after them.
 //!
-//! Where one thread hands work over to another, it passes a lock. On a quiet machine it is there at
-//! once, so what comes out wrong when it is late is seen once in thousands of runs. Here it is late
-//! often: one lock in some hundreds is taken, or used once taken, some milliseconds later.
+//! Where one thread hands work over to another, it passes a lock, wakes who waits, or publishes an
+//! atomic. On a quiet machine the other is there at once, so what comes out wrong when it is late
+//! is seen once in thousands of runs. Here it is late often: one call in some hundreds is made, or
+//! its outcome used, some milliseconds later. Relaxed atomics hand nothing over, and never sleep.
 //!
 //! For the random programs of `.ci/races sleeps` alone. No seed decides who sleeps: threads run as
 //! the system lets them, and so does this.
@@ -11,16 +12,22 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-pub use parking_lot::{Condvar, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
-pub use std::{sync::atomic, thread};
+pub use parking_lot::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+pub use std::thread;
 
 /// One call in so many sleeps, below a millisecond.
 const SHORT_ONE_IN: u64 = 300;
 /// One call in so many sleeps for some milliseconds.
 const LONG_ONE_IN: u64 = 6_000;
+/// Atomics are looked at much more often than locks are taken: so much rarer one sleeps.
+const LOADS_SELDOMER: u64 = 20;
 
 /// Sleeps, sometimes.
 pub fn pause() {
+    pause_seldom(1);
+}
+
+fn pause_seldom(seldomer: u64) {
     thread_local! {
         static STATE: Cell<u64> = const { Cell::new(0) };
     }
@@ -37,11 +44,119 @@ pub fn pause() {
         drawn
     });
     let (call, length) = (drawn >> 32, drawn & 0xffff);
-    if call.is_multiple_of(LONG_ONE_IN) {
+    if call.is_multiple_of(LONG_ONE_IN * seldomer) {
         thread::sleep(Duration::from_micros(1000 + length % 9000));
-    } else if call.is_multiple_of(SHORT_ONE_IN) {
+    } else if call.is_multiple_of(SHORT_ONE_IN * seldomer) {
         thread::sleep(Duration::from_micros(length % 1000));
     }
+}
+
+/// As `parking_lot::Condvar`. A waker is late, and so is who was woken, who holds the lock by then.
+#[derive(Debug, Default)]
+pub struct Condvar(parking_lot::Condvar);
+
+#[allow(missing_docs)]
+impl Condvar {
+    pub fn new() -> Condvar {
+        Condvar::default()
+    }
+
+    pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+        pause();
+        self.0.wait(guard);
+        pause();
+    }
+
+    pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, timeout: Duration) {
+        pause();
+        self.0.wait_for(guard, timeout);
+        pause();
+    }
+
+    pub fn notify_all(&self) {
+        pause();
+        self.0.notify_all();
+    }
+}
+
+/// The atomics of the system. One that is published is late, and so is what follows; so is, more
+/// rarely, what follows a look at one.
+#[allow(missing_docs)]
+pub mod atomic {
+    pub use std::sync::atomic::Ordering;
+
+    use super::{LOADS_SELDOMER, pause, pause_seldom};
+
+    fn publishes<T>(order: Ordering, change: impl FnOnce() -> T) -> T {
+        if order == Ordering::Relaxed {
+            return change();
+        }
+        pause();
+        let done = change();
+        pause();
+        done
+    }
+
+    macro_rules! atomic {
+        ($name:ident, $value:ty, $($change:ident),*) => {
+            #[derive(Debug, Default)]
+            pub struct $name(std::sync::atomic::$name);
+
+            impl $name {
+                pub const fn new(value: $value) -> $name {
+                    $name(std::sync::atomic::$name::new(value))
+                }
+
+                pub fn load(&self, order: Ordering) -> $value {
+                    let value = self.0.load(order);
+                    if order != Ordering::Relaxed {
+                        pause_seldom(LOADS_SELDOMER);
+                    }
+                    value
+                }
+
+                pub fn store(&self, value: $value, order: Ordering) {
+                    publishes(order, || self.0.store(value, order));
+                }
+
+                $(pub fn $change(&self, value: $value, order: Ordering) -> $value {
+                    publishes(order, || self.0.$change(value, order))
+                })*
+
+                pub fn compare_exchange(
+                    &self,
+                    old: $value,
+                    new: $value,
+                    order: Ordering,
+                    failure: Ordering,
+                ) -> Result<$value, $value> {
+                    publishes(order, || self.0.compare_exchange(old, new, order, failure))
+                }
+
+                pub fn fetch_update(
+                    &self,
+                    order: Ordering,
+                    fetch_order: Ordering,
+                    change: impl FnMut($value) -> Option<$value>,
+                ) -> Result<$value, $value> {
+                    publishes(order, || self.0.fetch_update(order, fetch_order, change))
+                }
+
+                pub fn get_mut(&mut self) -> &mut $value {
+                    self.0.get_mut()
+                }
+
+                pub fn into_inner(self) -> $value {
+                    self.0.into_inner()
+                }
+            }
+        };
+    }
+
+    atomic!(AtomicBool, bool, swap, fetch_or, fetch_and);
+    atomic!(AtomicU32, u32, swap, fetch_add, fetch_sub, fetch_max, fetch_min, fetch_or);
+    atomic!(AtomicU64, u64, swap, fetch_add, fetch_sub, fetch_max, fetch_min, fetch_or);
+    atomic!(AtomicUsize, usize, swap, fetch_add, fetch_sub, fetch_max, fetch_min, fetch_or);
 }
 
 /// As `parking_lot::Mutex`.
