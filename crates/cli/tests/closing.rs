@@ -15,10 +15,14 @@ fn disk_bytes(store: &Path) -> u64 {
 }
 
 fn check_closed(place: &Place, after: &str) {
-    let bytes = disk_bytes(&place.path().join("s"));
-    assert!(bytes < 1 << 20, "{bytes} bytes after {after}");
-    let doctor = place.run(&["doctor", "s"]);
-    assert!(!doctor.out.contains("not closed"), "after {after}: {}", doctor.out);
+    check_store_closed(place, "s", after);
+}
+
+fn check_store_closed(place: &Place, store: &str, after: &str) {
+    let bytes = disk_bytes(&place.path().join(store));
+    assert!(bytes < 1 << 20, "{store}: {bytes} bytes after {after}");
+    let doctor = place.run(&["doctor", store]);
+    assert!(!doctor.out.contains("not closed"), "{store}, after {after}: {}", doctor.out);
 }
 
 #[test]
@@ -46,6 +50,60 @@ fn each_verb_closes_the_store_that_it_opened_also_when_it_fails() {
         check_closed(&place, &verb.join(" "));
     }
     assert_eq!(place.done(&["get", "s", "t", "k"]), "5\n");
+}
+
+/// All that writes to a store, or makes one, besides the single writes above.
+#[test]
+fn whatever_writes_to_a_store_closes_it() {
+    let place = Place::new();
+    place.write("rows.csv", "k,n\na,1\nb,2\n");
+    std::fs::create_dir(place.path().join("tree")).expect("a directory");
+    place.write("tree/one", "1");
+    place.done(&["create", "s", "t", "--fold", "sum:u64"]);
+    place.done(&["create", "s", "words"]);
+    let verbs: [(&[&str], &str); 22] = [
+        (&["import", "s", "t", "rows.csv", "--key", "k", "--fold", "sum:u64 = n"], "s"),
+        (&["import", "made", "t", "rows.csv", "--create", "--key", "k", "--fold", "sum:u64 = n"], "made"),
+        (
+            &[
+                "import",
+                "made",
+                "u",
+                "rows.csv",
+                "--create",
+                "--sorted",
+                "--key",
+                "k",
+                "--fold",
+                "sum:u64 = n",
+            ],
+            "made",
+        ),
+        (&["import-dir", "s", "files", "tree", "--create"], "s"),
+        (&["index", "add", "s", "words", "whole:value"], "s"),
+        (&["put", "s", "words", "w", "1"], "s"),
+        (&["index", "drop", "s", "words", "whole"], "s"),
+        (&["watch", "s", "feed"], "s"),
+        (&["feed", "drop", "s", "feed"], "s"),
+        (&["compact", "s"], "s"),
+        (&["reclaim", "s"], "s"),
+        (&["dump", "s", "--to", "s.dump"], "s"),
+        (&["load", "copy", "s.dump", "--create"], "copy"),
+        (&["put", "s", "words", "late", "1"], "s"),
+        (&["sync", "s", "copy"], "copy"),
+        (&["backup", "s", "backups"], "s"),
+        (&["restore", "backups", "restored"], "restored"),
+        (&["repair", "s", "repaired"], "repaired"),
+        (&["verify", "s", "--deep"], "s"),
+        (&["freeze", "s"], "s"),
+        (&["thaw", "s"], "s"),
+        (&["drop", "s", "words"], "s"),
+    ];
+    for (words, store) in verbs {
+        let ran = place.run(words);
+        assert_eq!(ran.code, 0, "{words:?}: {}{}", ran.out, ran.err);
+        check_store_closed(&place, store, &words.join(" "));
+    }
 }
 
 #[test]

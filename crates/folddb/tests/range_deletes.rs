@@ -94,6 +94,40 @@ fn range_deletes_without_end_are_taken_and_few_are_left() {
     }
 }
 
+/// What a table has of them at any moment while threads do the background work: those that nobody
+/// lets go of in time hold their writer up.
+const RANGES_BESIDE_THREADS_MAX: usize = 2_500;
+
+#[test]
+fn range_deletes_beside_background_threads_meet_back_pressure_and_no_wall() {
+    for (name, pattern) in PATTERNS {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options().background(BackgroundWork::Threads);
+        let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
+        let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
+        let mut model = BTreeMap::new();
+        let mut ranges_max = 0;
+        for n in 0..4 * COUNT {
+            let (from, to) = pattern(n % COUNT);
+            if from < to {
+                table.delete_range(&from, &to).unwrap();
+                model.retain(|key, _| !(from..to).contains(key));
+            }
+            if n % 4 == 3 {
+                let key = n * 31 % COUNT;
+                table.put(&key, &n).unwrap();
+                model.insert(key, n);
+            }
+            if n % 50 == 49 {
+                ranges_max = ranges_max.max(store.bytes_table("t").unwrap().stats().unwrap().range_deletes);
+            }
+        }
+        assert_eq!(rows(&table), model.into_iter().collect::<Vec<_>>(), "{name}");
+        assert!(ranges_max <= RANGES_BESIDE_THREADS_MAX, "{name}: {ranges_max} range deletes");
+        store.close().unwrap();
+    }
+}
+
 #[test]
 fn nor_does_a_snapshot_or_a_past_that_is_kept_refuse_one() {
     for (name, pattern) in PATTERNS {

@@ -1,7 +1,9 @@
 //! A store that is opened for every write stays small and quick. A year of minutes:
 //! `cargo run -p folddb-sim --release --example openings -- --openings 500000`.
 
-use folddb::{Durability, ErrorKind, Result, Rules, Store, Table};
+use std::collections::BTreeSet;
+
+use folddb::{Durability, Error, ErrorKind, Result, Rules, Store, Table};
 use folddb_base::FileNumber;
 use folddb_layout::file_name::FileName;
 use folddb_layout::segment::SegmentHeader;
@@ -37,6 +39,37 @@ fn numbers_that_an_opening_has_set_aside_and_not_used_are_given_back_when_it_clo
     }
     let each = (largest_number(&disk) - before) / OPENINGS;
     assert!(each <= 16, "{each} numbers for an opening");
+    Ok(())
+}
+
+/// Openings that are closed, dropped, and whose processes die: numbers of files are given back, and
+/// no place in them serves twice.
+#[test]
+fn each_write_has_a_version_that_its_key_never_had_however_often_the_store_is_opened() -> Result<()> {
+    const OPENINGS: u64 = 1_500;
+    let mut disk = SimDisk::new(3);
+    small_store::create(&disk, small_store::options(&disk)).close()?;
+    let (mut seen, value) = (BTreeSet::new(), vec![7; 300]);
+    for opening in 0..OPENINGS {
+        let store = Store::open(SimDisk::store_dir(), small_store::options(&disk))?;
+        let separated: Table<u64, Vec<u8>> = store.table("separated", Rules::sorted().separate(64))?;
+        let hashed: Table<u64, Vec<u8>> = store.table("hashed", Rules::hashed())?;
+        for (name, table) in [("separated", separated), ("hashed", hashed)] {
+            table.put(&1, &value)?;
+            let version = table.head(&1)?.and_then(|head| head.version);
+            let version = version.ok_or_else(|| Error::invalid(format!("{name}: no version")))?;
+            assert!(seen.insert((name, version)), "{name}: {version} once more, in opening {opening}");
+        }
+        match opening % 3 {
+            0 => store.close()?,
+            1 => drop(store),
+            _ => {
+                disk = disk.after_death();
+                drop(store);
+            }
+        }
+        disk.forget_diary();
+    }
     Ok(())
 }
 
