@@ -320,18 +320,18 @@ fn range_delete(chance: &mut Seeded, table: u8) -> TableOp {
 }
 
 /// The faults that each call of a program may meet: it fails, half of what it writes gets there,
-/// there is no space, a sync fails and loses what it did not write.
+/// there is no space, a sync fails, for lack of space or otherwise, and loses what it did not
+/// write.
 pub fn faults() -> Vec<(&'static str, Fault)> {
     const WRITES: [Call; 2] = [Call::Write, Call::Append];
     let takes_space = [Call::Write, Call::Append, Call::Create, Call::CreateAppend, Call::CreateDir];
+    const SYNCS: [Call; 3] = [Call::WriteSync, Call::AppendSync, Call::SyncDir];
     vec![
         ("EIO", Fault { times: 1, ..Fault::on(&[]) }),
         ("a torn write", Fault { half: true, times: 1, ..Fault::on(&WRITES) }),
         ("ENOSPC", Fault { os_error: ENOSPC, times: 1, ..Fault::on(&takes_space) }),
         ("a half write and EDQUOT", Fault { os_error: EDQUOT, half: true, times: 1, ..Fault::on(&WRITES) }),
-        (
-            "a failed sync",
-            Fault { times: 1, ..Fault::on(&[Call::WriteSync, Call::AppendSync, Call::SyncDir]) },
-        ),
+        ("a failed sync", Fault { times: 1, ..Fault::on(&SYNCS) }),
+        ("a sync that finds no space", Fault { os_error: ENOSPC, times: 1, ..Fault::on(&SYNCS) }),
     ]
 }

@@ -166,9 +166,10 @@ impl Known {
         self.promised_to_death = self.promised_to_power;
     }
 
-    /// From now on any prefix will do.
-    pub(crate) fn nothing_is_promised(&mut self) {
-        (self.promised_to_power, self.promised_to_death) = (0, 0);
+    /// From now on no more is promised than what was written up to this seq.
+    pub(crate) fn promises_up_to(&mut self, seq: Seq) {
+        self.promised_to_power = self.promised_to_power.min(seq);
+        self.promised_to_death = self.promised_to_death.min(seq);
     }
 
     /// Takes over what an opened store holds, which must be the history up to the end of some

@@ -36,6 +36,7 @@ mod load;
 mod beside;
 mod wreck;
 mod process;
+mod rot;
 mod tables;
 mod others;
 mod strike;

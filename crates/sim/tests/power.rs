@@ -135,7 +135,11 @@ fn random_programs_survive_their_disasters() {
 /// Programs that have failed once.
 #[test]
 fn programs_that_failed_once_survive_their_disasters() {
-    check([20366, 20562, 20854, 90090, 61250622, 61250746, 62410283, 62410881, 771089].into_iter());
+    const SEEDS: [u64; 12] = [
+        20366, 20562, 20854, 90090, 61250622, 61250746, 62410283, 62410881, 771089, 72002576, 72011718,
+        72011773,
+    ];
+    check(SEEDS.into_iter());
 }
 
 #[test]

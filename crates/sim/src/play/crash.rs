@@ -87,7 +87,7 @@ impl Judged {
 /// A disagreement before that.
 pub fn play_until_death(program: &Program, disk: &SimDisk) -> Result<Wreck, Disagreement> {
     let mut player = Player::new(program.settings, &SimDisk::store_dir(), Some(disk.clone()));
-    player.consumer.may_be_lost = disk.will_be_full();
+    (player.was_full, player.consumer.may_be_lost) = (disk.will_be_full(), disk.will_be_full());
     player.compares = false;
     let with_diary = |Disagreement { at, message }| Disagreement {
         at,

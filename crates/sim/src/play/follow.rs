@@ -31,6 +31,7 @@ impl Player {
             return Ok(());
         }
         let may_be_lost = self.feed_may_be_lost();
+        self.consumer.has_raced = true;
         for _ in 0..most {
             let consumer = &mut self.consumer;
             let Some(feed) = &mut consumer.feed else { return Ok(()) };
@@ -102,7 +103,9 @@ impl Player {
 
     fn acknowledge(&mut self) -> Outcome {
         let may_be_lost = self.feed_may_be_lost();
-        let Consumer { feed: Some(feed), replica, kept, .. } = &mut self.consumer else { return Ok(()) };
+        let Consumer { feed: Some(feed), replica, kept, has_acknowledged, .. } = &mut self.consumer else {
+            return Ok(());
+        };
         if !replica.is_complete {
             return Ok(());
         }
@@ -111,6 +114,7 @@ impl Player {
         match feed.acknowledge(place) {
             Ok(()) => {
                 kept.drain(..kept.len() - 1);
+                *has_acknowledged = true;
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::FeedLost && may_be_lost => Ok(()),
@@ -158,9 +162,12 @@ impl Player {
                 }
                 Err(error) => {
                     self.consumer.beside = None;
-                    // The one in the store may have acknowledged more than this one has met.
-                    let is_lost = error.kind() == ErrorKind::FeedLost && may_be_lost;
-                    let is_excused = is_lost || error.kind() == ErrorKind::Locked;
+                    let is_excused = match error.kind() {
+                        ErrorKind::FeedLost => may_be_lost,
+                        // The one in the store may have gone over more than this one has met.
+                        ErrorKind::Locked => self.consumer.has_raced,
+                        _ => false,
+                    };
                     return if is_excused { Ok(()) } else { Err(said("read the feed beside")(error)) };
                 }
             }
@@ -181,9 +188,16 @@ impl Player {
                 let place = feed.position();
                 let kept = self.consumer.kept.iter().rev().find(|(kept, _)| *kept <= place);
                 self.consumer.beside = kept.map(|(_, replica)| (feed, replica.clone()));
+                self.consumer.has_raced = false;
                 Ok(self.consumer.beside.is_some())
             }
-            Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(false),
+            // It is not there, or has not given its rows; not so once that was acknowledged.
+            Err(error)
+                if error.kind() == ErrorKind::InvalidInput
+                    && (!self.consumer.has_acknowledged || self.feed_may_be_lost()) =>
+            {
+                Ok(false)
+            }
             Err(error) if error.kind() == ErrorKind::FeedLost && self.feed_may_be_lost() => Ok(false),
             Err(error) => Err(said("open the feed beside")(error)),
         }

@@ -32,11 +32,7 @@ impl Player {
         let rows = running.rows(model, name);
         let turn = seq + running.ops.len() as u64;
         let asked = Asked { shape, rows: &rows, find, turn, may_refuse: seq < since };
-        let outcome = asked.compare();
-        if outcome.is_err() && running.transaction.snapshot().has_ended() {
-            return Ok(());
-        }
-        outcome.map_err(|why| format!("the index of {name} in a transaction: {why}"))?;
+        asked.compare().map_err(|why| format!("the index of {name} in a transaction: {why}"))?;
         let found = Model::found(shape, &model.rows_seen(name, seq, time_ms));
         if seq >= since {
             let own = own_keys(running, name, shape);

@@ -14,6 +14,7 @@ use crate::play::player::Player;
 use crate::play::player::said;
 use crate::program::ScanShape;
 use crate::tables::{Order, Shape};
+use crate::world::SimDisk;
 
 impl Player {
     /// Compares everything, at the present and at every snapshot.
@@ -50,8 +51,22 @@ impl Player {
 
     pub(super) fn scan(&self, slot: u8, at: Option<u8>, scan: &ScanShape) -> Outcome {
         match self.disk.clone() {
-            Some(disk) => disk.aside(|| self.scan_now(slot, at, scan)),
+            Some(disk) => self.scan_under_faults(&disk, slot, at, scan),
             None => self.scan_now(slot, at, scan),
+        }
+    }
+
+    /// Where a call fails the scan may end with that error; the rows that it shows before are
+    /// right, and so is the next scan.
+    fn scan_under_faults(&self, disk: &SimDisk, slot: u8, at: Option<u8>, scan: &ScanShape) -> Outcome {
+        let before = disk.failed().len();
+        let scanned = self.scan_now(slot, at, scan);
+        let has_failed = disk.failed().len() > before;
+        match scanned {
+            Err(why) if has_failed && (why.contains("os error 5") || why.contains("Io")) => {
+                disk.aside(|| self.scan_now(slot, at, scan))
+            }
+            scanned => scanned,
         }
     }
 

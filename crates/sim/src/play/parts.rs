@@ -114,6 +114,10 @@ pub(super) struct Consumer {
     /// What it was at the places that may be acknowledged, oldest first: one, and another where
     /// nobody knows what came of it.
     pub(super) kept: Vec<(FeedPosition, Replica)>,
+    /// The one in the store has read since the one beside it was opened.
+    pub(super) has_raced: bool,
+    /// Its rows are acknowledged: the feed can be read beside the store.
+    pub(super) has_acknowledged: bool,
     /// The store was asked for a feed, which there may be from then on.
     pub(super) has_met_feed: bool,
     /// What rules as text mean.
@@ -127,6 +131,8 @@ impl Clone for Consumer {
         Consumer {
             feed: None,
             beside: None,
+            has_raced: false,
+            has_acknowledged: self.has_acknowledged,
             has_met_feed: self.has_met_feed,
             kept: self.kept.clone(),
             shapes: self.shapes.clone(),
@@ -143,7 +149,8 @@ impl Consumer {
         for (place, replica) in &self.kept {
             (format!("{place:?}"), replica.print()).hash(&mut print);
         }
-        (self.has_met_feed, self.may_be_lost, format!("{:?}", self.shapes)).hash(&mut print);
+        (self.has_met_feed, self.has_acknowledged, self.may_be_lost, format!("{:?}", self.shapes))
+            .hash(&mut print);
         print.finish()
     }
 

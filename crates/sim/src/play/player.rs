@@ -134,14 +134,23 @@ impl Player {
         self.options().on_event(self.heard.listener())
     }
 
-    /// What an error means: where the process is dead or calls have failed, that is what they do;
-    /// else it is a disagreement.
+    /// What an error means: where the process is dead or calls have failed, that is what they do,
+    /// as far as the kind of the error says so; else it is a disagreement.
     pub(super) fn refused(&self, doing: &str, error: Error) -> Outcome {
-        let excused = self.disk.as_ref().is_some_and(|disk| {
-            let lacks_space = self.was_full && error.kind() == ErrorKind::NoSpace;
-            disk.is_dead() || lacks_space || !disk.failed().is_empty()
-        });
-        if excused { Ok(()) } else { Err(said(doing)(error)) }
+        if self.is_excused(error.kind()) { Ok(()) } else { Err(said(doing)(error)) }
+    }
+
+    /// Whether what has happened to calls of this process gives errors of this kind. No fault makes
+    /// bytes rot, or takes a table away.
+    fn is_excused(&self, kind: ErrorKind) -> bool {
+        let Some(disk) = &self.disk else { return false };
+        match kind {
+            ErrorKind::NoSpace => self.was_full || disk.is_dead(),
+            ErrorKind::Io | ErrorKind::Poisoned | ErrorKind::NotDurable => {
+                disk.is_dead() || !disk.failed().is_empty()
+            }
+            _ => false,
+        }
     }
 
     pub(super) fn store(&self) -> Result<&Store, String> {
@@ -211,13 +220,20 @@ impl Player {
             })
         });
         let options = options.deletes_age_max((!is_even).then(|| ms(3, 1)));
-        options.snapshot_age_max(match (is_even, is_written) {
+        options.snapshot_age_max(self.snapshot_age_max())
+    }
+
+    fn snapshot_age_max(&self) -> Option<Duration> {
+        let is_even = self.settings.merge_factor.is_multiple_of(2);
+        let is_written = self.settings.append_mode == AppendMode::Written;
+        match (is_even, is_written) {
             // In threads of its own background work might end one while it is compared.
             _ if self.settings.background == BackgroundWork::Threads => None,
-            (true, true) if is_sim => Some(ms(20, 0)),
-            (false, true) => Some(ms(5, 0)),
+            (true, true) if self.disk.is_some() => Some(Duration::from_millis(20)),
+            (false, true) if self.disk.is_some() => Some(Duration::from_millis(5)),
+            (false, true) => Some(Duration::ZERO),
             _ => None,
-        })
+        }
     }
 
     /// Lets go of the snapshots that have ended for their age.
@@ -225,7 +241,7 @@ impl Player {
         let before = self.snapshots.len();
         self.snapshots.retain(|snapshot| !Snapshot::has_ended(snapshot));
         self.pasts.retain(|past| !past.has_ended());
-        let may_end = self.settings.append_mode == AppendMode::Written;
+        let may_end = self.snapshot_age_max().is_some();
         match before == self.snapshots.len() || may_end {
             true => Ok(()),
             false => Err("a snapshot has ended that may live".to_owned()),

@@ -127,6 +127,10 @@ impl Player {
     /// Opens the store once more in a process that goes on, whose calls may fail still.
     pub(super) fn next_process(&mut self) -> Outcome {
         let Some(disk) = self.disk.clone() else { return Ok(()) };
+        if !disk.failed().is_empty() {
+            // A store that takes no more writes hands on no batches that it has buffered.
+            self.left.retain(|left| self.known.keeps(left.seq, false));
+        }
         disk.forget_failures();
         match self.open_store() {
             Ok(_) if disk.is_dead() => Ok(()),
@@ -232,46 +236,6 @@ impl Player {
         known.settle(&contents, u64::from(store.last_seq()))?;
         drop(store);
         same("the directory after looking", &disk.names(&self.dir), &before)
-    }
-
-    /// Flips bits of a byte of a part or segment in another world: what is read is right, or an
-    /// error that names the file.
-    pub(super) fn rot(&self, disk: &SimDisk, file: u8, place: u16, bits: u8) -> Outcome {
-        let next = Player { disk: Some(disk.after_death()), ..Player::new(self.settings, &self.dir, None) };
-        let Some(disk) = &next.disk else { return Ok(()) };
-        let is_data = |name: &str| [".part", ".log", ".index"].iter().any(|kind| name.ends_with(kind));
-        let files: Vec<_> = disk.names(&self.dir).into_iter().filter(|(name, _)| is_data(name)).collect();
-        let Some((name, len_bytes)) = files.get(usize::from(file) % files.len().max(1)) else {
-            return Ok(());
-        };
-        // Segments are mostly empty: their beginning is where it hurts.
-        let span = if name.ends_with(".log") { (*len_bytes).min(40_000) } else { *len_bytes };
-        if !disk.rot(&self.dir.join(name), (u64::from(place) * span) >> 16, bits) {
-            return Ok(());
-        }
-        // A version number that has rotted cannot be told from a newer one.
-        let is_named = |error: &Error| match error.kind() {
-            ErrorKind::Corruption => error.to_string().contains(name) || error.to_string().contains("LSN"),
-            ErrorKind::NewerFormat => error.to_string().contains(name),
-            _ => false,
-        };
-        let rotten = |error: Error| match is_named(&error) {
-            true => Ok(()),
-            false => Err(format!("{name} has rotted, and that is told as {error:?}")),
-        };
-        let store = match Store::open(&self.dir, next.options()) {
-            Ok(store) => store,
-            Err(error) => return rotten(error),
-        };
-        let mut known = self.known.clone();
-        known.model.set_time(unix_ms(store.now()));
-        if name.ends_with(".log") {
-            known.nothing_is_promised(); // nothing vouches for the last group of the log yet
-        }
-        match contents(&store) {
-            Ok(contents) => known.settle(&contents, u64::from(store.last_seq())),
-            Err(error) => rotten(error),
-        }
     }
 }
 

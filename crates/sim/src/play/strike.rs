@@ -46,6 +46,12 @@ impl Player {
             Broken::AnyCall => on(&[]),
             Broken::Write => on(&WRITES),
             Broken::TornWrite => Fault { half: true, ..on(&WRITES) },
+            Broken::Sync if skip % 4 == 3 => {
+                // Blocks may be looked for when they are written: on NFS, in a thin volume.
+                (self.was_full, self.consumer.may_be_lost) = (true, true);
+                let os_error = if skip % 8 == 3 { ENOSPC } else { EDQUOT };
+                Fault { os_error, ..on(&[Call::WriteSync, Call::AppendSync]) }
+            }
             Broken::Sync => on(&[Call::WriteSync, Call::AppendSync]),
             Broken::Name => on(&NAMES),
             Broken::Read => on(&[Call::Read, Call::Open, Call::List, Call::Len]),

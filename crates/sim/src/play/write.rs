@@ -162,13 +162,17 @@ impl Player {
         same("whether the fold fails", &fails, &true)
     }
 
-    /// Whether a sync has failed in this process of which nobody knows what it has left. (One that
-    /// fails for lack of space is told apart by nobody here; no fault does that.)
+    /// Whether a sync has failed in this process of which nobody knows what it has left: one that
+    /// fails for lack of space has left no more than another. A segment that was being made went
+    /// with it.
     pub(super) fn has_lost_a_sync(&self) -> bool {
         let Some(disk) = &self.disk else { return false };
+        let files = disk.names(&self.dir);
         disk.failed().iter().any(|(call, path)| {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            *call == Call::AppendSync || (*call == Call::WriteSync && name.starts_with("MANIFEST"))
+            let is_there = files.iter().any(|(file, _)| *file == name);
+            (*call == Call::AppendSync && is_there)
+                || (*call == Call::WriteSync && name.starts_with("MANIFEST"))
         })
     }
 
