@@ -1,8 +1,8 @@
 //! Varints and fixed little-endian numbers: how every number on disk is written.
 //!
-//! A varint is unsigned LEB128: seven bits a byte, lowest first, the high bit set on all bytes but
-//! the last; at most ten bytes, and only the shortest form is accepted, so equal numbers are equal
-//! bytes. Decoders never panic and never allocate by a length that they read.
+//! A varint is unsigned LEB128: seven bits a byte, lowest first, the high bit set on all bytes
+//! except the last; at most ten bytes, and only the shortest form is accepted, so equal numbers are
+//! equal bytes. Decoders never panic and never allocate by a length that they read.
 
 /// Appends `value` as a varint.
 #[inline]
@@ -48,15 +48,15 @@ pub enum Malformed {
     Varint,
     /// A tag, kind or flag has a value that this format does not know.
     Tag,
-    /// A length, count or offset points outside of what holds it.
+    /// A length, count or offset points outside of the bytes that contain it.
     Bounds,
     /// Bytes that must be text are not UTF-8, or text does not parse.
     Text,
     /// A checksum does not match.
     Checksum,
-    /// Numbers that must agree, or be in order, do not or are not.
+    /// Numbers that must agree do not, or numbers that must be in order are not.
     Order,
-    /// It is whole, as far as one can tell, and of another version of its form.
+    /// It is whole, as far as can be told, but has another version of its format.
     Version,
 }
 
@@ -77,7 +77,7 @@ impl std::fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Reads values from the front of a slice, without ever panicking.
+/// Reads values from the front of a slice, and never panics.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    /// True when all has been read.
+    /// True when everything has been read.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()

@@ -1,8 +1,8 @@
 //! The one checksum of FoldDB: xxh3-64 (Yann Collet, xxHash 0.8), always seeded with where the
 //! bytes belong.
 //!
-//! A seed made of file and offset also catches bytes that are whole but stand in the wrong place.
-//! xxh3 hashes 4 KiB at 32 GB/s and 64 bytes in 9 ns, and 64 bits make a scan for frames safe.
+//! A seed made of file and offset also catches bytes that are whole but in the wrong place. xxh3
+//! hashes 4 KiB at 32 GB/s and 64 bytes in 9 ns, and 64 bits make a scan for frames safe.
 
 use std::hash::Hasher as _;
 
@@ -26,14 +26,15 @@ pub fn place_seed(file_number: u64, offset: u64) -> u64 {
     file_number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset
 }
 
-/// The hash of a user key, as filters and sketches keep it on disk: xxh3-64 with seed 0, frozen.
+/// The hash of a user key, as filters and sketches keep it on disk: xxh3-64 with seed 0. It must
+/// never change.
 #[inline]
 pub fn key_hash(key: &[u8]) -> u64 {
     XxHash3_64::oneshot(key)
 }
 
-/// [`hash64`] of bytes that come one after the other, and of all that came so far at any moment:
-/// for searches.
+/// [`hash64`] of bytes that are added one after the other; the hash of all so far is available at
+/// any moment: for searches.
 pub struct GrowingHash(XxHash3_64);
 
 impl GrowingHash {

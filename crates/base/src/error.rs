@@ -1,8 +1,8 @@
 //! The one error of FoldDB: what failed, where, and what the caller can do.
 //!
-//! Every crate returns it, so that a message is written once, where the facts are known, and is
-//! only given more context on its way up. Cloning is cheap: a poisoned store answers with the same
-//! error again.
+//! Every crate returns it, so a message is written once, where the facts are known, and only gets
+//! more context on its way up. Cloning is cheap: a poisoned store answers with the same error
+//! again.
 
 use std::fmt;
 use std::io;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 /// The result of nearly every call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of trouble it is, by what the caller can do about it.
+/// The kind of error, by what the caller can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The call itself is wrong: a key too long, a bound upside down, text that does not parse.
-    /// Mend the call.
+    /// The call itself is wrong: a key that is too long, reversed bounds, text that does not parse.
+    /// Correct the call.
     InvalidInput,
     /// There is no store at this path. Check the path, or create the store.
     StoreNotFound,
@@ -34,38 +34,38 @@ pub enum ErrorKind {
     NewerFormat,
     /// The operating system refuses access to a file.
     Permission,
-    /// The disk, or the store's own budget, is full. Writes resume by themselves when there is
-    /// space again.
+    /// The disk, or the store's own budget, is full. Writes resume on their own when there is space
+    /// again.
     NoSpace,
-    /// A `Sync` commit is written and visible, but the disk has not said that it has it. Do not
-    /// write it again: reopen the store and read whether it is there.
+    /// A `Sync` commit is written and visible, but the disk has not confirmed it. Do not write it
+    /// again: reopen the store and read whether it is there.
     NotDurable,
     /// Bytes on disk are not what was written. The message names file and offset.
     Corruption,
-    /// An earlier write or sync failed, so nothing more is written. Reads go on; reopen the store
-    /// to write.
+    /// An earlier write or sync failed, so nothing more is written. Reads still work; reopen the
+    /// store to write.
     Poisoned,
     /// The table's fold function failed on this key. Other keys are untouched.
     FoldFailed,
-    /// What a transaction read was written to by others before it was committed. Nothing of it is
-    /// written: begin again.
+    /// Others wrote to what a transaction had read before it was committed. Nothing of it is
+    /// written: start again.
     Conflict,
-    /// What a snapshot saw is not kept any more.
+    /// What a snapshot saw is no longer kept.
     SnapshotTooOld,
-    /// A feed has lost its place: what it had still to give is not kept any more. Begin it again.
+    /// A feed has lost its place: what it had yet to give is no longer kept. Start it again.
     FeedLost,
     /// The store or the table is opened for reading only.
     ReadOnly,
     /// The store is closed, or the table is dropped.
     Closed,
-    /// Somebody has raised the flag that stops this work. What was done before stays done.
+    /// The flag that stops this work was set. What was done before stays done.
     Stopped,
     /// Any other failure of the operating system.
     Io,
 }
 
 impl ErrorKind {
-    /// What the caller can do, as an imperative sentence; empty where the message says it all.
+    /// What the caller can do, as an imperative sentence; empty if the message says it all.
     pub fn advice(self) -> &'static str {
         match self {
             ErrorKind::InvalidInput | ErrorKind::FoldFailed | ErrorKind::Stopped => "",
@@ -106,18 +106,18 @@ struct Inner {
     message: String,
     os_error: Option<io::Error>,
     damage: Option<Damage>,
-    /// Instead of that of the kind.
+    /// Replaces the advice of the kind.
     advice: Option<&'static str>,
     is_lacking: bool,
 }
 
-/// Where bytes are not what was written.
+/// Where the bytes are that are not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {
     /// The file.
     pub file: PathBuf,
-    /// The offset in it; none where the whole file is missing.
+    /// The offset in it; none if the whole file is missing.
     pub offset: Option<u64>,
     /// What is wrong there.
     pub what: String,
@@ -146,7 +146,7 @@ impl Error {
         Error::of(ErrorKind::Corruption, Inner { message, damage, ..Inner::default() })
     }
 
-    /// A file that must be there is not.
+    /// A file that must be there is missing.
     pub fn missing(file: &Path, why: impl fmt::Display) -> Error {
         let (file, what) = (file.to_owned(), format!("missing: {why}"));
         let message = format!("{} is {what}", file.display());
@@ -154,7 +154,7 @@ impl Error {
         Error::of(ErrorKind::Corruption, Inner { message, damage, is_lacking: true, ..Inner::default() })
     }
 
-    /// Damage by the lack of something that what is there speaks of.
+    /// Damage: something is missing that existing data refers to.
     pub fn lacking(message: impl Into<String>) -> Error {
         let inner = Inner { message: message.into(), is_lacking: true, ..Inner::default() };
         Error::of(ErrorKind::Corruption, inner)
@@ -167,14 +167,14 @@ impl Error {
         Error::of(kind, Inner { message, os_error: Some(os_error), ..Inner::default() })
     }
 
-    /// The same trouble with more said in front: `context: message`.
+    /// The same error with context in front: `context: message`.
     pub fn context(self, context: impl fmt::Display) -> Error {
         let message = format!("{context}: {}", self.inner.message);
         Error::of(self.kind, Inner { message, ..self.inner.copy() })
     }
 
-    /// The same trouble with an advice of its own, from where more is known than the kind: an
-    /// imperative sentence, empty where the message says it all.
+    /// The same error with advice of its own, from code that knows more than the kind: an
+    /// imperative sentence, empty if the message says it all.
     pub fn advise(self, advice: &'static str) -> Error {
         Error::of(self.kind, Inner { advice: Some(advice), ..self.inner.copy() })
     }
@@ -184,17 +184,17 @@ impl Error {
         self.kind
     }
 
-    /// What the caller can do; empty where the message says it all.
+    /// What the caller can do; empty if the message says it all.
     pub fn advice(&self) -> &'static str {
         self.inner.advice.unwrap_or_else(|| self.kind.advice())
     }
 
-    /// Where the damage is; none for other trouble, and for damage of no one file.
+    /// Where the damage is; none for other errors, and for damage that is in no single file.
     pub fn damage(&self) -> Option<&Damage> {
         self.inner.damage.as_ref()
     }
 
-    /// True where something is not there that must be, so that whoever said that it must may be
+    /// True if something is missing that must be there; the data that refers to it may be what is
     /// wrong instead.
     pub fn is_lacking(&self) -> bool {
         self.inner.is_lacking
@@ -206,7 +206,7 @@ impl Error {
     }
 }
 
-/// That of the operating system, or the store's own where that was handed through [`io::Read`] or
+/// The error of the operating system, or the store's own if it was passed through [`io::Read`] or
 /// [`io::Write`].
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Error {
@@ -219,7 +219,7 @@ impl From<io::Error> for Error {
     }
 }
 
-/// Has this error as its cause, and comes back from it.
+/// Has this error as its cause, and can be converted back to it.
 impl From<Error> for io::Error {
     fn from(error: Error) -> io::Error {
         let kind = match error.kind {
@@ -235,7 +235,7 @@ impl From<Error> for io::Error {
     }
 }
 
-/// What kind of trouble the operating system has.
+/// The kind of an error of the operating system.
 fn kind_of(os_error: &io::Error) -> ErrorKind {
     match os_error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
@@ -255,7 +255,8 @@ impl Inner {
     }
 }
 
-/// `io::Error` is not `Clone`; the code, or else the kind and the text, is all that a reader needs.
+/// `io::Error` is not `Clone`; the code, or otherwise the kind and the text, is all that a caller
+/// needs.
 fn copy_os_error(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),

@@ -9,7 +9,7 @@ pub type Seq = u64;
 /// A byte position in the log, counted over all segments.
 pub type Lsn = u64;
 
-/// A table, for as long as the store lives; never used again after a drop.
+/// The number of a table, as long as the store lives; never reused after a drop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u32);
 
@@ -21,7 +21,7 @@ pub struct FileNumber(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u64);
 
-/// Hands out file numbers; none twice, ever.
+/// Hands out file numbers, each only once.
 pub type NumberSource = Arc<dyn Fn() -> FileNumber + Send + Sync>;
 
 macro_rules! shows_as {

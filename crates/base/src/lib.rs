@@ -1,8 +1,8 @@
 //! Floor 0 of FoldDB: the words that every part shares.
 //! Internal, no promises: `folddb` is the public API.
 //!
-//! Nothing here does I/O, starts a thread or reads a clock. The modules stand bottom-up: each uses
-//! only those declared above it.
+//! Nothing here does I/O, starts a thread or reads a clock. The modules are in bottom-up order:
+//! each uses only those declared above it.
 
 #![forbid(unsafe_code)]
 

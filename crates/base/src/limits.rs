@@ -7,12 +7,12 @@ pub const KEY_BYTES_MAX: usize = 65_535;
 pub const VALUE_BYTES_MAX: usize = 16 << 20;
 
 /// Longest payload of a record that folding makes, in bytes: two values and a length. Operands that
-/// would come to more stay side by side, and whoever reads folds them, to any length: so a part, a
-/// chunk and a cache hold no record that is longer.
+/// would fold to more stay separate records, and readers fold them, to any length: so a part, a
+/// chunk and a cache never hold a longer record.
 pub const FOLDED_BYTES_MAX: usize = 2 * VALUE_BYTES_MAX + 64;
 
 /// Longest value that is written as a stream, in bytes; in pieces, it is never held in memory. A
-/// file of 4 GiB is the longest that users of the five systems keep in one value.
+/// file of 4 GiB is the longest value that users of the five systems store.
 pub const STREAM_BYTES_MAX: u64 = 4 << 30;
 
 /// Largest encoded batch, in bytes. A frame must fit a journal segment with room to spare.
@@ -24,6 +24,6 @@ pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// Longest table name, in bytes.
 pub const TABLE_NAME_BYTES_MAX: usize = 255;
 
-/// A memtable is sealed when it has this many range deletes, or sooner where memory is small: each
-/// is a boundary at which folding in memory stops.
+/// A memtable is sealed when it has this many range deletes, or sooner if memory is small: each is
+/// a boundary at which folding in memory stops.
 pub const RANGE_DELETES_PER_FLUSH: usize = 1_024;

@@ -18,30 +18,30 @@
 //! The last three are `Set`, `Insert` and `Fold` whose value is *separated*, in the value log: in
 //! one piece, see `pointer.rs`, or in several, see `rope.rs`.
 //!
-//! How two of them compose is the business of `folddb-rules`; here is only how they look.
+//! `folddb-rules` composes two of them; this file only defines their form.
 
 use crate::bytes::{Malformed, Reader, put_slice, varint_len};
 use crate::rope::Rope;
 
-/// The kind of an op; its number is what stands on disk. Never change one.
+/// The kind of an op; its number is stored on disk. Never change one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum OpKind {
     /// Makes the key absent.
     Delete = 0,
-    /// Makes the value this one, whatever it was.
+    /// Sets the value, no matter what it was.
     Set = 1,
     /// Gives an absent key this value; leaves a present one alone.
     Insert = 2,
     /// Folds this operand onto the value, or makes it the value of an absent key.
     Fold = 3,
-    /// What composing an `Insert` with a later `Fold` gives; users do not write it.
+    /// The result of composing an `Insert` with a later `Fold`; users do not write it.
     InsertFold = 4,
-    /// As `Set`, and its value lies in the value log. (5 is the range delete of the log.)
+    /// As `Set`, with its value in the value log. (5 is the range delete of the log.)
     SetSeparated = 6,
-    /// As `Insert`, and its value lies in the value log.
+    /// As `Insert`, with its value in the value log.
     InsertSeparated = 7,
-    /// As `Fold`, and its operand lies in the value log.
+    /// As `Fold`, with its operand in the value log.
     FoldSeparated = 8,
 }
 
@@ -59,7 +59,7 @@ impl OpKind {
         })
     }
 
-    /// Of its own, so that the kinds whose values are inline stay a range without a gap.
+    /// A separate function, so that the kinds with inline values stay a range without a gap.
     #[cold]
     fn separated_from_u8(number: u8) -> Result<OpKind, Malformed> {
         match number {
@@ -76,13 +76,13 @@ impl OpKind {
         matches!(self, OpKind::Delete | OpKind::Set | OpKind::SetSeparated)
     }
 
-    /// True when its payload points to a value that lies in the value log.
+    /// True when its payload points to a value in the value log.
     #[inline]
     pub fn is_separated(self) -> bool {
         matches!(self, OpKind::SetSeparated | OpKind::InsertSeparated | OpKind::FoldSeparated)
     }
 
-    /// The kind of the same op with its value separated, of those that have one.
+    /// The kind of the same op with its value separated, for kinds that have one.
     #[inline]
     pub fn separated(self) -> OpKind {
         match self {
@@ -215,7 +215,7 @@ impl<'a> Op<'a> {
     }
 }
 
-/// Of its own, and without an op in its result, so that decoding other ops stays short.
+/// A separate function, without an op in its result, so that decoding other ops stays short.
 #[cold]
 fn check_pointer(payload: &[u8]) -> Result<(), Malformed> {
     Rope::decode(payload).map(drop)
@@ -244,7 +244,7 @@ impl OpBuf {
         buf
     }
 
-    /// Becomes `op`, keeping its allocation.
+    /// Becomes `op`, and keeps its allocation.
     #[inline]
     pub fn assign(&mut self, op: Op<'_>) {
         self.kind = op.kind();

@@ -1,5 +1,5 @@
-//! Pointers to values that lie in the value log: the payload of the ops `SetSeparated`,
-//! `InsertSeparated` and `FoldSeparated`, unless it is a rope.
+//! Pointers to values in the value log: the payload of the ops `SetSeparated`, `InsertSeparated`
+//! and `FoldSeparated`, unless it is a rope.
 //!
 //! ```text
 //!    0  segment  u32     the number of the value segment
@@ -11,7 +11,7 @@
 //!    .  deadline u64     in tables that know expiry only, see `stamp.rs`
 //! ```
 //!
-//! The hash says nothing about where the value lies, so a copy of it elsewhere is as good. The
+//! The hash does not depend on the place of the value, so a copy of it elsewhere is as good. The
 //! first sixteen bytes have fixed places, because they are known only when the value has been
 //! placed, after the batch that points to it was encoded: see [`Pointer::patch`]. Merges copy
 //! pointers as they are.
@@ -22,7 +22,7 @@ use crate::checksum::{hash32, key_hash};
 /// Value records begin at multiples of this many bytes.
 pub const VALUE_ALIGN: u64 = 16;
 
-/// Bytes of the deadline behind a pointer, in tables that know expiry.
+/// Bytes of the deadline after a pointer, in tables with expiry.
 pub const DEADLINE_BYTES: usize = 8;
 
 /// Where a value lies.
@@ -41,7 +41,7 @@ impl ValuePlace {
     }
 }
 
-/// What the index keeps of a value that lies elsewhere.
+/// What the index keeps of a value that is stored elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer<'a> {
     /// Where it lies.
@@ -82,7 +82,7 @@ impl<'a> Pointer<'a> {
         Pointer::decode_front(bytes).map(|(pointer, _)| pointer)
     }
 
-    /// Reads it, and gives what stands behind its head: nothing, or a deadline.
+    /// Reads it, and returns what follows its head: nothing, or a deadline.
     ///
     /// # Errors
     /// The bytes are not that.
@@ -100,21 +100,20 @@ impl<'a> Pointer<'a> {
         }
     }
 
-    /// Says in a pointer that was put at the front of `bytes` where its value has come to lie, and
-    /// when.
+    /// Sets, in a pointer at the front of `bytes`, the place of its value and its write time.
     pub fn patch(bytes: &mut [u8], place: ValuePlace, time_ms: u64) {
         Pointer::move_to(bytes, place);
         Pointer::date(bytes, time_ms);
     }
 
-    /// Says only when its value was written.
+    /// Sets only the write time of its value.
     pub fn date(bytes: &mut [u8], time_ms: u64) {
         if let Some(time) = bytes.get_mut(8..16) {
             time.copy_from_slice(&time_ms.to_le_bytes());
         }
     }
 
-    /// Says only where its value lies now.
+    /// Sets only the present place of its value.
     pub fn move_to(bytes: &mut [u8], place: ValuePlace) {
         if let Some(front) = bytes.get_mut(..8) {
             front[..4].copy_from_slice(&place.segment.to_le_bytes());

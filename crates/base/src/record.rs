@@ -4,12 +4,12 @@ use crate::bytes::Malformed;
 use crate::ids::Seq;
 use crate::op::{Op, OpKind};
 
-/// One op on one key, borrowed from whatever holds it.
+/// One op on one key, borrowed from its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     /// The user's key, encoded.
     pub key: &'a [u8],
-    /// Its place in the history. A record folded from several carries the newest one's.
+    /// Its place in the history. A record that was folded from several has the newest one's.
     pub seq: Seq,
     /// What it does.
     pub kind: OpKind,

@@ -12,41 +12,41 @@
 //!       separated varint  2 × bytes, then segment u32, place u32, hash u32: as in a pointer
 //! ```
 //!
-//! In a table that knows expiry the mark is 0xfffffffe, and the deadline (u64, see `stamp.rs`)
-//! stands between time and head.
+//! In a table with expiry the mark is 0xfffffffe, and the deadline (u64, see `stamp.rs`) is between
+//! time and head.
 //!
-//! The value is the bytes of the pieces, one after the other. So a list is joined with another by
-//! writing the pieces of both: no body is read, and joining is associative to the byte. A piece
-//! lies in the value log as any value does, under the key of the record.
+//! The value is the bytes of the pieces, one after the other. So two lists are joined by writing
+//! the pieces of both: no body is read, and joining is associative to the byte. A piece is in the
+//! value log like any value, under the key of the record.
 //!
 //! The hash of a value in several pieces is that of their lengths and hashes, under its key: the
-//! same bytes in other pieces have another.
+//! same bytes in other pieces have another hash.
 
 use crate::bytes::{Malformed, Reader, put_slice, put_u32, put_u64, put_varint};
 use crate::checksum::{GrowingHash, hash64, key_hash};
 use crate::pointer::{Pointer, ValuePlace, value_hash};
 
-/// Stands where a pointer names its segment.
+/// In the place where a pointer names its segment.
 pub const ROPE_MARK: u32 = u32::MAX;
 
-/// The same of a rope that says until when its value lasts.
+/// The same for a rope with a deadline.
 pub const LASTING_ROPE_MARK: u32 = u32::MAX - 1;
 
-/// Composing makes no rope of more bytes than this: what is longer stays in several records, which
+/// Composing makes no rope longer than this, in bytes: longer ones stay in several records, which
 /// readers join.
 pub const ROPE_BYTES_MAX: usize = 64 << 10;
 
 const FRONT_BYTES: usize = 16;
 
-/// Where a rope with [`LASTING_ROPE_MARK`] says until when its value lasts.
+/// Where a rope with [`LASTING_ROPE_MARK`] has its deadline.
 const DEADLINE_AT: usize = FRONT_BYTES;
 
-/// What is said of a separated value, in one piece or several.
+/// What is known of a separated value, in one piece or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rope<'a> {
-    /// When the newest piece was written that is separated, in milliseconds since 1970.
+    /// When its newest separated piece was written, in milliseconds since 1970.
     pub time_ms: u64,
-    /// Until when the value lasts, in milliseconds since 1970; none where that is not said.
+    /// The deadline of the value, in milliseconds since 1970; none if it has none.
     pub deadline_ms: Option<u64>,
     /// What the table's rules take out of the whole value.
     pub head: &'a [u8],
@@ -77,7 +77,7 @@ pub enum Piece<'a> {
         hash: u32,
         /// Its bytes.
         len: u64,
-        /// Where its place stands in the payload.
+        /// The offset of its place in the payload.
         at: usize,
     },
 }
@@ -96,7 +96,7 @@ impl Piece<'_> {
         self.len() == 0
     }
 
-    /// A pointer to the piece, where it is separated.
+    /// A pointer to the piece, if it is separated.
     pub fn pointer(&self) -> Option<Pointer<'static>> {
         match *self {
             Piece::Inline(_) => None,
@@ -169,9 +169,9 @@ impl<'a> Rope<'a> {
         }
     }
 
-    /// What tells the value from any other that its key has ever had: of where its separated pieces
-    /// are, of the bytes of the others, and of when it was written. Neither a merge nor a move of
-    /// its pieces changes it.
+    /// Distinguishes the value from any other that its key has ever had: made of the places of its
+    /// separated pieces, the bytes of the others, and the write time. Neither a merge nor a
+    /// relocation of its pieces changes it.
     pub fn version(&self) -> u64 {
         let mut told = self.time_ms.to_le_bytes().to_vec();
         for piece in self.iter() {
@@ -204,7 +204,7 @@ impl<'a> Rope<'a> {
     }
 }
 
-/// Reads a piece from what stands at the end of a payload of `end` bytes.
+/// Reads a piece from the remaining bytes of a payload of `end` bytes.
 fn read_piece<'a>(reader: &mut Reader<'a>, end: usize) -> Result<Piece<'a>, Malformed> {
     let tag = reader.varint()?;
     let len = tag >> 1;
@@ -220,7 +220,7 @@ fn read_piece<'a>(reader: &mut Reader<'a>, end: usize) -> Result<Piece<'a>, Malf
 #[derive(Debug, Default)]
 pub struct RopeBuilder {
     pieces: Vec<u8>,
-    /// The bytes at the end that are inline and not among the pieces yet.
+    /// The inline bytes at the end that are not among the pieces yet.
     inline: Vec<u8>,
     count: u32,
     len: u64,
@@ -228,7 +228,7 @@ pub struct RopeBuilder {
 }
 
 impl RopeBuilder {
-    /// Adds bytes that lie inline.
+    /// Adds inline bytes.
     pub fn push_inline(&mut self, bytes: &[u8]) {
         self.inline.extend_from_slice(bytes);
         self.len += bytes.len() as u64;
@@ -277,13 +277,13 @@ impl RopeBuilder {
         }
     }
 
-    /// Appends what it has come to: a rope, or a pointer where it is one piece that is separated.
+    /// Appends the result: a rope, or a pointer if it is a single separated piece.
     pub fn put(self, time_ms: u64, head: &[u8], out: &mut Vec<u8>) {
         self.put_until(time_ms, None, head, out);
     }
 
-    /// The same, of a value that lasts until a deadline where one is given. Returns where that
-    /// stands in `out`, if it does.
+    /// The same, for a value that lasts until a deadline if one is given. Returns the offset of the
+    /// deadline in `out`, if there is one.
     pub fn put_until(
         mut self,
         time_ms: u64,

@@ -1,8 +1,8 @@
 //! An ordered map whose clones share what they have in common.
 //!
 //! A clone costs one reference count. A change copies the path to its place as far as that is
-//! shared, O(log n) nodes, and nothing where nobody else holds the map. So a new version of a large
-//! map costs what is changed about it, and old versions stay as they are for who holds them. A
+//! shared, O(log n) nodes, and nothing if the map has no other holder. So a new version of a large
+//! map costs only what is changed, and old versions stay as they are for their holders. A
 //! weight-balanced tree (Adams 1993).
 
 use std::borrow::Borrow;
@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 /// No side of a node has more than this many times the entries of the other.
 const DELTA: usize = 3;
-/// A side whose inner child has this many times the entries of its outer one is rotated first.
+/// If the inner child of a side has this many times the entries of the outer one, the side is
+/// rotated first.
 const GAMMA: usize = 2;
 
 /// See the module.
@@ -112,12 +113,12 @@ impl<K: Ord, V> SharedMap<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
-    /// Gives a key a value. Returns the one that it had.
+    /// Sets the value of a key. Returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         insert(&mut self.root, key, value)
     }
 
-    /// Takes a key out. Returns its value. Where it has none nothing is copied.
+    /// Removes a key. Returns its value. If it has none, nothing is copied.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -128,7 +129,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         remove(&mut self.root, key)
     }
 
-    /// The value of a key, to be changed. Where it has none nothing is copied.
+    /// The value of a key, to be changed. If it has none, nothing is copied.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         if !self.contains_key(key) {
             return None;
@@ -171,7 +172,7 @@ fn insert<K: Ord + Clone, V: Clone>(link: &mut Link<K, V>, key: K, value: V) -> 
     before
 }
 
-/// Takes out a key that is there.
+/// Removes a key that is there.
 fn remove<K: Ord + Clone + Borrow<Q>, Q: Ord + ?Sized, V: Clone>(
     link: &mut Link<K, V>,
     key: &Q,
@@ -186,7 +187,7 @@ fn remove<K: Ord + Clone + Borrow<Q>, Q: Ord + ?Sized, V: Clone>(
     removed
 }
 
-/// Takes out the entry at the top; the next one takes its place.
+/// Removes the entry at the top; the next one takes its place.
 fn remove_root<K: Ord + Clone, V: Clone>(link: &mut Link<K, V>) -> Option<(K, V)> {
     let node = Arc::make_mut(link.as_mut()?);
     let next = remove_first(&mut node.right);
@@ -216,7 +217,7 @@ fn remove_first<K: Ord + Clone, V: Clone>(link: &mut Link<K, V>) -> Option<(K, V
     removed
 }
 
-/// Counts a node again and turns it, after one entry has come or gone below it.
+/// Recounts and rebalances a node, after one entry was added or removed below it.
 fn balance<K: Ord + Clone, V: Clone>(link: &mut Link<K, V>) {
     let Some(node) = link.as_mut() else { return };
     let node = Arc::make_mut(node);
@@ -242,7 +243,7 @@ fn balance<K: Ord + Clone, V: Clone>(link: &mut Link<K, V>) {
     }
 }
 
-/// The right child comes to the top; where there is none nothing happens.
+/// The right child comes to the top; without one nothing happens.
 fn rotate_left<K: Clone, V: Clone>(link: &mut Link<K, V>) {
     let Some(mut top) = link.take() else { return };
     let node = Arc::make_mut(&mut top);
@@ -258,7 +259,7 @@ fn rotate_left<K: Clone, V: Clone>(link: &mut Link<K, V>) {
     *link = Some(right);
 }
 
-/// The left child comes to the top; where there is none nothing happens.
+/// The left child comes to the top; without one nothing happens.
 fn rotate_right<K: Clone, V: Clone>(link: &mut Link<K, V>) {
     let Some(mut top) = link.take() else { return };
     let node = Arc::make_mut(&mut top);
@@ -276,7 +277,7 @@ fn rotate_right<K: Clone, V: Clone>(link: &mut Link<K, V>) {
 
 /// The entries of a [`SharedMap`], by rising keys.
 pub struct Iter<'m, K, V> {
-    /// The nodes that come next, the first one last: each comes before what is right of it.
+    /// The next nodes, the first one last: each comes before its right subtree.
     path: Vec<&'m Node<K, V>>,
     left: usize,
 }

@@ -1,5 +1,4 @@
-//! Stamps: when a record was written and until when its value lasts, in tables whose rules know
-//! expiry.
+//! Stamps: when a record was written and until when its value lasts, in tables with expiry.
 //!
 //! ```text
 //!   of Set, Insert, Fold       the payload begins with it:   write time u48 | deadline u48
@@ -7,9 +6,9 @@
 //!   of Delete                  none
 //! ```
 //!
-//! Times are milliseconds since 1970; [`NEVER`] is the deadline of what lasts. Tables without
-//! expiry have no stamps, and pay nothing for those of others. What stamps mean is told in
-//! `folddb-rules`; here is only how they look.
+//! Times are milliseconds since 1970; [`NEVER`] is the deadline of a value that does not expire.
+//! Tables without expiry have no stamps, and pay nothing for those of other tables. `folddb-rules`
+//! says what stamps mean; this file only defines their form.
 
 use crate::bytes::Malformed;
 use crate::op::{Op, OpKind};
@@ -18,20 +17,20 @@ use crate::rope::Rope;
 /// Bytes of a stamp at the front of a payload.
 pub const STAMP_BYTES: usize = 12;
 
-/// The deadline of what lasts, and the end of time: the year 10889.
+/// The deadline of a value that does not expire, and the end of time: the year 10889.
 pub const NEVER: u64 = (1 << 48) - 1;
 
 /// When a record was written, and until when its value lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// When it was written; of a composed record, the oldest of what it stands for.
+    /// When it was written; for a composed record, the oldest of the records that it replaces.
     pub write_ms: u64,
-    /// From then on its value is absent; [`NEVER`] where it lasts.
+    /// From then on its value is absent; [`NEVER`] if it does not expire.
     pub deadline_ms: u64,
 }
 
 impl Stamp {
-    /// As it stands at the front of a payload. Times beyond [`NEVER`] are that.
+    /// Its bytes at the front of a payload. Times beyond [`NEVER`] become [`NEVER`].
     #[inline]
     pub fn bytes(self) -> [u8; STAMP_BYTES] {
         let mut bytes = [0; STAMP_BYTES];
@@ -64,7 +63,7 @@ impl Stamp {
         Ok(Stamp { write_ms: rope.time_ms, deadline_ms: rope.deadline_ms.unwrap_or(NEVER) })
     }
 
-    /// The stamp of a record of a table that knows expiry; none of a `Delete`.
+    /// The stamp of a record of a table with expiry; none for a `Delete`.
     ///
     /// # Errors
     /// The payload has none.
@@ -76,7 +75,7 @@ impl Stamp {
         }
     }
 
-    /// The stamp of an op of such a table, and the op as it is without it.
+    /// The stamp of an op of such a table, and the op without it.
     ///
     /// # Errors
     /// The payload has none; or the op is an `InsertFold` or a `FoldSeparated`, which such tables

@@ -1,8 +1,8 @@
-//! The one shape of a sequence of records, and of what takes one in.
+//! The one interface of a sequence of records, and of what consumes one.
 //!
 //! Records come in the *total order*: keys in the order of the table, and the records of one key
 //! newest first. A reversed stream is the exact mirror: keys backwards, the records of one key
-//! oldest first. Memtables and runs give streams; merging turns many into one; run writers are
+//! oldest first. Memtables and runs provide streams; merging turns many into one; run writers are
 //! sinks.
 
 use crate::error::Result;
@@ -15,7 +15,7 @@ pub trait RecordStream {
     /// The current record, or none at the end. The borrow ends with the next `advance`.
     fn record(&self) -> Option<Record<'_>>;
 
-    /// Goes on to the next record. At the end it stays there.
+    /// Advances to the next record. At the end it stays there.
     ///
     /// # Errors
     /// A read error or damage below. The stream is then of no further use.

@@ -35,7 +35,7 @@ fn measure(dir: &Path, mode: AppendMode) -> Result<()> {
     Ok(())
 }
 
-/// Runs `work` with a journal of its own and somebody who keeps up, then prints what replay costs.
+/// Runs `work` with a journal of its own and a background thread, then prints what replay costs.
 fn with_journal(dir: &Path, mode: AppendMode, work: impl FnOnce(&mut Journal) -> Result<()>) -> Result<()> {
     let host = Host::real();
     let next = AtomicU64::new(1);
@@ -100,7 +100,7 @@ fn appends(dir: &Path, mode: AppendMode, handover: Handover, records: u32) -> Re
     })
 }
 
-/// Time that this thread has been on a CPU, as Linux tells; 0 elsewhere.
+/// Time that this thread has been on a CPU, as Linux reports it; 0 elsewhere.
 fn cpu_ns() -> u64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     told.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)

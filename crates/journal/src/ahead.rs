@@ -1,8 +1,8 @@
 //! The segment after the active one, made before it is needed.
 //!
-//! Background work makes it; an append that rolls takes it, waits for background work where that is
-//! just making it, or makes it itself. Creating a file, syncing it and its directory takes
-//! milliseconds, which no append should wait for.
+//! Background work makes it. An append that rolls takes it, waits if background work is just making
+//! it, or makes it itself. Creating a file, syncing it and its directory takes milliseconds, which
+//! no append should wait for.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use folddb_host::sync::{Condvar, Mutex};
 use crate::growth::next_segment_bytes;
 use crate::segment_file::{OpenSegment, SegmentMaker};
 
-/// Holds at most one segment for the log to go on in.
+/// Holds at most one segment for the log to continue in.
 pub(crate) struct Ahead {
     slot: Mutex<Slot>,
     changed: Condvar,
@@ -24,7 +24,7 @@ struct Slot {
     state: State,
 }
 
-/// The active segment, as far as the next depends on it.
+/// The facts about the active segment that the next depends on.
 #[derive(Clone, Copy)]
 struct Place {
     number: FileNumber,
@@ -52,8 +52,8 @@ impl Ahead {
         }
     }
 
-    /// Makes the next segment unless it is there, or somebody is about it. It will have room for a
-    /// frame of so many bytes.
+    /// Makes the next segment unless it is there or being made. It will have room for a frame of
+    /// this many bytes.
     pub(crate) fn make(&self, maker: &SegmentMaker, frame_bytes: u64) -> Result<()> {
         let mut slot = self.slot.lock();
         if !matches!(slot.state, State::Empty) {
@@ -75,7 +75,7 @@ impl Ahead {
         outcome
     }
 
-    /// Sees to it that `take` will find a segment; one that is made now has room for a frame of so
+    /// Ensures that `take` will find a segment; one that is made now has room for a frame of this
     /// many bytes. Only the holder of the tail's lock calls it.
     pub(crate) fn ensure(&self, maker: &SegmentMaker, frame_bytes: u64) -> Result<()> {
         loop {
@@ -93,7 +93,7 @@ impl Ahead {
     }
 
     /// Takes the segment that is ready, if one is. Only the holder of the tail's lock calls it, to
-    /// go on in it.
+    /// continue in it.
     pub(crate) fn take(&self, now: Duration) -> Option<OpenSegment> {
         let mut slot = self.slot.lock();
         match std::mem::replace(&mut slot.state, State::Empty) {
@@ -108,7 +108,7 @@ impl Ahead {
         }
     }
 
-    /// Ends it all, and returns a segment that is not needed any more.
+    /// Closes it, and returns a segment that is no longer needed.
     pub(crate) fn end(&self) -> Option<OpenSegment> {
         let mut slot = self.slot.lock();
         while matches!(slot.state, State::Making) {

@@ -1,4 +1,4 @@
-//! The end of a log that a crash left, rewritten for those who follow the log.
+//! The end of a log that a crash left, rewritten for followers of the log.
 //!
 //! ```text
 //!   before   | seg |  seg  durable|not known to be ...torn|  ahead  |          the next chain begins at n
@@ -9,8 +9,8 @@
 //!
 //! What was not known to be durable when a process died must not be read again from the file that
 //! has it: the page cache may show bytes that the disk does not have, and its values get other
-//! places. So recovery writes the frames that count into a file that is a segment by its bytes,
-//! from the first of them on; its seal leads to where the next chain of segments begins. Called by
+//! places. So recovery writes the frames that count, from the first of them on, into a file with
+//! the format of a segment; its seal leads to where the next chain of segments begins. Called by
 //! the engine's recovery, before the edit that lists it.
 
 use std::path::{Path, PathBuf};
@@ -23,10 +23,10 @@ use folddb_layout::segment::SegmentHeader;
 
 use crate::replay::ReplayFrame;
 
-/// So many bytes are written at a time.
+/// How many bytes are written at a time.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// A file that takes the end of a log.
+/// A file that receives the end of a log.
 pub struct ArchivedTailWriter {
     file: Box<dyn WriteFile>,
     path: PathBuf,
@@ -37,7 +37,7 @@ pub struct ArchivedTailWriter {
     buffer: Vec<u8>,
 }
 
-/// Where a kept end of a log lies.
+/// The path of a kept end of a log.
 pub fn archived_tail_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(FileName::Kept(number).to_string())
 }
@@ -46,7 +46,7 @@ impl ArchivedTailWriter {
     /// Begins the file numbered `number`: the history from `first_lsn` to `next_lsn`.
     ///
     /// # Errors
-    /// A failed call; nothing is left behind then.
+    /// A failed call; then nothing is left behind.
     pub fn begin(
         host: &Host,
         dir: &Path,
@@ -73,7 +73,7 @@ impl ArchivedTailWriter {
         self.header.number
     }
 
-    /// Adds a batch, those before it having been added.
+    /// Adds a batch, after those before it.
     ///
     /// # Errors
     /// A failed call.
@@ -85,7 +85,7 @@ impl ArchivedTailWriter {
         if self.buffer.len() >= WRITE_BYTES { self.write() } else { Ok(()) }
     }
 
-    /// Ends it, durably but for its name.
+    /// Ends it; its content is durable, its name not yet.
     ///
     /// # Errors
     /// A failed call.
@@ -96,7 +96,8 @@ impl ArchivedTailWriter {
     }
 
     fn put_frame(&mut self, kind: FrameKind, count: u32, time_ms: Option<u64>, payload: &[u8]) -> Result<()> {
-        // All of it is durable when anybody reads it; and so no frame is longer than it was.
+        // All of it is durable before anybody reads it; and this way no frame is longer than it
+        // was.
         let (first_seq, durable_lsn, prev_hash) = (self.next_seq, self.lsn, self.prev_hash);
         let head = FrameHead { kind, first_seq, count, durable_lsn, prev_hash, time_ms };
         let len = frame::frame_len(self.lsn, &head, payload.len()) as u64;

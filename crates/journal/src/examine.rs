@@ -1,9 +1,9 @@
-//! Reads the log past whatever is wrong with it, and names all of that.
+//! Reads the log past everything that is wrong with it, and names all of that.
 //!
-//! [`crate::replay`] refuses at the first damage. This goes on behind it with the next whole frame
-//! that can be found, and judges by the same rule: a hole is damage where something vouches for
-//! what stood there, and a torn tail where nothing does. For looking at stores that do not open,
-//! and for salvaging.
+//! [`crate::replay`] refuses at the first damage. This continues after it with the next whole frame
+//! that can be found, and judges by the same rule: a hole is damage if something vouches for what
+//! was there, and a torn tail if nothing does. For examining stores that do not open, and for
+//! repair.
 //!
 //! ```text
 //!   frames  [1][2][3]..hole..[5][6]..torn       1 to 3 are the history without a gap; 5 and 6 stand beyond a hole
@@ -25,10 +25,10 @@ use crate::segment_reader::SegmentReader;
 /// Bytes of a header that are hashed, and the hash.
 const HEADER_SAYS_BYTES: usize = 80;
 
-/// Something that is not as it must be.
+/// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFault {
-    /// The segment; none where it is one that is missing.
+    /// The segment; none if it is missing.
     pub file: Option<FileNumber>,
     /// The offset in it.
     pub offset: u64,
@@ -36,22 +36,22 @@ pub struct LogFault {
     pub what: String,
     /// From this LSN on nothing could be read,
     pub lsn: Lsn,
-    /// up to this one; none where nothing whole follows.
+    /// up to this one; none if nothing whole follows.
     pub to_lsn: Option<Lsn>,
-    /// How many records are lost with it, where the frames around it tell.
+    /// How many records are lost with it, if the frames around it show that.
     pub records: Option<u64>,
     /// True where all that should stand there is known all the same.
     pub costs_nothing: bool,
 }
 
-/// The end of the log as a power cut leaves it: nobody was promised what stood there.
+/// The end of the log as a power cut leaves it: what was there was never promised to anyone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TornEnd {
     /// The segment.
     pub file: FileNumber,
     /// Where the whole frames end.
     pub lsn: Lsn,
-    /// Bytes beyond that were written.
+    /// Bytes beyond it that were written.
     pub bytes: u64,
 }
 
@@ -76,10 +76,10 @@ pub struct LogReport {
     pub end_lsn: Lsn,
     /// The highest LSN that anything vouches for.
     pub vouched_lsn: Lsn,
-    /// What is wrong, in the order of the LSNs but for segments that cannot be placed, which come
-    /// first.
+    /// What is wrong, in the order of the LSNs, except for segments that cannot be placed, which
+    /// come first.
     pub faults: Vec<LogFault>,
-    /// The torn end, where there is one.
+    /// The torn end, if there is one.
     pub torn: Option<TornEnd>,
 }
 
@@ -123,15 +123,14 @@ pub fn examine(
     Ok(walk.judge(previous))
 }
 
-/// A place with no whole frame where one should stand.
+/// A place without a whole frame where one should be.
 struct Hole {
     fault: LogFault,
     /// The seq that came next when it began.
     next_seq: Option<Seq>,
     /// Bytes from here on to the last of the segment that was written.
     bytes: u64,
-    /// A whole frame stands here that says what this version cannot read, or it cannot be told what
-    /// follows.
+    /// There is a whole frame here that this version cannot read, or it is unknown what follows.
     is_never_torn: bool,
 }
 
@@ -141,13 +140,13 @@ struct Walk<'a> {
     from: &'a ReplayFrom,
     report: LogReport,
     holes: Vec<Hole>,
-    /// Where the next frame should stand.
+    /// Where the next frame should be.
     lsn: Lsn,
     next_seq: Option<Seq>,
     prev_hash: Option<u32>,
-    /// The seal of the segment that was walked through last says that another one follows.
+    /// The seal of the last segment that was read says that another one follows.
     owes_next: bool,
-    /// The seal before the segment that is walked through said so.
+    /// The seal before the segment that is being read said so.
     was_left_for: bool,
     /// Segments that stand in the file of another one, and in which; their own holds something
     /// else.
@@ -165,8 +164,7 @@ impl Walk<'_> {
 
     // ---- which segments there are ---------------------------------------------------------------
 
-    /// The segments that are needed, in order. Headers that are damaged are restored where that can
-    /// be done surely.
+    /// The segments that are needed, in order. Damaged headers are restored if that is unambiguous.
     fn take_stock(&mut self, from: &ReplayFrom) -> Result<Vec<SegmentHeader>> {
         let names = self.host.files.list(self.dir).map_err(|error| Error::io("list", self.dir, error))?;
         let mut numbers: Vec<FileNumber> = names
@@ -182,7 +180,7 @@ impl Walk<'_> {
             numbers.iter().map(|&number| (number, self.look_at_header(number, from.store_id))).collect();
         self.elsewhere = find_elsewhere(&stands, from.store_id);
         let mut live = Vec::new();
-        // What is wrong with a segment matters only where no later one shows that it is not needed.
+        // What is wrong with a segment matters only if no later one shows that it is not needed.
         let mut pending: Vec<(FileNumber, String, bool)> = Vec::new();
         let is_needed = |header: &SegmentHeader| header.next_lsn() > from.log_start_lsn;
         numbers.extend(self.elsewhere.keys().filter(|number| !stands.contains_key(number)));
@@ -192,7 +190,7 @@ impl Walk<'_> {
             let mut header = None;
             match stands.get(&number) {
                 None | Some(Stands::Unused) => {}
-                // It is never passed over, not even where the log begins later: whose is it?
+                // It is never skipped, not even if the log begins later: whose is it?
                 Some(Stands::Whole(whole)) if whole.store_id != from.store_id => {
                     self.fault(number, 24, "the segment belongs to another store".to_owned());
                 }
@@ -281,7 +279,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Visits what a segment holds, and goes to where the next one begins.
+    /// Visits what a segment holds, and moves to where the next one begins.
     fn through(&mut self, segment: &SegmentHeader) {
         let file = self.elsewhere.get(&segment.number).copied().unwrap_or(segment.number);
         let ended = SegmentReader::open(self.host, self.dir, file)
@@ -306,7 +304,7 @@ impl Walk<'_> {
                     if head.kind.is_seal() {
                         self.owes_next = head.kind == FrameKind::SealForNext;
                         self.note_end(segment, lsn + len);
-                        // A seal tells of what stands before it, but not what a hole has swallowed.
+                        // A seal says what comes before it, but not what a hole has swallowed.
                         return if self.holes.is_empty() {
                             Ok(())
                         } else {
@@ -332,8 +330,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks at what lies beyond the last hole of a segment, as a replay does that ends in the
-    /// first one.
+    /// Examines what is beyond the last hole of a segment, as a replay does that ends in the first
+    /// one.
     fn rest(&mut self, reader: &mut SegmentReader, segment: &SegmentHeader) -> Result<()> {
         let known_lsn = self.holes.first().map_or(self.lsn, |hole| hole.fault.lsn);
         reader.wasted_bytes = 0;
@@ -392,7 +390,7 @@ impl Walk<'_> {
             let what = format!("the frame begins at seq {}, but {next} is next", head.first_seq);
             self.fault(segment.number, offset, what);
         }
-        // The first frame behind a hole tells how many records it has swallowed.
+        // The first frame after a hole shows how many records it has swallowed.
         for hole in self.holes.iter_mut().filter(|hole| hole.fault.records.is_none()) {
             hole.fault.to_lsn = hole.fault.to_lsn.or(Some(lsn));
             if let Some(next) = hole.next_seq {
@@ -431,8 +429,8 @@ impl Walk<'_> {
 
     // ---- the judgement --------------------------------------------------------------------------
 
-    /// Tells holes that are damage from the torn end. `last` is the newest segment that could be
-    /// placed.
+    /// Distinguishes holes that are damage from the torn end. `last` is the newest segment that
+    /// could be placed.
     fn judge(self, last: Option<FileNumber>) -> LogReport {
         let is_told = self.report.faults.iter().any(|fault| fault.file > last);
         let owes_next = self.owes_next && !is_told && !ends_here(self.from, self.lsn);
@@ -469,8 +467,8 @@ impl Walk<'_> {
         }
         for Hole { mut fault, bytes, is_never_torn, .. } in holes {
             if let (Some(file), true) = (fault.file, fault.lsn >= vouched_lsn && !is_never_torn) {
-                // All that follows reached the disk out of order, and nobody was promised any of
-                // it.
+                // Everything that follows reached the disk out of order, and none of it was
+                // promised.
                 report.torn = Some(TornEnd { file, lsn: fault.lsn, bytes }).filter(|torn| torn.bytes > 0);
                 break;
             }
@@ -514,9 +512,9 @@ fn written_as(reader: &mut SegmentReader, number: FileNumber) -> Option<SegmentH
     SegmentHeader::decode(bytes, said).ok().filter(|header| header.number != number)
 }
 
-/// The header of a segment from one that is damaged, where the hashes leave no doubt: one byte is
-/// wrong, and only one value of it gives the right hash; or the frame behind it is whole under the
-/// salt and the LSN that it names.
+/// The header of a segment from a damaged one, if the hashes leave no doubt: one byte is wrong, and
+/// only one value of it gives the right hash; or the frame after it is whole under the salt and the
+/// LSN that it names.
 fn restore_header(reader: &mut SegmentReader, number: FileNumber) -> Option<SegmentHeader> {
     let len_bytes = reader.len_bytes();
     let mut bytes = reader.raw_header().ok()?.to_vec();
@@ -543,7 +541,7 @@ fn restore_header(reader: &mut SegmentReader, number: FileNumber) -> Option<Segm
 }
 
 impl LogFault {
-    /// The error that stands for it.
+    /// The error for it.
     pub fn to_error(&self, dir: &Path) -> Error {
         match self.file {
             Some(number) => Error::corrupt(&segment_path(dir, number), self.offset, &self.what),

@@ -1,16 +1,16 @@
 //! Following the log: batch by batch, from a place on, while it is written to.
 //!
-//! Who follows reads files, and of these only what is durable: a reader of frames in memory would
-//! hand out what a power cut takes back. Which file has the history at an LSN is told by who owns
-//! the files: segments, and kept ends of logs ([`crate::archived_tail`]) in their place. A place
-//! without a whole frame is no end here but damage, since all before the end that it is told is
-//! durable.
+//! A follower reads files, and only what is durable in them: a reader of frames in memory would
+//! hand out what a power cut takes back. The owner of the files says which file has the history at
+//! an LSN: segments, and kept ends of logs ([`crate::archived_tail`]) in their place. A place
+//! without a whole frame is not an end here but damage, since everything before the end that it is
+//! given is durable.
 //!
-//! Who follows a log that *another process* writes knows of no such end
-//! ([`Follower::next_written`]): it is given what that process has handed to the kernel, and a
-//! place without a whole frame is where it waits. Whether anything is to come there is decided as
-//! replay does it ([`Follower::check_wait`]): where the manifest, or a frame beyond, says that the
-//! log was durable further on, it is damage.
+//! A follower of a log that *another process* writes knows no such end
+//! ([`Follower::next_written`]): it gets what that process has written to the kernel, and waits at
+//! a place without a whole frame. Whether anything can follow there is decided as in replay
+//! ([`Follower::check_wait`]): if the manifest, or a frame beyond, says that the log was durable
+//! further on, it is damage.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub struct HistoryFile {
     pub is_kept: bool,
     /// Where it begins.
     pub first_lsn: Lsn,
-    /// Where the history goes on after it.
+    /// Where the history continues after it.
     pub next_lsn: Lsn,
     /// Its length in bytes.
     pub file_bytes: u64,
@@ -81,8 +81,8 @@ pub fn segments_in(host: &Host, dir: &Path, store_id: u128) -> Result<Vec<Histor
     Ok(found)
 }
 
-/// The history as segments and kept ends of logs have it together, oldest first: no LSN is in two
-/// of these files. Kept ends take the place of what the segments have there.
+/// The history in segments and kept ends of logs together, oldest first: no LSN is in two of these
+/// files. Kept ends replace what the segments have there.
 pub fn history(segments: &[HistoryFile], kept: &[HistoryFile]) -> Vec<HistoryFile> {
     let clipped = |segment: &HistoryFile| {
         let after = kept.iter().find(|kept| kept.next_lsn >= segment.next_lsn);
@@ -106,29 +106,29 @@ pub struct Followed<'a> {
     pub first_seq: Seq,
     /// How many records it holds.
     pub count: u32,
-    /// When it was written, where it says so, in milliseconds since 1970.
+    /// When it was written, if it says so, in milliseconds since 1970.
     pub time_ms: Option<u64>,
     /// The records, for `folddb_layout::frame::records`.
     pub payload: &'a [u8],
 }
 
-/// What stands at the place of a follower of another process's log.
+/// What is at the place of a follower of another process's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written<'a> {
-    /// A batch, which it has gone past.
+    /// A batch, which it has passed.
     Batch(Followed<'a>),
     /// No whole frame yet.
     NotYet,
-    /// No file has the history there: none yet, or none any more.
+    /// No file has the history there: none yet, or no longer.
     NoFile,
 }
 
-/// A place in the log that goes on.
+/// A place in the log that advances.
 pub struct Follower {
     host: Host,
     dir: PathBuf,
     lsn: Lsn,
-    /// It has come here by a seal that says that another segment comes behind.
+    /// It came here by a seal that says that another segment follows.
     owes_next: bool,
     open: Option<Open>,
     payload: Vec<u8>,
@@ -137,26 +137,26 @@ pub struct Follower {
 struct Open {
     reader: SegmentReader,
     header: SegmentHeader,
-    /// The history goes on in another file from here on.
+    /// The history continues in another file from here on.
     next_lsn: Lsn,
     /// Up to here it is examined.
     end_lsn: Lsn,
 }
 
-/// What stands at a place.
+/// What is at a place.
 enum Step {
-    /// Nothing that is durable yet; or nothing that is whole.
+    /// Nothing durable yet; or nothing whole.
     Wait,
     /// No file has it.
     NoFile,
-    /// No batch; the history goes on there. Whether a segment must be there that goes on with it.
+    /// No batch; the history continues there. Whether there must be a segment that continues it.
     Over(Lsn, bool),
     /// A batch, whose records are in the buffer.
     Batch { end_lsn: Lsn, first_seq: Seq, count: u32, time_ms: Option<u64> },
 }
 
 impl Follower {
-    /// Stands at `lsn`: the boundary of a frame, or where a segment ends.
+    /// A follower at `lsn`: the boundary of a frame, or where a segment ends.
     pub fn at(host: &Host, dir: &Path, lsn: Lsn) -> Follower {
         Follower {
             host: host.clone(),
@@ -173,14 +173,14 @@ impl Follower {
         self.lsn
     }
 
-    /// Whether a file must go on with the history here: one was left for the segment before, and
-    /// was durable before that was sealed for it.
+    /// Whether a file must continue the history here: the previous segment was sealed for one that
+    /// was durable before.
     pub fn owes_next(&self) -> bool {
         self.owes_next
     }
 
-    /// The next batch, and goes past it; none when there is no other that ends at or before
-    /// `durable_lsn`. `file_at` tells which file has the history at an LSN.
+    /// Returns the next batch and passes it; none when there is no other that ends at or before
+    /// `durable_lsn`. `file_at` says which file has the history at an LSN.
     ///
     /// # Errors
     /// Damage; a failed read.
@@ -204,8 +204,8 @@ impl Follower {
         }
     }
 
-    /// The next batch of a log that another process writes, and goes past it, once that process has
-    /// handed it to the kernel. Nothing says that it is durable.
+    /// Returns the next batch of a log that another process writes, and passes it, once that
+    /// process has written it to the kernel. Nothing says that it is durable.
     ///
     /// # Errors
     /// Damage; a failed read. Either may be owed to what the writer does meanwhile, and then pass.
@@ -225,9 +225,10 @@ impl Follower {
         }
     }
 
-    /// Fails where what stood at this place was durable, and is no whole frame now: nothing will
-    /// come there. `known_lsn` is what the manifest says, as it was read before this; frames beyond
-    /// this place, which may say more, are looked for where the files of the history are `given`.
+    /// Fails if what was at this place was durable, and is not a whole frame now: nothing will
+    /// appear there. `known_lsn` is what the manifest says, as it was read before this; frames
+    /// beyond this place, which may say more, are searched for if the files of the history are
+    /// `given`.
     ///
     /// # Errors
     /// Damage; a failed read. Either may be owed to what the writer does meanwhile, and then pass.
@@ -242,7 +243,7 @@ impl Follower {
         Err(Error::corrupt(&open.reader.path, open.header.offset_of(lsn), what))
     }
 
-    /// Up to where frames beyond this place say that the log is durable.
+    /// How far frames beyond this place say that the log is durable.
     fn vouched_beyond(&mut self, files: &[HistoryFile]) -> Result<Lsn> {
         let lsn = self.lsn;
         let mut vouched_lsn = 0;
@@ -288,7 +289,7 @@ impl Follower {
     }
 }
 
-/// Goes past a whole frame; the records of a batch are copied to `payload`.
+/// Passes a whole frame; the records of a batch are copied to `payload`.
 fn step_over(frame: Frame<'_>, lsn: Lsn, header: &SegmentHeader, payload: &mut Vec<u8>) -> Step {
     let (head, end_lsn) = (frame.head, lsn + frame.len_bytes as u64);
     match head.kind {
@@ -309,7 +310,7 @@ fn lacks(dir: &Path, lsn: Lsn) -> Error {
 }
 
 impl Open {
-    /// The file that has the history at an LSN, kept open in `slot`; none where none has it.
+    /// The file that has the history at an LSN, kept open in `slot`; none if no file has it.
     fn at<'o>(
         slot: &'o mut Option<Open>,
         (host, dir): (&Host, &Path),

@@ -9,8 +9,9 @@
 //!   idleness  when background work saw the last frame             background work
 //! ```
 //!
-//! Taken in the order idleness, tail, ahead; group is taken with no other. The disk is waited for
-//! with none held, except by an append that rolls before background work has made the next segment.
+//! Locks are taken in the order idleness, tail, ahead; group is taken with no other. Nothing waits
+//! for the disk with a lock held, except an append that rolls before background work has made the
+//! next segment.
 
 use std::io;
 use std::path::Path;
@@ -30,18 +31,17 @@ use crate::options::JournalOptions;
 use crate::segment_file::SegmentMaker;
 use crate::tail::Tail;
 
-/// How far an append has come when it returns.
+/// How far an append has got when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handover {
-    /// In a buffer of this process; handed on by the next background work, sync or `Process`
-    /// append.
+    /// In a buffer of this process; the next background work, sync or `Process` append writes it.
     Buffered,
     /// With the kernel: it survives the death of the process.
     Process,
 }
 
-/// Makes durable what frames point to that were appended before the call. Each sync of the log
-/// begins with it, so no frame that is durable points to what is not.
+/// Makes durable what the frames appended before the call point to. Each sync of the log begins
+/// with it, so no durable frame points to something that is not durable.
 pub type SyncBefore = Box<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// Where a journal begins.
@@ -63,19 +63,19 @@ pub struct SegmentFacts {
     pub number: FileNumber,
     /// Where it begins.
     pub first_lsn: Lsn,
-    /// Where it ends: the beginning of the next, or of the next frame.
+    /// Where it ends: the beginning of the next segment, or of the next frame.
     pub end_lsn: Lsn,
-    /// Length of its file, all of which is taken from the disk.
+    /// Length of its file, all of which is allocated on the disk.
     pub len_bytes: u64,
 }
 
-/// The handle that appends. Dropped without [`Journal::close`] it leaves what a dying process
-/// would.
+/// The handle that appends. If it is dropped without [`Journal::close`], it leaves what a dying
+/// process would.
 pub struct Journal {
     shared: Arc<JournalSync>,
 }
 
-/// The handle that makes durable and keeps up; shared by all threads.
+/// The handle that syncs and does background work; shared by all threads.
 pub struct JournalSync {
     maker: SegmentMaker,
     tail: Mutex<Tail>,
@@ -91,37 +91,37 @@ pub struct JournalSync {
     sync_before: Option<SyncBefore>,
 }
 
-/// What a sync has to do, in this order.
+/// What a sync must do, in this order.
 struct ToSync {
     /// Sealed segments with their ends.
     sealed: Vec<(FileNumber, Lsn, Arc<dyn AppendSync>)>,
     /// The active segment.
     syncer: Arc<dyn AppendSync>,
-    /// All before this LSN is durable then.
+    /// Everything before this LSN is durable then.
     target: Lsn,
-    /// Why the buffer is not in it, where it is not.
+    /// Why the buffer is not included, if it is not.
     handed_on: Result<()>,
 }
 
-/// Who waits for a sync.
+/// The threads that wait for a sync.
 #[derive(Default)]
 struct Group {
     has_leader: bool,
-    /// Those who have come since the last sync ended, and sleep.
+    /// Threads that have come since the last sync ended, and sleep.
     waiting: usize,
-    /// How many they were when it ended, its leader among them: as many are taken to be on their
-    /// way again.
+    /// How many there were when it ended, including its leader: that many are expected to come
+    /// again.
     expected: usize,
     /// How many syncs have ended.
     round: u64,
-    /// How long the last one took, and so how long those who are expected are waited for.
+    /// How long the last one took, which is how long to wait for the expected threads.
     took: Duration,
-    /// For so many rounds nobody is expected, since somebody was in vain.
+    /// For this many rounds no thread is expected, since waiting was in vain.
     hasty_rounds: u32,
 }
 
-/// Nobody is waited for longer than this; where a test drives the threads there is no time, and
-/// nobody is waited for.
+/// The longest wait for expected threads; if a test drives the threads there is no time, and no
+/// wait.
 const PATIENCE_MAX: Duration = Duration::from_millis(if cfg!(folddb_schedules) { 0 } else { 1 });
 
 /// Rounds without waiting after one in which that was in vain.
@@ -148,11 +148,12 @@ struct Idleness {
 impl Journal {
     /// Begins a fresh chain of segments.
     ///
-    /// Where a log was replayed before, all of it must be in runs and the manifest's log start at
-    /// `first_lsn`, durably, before the first append: nothing connects the old chain with this one.
+    /// If a log was replayed before, all of it must be in runs, and the manifest's log must start
+    /// at `first_lsn`, durably, before the first append: nothing connects the old chain with this
+    /// one.
     ///
     /// # Errors
-    /// The first segment cannot be made; nothing is left behind then.
+    /// The first segment cannot be made; then nothing is left behind.
     pub fn start(
         host: &Host,
         dir: &Path,
@@ -163,8 +164,8 @@ impl Journal {
         Journal::start_behind(host, dir, start, options, numbers, None)
     }
 
-    /// As [`Journal::start`]; each sync calls `sync_before` first, which makes durable what the
-    /// frames point to that are synced then.
+    /// As [`Journal::start`]; each sync first calls `sync_before`, which makes durable what the
+    /// frames of that sync point to.
     ///
     /// # Errors
     /// As for [`Journal::start`].
@@ -203,7 +204,7 @@ impl Journal {
     /// durable, so is the batch. `first_seq` must be the seq after the last batch's.
     ///
     /// # Errors
-    /// `NoSpace`: it is as if the append had not been tried, and a later one may go.
+    /// `NoSpace`: it is as if the append had not been tried, and a later one may succeed.
     /// `InvalidInput`: the batch is too large for a segment, or its seq is not the next. `Poisoned`
     /// or `Closed`: see the kinds.
     #[inline]
@@ -211,7 +212,7 @@ impl Journal {
         self.append_at(first_seq, count, payload, None, handover)
     }
 
-    /// As [`Journal::append`], of a batch that says when it was written.
+    /// As [`Journal::append`], for a batch with its write time.
     ///
     /// # Errors
     /// As for [`Journal::append`].
@@ -243,8 +244,8 @@ impl Journal {
         Arc::clone(&self.shared)
     }
 
-    /// Seals the last segment, waits until all is durable, and returns where the log ends. Later
-    /// appends fail.
+    /// Seals the last segment, waits until everything is durable, and returns where the log ends.
+    /// Later appends fail.
     ///
     /// # Errors
     /// A write or sync failed now or before; `NoSpace` when buffered batches do not fit the disk.
@@ -254,11 +255,12 @@ impl Journal {
 }
 
 impl JournalSync {
-    /// Waits until all before `lsn` is durable. Whoever comes while a sync runs shares the next.
+    /// Waits until everything before `lsn` is durable. Callers that come while a sync runs share
+    /// the next.
     ///
     /// # Errors
-    /// `Poisoned` when a sync failed, now or before; `NoSpace` when a frame before `lsn` is in the
-    /// buffer still and does not fit the disk; `InvalidInput` for an LSN that was never given out.
+    /// `Poisoned` when a sync failed, now or before; `NoSpace` when a frame before `lsn` is still
+    /// in the buffer and does not fit the disk; `InvalidInput` for an LSN that was never given out.
     pub fn sync_to(&self, lsn: Lsn) -> Result<()> {
         loop {
             if self.durable_lsn() >= lsn {
@@ -275,12 +277,12 @@ impl JournalSync {
         }
     }
 
-    /// Makes the caller the leader, unless it has slept, while another one led or was awaited: then
-    /// it has to look again.
+    /// Makes the caller the leader, unless it has slept because another one led or was expected:
+    /// then it must check again.
     ///
-    /// Those who shared the last sync were let go a moment ago, and where they only commit, they
-    /// all come again at once. So the last of them leads, and no sync begins without those who
-    /// would then wait for the next.
+    /// The threads that shared the last sync were released a moment ago, and if they only commit,
+    /// they all come again at once. So the last of them leads, and no sync begins without threads
+    /// that would then wait for the next.
     fn lead(&self, lsn: Lsn) -> Option<Leader<'_>> {
         let mut group = self.group.lock();
         let round = group.round;
@@ -298,7 +300,7 @@ impl JournalSync {
                 self.group_done.wait(&mut group);
                 return None;
             }
-            // The first to come sees to it that a sync begins.
+            // The first to come ensures that a sync begins.
             let patience = group.took.min(PATIENCE_MAX);
             self.group_done.wait_for(&mut group, patience);
             if group.round != round {
@@ -326,10 +328,10 @@ impl JournalSync {
         self.tail.lock().end_lsn
     }
 
-    /// Does what appends should not wait for: hands on what is buffered, readies the next window
-    /// and the next segment, and vouches for the last sync when no batch does. To be called every 5
-    /// to 10 ms; `now` is the host's monotonic time. Costs a few dozen nanoseconds when there is
-    /// nothing to do.
+    /// Does what appends should not wait for: writes what is buffered, prepares the next window and
+    /// the next segment, and vouches for the last sync when no batch does. Call it every 5 to 10
+    /// ms; `now` is the host's monotonic time. Costs a few dozen nanoseconds when there is nothing
+    /// to do.
     ///
     /// # Errors
     /// `NoSpace` when the next segment cannot be made yet, which is tried again; `Poisoned`.
@@ -358,13 +360,13 @@ impl JournalSync {
         Ok(())
     }
 
-    /// Takes note that the manifest says, durably, that all before `lsn` is durable.
+    /// Notes that the manifest says, durably, that everything before `lsn` is durable.
     pub fn note_vouched(&self, lsn: Lsn) {
         self.vouched_lsn.fetch_max(lsn, Ordering::AcqRel);
     }
 
-    /// Whether nothing was appended for a while, and there is more durable than the manifest says:
-    /// then an edit of it is worth its sync. True at most once in that while.
+    /// Whether nothing was appended for a while, and more is durable than the manifest says: then
+    /// an edit of it is worth its sync. True at most once in that time.
     pub fn is_to_be_vouched(&self, now: Duration) -> bool {
         if self.durable_lsn() <= self.vouched_lsn.load(Ordering::Acquire) {
             return false;
@@ -378,7 +380,7 @@ impl JournalSync {
         is_due
     }
 
-    /// The living segments, oldest first; the last is being appended to.
+    /// The live segments, oldest first; the last is being appended to.
     pub fn segments(&self) -> Vec<SegmentFacts> {
         let tail = self.tail.lock();
         let sealed = tail.sealed.iter().map(|segment| SegmentFacts {
@@ -397,9 +399,9 @@ impl JournalSync {
         sealed.chain([active]).collect()
     }
 
-    /// Lets go of the segments that lie wholly before `lsn`; never of the active one. The caller
-    /// removes their files once the manifest says, durably, that the log starts at `lsn`. They need
-    /// no sync any more.
+    /// Drops the segments that are entirely before `lsn`; never the active one. The caller removes
+    /// their files once the manifest says, durably, that the log starts at `lsn`. They no longer
+    /// need a sync.
     pub fn retire_before(&self, lsn: Lsn) -> Vec<FileNumber> {
         let mut tail = self.tail.lock();
         let count = tail.sealed.iter().take_while(|segment| segment.next_lsn <= lsn).count();
@@ -411,8 +413,8 @@ impl JournalSync {
         self.tail.lock().sealed_lsn.is_some()
     }
 
-    /// Gives back what the last segment does not need behind its seal, where somebody keeps it
-    /// after [`Journal::close`]. What stays is harmless.
+    /// Cuts off what the last segment does not need after its seal, if it is kept after
+    /// [`Journal::close`]. If that fails, the rest is harmless.
     pub fn cut_closed(&self) {
         let tail = self.tail.lock();
         if let Some(sealed_lsn) = tail.sealed_lsn {
@@ -420,8 +422,8 @@ impl JournalSync {
         }
     }
 
-    /// Lets go of files and windows; to be called after [`Journal::close`], or instead of it when
-    /// the journal has failed.
+    /// Releases files and windows; to be called after [`Journal::close`], or instead of it when the
+    /// journal has failed.
     pub fn let_go(&self) {
         let unused = self.ahead.end();
         let gone = self.tail.lock().let_go();
@@ -491,7 +493,7 @@ impl JournalSync {
         Ok(())
     }
 
-    /// Makes durable all that was appended before the call, and returns where that ends, and why
+    /// Makes everything durable that was appended before the call. Returns where that ends, and why
     /// frames stay in the buffer, if they do. One caller at a time.
     fn sync_all(&self) -> Result<(Lsn, Result<()>)> {
         let ToSync { sealed, syncer, target, handed_on } = self.to_sync()?;
@@ -510,9 +512,9 @@ impl JournalSync {
         Ok((target, handed_on))
     }
 
-    /// Hands on what is buffered, and says what has to be synced. Where the disk has no room for
-    /// the buffer, that is all that the kernel has: who waits for that is not refused for what
-    /// others buffer.
+    /// Writes what is buffered, and says what must be synced. If the disk has no room for the
+    /// buffer, that is all that the kernel has: a thread that waits for that does not fail because
+    /// of what others buffer.
     fn to_sync(&self) -> Result<ToSync> {
         let mut tail = self.tail.lock();
         let handed_on = tail.write_buffer().map_err(|error| self.write_failed(&tail, error));
@@ -543,7 +545,7 @@ impl JournalSync {
         let sealed = tail.put(FrameKind::Seal, 0, &[], self.durable_lsn(), None, 0);
         match sealed.map_err(|error| self.write_failed(&tail, error)) {
             Ok(()) => tail.sealed_lsn = Some(tail.end_lsn),
-            // Without its seal the log ends like that of a process that died, which loses nothing.
+            // Without its seal the log ends like that of a process that died; nothing is lost.
             Err(error) if error.kind() == ErrorKind::NoSpace => {}
             Err(error) => return Err(error),
         }
@@ -555,8 +557,8 @@ impl JournalSync {
         if let Some(unused) = self.ahead.end() {
             self.maker.unmake(unused);
         }
-        // Only a seal says that nothing comes between the last frame and the end; edits of the
-        // manifest say how far all is durable.
+        // Only a seal says that there is nothing between the last frame and the end; edits of the
+        // manifest say how far the log is durable.
         self.sync_to(frames_end_lsn)?;
         let mut tail = self.tail.lock();
         tail.end_lsn = end_lsn;
@@ -566,7 +568,7 @@ impl JournalSync {
         Ok(end_lsn)
     }
 
-    /// The error of a failed append. A full disk left all as it was; anything else poisons.
+    /// The error of a failed append. A full disk left everything as it was; anything else poisons.
     #[cold]
     fn write_failed(&self, tail: &Tail, error: io::Error) -> Error {
         let error = Error::io("append to", &tail.active.path, error);
@@ -585,8 +587,7 @@ impl JournalSync {
         }
     }
 
-    /// Lets nothing be written from now on, and returns why: the first cause, if there was one
-    /// before.
+    /// Forbids all writes from now on, and returns why: the first cause, if there was one before.
     #[cold]
     fn poison(&self, cause: impl std::fmt::Display) -> Error {
         let error = Error::new(ErrorKind::Poisoned, format!("the journal takes no more writes: {cause}"));
@@ -594,7 +595,7 @@ impl JournalSync {
     }
 }
 
-/// Leads a sync; when it goes, however that comes about, the others wake and look.
+/// Leads a sync; when it is dropped, for any reason, the others wake and check.
 struct Leader<'a> {
     journal: &'a JournalSync,
     since: Duration,

@@ -7,23 +7,21 @@
 //!           [frames SEAL...]      ^ active   ^ made ahead by background work
 //! ```
 //!
-//! A batch is one frame; [`Journal::append`] hands it to the kernel, mostly without a system call,
-//! and [`JournalSync::sync_to`] makes it durable, one sync serving all who wait. [`replay`] reads
-//! the frames back, and tells a torn tail, which it cuts, from damage, which it refuses;
-//! [`examine`] names all damage and reads on behind it. The bytes are in `folddb_layout::{segment,
+//! A batch is one frame; [`Journal::append`] writes it to the kernel, mostly without a system call,
+//! and [`JournalSync::sync_to`] makes it durable; one sync serves all who wait. [`replay`] reads
+//! the frames back, and distinguishes a torn tail, which it cuts, from damage, which it refuses;
+//! [`examine`] names all damage and continues after it. The bytes are in `folddb_layout::{segment,
 //! frame}`.
 //!
 //! What holds:
 //!
 //! - LSNs grow, and each segment owns a fixed range of them, full or not. Seqs are dense.
-//! - Segments are written once. Recovery appends to none that was there before; it begins a fresh
-//!   chain.
-//! - Segments are synced in the order of their LSNs, so all before `durable_lsn` is durable.
-//! - After a failed write or sync nothing more is written: every later append and sync gives the
-//!   first cause. A disk that is full is no failure: the append did not happen, and the next may.
+//! - Segments are written once. Recovery never appends to an existing one; it begins a fresh chain.
+//! - Segments are synced in the order of their LSNs, so everything before `durable_lsn` is durable.
+//! - After a failed write or sync nothing more is written: every later append and sync returns the
+//!   first cause. A full disk is not a failure: the append did not happen, and the next may.
 //! - Nothing slow happens under the lock of an append as long as [`JournalSync::background`] is
-//!   called every few milliseconds. Where it comes too late an append makes the next segment
-//!   itself.
+//!   called every few milliseconds. If it comes too late, an append makes the next segment itself.
 
 #![forbid(unsafe_code)]
 

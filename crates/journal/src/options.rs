@@ -5,7 +5,7 @@ use std::time::Duration;
 use folddb_base::limits::SEGMENT_BYTES;
 use folddb_host::AppendMode;
 
-/// Shortest segment, in bytes: what the log of a store that holds little takes from the disk.
+/// Shortest segment, in bytes: what the log of a small store takes from the disk.
 const SEGMENT_BYTES_MIN: u64 = 128 << 10;
 
 /// How the journal uses its files.
@@ -17,11 +17,11 @@ pub struct JournalOptions {
     pub segment_bytes_min: u64,
     /// How frames get into the file.
     pub append_mode: AppendMode,
-    /// Most bytes that `Buffered` frames wait in.
+    /// The most bytes of `Buffered` frames that wait.
     pub buffer_bytes_max: usize,
     /// After this long without a batch, a mark vouches for what was synced last.
     pub mark_after: Duration,
-    /// After this long without a batch, an edit of the manifest is to vouch for it.
+    /// After this long without a batch, an edit of the manifest should vouch for it.
     pub vouch_after: Duration,
 }
 

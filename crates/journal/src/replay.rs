@@ -1,4 +1,4 @@
-//! Reading the log back after whatever happened.
+//! Reading the log back after a close or a crash.
 //!
 //! The walk goes from the log's start over all whole frames, segment by segment, to the first place
 //! p where there is none. What that means is told by H, the highest LSN that anything vouches for:
@@ -10,19 +10,20 @@
 //!   p <  H   what stood at p was durable: damage. Refused, with file and offset.
 //! ```
 //!
-//! Frames beyond p matter only where they vouch for more than p, so no others are hashed; and where
-//! more than some times the segment was hashed for frames that are none (somebody has made up
-//! values full of them), what stands there is refused.
+//! Frames beyond p matter only if they vouch for more than p, so no others are hashed. If more than
+//! a few times the segment was hashed for bytes that only look like frames (somebody has made up
+//! values full of them), the log is refused.
 //!
-//! A frame that was not durable may point to values that never got to the disk, since log and value
-//! log reach it each on its own. So [`replay_checked`] takes a frame at or beyond H for whole only
-//! when its values are; those before H have theirs by the order of syncs, and are not looked at.
+//! A frame that was not durable may point to values that never reached the disk, since log and
+//! value log reach it independently. So [`replay_checked`] considers a frame at or beyond H whole
+//! only if its values are; frames before H have their values because of the order of syncs, and
+//! these are not examined.
 //!
-//! A segment is durable, with its header and its name, before the one before it is sealed for it:
-//! where such a seal stands and no segment behind it, that is gone, whatever p and H are.
+//! A segment is durable, with its header and its name, before the previous one is sealed for it: if
+//! no segment follows such a seal, it was lost, no matter where p and H are.
 //!
-//! A segment has its whole length before its first frame is written, so one that ends without a
-//! seal and is shorter was cut, and not by a crash: that is damage wherever p and H are.
+//! A segment has its full length before its first frame is written, so one that ends without a seal
+//! and is shorter was cut, and not by a crash: that is damage no matter where p and H are.
 //!
 //! A read that fails is never an end. A segment that is missing between two others is damage. The
 //! rule is Pebble's of 2025, with a durable LSN in every frame; the limit of any such rule is that
@@ -39,36 +40,35 @@ use folddb_layout::segment::SegmentHeader;
 
 use crate::segment_reader::SegmentReader;
 
-/// Why an end that looks torn is refused all the same: rather that than to cut what somebody was
-/// promised.
+/// Why an end that looks torn is refused anyway: that is better than cutting what was promised.
 pub(crate) const GAVE_UP: &str =
     "too many bytes beyond look like frames and are not, so whether something durable follows is not known";
 
-/// What is wrong where a segment was left for one that is not there.
+/// The error if a segment was left for one that is not there.
 pub(crate) const NEXT_IS_GONE: &str = "the segment before it was left for it, and it was durable before that";
 
-/// Where the log begins, and what is known about it; from the manifest.
+/// Where the log begins, and what is known about it from the manifest.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayFrom {
     /// The store that the log belongs to.
     pub store_id: u128,
     /// The first LSN that matters: the boundary of a frame, or where a segment ends.
     pub log_start_lsn: Lsn,
-    /// All before this LSN is known to be durable.
+    /// Everything before this LSN is known to be durable.
     pub durable_lsn: Lsn,
     /// True when a segment must hold `log_start_lsn`: the log was never closed.
     pub is_open: bool,
-    /// Where else it may end.
+    /// Where else the log may end.
     pub end: LogEnd,
 }
 
-/// Where a log may end besides the places where who wrote it has closed it, or died.
+/// Where a log may end, apart from where its writer has closed it, or died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogEnd {
     /// Nowhere.
     Own,
     /// Where it is known to be durable: it is a copy that was made up to there. Only there may a
-    /// file be shorter than it was made, and behind it no segment need come that was to.
+    /// file be shorter than it was made, and an announced segment be missing after it.
     Copied,
     /// Another process may be writing to it: a segment that came after the directory was listed is
     /// not seen, though one that has been read since is sealed for it. No file is shorter for that.
@@ -90,7 +90,7 @@ pub struct ReplayFrame<'a> {
     pub time_ms: Option<u64>,
     /// The records, for `folddb_layout::frame::records`.
     pub payload: &'a [u8],
-    /// True when it is known to have been durable, with all that it points to.
+    /// True when it is known to have been durable, with everything that it points to.
     pub is_durable: bool,
 }
 
@@ -101,18 +101,19 @@ pub struct Replayed {
     pub end_lsn: Lsn,
     /// Where the log ended: all frames before it were visited.
     pub cut_lsn: Lsn,
-    /// False where it ended with a seal that is not known to be durable: the power may still take
+    /// False if it ended with a seal that is not known to be durable: a power cut may still take
     /// that, and then the last segment ends at its last batch.
     pub is_end_durable: bool,
-    /// Bytes beyond `cut_lsn` that were there and do not count.
+    /// Bytes beyond `cut_lsn` that exist but do not count.
     pub cut_bytes: u64,
-    /// The seq of the last record; none when the log tells of none.
+    /// The seq of the last record; none when the log has no record.
     pub last_seq: Option<Seq>,
     /// Batches visited.
     pub batches: u64,
     /// Records in them.
     pub records: u64,
-    /// All segments in the directory, needed or not. They go once what was replayed is in runs.
+    /// All segments in the directory, needed or not. They are removed once what was replayed is in
+    /// runs.
     pub segments: Vec<FileNumber>,
 }
 
@@ -131,9 +132,9 @@ pub fn replay(
     walk_over(host, dir, from, found, from.durable_lsn, &mut |_| Ok(true), visit)
 }
 
-/// As [`replay`], of a log that may point to values in the value log: `has_values` says of a frame
-/// that is not known to be durable whether these are whole. The log ends at the first of which they
-/// are not.
+/// As [`replay`], for a log that may point to values in the value log: `has_values` says whether
+/// the values of a frame that is not known to be durable are whole. The log ends at the first frame
+/// whose values are not.
 ///
 /// # Errors
 /// As for [`replay`], or what `has_values` returns.
@@ -145,7 +146,7 @@ pub fn replay_checked(
     visit: &mut dyn FnMut(ReplayFrame<'_>) -> Result<()>,
 ) -> Result<Replayed> {
     let found = take_stock(host, dir, from)?;
-    // Later frames vouch for earlier ones: look at all of them before any value is examined.
+    // Later frames vouch for earlier ones: read all of them before any value is examined.
     let mut ahead = Walk { vouched_lsn: from.durable_lsn, lsn: from.log_start_lsn, ..Walk::default() };
     for segment in &found.live {
         let mut reader = SegmentReader::open(host, dir, segment.number)?;
@@ -277,9 +278,9 @@ struct Walk {
     /// Where the last seal ended.
     sealed_lsn: Lsn,
     next_seq: Option<Seq>,
-    /// The hash of the frame before, once one is known.
+    /// The hash of the previous frame, once it is known.
     prev_hash: Option<u32>,
-    /// The segment that was walked through before.
+    /// The previous segment of the walk.
     previous: Option<FileNumber>,
     /// Its seal says that another one follows.
     owes_next: bool,
@@ -290,7 +291,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Steps over the boundary into `segment`, if that is what comes next.
+    /// Steps over the boundary into `segment`, if that comes next.
     fn enter(&mut self, dir: &Path, segment: &SegmentHeader) -> Result<()> {
         match self.previous {
             None if segment.first_lsn > self.lsn => {
@@ -367,8 +368,9 @@ impl Walk {
     }
 }
 
-/// Decides whether the end of the walk is a torn tail or damage; the number of bytes cut if it is
-/// the former. `rest` are the segment that the walk ended in, open in `reader`, and those after it.
+/// Decides whether the end of the walk is a torn tail or damage; returns the number of bytes cut if
+/// it is a torn tail. `rest` is the segment that the walk ended in, open in `reader`, and those
+/// after it.
 fn judge(
     (host, dir, from): (&Host, &Path, &ReplayFrom),
     rest: &[SegmentHeader],
@@ -400,7 +402,7 @@ fn judge(
     too_short.map(|()| cut_bytes) // what frames vouch for says more
 }
 
-/// Whether the log may end here though a seal says that a segment comes behind.
+/// Whether the log may end here although a seal says that a segment follows.
 pub(crate) fn ends_here(from: &ReplayFrom, lsn: Lsn) -> bool {
     from.end != LogEnd::Own && lsn >= from.durable_lsn
 }
@@ -416,10 +418,9 @@ fn check_length(
     }
 }
 
-/// What is wrong with the length of a segment that has no seal, where something is. A header is
-/// durable, and with it the length, before the first frame is written; what was made ahead and
-/// never used may have lost its length to a power cut, but not where another segment `was_left_for`
-/// it.
+/// What is wrong with the length of a segment that has no seal, if anything. A header is durable,
+/// and with it the length, before the first frame is written; a file that was made ahead and never
+/// used may have lost its length to a power cut, but not if another segment `was_left_for` it.
 pub(crate) fn why_too_short(
     reader: &mut SegmentReader,
     segment: &SegmentHeader,

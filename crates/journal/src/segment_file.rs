@@ -12,7 +12,7 @@ use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 
 use crate::options::JournalOptions;
 
-/// Where segments are made, and how.
+/// Where and how segments are made.
 pub(crate) struct SegmentMaker {
     pub(crate) host: Host,
     pub(crate) dir: PathBuf,
@@ -71,14 +71,14 @@ impl SegmentMaker {
         Ok(OpenSegment { header, path: path.to_owned(), file, syncer })
     }
 
-    /// The largest payload that a segment of the set length takes, in bytes.
+    /// The largest payload that a segment of the configured length takes, in bytes.
     pub(crate) fn payload_bytes_max(&self) -> u64 {
         let capacity_bytes = self.options.segment_bytes.saturating_sub(SEGMENT_HEADER_BYTES as u64);
         capacity_bytes.saturating_sub(2 * FRAME_OVERHEAD_BYTES_MAX as u64)
     }
 
-    /// Removes a segment that no frame was ever written to. What stays is harmless, and replay
-    /// knows it.
+    /// Removes a segment that no frame was ever written to. If it stays it is harmless, and replay
+    /// recognises it.
     pub(crate) fn unmake(&self, segment: OpenSegment) {
         let path = segment.path.clone();
         drop(segment);
@@ -86,7 +86,7 @@ impl SegmentMaker {
     }
 }
 
-/// In the place of a file that has been let go of.
+/// Stands in for a file that has been released.
 pub(crate) struct Gone;
 
 fn gone() -> io::Error {
@@ -117,7 +117,7 @@ impl AppendSync for Gone {
     }
 }
 
-/// Where the segment with this number lies.
+/// The path of the segment with this number.
 pub(crate) fn segment_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(FileName::Log(number).to_string())
 }

@@ -15,14 +15,14 @@ use crate::segment_file::segment_path;
 /// Bytes read at a time. A frame that is longer is read whole.
 const READ_BYTES: usize = 1 << 20;
 
-/// Bytes that a search looks at in one go.
+/// Bytes that a search examines at a time.
 const SEARCH_BYTES: usize = 64 << 10;
 
-/// A search gives up when it has hashed more than so many times the segment for frames that are
-/// none. A torn batch of random bytes that fills a segment comes to about three times.
+/// A search gives up when it has hashed more than this many times the segment for bytes that only
+/// look like frames. A torn batch of random bytes that fills a segment needs about three times.
 const WASTE_FACTOR: u64 = 8;
 
-/// But not before so many.
+/// But not before this many bytes.
 const WASTE_BYTES_MIN: u64 = 16 << 20;
 
 /// A segment's file, and a window of its bytes.
@@ -32,19 +32,19 @@ pub(crate) struct SegmentReader {
     len_bytes: u64,
     window: Vec<u8>,
     window_offset: u64,
-    /// Bytes that searches have hashed for frames that were none.
+    /// Bytes that searches have hashed for what was not a frame.
     pub(crate) wasted_bytes: u64,
 }
 
-/// What lies in a segment beyond a place where the walk over its frames ended.
+/// What is in a segment beyond the place where the walk over its frames ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Beyond {
     /// The highest LSN that a frame there vouches for.
     pub(crate) durable_lsn: Lsn,
     /// Bytes up to the last that is not zero, of those that were examined.
     pub(crate) bytes: u64,
-    /// Too much there looks like frames and is none for all of it to be read: more may be vouched
-    /// for.
+    /// Too many bytes there look like frames but are not for all of them to be read: more may be
+    /// vouched for.
     pub(crate) gave_up: bool,
 }
 
@@ -59,8 +59,8 @@ impl SegmentReader {
         Ok(SegmentReader { path, file, len_bytes, window: Vec::new(), window_offset: 0, wasted_bytes: 0 })
     }
 
-    /// Looks at what stands before `lsn` only: what comes after it may still be on its way into the
-    /// file, and no byte of it is kept in the window.
+    /// Reads only what is before `lsn`: what follows may still be on its way into the file, and no
+    /// byte of it is kept in the window.
     pub(crate) fn end_at(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<()> {
         let whole = self.file.len_bytes().map_err(|error| Error::io("read", &self.path, error))?;
         self.len_bytes = whole.min(header.offset_of(lsn.min(header.next_lsn())));
@@ -68,7 +68,7 @@ impl SegmentReader {
         Ok(())
     }
 
-    /// The header; an error of the inner kind where it is not whole.
+    /// The header; an error of the inner kind if it is not whole.
     pub(crate) fn header(&mut self, number: FileNumber) -> Result<Result<SegmentHeader, Malformed>> {
         let bytes = self.bytes(0, SEGMENT_HEADER_BYTES)?;
         Ok(SegmentHeader::decode(bytes, number))
@@ -88,8 +88,8 @@ impl SegmentReader {
             .map_err(|cause| Error::corrupt(&self.path, offset, cause))
     }
 
-    /// The same of a segment that another process appends to: whole frames that the window has are
-    /// whole, but where it has none, what it has was read before now.
+    /// The same for a segment that another process appends to: whole frames in the window are
+    /// whole, but if there is none, the content of the window was read before now.
     pub(crate) fn frame_now(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<Option<Frame<'_>>> {
         if self.frame(header, lsn)?.is_none() && !self.look_again(header, lsn)? {
             return Ok(None);
@@ -97,14 +97,14 @@ impl SegmentReader {
         self.frame(header, lsn)
     }
 
-    /// Forgets what it has read, and takes note of the length of the file.
+    /// Forgets what it has read, and notes the length of the file.
     pub(crate) fn forget(&mut self) -> Result<()> {
         self.window.clear();
         self.len_bytes = self.file.len_bytes().map_err(|error| Error::io("read", &self.path, error))?;
         Ok(())
     }
 
-    /// The same; true where a frame may have begun at `lsn`.
+    /// The same; true if a frame may have begun at `lsn`.
     fn look_again(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<bool> {
         self.forget()?;
         let offset = header.offset_of(lsn);
@@ -118,8 +118,8 @@ impl SegmentReader {
         Ok(frame::claimed_len(&head).is_some())
     }
 
-    /// Looks at all that lies at or beyond `lsn` for frames that vouch for more than `known_lsn`.
-    /// Others are passed over unread, since they would change no verdict.
+    /// Searches everything at or beyond `lsn` for frames that vouch for more than `known_lsn`.
+    /// Others are skipped unread, since they would change no verdict.
     pub(crate) fn search(&mut self, header: &SegmentHeader, lsn: Lsn, known_lsn: Lsn) -> Result<Beyond> {
         let (from, end) = (header.offset_of(lsn), self.end_offset(header));
         let mut written = Written { seen_to: from, end: from };
@@ -141,13 +141,13 @@ impl SegmentReader {
             };
         }
         beyond.bytes = written.end - from;
-        // Mostly zeros, which nobody will look at again.
+        // Mostly zeros, which will not be read again.
         self.file.wont_need(from, end.saturating_sub(from));
         Ok(beyond)
     }
 
     /// The LSN of the first whole frame at or beyond `lsn`; none when the segment holds none, or
-    /// none that was found before the search had to give up.
+    /// none was found before the search had to give up.
     pub(crate) fn find_frame(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<Option<Lsn>> {
         let mut offset = header.offset_of(lsn);
         let mut written = Written { seen_to: u64::MAX, end: 0 };
@@ -163,8 +163,8 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// The offset of the first place at or beyond `offset` where a frame could stand, by its head
-    /// alone, and one that `is_wanted`.
+    /// The offset of the first place at or beyond `offset` where a frame could be, judged by its
+    /// head alone, and one that `is_wanted`.
     fn candidate(
         &mut self,
         header: &SegmentHeader,
@@ -181,7 +181,7 @@ impl SegmentReader {
                 break;
             }
             written.note(offset, look);
-            // A head that this look may have cut is left to the next one.
+            // A head that may be cut at the end of these bytes is left to the next step.
             let is_last = look.len() as u64 == left;
             let places = if is_last { look.len() } else { look.len() - (FRAME_OVERHEAD_BYTES_MAX - 1) };
             let claimed = |at: usize| {
@@ -198,8 +198,8 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// Reads the frame at a place where one could stand: the LSN that it vouches for, and its
-    /// length; none, and so many bytes read in vain, where there is none.
+    /// Reads the frame at a place where one could be: the LSN that it vouches for, and its length;
+    /// or, if there is none, none and the number of bytes read in vain.
     fn whole_frame(&mut self, header: &SegmentHeader, place: u64) -> Result<Option<(Lsn, u64)>> {
         match self.frame(header, lsn_at(header, place)) {
             Ok(Some(frame)) => return Ok(Some((frame.head.durable_lsn, frame.len_bytes as u64))),
@@ -212,9 +212,9 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// So many bytes may be hashed for frames that are none. A few heads of large frames are found
-    /// in any values, some times the segment's length at the very worst; who makes up values that
-    /// are full of them must not hold up an opening.
+    /// How many bytes may be hashed for what is not a frame. Any values contain a few heads of
+    /// large frames, at worst a few times the segment's length; values that are made up to be full
+    /// of them must not hold up an opening.
     fn waste_bytes_max(&self) -> u64 {
         WASTE_BYTES_MIN.max(self.len_bytes.saturating_mul(WASTE_FACTOR))
     }
@@ -224,7 +224,7 @@ impl SegmentReader {
         self.len_bytes
     }
 
-    /// The bytes of the header, whatever they are.
+    /// The bytes of the header, unchecked.
     pub(crate) fn raw_header(&mut self) -> Result<&[u8]> {
         let bytes = self.bytes(0, SEGMENT_HEADER_BYTES)?;
         Ok(&bytes[..bytes.len().min(SEGMENT_HEADER_BYTES)])
@@ -247,7 +247,7 @@ impl SegmentReader {
         self.len_bytes.min(header.offset_of(header.next_lsn()))
     }
 
-    /// The bytes from `offset` on: `want` at least, but for the end of the file.
+    /// The bytes from `offset` on: at least `want`, except at the end of the file.
     fn bytes(&mut self, offset: u64, want: usize) -> Result<&[u8]> {
         let left = self.len_bytes.saturating_sub(offset);
         let want = left.min(want as u64);
@@ -273,21 +273,21 @@ impl SegmentReader {
 /// Bytes that are compared with zeros at once.
 const BLOCK_BYTES: usize = 4096;
 
-/// True when all of `bytes` are zero. Compares blocks, since a search looks mostly at the unused
-/// rest of a segment.
+/// True when all of `bytes` are zero. Compares blocks, since a search mostly reads the unused rest
+/// of a segment.
 fn is_zero(bytes: &[u8]) -> bool {
     const ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
     bytes.chunks(ZEROS.len()).all(|chunk| chunk == &ZEROS[..chunk.len()])
 }
 
-/// How many of `bytes` there are up to the last that is not zero. Passes over zeros in blocks.
+/// How many of `bytes` there are up to the last that is not zero. Skips zeros in blocks.
 fn filled_len(bytes: &[u8]) -> usize {
     let zeros: usize = bytes.rchunks(BLOCK_BYTES).take_while(|block| is_zero(block)).map(<[u8]>::len).sum();
     let left = &bytes[..bytes.len() - zeros];
     left.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
 }
 
-/// The places in `bytes` that have a frame's magic where it belongs.
+/// The places in `bytes` where the magic of a frame is at its offset.
 fn magics(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let from_first = bytes.get(frame::MAGIC_AT..).unwrap_or_default();
     from_first.iter().enumerate().filter(|&(_, &byte)| byte == frame::MAGIC).map(|(at, _)| at)
@@ -298,14 +298,14 @@ fn lsn_at(header: &SegmentHeader, offset: u64) -> Lsn {
     header.first_lsn + (offset - SEGMENT_HEADER_BYTES as u64)
 }
 
-/// Where the last byte stands that is not zero, of those that a search has seen.
+/// The place of the last byte that is not zero, of those that a search has seen.
 struct Written {
     seen_to: u64,
     end: u64,
 }
 
 impl Written {
-    /// Takes what stands at `offset`; each byte is examined once.
+    /// Takes the bytes at `offset`; each byte is examined once.
     fn note(&mut self, offset: u64, look: &[u8]) {
         let known = self.seen_to.saturating_sub(offset).min(look.len() as u64) as usize;
         let filled = filled_len(&look[known..]);

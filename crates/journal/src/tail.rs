@@ -1,7 +1,7 @@
 //! The end of the log: the active segment, and the frames that are on their way into it.
 //!
-//! One lock guards it (see `journal.rs`); nothing here waits for a disk. A failed append leaves all
-//! as it was.
+//! One lock guards it (see `journal.rs`); nothing here waits for a disk. A failed append leaves
+//! everything as it was.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,24 +14,24 @@ use folddb_layout::segment::SEGMENT_HEADER_BYTES;
 
 use crate::segment_file::{Gone, OpenSegment};
 
-/// A buffer that one large batch has blown up beyond this is given back, in bytes.
+/// A buffer that one large batch has grown beyond this is freed, in bytes.
 const BUFFER_KEPT_BYTES_MAX: usize = 4 << 20;
 
 /// See the top of this file.
 pub(crate) struct Tail {
     pub(crate) active: OpenSegment,
-    /// Segments before the active one that still live, oldest first.
+    /// Live segments before the active one, oldest first.
     pub(crate) sealed: VecDeque<SealedSegment>,
     /// Where the next frame goes.
     pub(crate) end_lsn: Lsn,
     pub(crate) next_seq: Seq,
     /// The durable LSN that the last frame says.
     pub(crate) vouched_lsn: Lsn,
-    /// Counts frames, so that background work sees idleness without a clock on the path of an
+    /// Counts frames, so that background work detects idleness without a clock on the path of an
     /// append.
     pub(crate) frames: u64,
     pub(crate) is_closed: bool,
-    /// Where the seal of a log that was closed ends.
+    /// Where the seal of a closed log ends.
     pub(crate) sealed_lsn: Option<Lsn>,
     prev_hash: u32,
     /// Frames that the active segment does not have yet: they end at `end_lsn`.
@@ -44,7 +44,7 @@ pub(crate) struct SealedSegment {
     pub(crate) first_lsn: Lsn,
     /// Where the segment after it begins.
     pub(crate) next_lsn: Lsn,
-    /// There as long as it has not been synced.
+    /// Present as long as it has not been synced.
     pub(crate) unsynced: Option<Arc<dyn AppendSync>>,
 }
 
@@ -111,7 +111,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Hands the buffered frames to the kernel.
+    /// Writes the buffered frames to the kernel.
     #[inline]
     pub(crate) fn write_buffer(&mut self) -> io::Result<()> {
         if self.buffer.is_empty() {
@@ -125,14 +125,14 @@ impl Tail {
         Ok(())
     }
 
-    /// Where the frames end that the kernel has.
+    /// Where the frames that the kernel has end.
     pub(crate) fn handed_on_lsn(&self) -> Lsn {
         let header_bytes = SEGMENT_HEADER_BYTES as u64;
         self.active.header.first_lsn + self.active.file.end().saturating_sub(header_bytes)
     }
 
-    /// Ends, and gives away all that holds files or memory. What is appended or synced from now on
-    /// fails.
+    /// Ends, and gives away everything that holds files or memory. Appends and syncs fail from now
+    /// on.
     pub(crate) fn let_go(&mut self) -> impl Sized + use<> {
         self.is_closed = true;
         let file = std::mem::replace(&mut self.active.file, Box::new(Gone));
@@ -140,7 +140,7 @@ impl Tail {
         (file, syncer, std::mem::take(&mut self.sealed), std::mem::take(&mut self.buffer))
     }
 
-    /// Goes on in `next`, the active segment having been sealed.
+    /// Continues in `next`, after the active segment was sealed.
     pub(crate) fn go_on_in(&mut self, next: OpenSegment) {
         let old = std::mem::replace(&mut self.active, next);
         self.end_lsn = self.active.header.first_lsn;

@@ -56,7 +56,7 @@ fn start(host: &Host) -> Journal {
     start_at(host, dir(), AppendMode::Mapped, 0, 1, 1)
 }
 
-/// The payload of the batch that begins at a seq, which tells it apart from all others.
+/// The payload of the batch that begins at a seq, different from all others.
 fn payload(first_seq: Seq, len: usize) -> Vec<u8> {
     (0..len).map(|at| (first_seq as usize * 31 + at * 7 + 1) as u8).collect()
 }

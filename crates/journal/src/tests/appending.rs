@@ -52,7 +52,7 @@ fn a_closed_journal_ends_with_its_segment() {
     let replayed = outcome.unwrap();
     assert_eq!((replayed.cut_lsn, replayed.end_lsn, replayed.last_seq), (end, end, Some(19)));
 
-    // A fresh chain goes on exactly there, and a replay goes over the boundary.
+    // A fresh chain continues exactly there, and a replay crosses the boundary.
     let mut journal = start_at(&after.host(), dir(), AppendMode::Mapped, end, 20, 100);
     append(&mut journal, 20..25, 10);
     let (batches, outcome) = replay_from(&after.host(), dir(), 0, end);
@@ -234,7 +234,7 @@ fn a_full_disk_is_no_poison() {
         assert!(seq > 25, "{mode:?}: what had its space was written");
         let again = journal.append(seq, 1, &payload(seq, 100), Handover::Process).unwrap_err();
         assert_eq!(again.kind(), ErrorKind::NoSpace);
-        // A mapped segment has all its space from the beginning, so only the next one is wanting.
+        // A mapped segment has all its space from the beginning, so only the next one is missing.
         let background = journal.syncer().background(Duration::ZERO).map_err(|error| error.kind());
         let is_making = mode == AppendMode::Mapped;
         assert_eq!(background, if is_making { Err(ErrorKind::NoSpace) } else { Ok(()) });
@@ -335,7 +335,7 @@ fn a_mark_vouches_for_the_last_sync_once() {
     assert_eq!(journal.end_lsn(), marked, "one is enough");
     append(&mut journal, 5..6, 10);
 
-    // The mark makes damage of the last synced batch known as such.
+    // Because of the mark, damage to the last synced batch is recognised.
     let path = dir().join("000001.log");
     let mut bytes = world.get(&path);
     bytes[4096 + usize::try_from(vouched).unwrap() - 5] ^= 1;
@@ -344,8 +344,8 @@ fn a_mark_vouches_for_the_last_sync_once() {
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Corruption);
 }
 
-/// On a file system without preallocation: what the kernel has is synced, and who waits for it is
-/// not refused for what others have in the buffer.
+/// On a file system without preallocation: what the kernel has is synced, and a thread that waits
+/// for it does not fail because of what others have in the buffer.
 #[test]
 fn a_sync_of_what_was_handed_on_does_not_fail_for_what_others_buffer() {
     let world = World::default();
@@ -364,7 +364,7 @@ fn a_sync_of_what_was_handed_on_does_not_fail_for_what_others_buffer() {
     assert_eq!(seqs(&batches), [1, 2], "what was refused is not there");
 }
 
-/// A quota that is full is a full disk, also where the kernel has another error for it.
+/// A full quota is a full disk, even though the kernel has another error for it.
 #[test]
 fn a_journal_is_closed_on_a_full_quota_too() {
     let world = World::default();
@@ -377,7 +377,7 @@ fn a_journal_is_closed_on_a_full_quota_too() {
     assert_eq!(seqs(&batches), [1, 2, 3]);
 }
 
-/// The lengths of the living segments, in KiB.
+/// The lengths of the live segments, in KiB.
 fn lengths_kib(journal: &Journal) -> Vec<u64> {
     journal.syncer().segments().iter().map(|segment| segment.len_bytes >> 10).collect()
 }

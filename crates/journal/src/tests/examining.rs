@@ -29,7 +29,7 @@ fn a_whole_log_has_no_faults() {
     assert!(report.faults.is_empty() && report.torn.is_none(), "{report:?}");
 }
 
-/// It must say the same as replaying: damage or not, and the same batches before it.
+/// It must report the same as a replay: damage or not, and the same batches before it.
 fn compare(world: &World, what: &str) {
     let (replayed, outcome) = replay_from(&world.host(), dir(), 0, 0);
     let (before, beyond, report) = look(world, 0);
@@ -40,7 +40,7 @@ fn compare(world: &World, what: &str) {
         }
         Err(error) => assert!(!report.faults.is_empty(), "{what}: {error:?}"),
     }
-    // A header that could be restored lets it see more than a replay does.
+    // With a restored header it sees more than a replay does.
     assert!(before.starts_with(&replayed), "{what}: {:?} and {:?}", seqs(&before), seqs(&replayed));
     let all: Vec<u64> = seqs(&before).into_iter().chain(seqs(&beyond)).collect();
     assert!(all.is_sorted_by(|a, b| a < b), "{what}: {all:?}");
@@ -74,7 +74,7 @@ fn it_finds_a_segment_that_was_cut_exactly_where_a_replay_refuses_it() {
     }
 }
 
-/// Nothing that its LSNs tell says whether it is needed: they are those of another.
+/// Its LSNs do not show whether it is needed: they are those of another segment.
 #[test]
 fn the_bytes_of_an_older_segment_in_the_newest_are_found_also_where_that_one_is_not_needed() {
     let (world, ..) = three_segments();
@@ -122,7 +122,7 @@ fn segments_whose_files_were_swapped_are_read_in_their_places() {
     assert!(report.faults.iter().any(|fault| !fault.costs_nothing), "{:?}", report.faults);
 }
 
-/// Nothing vouches for it, but it is whole: written by somebody who knew more, and not torn.
+/// Nothing vouches for it, but it is whole: a newer version wrote it, and it is not torn.
 #[test]
 fn a_whole_frame_that_says_what_nobody_knows_is_no_torn_end() {
     let (world, ends, _) = three_segments();
@@ -182,7 +182,7 @@ fn a_damaged_header_is_restored_where_the_hashes_leave_no_doubt() {
             report.faults
         );
     }
-    // Two bytes wrong, one of them in the salt: nothing can be told of that segment.
+    // Two bytes are wrong, one of them in the salt: nothing is known about that segment.
     let mut bytes = world.get(&log(2));
     (bytes[41], bytes[50]) = (!bytes[41], !bytes[50]);
     world.put(&log(2), &bytes);
@@ -192,7 +192,7 @@ fn a_damaged_header_is_restored_where_the_hashes_leave_no_doubt() {
     assert_eq!(before.len() + beyond.len() + lost as usize, 70, "{:?}", report.faults);
 }
 
-/// It would be removed with the segments that are not needed any more, and somebody may need it.
+/// It would be removed with the segments that are no longer needed, and it may be needed.
 #[test]
 fn a_segment_of_another_store_is_refused_and_found_even_where_it_is_not_needed() {
     let (world, ..) = three_segments();

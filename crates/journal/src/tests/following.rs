@@ -46,7 +46,7 @@ fn what_is_appended_is_followed_while_it_is_appended() {
     }
 }
 
-/// The batches that a follower meets which knows of no end.
+/// The batches that a follower without a known end meets.
 fn follow_written(follower: &mut Follower, files: &[HistoryFile]) -> (Vec<(Seq, Vec<u8>)>, bool) {
     let file_at = |lsn| files.iter().find(|file| file.covers(lsn)).copied();
     let mut met = Vec::new();
@@ -58,8 +58,8 @@ fn follow_written(follower: &mut Follower, files: &[HistoryFile]) -> (Vec<(Seq, 
     }
 }
 
-/// Who follows another process's log is given what that has handed on, and waits at a place without
-/// a whole frame.
+/// A follower of another process's log gets what that has written, and waits at a place without a
+/// whole frame.
 #[test]
 fn what_is_handed_on_is_followed_without_knowing_of_an_end() {
     for mode in [AppendMode::Mapped, AppendMode::Written] {
@@ -78,7 +78,7 @@ fn what_is_handed_on_is_followed_without_knowing_of_an_end() {
         }
         assert!(journal.syncer().segments().len() > 5);
         let files = segments_in(&host, temp.path(), STORE).unwrap();
-        // A frame whose last bytes are not there yet is none; when they come it is met.
+        // A frame whose last bytes are not there yet does not count; once they are there it does.
         let mut again = Follower::at(&host, temp.path(), 0);
         let last = files.iter().rfind(|file| file.first_lsn < follower.lsn()).unwrap();
         let path = last.path(temp.path());
@@ -120,8 +120,8 @@ fn marks_are_passed_over_and_a_place_without_a_frame_is_damage() {
     assert!(nowhere.is_lacking());
 }
 
-/// After a crash the history goes over the kept end into the next chain, whatever stands in the
-/// segment that had it.
+/// After a crash the history continues through the kept end into the next chain, no matter what is
+/// in the segment that had it.
 #[test]
 fn a_kept_end_leads_over_a_crash() {
     let world = World::default();

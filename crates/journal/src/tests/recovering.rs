@@ -57,8 +57,7 @@ fn a_cut_anywhere_is_known_as_damage() {
     for len in 0..pristine.len() {
         let mut bytes = pristine.clone();
         bytes.truncate(len);
-        // No crash leaves a segment shorter than it was made where one was left for it, nor takes
-        // the next.
+        // No crash shortens a segment that another was left for, or takes the next one.
         let says = if (4096..seal_end).contains(&len) { "cut short" } else { "left for it" };
         let world = world.after_kill();
         world.put(&log(2), &bytes);
