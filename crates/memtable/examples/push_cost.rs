@@ -119,7 +119,7 @@ fn measure(name: &str, records: u64, kind: OpKind, key: &dyn Fn(u64, &mut Vec<u8
     );
 }
 
-/// What the bare idea costs on this machine now: fixed pairs, no bytes, no filter, no lock.
+/// What the bare algorithm costs on this machine now: fixed pairs, no bytes, no filter, no lock.
 fn yardstick() -> f64 {
     best(5, 1_000_000, || {
         let chunk = |number: u64| {

@@ -1,9 +1,9 @@
 //! What a reader holds of a memtable: its state at one moment, exact and unchanging.
 //!
-//! Chunks are shared; so is the tail, as far as it was published then. That is copied and sorted
-//! when a stream first asks for it. A sorted copy is left with the memtable, so that the next
-//! capture of the same tail takes it from there and sorts only what came since. The first who asks
-//! for a tail sorts no more than his stream gives (see front.rs).
+//! Chunks are shared, and so is the tail, as far as it was published at that moment. The tail is
+//! copied and sorted when a stream first asks for it. The sorted copy stays with the memtable, so
+//! that the next capture of the same tail uses it and sorts only what came since. The first capture
+//! that asks for a tail sorts no more than its stream returns (see front.rs).
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, OnceLock};
@@ -24,7 +24,7 @@ use crate::tail::{RawTail, Tail};
 pub(crate) struct SortedTail {
     /// The tail it is a copy of.
     pub(crate) tail_id: u64,
-    /// How many of its records.
+    /// How many of its records are in the copy.
     pub(crate) records: usize,
     pub(crate) chunk: Arc<Chunk>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct SortedTails {
 }
 
 impl SortedTails {
-    /// True for the first who asks for this tail.
+    /// True for the first that asks for this tail.
     fn first_asked(&mut self, tail_id: u64) -> bool {
         let has_copy = self.copy.as_ref().is_some_and(|copy| copy.tail_id == tail_id);
         self.asked.replace(tail_id) != Some(tail_id) && !has_copy
@@ -49,7 +49,7 @@ impl SortedTails {
 /// See [`SortedTails`].
 pub(crate) type SortedTailCell = Arc<Mutex<SortedTails>>;
 
-/// A memtable as it was at one moment. Cheap to hold but for its memory: it pins chunks.
+/// A memtable as it was at one moment. Cheap to hold except for its memory: it pins chunks.
 #[derive(Debug)]
 pub struct Captured {
     order: KeyOrder,
@@ -64,7 +64,7 @@ pub struct Captured {
     pieces: OnceLock<Vec<Arc<Chunk>>>,
 }
 
-/// A tail as far as a reader sees it.
+/// The part of a tail that a reader sees.
 #[derive(Clone, Debug)]
 pub(crate) struct TailSeen {
     pub(crate) tail: Arc<Tail>,
@@ -73,10 +73,10 @@ pub(crate) struct TailSeen {
     pub(crate) records: usize,
 }
 
-/// A tail of so few records is sorted whole.
+/// A tail of at most this many records is sorted whole.
 const WHOLE_RECORDS_MAX: usize = 512;
 
-/// A sorted copy of the tail serves captures until so many records have come since.
+/// A sorted copy of the tail serves captures until this many records have come since.
 const SORTED_TAIL_LAG_MAX: usize = 256;
 
 impl Captured {
@@ -98,22 +98,21 @@ impl Captured {
     }
 
     /// The records from `from` on, in the total order or its mirror. Reversed, `from` is the
-    /// highest key. Records of all seqs are given, also of those that are not yet published.
+    /// highest key. It has records of all seqs, including those that are not yet published.
     pub fn stream(&self, direction: Direction, from: Bound<&[u8]>) -> MemStream {
         let by_front = (direction == Direction::Forward).then(|| self.by_front(from)).flatten();
         let whole = || KWay::new(self.order.clone(), self.newest_first(), direction, from, None);
         MemStream { merged: by_front.unwrap_or_else(whole) }
     }
 
-    /// The records from `from` on, in the total order, but for some that `jump` says are not
-    /// needed.
+    /// The records from `from` on, in the total order, except some that `jump` says are not needed.
     pub fn stream_jumping(&self, from: Bound<&[u8]>, jump: Jump<'_>) -> MemStream {
         let merged = KWay::new(self.order.clone(), self.newest_first(), Direction::Forward, from, Some(jump));
         MemStream { merged }
     }
 
-    /// All records in the total order: what [`Captured::stream`] gives from the front, and cheaper
-    /// where chunks are many.
+    /// All records in the total order: the same as [`Captured::stream`] from the front, and cheaper
+    /// with many chunks.
     pub(crate) fn whole(&self) -> FlushStream {
         let newest_first: Vec<Arc<Chunk>> = self.newest_first().collect();
         FlushStream(match Slices::of(&self.order, &newest_first, Cut::default()) {
@@ -131,7 +130,7 @@ impl Captured {
         })
     }
 
-    /// Gives the records of a key with a seq up to `max_seq` to `visit`, newest first, as
+    /// Passes the records of a key with a seq up to `max_seq` to `visit`, newest first, as
     /// [`crate::Memtable::get`] does.
     pub fn get(
         &self,
@@ -158,8 +157,8 @@ impl Captured {
         seen.records - self.sorted_of(seen).map_or(0, |sorted| sorted.records)
     }
 
-    /// The stream from `from` on by the front of the tail, where that is worth it: the tail is
-    /// long, and nobody has asked for it before.
+    /// The stream from `from` on by the front of the tail, if that is worth it: the tail is long,
+    /// and has not been asked for before.
     fn by_front(&self, from: Bound<&[u8]>) -> Option<KWay> {
         let seen = self.tail.lock().clone().filter(|seen| seen.records > WHOLE_RECORDS_MAX)?;
         let is_first = self.sorted_tail.try_lock()?.first_asked(seen.id);
@@ -201,7 +200,7 @@ impl Captured {
         newest.into_iter().chain(sorted.map(|sorted| sorted.chunk)).collect()
     }
 
-    /// A sorted copy of the beginning of the tail, if one is there that is not too far behind.
+    /// A sorted copy of the beginning of the tail, if there is one that is not too far behind.
     fn sorted_of(&self, seen: &TailSeen) -> Option<SortedTail> {
         let cell = self.sorted_tail.try_lock()?; // another reader has it: it is quicker to do without
         let held = cell.copy.as_ref().filter(|held| held.tail_id == seen.id)?;
@@ -218,8 +217,8 @@ fn leave_newest(cell: &mut Option<SortedTail>, copy: SortedTail) {
     }
 }
 
-/// Visits records of one key, newest first, up to and with the first that absorbs. `Break` when
-/// nothing older is wanted.
+/// Visits records of one key, newest first, up to and including the first that absorbs. `Break`
+/// when nothing older is wanted.
 #[inline]
 pub(crate) fn visit_until_absorbed<'a>(
     records: impl Iterator<Item = Record<'a>>,

@@ -22,7 +22,7 @@ use crate::tail::RawTail;
 /// One record of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// See [`KeyOrder::prefix`]; after `skip` bytes.
+    /// See [`KeyOrder::prefix`]; taken after `skip` bytes.
     pub(crate) prefix: u64,
     /// Where its bytes begin in the arena.
     pub(crate) offset: u32,
@@ -30,7 +30,7 @@ pub(crate) struct Entry {
     pub(crate) seq_delta: u32,
 }
 
-/// See the module. Never empty but for a capture of nothing.
+/// See the module. Never empty, except for a capture of nothing.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) arena: Vec<u8>,
@@ -108,7 +108,7 @@ impl Chunk {
         self.base_seq + Seq::from(entry.seq_delta)
     }
 
-    /// How many entries come before `bound`, when it is where a forward stream starts.
+    /// How many entries come before `bound`, if a forward stream starts there.
     pub(crate) fn count_before(&self, order: &KeyOrder, bound: Bound<&[u8]>) -> usize {
         match bound {
             Bound::Unbounded => 0,
@@ -117,8 +117,8 @@ impl Chunk {
         }
     }
 
-    /// How many entries come before `bound`, when it is where a reversed stream starts: it gives
-    /// just these.
+    /// How many entries come before `bound`, if a reversed stream starts there: it returns exactly
+    /// these.
     pub(crate) fn count_up_to(&self, order: &KeyOrder, bound: Bound<&[u8]>) -> usize {
         match bound {
             Bound::Unbounded => self.len(),
@@ -157,7 +157,7 @@ impl Chunk {
         let Some(first) = self.entries.first() else { return 0 };
         let first_key = self.key(first);
         if key.get(..self.skip) != first_key.get(..self.skip) {
-            // All keys of the chunk lie on the same side of this one.
+            // All keys of the chunk are on the same side of this one.
             return if before(order.compare(first_key, key)) { self.len() } else { 0 };
         }
         let prefix = order.prefix(key, self.skip);
@@ -167,7 +167,7 @@ impl Chunk {
     }
 
     /// How many entries come before `key`, given that the first with a prefix not below that of
-    /// `key` is at `low` or behind it.
+    /// `key` is at `low` or after it.
     fn finish_search(&self, order: &KeyOrder, low: usize, prefix: u64, key: &[u8]) -> usize {
         let at = low + usize::from(self.entries.get(low).is_some_and(|entry| entry.prefix < prefix));
         if let Some(entry) = self.entries.get(at) {
@@ -177,8 +177,8 @@ impl Chunk {
                 return at;
             }
         }
-        // It begins as no key here does, or keys of the same prefix stand before it, or it is
-        // behind all.
+        // No key here begins like it, or keys of the same prefix come before it, or it is after all
+        // of them.
         self.count_before(order, Bound::Included(key))
     }
 
@@ -199,13 +199,13 @@ impl Chunk {
     }
 }
 
-/// So many chunks are searched side by side.
+/// How many chunks are searched side by side.
 pub(crate) const LANES: usize = 16;
 
 /// For each of up to [`LANES`] chunks, how many entries come before `key`.
 ///
-/// A search of one chunk waits for memory at each of its steps; steps of several searches in turn
-/// wait together.
+/// A search of one chunk waits for memory at each of its steps; interleaved steps of several
+/// searches wait together.
 pub(crate) fn counts_before(order: &KeyOrder, chunks: &[&Chunk], key: &[u8]) -> [usize; LANES] {
     let (mut lows, mut lens, mut prefixes) = ([0; LANES], [0; LANES], [0; LANES]);
     for (lane, chunk) in chunks.iter().enumerate().take(LANES) {

@@ -1,4 +1,4 @@
-//! The filter of a chunk: most keys that a chunk does not hold are turned away by one cache line.
+//! The filter of a chunk: one cache line rejects most keys that a chunk does not hold.
 //!
 //! A split block Bloom filter (Putze, Sanders, Singler 2007): the hash picks a block of 256 bits,
 //! and one bit in each of its four words. Ten bits a key give 1.5 % false hits. Eight bits in words
@@ -29,7 +29,7 @@ impl Filter {
         Filter { blocks }
     }
 
-    /// A filter that turns nothing away, for pieces that are only scanned.
+    /// A filter that rejects nothing, for pieces that are only scanned.
     pub(crate) fn none() -> Filter {
         Filter { blocks: Vec::new() }
     }

@@ -1,8 +1,8 @@
 //! Folding many records of one key: neighbours of equal weight first, like a binary counter.
 //!
 //! Folding n values that grow (lists, sets) one onto the other would copy n² bytes; this copies n
-//! log n. The fold is associative, so the bytes are the same. Two that decline to compose stay side
-//! by side.
+//! log n. The fold is associative, so the bytes are the same. Two records that decline to compose
+//! both stay.
 //!
 //! ```text
 //!   stack, oldest first, after seven records:   [4][2][1]     the eighth carries all the way: [8]
@@ -13,7 +13,7 @@ use folddb_rules::{Composed, FoldRules};
 
 use crate::packed::Place;
 
-/// A record on its way into a chunk: which arena it lies in, and where.
+/// A record on its way into a chunk: which arena it is in, and where.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming {
     pub(crate) prefix: u64,
@@ -22,21 +22,21 @@ pub(crate) struct Incoming {
     pub(crate) offset: u32,
 }
 
-/// What some neighbouring records of one key became.
+/// The result of folding some neighbouring records of one key.
 #[derive(Debug)]
 pub(crate) struct Partial {
     pub(crate) seq: Seq,
     pub(crate) kind: OpKind,
     weight: u32,
-    /// Where its payload lies, unless it was composed: arena and offset.
+    /// Where its payload is, unless it was composed: arena and offset.
     placed: Option<(u32, u32)>,
     composed: OpBuf,
 }
 
-/// Weight of a partial that has declined: nothing is carried onto it any more.
+/// Weight of a partial that has declined: nothing more is carried onto it.
 const DECLINED: u32 = u32::MAX;
 
-/// A buffer over this many bytes is not kept for the next key.
+/// A buffer longer than this many bytes is not kept for the next key.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
 impl Partial {
@@ -57,7 +57,7 @@ impl Partial {
         }
     }
 
-    /// Its op; none when the payload is not one of its kind, and then it composes with nothing.
+    /// Its op; none when the payload is invalid for its kind, and then it composes with nothing.
     #[inline]
     fn op<'a>(&'a self, arenas: &[&'a [u8]]) -> Option<Op<'a>> {
         Op::from_parts(self.kind, self.payload(arenas)).ok()
@@ -101,7 +101,8 @@ impl FoldStack {
         composed
     }
 
-    /// Gives the newest partial, after composing what still can be; none when all are out.
+    /// Returns the newest partial, after composing what still can be; none when all have been
+    /// returned.
     pub(crate) fn pop(&mut self, rules: &FoldRules, arenas: &[&[u8]], key: &[u8]) -> Option<&Partial> {
         while self.compose_newest(rules, arenas, key) {}
         self.used = self.used.checked_sub(1)?;
@@ -131,7 +132,7 @@ impl FoldStack {
         true
     }
 
-    /// Gives back the memory of long values.
+    /// Frees the memory of long values.
     pub(crate) fn trim(&mut self) {
         let buffers = self.partials.iter_mut().map(|partial| &mut partial.composed);
         for buffer in buffers.chain([&mut self.out]) {

@@ -1,10 +1,10 @@
-//! The front of a tail: what a forward stream gives of it first. The rest is sorted when the stream
-//! gets there.
+//! The front of a tail: the records that a forward stream returns first. The rest is sorted when
+//! the stream gets there.
 //!
-//! Most scans end after some rows, and a tail lives for a millisecond beside a writer that writes
-//! flat out: sorting it whole for each of them would be most of what they cost. So the records from
-//! where the stream begins are numbered as for a sort, some hundred of the lowest are picked and
-//! sorted, and the others are kept as they are.
+//! Most scans end after some rows, and under a writer at full speed a tail lives for a millisecond:
+//! sorting all of it for each scan would be most of the scan's cost. So the records from where the
+//! stream begins are numbered as for a sort, some hundred of the lowest are picked and sorted, and
+//! the others are kept as they are.
 
 use std::ops::Bound;
 
@@ -15,10 +15,10 @@ use crate::packed::Place;
 use crate::sort::{SortKey, SortScratch, Sorted, number_records, sort_numbered};
 use crate::tail::RawTail;
 
-/// How many records a front has, but for those of one prefix, which stay together.
+/// How many records a front has, except that those of one prefix stay together.
 const RECORDS: usize = 256;
 
-/// What a stream has not come to yet: all of it is behind the front.
+/// What a stream has not reached yet: all of it comes after the front.
 #[derive(Debug)]
 pub(crate) struct Rest {
     order: KeyOrder,
@@ -36,8 +36,8 @@ impl Rest {
     }
 }
 
-/// The front of a tail from `from` on, sorted, and the rest of it, if there is one. Nothing where
-/// the tail has nothing there.
+/// The front of a tail from `from` on, sorted, and the rest of it, if there is one. None if the
+/// tail has nothing there.
 pub(crate) fn front_of(order: &KeyOrder, raw: RawTail, from: Bound<&[u8]>) -> Option<(Chunk, Option<Rest>)> {
     let mut scratch = SortScratch::default();
     let sorted = number_records(order, &raw.arena, raw.entries.iter().copied(), &mut scratch);
@@ -55,7 +55,7 @@ pub(crate) fn front_of(order: &KeyOrder, raw: RawTail, from: Bound<&[u8]>) -> Op
     Some((front, Some(Rest { order: order.clone(), raw, keys, sorted })))
 }
 
-/// Leaves out the records whose prefixes say that they come before `from`.
+/// Leaves out the records whose prefixes show that they come before `from`.
 fn leave_out_before(
     order: &KeyOrder,
     raw: &RawTail,
@@ -74,8 +74,8 @@ fn leave_out_before(
     }
 }
 
-/// Takes out all but the lowest, as far as it is worth it. None of what is left has a prefix that
-/// something left has.
+/// Takes out all but the lowest, as far as it is worth it. Records that stay and records that are
+/// taken out never share a prefix.
 fn split(keys: &mut Vec<SortKey>) -> Vec<SortKey> {
     if keys.len() <= 2 * RECORDS {
         return Vec::new();
@@ -84,7 +84,7 @@ fn split(keys: &mut Vec<SortKey>) -> Vec<SortKey> {
     keys.extract_if(RECORDS.., |key| key.prefix() > last).collect()
 }
 
-/// A copy of the records of `keys`, which are made to point there.
+/// A copy of the records of `keys`, which then point into the copy.
 fn copy_of(raw: &RawTail, keys: &mut [SortKey]) -> RawTail {
     let mut copy = RawTail { base_seq: raw.base_seq, last_seq: raw.last_seq, ..RawTail::default() };
     for key in keys {

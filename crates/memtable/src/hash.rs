@@ -1,9 +1,8 @@
 //! The hash of a key, in memory only: it finds a key in the tail and in the filters of chunks.
 //!
-//! It never stands on disk, so it may be made for speed alone: one 64 x 64 multiplication folded to
-//! 64 bits for each eight bytes (the kernel of wyhash, Wang Yi 2019). A flood of colliding keys
-//! costs time, and the bound on chains in the tail keeps that cost small; it never costs
-//! correctness.
+//! It is never stored on disk, so it is designed for speed alone: one 64 x 64 multiplication folded
+//! to 64 bits for each eight bytes (the kernel of wyhash, Wang Yi 2019). Many colliding keys cost
+//! time, and the bound on chains in the tail keeps that cost small; they never cost correctness.
 
 const SEED: u64 = 0xa076_1d64_78bd_642f;
 const STEP: u64 = 0xe703_7ed1_a0b4_28db;

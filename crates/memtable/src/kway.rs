@@ -1,9 +1,8 @@
 //! Many chunks as one sequence: a loser tree (Knuth, The Art of Computer Programming 3, 5.4.1) over
 //! the prefixes of their current keys.
 //!
-//! Going on costs one comparison for each level of the tree, nearly always of two numbers that lie
-//! in the tree itself. Ties go to the source that stands first: the newer one forward, the older
-//! one reversed.
+//! Advancing costs one comparison for each level of the tree, nearly always of two numbers in the
+//! tree itself. Ties go to the first source: the newer one forward, the older one reversed.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -16,13 +15,13 @@ use crate::chunk::{Chunk, Entry, LANES, counts_before};
 use crate::front::Rest;
 use crate::packed::Place;
 
-/// A stretch of which a reader knows that it need not see what is not newer than `through`: sources
-/// that hold nothing newer begin at `to`, or are left out where there is no such key. Forward only.
+/// A range in which a reader need not see what is not newer than `through`: sources that hold
+/// nothing newer begin at `to`, or are left out if they have no such key. Forward only.
 #[derive(Clone, Copy, Debug)]
 pub struct Jump<'a> {
-    /// The last seq that need not be seen.
+    /// The last seq that can be skipped.
     pub through: Seq,
-    /// The first key behind the stretch.
+    /// The first key after the range.
     pub to: Option<&'a [u8]>,
 }
 
@@ -44,11 +43,11 @@ struct Source {
     /// Entries left, with the current one.
     left: usize,
     head: Place,
-    /// What comes behind the last entry; forward only.
+    /// What follows the last entry; forward only.
     rest: Option<Box<Rest>>,
 }
 
-/// A source in the tree, by a number that orders as the stream does.
+/// A source in the tree, by a number that sorts in the order of the stream.
 #[derive(Clone, Copy)]
 struct Node {
     rank: u64,
@@ -59,7 +58,7 @@ struct Node {
 const NOBODY: Node = Node { rank: 0, source: u32::MAX };
 
 impl KWay {
-    /// Merges `newest_first` from `from` on, which lies in the stretch of `jump`.
+    /// Merges `newest_first` from `from` on, which is in the range of `jump`.
     pub(crate) fn new(
         order: KeyOrder,
         newest_first: impl DoubleEndedIterator<Item = Arc<Chunk>>,
@@ -81,7 +80,7 @@ impl KWay {
         KWay { order, direction, skip, tree: Vec::new(), sources: sources.collect() }.with_tree()
     }
 
-    /// Merges `front`, behind which comes `rest`, with what is older, from `from` on.
+    /// Merges `front`, which `rest` follows, with what is older, from `from` on.
     pub(crate) fn with_rest(
         order: KeyOrder,
         (front, rest): (Chunk, Rest),
@@ -97,7 +96,7 @@ impl KWay {
         if source.left == 0 {
             source.go_on();
         }
-        // Where others are, all keys share what they and the front do.
+        // If there are others, all keys share what they share with the front.
         merged.skip = match merged.sources.first() {
             None => skip,
             Some(first) => {
@@ -135,7 +134,7 @@ impl KWay {
         Some((winner.source, &source.chunk, &source.chunk.entries[source.at], winner.rank))
     }
 
-    /// Goes on to the next record.
+    /// Advances to the next record.
     #[inline]
     pub(crate) fn step(&mut self) {
         let winner = self.tree[0].source as usize;
@@ -156,7 +155,7 @@ impl KWay {
         self.replay(winner);
     }
 
-    /// Lets a source into the tree: up from its leaf to the first node where nobody waits.
+    /// Inserts a source into the tree: up from its leaf to the first node without a waiting source.
     fn enter(&mut self, source: usize) {
         let mut player = Node { rank: self.rank_of(source), source: source as u32 };
         let mut node = (source + self.sources.len()) / 2;
@@ -175,8 +174,8 @@ impl KWay {
         self.tree[0] = player;
     }
 
-    /// Lets the last winner, with its new head, play its way up from its leaf. Who wins a match
-    /// cannot be foretold, so the loser is written without a branch.
+    /// Replays the matches of the last winner, with its new head, up from its leaf. The winner of a
+    /// match cannot be predicted, so the loser is written without a branch.
     #[inline]
     fn replay(&mut self, source: usize) {
         let mut player = Node { rank: self.rank_of(source), source: source as u32 };
@@ -285,7 +284,7 @@ fn seek(
 }
 
 impl Source {
-    /// A source that leaves out `start` entries, or, reversed, all but so many.
+    /// A source that leaves out `start` entries, or, reversed, all but that many.
     fn start(chunk: Arc<Chunk>, direction: Direction, start: usize) -> Source {
         let (at, left) = match direction {
             Direction::Forward => (start, chunk.len() - start),
@@ -298,7 +297,7 @@ impl Source {
         source
     }
 
-    /// Goes on with the rest, all of which is to be given.
+    /// Continues with the rest, all of which is returned.
     #[cold]
     fn go_on(&mut self) {
         let Some(rest) = self.rest.take() else { return };

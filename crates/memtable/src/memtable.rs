@@ -1,6 +1,6 @@
 //! The memtable itself: a tail, chunks, and who may touch what when.
 //!
-//! 1. One applier at a time appends, seals and freezes (the store's commit lock sees to that),
+//! 1. One applier at a time appends, seals and freezes (the store's commit lock ensures that),
 //!    through a [`Writer`].
 //! 2. Readers take no lock that anybody holds while he works. They take the *layers*, the tail and
 //!    the chunks of one moment, and read in the tail what has been published (see tail.rs). No
@@ -13,9 +13,9 @@
 //! **Folding and readers.** A fold keeps only the newest seq of what it folded, so it must not
 //! cross a seq that anybody reads at. Those are the live snapshots and the published seq: the
 //! caller passes them as *boundaries*, ascending, the published seq last. A reader without a
-//! snapshot takes the layers, loads the published seq, and looks whether the layers are still the
-//! present ones. If so, all that is published is in them, and no fold in them has crossed that seq;
-//! if not, he begins anew. An applier replaces them once in some thousand records.
+//! snapshot takes the layers, loads the published seq, and checks that the layers are still the
+//! present ones. If so, everything that is published is in them, and no fold in them has crossed
+//! that seq; if not, it starts again. An applier replaces them once in some thousand records.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::merge_plan::{ChunkFacts, MergePlan, plan_merge};
 use crate::seal::{SealScratch, Sealer, seal_tail};
 use crate::tail::{Appender, Copied, RawTail, Tail, TailLimits};
 
-/// Bounds of a memtable. Those of its whole size are the caller's: see [`Memtable::bytes`].
+/// Bounds of a memtable. The caller bounds its total size: see [`Memtable::bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemtableLimits {
     /// When a tail is full.
@@ -51,7 +51,7 @@ impl Default for MemtableLimits {
     }
 }
 
-/// A table's newest records. See the module for who may do what when.
+/// A table's newest records. The module says who may do what, and when.
 #[derive(Debug)]
 pub struct Memtable {
     order: KeyOrder,
@@ -67,11 +67,11 @@ pub struct Memtable {
     tail_bytes: AtomicUsize,
     /// Bytes of the applier's scratch.
     scratch_bytes: AtomicUsize,
-    /// Bytes that a merge under way is building.
+    /// Bytes that a running merge is building.
     merging_bytes: AtomicUsize,
 }
 
-/// All records of one moment, and in the tail those that have come since.
+/// All records of one moment, and in the tail also those that have come since.
 #[derive(Clone, Debug, Default)]
 struct Layers {
     tail: Arc<Tail>,
@@ -88,12 +88,12 @@ struct Layers {
 #[derive(Debug, Default)]
 struct Applying {
     appender: Appender,
-    /// An emptied tail, kept for its memory; readers may still see what it was.
+    /// An emptied tail, kept for its memory; readers may still see its old content.
     spare: Option<Arc<Tail>>,
     scratch: SealScratch,
 }
 
-/// Records that came and what became of them: `pushed = held + folded`.
+/// Records that were pushed and their fate: `pushed = held + folded`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Records pushed.
@@ -107,9 +107,9 @@ pub struct Counts {
 /// Up to which seq a read sees.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadAt<'a> {
-    /// A registered snapshot, or any seq at which nothing can have been folded across.
+    /// A registered snapshot, or any seq that no fold can have crossed.
     Seq(Seq),
-    /// What is published; loaded when the layers are taken.
+    /// The published seq, loaded when the layers are taken.
     Published(&'a AtomicU64),
 }
 
@@ -118,7 +118,7 @@ pub enum ReadAt<'a> {
 pub struct Seen {
     /// Up to which seq.
     pub at: Seq,
-    /// True when nothing older can matter: an absorbing record was met, or the visitor broke off.
+    /// True when nothing older can matter: an absorbing record was met, or the visitor stopped.
     pub done: bool,
 }
 
@@ -158,14 +158,14 @@ impl Memtable {
         }
     }
 
-    /// The way in for records; keep it for a batch and no longer. One applier at a time.
+    /// A writer for records; keep it for one batch and no longer. One applier at a time.
     #[inline]
     pub fn apply(&self) -> Writer<'_> {
         Writer { memtable: self, applying: self.applying.lock() }
     }
 
-    /// Gives the records of `key` up to `at` to `visit`, newest first, until one absorbs (and that
-    /// one too) or `visit` breaks off.
+    /// Passes the records of `key` up to `at` to `visit`, newest first, up to and including the
+    /// first that absorbs, or until `visit` stops.
     pub fn get(
         &self,
         key: &[u8],
@@ -175,15 +175,15 @@ impl Memtable {
         self.at(at).get(&self.order, key, &mut visit)
     }
 
-    /// Takes hold of what it is at this moment. Calls nobody, so that a caller can see afterwards
-    /// whether this was still the memtable to ask.
+    /// Takes its state at this moment. It calls no other code, so a caller can check afterwards
+    /// whether this was still the right memtable.
     #[inline]
     pub fn at(&self, at: ReadAt<'_>) -> MemtableView {
         let (layers, at) = self.layers_at(at);
         MemtableView { at, layers }
     }
 
-    /// The layers, with the seq up to which they are to be read.
+    /// The layers, with the seq up to which to read them.
     #[inline]
     fn layers_at(&self, at: ReadAt<'_>) -> (Arc<Layers>, Seq) {
         let published = match at {
@@ -199,8 +199,8 @@ impl Memtable {
         }
     }
 
-    /// Gives the records that are newer than `since`, in no order of keys, until `visit` breaks
-    /// off; true when it did. What is wholly older is not looked at.
+    /// Passes the records that are newer than `since` to `visit`, in no order of keys, until
+    /// `visit` stops; true when it did. Chunks that are entirely older are skipped.
     pub fn visit_newer(&self, since: Seq, mut visit: impl FnMut(Record<'_>) -> ControlFlow<()>) -> bool {
         let layers = self.layers.load();
         let (mut raw, len) = (RawTail::default(), layers.tail.len());
@@ -213,7 +213,7 @@ impl Memtable {
         look().is_break()
     }
 
-    /// Gives every record of `key`, newest first, with where it lies.
+    /// Passes on every record of `key`, newest first, with its place.
     pub fn explain(&self, key: &[u8], mut visit: impl FnMut(Whereabouts, Record<'_>)) {
         let hash = key_hash(key);
         let layers = self.layers.load();
@@ -241,16 +241,15 @@ impl Memtable {
         Captured::new(order, published, chunks, tail, Arc::clone(&self.sorted_tail))
     }
 
-    /// Everything in the total order; what a flush takes from a frozen memtable. Records of one key
-    /// may still be several: whoever merges folds them.
+    /// Everything in the total order; a flush reads it from a frozen memtable. A key may still have
+    /// several records: the caller that merges folds them.
     pub fn stream(&self) -> FlushStream {
         self.capture_at(ReadAt::Seq(Seq::MAX)).whole()
     }
 
-    /// Seals the tail and gives back what only writing needs. Belongs to the applier, between
-    /// batches.
+    /// Seals the tail and frees what only writing needs. Called by the applier, between batches.
     ///
-    /// A memtable that is frozen takes no more records; if it did, none would be lost: a new tail
+    /// A frozen memtable is given no more records; if it were, none would be lost: a new tail
     /// begins.
     pub fn freeze(&self, boundaries: &[Seq]) {
         let mut writer = self.apply();
@@ -264,7 +263,7 @@ impl Memtable {
         *self.sorted_tail.lock() = SortedTails::default();
     }
 
-    /// True when [`Memtable::merge_step`] would find work, whatever the boundaries.
+    /// True when [`Memtable::merge_step`] would find work under any boundaries.
     #[cfg(test)]
     pub(crate) fn wants_merge(&self) -> bool {
         plan_merge(&facts_of(&self.layers.load().chunks), self.limits.merge_factor, Seq::MAX).is_some()
@@ -274,11 +273,11 @@ impl Memtable {
     /// did; call it again until it is false. A second caller at the same time gets false at once.
     ///
     /// Merging is for reads: it costs about as much as pushing did and makes gets several times
-    /// faster. A table that is only written is flushed from its many chunks sooner than it is
-    /// merged and then flushed.
+    /// faster. For a table that is only written, flushing many chunks is cheaper than merging and
+    /// then flushing them.
     ///
-    /// `boundaries` as for [`Writer::push`]. Only chunks that are wholly published, as far as the
-    /// last boundary knows, are touched.
+    /// `boundaries` as for [`Writer::push`]. Only chunks that are entirely published, according to
+    /// the last boundary, are touched.
     pub fn merge_step(&self, boundaries: &[Seq]) -> bool {
         let Some(_only) = self.merging.try_lock() else { return false };
         let chunks = Arc::clone(&self.layers.load().chunks);
@@ -307,7 +306,7 @@ impl Memtable {
     }
 
     /// Every byte that it takes: records, entries, filters, spare buffers, scratch, merges under
-    /// way. Captures that outlive what they hold are not counted.
+    /// way. Captures that outlive their memtable are not counted.
     #[inline]
     pub fn bytes(&self) -> usize {
         let parts = [&self.chunk_bytes, &self.tail_bytes, &self.scratch_bytes, &self.merging_bytes];
@@ -319,14 +318,14 @@ impl Memtable {
         self.counts().held
     }
 
-    /// Records that came and what became of them.
+    /// Records that were pushed and their fate.
     pub fn counts(&self) -> Counts {
         let layers = self.layers.load();
         let held = (layers.chunk_records + layers.tail.len()) as u64;
         Counts { pushed: held + layers.folded, held, folded: layers.folded }
     }
 
-    /// Chunks: what a get may have to ask besides the tail.
+    /// Chunks: what a get may have to ask in addition to the tail.
     pub fn chunks(&self) -> usize {
         self.layers.load().chunks.len()
     }
@@ -360,13 +359,13 @@ impl MemtableView {
         self.at
     }
 
-    /// How many chunks there are to look through.
+    /// How many chunks there are to search.
     #[inline]
     pub fn chunks(&self) -> usize {
         self.layers.chunks.len()
     }
 
-    /// Visits the records of `key`, newest first, until one absorbs or `visit` breaks. `order` is
+    /// Visits the records of `key`, newest first, until one absorbs or `visit` stops. `order` is
     /// that of the memtable.
     pub fn get(
         &self,
@@ -384,8 +383,8 @@ impl MemtableView {
         Seen { at: self.at, done: look().is_break() }
     }
 
-    /// Visits the chunks that may hold the key, newest first: the newest alone, which often is
-    /// enough, the others searched side by side.
+    /// Visits the chunks that may hold the key, newest first: the newest alone, which is often
+    /// enough, then the others, searched side by side.
     fn visit_chunks(
         &self,
         order: &KeyOrder,
@@ -407,8 +406,9 @@ impl MemtableView {
         ControlFlow::Continue(())
     }
 
-    /// Those of up to [`LANES`] chunks that may hold a key of this hash, newest first, and how many
-    /// they are. No answer of a filter is branched on, so that the waits for their memory overlap.
+    /// Those of up to [`LANES`] chunks that may hold a key of this hash, newest first, and their
+    /// number. There is no branch on the answers of filters, so that the waits for their memory
+    /// overlap.
     #[inline]
     fn admitted<'c>(&self, oldest_first: &'c [Arc<Chunk>], hash: u32) -> ([&'c Chunk; LANES], usize) {
         let (mut lanes, mut count) = ([&*oldest_first[0]; LANES], 0);
@@ -421,7 +421,7 @@ impl MemtableView {
 }
 
 impl Layers {
-    /// With a chunk in the place of the tail that it was sealed from, and an empty tail.
+    /// Replaces the tail by the chunk that was sealed from it, and an empty tail.
     fn with_sealed(&self, chunk: Chunk, tail: Arc<Tail>) -> Layers {
         let mut chunks = Vec::with_capacity(self.chunks.len() + 1);
         chunks.extend(self.chunks.iter().cloned());
@@ -437,7 +437,7 @@ impl Layers {
         }
     }
 
-    /// With a merged chunk in the place of its inputs.
+    /// Replaces chunks by the one that was merged from them.
     fn with_merged(&self, plan: &MergePlan, merged: Arc<Chunk>) -> Layers {
         let mut next = self.clone();
         let inputs = &self.chunks[plan.range.clone()];
@@ -496,12 +496,12 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Appends a record. Seqs rise from call to call, gaps are allowed; key and payload are within
-    /// the limits of the store.
+    /// Appends a record. Seqs ascend from call to call, gaps are allowed; key and payload are
+    /// within the limits of the store.
     ///
-    /// `boundaries` are the seqs at which anybody may read, ascending, the published one last: when
-    /// the tail is full it is sealed, and records fold only where no boundary S has older <= S <
-    /// newer. Records newer than the last boundary fold among themselves: they are to be published
+    /// `boundaries` are the seqs at which there may be readers, ascending, the published one last:
+    /// when the tail is full it is sealed, and records fold only if no boundary S has older <= S <
+    /// newer. Records newer than the last boundary fold among themselves: they will be published
     /// together.
     #[inline]
     pub fn push(&mut self, record: Record<'_>, boundaries: &[Seq]) {
@@ -521,7 +521,7 @@ impl Writer<'_> {
         self.memtable.bytes()
     }
 
-    /// Goes on in a larger tail.
+    /// Continues in a larger tail.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, record: &Record<'_>) {
@@ -530,7 +530,7 @@ impl Writer<'_> {
         self.change(|layers| Layers { tail, ..layers.clone() });
     }
 
-    /// Makes a chunk of the tail, which readers see meanwhile.
+    /// Makes a chunk of the tail while readers still see it.
     #[cold]
     #[inline(never)]
     fn seal(&mut self, boundaries: &[Seq]) {
@@ -544,7 +544,7 @@ impl Writer<'_> {
         self.change(|layers| layers.with_sealed(chunk, tail));
     }
 
-    /// Swaps in the next layers, of a tail that is the applier's now.
+    /// Swaps in the next layers, with a tail that the applier now owns.
     fn change(&self, next: impl FnOnce(&Layers) -> Layers) {
         self.memtable.change(next);
         let Applying { appender, spare, .. } = &*self.applying;

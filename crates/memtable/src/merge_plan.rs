@@ -1,10 +1,11 @@
 //! Which chunks to merge next: geometric merging, decided from plain facts.
 //!
-//! Chunks stand oldest first, and their generations never rise from old to new. As soon as `factor`
-//! neighbours are of one generation, the oldest `factor` of them become one chunk of the next:
-//! there are at most `factor - 1` of each generation, so a get asks a logarithmic number of chunks.
+//! Chunks are in order, oldest first, and their generations never rise from old to new. As soon as
+//! `factor` neighbours have one generation, the oldest `factor` of them become one chunk of the
+//! next: there are at most `factor - 1` of each generation, so a get asks a logarithmic number of
+//! chunks.
 //!
-//! A chunk that holds records newer than the last boundary waits: another boundary may yet come
+//! A chunk that holds records newer than the last boundary waits: another boundary may still come
 //! between them.
 
 use std::fmt;

@@ -4,7 +4,7 @@
 //!   kind u8 | key length varint | payload length varint | key | payload
 //! ```
 //!
-//! Seqs stand beside the arena, in the entries. Arenas are written and read only in this process,
+//! Seqs are not in the arena but in the entries. Arenas are written and read only in this process,
 //! so what is read back is what was put.
 
 use folddb_base::bytes::{Reader, put_varint};
@@ -33,7 +33,7 @@ pub(crate) fn put(arena: &mut Vec<u8>, kind: OpKind, key: &[u8], payload: &[u8])
     arena.extend_from_slice(payload);
 }
 
-/// Where the parts of a record lie in its arena.
+/// Where the fields of a record are in its arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     kind: OpKind,
@@ -43,7 +43,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A place of nothing, for a source without a current record.
+    /// An empty place, for a source without a current record.
     pub(crate) const NOWHERE: Place = Place { kind: OpKind::Delete, key_at: 0, key_len: 0, payload_len: 0 };
 
     /// The record that was put at `offset`.

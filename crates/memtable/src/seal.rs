@@ -5,10 +5,10 @@
 //!
 //! 1. what is older than the newest `Set` or `Delete` of the stripe is left out;
 //! 2. the others are composed on a stack (see fold_stack.rs);
-//! 3. two that decline to compose stay side by side.
+//! 3. two that decline to compose both stay.
 //!
-//! A folded record takes the newest seq of those it stands for. In memtables that keep all, each
-//! record is a stripe.
+//! A folded record gets the newest seq of those it replaces. In memtables that keep everything,
+//! each record is a stripe.
 
 use folddb_base::Seq;
 use folddb_rules::{FoldRules, KeyOrder};
@@ -21,8 +21,8 @@ use crate::packed::{self, Place};
 use crate::sort::{SortScratch, sort_records};
 use crate::tail::{RawTail, Tail};
 
-/// Which stripe a seq lies in: how many boundaries are older. Two records fold only in the same
-/// stripe, which is when no boundary S has older <= S < newer.
+/// Which stripe a seq is in: how many boundaries are older. Two records fold only in the same
+/// stripe, that is, if no boundary S has older <= S < newer.
 #[inline]
 pub(crate) fn stripe_of(boundaries: &[Seq], seq: Seq) -> usize {
     boundaries.partition_point(|&boundary| boundary < seq)
@@ -52,7 +52,7 @@ impl SealScratch {
     }
 }
 
-/// Sorts and folds a tail to which nothing is appended meanwhile.
+/// Sorts and folds a tail to which nothing is appended at the same time.
 pub(crate) fn seal_tail(
     order: &KeyOrder,
     rules: &FoldRules,
@@ -80,7 +80,7 @@ pub(crate) fn seal_tail(
     chunk
 }
 
-/// Builds a chunk from records that come in the total order.
+/// Builds a chunk from records in the total order.
 pub(crate) struct Sealer<'a> {
     rules: &'a FoldRules,
     boundaries: &'a [Seq],
@@ -92,8 +92,8 @@ pub(crate) struct Sealer<'a> {
 }
 
 impl<'a> Sealer<'a> {
-    /// A sealer for about so many records and bytes; all seqs must be from `base_seq` on and fit a
-    /// `u32` counted from there.
+    /// A sealer for about this many records and bytes; all seqs must be from `base_seq` on and fit
+    /// a `u32` counted from there.
     pub(crate) fn new(
         rules: &'a FoldRules,
         boundaries: &'a [Seq],
@@ -109,7 +109,7 @@ impl<'a> Sealer<'a> {
         Sealer { rules, boundaries, arenas, base_seq, arena, entries, scratch }
     }
 
-    /// Takes the records, in the total order. `exact`: records of equal prefixes are of one key.
+    /// Takes the records, in the total order. `exact`: records with equal prefixes have one key.
     pub(crate) fn take_all(&mut self, mut records: impl Iterator<Item = Incoming>, exact: bool) {
         let Some(mut current) = records.next() else { return };
         loop {
@@ -219,7 +219,7 @@ impl<'a> Sealer<'a> {
     }
 }
 
-/// Gives back what folding left unused, when it is worth a copy.
+/// Frees what folding left unused, if that is worth a copy.
 fn shrink<T>(buffer: &mut Vec<T>) {
     if buffer.capacity() > buffer.len() + buffer.len() / 8 {
         buffer.shrink_to_fit();

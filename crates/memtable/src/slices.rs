@@ -1,9 +1,9 @@
 //! All records of a memtable in the total order, slice by slice of its keys: what a flush reads.
 //!
-//! A full memtable has some two hundred chunks. A tree over so many sources plays eight matches for
-//! each record, and goes round four hundred places in memory, more than the nearest cache holds. So
-//! the keys are cut into slices of a few thousand records; those of one slice are gathered from all
-//! chunks and sorted as a tail is, close at hand:
+//! A full memtable has some two hundred chunks. A tree over this many sources plays eight matches
+//! for each record, and visits four hundred places in memory in turn, more than the nearest cache
+//! holds. So the keys are cut into slices of a few thousand records; the records of one slice are
+//! gathered from all chunks and sorted like a tail, within the cache:
 //!
 //! ```text
 //!   chunk 2   |a  a |b   b|c    c |
@@ -12,7 +12,7 @@
 //!             0     bound bound         bounds: every 64th prefix of each chunk is a sample of its keys
 //! ```
 //!
-//! Slices are cut by prefixes, so they need an order that has them, and keys that differ in them;
+//! Slices are cut by prefixes, so they need an order with prefixes, and keys that differ in them;
 //! for others, and for few chunks, there is the tree (see kway.rs).
 
 use std::sync::Arc;
@@ -28,14 +28,14 @@ use crate::sort::{SortKey, SortScratch, settle_ties, sort_keys};
 /// How slices are cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
-    /// One prefix of so many is a sample.
+    /// One prefix in this many is a sample.
     sample_every: usize,
-    /// Records of a slice, about: so many that all that is touched of them fits the second-level
-    /// cache.
+    /// The approximate number of records in a slice, so that everything that is touched fits the
+    /// second-level cache.
     records: usize,
-    /// Where more records than this share a prefix, there are no slices.
+    /// If more records than this share a prefix, there are no slices.
     records_max: usize,
-    /// Fewer chunks are better merged by a tree.
+    /// With fewer chunks a tree is better.
     chunks_min: usize,
 }
 
@@ -50,9 +50,9 @@ pub(crate) struct Slices {
     order: KeyOrder,
     /// Leading bytes that all keys of all chunks share.
     skip: usize,
-    /// Newest first, each with its first entry that no slice has had yet.
+    /// Newest first, each with its first entry that has not been in a slice yet.
     chunks: Vec<(Arc<Chunk>, usize)>,
-    /// Where the slices to come end, by prefix. The last one has no end.
+    /// Where the following slices end, by prefix. The last one has no end.
     bounds: vec::IntoIter<u64>,
     /// Its keys are the records of the slice, sorted.
     scratch: SortScratch,
@@ -61,7 +61,7 @@ pub(crate) struct Slices {
 }
 
 impl Slices {
-    /// A stream over the chunks, given newest first; none where a tree does better.
+    /// A stream over the chunks, given newest first; none if a tree is better.
     pub(crate) fn of(order: &KeyOrder, newest_first: &[Arc<Chunk>], cut: Cut) -> Option<Slices> {
         if newest_first.len() < cut.chunks_min || !order.has_byte_prefixes() {
             return None;
@@ -101,7 +101,7 @@ impl Slices {
         });
     }
 
-    /// Takes what is `before` the end of the slice from each chunk.
+    /// Takes the records that are `before` the end of the slice from each chunk.
     fn gather(&mut self, before: impl Fn(u64) -> bool) {
         for (rank, (chunk, next)) in self.chunks.iter_mut().enumerate() {
             let prefixes =
@@ -115,7 +115,7 @@ impl Slices {
     }
 }
 
-/// Prefixes that cut the chunks into slices; none where too many records have the same one.
+/// Prefixes that cut the chunks into slices; none if too many records have the same one.
 fn bounds_of(order: &KeyOrder, chunks: &[Arc<Chunk>], skip: usize, cut: Cut) -> Option<Vec<u64>> {
     let mut samples = Vec::new();
     for chunk in chunks {

@@ -1,4 +1,4 @@
-//! Sorting what came unsorted: records of a tail into the total order.
+//! Sorting unsorted records: those of a tail into the total order.
 //!
 //! Each record becomes one number, compared in two instructions:
 //!
@@ -8,8 +8,8 @@
 //!   bits  31..0   the offset of the record in its arena
 //! ```
 //!
-//! Stripping the common prefix is worth a factor of three on keys that have one. Where eight bytes
-//! do not decide, the whole keys do.
+//! Stripping the common prefix is worth a factor of three on keys that have one. If eight bytes do
+//! not decide, the whole keys do.
 
 use folddb_rules::KeyOrder;
 
@@ -26,7 +26,7 @@ impl SortKey {
     }
 
     /// For a record of one of many chunks: which chunk, newest first, and which of its entries.
-    /// Those stand in the place of seq delta and offset, and order the records of one key as well.
+    /// They take the place of seq delta and offset, and order the records of one key just as well.
     #[inline]
     pub(crate) fn in_chunk(prefix: u64, rank: usize, index: usize) -> SortKey {
         SortKey(u128::from(prefix) << 64 | (rank as u128) << 32 | index as u128)
@@ -47,7 +47,7 @@ impl SortKey {
         self.0 as u32
     }
 
-    /// The same of a record that was copied elsewhere.
+    /// The same for a record that was copied elsewhere.
     pub(crate) fn moved_to(self, offset: u32) -> SortKey {
         SortKey(self.0 >> 32 << 32 | u128::from(offset))
     }
@@ -90,7 +90,7 @@ pub(crate) fn number_records(
     let Some((first, _)) = records.clone().next() else { return Sorted { skip: 0, exact: true } };
     let first = Place::at(arena, first).key(arena);
     let mut skip = if order.has_byte_prefixes() { first.len() } else { 0 };
-    // The second and the last key nearly always tell what all keys share; then one pass is enough.
+    // The second and the last key nearly always show what all keys share; then one pass is enough.
     for (offset, _) in [records.clone().nth(1), records.clone().next_back()].into_iter().flatten() {
         skip = skip.min(order.shared_prefix_len(first, Place::at(arena, offset).key(arena)));
     }
@@ -117,7 +117,7 @@ pub(crate) fn sort_numbered(order: &KeyOrder, arena: &[u8], sorted: Sorted, scra
 /// its length.
 ///
 /// # Errors
-/// The first key that shares less: how much it does share.
+/// The first key that shares less: how much it shares.
 fn take_prefixes(
     order: &KeyOrder,
     arena: &[u8],
@@ -139,8 +139,8 @@ fn take_prefixes(
     Ok(same_len)
 }
 
-/// Sorts by the numbers: first into about as many buckets as there are keys, by where they lie
-/// between the lowest and the highest prefix, then the buckets. Random keys are then nearly in
+/// Sorts by the numbers: first into about as many buckets as there are keys, by their position
+/// between the lowest and the highest prefix, then each bucket. Random keys are then nearly in
 /// place; others cost a sort of smaller pieces.
 pub(crate) fn sort_keys(scratch: &mut SortScratch) {
     let SortScratch { keys, spread, counts } = scratch;

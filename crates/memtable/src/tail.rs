@@ -3,7 +3,7 @@
 //! Appending is all that a write does: words to the arena, sixteen bytes to the entries, four to a
 //! slot of the micro hash, through which a get finds the records of a key, newest first. One thread
 //! appends, through an [`Appender`]. Readers take no lock: what is appended never changes, and they
-//! come to it only by what is stored last:
+//! reach it only through what is stored last:
 //!
 //! ```text
 //!   arena     |record 0   |record 1|record 2     |...          1. its words
@@ -12,10 +12,10 @@
 //!   len       3                                                4. the length   (release)
 //! ```
 //!
-//! A tail has room for so many records and bytes; a larger one is another tail, which holds the
-//! same. All is atomic numbers, so nothing here is unsafe; on most processors they cost what others
-//! do. Those of the words and entries are the standard library's: no scheduler of tests need stop
-//! at them, since no reader sees them before 3 or 4.
+//! A tail has room for a fixed number of records and bytes; a larger one is another tail with the
+//! same records. All data are atomic numbers, so nothing here is unsafe; on most processors they
+//! cost as much as plain ones. Those of the words and entries are the standard library's: test
+//! schedulers need not stop at them, since no reader sees them before 3 or 4.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as Word;
@@ -34,8 +34,8 @@ pub struct TailLimits {
     pub records_max: usize,
     /// Bytes of packed records; one record may be longer. Default 256 KiB.
     pub bytes_max: usize,
-    /// Records in one slot of the micro hash, so of one key: what a get may have to visit. Default
-    /// 512.
+    /// Records in one slot of the micro hash, and so of one key: what a get may have to visit.
+    /// Default 512.
     pub chain_max: usize,
 }
 
@@ -45,7 +45,7 @@ impl Default for TailLimits {
     }
 }
 
-/// More records than links can name are in no tail.
+/// No tail has more records than links can name.
 const RECORDS_MAX: usize = 65_000;
 const WORD_BYTES: usize = size_of::<Word>();
 const ENTRIES_MIN: usize = 32;
@@ -54,9 +54,10 @@ const WORDS_MIN: usize = 64;
 /// One record of the tail. Links, here and in slots, are indexes plus one; zero is the end.
 #[derive(Debug, Default)]
 struct Entry {
-    /// Where its words begin, above; its seq, counted from the tail's first, below.
+    /// The upper half: where its words begin. The lower half: its seq, counted from the tail's
+    /// first.
     place: Word,
-    /// The hash of its key, above; the next older record of the same slot, below.
+    /// The upper half: the hash of its key. The lower half: the next older record of the same slot.
     link: Word,
 }
 
@@ -85,14 +86,14 @@ pub(crate) struct Tail {
     /// Packed records, each from a whole word on.
     arena: Box<[Word]>,
     entries: Box<[Entry]>,
-    /// A power of two of them, at least twice the entries; none where there are no entries.
+    /// A power of two of them, at least twice the entries; none if there are no entries.
     slots: Box<[AtomicU32]>,
     base_seq: Word,
     len: AtomicU32,
 }
 
 impl Tail {
-    /// An empty one with room for so many entries, a power of two, and words.
+    /// An empty one with room for this many entries, a power of two, and words.
     fn with_room(entries: usize, words: usize) -> Tail {
         Tail {
             arena: (0..words).map(|_| Word::new(0)).collect(),
@@ -109,7 +110,8 @@ impl Tail {
         *self.len.get_mut() = 0;
     }
 
-    /// Records: all that were appended before what the caller knows of.
+    /// The number of records: at least all that were appended before anything that the caller knows
+    /// of.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len.load(Ordering::Acquire) as usize
@@ -138,14 +140,14 @@ impl Tail {
         self.base_seq() + Seq::from(self.place(index).1)
     }
 
-    /// Which slot a hash has; there is one unless the tail has no room at all.
+    /// The slot of a hash; there is one unless the tail has no room at all.
     #[inline]
     fn slot(&self, hash: u32) -> Option<&AtomicU32> {
         self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))
     }
 
-    /// Copies the records of a key with a seq up to `max_seq`, newest first, up to the first that
-    /// absorbs.
+    /// Copies the records of a key with a seq up to `max_seq`, newest first, up to and including
+    /// the first that absorbs.
     pub(crate) fn copy_found(&self, key: &[u8], hash: u32, max_seq: Seq, out: &mut Copied) {
         let Some(slot) = self.slot(hash) else { return };
         let mut next = Slot::of(slot.load(Ordering::Acquire)).newest;
@@ -161,7 +163,7 @@ impl Tail {
         }
     }
 
-    /// Copies the record at a word if it is one of `key`. True when it absorbs.
+    /// Copies the record at a word if it belongs to `key`. True when it absorbs.
     #[inline]
     fn copy_if_of(&self, key: &[u8], word: usize, seq: Seq, out: &mut Copied) -> bool {
         let offset = out.arena.len();
@@ -222,7 +224,7 @@ fn copy_words(words: &[Word], out: &mut Vec<u8>) {
     }
 }
 
-/// Who appends to a tail.
+/// Appends to a tail.
 #[derive(Debug, Default)]
 pub(crate) struct Appender {
     tail: Arc<Tail>,
@@ -264,7 +266,7 @@ impl Appender {
             && record.seq - self.base_seq <= u64::from(u32::MAX)
     }
 
-    /// Appends a record that has room, if its tail has. Otherwise that is to grow.
+    /// Appends a record that fits, if its tail has room. Otherwise the tail must grow.
     #[inline]
     pub(crate) fn try_push(&mut self, record: Record<'_>) -> bool {
         let Appender { tail, len, words, .. } = &*self;
@@ -319,8 +321,8 @@ impl Appender {
         cell.store(slot.number(), Ordering::Release);
     }
 
-    /// Goes on in a larger tail, with the same records and room for one more. Readers are to be
-    /// shown it before it is appended to.
+    /// Continues in a larger tail, with the same records and room for one more. Readers must be
+    /// given it before it is appended to.
     #[cold]
     pub(crate) fn grow(&mut self, record: &Record<'_>, limits: &TailLimits) {
         let small = Arc::clone(&self.tail);
@@ -346,8 +348,8 @@ impl Appender {
         self.tail.len.store(self.len as u32, Ordering::Relaxed);
     }
 
-    /// Begins an empty tail, in the memory of `spare` if nobody reads it any more, and gives the
-    /// one that was. What one long record took beyond the limits is not kept.
+    /// Begins an empty tail, in the memory of `spare` if it has no readers left, and returns the
+    /// previous one. Memory that one long record took beyond the limits is not kept.
     pub(crate) fn begin(&mut self, spare: Option<Arc<Tail>>, limits: &TailLimits) -> Arc<Tail> {
         let words = self.tail.arena.len().min(limits.bytes_max.div_ceil(WORD_BYTES));
         let entries = self.tail.entries.len();
@@ -377,8 +379,8 @@ impl Copied {
     }
 }
 
-/// A copy of a tail, or of a range of it: unsorted, without the micro hash. Between its records may
-/// lie a few bytes.
+/// A copy of a tail, or of a range of it: unsorted, without the micro hash. There may be a few
+/// unused bytes between its records.
 #[derive(Debug, Default)]
 pub(crate) struct RawTail {
     /// Packed records.

@@ -65,8 +65,8 @@ fn small(key: u64) -> u64 {
     mix(key) & 0x7ff_ffff
 }
 
-/// Measures the time that this thread was on a processor, where Linux tells it: other work does not
-/// disturb.
+/// Measures the time that this thread was on a processor, if Linux reports it, so that other work
+/// does not matter.
 struct Watch {
     started: Instant,
     on_cpu: Option<u64>,

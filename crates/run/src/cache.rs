@@ -1,9 +1,9 @@
 //! The cache of one store, or of several that share it: blocks, leaves and filters by place, and
 //! open files.
 //!
-//! It is bounded by the bytes of what is decoded, that which parts keep at hand (`kept.rs`)
-//! included; the open files by their number. Each store has a number in it, which the keys of its
-//! pieces carry: when the store is closed its pieces go, and nobody else's.
+//! It is bounded by the decoded bytes, including what parts keep in memory (`kept.rs`); open files
+//! are bounded by their number. Each store has a number in it, which is part of the keys of its
+//! pieces: when the store is closed, its pieces are dropped, and no others.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -17,55 +17,55 @@ use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter, Weighter};
 
 use crate::separators::Leaf;
 
-/// A shard of the cache holds at least so many bytes, so that one filter partition is a small part
-/// of it.
+/// A shard of the cache holds at least this many bytes, so that one filter partition is a small
+/// part of it.
 const SHARD_BYTES: u64 = 4 << 20;
 
-/// Bytes that an item is taken to weigh, when the number of items is guessed.
+/// The assumed size of an item in bytes, to estimate the number of items.
 const ITEM_BYTES: u64 = 8 << 10;
 
-/// The first stretch that a reader ahead takes, in bytes.
+/// The first read-ahead window, in bytes.
 pub(crate) const WINDOW_BYTES_MIN: u64 = 32 << 10;
 
-/// The longest, in bytes, where there is memory enough.
+/// The longest window, in bytes, if there is enough memory.
 const WINDOW_BYTES_MAX: u64 = 256 << 10;
 
-/// A stretch is at most this share of the cache: a merge has one for each of its inputs, and
-/// several merges may be under way.
+/// A window is at most this share of the cache: a merge has one for each of its inputs, and several
+/// merges may be running.
 const WINDOWS_IN_CACHE: u64 = 24;
 
-/// The filters and leaves of a new part are put into the cache at once, where they are at most this
+/// The filters and leaves of a new part are put into the cache at once if they are at most this
 /// share of it.
 const WARM_IN_CACHE: u64 = 16;
 
-/// The blocks of a new part are, too, where they are at most this share of it.
+/// So are the blocks of a new part, if they are at most this share of it.
 const WARM_BLOCKS_IN_CACHE: u64 = 4;
 
-/// Of so many eighths of the cache's room all parts together may keep pieces at hand.
+/// How many eighths of the cache's room all parts together may use to keep pieces in memory.
 const KEPT_EIGHTHS: u64 = 5;
 
-/// Where those of the oldest runs end, so that the newer ones, which every get asks, find room
-/// beside them.
+/// The limit for the oldest runs, so that there is room for the newer ones, which every get asks.
 const KEPT_EIGHTHS_OLDEST: u64 = 4;
 
-/// Of the blocks that gets read while the cache is full, one in so many displaces another. Where
-/// all blocks are asked equally often any choice of them is as good, and to displace costs as much
-/// as a third of the read; those that are asked more often come into the cache soon enough.
+/// Of the blocks that gets read while the cache is full, one in this many evicts another. If all
+/// blocks are asked for equally often, any choice of them is as good, and an eviction costs a third
+/// of a read; blocks that are asked for more often enter the cache soon enough.
 const DISPLACE_EVERY: u64 = 4;
 
-/// How many bits of the number of a part are its store's own; those above are the store's number.
+/// How many bits of the number of a part count within its store; those above are the store's
+/// number.
 const PART_BITS: u32 = 40;
 
-/// A cache, for as long as any store uses it.
+/// A cache, as long as any store uses it.
 pub struct BlockCache {
     pub(crate) pieces: Cache<PieceKey, Piece, PieceWeight, PlaceHash, Displaced>,
     pub(crate) files: Cache<u64, Arc<dyn ReadFile>, UnitWeighter, PlaceHash>,
-    /// Whether the cache has displaced something since room was given to it.
+    /// Whether the cache has evicted something since room was given to it.
     is_full: Arc<AtomicBool>,
-    /// Whether a get has read a block since parts were last asked to have theirs in the cache.
+    /// Whether a get has read a block since the blocks of a new part were last put into the cache.
     is_read: AtomicBool,
     cache_bytes: AtomicU64,
-    /// What parts keep at hand: so much less is the capacity of `pieces`.
+    /// Bytes that parts keep in memory: the capacity of `pieces` is reduced by them.
     kept_bytes: AtomicU64,
     next_store: AtomicU64,
     /// Stores that use it now.
@@ -78,11 +78,11 @@ pub(crate) enum Piece {
     Block(Arc<Block>),
     Leaf(Arc<Leaf>),
     Filter(Arc<Filter>),
-    /// Of a file that is no part.
+    /// A page of a file that is not a part.
     Page(Arc<[u8]>),
 }
 
-/// Which piece: of which part, by its own number within this cache, and at which offset.
+/// Which piece: the number of its part within this cache, and the offset.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PieceKey {
     pub(crate) part: u64,
@@ -98,7 +98,7 @@ impl Hash for PieceKey {
 }
 
 impl BlockCache {
-    /// A cache of about `cache_bytes` bytes, and at most `files_open_max` open files at rest.
+    /// A cache of about `cache_bytes` bytes, with at most `files_open_max` open files at rest.
     /// Readers in the middle of a read may hold a few more.
     pub fn new(cache_bytes: u64, files_open_max: usize) -> Arc<BlockCache> {
         let files_open_max = files_open_max.max(1);
@@ -128,30 +128,30 @@ impl BlockCache {
         })
     }
 
-    /// What is in it, in bytes.
+    /// Its content, in bytes.
     pub fn bytes(&self) -> u64 {
         self.pieces.weight() + self.kept_bytes()
     }
 
-    /// What parts keep at hand.
+    /// What parts keep in memory.
     pub(crate) fn kept_bytes(&self) -> u64 {
         self.kept_bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes a store in: where the numbers of its parts begin.
+    /// Registers a store; returns where the numbers of its parts begin.
     pub(crate) fn enter(&self) -> u64 {
         self.stores.fetch_add(1, Ordering::Relaxed);
         self.next_store.fetch_add(1, Ordering::Relaxed) << PART_BITS
     }
 
-    /// Forgets a store that has entered.
+    /// Forgets a registered store.
     pub(crate) fn leave(&self, first_part: u64) {
         self.clear(first_part);
         self.stores.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Drops all that is cached of a store and closes its files; what is in use lives on with its
-    /// users.
+    /// Drops everything that is cached for a store and closes its files; what is in use lives on
+    /// with its users.
     fn clear(&self, first_part: u64) {
         let is_others = |part: u64| part >> PART_BITS != first_part >> PART_BITS;
         self.pieces.retain(|key, _| is_others(key.part));
@@ -159,15 +159,14 @@ impl BlockCache {
         self.note_room();
     }
 
-    /// Gives the cache room for about so many bytes from now on, if that is more than it has.
+    /// Gives the cache room for about this many bytes from now on, if that is more than it has.
     pub(crate) fn grow(&self, bytes: u64) {
         self.cache_bytes.fetch_max(bytes, Ordering::Relaxed);
         self.fit();
         self.note_room();
     }
 
-    /// Takes room from the cache for a piece that a part keeps at hand. False where there is none
-    /// to be had.
+    /// Takes room from the cache for a piece that a part keeps in memory. False if there is none.
     pub(crate) fn take_room(&self, bytes: u64, is_oldest: bool) -> bool {
         let eighths = if is_oldest { KEPT_EIGHTHS_OLDEST } else { KEPT_EIGHTHS };
         let most = self.cache_bytes.load(Ordering::Relaxed) / 8 * eighths;
@@ -189,22 +188,22 @@ impl BlockCache {
         }
     }
 
-    /// The cache has what is not kept. Of two who meet here the later one's bound may be the older
-    /// by a piece; the next one sets it right.
+    /// The cache has the rest. If two threads meet here, the later one may set an older bound, off
+    /// by one piece; the next call corrects it.
     fn fit(&self) {
         let cache_bytes = self.cache_bytes.load(Ordering::Relaxed);
         self.pieces.set_capacity(cache_bytes.saturating_sub(self.kept_bytes()));
     }
 
-    /// Whether the block is to be kept whose miss was counted as the `misses`-th.
+    /// Whether to keep the block whose miss was counted as the `misses`-th.
     #[inline]
     pub(crate) fn keeps_miss(&self, misses: u64) -> bool {
         self.is_read.store(true, Ordering::Relaxed);
         !self.is_full.load(Ordering::Relaxed) || misses.is_multiple_of(DISPLACE_EVERY)
     }
 
-    /// Whether a new part whose blocks take so many bytes is to have them in the cache: it is small
-    /// beside it, and gets have had to read blocks since this was last asked.
+    /// Whether to put the blocks of a new part, which take this many bytes, into the cache: if they
+    /// are few compared with it, and gets have had to read blocks since the last call.
     pub(crate) fn warms_blocks(&self, bytes: u64) -> bool {
         let most = self.cache_bytes.load(Ordering::Relaxed) / WARM_BLOCKS_IN_CACHE;
         bytes <= most && self.is_read.swap(false, Ordering::Relaxed)
@@ -216,21 +215,21 @@ impl BlockCache {
         }
     }
 
-    /// The longest stretch that a reader ahead holds. Each store may have a merge under way.
+    /// The longest read-ahead window. Each store may have a merge running.
     pub(crate) fn window_bytes_max(&self) -> u64 {
         let stores = self.stores.load(Ordering::Relaxed).max(1);
         let cache_bytes = self.cache_bytes.load(Ordering::Relaxed);
         (cache_bytes / (WINDOWS_IN_CACHE * stores)).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX)
     }
 
-    /// The most filters and leaves of a part that are put into the cache before anybody has asked.
+    /// The most bytes of filters and leaves of a part that are put into the cache before they are
+    /// asked for.
     pub(crate) fn warm_bytes_max(&self) -> u64 {
         self.cache_bytes.load(Ordering::Relaxed) / WARM_IN_CACHE
     }
 }
 
-/// Notes that something was displaced; what that was goes outside of the cache's locks, as by
-/// default.
+/// Notes that something was evicted; it is dropped outside of the cache's locks, as by default.
 #[derive(Clone)]
 pub(crate) struct Displaced {
     is_full: Arc<AtomicBool>,
@@ -259,7 +258,7 @@ impl Weighter<PieceKey, Piece> for PieceWeight {
     }
 }
 
-/// Hashes numbers by folded multiplication. Parts and offsets are not chosen by users, so no key is
+/// Hashes numbers by folded multiplication. Users do not choose parts and offsets, so no key is
 /// needed.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct PlaceHash;

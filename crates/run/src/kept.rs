@@ -1,10 +1,10 @@
-//! Filters and leaves that a part keeps at hand: a get reaches them without a look-up in the cache,
-//! without a lock and without counting a reference, so that the waits for memory of one run overlap
-//! with those of the next.
+//! Filters and leaves that a part keeps in memory: a get reaches them without a look-up in the
+//! cache, without a lock and without counting a reference, so that the waits for memory of one run
+//! overlap with those of the next.
 //!
 //! What is kept takes its room from the cache ([`Shared::take_room`]) and gives it back with the
-//! part. It is never displaced: who comes first keeps, the oldest runs, of which there is most, no
-//! more than half of the cache. Where there is no room, pieces go by way of the cache.
+//! part. It is never evicted: the first to come is kept. The oldest runs, which have the most
+//! pieces, keep at most half of the cache. If there is no room, pieces go through the cache.
 //!
 //! Called by `part.rs`.
 
@@ -24,7 +24,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Room for the pieces of a part; none is there yet.
+    /// Room for the pieces of a part; none is kept yet.
     pub(crate) fn new(top: &TopIndex) -> Kept {
         Kept {
             filters: top.filters.iter().map(|_| OnceLock::new()).collect(),
@@ -44,7 +44,7 @@ impl Kept {
         self.leaves.get(number)?.get()
     }
 
-    /// Keeps a filter partition, or gives it back: nobody has room for it, or it is there.
+    /// Keeps a filter partition, or returns it, if there is no room for it or it is already kept.
     pub(crate) fn keep_filter(
         &self,
         shared: &Shared,
@@ -56,7 +56,7 @@ impl Kept {
         keep(shared, is_oldest, filter.memory_bytes(), slot, filter)
     }
 
-    /// Keeps a leaf, unless there is no room or it is there.
+    /// Keeps a leaf, unless there is no room or it is already kept.
     pub(crate) fn keep_leaf(
         &self,
         shared: &Shared,
@@ -75,7 +75,7 @@ impl Kept {
         filters.sum::<usize>() + leaves.sum::<usize>()
     }
 
-    /// Bytes of the places where pieces are kept, whether they are or not.
+    /// Bytes of the slots for pieces, filled or not.
     pub(crate) fn slots_bytes(&self) -> usize {
         size_of_val(&self.filters[..]) + size_of_val(&self.leaves[..])
     }
@@ -85,6 +85,6 @@ fn keep<T>(shared: &Shared, is_oldest: bool, bytes: usize, slot: &OnceLock<T>, p
     if !shared.take_room(bytes as u64, is_oldest) {
         return Err(piece);
     }
-    // Another reader may have been here meanwhile.
+    // Another reader may have been here in the meantime.
     slot.set(piece).inspect_err(|_| shared.give_room_back(bytes as u64))
 }

@@ -1,5 +1,5 @@
-//! A part: one file of sorted records, with what of it is in memory, and its pieces. How a key is
-//! found in it says `part_get.rs`.
+//! A part: one file of sorted records, with the data of it that are in memory, and its pieces.
+//! `part_get.rs` says how a key is found in it.
 //!
 //! A part keeps no file open: the descriptor comes from [`Shared`] and may be closed at any time.
 
@@ -43,15 +43,15 @@ pub struct Part {
 /// What a reader of one key knows about a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
-    /// Older parts may hold the key, so this one mostly does not.
+    /// Older parts may hold the key, so mostly this one does not.
     Young,
-    /// No older one does, so most keys that are looked for so far are here. A filter that is not in
-    /// the cache costs more to read than it then saves: it is as long as a block, and mostly says
+    /// No older one does, so most keys that a search looks for here exist. Reading a filter that is
+    /// not in the cache then costs more than it saves: it is as long as a block, and mostly says
     /// that the block must be read, too.
     Oldest,
 }
 
-/// What is in memory of a part: all but its records, leaves and filters.
+/// The data of a part that are in memory: everything except its records, leaves and filters.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Frame {
     pub(crate) footer: Footer,
@@ -126,7 +126,7 @@ impl Part {
         (0..self.frame.top.leaves.len()).map(|leaf| self.frame.top.separator(leaf))
     }
 
-    /// The memory that it takes beside the cache, in bytes.
+    /// The memory that it takes in addition to the cache, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let top = &self.frame.top;
         size_of::<Part>()
@@ -138,14 +138,14 @@ impl Part {
             + size_of_val(&self.frame.meta.facts.sketch[..])
     }
 
-    /// Keeps a filter at hand, or at least in the cache.
+    /// Keeps a filter in memory, or at least in the cache.
     pub(crate) fn keep_filter(&self, rank: Rank, number: usize, place: Place, filter: Filter) {
         if let Err(filter) = self.kept.keep_filter(&self.shared, rank == Rank::Oldest, number, filter) {
             self.shared.keep_piece(self.key_of(place), Piece::Filter(Arc::new(filter)));
         }
     }
 
-    /// Keeps a leaf at hand, or at least in the cache.
+    /// Keeps a leaf in memory, or at least in the cache.
     fn keep_leaf(&self, rank: Rank, number: usize, place: Place, leaf: &Arc<Leaf>) {
         if !self.kept.keep_leaf(&self.shared, rank == Rank::Oldest, number, leaf) {
             self.shared.keep_piece(self.key_of(place), Piece::Leaf(Arc::clone(leaf)));
@@ -171,7 +171,7 @@ impl Part {
             self.shared.forget_piece(self.key_of(*place));
         }
         for (number, entry) in self.frame.top.leaves.iter().enumerate() {
-            // Blocks whose leaf is no longer in memory go when the cache needs their room.
+            // Blocks whose leaf is no longer in memory are evicted when the cache needs their room.
             if let Some(leaf) = self.leaf_in_memory(number, entry.place) {
                 leaf.places.iter().for_each(|place| self.shared.forget_piece(self.key_of(*place)));
             }
@@ -179,7 +179,7 @@ impl Part {
         }
     }
 
-    /// A leaf if it is in memory, by a reader whose interest says nothing about the future.
+    /// A leaf if it is in memory, for a reader that will not ask for it again.
     fn leaf_in_memory(&self, number: usize, place: Place) -> Option<Arc<Leaf>> {
         if let Some(leaf) = self.kept.leaf(number) {
             return Some(Arc::clone(leaf));
@@ -190,10 +190,10 @@ impl Part {
         }
     }
 
-    /// Takes filters and leaves into memory, where they are a small part of the cache, and blocks,
-    /// where gets have had to read some since this was last done: of use for a part that was just
-    /// written, whose bytes the system still has, and of which every reader will ask. A failure
-    /// shows when they are read for a reader.
+    /// Loads filters and leaves into memory if they are a small part of the cache, and blocks if
+    /// gets have had to read some since this was last done. This is useful for a part that was just
+    /// written, whose bytes the system still has, and which every reader will ask. A failure is
+    /// reported when a reader needs them.
     pub fn warm(&self) {
         self.warm_index();
         let top = &self.frame.top;
@@ -250,7 +250,7 @@ impl Part {
         PieceKey { part: self.id, offset: place.offset }
     }
 
-    /// A block, by way of the cache.
+    /// A block, through the cache.
     pub(crate) fn block(&self, place: Place) -> Result<Arc<Block>> {
         let key = self.key_of(place);
         if let Some(Piece::Block(block)) = self.shared.piece(key) {
@@ -279,7 +279,7 @@ impl Part {
         Ok(leaf)
     }
 
-    /// A leaf for a reader that passes once: from memory if it is there, but never taken into it.
+    /// A leaf for a reader that passes once: from memory if it is there, but never loaded into it.
     pub(crate) fn leaf_in_passing(&self, number: usize) -> Result<Arc<Leaf>> {
         let place = self.leaf_place(number)?;
         match self.leaf_in_memory(number, place) {
@@ -322,12 +322,12 @@ impl Part {
         Liveness::open(&stored, self.seed(place)).map_err(|fault| self.damage(place, fault))
     }
 
-    /// What all of its blocks come to, where they say so.
+    /// The summary of all its blocks, if they have one.
     pub fn total(&self) -> Option<&Summary> {
         self.frame.meta.summaries.as_ref()?.total.as_ref()
     }
 
-    /// What its blocks come to, from the file; none where they do not say.
+    /// The summaries of its blocks, from the file; none if it has none.
     ///
     /// # Errors
     /// A read error, or damage.
@@ -338,7 +338,7 @@ impl Part {
     }
 
     /// The separators of the blocks of a leaf: each is at or after the last key of its block and
-    /// before the first of the next. None behind the last leaf.
+    /// before the first of the next. None after the last leaf.
     ///
     /// # Errors
     /// A read error, or damage.
@@ -378,7 +378,7 @@ impl Part {
         file.read_exact_at(offset, buf).map_err(|error| read_error(&self.path, offset, error))
     }
 
-    /// The open file, opened again if it was closed meanwhile.
+    /// The open file, reopened if it was closed in the meantime.
     pub(crate) fn file(&self) -> Result<Arc<dyn ReadFile>> {
         if let Some(file) = self.shared.file(self.id) {
             return Ok(file);
@@ -442,8 +442,7 @@ impl Frame {
     }
 }
 
-/// Filters, leaves, liveness and summaries follow the data and each other without a gap, up to the
-/// top index.
+/// Filters, leaves, liveness and summaries follow the data without a gap, up to the top index.
 fn check_places(meta: &Meta, top: &TopIndex, top_place: Place) -> Result<(), Malformed> {
     let mut end = meta.data_bytes;
     let summaries = meta.summaries.as_ref().map(|summaries| &summaries.place);
@@ -462,14 +461,14 @@ fn check_places(meta: &Meta, top: &TopIndex, top_place: Place) -> Result<(), Mal
     if end == top_place.offset { Ok(()) } else { Err(Malformed::Order) }
 }
 
-/// Reads a piece whose place the footer has checked to lie inside of the file.
+/// Reads a piece whose place has been checked against the footer to be inside of the file.
 fn read_piece(file: &dyn ReadFile, path: &Path, place: Place) -> Result<Vec<u8>> {
     let mut stored = vec![0; place.len_bytes as usize];
     file.read_exact_at(place.offset, &mut stored).map_err(|error| read_error(path, place.offset, error))?;
     Ok(stored)
 }
 
-/// A file that ends too soon has lost bytes; all else is the system's trouble.
+/// A file that ends too soon has lost bytes; all other errors come from the system.
 fn read_error(path: &Path, offset: u64, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),

@@ -1,8 +1,8 @@
 //! A place in a part that moves through its records, in either direction.
 //!
-//! A cursor stands on a record of a data block, and on the entry of the leaf that tells where that
-//! block is. Where a merge has taken over the lower keys of a part, the part is trimmed: the cursor
-//! shows only keys at or above `low`.
+//! A cursor is on a record of a data block, and on the entry of the leaf that says where that block
+//! is. If a merge has taken over the lower keys of a part, the part is trimmed: the cursor shows
+//! only keys at or above `low`.
 
 use std::fmt;
 use std::ops::Bound;
@@ -21,12 +21,12 @@ use crate::window::Window;
 pub enum ReadMode {
     /// Through the shared cache: for scans of users.
     Cached,
-    /// Ahead, in long reads past the cache: for merges and all that passes once over everything.
+    /// Ahead, in long reads that bypass the cache: for merges and everything else that passes over
+    /// all records once.
     ReadAhead,
 }
 
-/// A stream over the records of a part. It shows all seqs: which are visible is for the reader to
-/// say.
+/// A stream over the records of a part. It shows all seqs: the reader decides which are visible.
 pub struct PartCursor {
     part: Arc<Part>,
     direction: Direction,
@@ -37,7 +37,7 @@ pub struct PartCursor {
     /// The number of the block within the leaf.
     block_number: usize,
     place: Place,
-    /// The block it stands in; none before the first seek and after the end.
+    /// The block that it is in; none before the first seek and after the end.
     block: Option<Arc<Block>>,
     at: BlockCursor,
     /// Reversed: records of the block with smaller numbers are below `low`.
@@ -45,7 +45,8 @@ pub struct PartCursor {
 }
 
 impl Part {
-    /// A cursor that is nowhere yet. Of a trimmed part, `low` is the first key that it still shows.
+    /// A cursor without a position yet. For a trimmed part, `low` is the first key that it still
+    /// shows.
     pub fn cursor(self: &Arc<Self>, direction: Direction, mode: ReadMode, low: Option<&[u8]>) -> PartCursor {
         PartCursor {
             part: Arc::clone(self),
@@ -83,7 +84,7 @@ impl PartCursor {
         }
     }
 
-    /// True when it stands on no record.
+    /// True when it is on no record.
     #[inline]
     pub fn is_ended(&self) -> bool {
         self.block.is_none()
@@ -194,7 +195,7 @@ impl PartCursor {
         go(&mut self.at, block).map_err(|fault| self.part.damage(self.place, fault))
     }
 
-    /// Takes the block of this number of the leaf; ends where there is none.
+    /// Takes the block of this number of the leaf; ends if there is none.
     fn enter_block(&mut self, number: usize) -> Result<()> {
         let used = self.block.take();
         let Some(place) = self.leaf.as_ref().and_then(|leaf| leaf.places.get(number)) else { return Ok(()) };
@@ -230,7 +231,7 @@ impl PartCursor {
         self.start_at_leaf(next)
     }
 
-    /// One record back, from wherever `at` stands in the block, past its end included.
+    /// One record back, from any `at` in the block, including past its end.
     #[inline]
     fn step_back(&mut self) -> Result<()> {
         let Some(block) = &self.block else { return Ok(()) };
@@ -254,8 +255,7 @@ impl PartCursor {
             (None, Some(leaf)) => self.enter_last_block_of(leaf)?,
             (None, None) => return self.end(),
         }
-        // It stands past the end of the block, so there is a record before; unless all are below
-        // `low`.
+        // It is past the end of the block, so there is a record before, unless all are below `low`.
         match &self.block {
             Some(block) if self.floor >= block.count() => self.end(),
             _ => self.step_back(),

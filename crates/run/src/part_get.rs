@@ -1,15 +1,14 @@
-//! A get in one part: what the memory of the part says about a key is asked first, its blocks are
-//! looked into after that.
+//! A get in one part: it first asks what is in memory about the key, and only then reads blocks.
 //!
-//! A get goes down four steps, each in memory where there is room (`kept.rs`, else the cache), and
-//! none of them copies or allocates:
+//! A get takes four steps, each in memory if there is room (`kept.rs`, else the cache), and none of
+//! them copies or allocates:
 //!
 //! 1. top index, in memory: the one leaf whose keys may include this one;
-//! 2. filter partition of that leaf: mostly ends the search of an absent key;
+//! 2. filter partition of that leaf: mostly ends the search for an absent key;
 //! 3. leaf index block: the one data block;
 //! 4. data block, searched in place.
 //!
-//! The first two are the probe, which a reader of several runs makes of all of them at once.
+//! The first two are the probe, which a reader of several runs does for all of them at once.
 
 use std::cell::Cell;
 use std::ops::{ControlFlow, Deref};
@@ -22,7 +21,7 @@ use crate::cache::Piece;
 use crate::part::{Part, Rank, seek_block};
 use crate::shared::{Tally, count};
 
-/// What the memory of a part says about a key, before any of its blocks is looked into: see
+/// What the memory of a part says about a key, before any of its blocks is read: see
 /// [`Part::probe`].
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
@@ -34,22 +33,22 @@ pub struct Probe {
 enum Says {
     /// The key is not there, or nothing of it that the reader sees.
     Nothing,
-    /// The filter at hand admits it, or does not.
+    /// The filter in memory admits it, or does not.
     Filter { admits: bool },
-    /// The filter is not at hand.
+    /// The filter is not in memory.
     Ask,
     /// There is no filter.
     NoFilter,
 }
 
-/// Of the keys that are looked for in the oldest part, one in so many has its filter read, so that
-/// filters do come into a cache that has room for them.
+/// For one in this many keys that are searched in the oldest part the filter is read, so that
+/// filters do enter a cache that has room for them.
 const FILTER_READ_EVERY: u64 = 4;
 
 /// What a thread keeps from one get to the next, so that none allocates.
 struct Scratch {
     at: BlockCursor,
-    /// Room for a block that goes past the cache.
+    /// Room for a block that bypasses the cache.
     stored: Vec<u8>,
 }
 
@@ -66,7 +65,7 @@ impl Default for Scratch {
     }
 }
 
-/// The block that a get looks into.
+/// The block that a get searches.
 enum Found {
     Cached(Arc<Block>),
     /// Read for this get alone.
@@ -88,7 +87,7 @@ impl Scratch {
     /// Takes back the room of a block that was read for one get.
     fn put_back(&mut self, block: Found) {
         if let Found::Read(block) = block {
-            // What it holds stays, so that the next one need not be zeroed before it is read.
+            // The old bytes stay, so that the buffer need not be zeroed before the next read.
             self.stored = block.into_bytes();
             self.stored.truncate(SCRATCH_BYTES_MAX);
             self.stored.shrink_to(SCRATCH_BYTES_MAX);
@@ -97,8 +96,8 @@ impl Scratch {
 }
 
 impl Part {
-    /// Hands the records of `key` with a seq up to `max_seq` to `visit`, newest first, until it
-    /// breaks. `key_hash` is `checksum::key_hash(key)`. Gives the break of `visit` on.
+    /// Passes the records of `key` with a seq up to `max_seq` to `visit`, newest first, until it
+    /// breaks. `key_hash` is `checksum::key_hash(key)`. Returns the break of `visit`.
     ///
     /// # Errors
     /// A read error, damage (naming file and offset), or an error of `visit`.
@@ -115,7 +114,7 @@ impl Part {
         flow
     }
 
-    /// As [`Part::get`], by a reader that says what stands behind this part, and counts what it
+    /// As [`Part::get`], for a reader that says whether there are older parts, and counts what it
     /// meets: it calls [`Shared::count`](crate::Shared::count) in the end.
     ///
     /// # Errors
@@ -133,9 +132,9 @@ impl Part {
         self.get_probed(probe, rank, key, key_hash, max_seq, tally, visit)
     }
 
-    /// Looks at what is at hand of index and filter, and nothing else: to be followed by
-    /// [`Part::get_probed`]. A reader of several runs probes all of them first, so that the waits
-    /// for their memory overlap.
+    /// Examines only what is in memory of index and filter: to be followed by [`Part::get_probed`].
+    /// A reader of several runs probes all of them first, so that the waits for their memory
+    /// overlap.
     #[inline]
     pub fn probe(&self, key: &[u8], key_hash: u64, max_seq: Seq) -> Probe {
         let leaf = self.separators.bound(self.order(), key, false);
@@ -153,7 +152,7 @@ impl Part {
         Probe { leaf: leaf as u32, says }
     }
 
-    /// As [`Part::get_as`], by a reader that has probed the part, with the same key.
+    /// As [`Part::get_as`], for a reader that has probed the part with the same key.
     ///
     /// # Errors
     /// As for [`Part::get`].
@@ -193,7 +192,7 @@ impl Part {
         flow
     }
 
-    /// What the filter of a leaf says that is not kept; none where it is better left unread.
+    /// The answer of a filter that is not kept; none if it is better left unread.
     #[inline(never)]
     fn cached_filter_admits(&self, rank: Rank, leaf: usize, key_hash: u64) -> Result<Option<bool>> {
         let top = &self.frame().top;
@@ -241,8 +240,8 @@ impl Part {
                 if let Some(flow) = looked {
                     return Ok(flow);
                 }
-                // The block ended on this key: only a separator equal to it lets it go on in the
-                // next block.
+                // The block ended with this key: it continues in the next block only if the
+                // separator equals it.
                 if leaf.separators.get(number) != key {
                     return Ok(ControlFlow::Continue(()));
                 }
@@ -253,7 +252,7 @@ impl Part {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Visits the records of `key` in a block. None where the block ends before they do.
+    /// Visits the records of `key` in a block. None if the block ends before they do.
     fn visit_block(
         &self,
         block: &Block,
@@ -278,8 +277,8 @@ impl Part {
         Ok(None)
     }
 
-    /// The block of a get: from the cache, or from the file, into the cache only if that has room
-    /// or it is this one's turn. `stored` lends its room.
+    /// The block of a get: from the cache, or from the file; it enters the cache only if there is
+    /// room or it is its turn. `stored` lends its room.
     #[inline]
     fn block_of_get(&self, place: Place, stored: &mut Vec<u8>) -> Result<Found> {
         let key = self.key_of(place);

@@ -1,4 +1,4 @@
-//! A place in a run: one part after the other, as one stream.
+//! A position in a run: its parts, one after the other, as one stream.
 //!
 //! The parts of a run are disjoint and in the order of their keys, so a seek is a binary search of
 //! the parts and then one of a part. A part that a merge has trimmed shows only its keys from `low`
@@ -27,7 +27,7 @@ pub struct RunCursor {
 }
 
 impl RunCursor {
-    /// A cursor over `parts`, which are disjoint and in key order, that is nowhere yet. Of a
+    /// A cursor over `parts`, which are disjoint and in key order, without a position yet. For a
     /// trimmed part the second of the pair is the first key that it still shows.
     pub fn new(
         parts: Vec<(Arc<Part>, Option<Vec<u8>>)>,
@@ -62,7 +62,7 @@ impl RunCursor {
         self.skip_ended()
     }
 
-    /// True when it stands on no record.
+    /// True when it is on no record.
     #[inline]
     pub fn is_ended(&self) -> bool {
         self.cursor.is_none()
@@ -101,7 +101,7 @@ impl RunCursor {
             self.parts.get(number).map(|(part, low)| part.cursor(self.direction, self.mode, low.as_deref()));
     }
 
-    /// Goes on to the next parts until one has a record.
+    /// Advances to the next parts until one has a record.
     #[cold]
     fn skip_ended(&mut self) -> Result<()> {
         while self.cursor.as_ref().is_some_and(PartCursor::is_ended) {

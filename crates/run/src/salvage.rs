@@ -5,9 +5,9 @@
 //!   ^ from here on: where does a piece end whose checksum is right for this place?
 //! ```
 //!
-//! Pieces lie one after the other, and the checksum of each is seeded with its place. So from the
-//! end of one the next is found by trying every length, and no other bytes are mistaken for it. A
-//! block that is itself damaged ends the search, since nothing tells where the next one begins.
+//! Pieces follow one another, and the checksum of each is seeded with its place. So from the end of
+//! one the next is found by trying every length, and no other bytes are mistaken for it. A damaged
+//! block ends the search, since nothing says where the next one begins.
 
 use std::ops::Range;
 use std::path::Path;
@@ -20,7 +20,7 @@ use folddb_layout::block::{BODY_BYTES_MAX, Block, BlockCursor, Encoding, Place, 
 
 use crate::verify::{Fault, Inspect, KeySpan};
 
-/// Bytes read at first in search of the end of a block; then ever twice as many.
+/// Bytes read at first in search of the end of a block; doubled each time.
 const SEARCH_BYTES: usize = 64 << 10;
 
 /// Where to search, and what is known about the part.
@@ -36,8 +36,8 @@ pub struct Search<'a> {
     pub implied_seq: Seq,
 }
 
-/// Hands the records of all blocks that can be found to `inspect`, in the order of the file.
-/// Returns where the blocks end that were found.
+/// Passes the records of all blocks that can be found to `inspect`, in the order of the file.
+/// Returns where the found blocks end.
 pub fn search_blocks(file: &dyn ReadFile, search: &Search<'_>, inspect: &mut dyn Inspect) -> u64 {
     let mut offset = search.range.start;
     let mut first = None;
@@ -77,7 +77,7 @@ fn walk(block: &Block, implied_seq: Seq, offset: u64, inspect: &mut dyn Inspect)
     Ok(())
 }
 
-/// The leaves of the index follow the blocks, or the filters behind them, and look like blocks: the
+/// The leaves of the index follow the blocks, or the filters after them, and look like blocks: the
 /// first record of the first one is the place of the first block.
 fn is_first_leaf(block: &Block, first: Place) -> bool {
     let mut cursor = BlockCursor::new(0);
@@ -91,7 +91,7 @@ fn is_first_leaf(block: &Block, first: Place) -> bool {
     })
 }
 
-/// The piece that begins at `offset` and is a block; none where no length gives the right checksum.
+/// The piece that begins at `offset` and is a block; none if no length gives the right checksum.
 fn next_piece(file: &dyn ReadFile, search: &Search<'_>, offset: u64) -> std::io::Result<Option<Vec<u8>>> {
     let left = search.range.end.min(file.len_bytes()?).saturating_sub(offset);
     let left = left.min((BODY_BYTES_MAX + TRAILER_BYTES) as u64) as usize;

@@ -1,7 +1,7 @@
-//! The two levels of an index in memory: separators to be searched, and what lies between them.
+//! The two levels of an index in memory: separators to be searched, and what is between them.
 //!
-//! A binary search compares numbers, eight bytes of each separator: its first eight where these
-//! tell all of them apart, else the eight after those that all of them share. Only among equal
+//! A binary search compares numbers, eight bytes of each separator: its first eight if they
+//! distinguish all of them, else the eight after those that all of them share. Only among equal
 //! numbers are keys compared. A leaf is decoded into this form once, when it is read.
 
 use std::cmp::Ordering;
@@ -16,14 +16,13 @@ use folddb_rules::KeyOrder;
 #[derive(Debug, Default)]
 pub(crate) struct Separators {
     prefixes: Vec<u64>,
-    /// Bytes that all of them share, and that the prefixes leave out.
+    /// Bytes that all of them share; the prefixes leave them out.
     skip: usize,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-/// Stretches of keys that stand in order and have no key in common, such as those of the parts of a
-/// run.
+/// Disjoint ranges of keys, in order, such as those of the parts of a run.
 #[derive(Debug)]
 pub struct Spans {
     lows: Separators,
@@ -39,7 +38,7 @@ pub(crate) struct Leaf {
 }
 
 impl Separators {
-    /// These keys, which stand in this order.
+    /// These keys, which are in this order.
     pub(crate) fn of<'k>(keys: impl Iterator<Item = &'k [u8]>, order: &KeyOrder) -> Separators {
         let mut separators = Separators::default();
         keys.for_each(|key| separators.push(key));
@@ -57,7 +56,7 @@ impl Separators {
         self.ends.push(self.bytes.len());
     }
 
-    /// Makes the numbers to search by, once all keys are there.
+    /// Makes the numbers for the search, once all keys are there.
     fn prepare(&mut self, order: &KeyOrder) {
         self.skip = 0;
         self.prefixes = self.prefixes_after(0, order);
@@ -88,7 +87,7 @@ impl Separators {
     /// How many come before `key`; with `past_equal`, how many come before or are equal.
     #[inline]
     pub(crate) fn bound(&self, order: &KeyOrder, key: &[u8], past_equal: bool) -> usize {
-        // Keys that begin otherwise than all separators are before the first or after the last of
+        // Keys that do not begin like the separators are before the first or after the last of
         // them.
         if self.skip > 0 && key.get(..self.skip) != self.get(0).get(..self.skip) {
             return if self.precedes(0, order, key, past_equal) { self.len() } else { 0 };
@@ -101,7 +100,7 @@ impl Separators {
         }
     }
 
-    /// As [`Separators::bound`], from the first separator on that has the number of `key`.
+    /// As [`Separators::bound`], beginning with the first separator that has the number of `key`.
     fn bound_among_equal(&self, first: usize, order: &KeyOrder, key: &[u8], past_equal: bool) -> usize {
         let equal = self.prefixes.get(first..).unwrap_or(&[]);
         let (mut low, mut high) = (first, first + equal.partition_point(|other| *other == equal[0]));
@@ -122,7 +121,7 @@ impl Separators {
         }
     }
 
-    /// The memory that it takes beside itself, in bytes.
+    /// The heap memory that it takes, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.bytes.capacity() + (self.ends.capacity() + self.prefixes.capacity()) * 8
     }
@@ -145,8 +144,8 @@ impl Spans {
 }
 
 impl Leaf {
-    /// Decodes a leaf index block. What is taken for one here is taken for one by a search without
-    /// the index, too (`salvage.rs`), or its places would be salvaged as records.
+    /// Decodes a leaf index block. A search without the index (`salvage.rs`) must recognise the
+    /// same blocks as leaves, or their places would be salvaged as records.
     pub(crate) fn decode(block: &Block, order: &KeyOrder) -> Result<Leaf, Malformed> {
         if block.has_seqs() {
             return Err(Malformed::Tag);

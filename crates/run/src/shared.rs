@@ -1,8 +1,8 @@
-//! What all parts of a store share: their side of the cache, which other stores may use as well,
+//! What all parts of a store share: their part of the cache, which other stores may use as well,
 //! and the counters.
 //!
-//! Whoever looks a piece up gets an `Arc`, so nothing is copied and nothing is held locked while it
-//! is read.
+//! A look-up of a piece returns an `Arc`, so nothing is copied and no lock is held while it is
+//! read.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,16 +22,16 @@ pub struct Shared {
     has_left: AtomicBool,
 }
 
-/// How much has been read since the beginning, and how well the cache and the filters do.
+/// How much has been read since the beginning, and how well the cache and the filters work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadStats {
     /// Blocks and filter partitions read from files.
     pub pieces_read: u64,
     /// Bytes read from files.
     pub bytes_read: u64,
-    /// Pieces asked for that were in memory.
+    /// Requested pieces that were in memory.
     pub cache_hits: u64,
-    /// Pieces asked for that were not.
+    /// Requested pieces that were not.
     pub cache_misses: u64,
     /// Keys that a filter knew to be absent.
     pub filter_rejects: u64,
@@ -59,22 +59,22 @@ pub(crate) fn count(counter: &AtomicU64, by: u64) {
 }
 
 /// What one search has met, counted together at its end: counting run by run would keep the
-/// processor from looking into the next one while it waits for this one's memory.
+/// processor from working on the next one while it waits for this one's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Pieces that parts had at hand.
+    /// Pieces that parts had in memory.
     pub(crate) kept: u64,
     pub(crate) filter_rejects: u64,
     pub(crate) filter_passes: u64,
 }
 
 impl Shared {
-    /// Of a store that has a cache alone: see [`BlockCache::new`].
+    /// For a store with a cache of its own: see [`BlockCache::new`].
     pub fn new(cache_bytes: u64, files_open_max: usize) -> Arc<Shared> {
         Shared::of(&BlockCache::new(cache_bytes, files_open_max))
     }
 
-    /// Of one more store that uses this cache.
+    /// For one more store that uses this cache.
     pub fn of(cache: &Arc<BlockCache>) -> Arc<Shared> {
         let first_part = cache.enter();
         let next_part = AtomicU64::new(first_part);
@@ -87,7 +87,7 @@ impl Shared {
         })
     }
 
-    /// Gives the cache room for about so many bytes from now on, if that is more than it has.
+    /// Gives the cache room for about this many bytes from now on, if that is more than it has.
     pub fn grow_cache(&self, bytes: u64) {
         self.cache.grow(bytes);
     }
@@ -120,7 +120,7 @@ impl Shared {
         }
     }
 
-    /// What parts keep at hand.
+    /// What parts keep in memory.
     #[cfg(test)]
     pub(crate) fn kept_bytes(&self) -> u64 {
         self.cache.kept_bytes()
@@ -136,7 +136,7 @@ impl Shared {
         self.cache.give_room_back(bytes);
     }
 
-    /// The page at `offset` of a file that is no part and has taken this number by
+    /// The page at `offset` of a file that is not a part and got this number from
     /// [`Shared::number_file`]: from the cache, or by `read` into it.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ impl Shared {
         Ok(page)
     }
 
-    /// Counts a block that the cache does not have. True when it is to be kept there.
+    /// Counts a block that the cache does not have. True when it should be kept there.
     #[inline]
     pub(crate) fn counts_miss_to_keep(&self) -> bool {
         let misses = self.counters.cache_misses.fetch_add(1, Ordering::Relaxed);
@@ -172,25 +172,26 @@ impl Shared {
         self.cache.warms_blocks(bytes)
     }
 
-    /// A number for a file that is no part, whose pages are to be cached.
+    /// A number for a file that is not a part, whose pages are cached.
     pub fn number_file(&self) -> u64 {
         self.number_part()
     }
 
-    /// Drops all that is cached and closes all files, when the store is closed; what is in use
-    /// lives on with its users.
+    /// Drops everything that is cached and closes all files, when the store is closed; what is in
+    /// use lives on with its users.
     pub fn leave(&self) {
         if !self.has_left.swap(true, Ordering::AcqRel) {
             self.cache.leave(self.first_part);
         }
     }
 
-    /// The longest stretch that a reader ahead holds.
+    /// The longest read-ahead window.
     pub(crate) fn window_bytes_max(&self) -> u64 {
         self.cache.window_bytes_max()
     }
 
-    /// The most filters and leaves of a part that are put into the cache before anybody has asked.
+    /// The most bytes of filters and leaves of a part that are put into the cache before they are
+    /// asked for.
     pub(crate) fn warm_bytes_max(&self) -> u64 {
         self.cache.warm_bytes_max()
     }
@@ -199,7 +200,7 @@ impl Shared {
         &self.counters
     }
 
-    /// A number that no other part in the cache has, also not one of another store with the same
+    /// A number that no other part in the cache has, not even one of another store with the same
     /// file.
     pub(crate) fn number_part(&self) -> u64 {
         self.next_part.fetch_add(1, Ordering::Relaxed)
@@ -210,7 +211,7 @@ impl Shared {
         self.cache.pieces.get(&key)
     }
 
-    /// Like [`Shared::piece`], for readers whose interest says nothing about the future.
+    /// Like [`Shared::piece`], for readers that will not ask again.
     pub(crate) fn peek(&self, key: PieceKey) -> Option<Piece> {
         self.cache.pieces.peek(&key)
     }
@@ -238,7 +239,7 @@ impl Shared {
     }
 }
 
-/// Whose store is closed has nothing left in a cache that others go on using.
+/// A closed store has nothing left in a cache that others still use.
 impl Drop for Shared {
     fn drop(&mut self) {
         self.leave();

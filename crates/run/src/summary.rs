@@ -1,9 +1,9 @@
-//! Gathers what the blocks of a part come to while it is written.
+//! Gathers the summaries of the blocks of a part while it is written.
 //!
-//! A block says something only where each of its records is the whole state of a key that stands in
-//! no other block: a `Set`, which hides what is older. All else makes its block one that must be
-//! read. What the values fold to is left out where it is long, for it would cost more to read than
-//! it spares.
+//! A block has a summary only if each of its records is the complete state of a key that is in no
+//! other block: a `Set`, which hides what is older. Any other record means that the block must be
+//! read. The folded value is left out if it is long, because it would cost more to read than it
+//! saves.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use folddb_base::{OpKind, Record};
 use folddb_layout::summaries::{Summaries, Summary};
 use folddb_rules::{Aggregate, FoldRules};
 
-/// The fold of a block may take one byte in so many of it.
+/// The fold of a block may take at most one byte for this many bytes of the block.
 const FOLD_SHARE: usize = 8;
 
 /// Longest fold of a whole part, in bytes.
@@ -32,21 +32,21 @@ pub(crate) struct Gathering {
 struct Count {
     rows: u64,
     sum: Aggregate,
-    /// Some record is not a row by itself.
+    /// Some record is not a row on its own.
     is_mixed: bool,
     /// What the values fold to is not known.
     is_unfolded: bool,
 }
 
 impl Gathering {
-    /// Nothing yet, of blocks of this size and values that fold by `rules`.
+    /// An empty summary, for blocks of this size and values that fold by `rules`.
     pub(crate) fn new(rules: Arc<FoldRules>, block_bytes: usize) -> Gathering {
         let done = Summaries { leaves: vec![Vec::new()] };
         let (fold_bytes_max, block, total) = (block_bytes / FOLD_SHARE, Count::default(), Count::default());
         Gathering { tells_of_many: rules.tells_of_many(), rules, fold_bytes_max, block, done, total }
     }
 
-    /// Takes in the next record, which may go on with the key of the last one.
+    /// Takes the next record, which may have the key of the last one.
     pub(crate) fn push(&mut self, record: &Record<'_>, continues: bool) {
         if continues {
             self.mix_last();
@@ -63,7 +63,7 @@ impl Gathering {
         }
     }
 
-    /// The key under way has another record: no block that holds one of them says anything.
+    /// The current key has another record: no block that holds one of them has a summary.
     fn mix_last(&mut self) {
         if self.block.rows > 0 {
             return;
@@ -75,7 +75,7 @@ impl Gathering {
         self.total.is_mixed = true;
     }
 
-    /// The block under way ends.
+    /// The current block ends.
     pub(crate) fn end_block(&mut self) {
         let block = std::mem::take(&mut self.block).summary(self.fold_bytes_max);
         match &block {
@@ -87,12 +87,12 @@ impl Gathering {
         }
     }
 
-    /// The leaf under way ends.
+    /// The current leaf ends.
     pub(crate) fn end_leaf(&mut self) {
         self.done.leaves.push(Vec::new());
     }
 
-    /// What the blocks come to, and all of them together. The last leaf has ended.
+    /// The summaries of the blocks, and of all of them together. The last leaf has ended.
     pub(crate) fn finish(mut self) -> (Summaries, Option<Summary>) {
         self.done.leaves.pop();
         (self.done, self.total.summary(TOTAL_FOLD_BYTES_MAX))

@@ -1,4 +1,5 @@
-//! Parts and runs as a whole: what is written comes back, every way there is, and damage is found.
+//! Parts and runs as a whole: what is written comes back, in every way of reading, and damage is
+//! found.
 
 mod memory;
 
@@ -125,7 +126,7 @@ fn rows() -> impl Strategy<Value = Vec<(Vec<u8>, u8, Vec<u8>)>> {
     let fixed_key = (0u64..3000).prop_map(|number| (number * 1_000_003).to_be_bytes().to_vec());
     let fixed_payload = (0u64..1 << 27).prop_map(|number| number.to_le_bytes().to_vec());
     let fixed = proptest::collection::vec((fixed_key, 1u8..3, fixed_payload), 1..700);
-    // Few keys with many records each, so that a key goes on over blocks and leaves.
+    // Few keys with many records each, so that a key spans blocks and leaves.
     let few_key = (0u8..3).prop_map(|number| vec![b'k', number]);
     let few =
         proptest::collection::vec((few_key, 5u8..8, proptest::collection::vec(any::<u8>(), 20..30)), 1..400);
@@ -326,7 +327,7 @@ fn pairs_of_random_numbers_take_few_bytes() {
     assert!(facts.sketch.len() == 256 && facts.keys == 300_000);
 }
 
-/// What an inspection was told.
+/// What an inspection received.
 #[derive(Default)]
 struct Told {
     records: Vec<OwnedRecord>,
@@ -417,7 +418,7 @@ fn the_blocks_of_a_part_without_index_are_found_again() {
         assert_eq!(end, part.frame().meta.data_bytes);
         assert_eq!(found.records, whole.records);
         assert!(found.faults.is_empty());
-        // Of another number the same bytes are no blocks.
+        // With another number the same bytes are not blocks.
         let other = Search { number: FileNumber(4), ..search };
         assert_eq!(search_blocks(&*file, &other, &mut found), 0);
     }
@@ -446,7 +447,7 @@ fn every_damaged_byte_is_found() {
             world.memory.put(part.path(), damaged);
             let found = world.open(3, &options.order).and_then(|part| {
                 for record in &records {
-                    // Whatever a get says of a damaged part, it is an error or the truth.
+                    // Every get on a damaged part returns an error or the right answer.
                     let hash = key_hash(&record.key);
                     let visit = &mut |found: folddb_base::Record<'_>| {
                         assert_eq!(found, record.record());
@@ -467,8 +468,8 @@ fn every_damaged_byte_is_found() {
     }
 }
 
-/// A separator that is beyond the key of its block, where the records of that key go on in the
-/// next: in order by itself, but a get would stop at it.
+/// A separator beyond the key of its block, although the records of that key continue in the next:
+/// it is in order, but a get would stop at it.
 #[test]
 fn a_separator_that_cuts_a_key_in_two_is_found() {
     let world = World::new(1 << 20, 4);

@@ -4,9 +4,9 @@
 //! gaps; records are in order and between their separators; filters know every key; the facts are
 //! those of the records.
 //!
-//! [`verify`] ends at the first fault. [`examine`] names every fault with the keys that it may cost
-//! and goes on, and hands over the records that it could read: what verifying and salvaging a store
-//! are made of.
+//! [`verify`] ends at the first fault. [`examine`] continues after each fault, names the keys that
+//! it may cost, and passes on the records that it could read: the basis for verifying and repairing
+//! a store.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub enum Depth {
     Records,
 }
 
-/// Something that is not as it must be.
+/// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The offset in the file.
@@ -53,13 +53,13 @@ pub struct KeySpan {
     pub after: Option<Vec<u8>>,
     /// Only keys up to this one, included; without it, to the last.
     pub through: Option<Vec<u8>>,
-    /// Those two may be no whole keys. This one is, and comes before them: the last that was read,
+    /// Those two may not be whole keys. This one is, and comes before them: the last that was read,
     pub last_read: Option<Vec<u8>>,
-    /// and this one comes behind them: the first that can be read again.
+    /// and this one comes after them: the first that can be read again.
     pub next_read: Option<Vec<u8>>,
 }
 
-/// Who looks at a part.
+/// The receiver of what is found in a part.
 pub trait Inspect {
     /// Takes a record of the block at this offset. The checksum of the block is right, and the
     /// record in order.
@@ -72,10 +72,10 @@ pub trait Inspect {
     fn progress(&mut self, _bytes: u64) {}
 }
 
-/// Checks the whole file of a part, past the cache.
+/// Checks the whole file of a part, bypassing the cache.
 ///
 /// # Errors
-/// The first thing that is not as it must be, naming file and offset, or a read error.
+/// The first thing that is wrong, naming file and offset, or a read error.
 pub fn verify(part: &Arc<Part>) -> Result<()> {
     #[derive(Default)]
     struct First(Option<Fault>);
@@ -93,7 +93,7 @@ pub fn verify(part: &Arc<Part>) -> Result<()> {
     }
 }
 
-/// Checks the file of a part, past the cache, and goes on after a fault wherever it can.
+/// Checks the file of a part, bypassing the cache, and continues after a fault wherever it can.
 pub fn examine(part: &Arc<Part>, depth: Depth, inspect: &mut dyn Inspect) {
     let mut check = Check::new(part, depth, inspect);
     let again = part.file().and_then(|file| Frame::read(&*file, part.path(), part.number()));
@@ -121,7 +121,7 @@ struct Check<'a> {
     part: &'a Part,
     depth: Depth,
     inspect: &'a mut dyn Inspect,
-    /// The filter of the leaf by its number; none of that number where it cannot be read.
+    /// The filter of the leaf by its number; none if it cannot be read.
     filter: Option<(u32, Option<Filter>)>,
     /// Where the blocks so far end; none after some that could not be found.
     data_end: Option<u64>,
@@ -132,17 +132,17 @@ struct Check<'a> {
     /// No record of the block has been examined.
     begins_block: bool,
     some_seqs_dropped: bool,
-    /// Something was passed over, so that the facts cannot be compared.
+    /// Something was skipped, so that the facts cannot be compared.
     is_partial: bool,
     found: PartFacts,
     sketch: SketchBuilder,
     liveness: Liveness,
-    /// How many records the blocks of each leaf hold, while all of them could be read.
+    /// How many records the blocks of each leaf hold, as long as all of them could be read.
     records_of_blocks: Vec<Vec<u64>>,
 }
 
-/// What is found of a part before a record is examined: what its records do not tell stands as it
-/// says.
+/// What is found of a part before a record is examined: facts that the records do not show are
+/// taken as stated.
 fn found_before(says: &PartFacts) -> PartFacts {
     let stamps = says.stamps.map(|says| StampFacts { swept_ms: says.swept_ms, ..StampFacts::default() });
     PartFacts { min_seq: u64::MAX, stamps, kept_since: says.kept_since, ..PartFacts::default() }
@@ -240,7 +240,7 @@ impl<'a> Check<'a> {
         self.separator.extend_from_slice(separator);
     }
 
-    /// Where the blocks of a leaf lie that cannot be read: between those of its neighbours.
+    /// Where the blocks of an unreadable leaf are: between those of its neighbours.
     fn unreached(&self, frame: &Frame, number: usize) -> Option<Range<u64>> {
         let later = frame.top.leaves.get(number + 1..).unwrap_or(&[]);
         let next = later.iter().find_map(|entry| {
@@ -259,8 +259,8 @@ impl<'a> Check<'a> {
         match self.part.read_filter(*place) {
             Ok(filter) => self.filter = Some((number, Some(filter))),
             Err(error) => {
-                // All leaves with this filter: without it their keys cannot be got one by one,
-                // though they are there.
+                // All leaves with this filter: without it their keys cannot be read by gets,
+                // although they are there.
                 let same = |leaf: &usize| {
                     frame.top.leaves.get(*leaf).is_some_and(|leaf| leaf.filter == Some(number))
                 };
@@ -314,7 +314,7 @@ impl<'a> Check<'a> {
         if same_key && record.seq >= self.seq {
             return Err("the records of a key are out of order");
         }
-        // Only a separator that is the key says that its records go on.
+        // Only a separator that equals the key says that its records continue.
         if std::mem::take(&mut self.begins_block) && same_key && self.separator != record.key {
             return Err("a key continues behind a separator that is not its own");
         }
@@ -366,8 +366,8 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Whether the part says rightly what it points to: values that it leaves out would be taken
-    /// for dead.
+    /// Whether the part lists correctly what it points to: values that it leaves out would be
+    /// considered dead.
     fn liveness(&mut self, frame: &Frame) {
         let Some(place) = frame.meta.liveness else { return };
         self.inspect.progress(u64::from(place.len_bytes));
@@ -391,8 +391,8 @@ impl<'a> Check<'a> {
         });
     }
 
-    /// Whether the blocks show as many rows as the part says. What their values fold to is for
-    /// those to check who know the fold.
+    /// Whether the blocks show as many rows as the part says. Callers that know the fold check what
+    /// their values fold to.
     fn summaries(&mut self, frame: &Frame) {
         let Some(SummariesAt { place, total }) = &frame.meta.summaries else { return };
         self.inspect.progress(u64::from(place.len_bytes));
@@ -429,7 +429,7 @@ impl<'a> Check<'a> {
         self.found.values = self.liveness.uses();
         self.found.high = std::mem::take(&mut self.key);
         self.found.sketch = std::mem::take(&mut self.sketch).finish();
-        // Where seqs were dropped the smallest one is gone; what is left lies within the claim.
+        // If seqs were dropped, the smallest one is gone; the rest is within the claimed range.
         if self.some_seqs_dropped && self.found.min_seq >= claimed.min_seq {
             self.found.min_seq = claimed.min_seq;
         }
@@ -441,8 +441,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// What is wrong with what blocks say of themselves, given how many records they hold where that is
-/// known.
+/// What is wrong with the summaries of blocks, given how many records they hold if that is known.
 fn fault_of_summaries(
     said: &Summaries,
     total: Option<&Summary>,
@@ -462,8 +461,7 @@ fn fault_of_summaries(
     (total.map(|total| total.rows) != sum).then_some("its summaries do not add up to its totals")
 }
 
-/// What an error of reading says of the bytes, without the file and the offset, which the fault
-/// names.
+/// What a read error says about the bytes, without the file and the offset, which the fault names.
 fn plain(error: &Error) -> String {
     error.damage().map_or_else(|| error.message().to_owned(), |damage| damage.what.clone())
 }

@@ -1,11 +1,11 @@
-//! Reading ahead: a stretch of a file in memory, for readers that pass once from end to end.
+//! Reading ahead: a window of a file in memory, for readers that pass once from end to end.
 //!
-//! A merge reads its inputs through here: a few hundred kilobytes at a time, the next stretch
-//! announced to the system, nothing put into the cache. What is behind stays with the system: gets
-//! read it until the merge is installed, and would have to wait for the disk; then the inputs go as
-//! files. Stretches begin small and double, so that reading only a little costs little; a block
-//! that is longer than any is read alone. All memory is reused from stretch to stretch and block to
-//! block.
+//! A merge reads its inputs through this: a few hundred kilobytes at a time, with the next window
+//! announced to the system, and nothing put into the cache. The system keeps what has been read:
+//! gets read it until the merge is installed, and would otherwise have to wait for the disk; then
+//! the input files are removed. Windows begin small and double, so that reading only a little costs
+//! little; a block that is longer than any window is read alone. All memory is reused from window
+//! to window and block to block.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::cache::WINDOW_BYTES_MIN;
 use crate::part::Part;
 use crate::shared::count;
 
-/// A stretch of a part's data, and the last block taken from it.
+/// A window of a part's data, and the last block taken from it.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     bytes: Vec<u8>,
@@ -26,7 +26,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The block at `place`. `used` is the block that this call replaces; its memory is used again.
+    /// The block at `place`. `used` is the block that this call replaces; its memory is reused.
     pub(crate) fn block(
         &mut self,
         part: &Part,
@@ -58,7 +58,7 @@ impl Window {
         Ok(Arc::new(block))
     }
 
-    /// A block that is longer than a stretch, read alone. It is the only one in memory then: of
+    /// A block that is longer than a window, read alone. Then it is the only one in memory: with
     /// large values every input of a merge holds one, and not three.
     fn long_block(&mut self, part: &Part, place: Place) -> Result<Arc<Block>> {
         check_bounds(part, place)?;
@@ -70,7 +70,7 @@ impl Window {
         Ok(Arc::new(block))
     }
 
-    /// Reads the stretch that begins (or, reversed, ends) with `place`.
+    /// Reads the window that begins (or, reversed, ends) with `place`.
     fn read(&mut self, part: &Part, place: Place, direction: Direction) -> Result<()> {
         check_bounds(part, place)?;
         let (data_bytes, max) = (part.frame().meta.data_bytes, part.shared().window_bytes_max());
@@ -96,7 +96,7 @@ impl Window {
     }
 }
 
-/// The blocks of a part are in front of its filters and index.
+/// The blocks of a part come before its filters and index.
 fn check_bounds(part: &Part, place: Place) -> Result<()> {
     if place.end() > part.frame().meta.data_bytes {
         return Err(part.damage(place, folddb_base::bytes::Malformed::Bounds));

@@ -1,6 +1,6 @@
 //! Writes a part: records in, a file out, facts back.
 //!
-//! 1. A record joins the block under way; its key's hash joins the filter partition and the sketch.
+//! 1. A record joins the current block; its key's hash joins the filter partition and the sketch.
 //! 2. A full block is sealed and appended, and its separator noted: 16 blocks (or 32 K keys) make a
 //!    leaf.
 //! 3. At a leaf's end, once 8 K keys have gathered, a filter partition is built. It fits the
@@ -36,16 +36,16 @@ use crate::summary::Gathering;
 /// Blocks of a leaf of the index.
 const LEAF_BLOCKS: usize = 16;
 
-/// A leaf ends when its blocks hold so many keys.
+/// A leaf ends when its blocks hold this many keys.
 const LEAF_KEYS_MAX: usize = 32 << 10;
 
-/// A filter partition ends with the leaf in which it comes to so many keys.
+/// A filter partition ends with the leaf in which it reaches this many keys.
 const FILTER_KEYS_MIN: usize = 8 << 10;
 
-/// Bytes are gathered up to here before they go to the file.
+/// This many bytes are gathered before they are written to the file.
 const APPEND_BYTES: usize = 256 << 10;
 
-/// After so many bytes the system is asked to begin writing them to the disk.
+/// After this many bytes the system is asked to begin writing them to the disk.
 const WRITEBACK_BYTES: u64 = 1 << 20;
 
 /// How a part is written.
@@ -59,17 +59,17 @@ pub struct WriteOptions {
     pub compression: Compression,
     /// Filter bits for each key; 0 for no filters.
     pub filter_bits: u32,
-    /// Whether records keep their seqs. When they do not, each reads as if it had the part's
-    /// largest one, which only a writer may ask for that knows of no snapshot below it and has
-    /// applied all range deletes below it. Blocks in which a key has several records keep their
-    /// seqs all the same.
+    /// Whether records keep their seqs. If not, each reads as if it had the part's largest one. A
+    /// writer may ask for that only if it knows of no snapshot below it and has applied all range
+    /// deletes below it. Blocks in which a key has several records keep their seqs anyway.
     pub keep_seqs: bool,
-    /// Whether records have stamps, and what had expired by when is left out before it comes here.
+    /// Whether records have stamps, and up to which time expired records were left out before they
+    /// came here.
     pub stamps: Option<u64>,
-    /// The seq up to which records of the past are folded before they come here; 0 where no past is
+    /// The seq up to which records of the past were folded before they came here; 0 if no past is
     /// kept.
     pub kept_since: Seq,
-    /// Whether blocks say what they come to, and how their values fold.
+    /// Whether blocks have summaries, and how their values fold.
     pub summaries: Option<Arc<FoldRules>>,
 }
 
@@ -95,9 +95,9 @@ pub struct PartWriter {
     number: FileNumber,
     options: WriteOptions,
     block: BlockBuilder,
-    /// Some key of the block under way has more than one record.
+    /// Some key of the current block has more than one record.
     block_repeats: bool,
-    /// Bytes that were not appended to the file yet.
+    /// Bytes that have not been appended to the file yet.
     out: Vec<u8>,
     appended_bytes: u64,
     writeback_bytes: u64,
@@ -107,12 +107,12 @@ pub struct PartWriter {
     facts: PartFacts,
     /// What it points to in the value log.
     liveness: Liveness,
-    /// What its blocks come to, where somebody asks.
+    /// The summaries of its blocks, if requested.
     gathering: Option<Box<Gathering>>,
     /// The order's prefix of the last key; decides most comparisons of neighbours.
     last_prefix: u64,
     last_seq: u64,
-    /// The last key; up to date only right after it was asked for, and when the block is empty.
+    /// The last key; current only right after it was asked for, and when the block is empty.
     last_key: Vec<u8>,
 }
 
@@ -134,7 +134,7 @@ struct PendingBlock {
 }
 
 impl PartWriter {
-    /// A writer to `file`, which is empty and at `path`, a name that serves only for messages.
+    /// A writer to `file`, which is empty; `path` is used only in messages.
     pub fn new(
         file: Box<dyn WriteFile>,
         path: impl Into<PathBuf>,
@@ -167,7 +167,7 @@ impl PartWriter {
         }
     }
 
-    /// About how long the file would be if it were finished now, in bytes.
+    /// The approximate length of the file if it were finished now, in bytes.
     pub fn bytes_written(&self) -> u64 {
         let index_bytes = self.index.separators.len() + self.index.blocks.len() * 16;
         let filter_bytes = self.hashes.len() as u64 * u64::from(self.options.filter_bits) / 8;
@@ -189,7 +189,7 @@ impl PartWriter {
         self.appended_bytes + self.out.len() as u64
     }
 
-    /// Writes what is left and syncs the file. The directory is the caller's to sync.
+    /// Writes the rest and syncs the file. The caller syncs the directory.
     ///
     /// # Errors
     /// A write or sync error, or no record was ever taken.
@@ -214,7 +214,7 @@ impl PartWriter {
         Ok(self.facts)
     }
 
-    /// Whether the record goes on with the key of the last one.
+    /// Whether the record has the key of the last one.
     ///
     /// # Errors
     /// The record does not come after the last one in the total order.
@@ -249,7 +249,7 @@ impl PartWriter {
         Error::invalid(message)
     }
 
-    /// Takes note of a separated value, piece by piece, and of a stamp.
+    /// Notes a separated value, piece by piece, and a stamp.
     #[cold]
     fn note_payload(&mut self, record: &Record<'_>) -> Result<()> {
         if let Some(stamps) = &mut self.facts.stamps {
@@ -279,7 +279,7 @@ impl PartWriter {
         Error::invalid(message)
     }
 
-    /// Ends the block under way, whose successor begins with `next_key`.
+    /// Ends the current block, whose successor begins with `next_key`.
     fn cut(&mut self, next_key: &[u8]) -> Result<()> {
         self.block.copy_last_key(&mut self.last_key);
         let separator = self.options.order.separator(&self.last_key, next_key);
@@ -394,7 +394,7 @@ impl PartWriter {
         self.place_from(offset, start).map(Some)
     }
 
-    /// Puts what the blocks come to, if somebody asks.
+    /// Puts the summaries of the blocks, if requested.
     fn put_summaries(&mut self) -> Result<Option<SummariesAt>> {
         let Some(gathering) = self.gathering.take() else { return Ok(None) };
         let (summaries, total) = gathering.finish();
@@ -452,7 +452,8 @@ impl RecordSink for PartWriter {
         }
         let continues = self.continues_key(&record)?;
         let size_bytes = self.block.size_bytes();
-        // A long record does not join a block of short ones, which would all be read with it.
+        // A long record does not join a block of short ones, because all of them would be read with
+        // it.
         let is_long = record.payload.len() > self.options.block_bytes;
         if size_bytes >= self.options.block_bytes || (is_long && size_bytes > 0) {
             self.cut(record.key)?;

@@ -1,4 +1,4 @@
-//! Chunks: sorting and searching agree with the order of the table, whatever the keys look like.
+//! Chunks: sorting and searching agree with the order of the table, for keys of any shape.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

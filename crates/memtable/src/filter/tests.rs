@@ -1,4 +1,4 @@
-//! The filter: nothing that was put in is turned away, and most else is.
+//! The filter: it rejects nothing that was put in, and most other keys.
 
 use super::*;
 use crate::hash::key_hash;

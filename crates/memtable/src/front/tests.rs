@@ -1,4 +1,4 @@
-//! A stream by the front of a tail is the stream of the whole tail from there on.
+//! A stream by the front of a tail equals the stream of the whole tail from there on.
 
 use folddb_base::OpKind;
 use folddb_base::Record;

@@ -15,7 +15,7 @@ use crate::chunk::tests::{any_key, any_order};
 #[path = "tests/schedules.rs"]
 mod schedules;
 
-/// Joins, so that every mistake in order shows.
+/// Joins, so that every mistake in the order is visible.
 struct Join;
 
 impl Fold for Join {
@@ -35,7 +35,7 @@ impl Fold for Join {
     }
 }
 
-/// The later one wins, by way of `KeepLater`.
+/// The later one wins, through `KeepLater`.
 struct Last;
 
 impl Fold for Last {
@@ -175,7 +175,7 @@ impl World {
             self.history.push((seq, key.clone(), kind, payload.to_vec()));
         }
         drop(writer);
-        // Half a batch is in chunks and tail, and nobody sees it.
+        // Half a batch is in chunks and tail, and no reader sees it.
         self.check_at(ReadAt::Published(&self.published), keys);
         self.published.store(seq, Ordering::Release);
     }
@@ -420,7 +420,7 @@ fn bytes_cover_what_is_held_and_freezing_gives_back_the_rest() {
     assert_eq!(memtable.bytes(), held, "no scratch is left, and no tail");
 }
 
-/// Joins, and looks meanwhile at another key of the memtable that it folds for.
+/// Joins, and at the same time reads another key of the memtable that it folds for.
 #[derive(Default)]
 struct Looking {
     memtable: OnceLock<std::sync::Weak<Memtable>>,

@@ -1,4 +1,4 @@
-//! The plan of merging chunks, by its print.
+//! The plan of merging chunks, compared as text.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! Sealing: what is folded, what stays apart, and in which order folding asks the user's function.
+//! Sealing: what is folded, what stays separate, and in which order folding calls the user's
+//! function.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Slices give what the tree gives, wherever they are cut.
+//! Slices return the same as the tree, no matter where they are cut.
 
 use std::ops::Bound;
 

@@ -1,4 +1,4 @@
-//! Sorting agrees with comparing whole keys, and says truly when prefixes decide.
+//! Sorting agrees with comparing whole keys, and reports correctly whether prefixes decide.
 
 use folddb_base::OpKind;
 use proptest::prelude::*;

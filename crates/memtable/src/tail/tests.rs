@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 impl Appender {
-    /// Appends a record that has room, growing as a memtable does.
+    /// Appends a record that fits, growing as a memtable does.
     pub(crate) fn push(&mut self, record: Record<'_>) {
         if !self.try_push(record) {
             self.grow(&record, &TailLimits::default());

@@ -1,4 +1,4 @@
-//! Files in memory, for tests: to be damaged at will, and counted while open.
+//! Files in memory, for tests: they can be damaged at will, and are counted while open.
 
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind, Result};
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 #[derive(Default)]
 pub(super) struct MemoryFiles {
-    /// What is synced: a file that is not is not there.
+    /// The synced files: a file that is not synced does not exist.
     files: Arc<Mutex<HashMap<PathBuf, Arc<Vec<u8>>>>>,
     open: Arc<AtomicUsize>,
 }

@@ -1,9 +1,9 @@
 //! Applier, merger, readers and a snapshot, under many schedules: each reads exactly what was
-//! published when it looked.
+//! published at that time.
 //!
 //! This is how the store uses a memtable (`folddb`: `commit.rs`, `snapshot.rs`, `merge_chunks`): a
-//! batch goes in and is published under the commit lock, a snapshot is registered under it; who
-//! merges takes the published seq first, and then the boundaries below it.
+//! batch is applied and published under the commit lock, a snapshot is registered under it; the
+//! merger takes the published seq first, and then the boundaries below it.
 
 use folddb_host::sync::{schedules, thread};
 
