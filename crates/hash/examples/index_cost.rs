@@ -2,8 +2,8 @@
 //! saved, loaded and looked up.
 //!
 //! `cargo run --release -p folddb-hash --example index_cost [keys [lock]]`. Compare by ratio:
-//! machines are noisy. Times are those of a processor, but for the longest. Memory is what the
-//! process holds more than before, as the system counts it; `peak` is the most that it ever held.
+//! machines are noisy. Times are CPU times, except for the longest. Memory is what the process
+//! holds in addition, as the system counts it; `peak` is the most that it has held.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -38,8 +38,8 @@ fn status_kib(name: &str) -> f64 {
     line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0.0)
 }
 
-/// Nanoseconds for which this thread has had a processor; where the system does not tell, those
-/// that have passed.
+/// Nanoseconds for which this thread has had a processor; elapsed nanoseconds if the system does
+/// not report that.
 fn processor_nanos(since: Instant) -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let told = told.split(' ').next().and_then(|nanos| nanos.parse().ok());
@@ -172,7 +172,7 @@ impl Hasher for AsItIs {
 }
 
 /// The map of the standard library from hash to slot, for comparison. It doubles all at once, and
-/// forgets keys whose hashes are alike.
+/// loses keys with equal hashes.
 fn yardstick(keys: u64) {
     let mut map: HashMap<u64, u64, BuildHasherDefault<AsItIs>> = HashMap::default();
     let (nanos, longest) = timed(keys, |key| {

@@ -1,9 +1,9 @@
-//! What came to an index after its checkpoint, in a short file: opening saves it where the log that
-//! held it is to go, and takes it again before whatever the log then holds. So an opening after a
-//! crash writes as much as came since, and not all of the index.
+//! The changes of an index after its checkpoint, in a short file: opening saves them if the log
+//! that held them is about to be removed, and the next opening applies them before what the log
+//! then holds. So an opening after a crash writes only what came since, and not the whole index.
 //!
-//! The file is read as a whole, and refused where any of it is damaged. Used by the engine, and by
-//! whoever verifies a store.
+//! The file is read as a whole, and refused if any of it is damaged. Used by the engine, and to
+//! verify a store.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ impl Made {
         Changed { seq: self.seq, point: self.point.bits(), old, new }
     }
 
-    /// None where it is none: what was read has been checked.
+    /// None if it is not a change: what was read has been checked.
     fn of(stored: &Changed) -> Option<Made> {
         let change = match (Slot::from_number(stored.old), Slot::from_number(stored.new)) {
             (None, Some(new)) => Change::Insert(new),
@@ -50,16 +50,16 @@ impl Made {
     }
 }
 
-/// About how many bytes so many changes take in a file.
+/// The approximate number of bytes that this many changes take in a file.
 pub fn changes_bytes(count: u64) -> u64 {
     count * (folddb_layout::hash_changes::CHANGE_BYTES_MIN as u64 + 1)
 }
 
 /// Writes changes, whose seqs ascend, to a new file; they came after this checkpoint. Returns its
-/// length. What was written is durable on return; the file's name is the caller's.
+/// length. What was written is durable on return; the caller syncs the name of the file.
 ///
 /// # Errors
-/// What the system says. The file is of no use then.
+/// An error of the system. Then the file is useless.
 pub fn write_changes(
     mut file: Box<dyn WriteFile>,
     path: &Path,
@@ -81,8 +81,8 @@ pub fn write_changes(
 /// Reads the changes that came after a checkpoint.
 ///
 /// # Errors
-/// `Corruption` with file and offset, also where they are those of another checkpoint;
-/// `NewerFormat`; what the system says.
+/// `Corruption` with file and offset, also if they belong to another checkpoint; `NewerFormat`; an
+/// error of the system.
 pub fn load_changes(
     files: &dyn Files,
     path: &Path,

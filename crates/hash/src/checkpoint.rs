@@ -1,9 +1,8 @@
-//! A checkpoint: an index as it was saved. Its directory is read when it is opened; its pieces one
-//! by one, when they are needed.
+//! A checkpoint: a saved index. Its directory is read when it is opened; its pieces are read one by
+//! one, when they are needed.
 //!
-//! A piece that is torn or damaged is refused with file and offset, each time that it is read; the
-//! others are as good as ever. Used by `index.rs`, which loads shards from it, and by whoever
-//! verifies a store.
+//! A torn or damaged piece is refused with file and offset, each time that it is read; the others
+//! are not affected. Used by `index.rs`, which loads shards from it, and to verify a store.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,11 +31,11 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Opens the checkpoint with this number: its footer and its directory are read and checked, no
-    /// piece is.
+    /// Opens the checkpoint with this number: its footer and its directory are read and checked,
+    /// but no piece.
     ///
     /// # Errors
-    /// `Corruption` with file and offset, `NewerFormat`, or what the system says.
+    /// `Corruption` with file and offset, `NewerFormat`, or an error of the system.
     pub fn open(files: &dyn Files, path: &Path, number: FileNumber) -> Result<Arc<Checkpoint>> {
         let file = files.open(path).map_err(|error| Error::io("open", path, error))?;
         let footer = read_footer(&*file, path, number)?;
@@ -52,8 +51,8 @@ impl Checkpoint {
         self.directory.keys()
     }
 
-    /// It holds every change up to this seq, and of later ones some. The journal is needed from the
-    /// next on.
+    /// It holds every change up to this seq, and some of the later ones. The journal is needed from
+    /// the next on.
     pub fn seq(&self) -> Seq {
         self.directory.seq()
     }
@@ -72,7 +71,7 @@ impl Checkpoint {
         &self.directory.pieces
     }
 
-    /// The piece that holds just these points.
+    /// The piece that holds exactly these points.
     pub(crate) fn piece(&self, range: PointRange) -> Option<&PieceEntry> {
         let at = self.pieces().binary_search_by_key(&range.start, |piece| piece.range.start).ok()?;
         self.pieces().get(at).filter(|piece| piece.range == range)
@@ -85,13 +84,13 @@ impl Checkpoint {
         entries.map_err(|fault| Error::corrupt(&self.path, piece.offset, fault))
     }
 
-    /// The bytes of a piece, right or not: zeros where they are not there.
+    /// The bytes of a piece, unchecked: zeros if they are missing.
     fn stored(&self, piece: &PieceEntry) -> Vec<u8> {
         let stored = read_at(&*self.file, &self.path, piece.offset, piece.len_bytes);
         stored.unwrap_or_else(|_| vec![0; piece.len_bytes as usize])
     }
 
-    /// Reads every piece, and returns what is wrong with those that are not whole.
+    /// Reads every piece, and returns the faults of those that are not whole.
     pub fn faults(&self) -> Vec<Error> {
         self.pieces().iter().filter_map(|piece| self.read(piece).err()).collect()
     }
@@ -121,7 +120,7 @@ fn read_footer(file: &dyn ReadFile, path: &Path, number: FileNumber) -> Result<C
     })
 }
 
-/// Reads what the footer or the directory has checked to lie inside of the file.
+/// Reads a place that was checked, against the footer or the directory, to be inside of the file.
 pub(crate) fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, len_bytes: u64) -> Result<Vec<u8>> {
     let len = usize::try_from(len_bytes).map_err(|_| Error::corrupt(path, offset, "too long for memory"))?;
     let mut stored = vec![0; len];
@@ -129,7 +128,7 @@ pub(crate) fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, len_bytes: 
     Ok(stored)
 }
 
-/// A file that ends too soon has lost bytes; all else is the system's trouble.
+/// A file that ends too soon has lost bytes; all other errors come from the system.
 pub(crate) fn read_error(path: &Path, offset: u64, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),
@@ -143,7 +142,7 @@ pub(crate) struct Image {
     pub(crate) range: PointRange,
     /// Ascending.
     pub(crate) entries: Vec<Entry>,
-    /// Every change up to it is in, and none after.
+    /// Every change up to it is included, and none after.
     pub(crate) seq: Seq,
 }
 
@@ -162,13 +161,13 @@ pub struct CheckpointWriter {
     damage: Option<Error>,
 }
 
-/// What the index leads to of one value segment, which is named by as much of its number as stands
+/// What the index leads to in one value segment, which is named by the part of its number that is
 /// in an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentTally {
     /// Slots that lead to it.
     pub records: u64,
-    /// About the bytes of their records: by size classes, a little too much.
+    /// The approximate bytes of their records: by size classes, slightly too high.
     pub bytes: u64,
 }
 
@@ -179,7 +178,7 @@ impl SegmentTally {
         self.bytes += slot.class().about_bytes();
     }
 
-    /// Counts a slot no more. False where none is left to go.
+    /// Removes a slot from the count. False if none is left.
     pub fn remove(&mut self, slot: Slot) -> bool {
         let had_one = self.records > 0;
         self.records = self.records.saturating_sub(1);
@@ -199,15 +198,15 @@ pub struct CheckpointFacts {
     pub seq: Seq,
     /// No change after this seq is in it.
     pub max_seq: Seq,
-    /// As many of those are in damaged pieces, which were taken over as they are.
+    /// How many of those are in damaged pieces, which were copied unchanged.
     pub unreadable_keys: u64,
-    /// What the keys as they were saved lead to, by segments, but for those.
+    /// What the saved keys lead to, by segments, except those.
     pub segments: BTreeMap<u32, SegmentTally>,
 }
 
 impl CheckpointWriter {
-    /// Begins a checkpoint in a new file, of an index whose keys are hashed with this salt. No
-    /// number may be used twice: by its number a shard knows where it is saved.
+    /// Begins a checkpoint in a new file, for an index whose keys are hashed with this salt. No
+    /// number may be used twice: a shard knows by the number where it is saved.
     pub fn new(file: Box<dyn WriteFile>, path: &Path, number: FileNumber, salt: u64) -> CheckpointWriter {
         let path = path.to_owned();
         CheckpointWriter {
@@ -228,13 +227,13 @@ impl CheckpointWriter {
         self.number
     }
 
-    /// The first point that is not in it yet; none when all are.
+    /// The first point that is not in it yet; none when it has all.
     pub(crate) fn next_point(&self) -> Option<u64> {
         let next = self.directory.pieces.last().map_or(0, |piece| piece.range.end());
         (next < 1 << POINT_BITS).then_some(next)
     }
 
-    /// Appends a range, which begins where the one before ends.
+    /// Appends a range, which begins where the previous one ends.
     pub(crate) fn push(&mut self, image: &Image) -> Result<()> {
         self.buffer.clear();
         put_piece(&mut self.buffer, image.range, &image.entries, self.number.0, self.end);
@@ -253,9 +252,9 @@ impl CheckpointWriter {
         Ok(())
     }
 
-    /// Appends a damaged piece of an older checkpoint as it is: no number but its own fits its
-    /// checksum, so it stays refused. It lacks no change up to `applied`, since none can be made to
-    /// it.
+    /// Appends a damaged piece of an older checkpoint unchanged: its checksum fits only its own
+    /// number, so it is still refused. It lacks no change up to `applied`, since none can be made
+    /// to it.
     pub(crate) fn carry(
         &mut self,
         of: &Checkpoint,
@@ -270,7 +269,7 @@ impl CheckpointWriter {
         self.append()
     }
 
-    /// The first damage that it met in what it was to save.
+    /// The first damage that it met while saving.
     pub fn damage(&self) -> Option<&Error> {
         self.damage.as_ref()
     }
@@ -281,10 +280,10 @@ impl CheckpointWriter {
         Ok(())
     }
 
-    /// Ends it. What was written is durable on return; the file's name is the caller's.
+    /// Ends it. What was written is durable on return; the caller syncs the name of the file.
     ///
     /// # Errors
-    /// Not all is in it yet, or what the system says. Then the file is of no use.
+    /// Something is missing from it, or an error of the system. Then the file is useless.
     pub fn finish(mut self) -> Result<CheckpointFacts> {
         if self.next_point().is_some() {
             return Err(Error::invalid(format!("{} has not all of the index yet", self.path.display())));

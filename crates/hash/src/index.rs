@@ -5,14 +5,14 @@
 //!   sector    a 64th of all points          a slot is looked up or changed; a shard of 16 K keys is copied, split or grown
 //! ```
 //!
-//! There is no other lock, and no file is touched under one: a shard that is not in memory is read
-//! first and put in place then.
+//! There is no other lock, and no file is touched with a lock held: a shard that is not in memory
+//! is read first and then put in place.
 //!
 //! **Who calls what.** A write looks for the candidates of its key, reads their records to find the
-//! one that is it, and says with [`HashIndex::change`] what becomes of it; changes come in the
-//! order of their seqs. A read asks for candidates, of now or of a snapshot's seq. Recovery opens a
-//! checkpoint and says with [`HashIndex::replay`] what came after. Background work saves with
-//! [`HashIndex::save_step`], and lets go of what it has no memory for. Reclaim says with
+//! right one, and changes it with [`HashIndex::change`]; changes come in the order of their seqs. A
+//! read asks for candidates, at present or at a snapshot's seq. Recovery opens a checkpoint and
+//! applies later changes with [`HashIndex::replay`]. Background work saves with
+//! [`HashIndex::save_step`], and drops what does not fit its memory. Reclaim reports with
 //! [`HashIndex::relocate`] where it has put a record.
 
 use std::sync::Arc;
@@ -31,8 +31,8 @@ use crate::slot::{Point, Slot};
 /// How an index is held.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IndexOptions {
-    /// Ask the system not to swap it out. What it refuses is held all the same:
-    /// [`IndexFacts::locked_bytes`] tells.
+    /// Ask the system not to swap it out. If it refuses, the index is held anyway: see
+    /// [`IndexFacts::locked_bytes`].
     pub lock_in_memory: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct HashIndex {
     misfits: AtomicU64,
 }
 
-/// Whether a snapshot lives that may want to know what was.
+/// Whether a snapshot lives that may need the past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Past {
     /// None does.
@@ -59,7 +59,7 @@ pub enum Past {
 pub struct IndexRange {
     /// Each with its slot, ascending by point.
     pub keys: Vec<(Point, Slot)>,
-    /// Where the next stretch begins; none after the last.
+    /// Where the next range begins; none after the last.
     pub next: Option<IndexCursor>,
 }
 
@@ -69,13 +69,13 @@ pub struct IndexRange {
 pub struct IndexCursor(u64);
 
 impl IndexCursor {
-    /// The place with this number, as [`IndexCursor::number`] gave it; none where there is no such
+    /// The place with this number, as [`IndexCursor::number`] returned it; none if there is no such
     /// place.
     pub fn from_number(number: u64) -> Option<IndexCursor> {
         (number < 1 << POINT_BITS).then_some(IndexCursor(number))
     }
 
-    /// A number that tells it.
+    /// Its number.
     pub fn number(self) -> u64 {
         self.0
     }
@@ -84,7 +84,7 @@ impl IndexCursor {
 /// What an index is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexFacts {
-    /// Keys, those of shards that are not loaded as they were saved.
+    /// The number of keys; for shards that are not loaded, as they were saved.
     pub keys: u64,
     /// Shards in memory.
     pub loaded: u64,
@@ -94,13 +94,13 @@ pub struct IndexFacts {
     pub waiting: u64,
     /// Changes that are kept for snapshots.
     pub undone: u64,
-    /// Memory of it all, in bytes.
+    /// Total memory, in bytes.
     pub memory_bytes: u64,
-    /// Of that, what the system has promised not to swap out.
+    /// The part of that which the system has promised not to swap out.
     pub locked_bytes: u64,
     /// Shards loaded from a checkpoint so far.
     pub loads: u64,
-    /// Replayed changes that did not fit what was there.
+    /// Replayed changes that did not fit the content.
     pub misfits: u64,
 }
 
@@ -112,7 +112,7 @@ impl HashIndex {
         HashIndex::of((0..1 << SECTOR_BITS).map(sector).collect(), sheets)
     }
 
-    /// The index that a checkpoint saved. No piece is read before one of its keys is asked for.
+    /// The index that a checkpoint saved. A piece is read only when one of its keys is asked for.
     pub fn open(checkpoint: &Arc<Checkpoint>, options: IndexOptions) -> HashIndex {
         let number = |piece: &PieceEntry| piece.range.start >> (POINT_BITS - SECTOR_BITS);
         let sectors = checkpoint.pieces().chunk_by(|one, next| number(one) == number(next));
@@ -120,15 +120,15 @@ impl HashIndex {
         HashIndex::of(sectors, Arc::new(Sheets::new(options.lock_in_memory)))
     }
 
-    /// Reads what is not in memory from this checkpoint from now on, which was just saved from this
-    /// index.
+    /// From now on, reads what is not in memory from this checkpoint, which was just saved from
+    /// this index.
     pub fn adopt(&self, checkpoint: &Arc<Checkpoint>) {
         self.sectors.iter().for_each(|sector| sector.write().adopt(checkpoint));
     }
 
-    /// Lets go of memory until the shards take at most so many bytes, as far as they have not
-    /// changed since this checkpoint was saved or read; first of those that nobody has used since
-    /// the last time. They are loaded again when they are used.
+    /// Drops shards from memory until they take at most this many bytes, as far as they have not
+    /// changed since this checkpoint was saved or read; first those that have not been used since
+    /// the last call. They are loaded again when they are used.
     pub fn let_go(&self, checkpoint: &Arc<Checkpoint>, memory_bytes_max: u64) {
         let mut surplus = self.facts().memory_bytes.saturating_sub(memory_bytes_max);
         for takes_used in [false, true] {
@@ -150,8 +150,8 @@ impl HashIndex {
         &self.sectors[(point.bits() >> (POINT_BITS - SECTOR_BITS)) as usize]
     }
 
-    /// Appends the slots of all keys with this point, in no order: of now, or as they were at a seq
-    /// at which a snapshot lives.
+    /// Appends the slots of all keys with this point, in no order: at present, or as they were at a
+    /// seq at which a snapshot lives.
     ///
     /// # Errors
     /// The shard is not in memory and cannot be read: `Corruption` with file and offset, or what
@@ -176,8 +176,8 @@ impl HashIndex {
         }
     }
 
-    /// Makes the change of the record with this seq; false, with nothing done, where what it
-    /// replaces or removes is not there, or what it inserts is.
+    /// Makes the change of the record with this seq; false, with nothing done, if what it replaces
+    /// or removes is absent, or what it inserts is present.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
@@ -195,9 +195,9 @@ impl HashIndex {
         }
     }
 
-    /// Makes the change of a record of the journal, unless the checkpoint has it already. Where the
+    /// Makes the change of a record of the journal, unless the checkpoint already has it. If the
     /// shard is not in memory, the change waits for it, up to a bound. A change that does not fit
-    /// what is there is counted, and what it puts is there.
+    /// the content is counted, and what it puts is added anyway.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
@@ -205,8 +205,8 @@ impl HashIndex {
         self.apply(point, change, seq, Past::Forgotten).map(drop)
     }
 
-    /// As [`HashIndex::replay`], of a change that may be new: snapshots may want to know what was.
-    /// False where the index had it already.
+    /// As [`HashIndex::replay`], for a change that may be new: snapshots may need the past. False
+    /// if the index already had it.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
@@ -230,10 +230,9 @@ impl HashIndex {
         }
     }
 
-    /// Says that the record of a slot lies elsewhere now, for readers of now and for snapshots.
-    /// False where nobody knows that slot: the record is dead, and who moved it need not have.
-    /// Nothing is saved of this before the next checkpoint: a copy from before still leads to the
-    /// old place.
+    /// Changes the place of the record of a slot, for present readers and for snapshots. False if
+    /// the slot is unknown: the record is dead, and did not have to be moved. This is saved only by
+    /// the next checkpoint: an earlier copy still leads to the old place.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
@@ -248,8 +247,8 @@ impl HashIndex {
         }
     }
 
-    /// Whether a key of this point was changed after a seq at which a snapshot lives. A record that
-    /// was moved was not. Reads no file.
+    /// Whether a key of this point was changed after a seq at which a snapshot lives. Moving a
+    /// record is not a change. Reads no file.
     pub fn is_changed(&self, point: Point, since: Seq) -> bool {
         self.sector(point).read().undone.is_changed(point, since)
     }
@@ -259,7 +258,7 @@ impl HashIndex {
         self.sectors.iter().any(|sector| sector.read().undone.has_later(since))
     }
 
-    /// Whether somebody may still read what a slot leads to: the index of now, or a snapshot.
+    /// Whether what a slot leads to may still be read: by the present index, or by a snapshot.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
@@ -269,29 +268,30 @@ impl HashIndex {
         Ok(slots.contains(&slot) || self.sector(point).read().undone.refers_to(point, slot))
     }
 
-    /// Forgets what was kept for snapshots, but for what those need that live still: the oldest
-    /// reads at `oldest`.
+    /// Forgets what was kept for snapshots, except what live ones still need: the oldest reads at
+    /// `oldest`.
     pub fn forget(&self, oldest: Option<Seq>) {
         let up_to = oldest.unwrap_or(Seq::MAX);
         self.sectors.iter().for_each(|sector| sector.write().undone.forget(up_to));
     }
 
-    /// Forgets what was kept of one point up to a seq: no snapshot lives that could ask for it.
+    /// Forgets what was kept for one point up to a seq: no live snapshot can ask for it.
     pub fn forget_at(&self, point: Point, up_to: Seq) {
         self.sector(point).write().undone.forget_at(point, up_to);
     }
 
-    /// Tells every slot that only snapshots may still read, and maybe others.
+    /// Visits every slot that only snapshots may still read, and maybe others.
     pub fn each_undone(&self, tell: &mut dyn FnMut(Slot)) {
         self.sectors.iter().for_each(|sector| sector.read().undone.each_slot(tell));
     }
 
-    /// Tells every slot that was replaced or removed and that a snapshot may still read, each once.
+    /// Visits every slot that was replaced or removed and that a snapshot may still read, each
+    /// once.
     pub fn each_replaced(&self, tell: &mut dyn FnMut(Slot)) {
         self.sectors.iter().for_each(|sector| sector.read().undone.each_replaced(tell));
     }
 
-    /// Lets go of everything: what it is the index of is gone, or closed.
+    /// Drops everything: the table is gone, or the store closed.
     pub fn clear(&self) {
         for (number, sector) in self.sectors.iter().enumerate() {
             let gone = std::mem::replace(&mut *sector.write(), Sector::new(number, &self.sheets));
@@ -312,9 +312,9 @@ impl HashIndex {
         Ok(())
     }
 
-    /// The next keys of an enumeration, of now or as they were at a seq at which a snapshot lives:
-    /// a shard at most. Keys that are there from its beginning to its end come once each; those
-    /// that come or go meanwhile may be met.
+    /// The next keys of an enumeration, at present or as they were at a seq at which a snapshot
+    /// lives: at most a shard. Keys that exist from its beginning to its end are returned once;
+    /// keys that are added or removed in between may be.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
@@ -325,19 +325,19 @@ impl HashIndex {
         Ok(IndexRange { keys: entries.map(key).collect(), next: IndexCursor::from_number(image.range.end()) })
     }
 
-    /// Where the shard after the one of a place begins; none after the last. Nothing is read.
+    /// Where the shard after that of a place begins; none after the last. Nothing is read.
     pub fn beyond(&self, from: IndexCursor) -> Option<IndexCursor> {
         let point = Point::from_bits(from.0);
         IndexCursor::from_number(self.sector(point).read().held(point).range().end())
     }
 
     /// Adds a shard to a checkpoint that was begun; false when all are in it. Changes up to
-    /// `applied` have all been made; others may come meanwhile. Writers of the shard wait for a
-    /// copy of it in memory, others for nothing. A shard whose piece is damaged is taken over as it
-    /// is: it costs its own keys, and not what is new of all others.
+    /// `applied` have all been made; others may come in the meantime. Writers of the shard wait
+    /// while it is copied in memory, other writers do not wait. A shard whose piece is damaged is
+    /// copied unchanged: that loses its own keys, and not the changes of all others.
     ///
     /// # Errors
-    /// What the system says of either file; the new one is of no use then.
+    /// An error of the system for either file; then the new one is useless.
     pub fn save_step(&self, writer: &mut CheckpointWriter, applied: Seq) -> Result<bool> {
         let Some(from) = writer.next_point() else { return Ok(false) };
         match self.image(from, applied, None, Some(writer.number())) {
@@ -353,7 +353,7 @@ impl HashIndex {
         Ok(true)
     }
 
-    /// The shard at a point as it is at one moment after all changes up to `applied` were made, or
+    /// The shard at a point, as it is at one moment after all changes up to `applied` were made, or
     /// as it was at a seq; for this checkpoint or for none.
     fn image(&self, from: u64, applied: Seq, at: Option<Seq>, to: Option<FileNumber>) -> Result<Image> {
         let point = Point::from_bits(from);
@@ -370,7 +370,7 @@ impl HashIndex {
         Ok(Image { range, entries, seq: seq.max(applied) })
     }
 
-    /// What it is made of now.
+    /// Its present facts.
     pub fn facts(&self) -> IndexFacts {
         let mut facts = IndexFacts {
             loads: self.loads.load(Ordering::Relaxed),

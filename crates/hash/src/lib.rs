@@ -1,18 +1,18 @@
 //! Floor 2 of FoldDB: the index of a hashed table.
 //! Internal, no promises: `folddb` is the public API.
 //!
-//! It says for each key where its value lies, in about fourteen bytes of memory and none for the
-//! bytes of the key. It is saved beside, shard by shard while writers go on, and loaded shard by
-//! shard when it is first used, so that opening reads a directory only; what is saved and has not
-//! changed may leave memory again. What came after it was saved is replayed from the journal.
+//! It says for each key where its value is, in about fourteen bytes of memory, without storing the
+//! key. It is saved shard by shard while writers continue, and loaded shard by shard when it is
+//! first used, so that opening reads only a directory; shards that are saved and have not changed
+//! may leave memory again. Changes after the save are replayed from the journal.
 //!
 //! ```text
 //!   key ──hash──> point ──> sector (a lock) ──> shard (a range of points) ──> line ──> slot: address, size class
 //! ```
 //!
-//! The index compares points, not keys: a look-up gives candidates, nearly always none or the one,
-//! and whoever asked reads the record and compares the key. It knows no file but its checkpoints,
-//! no clock and no table. The modules stand bottom-up.
+//! The index compares points, not keys: a look-up returns candidates, nearly always none or the
+//! right one, and the caller reads the record and compares the key. It knows no files except its
+//! checkpoints, no clock and no table. The modules are in bottom-up order.
 
 #![forbid(unsafe_code)]
 

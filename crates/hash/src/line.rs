@@ -1,13 +1,13 @@
-//! A line: six slots with the bits of their points that the place does not tell, in one cache line.
+//! A line: six slots with the bits of their points that do not follow from the place, in one cache
+//! line.
 //!
 //! ```text
 //!   words    6 × u64     print 14 | size class 6 | address 44       0: free
 //!   rest     u128        how far slots of this home lie 8 | six tags of 20 bits
 //! ```
 //!
-//! 34 bits of the point stand here, and the sector is the 6 others: so a slot can be moved, when
-//! its shard grows, without anybody looking at the key. That is why there are six slots and not
-//! eight.
+//! 34 bits of the point are stored here, and the sector is the 6 others: so a slot can be moved,
+//! when its shard grows, without reading the key. That is why there are six slots and not eight.
 
 use folddb_layout::hash_checkpoint::SLOT_BITS;
 
@@ -16,10 +16,10 @@ use crate::slot::{Point, Slot};
 /// Slots of a line.
 pub(crate) const LINE_SLOTS: usize = 6;
 
-/// Bits of a point that stand beside the slot, in its word: the low ones.
+/// Bits of a point that are next to the slot, in its word: the low ones.
 const PRINT_BITS: u32 = 14;
 
-/// Bits of a point that stand in the rest.
+/// Bits of a point that are in the rest.
 const TAG_BITS: u32 = 20;
 
 /// Bits of a point that a line knows.
@@ -28,7 +28,7 @@ pub(crate) const LINE_POINT_BITS: u32 = PRINT_BITS + TAG_BITS;
 const TAG_MASK: u128 = (1 << TAG_BITS) - 1;
 const FAR_SHIFT: u32 = LINE_SLOTS as u32 * TAG_BITS;
 
-/// So far, or further: it is no longer known how far.
+/// This far, or further: it is no longer known how far.
 pub(crate) const FAR_MAX: usize = u8::MAX as usize;
 
 /// See the top of this file.
@@ -62,7 +62,7 @@ impl Line {
         if alike == 0 { 0 } else { self.sift(alike, tag_of(point)) }
     }
 
-    /// Of these places those that are taken and have this tag.
+    /// Those of these places that are taken and have this tag.
     #[inline]
     fn sift(&self, mut alike: u32, tag: u128) -> u32 {
         let mut same = 0;
@@ -99,7 +99,7 @@ impl Line {
         words.fold(0, |mask, (at, word)| mask | u32::from(*word != 0) << at)
     }
 
-    /// Puts a slot into a free place; false where there is none.
+    /// Puts a slot into a free place; false if there is none.
     #[inline]
     pub(crate) fn put(&mut self, point: Point, slot: Slot) -> bool {
         let Some(at) = self.words.iter().position(|word| *word == 0) else { return false };
@@ -109,7 +109,7 @@ impl Line {
         true
     }
 
-    /// Puts another slot of the same point in the place of one.
+    /// Replaces a slot by another one of the same point.
     #[inline]
     pub(crate) fn replace(&mut self, at: u32, slot: Slot) {
         let word = &mut self.words[at as usize];
@@ -122,14 +122,14 @@ impl Line {
         self.words[at as usize] = 0;
     }
 
-    /// How many lines further on the furthest slot lies that has this line for its home: at most
+    /// How many lines away the furthest slot is that has this line as its home: at most
     /// [`FAR_MAX`].
     #[inline]
     pub(crate) fn far(&self) -> usize {
         (self.rest >> FAR_SHIFT) as usize
     }
 
-    /// Says how far the furthest lies.
+    /// Sets how far away the furthest is.
     pub(crate) fn set_far(&mut self, lines: usize) {
         let others = self.rest & ((1 << FAR_SHIFT) - 1);
         self.rest = others | (lines.min(FAR_MAX) as u128) << FAR_SHIFT;

@@ -1,13 +1,13 @@
-//! A sector: a sixty-fourth of all points, and what one lock guards. It finds the shard of a point
-//! and splits shards.
+//! A sector: a sixty-fourth of all points, guarded by one lock. It finds the shard of a point and
+//! splits shards.
 //!
 //! ```text
 //!   places    | 0 | 0 | 1 | 1 | 2 | 2 | 3 | 4 |     2^depth of them, by the next bits of the point
 //!   held      0: loaded   1: loaded   2: saved   3: loaded   4: saved
 //! ```
 //!
-//! A shard that was saved and not used since stands as a piece of a checkpoint, with the changes
-//! that were replayed on it and wait until it is loaded. No file is read here: who owns the sector
+//! A shard that was saved and not used since is represented by a piece of a checkpoint, with the
+//! replayed changes that wait until it is loaded. No file is read here: the owner of the sector
 //! does that, without the lock.
 
 use std::collections::BTreeSet;
@@ -25,8 +25,8 @@ use crate::undone::Undone;
 /// Bits of a point that choose the sector.
 pub(crate) const SECTOR_BITS: u32 = DEPTH_MIN;
 
-/// Replayed changes that wait for a shard before it is loaded after all. Together they take about
-/// as much memory as the shard.
+/// How many replayed changes wait for a shard before it is loaded. Together they take about as much
+/// memory as the shard.
 const WAITING_MAX: usize = if cfg!(test) { 20 } else { 4096 };
 
 /// See the top of this file.
@@ -67,11 +67,11 @@ struct Waiting {
 /// What became of a change that was replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replayed {
-    /// It is in, or waits.
+    /// It was applied, or waits.
     Taken,
     /// It was in before.
     Known,
-    /// What it changes is not there, or what it inserts is. What it puts is there now.
+    /// What it changes is absent, or what it inserts is present. What it puts is there now.
     Misfit,
     /// The shard must be loaded first.
     LoadFirst,
@@ -89,7 +89,7 @@ impl Sector {
         Sector { held: vec![Held::Loaded(shard)], places: vec![0], depth: 0, undone: Undone::default() }
     }
 
-    /// One of pieces, which ascend and hold all of its points.
+    /// One made of pieces, which ascend and hold all of its points.
     pub(crate) fn of_pieces(pieces: &[PieceEntry], checkpoint: &Arc<Checkpoint>) -> Sector {
         let depth = pieces.iter().map(|piece| piece.range.depth - SECTOR_BITS).max().unwrap_or(0);
         let shares = |piece: &PieceEntry| 1usize << (depth + SECTOR_BITS - piece.range.depth);
@@ -135,7 +135,7 @@ impl Sector {
         own + self.undone.memory_bytes() + self.held.iter().map(beside).sum::<usize>()
     }
 
-    /// Makes a change in a shard that is loaded; none where it is not.
+    /// Makes a change in a loaded shard; none if it is not loaded.
     pub(crate) fn change(&mut self, point: Point, change: Change, seq: Option<Seq>) -> Option<bool> {
         let Held::Loaded(shard) = self.held_mut(point) else { return None };
         let was_made = shard.change(point, change);
@@ -148,7 +148,7 @@ impl Sector {
         Some(was_made)
     }
 
-    /// Makes a change that the journal tells of, unless it is in already.
+    /// Makes a change of the journal, unless it is already included.
     pub(crate) fn replay(&mut self, point: Point, change: Change, seq: Seq) -> Replayed {
         let is_fit = match self.held_mut(point) {
             Held::Saved(saved) => return saved.replay(Waiting { point, change, seq }),
@@ -162,7 +162,7 @@ impl Sector {
     }
 
     /// Puts a shard that was read from a checkpoint in its place, makes the changes that waited for
-    /// it, and returns how many of them did not fit. Where the place no longer waits for that
+    /// it, and returns how many of them did not fit. If the place no longer waits for that
     /// checkpoint, nothing is done.
     pub(crate) fn install(&mut self, point: Point, mut shard: Shard, from: &Arc<Checkpoint>) -> u64 {
         let held = self.held_mut(point);
@@ -176,7 +176,7 @@ impl Sector {
         }
     }
 
-    /// Lets what is not in memory be read from a newer checkpoint of the same index.
+    /// From now on, what is not in memory is read from a newer checkpoint of the same index.
     pub(crate) fn adopt(&mut self, checkpoint: &Arc<Checkpoint>) {
         for held in &mut self.held {
             let Held::Saved(saved) = held else { continue };
@@ -187,9 +187,8 @@ impl Sector {
         }
     }
 
-    /// Lets go of shards that this checkpoint has as they are, as long as `wants` says so of one:
-    /// it is told how much memory that would spare, and whether the shard was used since it was
-    /// last asked.
+    /// Drops shards that this checkpoint has unchanged, if `wants` says so for each: it is given
+    /// how much memory that would free, and whether the shard was used since it was last asked.
     pub(crate) fn let_go(
         &mut self,
         checkpoint: &Arc<Checkpoint>,
@@ -205,7 +204,7 @@ impl Sector {
         }
     }
 
-    /// Splits the shard of a point, if there are points to tell its keys apart by.
+    /// Splits the shard of a point, if its keys have different points.
     fn split(&mut self, point: Point) {
         let at = self.places[self.place_of(point)];
         let Held::Loaded(shard) = &self.held[at as usize] else { return };
@@ -227,7 +226,7 @@ impl Sector {
     }
 }
 
-/// What somebody who holds the lock for a moment takes of a shard.
+/// What a thread that holds the lock for a moment takes from a shard.
 pub(crate) enum Taken {
     /// It was in memory.
     Photo(Photo, Seq),
@@ -244,7 +243,7 @@ impl Held {
         }
     }
 
-    /// The piece that has it, where it is not in memory.
+    /// The piece that has it, if it is not in memory.
     pub(crate) fn saved(&self) -> Option<(Arc<Checkpoint>, PieceEntry)> {
         match self {
             Held::Loaded(_) => None,
@@ -252,7 +251,7 @@ impl Held {
         }
     }
 
-    /// It as it is now, for this checkpoint or for none.
+    /// Its present state, for this checkpoint or for none.
     pub(crate) fn take(&self, checkpoint: Option<FileNumber>) -> Taken {
         match self {
             Held::Loaded(shard) => {
@@ -286,12 +285,12 @@ impl Saved {
         self.piece.keys
     }
 
-    /// The same without what waits: enough to read it.
+    /// The same without the waiting changes: enough to read it.
     pub(crate) fn source(&self) -> Saved {
         Saved { checkpoint: Arc::clone(&self.checkpoint), piece: self.piece, waiting: Vec::new() }
     }
 
-    /// Where it is read from.
+    /// The place to read it from.
     pub(crate) fn checkpoint(&self) -> &Arc<Checkpoint> {
         &self.checkpoint
     }
@@ -304,8 +303,8 @@ impl Saved {
         Ok(shard)
     }
 
-    /// What it holds, with the changes that wait, ascending; and the seq up to which that is all.
-    /// No shard is made of it.
+    /// What it holds, with the waiting changes, ascending; and the seq up to which that is
+    /// complete. No shard is made from it.
     pub(crate) fn entries(&self) -> Result<(Vec<Entry>, Seq)> {
         let mut entries = self.checkpoint.read(&self.piece)?;
         let points: BTreeSet<Point> = self.waiting.iter().map(|waiting| waiting.point).collect();
@@ -355,8 +354,8 @@ fn make_among(slots: &mut Vec<Slot>, change: Change) {
     slots.extend(new.filter(|new| !slots.contains(new)));
 }
 
-/// Makes a change that is known to have happened. False where it does not fit what is there; what
-/// it puts is there all the same.
+/// Makes a change that is known to have happened. False if it does not fit the content; what it
+/// puts is added anyway.
 fn make_for_good(shard: &mut Shard, point: Point, change: Change, seq: Seq) -> bool {
     shard.seq = shard.seq.max(seq);
     let is_fit = shard.change(point, change);

@@ -7,15 +7,14 @@
 //!                            ^ home of a point: its share of the range, of the lines
 //! ```
 //!
-//! Homes ascend with points, for any number of lines. So a shard can grow by a fifth instead of by
-//! twice, which keeps between seven tenths and 84 hundredths of its slots taken; and it is copied
-//! front to back, from and to memory that lies in order. A point whose home is full goes to the
-//! next line that is not, and the home knows how far the furthest has gone: mostly none has, and
-//! the home alone is examined. Nothing is moved when a slot is freed.
+//! Homes ascend with points, for any number of lines. So a shard can grow by a fifth instead of
+//! doubling, which keeps between seven tenths and 84 hundredths of its slots taken; and it is
+//! copied front to back, sequentially in memory. A point whose home is full goes to the next line
+//! that is not, and the home knows how far the furthest has gone: mostly none has, and only the
+//! home is examined. Nothing is moved when a slot is freed.
 //!
-//! A shard that has come to [`SHARD_KEYS_MAX`] keys is split by its owner (`sector.rs`), so no
-//! growth takes longer than a copy of so many keys, however many there are in all. Pure: no lock,
-//! no file.
+//! A shard that has reached [`SHARD_KEYS_MAX`] keys is split by its owner (`sector.rs`), so no
+//! growth takes longer than copying that many keys, for any total. Pure: no lock, no file.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,13 +27,13 @@ use crate::line::{FAR_MAX, LINE_POINT_BITS, Line};
 use crate::sheets::{SHEET_LINES, SHEET_SLOTS, Sheet, Sheets};
 use crate::slot::{Point, Slot, entry};
 
-/// A shard with more keys is split in two. Few in tests, so that they come to it.
+/// A shard with more keys is split in two. Few in tests, so that they reach it.
 pub(crate) const SHARD_KEYS_MAX: usize = if cfg!(test) { 250 } else { 16 << 10 };
 
 /// A shard grows when more of its slots would be taken, in hundredths.
 const FULL_PERCENT: usize = 84;
 
-/// So many are taken after it has grown.
+/// How many are taken after it has grown.
 const GROWN_PERCENT: usize = 70;
 
 /// It shrinks when fewer are taken.
@@ -45,7 +44,7 @@ const SPARSE_PERCENT: usize = 35;
 pub enum Change {
     /// It is new.
     Insert(Slot),
-    /// Its value lies elsewhere now.
+    /// Its value is elsewhere now.
     Replace {
         /// Where it was.
         old: Slot,
@@ -63,13 +62,13 @@ pub(crate) struct Shard {
     sheets: Vec<Resident<Sheet>>,
     source: Arc<Sheets>,
     keys: usize,
-    /// No slot lies further from its home than so many lines.
+    /// No slot is further from its home than this many lines.
     reach: usize,
-    /// Every change up to this seq that is of this shard is in it.
+    /// It has every change of this shard up to this seq.
     pub(crate) seq: Seq,
-    /// The number of the checkpoint that has it as it is; zero for none.
+    /// The number of the checkpoint that has it unchanged; zero for none.
     saved_in: AtomicU64,
-    /// Whether it was used since somebody asked.
+    /// Whether it was used since the last time that this was asked.
     is_used: AtomicBool,
 }
 
@@ -80,13 +79,13 @@ struct Found {
     at: u32,
 }
 
-/// Sheets for so many keys, at [`GROWN_PERCENT`].
+/// Sheets for this many keys, at [`GROWN_PERCENT`].
 fn sheets_for(keys: usize) -> usize {
     (keys * 100).div_ceil(GROWN_PERCENT * SHEET_SLOTS).max(1)
 }
 
 impl Shard {
-    /// An empty shard of a range, with room for so many keys.
+    /// An empty shard of a range, with room for this many keys.
     pub(crate) fn new(range: PointRange, keys: usize, source: &Arc<Sheets>) -> Shard {
         let sheets = (0..sheets_for(keys)).map(|_| source.take()).collect();
         Shard {
@@ -101,7 +100,7 @@ impl Shard {
         }
     }
 
-    /// A shard of these entries, which lie in the range.
+    /// A shard of these entries, which are in the range.
     pub(crate) fn of(range: PointRange, entries: &[Entry], source: &Arc<Sheets>) -> Shard {
         let mut shard = Shard::new(range, entries.len(), source);
         for entry in entries {
@@ -125,17 +124,17 @@ impl Shard {
         self.sheets.len() * (size_of::<Sheet>() + size_of::<Resident<Sheet>>())
     }
 
-    /// Of that, what the system has promised not to swap out.
+    /// The part of that which the system has promised not to swap out.
     pub(crate) fn locked_bytes(&self) -> usize {
         self.sheets.iter().filter(|sheet| sheet.is_locked()).count() * size_of::<Sheet>()
     }
 
-    /// Notes that this checkpoint has it as it is now. Who says so excludes changes.
+    /// Notes that this checkpoint has it as it is now. The caller excludes changes.
     pub(crate) fn is_now_in(&self, checkpoint: FileNumber) {
         self.saved_in.store(checkpoint.0, Ordering::Relaxed);
     }
 
-    /// Whether this checkpoint has it as it is.
+    /// Whether this checkpoint has it unchanged.
     pub(crate) fn is_in(&self, checkpoint: FileNumber) -> bool {
         self.saved_in.load(Ordering::Relaxed) == checkpoint.0
     }
@@ -174,14 +173,14 @@ impl Shard {
         ((u128::from(share) * self.lines() as u128) >> 64) as usize
     }
 
-    /// The point at a place that is taken: what the line knows, and what all of the shard share.
+    /// The point at a place that is taken: what the line knows, and what the whole shard shares.
     #[inline]
     fn point_at(&self, line: usize, at: u32) -> Point {
         let above = self.range.start >> LINE_POINT_BITS << LINE_POINT_BITS;
         Point::from_bits(above | self.line(line).point_bits(at))
     }
 
-    /// Visits the slots of a point, until one is the one; that is returned.
+    /// Visits the slots of a point, until the right one is found; that is returned.
     #[inline]
     fn find(&self, point: Point, mut is_it: impl FnMut(Slot) -> bool) -> Option<Found> {
         let home = self.home(point);
@@ -196,13 +195,13 @@ impl Shard {
         })
     }
 
-    /// How far from a home its furthest slot lies, or further.
+    /// How far from a home its furthest slot is, at most.
     fn far(&self, home: usize) -> usize {
         let far = self.line(home).far();
         if far < FAR_MAX { far } else { self.reach }
     }
 
-    /// The line that stands so many after this one; the first comes after the last.
+    /// The line this many after this one; the first comes after the last.
     #[inline]
     fn beyond(&self, home: usize, step: usize) -> usize {
         let line = home + step;
@@ -221,7 +220,7 @@ impl Shard {
         false
     }
 
-    /// Says again how far from a home its furthest slot lies, after one of them has gone.
+    /// Updates how far from a home its furthest slot is, after one of them was removed.
     fn draw_near(&mut self, home: usize) {
         let far = (1..=self.far(home)).rev().find(|&step| self.has_guest(self.beyond(home, step), home));
         self.line_mut(home).set_far(far.unwrap_or(0));
@@ -236,8 +235,8 @@ impl Shard {
         });
     }
 
-    /// Makes a change; false, with nothing done, where what it changes is not there, or what it
-    /// inserts is.
+    /// Makes a change; false, with nothing done, if what it changes is absent, or what it inserts
+    /// is present.
     pub(crate) fn change(&mut self, point: Point, change: Change) -> bool {
         self.use_it();
         self.saved_in = AtomicU64::new(0);
@@ -279,7 +278,7 @@ impl Shard {
         }
     }
 
-    /// Puts a slot where there is room. There always is: less than all slots are ever taken.
+    /// Puts a slot where there is room. There always is some: the slots are never all taken.
     fn put(&mut self, point: Point, slot: Slot) {
         let home = self.home(point);
         self.keys += 1;
@@ -297,7 +296,7 @@ impl Shard {
         }
     }
 
-    /// Copies it into as many sheets as so many keys need.
+    /// Copies it into as many sheets as this many keys need.
     fn resize(&mut self, keys: usize) {
         let mut other = Shard::new(self.range, keys, &self.source);
         other.seq = self.seq;
@@ -322,7 +321,7 @@ impl Shard {
         (lower, upper)
     }
 
-    /// Every point with its slot, about in the order of the points.
+    /// Every point with its slot, roughly in the order of the points.
     fn each(&self, mut visit: impl FnMut(Point, Slot)) {
         for line in 0..self.lines() {
             let mut taken = self.line(line).taken();
@@ -334,7 +333,7 @@ impl Shard {
         }
     }
 
-    /// A copy of it, as cheap as can be: for who holds a lock.
+    /// A copy of it, as cheap as possible, because a lock is held.
     pub(crate) fn photo(&self) -> Photo {
         Photo {
             above: self.range.start >> LINE_POINT_BITS << LINE_POINT_BITS,
@@ -350,7 +349,7 @@ impl Drop for Shard {
     }
 }
 
-/// The place of a slot of this point in a line, if it is the one.
+/// The place of a slot of this point in a line, if it is the right one.
 #[inline]
 fn find_in(line: &Line, point: Point, is_it: &mut (impl FnMut(Slot) -> bool + ?Sized)) -> Option<u32> {
     let mut same = line.matching(point);
@@ -373,7 +372,7 @@ pub(crate) struct Photo {
 }
 
 impl Photo {
-    /// What was in it, ascending.
+    /// Its content, ascending.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::with_capacity(self.keys);
         for line in self.sheets.iter().flat_map(Sheet::lines) {

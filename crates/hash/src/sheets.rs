@@ -1,12 +1,12 @@
-//! Sheets: pieces of memory of one size, of which shards are made.
+//! Sheets: pieces of memory of one size, which shards consist of.
 //!
-//! Shards grow and are split all the time, each from an odd length to another. Made of one piece
-//! each, what they leave behind fits nobody: an allocator then held up to a quarter more than was
-//! used. Pieces of one size fit whoever comes next.
+//! Shards grow and are split all the time, each from an odd length to another. If each were one
+//! piece, the memory that it leaves behind would fit no other: an allocator then held up to a
+//! quarter more than was used. Pieces of one size always fit.
 //!
-//! Where the index is to be locked in memory, sheets that are free are kept, locked, for the next
-//! shard: the system locks whole pages, and none of one sheet could be unlocked without those of
-//! its neighbours. All are let go of with the index.
+//! If the index is locked in memory, free sheets are kept, locked, for the next shard: the system
+//! locks whole pages, and a sheet could not be unlocked without its neighbours. All are freed with
+//! the index.
 
 use folddb_host::resident::Resident;
 use folddb_host::sync::Mutex;
@@ -41,11 +41,11 @@ impl Sheet {
     }
 }
 
-/// Where the shards of an index get their sheets, and where they leave them.
+/// Where the shards of an index get their sheets, and return them.
 #[derive(Debug)]
 pub(crate) struct Sheets {
     wants_lock: bool,
-    /// Locked, and of no use just now.
+    /// Locked, and free at present.
     free: Mutex<Vec<Resident<Sheet>>>,
 }
 
@@ -66,7 +66,7 @@ impl Sheets {
         Resident::new(Sheet::EMPTY, self.wants_lock)
     }
 
-    /// Takes a sheet that is of no use any more.
+    /// Takes back a sheet that is no longer used.
     pub(crate) fn give_back(&self, sheet: Resident<Sheet>) {
         if sheet.is_locked() {
             self.free.lock().push(sheet);

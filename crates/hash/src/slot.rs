@@ -1,4 +1,4 @@
-//! What the index keeps of a key: a point, and a slot that says where its value lies and about how
+//! What the index keeps of a key: a point, and a slot that says where its value is and about how
 //! long it is.
 //!
 //! ```text
@@ -7,16 +7,16 @@
 //!   slot                   | size class 6 | address 44                              |
 //! ```
 //!
-//! Two keys with the same point cannot be told apart here; who looks a key up reads the record of
-//! each candidate. Among n keys a look-up meets n / 2^40 false candidates on average: one in
-//! 110,000 look-ups at ten million keys, one in 1,100 at a billion.
+//! Two keys with the same point cannot be told apart here; a look-up reads the record of each
+//! candidate. Among n keys a look-up meets n / 2^40 false candidates on average: one in 110,000
+//! look-ups at ten million keys, one in 1,100 at a billion.
 //!
 //! An address is opaque here. For the value log it is the low 20 bits of the segment's number, then
-//! 24 bits that count units of 16 bytes in it: 256 MiB a segment, and a million living segments.
+//! 24 bits that count units of 16 bytes in it: 256 MiB a segment, and a million live segments.
 
 use folddb_layout::hash_checkpoint::{ADDRESS_BITS, Entry, POINT_BITS, SEGMENT_BITS, SLOT_BITS, UNIT_BITS};
 
-/// How often keys that are not meant share a point with one that is, for each look-up among so many
+/// How often other keys share a point with the requested one, for each look-up among this many
 /// keys.
 pub fn false_candidates(keys: u64) -> f64 {
     keys as f64 / (1u64 << POINT_BITS) as f64
@@ -51,15 +51,15 @@ impl Point {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SizeClass(u8);
 
-/// The class of what is longer than all others say. Its length stands in the record's head, which
-/// is read first.
+/// The class of records longer than all other classes. The length is in the record's head, which is
+/// read first.
 const OPEN: u8 = 63;
 
 /// The unit of sizes, in bytes.
 const UNIT_BYTES: u64 = 16;
 
 impl SizeClass {
-    /// The smallest class that holds so many bytes.
+    /// The smallest class that holds this many bytes.
     pub fn of(len_bytes: u64) -> SizeClass {
         let units = len_bytes.div_ceil(UNIT_BYTES).max(4);
         let octave = units.ilog2() - 2;
@@ -68,31 +68,31 @@ impl SizeClass {
         SizeClass(u8::try_from(class).map_or(OPEN, |class| class.min(OPEN)))
     }
 
-    /// About how many bytes a record of it takes, at most; of the longest as many as the shortest
-    /// of them.
+    /// The most bytes that a record of it takes; for the longest class, the bytes of its shortest
+    /// record.
     pub fn about_bytes(self) -> u64 {
         self.read_bytes().unwrap_or((4 * UNIT_BYTES) << (OPEN / 4 + 1))
     }
 
-    /// How many bytes to read so that the whole record is among them; none where only the record's
+    /// How many bytes to read so that the whole record is among them; none if only the record's
     /// head knows.
     pub fn read_bytes(self) -> Option<u64> {
         (self.0 < OPEN).then(|| ((4 + u64::from(self.0 % 4)) * UNIT_BYTES) << (self.0 / 4))
     }
 }
 
-/// Where a value lies and about how long it is.
+/// Where a value is and about how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(u64);
 
 impl Slot {
-    /// A slot; none where the address is zero or does not fit 44 bits.
+    /// A slot; none if the address is zero or does not fit 44 bits.
     #[inline]
     pub fn new(address: u64, class: SizeClass) -> Option<Slot> {
         (1..1 << ADDRESS_BITS).contains(&address).then(|| Slot(u64::from(class.0) << ADDRESS_BITS | address))
     }
 
-    /// The slot of a record of so many bytes in the value log; none where it lies too far into its
+    /// The slot of a record of this many bytes in the value log; none if it is too far into its
     /// segment.
     pub fn of_place(segment: u32, unit: u32, record_bytes: u64) -> Option<Slot> {
         if unit >= 1 << UNIT_BITS {
@@ -114,7 +114,7 @@ impl Slot {
         (self.address() & ((1 << UNIT_BITS) - 1)) as u32
     }
 
-    /// The slot with this number, as [`Slot::bits`] gave it; none where there is no such slot.
+    /// The slot with this number, as [`Slot::bits`] returned it; none if there is no such slot.
     pub fn from_number(number: u64) -> Option<Slot> {
         let is_one = number < 1 << SLOT_BITS && number & ((1 << ADDRESS_BITS) - 1) != 0;
         is_one.then_some(Slot(number))

@@ -36,7 +36,7 @@ impl Chance {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `limit`; zero where that is zero.
+    /// A number below `limit`; zero if that is zero.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next().checked_rem(limit).unwrap_or(0)
     }

@@ -1,7 +1,7 @@
 //! What live snapshots need of the past of a sector: each change that came after the oldest of
 //! them.
 //!
-//! A reader at a seq takes the candidates of now and undoes the changes after that seq, the newest
+//! A reader at a seq takes the present candidates and undoes the changes after that seq, the newest
 //! first. Nothing is noted while no snapshot lives.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use crate::slot::{Point, Slot, entry};
 #[derive(Debug, Default)]
 pub(crate) struct Undone {
     changes: BTreeMap<(Point, Seq), Change>,
-    /// The seq of the last that was noted, forgotten or not.
+    /// The seq of the last noted change, forgotten or not.
     latest: Seq,
 }
 
@@ -33,12 +33,12 @@ impl Undone {
         self.changes.len()
     }
 
-    /// About the memory that they take, in bytes: a tree's nodes are half to wholly full.
+    /// The approximate memory that they take, in bytes: a tree's nodes are half to completely full.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.len() * size_of::<((Point, Seq), Change)>() * 4 / 3
     }
 
-    /// Makes the slots of a point what they were at a seq.
+    /// Restores the slots of a point as they were at a seq.
     pub(crate) fn undo(&self, point: Point, at: Seq, slots: &mut Vec<Slot>) {
         let later = (Bound::Excluded((point, at)), Bound::Included((point, Seq::MAX)));
         self.changes.range(later).rev().for_each(|(_, change)| undo(*change, slots));
@@ -52,18 +52,18 @@ impl Undone {
         Undone { changes: changes.map(|(place, change)| (*place, *change)).collect(), latest: self.latest }
     }
 
-    /// Whether a change of a point is noted that came after a seq.
+    /// Whether a change of a point after a seq is noted.
     pub(crate) fn is_changed(&self, point: Point, since: Seq) -> bool {
         let later = (Bound::Excluded((point, since)), Bound::Included((point, Seq::MAX)));
         self.changes.range(later).next().is_some()
     }
 
-    /// Whether any change was noted that came after a seq.
+    /// Whether any change after a seq is noted.
     pub(crate) fn has_later(&self, since: Seq) -> bool {
         self.latest > since
     }
 
-    /// Makes entries of now, which ascend, what they were before all that is noted.
+    /// Restores present entries, which ascend, as they were before all noted changes.
     pub(crate) fn undo_all(&self, entries: &mut Vec<Entry>) {
         let points: BTreeSet<Point> = self.changes.keys().map(|(point, _)| *point).collect();
         let mut restored = Vec::new();
@@ -79,7 +79,7 @@ impl Undone {
         entries.sort_unstable();
     }
 
-    /// Forgets what nobody needs who reads at this seq or later.
+    /// Forgets what no reader at this seq or later needs.
     pub(crate) fn forget(&mut self, up_to: Seq) {
         self.changes.retain(|(_, seq), _| *seq > up_to);
     }
@@ -91,13 +91,13 @@ impl Undone {
         }
     }
 
-    /// Tells every slot that stands in it.
+    /// Visits every slot in it.
     pub(crate) fn each_slot(&self, tell: &mut dyn FnMut(Slot)) {
         self.changes.values().for_each(|change| slots_of(&mut change.clone()).for_each(|slot| tell(*slot)));
     }
 
-    /// Tells every slot that a noted change has replaced or removed, each once: what only readers
-    /// of before still read.
+    /// Visits every slot that a noted change has replaced or removed, each once: only readers of
+    /// the past still read them.
     pub(crate) fn each_replaced(&self, tell: &mut dyn FnMut(Slot)) {
         for change in self.changes.values() {
             if let Change::Replace { old, .. } | Change::Remove(old) = change {
@@ -106,7 +106,7 @@ impl Undone {
         }
     }
 
-    /// Says of a slot that it is now another, wherever it stands. False where it does not.
+    /// Replaces a slot by another, wherever it occurs. False if it does not occur.
     pub(crate) fn relocate(&mut self, point: Point, from: Slot, to: Slot) -> bool {
         let mut was_there = false;
         for (_, change) in self.changes.range_mut((point, 0)..=(point, Seq::MAX)) {
@@ -120,7 +120,7 @@ impl Undone {
         was_there
     }
 
-    /// Whether a slot stands in it.
+    /// Whether it has a slot.
     pub(crate) fn refers_to(&self, point: Point, slot: Slot) -> bool {
         let mut changes = self.changes.range((point, 0)..=(point, Seq::MAX));
         changes.any(|(_, change)| slots_of(&mut change.clone()).any(|other| *other == slot))

@@ -1,5 +1,5 @@
-//! What an index takes of the heap, key by key, while it grows: a test alone in its process, so
-//! that the count is its own.
+//! What an index takes of the heap, key by key, while it grows: a test that is alone in its
+//! process, so that nothing else is counted.
 
 use folddb_hash::{Change, HashIndex, IndexOptions, Past, Point, SizeClass, Slot};
 use peak_alloc::PeakAlloc;

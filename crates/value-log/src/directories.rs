@@ -1,5 +1,4 @@
-//! Segments of the value log that are directories: each value is a file of its own, an *value
-//! file*.
+//! Segments of the value log that are directories: each value is a file of its own, a *value file*.
 //!
 //! ```text
 //!   000012.shelf/   000001.value  000002.value  000004.value        sealed; the third was dead, and is gone
@@ -7,14 +6,14 @@
 //!   000044.shelf/                                                   next, made ahead by background work
 //! ```
 //!
-//! A directory has its number as any segment has, and a value file its unit in it: so pointers,
-//! slots, liveness and reclaiming know nothing of all this. A value file is one record of the value
-//! log and nothing else. Its name is made of those two numbers, never of its key.
+//! A directory has a number like any segment, and a value file has a unit in it: so pointers,
+//! slots, liveness and reclaim need not know about directories. A value file is one record of the
+//! value log and nothing else. Its name is made of those two numbers, never of its key.
 //!
-//! A value file is written before the frame that points to it, as any value is.
+//! A value file is written before the frame that points to it, like any value.
 //! [`ValueDirectories::sync`] syncs the files that were made since, and the directories that name
-//! them; [`ValueLog`](crate::ValueLog) calls it with its own sync, and hands its directories out to
-//! the engine, which makes them, lists them and takes dead value files away.
+//! them; [`ValueLog`](crate::ValueLog) calls it with its own sync, and gives access to the
+//! directories to the engine, which makes them, lists them and removes dead value files.
 //!
 //! ```text
 //!   lock     guards                                     held while
@@ -33,7 +32,7 @@ use folddb_layout::file_name::{FileName, parse_value_file};
 use crate::long_value::LongValue;
 use crate::segment::next_segment_bytes;
 
-/// Most value files of a directory: what a directory holds that is listed in a few milliseconds.
+/// The most value files of a directory, so that it can be listed in a few milliseconds.
 pub const VALUE_FILES_MAX: u32 = 4096;
 
 /// See the top of this file. Shared by all threads.
@@ -50,19 +49,19 @@ pub struct ValueDirectories {
 struct Tail {
     active: Option<OpenDirectory>,
     next: Option<OpenDirectory>,
-    /// Full ones that nobody has asked for yet, oldest first.
+    /// Full ones that have not been asked for yet, oldest first.
     sealed: Vec<OpenDirectory>,
     is_closed: bool,
 }
 
-/// A directory that takes value files, or will, or did until lately.
+/// A directory that takes value files, or will, or has done so until recently.
 pub struct OpenDirectory {
     number: FileNumber,
-    /// It is full at so many bytes.
+    /// It is full at this many bytes.
     full_bytes: u64,
     /// The last unit that was given out.
     last: u32,
-    /// ValueFiles that are there, and the bytes of their files.
+    /// The number of value files in it, and their bytes.
     value_files: u64,
     bytes: u64,
     /// Units whose files are being written.
@@ -72,7 +71,7 @@ pub struct OpenDirectory {
     unsynced_bytes: u64,
 }
 
-/// A directory, and what is in it.
+/// A directory, and its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectoryEnd {
     /// The directory.
@@ -117,7 +116,7 @@ impl Tail {
         self.sealed.extend(self.active.replace(next));
     }
 
-    /// Gives out a unit of the active directory, or of the next; none where neither has room.
+    /// Gives out a unit of the active directory, or of the next; none if neither has room.
     fn take_unit(&mut self, bytes: u64) -> Option<ValuePlace> {
         if !self.active.as_ref().is_some_and(OpenDirectory::has_room) {
             let next = self.next.take()?;
@@ -186,8 +185,8 @@ impl ValueDirectories {
         }
     }
 
-    /// Makes a directory, for a value log that holds so many bytes: its directory is durable on
-    /// return. Nothing is left on failure.
+    /// Makes a directory, for a value log that holds this many bytes: it is durable on return.
+    /// Nothing is left on failure.
     ///
     /// # Errors
     /// `NoSpace`; any other failure of the operating system.
@@ -216,11 +215,11 @@ impl ValueDirectories {
         })
     }
 
-    /// Makes a long value that has ended the one value file of a directory that was made for it,
-    /// durably. It takes no more.
+    /// Makes a finished long value, durably, the one value file of a directory that was made for
+    /// it. The directory takes no more.
     ///
     /// # Errors
-    /// A failed call. Whoever made the directory removes it then, with what is in it.
+    /// A failed call. Then the caller that made the directory removes it with its content.
     pub fn shelve(&self, mut directory: OpenDirectory, value: &mut LongValue) -> Result<OpenDirectory> {
         (directory.last, directory.value_files, directory.bytes) = (1, 1, value.record_bytes());
         value.rename_to(&value_file_path(&self.dir, directory.number, 1))?;
@@ -229,15 +228,15 @@ impl ValueDirectories {
         Ok(directory)
     }
 
-    /// Takes a full directory over that is durably listed. The others that are open are full, too:
-    /// what comes later lies on directories of higher numbers.
+    /// Takes over a full directory that is durably listed. The other open ones become full, too:
+    /// later files are in directories with higher numbers.
     pub(crate) fn go_on_behind(&self, full: OpenDirectory) {
         let mut tail = self.tail.lock();
         let Tail { active, next, sealed, .. } = &mut *tail;
         sealed.extend(active.take().into_iter().chain(next.take()).chain([full]));
     }
 
-    /// Takes a directory over that is durably listed. What was held ready for later still is.
+    /// Takes over a directory that is durably listed. What was ready for later stays ready.
     pub fn adopt(&self, directory: OpenDirectory) {
         let mut tail = self.tail.lock();
         let has_room = tail.active.as_ref().is_some_and(OpenDirectory::has_room);
@@ -248,8 +247,8 @@ impl ValueDirectories {
         }
     }
 
-    /// Removes a directory that is not listed and was never handed over. What stays is harmless,
-    /// and goes at the next opening.
+    /// Removes a directory that is not listed and was never handed over. If it stays it is
+    /// harmless, and the next opening removes it.
     pub fn unmake(&self, directory: OpenDirectory) {
         let _ = self.host.files.remove_dir(&directory_path(&self.dir, directory.number));
     }
@@ -275,7 +274,7 @@ impl ValueDirectories {
         self.tail.lock().all().map(|directory| directory.unsynced_bytes).sum()
     }
 
-    /// Waits until all value files are durable that were there before the call, and their names.
+    /// Waits until all value files that existed before the call are durable, with their names.
     /// Costs next to nothing when they are.
     ///
     /// # Errors
@@ -323,7 +322,7 @@ impl ValueDirectories {
         self.tail.lock().all().map(|directory| directory.bytes).sum()
     }
 
-    /// Ends the active directory, if it holds anything, so that it can be looked through soon.
+    /// Ends the active directory, if it holds anything, so that it can be swept soon.
     pub fn roll(&self) {
         let mut tail = self.tail.lock();
         if tail.active.as_ref().is_some_and(|directory| directory.last > 0) {
@@ -332,7 +331,7 @@ impl ValueDirectories {
         }
     }
 
-    /// What the directories hold that are not sealed yet.
+    /// The content of the directories that are not sealed yet.
     pub fn ends(&self) -> Vec<DirectoryEnd> {
         self.tail.lock().all().map(OpenDirectory::end).collect()
     }
@@ -368,8 +367,7 @@ impl ValueDirectories {
         }
     }
 
-    /// Lets nothing be written from now on, and returns why: the first cause, if there was one
-    /// before.
+    /// Forbids all writes from now on, and returns why: the first cause, if there was one before.
     #[cold]
     fn poison(&self, cause: impl std::fmt::Display) -> Error {
         let error = Error::new(ErrorKind::Poisoned, format!("the value log takes no more writes: {cause}"));
@@ -388,17 +386,17 @@ fn write(files: &dyn Files, path: &Path, record: &[u8]) -> Result<()> {
 
 // ---- names --------------------------------------------------------------------------------------
 
-/// Where the directory with this number lies.
+/// The path of the directory with this number.
 pub fn directory_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(FileName::ValueDirectory(number).to_string())
 }
 
-/// Where a value file lies.
+/// The path of a value file.
 pub fn value_file_path(dir: &Path, directory: FileNumber, unit: u32) -> PathBuf {
     dir.join(FileName::ValueFile(directory, unit).to_string())
 }
 
-/// The units of the value files that are on a directory, rising.
+/// The units of the value files in a directory, ascending.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -413,7 +411,7 @@ pub fn value_files_in(files: &dyn Files, dir: &Path, directory: FileNumber) -> R
     Ok(units)
 }
 
-/// Counts what is on a directory, file by file.
+/// Counts the content of a directory, file by file.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -427,8 +425,7 @@ pub fn count_value_files(files: &dyn Files, dir: &Path, number: FileNumber) -> R
     Ok(end)
 }
 
-/// Removes a directory that is a directory, with what is in it. What stays goes at the next
-/// opening.
+/// Removes a segment that is a directory, with its content. The next opening removes what stays.
 pub fn remove_directory(files: &dyn Files, path: &Path) {
     for name in files.list(path).unwrap_or_default() {
         let _ = files.remove(&path.join(name));

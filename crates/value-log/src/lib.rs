@@ -7,22 +7,21 @@
 //!   000044.moved                  what was still needed of some segments            moved.rs
 //! ```
 //!
-//! Written by a [`ValueLog`], which is open for that; read by way of [`ValueFiles`], which says
-//! which file has what.
+//! A [`ValueLog`] writes them; [`ValueFiles`] reads them, and says which file has what.
 //!
-//! A pointer leads to a unit of a segment, whatever the segment is; it is written before the frame
-//! that has the pointer, and [`ValueLog::sync`] makes it durable before that frame is. The bytes
-//! are in `folddb_layout::{values, moved}`.
+//! A pointer leads to a unit of a segment of any kind; it is written before the frame that has the
+//! pointer, and [`ValueLog::sync`] makes it durable before that frame is. The bytes are in
+//! `folddb_layout::{values, moved}`.
 //!
 //! What holds:
 //!
-//! - Segments are written once. A value log appends to none that was there before it.
-//! - No pointer leads to a segment that no manifest lists: whoever owns the value log makes a
+//! - Segments are written once. A value log never appends to one that existed before it.
+//! - No pointer leads to a segment that no manifest lists: the owner of the value log makes a
 //!   segment, lists it durably, and only then hands it over.
-//! - Whatever is read is checked against the pointer that led to it. What does not match is damage,
+//! - Everything that is read is checked against the pointer that led to it. A mismatch is damage,
 //!   named by file and offset.
-//! - After a failed write or sync nothing more is written: every later append and sync gives the
-//!   first cause. A disk that is full is no failure: the append did not happen, and the next may.
+//! - After a failed write or sync nothing more is written: every later append and sync returns the
+//!   first cause. A full disk is not a failure: the append did not happen, and the next may.
 
 #![forbid(unsafe_code)]
 

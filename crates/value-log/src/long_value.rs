@@ -1,5 +1,5 @@
-//! A value that is longer than anybody holds, on its way into the value log: one record, written
-//! from front to back.
+//! A value that is too long to be held in memory, on its way into the value log: one record,
+//! written from front to back.
 //!
 //! ```text
 //!   begin    000052.values        zeros where the head of the record will be | key |        a draft: no manifest lists it
@@ -9,11 +9,11 @@
 //!   shelve   000061.shelf/000001.value      the same file, as the one value file of a directory of its own (`directories.rs`)
 //! ```
 //!
-//! So it is durable, its name too, before anything leads to it; and it is one record, which one
-//! pointer and one slot lead to, as of any value. The draft's number is no segment's: what is
-//! written later lies in a segment of a higher number, and what counts is when a value was
-//! finished. A draft that is dropped goes; what a crash leaves of one is a file that no manifest
-//! lists.
+//! So it is durable, with its name, before anything leads to it; and it is one record, which one
+//! pointer and one slot lead to, like any value. The number of the draft is not that of a segment:
+//! later values must be in a segment with a higher number, and what counts is when a value was
+//! finished. A draft that is dropped is removed; what a crash leaves of one is a file that no
+//! manifest lists.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ use folddb_host::{Host, WriteFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::values::{RECORD_HEAD_BYTES, put_head, record_bytes};
 
-/// Bytes after which what was written is to be on its way to the disk.
+/// Bytes after which the system is asked to write what has been written to the disk.
 const WRITEBACK_BYTES: u64 = 8 << 20;
 
 /// See the top of this file.
@@ -40,10 +40,10 @@ pub struct LongValue {
 }
 
 impl LongValue {
-    /// A draft with this number in the store in `dir`, of a value of this key.
+    /// A draft with this number in the store in `dir`, for a value of this key.
     ///
     /// # Errors
-    /// A failed call; nothing is left then.
+    /// A failed call; then nothing is left.
     pub fn begin(
         host: &Host,
         dir: &Path,
@@ -89,10 +89,10 @@ impl LongValue {
         record_bytes(self.key.len(), self.len)
     }
 
-    /// Goes on with these bytes.
+    /// Appends these bytes.
     ///
     /// # Errors
-    /// A failed write: the draft is of no further use.
+    /// A failed write: the draft is then useless.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         self.append(bytes)?;
         self.hash.push(bytes);
@@ -105,19 +105,19 @@ impl LongValue {
         Ok(())
     }
 
-    /// Makes what has come so far durable.
+    /// Makes what was written so far durable.
     ///
     /// # Errors
-    /// A failed sync: the draft is of no further use.
+    /// A failed sync: the draft is then useless.
     pub fn make_durable(&mut self) -> Result<()> {
         let synced = self.host.files.sync_file(&self.path);
         synced.map_err(|error| Error::io("sync", &self.path, error))
     }
 
-    /// Ends the value, with this front behind it unless that is empty, and makes its bytes durable.
+    /// Ends the value, followed by this front unless that is empty, and makes its bytes durable.
     ///
     /// # Errors
-    /// A failed write or sync: the draft is of no further use.
+    /// A failed write or sync: the draft is then useless.
     pub fn finish(&mut self, front: &[u8]) -> Result<()> {
         self.push(front)?;
         let end = RECORD_HEAD_BYTES as u64 + self.key.len() as u64 + self.len;

@@ -7,10 +7,10 @@
 //!   000044.moved    | header | record | record | record | map | top |   carries segments 12 and 31
 //! ```
 //!
-//! Pointers are as they were: the map says where each record stands now. Such a file is written
-//! once, by a [`RelocatedWriter`], from what a [`Source`] copies out of the files before it, each
-//! record checked on its way; then it is synced, and only then may a manifest list it. The bytes
-//! are in `folddb_layout::relocated`.
+//! Pointers do not change: the map says where each record is now. Such a file is written once, by a
+//! [`RelocatedWriter`], from what a [`Source`] copies out of the earlier files, and each record is
+//! checked on the way; then it is synced, and only then may a manifest list it. The bytes are in
+//! `folddb_layout::relocated`.
 
 mod writer;
 mod copy;

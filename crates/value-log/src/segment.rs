@@ -1,5 +1,4 @@
-//! A value segment as a file: where it lies, how long the next one is to be, and how a record of it
-//! is read.
+//! A value segment as a file: its path, the length of the next one, and how a record of it is read.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +8,12 @@ use folddb_host::ReadFile;
 use folddb_layout::file_name::FileName;
 use folddb_layout::values::{self, RECORD_HEAD_BYTES};
 
-/// A value segment and where what counts of it ends.
+/// A value segment and where its valid bytes end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValuesEnd {
     /// The segment.
     pub number: FileNumber,
-    /// Bytes of it that count.
+    /// Its valid bytes.
     pub end: u64,
 }
 
@@ -24,16 +23,16 @@ const SEGMENT_BYTES_MIN: u64 = 256 << 10;
 /// Segments are no longer than this before the value log holds 16 times as much.
 const SEGMENT_BYTES_SOON: u64 = 4 << 20;
 
-/// How long the next segment of a value log is that holds so many bytes. Segments begin small and
-/// grow with what there is, so that what one of them takes ahead is a sixteenth of it at most, and
-/// a value log of any size has some two hundred until they are `max` long.
+/// The length of the next segment of a value log that holds this many bytes. Segments begin small
+/// and grow with the value log, so that the space taken ahead is at most a sixteenth of it, and a
+/// value log of any size has some two hundred until they are `max` long.
 pub fn next_segment_bytes(held_bytes: u64, max: u64) -> u64 {
     let soon = held_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_SOON);
     let wanted = soon.max(held_bytes / 16);
     (1 << wanted.ilog2()).min(max)
 }
 
-/// Where the value segment with this number lies.
+/// The path of the value segment with this number.
 pub fn values_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(FileName::Values(number).to_string())
 }
@@ -47,7 +46,7 @@ pub fn read_bytes(key: &[u8], pointer: &Pointer<'_>) -> u64 {
 /// The file was `file_bytes` long when it was opened.
 ///
 /// # Errors
-/// `Corruption`, naming file and offset, where it is not what the pointer says; a failed read.
+/// `Corruption`, naming file and offset, if it is not what the pointer says; a failed read.
 pub fn read_value<'r>(
     (file, file_bytes): (&dyn ReadFile, u64),
     path: &Path,
@@ -59,7 +58,7 @@ pub fn read_value<'r>(
     let damaged = |what: &str| Error::corrupt(path, offset, what);
     let ends_before = "the segment ends before the value that a pointer leads to";
     let len = read_bytes(key, pointer);
-    // Before any memory is taken for it.
+    // Before any memory is allocated for it.
     if offset.checked_add(len).is_none_or(|end| end > file_bytes) {
         return Err(damaged(ends_before));
     }
@@ -72,7 +71,7 @@ pub fn read_value<'r>(
         .ok_or_else(|| damaged("the value is not the one that was written there"))
 }
 
-/// Fills `buf` with what stands at this offset.
+/// Fills `buf` with the bytes at this offset.
 pub(crate) fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, buf: &mut [u8]) -> Result<()> {
     file.read_exact_at(offset, buf).map_err(|error| match error.kind() {
         std::io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),

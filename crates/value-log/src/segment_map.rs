@@ -1,4 +1,4 @@
-//! In which file the values of each segment lie, and when a file of them may go: see
+//! In which file the values of each segment are, and when a file may be removed: see
 //! `value_files.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,25 +15,25 @@ use folddb_layout::hash_checkpoint::SEGMENT_BITS;
 use crate::directories::{remove_directory, value_files_in};
 
 /// Which file has the values of a segment, between two edits that changed that. Segments that begin
-/// meanwhile join it.
+/// in between join it.
 #[derive(Default)]
 pub struct SegmentMap {
     segments: RwLock<BTreeMap<u32, Arc<ListedFile>>>,
 }
 
-/// A file that holds values. It goes when it is retired and no segment map that has it is held any
-/// more.
+/// A file that holds values. It is removed when it is retired and no segment map that has it is
+/// held any more.
 pub(crate) struct ListedFile {
     pub(crate) number: FileNumber,
     path: PathBuf,
     files: Arc<dyn Files>,
-    /// Where it holds relocated values: its number in the cache.
+    /// If it holds relocated values: its number in the cache.
     pub(crate) cached_as: Option<u64>,
     pub(crate) is_directory: bool,
     retired: AtomicBool,
-    /// Of a directory that has been looked through: the units that later segment maps do not have,
-    /// and the directory as those have it, which so stays as long as this. What is dead for both
-    /// goes with the older.
+    /// For a directory that has been swept: the units that later segment maps do not have, and the
+    /// directory as they have it, which therefore lives as long as this. What is dead for both is
+    /// removed with the older one.
     swept: Mutex<Option<(Vec<u32>, Arc<ListedFile>)>>,
 }
 
@@ -57,7 +57,7 @@ impl ListedFile {
         })
     }
 
-    /// It goes with the last segment map that has it.
+    /// It is removed with the last segment map that has it.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }
@@ -67,13 +67,13 @@ impl ListedFile {
         self.retired.load(Ordering::Acquire)
     }
 
-    /// Of a directory these units go then, and `after` is the directory as later segment maps have
-    /// it.
+    /// For a directory: these units are then removed, and `after` is the directory as later segment
+    /// maps have it.
     pub(crate) fn sweep(&self, units: Vec<u32>, after: Arc<ListedFile>) {
         *self.swept.lock() = Some((units, after));
     }
 
-    /// Bytes that go with it.
+    /// Bytes that are removed with it.
     fn retired_bytes(&self) -> u64 {
         let len = |path: &Path| self.files.len_bytes(path).unwrap_or(0);
         let value_files =
@@ -94,8 +94,8 @@ impl ListedFile {
 
 impl Drop for ListedFile {
     fn drop(&mut self) {
-        // What stays behind is a leftover that the next opening removes, or the next look through a
-        // directory.
+        // What stays behind is a leftover that the next opening, or the next sweep of a directory,
+        // removes.
         match (self.is_retired(), self.is_directory) {
             (true, true) => remove_directory(&*self.files, &self.path),
             (true, false) => drop(self.files.remove(&self.path)),

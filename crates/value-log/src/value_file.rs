@@ -1,5 +1,5 @@
-//! An open file that holds values, whichever of the kinds it is: it reads what a pointer leads to,
-//! or what a slot of a hashed table does.
+//! An open file that holds values, of any kind: it reads what a pointer, or a slot of a hashed
+//! table, leads to.
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -21,17 +21,17 @@ use crate::segment::{read_bytes, read_value, values_path};
 pub struct ShortPlace {
     /// The low [`SEGMENT_BITS`] bits of the number of the segment.
     pub segment_low: u32,
-    /// Where in it the record begins, in units of 16 bytes; of a directory the number of the file.
+    /// Where in it the record begins, in units of 16 bytes; for a directory the number of the file.
     pub unit: u32,
 }
 
 /// Keeps pages of the maps of relocated values in memory.
 pub trait MapPages: Send + Sync {
-    /// A number for a file whose pages are to be kept.
+    /// A number for a file whose pages are kept.
     fn number_file(&self) -> u64;
 
-    /// The page at an offset of the file with this number: the one that is kept, or the one that
-    /// `read` reads.
+    /// The page at an offset of the file with this number: the kept one, or the one that `read`
+    /// reads.
     ///
     /// # Errors
     /// What `read` returns.
@@ -44,10 +44,10 @@ pub enum ValueFile {
     Segment(PlainFile),
     /// A segment that is a directory.
     ValueDirectory(ValueDirectory),
-    /// A file of it: one record.
+    /// A value file: one record.
     ValueFile(PlainFile),
-    /// Relocated values, with the cache for the pages of the map and the file's number there;
-    /// without one each page is read.
+    /// Relocated values, with the cache for the pages of the map and the file's number in it;
+    /// without a cache each page is read.
     Relocated(Box<RelocatedFile>, Option<(Arc<dyn MapPages>, u64)>),
 }
 
@@ -87,7 +87,7 @@ impl ValueDirectory {
     }
 }
 
-/// Bytes of a long value that are read at a time to see that it is whole.
+/// Bytes of a long value that are read at a time to check that it is whole.
 const WINDOW_BYTES: u64 = 256 << 10;
 
 impl PlainFile {
@@ -117,7 +117,7 @@ fn of_value_file<'p>(pointer: &Pointer<'p>) -> Pointer<'p> {
 }
 
 impl ValueFile {
-    /// The segment of this name in the store in `dir`, as it lies in its own file or directory.
+    /// The segment of this name in the store in `dir`, in its own file or directory.
     ///
     /// # Errors
     /// Damage where the file is not there; a failed call.
@@ -142,7 +142,7 @@ impl ValueFile {
         }
     }
 
-    /// Opens a segment of the store in `dir` that lies in its own file.
+    /// Opens a segment of the store in `dir` that is in its own file.
     ///
     /// # Errors
     /// Damage where it is not there; a failed call.
@@ -155,10 +155,11 @@ impl ValueFile {
         PlainFile::open(files, path, is_direct).map(ValueFile::Segment)
     }
 
-    /// Where the bytes of the value lie that a pointer of this key leads to, and how many they are.
+    /// Where the bytes of the value are that a pointer of this key leads to, and how many there
+    /// are.
     ///
     /// # Errors
-    /// Damage, where the file ends before.
+    /// Damage, if the file ends before.
     pub fn extent(&self, key: &[u8], pointer: &Pointer<'_>) -> Result<(u64, u64)> {
         let (at, end) = match self {
             ValueFile::Segment(open) => (pointer.place.offset(), open.len_bytes),
@@ -188,7 +189,7 @@ impl ValueFile {
         }
     }
 
-    /// The one file that it is; a directory is none.
+    /// The single file that it is; none for a directory.
     pub(crate) fn file(&self) -> Option<&dyn ReadFile> {
         match self {
             ValueFile::Segment(open) | ValueFile::ValueFile(open) => Some(&*open.file),
@@ -207,7 +208,7 @@ impl ValueFile {
         self.file().into_iter().for_each(|file| file.will_need(offset, len_bytes));
     }
 
-    /// Fills `buf` with what stands at this offset; a directory has nothing there.
+    /// Fills `buf` with the bytes at this offset; a directory has none.
     ///
     /// # Errors
     /// See [`ReadFile::read_exact_at`].
@@ -221,7 +222,7 @@ impl ValueFile {
         self.front(self.unit_of(place)?, bytes, record)
     }
 
-    /// The hash, as one of a value of this key, of so many bytes that stand `from` bytes behind the
+    /// The hash, as one of a value of this key, of this many bytes, `from` bytes after the
     /// beginning of the record that a slot leads to.
     pub fn hash_of(&self, place: ShortPlace, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
         match self {
@@ -232,11 +233,11 @@ impl ValueFile {
         }
     }
 
-    /// Fills `buf` with what stands `from` bytes behind the beginning of the record that a slot
-    /// leads to.
+    /// Fills `buf` with the bytes that begin `from` bytes after the beginning of the record that a
+    /// slot leads to.
     ///
     /// # Errors
-    /// Damage where the file ends before; a failed read.
+    /// Damage if the file ends before; a failed read.
     pub fn bytes_behind(&self, place: ShortPlace, from: u64, buf: &mut [u8]) -> Result<()> {
         if let ValueFile::ValueDirectory(directory) = self {
             return directory.value_file(place.unit)?.read_all_at(from, buf);
@@ -253,7 +254,7 @@ impl ValueFile {
         })
     }
 
-    /// The hash, as [`ValueFile::hash_of`] gives it, of a stretch of the file, which is read
+    /// The hash, as [`ValueFile::hash_of`] returns it, of a range of the file, which is read
     /// through a window.
     pub fn hash_stretch(&self, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
         let mut hash = GrowingHash::new(key_hash(key));
@@ -278,8 +279,8 @@ impl ValueFile {
         file.find(ValuePlace { segment, unit: place.unit }, |at| page(file, cache, at))
     }
 
-    /// Reads the front of the record that begins at a unit of the file, so many bytes of it or as
-    /// many as there are, into `record`. It is not looked at.
+    /// Reads the front of the record that begins at a unit of the file into `record`: this many
+    /// bytes of it, or as many as there are. It is not checked.
     pub fn front(&self, unit: u32, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
         let (offset, path, file) = match (self, self.file()) {
             (ValueFile::ValueDirectory(directory), _) => {
@@ -296,7 +297,7 @@ impl ValueFile {
             record.resize(bytes.min(file_bytes.saturating_sub(offset)) as usize, 0);
             match file.read_exact_at(offset, record) {
                 Ok(()) => return Ok(()),
-                // It was cut to what counts since it was opened.
+                // It was cut to its valid bytes since it was opened.
                 Err(error) if may_be_cut && error.kind() == std::io::ErrorKind::UnexpectedEof => {
                     let now = file.len_bytes().map_err(|error| Error::io("read", path, error))?;
                     if now >= file_bytes {
@@ -318,7 +319,7 @@ impl ValueFile {
         }
     }
 
-    /// Whether so many bytes stand in the file from where the record begins that a slot leads to.
+    /// Whether the file has this many bytes from the beginning of the record that a slot leads to.
     ///
     /// # Errors
     /// Damage; a failed call.
@@ -345,7 +346,7 @@ impl ValueFile {
     }
 
     /// Reads the value that a pointer leads to, by one read into `record`, and one of a page of the
-    /// map where values were moved and no cache has it.
+    /// map if values were relocated and the page is not cached.
     ///
     /// # Errors
     /// Damage, a failed read.

@@ -1,8 +1,8 @@
-//! The files of the value log as readers use them, and which of these a reader can count on.
+//! The files of the value log as readers use them, and which of these a reader can rely on.
 //!
-//! A *segment map* says in which file the values of each segment lie, between two edits that
-//! changed that. Who holds one finds every value that the views of its time lead to: a file goes
-//! when the manifest, durably, no longer lists it, and nobody holds a segment map that has it.
+//! A *segment map* says in which file the values of each segment are, between two edits that
+//! changed that. A holder of one finds every value that the views of its time lead to: a file is
+//! removed when the manifest, durably, no longer lists it, and no segment map that has it is held.
 //!
 //! ```text
 //!   round r       segment map r: 12 31 44, each in a file of its own, and 57 as soon as it begins
@@ -11,9 +11,9 @@
 //!   round r+1     segment map r+1: 44 57, and 12 and 31 in file 60, which holds what was alive of them
 //! ```
 //!
-//! So a search that meets no pointer costs one load of a number. And nobody looks into file 60 for
-//! what it does not hold: who has a view of before round r+1 has an older segment map too, whose
-//! files are whole.
+//! So a search that meets no pointer costs one load of a number. And no reader searches file 60 for
+//! what it does not hold: a reader with a view from before round r+1 has an older segment map too,
+//! whose files are whole.
 //!
 //! A `SegmentMap` and what goes with it is in `segment_map.rs`.
 
@@ -37,15 +37,15 @@ use crate::value_file::{MapPages, ValueDirectory, ValueFile};
 pub struct ValueFiles {
     dir: PathBuf,
     files: Arc<dyn Files>,
-    /// Pages of maps come by way of it.
+    /// Pages of maps are read through it.
     cache: Arc<dyn MapPages>,
     present: RwLock<Arc<SegmentMap>>,
-    /// How often a segment map has taken the place of another.
+    /// How often a segment map has replaced another.
     rounds: AtomicU64,
     /// Those that are open for reading, by their numbers.
     open: RwLock<BTreeMap<FileNumber, Arc<ValueFile>>>,
     open_max: usize,
-    /// Whether they are read past the page cache.
+    /// Whether reads bypass the page cache.
     is_direct: bool,
 }
 
@@ -95,8 +95,8 @@ impl ValueFiles {
         }
     }
 
-    /// Nothing leads any more to these value files: a segment map without them begins, and they go
-    /// with the last that has them.
+    /// Nothing leads to these value files any more: a segment map without them begins, and they are
+    /// removed with the last that has them.
     pub fn swept(&self, dead: Vec<(FileNumber, Vec<u32>)>) {
         let dead = Mutex::new(dead);
         self.begin_round(&|segments| {
@@ -111,36 +111,36 @@ impl ValueFiles {
         });
     }
 
-    /// How many segment maps there have been. Note it before a search whose pointers are to be
+    /// How many segment maps there have been. Note it before a search whose pointers will be
     /// followed.
     #[inline]
     pub fn round(&self) -> u64 {
         self.rounds.load(Ordering::Acquire)
     }
 
-    /// The segment map of a search that began in this round; none when another has come, and the
-    /// search is to be done again.
+    /// The segment map of a search that began in this round; none when another has replaced it, and
+    /// the search must be repeated.
     pub fn segment_map_of(&self, round: u64) -> Option<Arc<SegmentMap>> {
         let present = self.present.read();
         (self.round() == round).then(|| Arc::clone(&present))
     }
 
-    /// The present segment map, for who holds the manifest's lock or is alone.
+    /// The present segment map, for callers that hold the manifest's lock or are alone.
     pub fn present(&self) -> Arc<SegmentMap> {
         Arc::clone(&self.present.read())
     }
 
     /// The manifest, durably, no longer lists these segments: a segment map without them begins,
-    /// and what only they were in goes with the last that has them.
+    /// and files that only they were in are removed with the last that has them.
     pub fn retire(&self, gone: &[FileNumber]) {
         self.begin_round(&|segments| {
             gone.iter().filter_map(|number| segments.remove(&(number.0 as u32))).collect()
         });
     }
 
-    /// The manifest, durably, says that the values of these segments lie in this file: a segment
-    /// map that says so begins, and the files in which they were go with the last that has them,
-    /// unless others are in them still.
+    /// The manifest, durably, says that the values of these segments are in this file: a segment
+    /// map that says so begins, and the files in which they were are removed with the last that has
+    /// them, unless other segments are still in them.
     pub fn relocated(&self, moved: &[FileNumber], file: FileNumber) {
         let listed = self.listed_relocated(file);
         self.begin_round(&|segments| {
@@ -149,8 +149,8 @@ impl ValueFiles {
         });
     }
 
-    /// A segment map takes the place of the present one. `change` makes it, and returns the files
-    /// that some segment has left.
+    /// Replaces the present segment map. `change` makes the new one, and returns the files that
+    /// some segment has left.
     #[allow(clippy::type_complexity)]
     fn begin_round(&self, change: &dyn Fn(&mut BTreeMap<u32, Arc<ListedFile>>) -> Vec<Arc<ListedFile>>) {
         let mut present = self.present.write();

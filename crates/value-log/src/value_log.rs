@@ -6,17 +6,17 @@
 //!   000044.values   | header | ....................................|      next, made ahead by background work
 //! ```
 //!
-//! A record goes in before the frame that points to it. [`ValueLog::append`] hands it to the
-//! kernel; [`ValueLog::sync`] makes all that was appended durable, and is called before each sync
-//! of the log, so that what is durable in the log points to what is durable here. What of a log was
-//! not durable when a process died is checked value by value, by the replay of the log.
+//! A record is written before the frame that points to it. [`ValueLog::append`] writes it to the
+//! kernel; [`ValueLog::sync`] makes everything durable that was appended, and is called before each
+//! sync of the log, so that what is durable in the log points to what is durable here. What was not
+//! durable in a log when a process died is checked value by value, by the replay of the log.
 //!
-//! Values that are to lie in files of their own go to [`crate::directories`] instead, which the
-//! value log syncs and closes with itself.
+//! Values that have files of their own go to [`crate::directories`] instead, which the value log
+//! syncs and closes with itself.
 //!
-//! Who owns the value log makes its segments ([`ValueLog::make`]), says durably that they live, and
-//! only then hands them over ([`ValueLog::adopt`]): no pointer leads to a segment that no manifest
-//! lists. Segments are written once, and a value log never appends to one that was there before it.
+//! The owner of the value log makes its segments ([`ValueLog::make`]), lists them durably, and only
+//! then hands them over ([`ValueLog::adopt`]): no pointer leads to a segment that no manifest
+//! lists. Segments are written once, and a value log never appends to one that existed before it.
 //!
 //! ```text
 //!   lock    guards                          held while
@@ -62,7 +62,7 @@ pub struct ValueLog {
 struct Tail {
     active: Option<OpenValues>,
     next: Option<OpenValues>,
-    /// Full ones that nobody has asked for yet, oldest first.
+    /// Full ones that have not been asked for yet, oldest first.
     sealed: Vec<SealedValues>,
     unsynced_bytes: u64,
     is_closed: bool,
@@ -75,7 +75,7 @@ pub struct OpenValues {
     file: Box<dyn AppendFile>,
     syncer: Arc<dyn AppendSync>,
     len_bytes: u64,
-    /// Up to here it is durable.
+    /// It is durable up to here.
     synced: u64,
 }
 
@@ -83,13 +83,13 @@ pub struct OpenValues {
 struct SealedValues {
     number: FileNumber,
     end: u64,
-    /// There as long as it has not been synced.
+    /// Present as long as it has not been synced.
     unsynced: Option<Arc<dyn AppendSync>>,
     /// More than half of it is empty.
     is_left_early: bool,
 }
 
-/// An open segment is too long for a value log for which one so many times shorter would be made.
+/// An open segment is too long if a new one would be this many times shorter.
 const SHED_TIMES: u64 = 4;
 
 impl OpenValues {
@@ -98,7 +98,7 @@ impl OpenValues {
         self.number
     }
 
-    /// Length of its file, all of which is taken from the disk.
+    /// Length of its file, all of which is allocated on the disk.
     pub fn len_bytes(&self) -> u64 {
         self.len_bytes
     }
@@ -127,8 +127,8 @@ impl ValueLog {
         }
     }
 
-    /// Appends a record and returns where it lies; none when there is no room, which
-    /// [`ValueLog::make`] and [`ValueLog::adopt`] make.
+    /// Appends a record and returns its place; none when there is no room, which [`ValueLog::make`]
+    /// and [`ValueLog::adopt`] make.
     ///
     /// # Errors
     /// `NoSpace`: it is as if the append had not been tried. `Poisoned`, `Closed`: see the kinds.
@@ -155,8 +155,8 @@ impl ValueLog {
         Ok(Some(place))
     }
 
-    /// Makes a segment with room for a record of so many bytes, for a value log that holds so many:
-    /// its file, its header and its name are durable on return. Nothing is left on failure.
+    /// Makes a segment with room for a record of this length, for a value log of this size: its
+    /// file, its header and its name are durable on return. Nothing is left on failure.
     ///
     /// # Errors
     /// `NoSpace`; any other failure of the operating system.
@@ -200,9 +200,9 @@ impl ValueLog {
         Ok(syncer)
     }
 
-    /// Takes a segment over that is durably listed: records of so many bytes find room from now on.
-    /// What it held ready for later it still does, unless that has a lower number: what is written
-    /// later lies in a segment of a higher number, or behind.
+    /// Takes over a segment that is durably listed: records of that length have room from now on. A
+    /// segment that was ready for later stays ready, unless it has a lower number: later values
+    /// must be in a segment with a higher number, or at a higher offset.
     pub fn adopt(&self, segment: OpenValues, record_bytes: u64) {
         let mut tail = self.tail.lock();
         let has_room = tail.active.as_ref().is_some_and(|active| active.fits(record_bytes));
@@ -216,8 +216,8 @@ impl ValueLog {
         }
     }
 
-    /// Takes a full directory over that is durably listed. What is put from now on, also on
-    /// directories, lies in segments of higher numbers: those that are open are full from now on.
+    /// Takes over a full directory that is durably listed. Everything written from now on, also to
+    /// directories, is in segments with higher numbers: open ones count as full.
     pub fn go_on_behind(&self, full: OpenDirectory) {
         self.directories.go_on_behind(full);
         let mut tail = self.tail.lock();
@@ -225,15 +225,15 @@ impl ValueLog {
         passed.into_iter().flatten().for_each(|passed| tail.fill(passed));
     }
 
-    /// Removes a segment that is not listed and was never handed over. What stays is harmless, and
-    /// goes at the next opening.
+    /// Removes a segment that is not listed and was never handed over. If it stays it is harmless,
+    /// and the next opening removes it.
     pub fn unmake(&self, segment: OpenValues) {
         let path = segment.path.clone();
         drop(segment);
         let _ = self.host.files.remove(&path);
     }
 
-    /// Whether a record of so many bytes finds room.
+    /// Whether there is room for a record of this many bytes.
     pub fn has_room(&self, record_bytes: u64) -> bool {
         let tail = self.tail.lock();
         let segments = tail.active.iter().chain(&tail.next);
@@ -248,10 +248,10 @@ impl ValueLog {
         is_half_full && tail.next.is_none() && !tail.is_closed && self.poison.get().is_none()
     }
 
-    /// Gives up open segments that are much too long for a value log that holds so many bytes,
-    /// since most of what it held is gone: the one that is being filled is full from now on, and
-    /// the one that is ready for later is handed out, to be unlisted. Whoever calls this makes the
-    /// segments, and makes none meanwhile.
+    /// Gives up open segments that are much too long for a value log that holds this many bytes,
+    /// because most of what it held is gone: the one that is being filled counts as full from now
+    /// on, and the one that is ready for later is returned, to be unlisted. The caller makes the
+    /// segments, and makes none at the same time.
     pub fn shed(&self, held_bytes: u64) -> Option<OpenValues> {
         let wanted = next_segment_bytes(held_bytes, self.options.segment_bytes_max);
         let is_too_long = |segment: &mut OpenValues| segment.len_bytes >= SHED_TIMES.saturating_mul(wanted);
@@ -265,7 +265,7 @@ impl ValueLog {
         tail.next.take_if(is_too_long)
     }
 
-    /// Makes ready what the next appends need. Cheap when it is.
+    /// Prepares what the next appends need. Cheap when it is ready.
     pub fn prepare(&self) {
         let syncer = self.tail.lock().active.as_ref().map(|active| Arc::clone(&active.syncer));
         if let Some(syncer) = syncer {
@@ -273,20 +273,20 @@ impl ValueLog {
         }
     }
 
-    /// Bytes that were put since the last sync.
+    /// Bytes that were written since the last sync.
     pub fn unsynced_bytes(&self) -> u64 {
         self.tail.lock().unsynced_bytes + self.directories.unsynced_bytes()
     }
 
-    /// Whether a segment was left early, which takes its whole length from the disk until it is
-    /// synced and cut.
+    /// Whether a segment was left early, which takes its full length of the disk until it is synced
+    /// and cut.
     pub fn has_left_early(&self) -> bool {
         let is_waiting = |segment: &SealedValues| segment.is_left_early && segment.unsynced.is_some();
         self.tail.lock().sealed.iter().any(is_waiting)
     }
 
-    /// Waits until all that was appended before the call is durable. Costs next to nothing when it
-    /// is.
+    /// Waits until everything that was appended before the call is durable. Costs next to nothing
+    /// when it is.
     ///
     /// # Errors
     /// `Poisoned` when a sync failed, now or before.
@@ -320,8 +320,8 @@ impl ValueLog {
             .map_err(|error| self.poison(format_args!("cannot sync value segment {number}: {error}")))
     }
 
-    /// What has to be synced: full segments, and the active one up to where it is now; and how many
-    /// bytes that are not synced yet.
+    /// What must be synced: full segments, and the active one up to where it is now; and how many
+    /// bytes are not synced yet.
     #[allow(clippy::type_complexity)]
     fn to_sync(
         &self,
@@ -335,8 +335,8 @@ impl ValueLog {
         (sealed, active, tail.unsynced_bytes)
     }
 
-    /// Full segments that are durable, with their ends. Each is named once; say of it that it is
-    /// sealed, then [`ValueLog::cut`].
+    /// Full segments that are durable, with their ends. Each is returned once; record that it is
+    /// sealed, then call [`ValueLog::cut`].
     pub fn take_sealed(&self) -> Vec<ValuesEnd> {
         let mut tail = self.tail.lock();
         let (durable, rest) = tail.sealed.drain(..).partition(|segment| segment.unsynced.is_none());
@@ -345,12 +345,12 @@ impl ValueLog {
         durable.iter().map(|segment| ValuesEnd { number: segment.number, end: segment.end }).collect()
     }
 
-    /// Gives back what a sealed segment does not need. What stays is harmless.
+    /// Cuts off what a sealed segment does not need. If that fails, the rest is harmless.
     pub fn cut(&self, sealed: ValuesEnd) {
         let _ = self.host.files.cut(&values_path(&self.dir, sealed.number), sealed.end);
     }
 
-    /// Where the segments end that are not sealed yet.
+    /// Where the segments that are not sealed yet end.
     pub fn ends(&self) -> Vec<ValuesEnd> {
         let tail = self.tail.lock();
         let sealed = tail.sealed.iter().map(|segment| ValuesEnd { number: segment.number, end: segment.end });
@@ -388,7 +388,7 @@ impl ValueLog {
         drop(gone); // without the lock: unmapping takes its time
     }
 
-    /// Why nothing is written any more, if so it is.
+    /// Why writing has stopped, if it has.
     ///
     /// # Errors
     /// The first failure.
@@ -408,8 +408,7 @@ impl ValueLog {
         Ok(tail)
     }
 
-    /// Lets nothing be written from now on, and returns why: the first cause, if there was one
-    /// before.
+    /// Forbids all writes from now on, and returns why: the first cause, if there was one before.
     #[cold]
     fn poison(&self, cause: impl std::fmt::Display) -> Error {
         let error = Error::new(ErrorKind::Poisoned, format!("the value log takes no more writes: {cause}"));
@@ -424,7 +423,7 @@ impl Tail {
         }
     }
 
-    /// Nothing is added to this one any more.
+    /// Nothing more is added to this one.
     fn fill(&mut self, full: OpenValues) {
         let is_synced = full.file.end() <= full.synced;
         let unsynced = (!is_synced).then(|| Arc::clone(&full.syncer));

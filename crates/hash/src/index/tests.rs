@@ -74,7 +74,7 @@ fn enumerate(index: &HashIndex, at: Option<Seq>) -> (Vec<(Point, Slot)>, usize) 
 
 // ---- random programs against a model ------------------------------------------------------------
 
-/// What a program has done, and what must be true of the index therefore.
+/// What a program has done, and what must therefore be true of the index.
 struct Program {
     index: HashIndex,
     chance: Chance,
@@ -150,7 +150,7 @@ impl Program {
         assert!(!self.index.refers_to(point, gone).unwrap());
     }
 
-    /// A record is moved: for all who may read it.
+    /// A record is moved, for all readers.
     fn relocate(&mut self) {
         let point = self.point();
         let (from, to) =
@@ -203,7 +203,7 @@ impl Program {
         assert_eq!(self.index.facts().loaded + self.index.facts().saved, before.loaded + before.saved);
     }
 
-    /// The process dies; checkpoint and journal are what is left.
+    /// The process dies; checkpoint and journal are left.
     fn crash(&mut self) {
         self.saving = None;
         self.snapshots.clear();
@@ -283,7 +283,8 @@ fn random_programs_agree_with_a_model() {
 
 #[test]
 fn false_candidates_are_as_rare_as_is_said() {
-    // Points of 20 bits that count, so that there are many: the rest of each is the same.
+    // Points with 20 significant bits, so that there are many collisions: the rest of each is the
+    // same.
     let index = HashIndex::new(IndexOptions::default());
     let mut chance = Chance::new(4);
     let small = |hash: u64| Point::from_bits(hash >> 44 << 20);
@@ -478,7 +479,7 @@ fn what_has_not_changed_is_let_go_of_and_comes_back() {
         assert!(candidates(&index, point(seq), None).contains(&slot(seq)));
     }
     assert_eq!(candidates(&index, point(1), None), [slot(9_000)]);
-    // What was read from it and has not changed may go again.
+    // What was read from it and has not changed may be dropped again.
     index.let_go(&checkpoint, 0);
     assert_eq!(index.facts().loaded, 1);
 }
@@ -525,8 +526,8 @@ fn every_flipped_byte_is_noticed_and_named() {
         };
         let faults = checkpoint.faults();
         assert!(faults.len() == 1 && is_named(&faults[0], &path), "byte {at}: {faults:?}");
-        // One shard is lost; all others are as good as ever, and whoever asks for the lost one is
-        // told so each time.
+        // One shard is lost; all others are unaffected, and each access to the lost one is an
+        // error.
         let index = HashIndex::open(&checkpoint, IndexOptions::default());
         let ask = |point: &Point| index.candidates(*point, None, &mut Vec::new());
         let errors: Vec<Error> = points.iter().chain(&points).filter_map(|point| ask(point).err()).collect();
@@ -537,8 +538,8 @@ fn every_flipped_byte_is_noticed_and_named() {
         );
         assert!(index.change(lost, Change::Insert(slot(1)), 50, Past::Forgotten).is_err());
         assert!(index.range(IndexCursor::from_number(lost.bits()).unwrap(), None).is_err());
-        // The next checkpoint has the lost one, as damaged as it was, and of all others what is
-        // new.
+        // The next checkpoint has the lost one, as damaged as it was, and the changes of all
+        // others.
         let fresh = *points.iter().find(|point| ask(point).is_ok()).unwrap();
         assert!(index.change(fresh, Change::Insert(slot(77)), 50, Past::Forgotten).unwrap());
         let other = path.with_file_name("other");
@@ -592,7 +593,7 @@ fn readers_and_savers_run_beside_a_writer() {
     let index = HashIndex::new(IndexOptions::default());
     let applied = AtomicU64::new(0);
     let done = AtomicBool::new(false);
-    // Key k lies at slot k * 1000 + its version; the writer raises versions, in turn.
+    // Key k is at slot k * 1000 + its version; the writer raises versions, in turn.
     let keys = 2_000u64;
     let point = |key: u64| Point::of_hash(key.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let at = |key: u64, version: u64| slot(key * 1_000 + version + 1);
@@ -635,7 +636,7 @@ fn readers_and_savers_run_beside_a_writer() {
             }
         });
     });
-    // The last checkpoint and what came after its seq make what is there now.
+    // The last checkpoint and the changes after its seq give the present content.
     let (path, facts) = saved.lock().take().unwrap();
     let again = HashIndex::open(&opened(&path).unwrap(), IndexOptions::default());
     for seq in facts.seq + 1..=20 * keys {

@@ -44,7 +44,7 @@ fn a_line_is_a_list_of_six_places() {
     }
 }
 
-/// What the line knows of a point: all but the bits of the sector.
+/// What the line knows of a point: everything except the bits of the sector.
 fn known(point: Point) -> u64 {
     point.bits() & ((1 << LINE_POINT_BITS) - 1)
 }

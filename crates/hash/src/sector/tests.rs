@@ -59,8 +59,8 @@ fn keys_of_one_point_end_the_splitting() {
     let mut sector = Sector::new(NUMBER, &Arc::new(Sheets::new(false)));
     let point = Point::from_bits(start() + 12_345);
     for address in 1..SHARD_KEYS_MAX as u64 + 40 {
-        // Many at once, without looking whether they are there already, which takes longer the more
-        // there are.
+        // Many at once, without checking whether they are already there, which takes longer the
+        // more there are.
         let Held::Loaded(shard) = sector.held_mut(point) else { panic!("a loaded shard") };
         shard.insert(point, slot(address));
     }

@@ -37,7 +37,7 @@ fn in_model(model: &Model, point: u64) -> Vec<u64> {
     model.range((point, 0)..=(point, u64::MAX)).map(|(_, slot)| *slot).collect()
 }
 
-/// One change of a random program, on both.
+/// One change of a random program, applied to both.
 fn step(shard: &mut Shard, model: &mut Model, chance: &mut Chance, point: u64, fresh: u64) {
     let here = in_model(model, point);
     let some = here.get(chance.below(here.len() as u64) as usize).copied();
@@ -135,7 +135,7 @@ fn nearly_all_slots_lie_at_home() {
         let point = range.start + chance.below(range.width());
         shard.change(Point::from_bits(point), Change::Insert(slot(shard.keys() as u64 + 1)));
     }
-    // As full as it ever gets.
+    // As full as it can get.
     let mut elsewhere = 0;
     for line in 0..shard.lines() {
         let mut taken = shard.line(line).taken();

@@ -1,8 +1,8 @@
-//! What is copied from: a segment, or a file of relocated values, read from front to back.
+//! The source of a copy: a segment, or a file of relocated values, read from front to back.
 //!
-//! Each record is checked as it goes by: its head, its key, and the hash of its value. What lies
-//! between the records that are asked for is passed over, and counted, so that in the end `copied +
-//! dropped` is what the file held. A record of any length is copied through one window.
+//! Each record is checked on the way: its head, its key, and the hash of its value. What is between
+//! the requested records is skipped, and counted, so that in the end `copied + dropped` is what the
+//! file held. A record of any length is copied through one window.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,9 +23,9 @@ const WINDOW_BYTES: u64 = 256 << 10;
 /// Why a record was not copied.
 #[derive(Debug)]
 pub enum CopyFault {
-    /// What is copied from cannot be read, or is damaged.
+    /// The source cannot be read, or is damaged.
     Source(Error),
-    /// What is copied to cannot be written.
+    /// The target cannot be written.
     Target(Error),
 }
 
@@ -93,7 +93,7 @@ impl Source {
         Ok(bytes)
     }
 
-    /// Bytes of the record at this offset, and what its head says of its value.
+    /// Bytes of the record at this offset, and what its head says about its value.
     fn head(&mut self, offset: u64) -> Result<(u64, ValueIn), CopyFault> {
         let no_head = "no record begins where a pointer leads";
         let head = self.read(offset, RECORD_HEAD_BYTES as u64)?;
@@ -111,8 +111,8 @@ impl Source {
         Ok((bytes, ValueIn { from, upto: from + head.len, key_hash, hash: head.hash }))
     }
 
-    /// Bytes of the file, by way of the window. What was passed is not read again soon: the file
-    /// goes.
+    /// Bytes of the file, through the window. What was passed is not read again soon: the file will
+    /// be removed.
     fn read(&mut self, offset: u64, len: u64) -> Result<&[u8], CopyFault> {
         let window_end = self.window_at + self.window.len() as u64;
         if offset < self.window_at || offset + len > window_end {
@@ -136,14 +136,14 @@ impl Source {
         CopyFault::Source(Error::corrupt(&self.path, offset, what))
     }
 
-    /// Lets go of the memory until the next record is asked for.
+    /// Frees the memory until the next record is asked for.
     pub fn rest(&mut self) {
         self.file.wont_need(self.window_at, self.window.len() as u64);
         self.window = Vec::new();
     }
 
-    /// Bytes of records that were copied, and bytes that were left behind: together all that the
-    /// file held.
+    /// Bytes of records that were copied, and bytes that were left behind: together everything that
+    /// the file held.
     pub fn finish(mut self) -> (u64, u64) {
         self.file.wont_need(self.window_at, self.window.len() as u64);
         self.dropped += self.end - self.at;
@@ -153,7 +153,7 @@ impl Source {
     }
 }
 
-/// Where in a record its value lies, and its hash.
+/// Where in a record its value is, and its hash.
 struct ValueIn {
     from: u64,
     upto: u64,

@@ -29,12 +29,12 @@ impl RelocatedFile {
     /// are checked when they are read.
     ///
     /// # Errors
-    /// `Corruption` where it is not there or no such file; a failed call.
+    /// `Corruption` if it is missing or not such a file; a failed call.
     pub fn open(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<RelocatedFile> {
         RelocatedFile::open_so(files, dir, number, false)
     }
 
-    /// The same, and where `is_direct` it is read past the page cache.
+    /// The same; with `is_direct` reads bypass the page cache.
     ///
     /// # Errors
     /// As for [`RelocatedFile::open`].
@@ -63,7 +63,7 @@ impl RelocatedFile {
         let footer_at = file_bytes - RELOCATED_FOOTER_BYTES as u64;
         let footer = Footer::decode(&read(footer_at, RELOCATED_FOOTER_BYTES)?, number, file_bytes)
             .map_err(|cause| damaged(footer_at, cause))?;
-        // The footer is whole and says that the top lies inside of the file.
+        // The footer is whole and says that the top is inside of the file.
         let top = Top::open(&read(footer.top_at, footer.top_bytes as usize)?, number, &footer)
             .map_err(|cause| damaged(footer.top_at, cause))?;
         Ok(RelocatedFile { file, path, number, top, file_bytes })
@@ -100,12 +100,12 @@ impl RelocatedFile {
     }
 
     /// Reads the value that a pointer leads to into `record`: one read, and one of a page of the
-    /// map where `page_at` has it not at hand. `page_at` gives the page that begins at an offset;
-    /// [`RelocatedFile::read_page`] reads it.
+    /// map if `page_at` does not have it in memory. `page_at` returns the page that begins at an
+    /// offset; [`RelocatedFile::read_page`] reads it.
     ///
     /// # Errors
-    /// `Corruption`, naming file and offset, where the map does not tell of it, or where it is not
-    /// what the pointer says; a failed read.
+    /// `Corruption`, naming file and offset, if the map does not have it, or if it is not what the
+    /// pointer says; a failed read.
     pub fn value<'r>(
         &self,
         of: (TableId, &[u8]),
@@ -124,7 +124,7 @@ impl RelocatedFile {
         self.carried().iter().map(|carried| carried.segment).find(|segment| segment & mask == low)
     }
 
-    /// The unit of this file at which a record stands.
+    /// The unit of this file at which a record is.
     ///
     /// # Errors
     /// As for [`RelocatedFile::value`].
@@ -156,7 +156,7 @@ impl RelocatedFile {
         Ok(bytes.into())
     }
 
-    /// Everything that the map tells of a segment, page by page.
+    /// Everything that the map has for a segment, page by page.
     ///
     /// # Errors
     /// Damage; a failed read; what `visit` returns.
@@ -177,7 +177,7 @@ impl RelocatedFile {
         Ok(())
     }
 
-    /// Its records, as what the next file copies from.
+    /// Its records, as the source of the next file.
     pub fn source(&self) -> Source {
         Source::new(Arc::clone(&self.file), &self.path, self.top.map_at)
     }

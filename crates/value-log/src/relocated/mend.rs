@@ -1,9 +1,9 @@
-//! A file of relocated values of which what leads to its records is damaged: read as far as its
-//! pages are whole, and rewritten.
+//! A file of relocated values whose map, top or footer is damaged: read as far as its pages are
+//! whole, and rewritten.
 //!
-//! Each page of the map says which segment it is of and is hashed with its place, so pages are
-//! found without the top. What a page told of that is lost is not led to any more; its records stay
-//! where they are, as dead bytes.
+//! Each page of the map names its segment and is hashed with its place, so pages are found without
+//! the top. Nothing leads to the records of a lost page any more; they stay where they are, as dead
+//! bytes.
 //!
 //! Called for `repair`.
 
@@ -24,14 +24,14 @@ const PAGE: u64 = MAP_PAGE_BYTES as u64;
 /// What a disk loses at once, or less.
 const BLOCK_BYTES: u64 = 4096;
 
-/// Page by page of a map: the segment and the first unit that it tells of; none where it is lost.
+/// For each page of a map: its segment and its first unit; none if it is lost.
 type Pages = Vec<Option<(u32, u32)>>;
 
-/// Opens what can be read of file `number` of the store in `dir`, whatever of its header, pages,
-/// top and footer is lost or cannot be read.
+/// Opens what can be read of file `number` of the store in `dir`, even if header, pages, top or
+/// footer are lost or cannot be read.
 ///
 /// # Errors
-/// `Corruption` where no page is whole, so that nothing leads to its records; it cannot be opened.
+/// `Corruption` if no page is whole, so that nothing leads to its records; it cannot be opened.
 pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<RelocatedFile> {
     let path = relocated_path(dir, number);
     let file = files.open(&path).map_err(|error| Error::io("open", &path, error))?;
@@ -47,9 +47,8 @@ pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result
     Ok(RelocatedFile { file, path, number, top, file_bytes })
 }
 
-/// Writes it into `dir` under its name: its records where they stood, zeros where they cannot be
-/// read, and a map of what its whole pages tell of. Returns its length, and how many pages are
-/// lost.
+/// Writes it into `dir` under its name: its records where they were, zeros where they cannot be
+/// read, and a map with what its whole pages have. Returns its length, and how many pages are lost.
 ///
 /// # Errors
 /// A failed write or sync.
@@ -80,7 +79,7 @@ pub fn write_anew(moved: &RelocatedFile, files: &dyn Files, dir: &Path) -> Resul
     Ok((at + end.len() as u64, lost))
 }
 
-/// What the whole pages of a segment tell.
+/// The content of the whole pages of a segment.
 fn whole_moves(moved: &RelocatedFile, segment: u32, lost: &mut u64) -> Vec<Move> {
     let mut moves: Vec<Move> = Vec::new();
     for offset in moved.top.pages(segment) {
@@ -93,11 +92,10 @@ fn whole_moves(moved: &RelocatedFile, segment: u32, lost: &mut u64) -> Vec<Move>
     moves
 }
 
-/// Fills `buf` with what can be read, and with zeros where that is nothing. Returns how many bytes
-/// those are.
+/// Fills `buf` with what can be read, and the rest with zeros. Returns how many bytes are zeros.
 ///
 /// A read that fails is tried again block by block, so that one bad sector costs the values in it
-/// and not those beside it.
+/// and not its neighbours.
 pub fn read_past_errors(file: &dyn ReadFile, offset: u64, buf: &mut [u8]) -> u64 {
     if file.read_exact_at(offset, buf).is_ok() {
         return 0;
@@ -127,8 +125,8 @@ fn top_of(file: &dyn ReadFile, number: FileNumber, footer: &Footer) -> Option<To
     Top::open(&bytes, number, footer).ok()
 }
 
-/// The page at this offset, if one is there, can be read and is whole: its segment, and what it
-/// tells.
+/// The page at this offset, if there is one that can be read and is whole: its segment, and its
+/// content.
 fn page_at(file: &dyn ReadFile, number: FileNumber, offset: u64) -> Option<(u32, Vec<Move>)> {
     let mut bytes = vec![0; MAP_PAGE_BYTES];
     file.read_exact_at(offset, &mut bytes).ok()?;
@@ -137,8 +135,8 @@ fn page_at(file: &dyn ReadFile, number: FileNumber, offset: u64) -> Option<(u32,
     Some((segment, page.moves().collect()))
 }
 
-/// Finds pages between two offsets, and makes a top of them. What stands between two of them is
-/// taken for a lost one.
+/// Finds pages between two offsets, and makes a top of them. What is between two of them counts as
+/// a lost page.
 fn search(file: &dyn ReadFile, path: &Path, number: FileNumber, range: std::ops::Range<u64>) -> Result<Top> {
     let (mut map_at, mut pages) = (range.start, Pages::new());
     for offset in range.clone().step_by(MAP_PAGE_BYTES).filter(|offset| offset + PAGE <= range.end) {
@@ -164,8 +162,8 @@ fn search(file: &dyn ReadFile, path: &Path, number: FileNumber, range: std::ops:
     Ok(Top::new(map_at, carried_by(&pages)))
 }
 
-/// The segments that these pages are of. A lost one counts with the segment before it: whoever is
-/// led there finds that it is lost.
+/// The segments of these pages. A lost one counts with the segment before it: a reader that is led
+/// there finds that it is lost.
 fn carried_by(pages: &Pages) -> Vec<Carried> {
     let mut carried: Vec<Carried> = Vec::new();
     for page in pages {

@@ -21,7 +21,7 @@ fn key(at: u32) -> Vec<u8> {
     format!("key-{at:05}").into_bytes()
 }
 
-/// A segment with the values from `from` to `upto`, where each lies, and where it ends.
+/// A segment with the values from `from` to `upto`, where each is, and where it ends.
 fn segment(dir: &Path, number: u64, from: u32, upto: u32) -> (Vec<u32>, ValuesEnd) {
     let options = ValueOptions { segment_bytes_max: SEGMENT_BYTES, append_mode: AppendMode::Written };
     let tail = ValueLog::new(&Host::real(), dir, options, Arc::new(move || FileNumber(number)));
@@ -76,7 +76,7 @@ fn every_third_value_of_two_segments_moves_and_moves_on() {
         }
     }
 
-    // Some of it moves on: pointers are still those of the segments.
+    // Some of it is relocated again: pointers are still those of the segments.
     let mut writer = RelocatedWriter::create(files, dir.path(), FileNumber(12)).unwrap();
     let mut source = moved.source();
     writer.begin_segment(5);
@@ -97,8 +97,8 @@ fn every_third_value_of_two_segments_moves_and_moves_on() {
     assert!(read(&on, 5, second[1], 601).is_err() && read(&on, 3, first[1], 1).is_err());
 }
 
-/// Whatever byte of the records, the map, the top or the footer is flipped: what is read is right,
-/// or damage.
+/// Any byte of the records, the map, the top or the footer is flipped: what is read is right, or
+/// damage.
 #[test]
 fn no_flip_gives_a_wrong_value() {
     let dir = tempfile::tempdir().unwrap();
@@ -163,7 +163,7 @@ fn what_is_copied_is_checked() {
 /// What is done to the bytes of a file.
 type Damage<'a> = dyn Fn(&mut Vec<u8>) + 'a;
 
-/// What a damaged file leads to when it has been rewritten: each value, or an error.
+/// What a damaged file leads to after it was rewritten: each value, or an error.
 fn mended(files: &dyn Files, dir: &Path, damage: &Damage<'_>) -> Result<(RelocatedFile, u64)> {
     let (path, to) = (relocated_path(dir, FileNumber(9)), tempfile::tempdir().unwrap());
     let whole = std::fs::read(&path).unwrap();
@@ -231,7 +231,7 @@ fn what_leads_to_relocated_values_is_written_anew_from_the_pages_that_are_whole(
         let (file, lost) = mended(files, dir.path(), damage).unwrap();
         assert_eq!((found(&file), lost), (all.clone(), 0));
     }
-    // A page that is lost costs what it told of, whether or not the top is there: 510 values.
+    // A lost page costs what it had, whether or not the top is there: 510 values.
     let of_page = [0..510, 510..1020, 1020..1200, 1200..1300];
     for (page, gone) in pages.iter().zip(of_page) {
         for has_top in [true, false] {

@@ -1,4 +1,4 @@
-//! Writes a file of relocated values from front to back, and says where it lies.
+//! Writes a file of relocated values from front to back, and knows its path.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use folddb_host::{Files, WriteFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::relocated::{MAP_PAGE_BYTES, Move, Top, header, put_pages};
 
-/// Bytes that a writer gathers before it hands them on.
+/// Bytes that a writer gathers before it writes them.
 pub(super) const BUFFER_BYTES: usize = 256 << 10;
 
-/// After so many bytes the disk is asked to begin writing, so that the sync at the end has little
+/// After this many bytes the disk is asked to begin writing, so that the sync at the end has little
 /// left to do.
 const WRITEBACK_BYTES: u64 = 4 << 20;
 
-/// Where the file of relocated values with this number lies.
+/// The path of the file of relocated values with this number.
 pub fn relocated_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(FileName::Relocated(number).to_string())
 }
@@ -26,7 +26,7 @@ pub struct RelocatedWriter {
     file: Box<dyn WriteFile>,
     path: PathBuf,
     number: FileNumber,
-    /// Where the next byte comes to stand.
+    /// Where the next byte will be.
     at: u64,
     buffer: Vec<u8>,
     unsent_bytes: u64,
@@ -58,12 +58,12 @@ impl RelocatedWriter {
         self.number
     }
 
-    /// What follows is of this segment. Segments must rise.
+    /// What follows belongs to this segment. Segments must ascend.
     pub fn begin_segment(&mut self, segment: u32) {
         self.done.push(Gathered { segment, bytes: 0, moves: Vec::new() });
     }
 
-    /// A record follows that stood at this unit of the segment. Units must rise.
+    /// A record follows that was at this unit of the segment. Units must ascend.
     ///
     /// # Errors
     /// The file is as long as it can be.
@@ -109,8 +109,8 @@ impl RelocatedWriter {
         self.at
     }
 
-    /// Writes the map and what leads to it, and makes the bytes of the file durable; its name is
-    /// not. Returns its length.
+    /// Writes the map and what leads to it, and makes the bytes of the file durable, but not its
+    /// name. Returns its length.
     ///
     /// # Errors
     /// A failed write or sync.

@@ -23,7 +23,7 @@ fn record(key: &[u8], value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Appends, making room as whoever owns the value log does.
+/// Appends, and makes room as the owner of the value log does.
 fn put(tail: &ValueLog, key: &[u8], value: &[u8]) -> ValuePlace {
     let record = record(key, value);
     loop {

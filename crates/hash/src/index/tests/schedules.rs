@@ -9,8 +9,8 @@ use crate::slot::entry;
 
 const CHANGES: u64 = 5;
 
-/// A checkpoint of one key at seq 1, made without the locks of an index, which only work under the
-/// scheduler.
+/// A checkpoint of one key at seq 1, made without the locks of an index, because those work only
+/// under the scheduler.
 fn made(path: &Path, point: Point) {
     let (mut bytes, mut pieces) = (Vec::new(), Vec::new());
     for number in 0..1u64 << SECTOR_BITS {
@@ -29,8 +29,8 @@ fn made(path: &Path, point: Point) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// The value of a key moves on, while somebody loads, saves and adopts; what was acknowledged is
-/// never lost.
+/// The value of a key changes, while another thread loads, saves and adopts; what was acknowledged
+/// is never lost.
 #[test]
 fn schedules_of_a_writer_a_reader_and_a_saver() {
     let (_keep, path) = place();
