@@ -1,8 +1,8 @@
 //! What an append to a journal segment costs: `cargo run --release -p folddb-host --example
 //! append_cost [dir]`.
 //!
-//! Appends 40 bytes at a time to fresh 64 MiB segments, mapped and written, with and without
-//! somebody who prepares windows ahead; then commits of 100 bytes, each synced.
+//! Appends 40 bytes at a time to fresh 64 MiB segments, mapped and written, with and without a
+//! thread that prepares windows ahead; then commits of 100 bytes, each synced.
 
 use std::io;
 use std::path::Path;

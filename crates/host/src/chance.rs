@@ -9,7 +9,7 @@ pub trait Chance: Send + Sync {
     fn next_u64(&self) -> u64;
 }
 
-/// The operating system's randomness, by way of the keys that the standard library seeds its maps
+/// The operating system's randomness, through the keys that the standard library seeds its maps
 /// with.
 #[derive(Debug, Default)]
 pub struct SystemChance {}

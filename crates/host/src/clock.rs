@@ -10,7 +10,7 @@ pub trait Clock: Send + Sync {
     /// Seconds since 1970 by the wall clock; may jump.
     fn unix_seconds(&self) -> u64;
 
-    /// Milliseconds since 1970 by the wall clock, as well as it knows them.
+    /// Milliseconds since 1970 by the wall clock, as exactly as it knows them.
     fn unix_millis(&self) -> u64 {
         self.unix_seconds().saturating_mul(1000)
     }

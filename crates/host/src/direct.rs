@@ -1,10 +1,9 @@
-//! Reads that pass by the page cache (`O_DIRECT`), for values that are read once and should push
-//! nothing out of memory.
+//! Reads that bypass the page cache (`O_DIRECT`), for values that are read once and should evict
+//! nothing.
 //!
-//! The system takes such reads only at whole sectors, into memory that begins at one. So each goes
-//! through a buffer of the thread's own, at an aligned place of it, and what was asked for is
-//! copied out. What others have written through the cache, or through a map, and is not on the disk
-//! yet is written first: the system sees to that.
+//! The system accepts such reads only at whole sectors, into aligned memory. So each goes through a
+//! buffer of the thread, from an aligned offset, and the requested bytes are copied out. The system
+//! first writes to the disk what others have written through the cache, or through a map.
 //!
 //! Made by `real.rs`.
 
@@ -19,14 +18,14 @@ use crate::files::ReadFile;
 /// Places and lengths of reads are multiples of this: a page, which no sector is longer than.
 const ALIGN: usize = 4096;
 
-/// Longest read of the system's; longer ones are made of several.
+/// Longest single read; longer ones are split.
 const READ_BYTES_MAX: usize = 1 << 20;
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A file that is read past the page cache.
+/// A file whose reads bypass the page cache.
 pub(crate) struct DirectRead {
     file: File,
 }
@@ -35,7 +34,7 @@ impl DirectRead {
     /// Opens a file so.
     ///
     /// # Errors
-    /// `InvalidInput` or `Unsupported` where the file system has no such reads; any failed call.
+    /// `InvalidInput` or `Unsupported` if the file system has no such reads; any failed call.
     pub(crate) fn open(path: &Path) -> io::Result<DirectRead> {
         #[cfg(target_os = "linux")]
         {
@@ -49,8 +48,8 @@ impl DirectRead {
         }
     }
 
-    /// Fills the front of `buf` from `offset`, and says how much of it: less than asked only at the
-    /// end of the file, or of a read.
+    /// Fills the front of `buf` from `offset`, and returns how many bytes: fewer than requested
+    /// only at the end of the file, or of a read.
     fn read_some(&self, offset: u64, buf: &mut [u8], buffer: &mut Vec<u8>) -> io::Result<usize> {
         let skip = (offset % ALIGN as u64) as usize;
         let len = (skip + buf.len()).next_multiple_of(ALIGN).min(READ_BYTES_MAX);

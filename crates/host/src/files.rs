@@ -13,17 +13,16 @@ use std::sync::Arc;
 
 /// A file system.
 pub trait Files: Send + Sync {
-    /// Creates a directory; its parent must exist. Fails with `AlreadyExists` where there is
-    /// something.
+    /// Creates a directory; its parent must exist. Fails with `AlreadyExists` if the path exists.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
 
     /// The names in a directory, in no order.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
 
-    /// The length of a file in bytes; `NotFound` where there is none.
+    /// The length of a file in bytes; `NotFound` if there is none.
     fn len_bytes(&self, path: &Path) -> io::Result<u64>;
 
-    /// Creates a file to write from front to back. Fails with `AlreadyExists` where there is one.
+    /// Creates a file to write from front to back. Fails with `AlreadyExists` if there is one.
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>>;
 
     /// Creates a preallocated file of `len_bytes` zeros to append to. Fails with `AlreadyExists`.
@@ -33,33 +32,33 @@ pub trait Files: Send + Sync {
     /// Opens a file for reading at random.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>>;
 
-    /// As [`Files::open`], with reads that pass by the page cache, where the file system has them.
+    /// As [`Files::open`], with reads that bypass the page cache, if the file system has them.
     fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
         self.open(path)
     }
 
-    /// Renames a file or directory within one file system, replacing a file that is there.
+    /// Renames a file or directory within one file system; replaces an existing file.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Cuts a file that nobody appends to any more to its first `len_bytes`. Only gives back space:
-    /// a world without it keeps files longer than they need be.
+    /// Cuts a file that is no longer appended to to its first `len_bytes`. This only frees space: a
+    /// world without it keeps files longer than necessary.
     fn cut(&self, path: &Path, len_bytes: u64) -> io::Result<()> {
         let _ = (path, len_bytes);
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Writes bytes over those that a file has at `offset`, within its length, and lets go of it. A
+    /// Writes bytes over those that a file has at `offset`, within its length, and closes it. A
     /// world without it cannot recover values that its log does not vouch for.
     fn write_over(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let _ = (path, offset, bytes);
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Makes a file durable that was written and let go of. Its name is another matter: see
-    /// [`Files::sync_dir`]. A world without it has no values in files of their own.
+    /// Makes a file durable that was written and closed, but not its name: see [`Files::sync_dir`].
+    /// A world without it has no values in files of their own.
     fn sync_file(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
@@ -78,7 +77,7 @@ pub trait Files: Send + Sync {
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
-    /// Locks the file at `path`, creating it if need be, until the returned guard is dropped.
+    /// Locks the file at `path`, creating it if necessary, until the returned guard is dropped.
     /// Fails with `WouldBlock` when another handle holds a lock that excludes this one.
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn FileLock>>;
 
@@ -100,27 +99,26 @@ pub enum LockMode {
 
 /// A file to read at random. Reads never go through a memory map.
 pub trait ReadFile: Send + Sync {
-    /// Fills `buf` from `offset`; `UnexpectedEof` where the file ends first.
+    /// Fills `buf` from `offset`; `UnexpectedEof` if the file ends first.
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
 
     /// The length in bytes.
     fn len_bytes(&self) -> io::Result<u64>;
 
-    /// The system's own handle of the file, for who hands it to the system instead of reading; none
-    /// where there is no system.
+    /// The system's own handle of the file, for callers that pass it to the system instead of
+    /// reading; none if there is no system.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Says that reads will come from here and there, so that nothing but what is asked for is
-    /// worth reading. A hint, for good.
+    /// Says that reads will be random, so that reading ahead is not worth it. A permanent hint.
     fn expect_scattered(&self) {}
 
     /// Says that `len_bytes` from `offset` will be read soon, in order. A hint.
     fn will_need(&self, offset: u64, len_bytes: u64);
 
     /// Says that `len_bytes` from `offset` will not be read again soon, so that the page cache may
-    /// go. A hint.
+    /// drop it. A hint.
     fn wont_need(&self, offset: u64, len_bytes: u64);
 }
 
@@ -132,7 +130,7 @@ pub trait WriteFile: Send {
     /// Asks that what has been appended so far be on its way to the disk, without waiting. A hint.
     fn start_writeback(&mut self);
 
-    /// Waits until all that was appended is durable. After a failure the file is of no further use.
+    /// Waits until everything that was appended is durable. After a failure the file is useless.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -145,7 +143,7 @@ pub enum AppendMode {
     Mapped,
     /// The same with less of it mapped at a time: for a process with many such files.
     MappedNarrow,
-    /// Through `pwrite`: one system call per append, for file systems where a map is unsafe.
+    /// Through `pwrite`: one system call per append, for file systems on which a map is unsafe.
     Written,
 }
 

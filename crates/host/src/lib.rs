@@ -2,8 +2,8 @@
 //! Internal, no promises: `folddb` is the public API.
 //!
 //! Files, the clock and chance are traits, so that a simulated world can stand in for the real one.
-//! The engine gets them in one [`Host`] and passes them down; no part opens a file or reads a clock
-//! otherwise. Locks, atomics and threads come from [`sync`], for the same reason.
+//! The engine gets them in one [`Host`] and passes them down; no crate opens a file or reads a
+//! clock in another way. Locks, atomics and threads come from [`sync`], for the same reason.
 
 #![deny(unsafe_code)] // `mapped.rs` alone is allowed some: the shared memory map, and locking memory
 

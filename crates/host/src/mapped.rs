@@ -1,4 +1,4 @@
-//! Appending through a shared memory map: the cheapest way to hand bytes to the kernel.
+//! Appending through a shared memory map: the cheapest way to pass bytes to the kernel.
 //!
 //! A store into a shared map is in the page cache at once, so it survives the death of the process
 //! as a `pwrite` does, without a system call. Only a window of the file is mapped at a time, so
@@ -11,11 +11,11 @@
 //!                     (to unmap)             (mapped and populated by prepare)
 //! ```
 //!
-//! **A store to a map must not fault.** Where the disk is full, or the file is shorter than the
-//! map, the system kills the process (SIGBUS). So a map is made only of a file that is preallocated
-//! in full, on a file system that writes such blocks in place ([`maps_are_safe`]), and never past
-//! the file's length. Somebody else who truncates the file of a running store can still do harm;
-//! nobody has a reason to.
+//! **A store to a map must not fault.** If the disk is full, or the file is shorter than the map,
+//! the system kills the process (SIGBUS). So a map is made only of a file that is preallocated in
+//! full, on a file system that writes such blocks in place ([`maps_are_safe`]), and never past the
+//! file's length. Another program that truncates the file of a running store can still do harm;
+//! none has a reason to.
 //!
 //! **A sync writes what was appended, and not the window of zeros ahead of it**, which is dirty
 //! since it was populated: `fdatasync` writes all dirty pages of a file, and each of those once
@@ -41,7 +41,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// fills in some ten milliseconds, so that background work comes in time with the next.
 pub(crate) const WINDOW_BYTES: u64 = 4 << 20;
 
-/// The same where many files are appended to in one budget of memory.
+/// The same if many files are appended to in one budget of memory.
 pub(crate) const NARROW_WINDOW_BYTES: u64 = 256 << 10;
 
 /// True when no store into a map of a preallocated file can find the disk full: the file system of
@@ -71,9 +71,9 @@ struct Shared {
     next_offset: AtomicU64,
     /// Bytes appended so far.
     appended: AtomicU64,
-    /// So many of them are durable.
+    /// How many of them are durable.
     synced_to: AtomicU64,
-    /// True once somebody synced since the last window was prepared.
+    /// True if there was a sync since the last window was prepared.
     synced: AtomicBool,
     /// Held for moments only: windows are mapped, populated and unmapped outside of it.
     windows: Mutex<Windows>,
@@ -137,7 +137,7 @@ impl AppendFile for MappedAppend {
     }
 }
 
-/// Who waits to sync a file that is appended to no more holds nothing of it mapped: many may wait.
+/// A file that waits for its sync and is no longer appended to has nothing mapped: many may wait.
 impl Drop for MappedAppend {
     fn drop(&mut self) {
         self.shared.end_windows();
@@ -145,8 +145,8 @@ impl Drop for MappedAppend {
 }
 
 impl MappedAppend {
-    /// The append that does not fit what is left of the current window. The end moves only once all
-    /// is in, so an append that failed halfway is as if it had not been.
+    /// The append that does not fit what is left of the current window. The end moves only once
+    /// everything is written, so an append that failed halfway has no effect.
     #[cold]
     fn append_across(&mut self, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() as u64 > self.shared.len_bytes - self.end {
@@ -201,8 +201,8 @@ impl Shared {
         drop(ended);
     }
 
-    /// Leaves a passed window for `prepare` to unmap; with one waiting there already, that one goes
-    /// now.
+    /// Leaves a passed window for `prepare` to unmap; if one is already waiting there, that one is
+    /// unmapped now.
     fn give_back(&self, window: Window) {
         let older = self.windows.lock().passed.replace(window);
         drop(older);
@@ -221,7 +221,7 @@ enum Touch {
 }
 
 impl Shared {
-    /// Where syncs are frequent, a window of zeros would be written to the disk for nothing.
+    /// With frequent syncs, a window of zeros would be written to the disk for nothing.
     fn touch(&self) -> Touch {
         if self.synced.swap(false, Ordering::Relaxed) { Touch::Read } else { Touch::Write }
     }

@@ -1,7 +1,7 @@
 //! The operating system's files, through the standard library and `rustix`.
 //!
-//! Every call does what its trait in `files.rs` says and nothing besides: no retry, no cache, no
-//! buffer of its own. Whoever writes a run gathers blocks before it appends. Journal segments come
+//! Every call does what its trait in `files.rs` says and nothing else: no retry, no cache, no
+//! buffer of its own. The writer of a run gathers blocks before it appends. Journal segments come
 //! from here too: [`RealFiles::create_append`] preallocates, and then picks the mapped or the
 //! written way to append.
 
@@ -55,8 +55,7 @@ impl Files for RealFiles {
         // Read access too: a shared map that is written to needs it.
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         let space = preallocate(&file, len_bytes).inspect_err(|_| {
-            // An empty or half-allocated file is of no use to anyone. Its number is never used
-            // again.
+            // An empty or half-allocated file is useless. Its number is never used again.
             let _ = fs::remove_file(path);
         })?;
         let may_map = space == Space::Reserved && maps_are_safe(&file);
@@ -150,8 +149,8 @@ fn try_lock(file: &File, mode: LockMode) -> io::Result<()> {
     })
 }
 
-/// Locks the directory of a lock file as well: people remove lock files, and whoever makes the next
-/// one would be a second writer. None where the file system locks no directories.
+/// Locks the directory of a lock file as well: people remove lock files, and the process that makes
+/// the next one would be a second writer. None if the file system cannot lock directories.
 fn lock_dir_of(path: &Path, mode: LockMode) -> io::Result<Option<File>> {
     let Some(Ok(dir)) = path.parent().map(File::open) else { return Ok(None) };
     match try_lock(&dir, mode) {
@@ -161,8 +160,8 @@ fn lock_dir_of(path: &Path, mode: LockMode) -> io::Result<Option<File>> {
     }
 }
 
-/// The locks go with the last descriptor, and a child that was forked meanwhile has one, too: so
-/// they are given back by hand, and by nobody but the process that has taken them.
+/// The locks are released with the last descriptor, and a child that was forked in between has one,
+/// too: so they are released explicitly, and only by the process that has taken them.
 struct RealLock {
     file: File,
     dir: Option<File>,
@@ -255,13 +254,13 @@ impl WriteFile for RealWrite {
 /// What a preallocation got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Space {
-    /// Blocks of its own: no later write within the length can fail for want of space.
+    /// Blocks of its own: no later write within the length can fail for lack of space.
     Reserved,
     /// Only the length. A write may still find the disk full, so no map may be written through.
     LengthOnly,
 }
 
-/// Gives the file its length, with space reserved where the file system can.
+/// Gives the file its length, with space reserved if the file system can.
 fn preallocate(file: &File, len_bytes: u64) -> io::Result<Space> {
     loop {
         match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, len_bytes) {

@@ -1,9 +1,9 @@
-//! Memory that is meant to stay: a thing which the system may be asked not to swap out.
+//! Memory that should stay resident: a value which the system may be asked not to swap out.
 //!
-//! Asking is a wish: where the system refuses (see `ulimit -l`), the memory is there all the same,
-//! and [`Resident::is_locked`] says how it stands. The system locks whole pages, with all else that
-//! lies on them; and so it unlocks them. Who holds many such things that lie side by side therefore
-//! lets go of all of them at once.
+//! This is best effort: if the system refuses (see `ulimit -l`), the memory is there anyway, and
+//! [`Resident::is_locked`] says whether it is locked. The system locks whole pages, with everything
+//! else on them, and unlocks them the same way. An owner of many such neighbouring values therefore
+//! frees all of them at once.
 //!
 //! Used by the index of hashed tables (crate `folddb-hash`), whose owner may want no look-up to
 //! wait for a swapped page.
@@ -20,7 +20,7 @@ pub struct Resident<T> {
 }
 
 impl<T> Resident<T> {
-    /// Puts a thing into memory that is locked, if that is wanted and allowed.
+    /// Puts a value into locked memory, if that is wanted and allowed.
     pub fn new(item: T, wants_lock: bool) -> Resident<T> {
         let item = Box::new(item);
         let is_locked = wants_lock && keep_from_swap(&*item).is_ok();

@@ -1,9 +1,9 @@
 //! Reads the manifests of a directory as far as they can be read, and names what is wrong with
 //! them.
 //!
-//! [`crate::load`] refuses at the first fault. This goes on: it tells the state up to the first
-//! fault, and what the whole edits beyond make of it. For looking at stores that do not open, and
-//! for salvaging what they list.
+//! [`crate::load`] refuses at the first fault. This continues: it returns the state up to the first
+//! fault, and the state with the whole edits beyond. For examining stores that do not open, and for
+//! repairing them.
 
 use std::path::Path;
 
@@ -23,13 +23,11 @@ pub struct Examined {
     pub len_bytes: u64,
     /// Whole edits in it, the snapshot included.
     pub edits: u64,
-    /// The state that it tells; up to the first fault where it has any. None where no snapshot
-    /// could be read.
+    /// Its state; up to the first fault if it has any. None if no snapshot could be read.
     pub state: Option<State>,
-    /// Where it has faults: the state with what the edits beyond them say, as far as that fits.
+    /// If it has faults: the state with the edits beyond them, as far as they fit.
     pub patched: Option<State>,
-    /// Tables that its whole edits speak of, as they were created: number, name and rules, the
-    /// latest last.
+    /// Tables that its whole edits create: number, name and rules, the latest last.
     pub created: Vec<Change>,
     /// Where its snapshot is not whole: the tables that its bytes still speak of. No checksum
     /// vouches for them.
@@ -40,7 +38,7 @@ pub struct Examined {
     pub faults: Vec<EditFault>,
 }
 
-/// A place in a manifest that is not as it must be.
+/// A faulty place in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditFault {
     /// The offset in the file.
@@ -134,8 +132,8 @@ impl Examined {
         }
     }
 
-    /// Applies an edit, as far as it fits; what does not is a fault, unless an earlier one may be
-    /// the reason.
+    /// Applies an edit, as far as it fits; what does not fit is a fault, unless an earlier fault
+    /// may be the reason.
     fn edit(&mut self, state: &mut State, at: usize, frame: &EditFrame<'_>) {
         let expected = if at == 0 { EditKind::Snapshot } else { EditKind::Edit };
         if frame.kind != expected {
@@ -165,7 +163,7 @@ impl Examined {
     }
 }
 
-/// The state that the edits before `end` tell, all of which are whole; none when there are none.
+/// The state after the edits before `end`, all of which are whole; none when there are none.
 fn state_before(bytes: &[u8], number: FileNumber, end: usize) -> Option<State> {
     let (mut state, mut at) = (State::default(), 0);
     while at < end

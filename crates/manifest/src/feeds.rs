@@ -1,7 +1,7 @@
-//! The feeds of a store, and what is kept for them: where they stand, kept ends of logs, notes of
+//! The feeds of a store, and what is kept for them: their positions, kept ends of logs, notes of
 //! tables.
 //!
-//! What no feed that is not lost still needs goes by itself. Called by `state`.
+//! What is needed only by lost feeds is removed automatically. Called by `state`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct ArchivedLog {
     pub file: FileNumber,
     /// Where it begins.
     pub first_lsn: Lsn,
-    /// Where the history goes on after it.
+    /// Where the history continues after it.
     pub next_lsn: Lsn,
 }
 
@@ -46,7 +46,7 @@ impl Feeds {
         self.all().filter(|feed| feed.holds())
     }
 
-    /// History is needed from here on; none where no feed holds any.
+    /// History is needed from here on; none if no feed holds any.
     pub fn from_lsn(&self) -> Option<Lsn> {
         self.holding().map(|feed| feed.lsn).min()
     }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! [`State`] says which tables there are, which runs and parts they have, and where the log begins;
-//! what a directory lists besides is a leftover. A [`Change`] is applied to it by a pure function.
+//! other files in the directory are leftovers. A [`Change`] is applied to it by a pure function.
 //! [`ManifestLog`] makes changes durable, several as one edit: all of them or none. [`load`] reads
 //! the state back, and [`examine`] as much of it as can be read.
 //!

@@ -2,8 +2,8 @@
 //!
 //! A new file is begun when the store is opened, when the old one has grown, and when an edit found
 //! the disk full: the snapshot is written and synced, then the directory, and only then is the old
-//! file removed. No file that was there at opening is ever appended to: what the page cache shows
-//! of it may not be on the disk.
+//! file removed. A file that existed at opening is never appended to: the page cache may show what
+//! is not on the disk.
 //!
 //! ```text
 //!   an edit fails       the state            and then
@@ -25,8 +25,8 @@ use crate::state::State;
 /// A manifest larger than this is started again, unless its snapshot alone is that large. In bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// File numbers that a new manifest sets aside beyond its own: what an opening that writes little
-/// uses.
+/// File numbers that a new manifest reserves beyond its own: enough for an opening that writes
+/// little.
 pub const NUMBERS_RESERVED: u64 = 32;
 
 /// A state read back from a directory.
@@ -47,8 +47,8 @@ pub struct Loaded {
 /// Reads the state of a store. Changes nothing.
 ///
 /// # Errors
-/// `StoreNotFound` without a manifest, `Corruption` where none is whole or one is damaged before
-/// its end, `NewerFormat` for changes that this version does not know, `Io`.
+/// `StoreNotFound` without a manifest, `Corruption` if none is whole or one is damaged before its
+/// end, `NewerFormat` for changes that this version does not know, `Io`.
 pub fn load(host: &Host, dir: &Path) -> Result<Loaded> {
     let (manifests, largest) = list(host, dir)?;
     if manifests.is_empty() {
@@ -89,8 +89,8 @@ pub(crate) fn list(host: &Host, dir: &Path) -> Result<(Vec<FileNumber>, u64)> {
     Ok((manifests, largest))
 }
 
-/// The state that a manifest tells, its whole edits, and the bytes of an edit at its end that was
-/// cut short; none where it does not begin with a whole snapshot.
+/// The state of a manifest, its whole edits, and the bytes of an edit at its end that was cut
+/// short; none if it does not begin with a whole snapshot.
 fn read(host: &Host, path: &Path, number: FileNumber) -> Result<Option<(State, u64, u64)>> {
     let bytes = read_all(host, path)?;
     let mut state = State::default();
@@ -130,8 +130,8 @@ pub(crate) fn read_all(host: &Host, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where beyond `from` a whole frame stands: what was synced after a place where there is none
-/// tells that the place was whole once.
+/// Where a whole frame is beyond `from`: what was synced after a place without one shows that the
+/// place was whole once.
 pub(crate) fn later_edit(bytes: &[u8], number: FileNumber, from: usize) -> Option<usize> {
     (from + 1..bytes.len()).find(|&at| !matches!(decode_edit(&bytes[at..], number, at as u64), Ok(None)))
 }
@@ -155,9 +155,9 @@ pub struct ManifestLog {
     dir: PathBuf,
     numbers: NumberSource,
     state: Arc<State>,
-    /// None where the next edit begins a new file.
+    /// None if the next edit begins a new file.
     current: Option<Current>,
-    /// Files that a newer one stands for.
+    /// Files that a newer one replaces.
     outdated: Vec<FileNumber>,
     poison: Option<Error>,
     scratch: Vec<u8>,
@@ -182,11 +182,11 @@ impl ManifestLog {
         ManifestLog::begin(host, dir, state, Vec::new(), numbers)
     }
 
-    /// Goes on from what was [`load`]ed, in a new file. `numbers` must begin at
+    /// Continues from what was [`load`]ed, in a new file. `numbers` must begin at
     /// [`Loaded::next_number`] or higher.
     ///
     /// # Errors
-    /// The new file cannot be made; the old one is untouched then.
+    /// The new file cannot be made; then the old one is untouched.
     pub fn resume(host: &Host, dir: &Path, loaded: Loaded, numbers: NumberSource) -> Result<ManifestLog> {
         let (outdated, _) = list(host, dir)?;
         ManifestLog::begin(host, dir, loaded.state, outdated, numbers)
@@ -211,8 +211,7 @@ impl ManifestLog {
         };
         let number = (log.numbers)();
         log.roll_to(number).inspect_err(|_| {
-            // It tells what the old one does, so it may go; an opening that is tried again and
-            // again leaves none.
+            // It says the same as the old one, so it may be removed; repeated openings leave none.
             let _ = log.host.files.remove(&manifest_path(&log.dir, number));
         })?;
         Ok(log)
@@ -231,9 +230,9 @@ impl ManifestLog {
     /// Makes changes, all or none, and returns once they are durable.
     ///
     /// # Errors
-    /// `InvalidInput` where a change does not fit the state, `NoSpace`: nothing has changed, and a
-    /// later call may go. `Poisoned`: a write or sync failed, now or before. The edit may or may
-    /// not be on the disk, so no file that either state needs may be deleted.
+    /// `InvalidInput` if a change does not fit the state, `NoSpace`: nothing has changed, and a
+    /// later call may succeed. `Poisoned`: a write or sync failed, now or before. The edit may or
+    /// may not be on the disk, so no file that either state needs may be deleted.
     pub fn append(&mut self, changes: &[Change]) -> Result<()> {
         self.check_sound()?;
         let is_full = self.current.as_ref().is_none_or(|current| current.len_bytes >= current.len_bytes_max);
@@ -253,8 +252,7 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Makes changes in a new file, whose snapshot tells them: no cut of it can lose them
-    /// unnoticed.
+    /// Makes changes in a new file, whose snapshot has them: no cut of it can lose them unnoticed.
     ///
     /// # Errors
     /// As for [`ManifestLog::append`].
@@ -270,7 +268,7 @@ impl ManifestLog {
         self.roll().inspect_err(|_| self.state = before)
     }
 
-    /// Why nothing is written any more, if so it is.
+    /// Why writing has stopped, if it has.
     ///
     /// # Errors
     /// The first failure.
@@ -331,14 +329,14 @@ impl ManifestLog {
         let len_bytes_max = FILE_BYTES_MAX.max(len_bytes.saturating_mul(2));
         self.current = Some(Current { number, path, file, len_bytes, len_bytes_max });
         for number in self.outdated.drain(..) {
-            // One that stays is a leftover that the next opening passes over and removes.
+            // One that stays is a leftover that the next opening skips and removes.
             let _ = self.host.files.remove(&manifest_path(&self.dir, number));
         }
         Ok(())
     }
 
-    /// Writes a file that holds a snapshot. Where the disk is full nothing has changed: half a
-    /// snapshot is no manifest. After any other failure it may be one, or not, and so the log is
+    /// Writes a file that holds a snapshot. If the disk is full nothing has changed: half a
+    /// snapshot is not a manifest. After any other failure it may be one or not, so the log is
     /// poisoned.
     fn write_snapshot(&mut self, path: &Path, bytes: &[u8]) -> Result<Box<dyn WriteFile>> {
         let created = self.host.files.create(path);

@@ -18,34 +18,34 @@ use crate::times::Times;
 pub struct State {
     /// The identity of the store.
     pub store_id: u128,
-    /// The first file number that surely has not been used.
+    /// The first file number that has certainly not been used.
     pub next_number: u64,
     /// The newest seq that was known to be written at the last edit.
     pub last_seq: Seq,
     /// Replay begins here.
     pub log_start_lsn: Lsn,
-    /// All of the log before this is known to be durable.
+    /// Everything in the log before this is known to be durable.
     pub durable_lsn: Lsn,
-    /// True from the first segment of an opening until a close in order: a segment holds the log's
+    /// True from the first segment of an opening until a clean close: a segment holds the log's
     /// start.
     pub log_open: bool,
-    /// Whether the log is a copy that was made up to `durable_lsn`, of a backup or restored from
-    /// one; none where a version wrote this that did not say.
+    /// Whether the log is a copy that was made up to `durable_lsn`, in a backup or restored from
+    /// one; none if an older version wrote this, which did not say.
     pub log_copied: Option<bool>,
     /// The number of the next table.
     pub next_table_id: u32,
     /// The tables.
     pub tables: Tables,
-    /// The segments of the value log, by number; of those that are sealed, how many bytes count.
+    /// The segments of the value log, by number; for sealed ones, how many bytes are valid.
     pub values: BTreeMap<FileNumber, Option<u64>>,
-    /// Those of them that are directories, in which each record is a file; of those that are
-    /// sealed, how many there are.
+    /// Those of them that are directories, in which each record is a file; for sealed ones, the
+    /// number of files.
     pub directories: BTreeMap<FileNumber, Option<u64>>,
     /// What a reader of the store must know.
     pub features: u64,
-    /// The segments whose values have been moved: each with the file that carries them now.
+    /// The segments whose values have been relocated: each with the file that has them now.
     pub relocated: BTreeMap<FileNumber, FileNumber>,
-    /// Those files, each with its length. Every one carries a segment that lives.
+    /// Those files, each with its length. Every one has a live segment.
     pub relocated_files: BTreeMap<FileNumber, u64>,
     /// When records were written.
     pub times: Arc<Times>,
@@ -57,8 +57,8 @@ impl State {
     /// Applies a change.
     ///
     /// # Errors
-    /// The change does not fit the state: `Bounds` where it names what is not there, `Order` where
-    /// it adds what is there or turns numbers back. The state is as it was then.
+    /// The change does not fit the state: `Bounds` if it names what does not exist, `Order` if it
+    /// adds what exists or lowers numbers. Then the state is unchanged.
     pub fn apply(&mut self, change: &Change) -> Result<(), Malformed> {
         match change {
             Change::SetStore { store_id, next_table_id } => self.set_store(*store_id, *next_table_id)?,
@@ -189,7 +189,7 @@ impl State {
         changes.push(Change::ReserveNumbers { next_number: self.next_number });
         changes.push(Change::LogOpen { open: self.log_open });
         changes.extend(self.log_copied.map(|copied| Change::LogCopied { copied }));
-        // Last, since tables are created with ever higher numbers.
+        // Last, because tables are created with higher and higher numbers.
         changes.push(Change::SetStore { store_id: self.store_id, next_table_id: self.next_table_id });
         changes
     }
@@ -210,7 +210,7 @@ impl State {
         self.tables.values().flat_map(TableState::saved_index).map(|saved| saved.file)
     }
 
-    /// The name of a value segment that lies in its own file, or is a directory.
+    /// The name of a value segment that is in its own file, or is a directory.
     pub fn values_name(&self, segment: FileNumber) -> FileName {
         if self.is_directory(segment) { FileName::ValueDirectory(segment) } else { FileName::Values(segment) }
     }
@@ -220,12 +220,12 @@ impl State {
         self.directories.contains_key(&segment)
     }
 
-    /// Whether pointers may lead to this value segment, wherever its values lie.
+    /// Whether pointers may lead to this value segment, no matter where its values are.
     pub fn has_values(&self, segment: FileNumber) -> bool {
         self.values.contains_key(&segment) || self.relocated.contains_key(&segment)
     }
 
-    /// The segments that live whose values lie in a file of relocated values, rising.
+    /// The live segments whose values are in a file of relocated values, ascending.
     pub fn moved_in(&self, file: FileNumber) -> impl Iterator<Item = FileNumber> + '_ {
         self.relocated.iter().filter(move |&(_, &lies_in)| lies_in == file).map(|(&segment, _)| segment)
     }
@@ -263,7 +263,7 @@ impl State {
         Ok(())
     }
 
-    /// Forgets files of relocated values that carry nothing any more that lives.
+    /// Forgets files of relocated values that no longer have a live segment.
     fn drop_empty_files(&mut self) {
         let used: BTreeSet<FileNumber> = self.relocated.values().copied().collect();
         self.relocated_files.retain(|file, _| used.contains(file));
@@ -282,8 +282,8 @@ impl State {
         self.next_number = self.next_number.max(next_number);
     }
 
-    /// Sets numbers aside, or gives back what was set aside and not used; never a number of what
-    /// lives.
+    /// Reserves numbers, or returns reserved ones that were not used; never a number of a live
+    /// file.
     fn set_numbers(&mut self, next_number: u64) {
         self.next_number = match next_number < self.next_number {
             true => next_number.max(self.largest_listed().map_or(0, |largest| largest.saturating_add(1))),
@@ -291,7 +291,7 @@ impl State {
         };
     }
 
-    /// The largest number of a file or run that lives.
+    /// The largest number of a live file or run.
     fn largest_listed(&self) -> Option<u64> {
         let runs = self.tables.values().flat_map(|table| &table.runs).map(|run| run.id.0);
         let files = self.part_files().chain(self.index_files()).chain(self.values.keys().copied());

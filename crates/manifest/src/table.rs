@@ -21,13 +21,13 @@ pub struct TableState {
     pub flushed_seq: Seq,
     /// Its runs, newest first: by age, then by number.
     pub runs: Vec<RunState>,
-    /// Its range deletes, by their seqs: in the order in which they came.
+    /// Its range deletes, by their seqs, so in the order in which they came.
     pub range_deletes: SharedMap<Seq, Arc<RangeDelete>>,
-    /// The checkpoint of its index, where it is hashed and has one.
+    /// The checkpoint of its index, if it is hashed and has one.
     pub index: Option<IndexState>,
-    /// What that takes after its checkpoint.
+    /// The changes after its checkpoint.
     pub changes: Option<IndexState>,
-    /// How far it has come, where it is an index of another table.
+    /// How far it has been built, if it is an index of another table.
     pub stand: IndexStand,
 }
 

@@ -52,12 +52,12 @@ impl Tables {
         self.get(self.by_name.get(name)?)
     }
 
-    /// The table of this number, to be changed in all but its number and its name.
+    /// The table of this number, to be changed except for its number and its name.
     pub fn get_mut(&mut self, id: &TableId) -> Option<&mut TableState> {
         self.by_id.get_mut(id).map(Arc::make_mut)
     }
 
-    /// Changes all, in all but their numbers and their names.
+    /// Changes all tables, except for their numbers and their names.
     pub fn for_each_mut(&mut self, mut change: impl FnMut(&mut TableState)) {
         let ids: Vec<TableId> = self.by_id.keys().copied().collect();
         ids.iter().for_each(|id| self.get_mut(id).into_iter().for_each(&mut change));

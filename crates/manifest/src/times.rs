@@ -4,18 +4,18 @@
 //!   entries   (seq, time) ...      records from one seq on, up to the next entry, have the time of the entry
 //! ```
 //!
-//! Only tables that look back in time or whose values expire ask for it, and an age for deletes. It
-//! is kept short: when it has come to [`ENTRIES_MAX`] entries, every other one of its older half
-//! goes, so the newest nine hours of writing are known to the second, and what is older the less
-//! exactly the older it is. A map that is thinned never says that a record is newer than it said
-//! before. Pure; `State` keeps what is durable, the engine what is newer too.
+//! Only tables with a kept past or expiry need it, and an age for deletes. It is kept short: when
+//! it has reached [`ENTRIES_MAX`] entries, every other one of its older half is dropped, so the
+//! newest nine hours of writing are known to the second, and older ones less and less exactly.
+//! Thinning never makes a record newer. Pure; `State` keeps what is durable, the engine also what
+//! is newer.
 
 use folddb_base::Seq;
 
 /// Most entries.
 pub const ENTRIES_MAX: usize = 1 << 16;
 
-/// Closer together than this there is one entry, in milliseconds.
+/// Times closer together than this share one entry, in milliseconds.
 pub const TICK_MS: u64 = 1000;
 
 /// See the module.
@@ -30,25 +30,23 @@ impl Times {
         &self.entries
     }
 
-    /// The newest time that it knows; 0 where it knows none.
+    /// The newest time that it knows; 0 if it knows none.
     pub fn newest_ms(&self) -> u64 {
         self.entries.last().map_or(0, |entry| entry.1)
     }
 
-    /// The seq that its newest entry begins with; 0 where it has none.
+    /// The seq that its newest entry begins with; 0 if it has none.
     pub fn newest_seq(&self) -> Seq {
         self.entries.last().map_or(0, |entry| entry.0)
     }
 
-    /// When the record of this seq was written, or a time by which it was; none where it knows
-    /// none.
+    /// When the record of this seq was written, or a time by which it was; none if it knows none.
     pub fn time_by(&self, seq: Seq) -> Option<u64> {
         self.time_of(seq).or_else(|| self.entries.first().map(|entry| entry.1))
     }
 
     /// Notes that records from `seq` on were written at this time or later, unless the last entry
-    /// is close enough. True when that has made an entry. Nothing goes back, neither seqs nor
-    /// times.
+    /// is close enough. True when that has made an entry. Neither seqs nor times go back.
     pub fn note(&mut self, seq: Seq, time_ms: u64) -> bool {
         let is_new = self
             .entries
@@ -60,9 +58,9 @@ impl Times {
         is_new
     }
 
-    /// Adds an entry behind the others; one that is not is passed over. One of the same seq as the
-    /// last takes its place, since no record had been written from there on; but not that of the
-    /// first, which alone says by when all before it was written.
+    /// Adds an entry after the others; one that is not after them is ignored. One of the same seq
+    /// as the last replaces it, since no record had been written from there on, unless that is the
+    /// first, which alone says by when everything before it was written.
     pub fn push(&mut self, seq: Seq, time_ms: u64) {
         let before = self.entries.len();
         match self.entries.last_mut() {
@@ -79,9 +77,9 @@ impl Times {
         }
     }
 
-    /// The last seq of what was written by this time: of all records that are surely no newer, and
-    /// of some within a tick. None when all that it knows of is newer; the largest seq of all when
-    /// all is older.
+    /// The last seq that was written by this time: of all records that are certainly not newer, and
+    /// of some within a tick. None when everything that it knows is newer; the largest seq when
+    /// everything is older.
     pub fn seq_at(&self, time_ms: u64) -> Option<Seq> {
         let behind = self.entries.partition_point(|entry| entry.1 <= time_ms);
         match self.entries.get(behind) {
@@ -97,7 +95,7 @@ impl Times {
         behind.checked_sub(1).map(|at| self.entries[at].1)
     }
 
-    /// The same where nothing was written behind this seq: what time it is stays known.
+    /// The same if nothing was written after this seq: the present time stays known.
     pub fn until(&self, last_seq: Seq) -> Times {
         let known = self.entries.partition_point(|entry| entry.0 <= last_seq + 1);
         let mut until = Times { entries: self.entries[..known].to_vec() };
@@ -107,7 +105,7 @@ impl Times {
         until
     }
 
-    /// The entries that are news to whoever knows `other`.
+    /// The entries that `other` does not have.
     pub fn beyond(&self, other: &Times) -> &[(Seq, u64)] {
         let known = other.entries.last().copied().unwrap_or((0, 0));
         &self.entries[self.entries.partition_point(|entry| *entry <= known)..]

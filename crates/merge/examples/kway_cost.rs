@@ -71,7 +71,7 @@ impl Fold for Sum {
     }
 }
 
-/// Looks at each record, so that none is optimised away.
+/// Reads each record, so that none is optimised away.
 #[derive(Default)]
 struct Checksum(u64);
 
@@ -83,7 +83,7 @@ impl RecordSink for Checksum {
     }
 }
 
-/// Nanoseconds per record that comes in, of the best of three.
+/// Nanoseconds per input record, the best of three.
 fn best(mut work: impl FnMut() -> Result<(u64, u128)>) -> Result<f64> {
     let mut best = f64::MAX;
     for _ in 0..3 {

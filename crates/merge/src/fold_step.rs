@@ -6,7 +6,7 @@
 //! 1. A record belongs to the *stripe* between two live snapshots. Only records of one stripe fold,
 //!    and the folded record takes the newest seq. Stripe boundaries are captured once, when the job
 //!    starts.
-//! 2. A record under a range delete of its own stripe vanishes; a boundary between the two keeps
+//! 2. A record under a range delete of its own stripe is dropped; a boundary between the two keeps
 //!    it.
 //! 3. What absorbs (`Set`, `Delete`) shadows everything older in its stripe.
 //! 4. Ops that decline to compose stay side by side. A failing user function costs space, never
@@ -31,8 +31,8 @@
 //! 7. A state that has *expired*, and that nobody may have met alive who wrote later, is a
 //!    `Delete`: where it is the only record of its key that is left.
 //!
-//! Every record that comes in is accounted for: it goes out, or is folded, shadowed, range-deleted
-//! or dropped. A step that finds the account out of balance fails rather than let the merge be
+//! Every input record is accounted for: it is output, or is folded, shadowed, range-deleted or
+//! dropped. A step that finds the account out of balance fails rather than let the merge be
 //! installed. Background work drives a [`FoldStep`] over a [`crate::KWay`] of runs; a flush does
 //! the same over chunks.
 
@@ -49,7 +49,7 @@ use self::key_folder::KeyFolder;
 pub use counts::{Counts, StepFailure};
 pub use rules::{BottomRule, KeyRule, StepRules, Times};
 
-/// How much a step may take in before it pauses.
+/// How much input a step may take before it pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Records.
@@ -70,40 +70,39 @@ pub enum StepResult {
     More,
     /// Between two keys: everything before [`FoldStep::next_key`] has gone out.
     AtKeyBoundary,
-    /// At the end. Everything has gone out.
+    /// At the end. Everything has been output.
     Done,
 }
 
-/// A merge that is under way.
+/// A running merge.
 pub struct FoldStep<S> {
     stream: S,
     folder: KeyFolder,
 }
 
 impl<S: RecordStream> FoldStep<S> {
-    /// A merge of `stream`, which runs forward and stands at its first record.
+    /// A merge of `stream`, which runs forward and is at its first record.
     pub fn new(stream: S, rules: StepRules) -> FoldStep<S> {
         FoldStep { stream, folder: KeyFolder::new(rules) }
     }
 
-    /// The same merge, of a table that keeps its past or whose values expire.
+    /// The same merge, for a table that keeps its past or whose values expire.
     pub fn with_times(mut self, times: Times) -> FoldStep<S> {
         self.folder.set_times(times);
         self
     }
 
-    /// The range deletes that something is kept under, which they must go on to hide from readers
-    /// of the present.
+    /// The range deletes that still hide something that is kept from readers of the present.
     pub fn sheltering(&self) -> impl Iterator<Item = Seq> + '_ {
         self.folder.past.iter().flat_map(|past| past.sheltering.iter().copied())
     }
 
-    /// Takes in records until the budget is spent (at least one record), sending what is settled to
+    /// Takes records until the budget is spent (at least one record), and sends what is settled to
     /// `sink`.
     ///
     /// # Errors
     /// Those of the stream and of the sink; a payload that is not one of its kind; an account out
-    /// of balance. The merge is then of no further use and must not be installed.
+    /// of balance. Then the merge is useless and must not be installed.
     pub fn step<K: RecordSink + ?Sized>(&mut self, budget: Budget, sink: &mut K) -> Result<StepResult> {
         let FoldStep { stream, folder } = self;
         let records_max = folder.counts.records_in.saturating_add(budget.records.max(1));
@@ -132,7 +131,8 @@ impl<S: RecordStream> FoldStep<S> {
         }
     }
 
-    /// The first key that has not gone out, between two keys; none inside of a key and at the end.
+    /// The first key that has not been output, between two keys; none inside of a key and at the
+    /// end.
     pub fn next_key(&self) -> Option<&[u8]> {
         if self.folder.inside { None } else { self.stream.record().map(|record| record.key) }
     }

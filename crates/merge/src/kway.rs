@@ -2,7 +2,7 @@
 //!
 //! A [`KWay`] holds its sources newest first and is itself a stream in the total order: keys
 //! ascending, the records of one key newest first; or its exact mirror. Ties between sources go to
-//! the newer one, inside a source its own order stands. Merges, flushes and scans run on it.
+//! the newer one; inside a source its own order is kept. Merges, flushes and scans run on it.
 //!
 //! The loser tree is Knuth's (The Art of Computer Programming, volume 3, 5.4.1): each inner node
 //! keeps the loser of the match played there, so that after an advance only the path from one leaf
@@ -26,8 +26,7 @@ use std::cmp::Ordering;
 use folddb_base::{Direction, Record, RecordStream, Result, Seq};
 use folddb_rules::KeyOrder;
 
-/// The prefix of a source that has ended. A living source may have it too; the tie is then played
-/// out.
+/// The prefix of a source that has ended. A live source may have it too; then the tie is resolved.
 const ENDED: u64 = u64::MAX;
 
 /// A merged stream over sources that are ranked newest first.
@@ -51,7 +50,7 @@ struct Node {
 
 impl<S: RecordStream> KWay<S> {
     /// Merges `sources`, newest first, all of them running in `direction`. `skip` is a number of
-    /// leading bytes that *all* keys of all sources share, 0 where nothing is known.
+    /// leading bytes that *all* keys of all sources share, 0 if nothing is known.
     pub fn new(order: KeyOrder, direction: Direction, skip: usize, sources: Vec<S>) -> KWay<S> {
         let mirrored = direction == Direction::Reversed;
         let covered = if order.has_byte_prefixes() { skip.saturating_add(8) } else { 0 };
@@ -85,7 +84,7 @@ impl<S: RecordStream> KWay<S> {
         self.nodes[0] = self.play(1);
     }
 
-    /// Plays the matches below `at`, keeps the losers, gives the winner. As deep as the tree is
+    /// Plays the matches below `at`, keeps the losers, returns the winner. As deep as the tree is
     /// high.
     fn play(&mut self, at: usize) -> Node {
         let k = self.sources.len();
@@ -130,7 +129,7 @@ impl<S: RecordStream> KWay<S> {
     }
 }
 
-/// The order of two records of one key: by seq, and by rank where seqs are not kept.
+/// The order of two records of one key: by seq, and by rank if seqs are not kept.
 #[inline]
 fn newest_first(seq_a: Seq, rank_a: u32, seq_b: Seq, rank_b: u32) -> Ordering {
     seq_b.cmp(&seq_a).then(rank_a.cmp(&rank_b))
@@ -154,7 +153,7 @@ impl<S: RecordStream> RecordStream for KWay<S> {
         let mut at = (self.sources.len() + source) / 2;
         while at > 0 {
             let node = self.nodes[at];
-            // Who wins a match cannot be foretold, so the loser is written without a branch.
+            // The winner of a match cannot be predicted, so the loser is written without a branch.
             let swap = 0u64.wrapping_sub(u64::from(self.beats(node, winner)));
             let prefixes = (node.prefix ^ winner.prefix) & swap;
             let sources = (node.source ^ winner.source) & swap as u32;

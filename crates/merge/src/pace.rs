@@ -18,30 +18,31 @@
 //!                d0          d1
 //! ```
 //!
-//! Two more things rise as writers are too fast, and each has the same curve; the longest of the
-//! delays counts:
+//! Two more quantities rise when writers are too fast, and each has the same curve; the longest of
+//! the delays counts:
 //!
-//! - *Runs*. Where memtables are small a second of merging is hundreds of runs, and reads visit
-//!   each. x stands over the runs of the fullest tier as a multiple of the merge factor: x = (runs
-//!   / factor - r0) / (r1 - r0).
+//! - *Runs*. With small memtables a second of merging is hundreds of runs, and reads visit each. x
+//!   depends on the number of runs of the fullest tier as a multiple of the merge factor: x = (runs
+//!   / factor
+//!   - r0) / (r1 - r0).
 //! - *Memory*. With a small budget or fast background work it fills long before the debt counts:
 //!   two memtables may be a tenth of a second of flushing. x = (filled / memory - m0) / (m1 - m0),
 //!   with the cost of flushing alone.
 //!
-//! And one more for separated values: what the value log takes, as a multiple of its bound, while
-//! something is being done about it. x = (value log - v0) / (v1 - v0), and the cost of b bytes of
-//! values is the time in which reclaiming gives back as much.
+//! And one more for separated values: the size of the value log as a multiple of its bound, while
+//! work to shrink it is under way. x = (value log - v0) / (v1 - v0), and the cost of b bytes of
+//! values is the time in which reclaim frees that much.
 //!
 //! It rises smoothly from 0, has no step anywhere, and remembers nothing: a rate that is remembered
 //! only ever ratchets down (RocksDB #1966), an estimate with steps skips the slow part and stalls
 //! (RocksDB #9423).
 //!
-//! A long delay is slept in pieces, and the debt looked at again after each ([`Toll`]): what others
-//! or background work have changed meanwhile counts. Delays of several writers are slept one after
-//! the other, since the rate is theirs together. No commit waits longer than s times what it and
-//! those before it cost. What must never overflow, memory, is not guarded here but by the engine,
-//! which waits for a flush when sealed memtables have used up their budget; the law over the memory
-//! is there so that nobody comes to that wall.
+//! A long delay is slept in pieces, and the debt is examined again after each ([`Toll`]), so
+//! changes by others or by background work count. Delays of several writers are slept one after the
+//! other, since they share the rate. No commit waits longer than s times what it and those before
+//! it cost. What must never overflow, memory, is not guarded here but by the engine, which waits
+//! for a flush when sealed memtables have used up their budget; the delay for memory exists so that
+//! no writer reaches that wall.
 
 use std::fmt;
 use std::time::Duration;
@@ -53,8 +54,8 @@ pub struct PaceOptions {
     pub debt_free_s: f64,
     /// Debt at which writers are slowed to what background work sustains, in seconds. Default 2.
     pub debt_full_s: f64,
-    /// Runs of a tier before anything waits, as a multiple of the merge factor. Default 2: as many
-    /// as that makes full are merged, and as many gather meanwhile.
+    /// Runs of a tier before anything waits, as a multiple of the merge factor. Default 2: the runs
+    /// of one full tier are merged while as many gather.
     pub runs_free: f64,
     /// Runs of a tier, as a multiple of the merge factor, at which writers are slowed to what
     /// background work sustains. Default 3.
@@ -64,13 +65,13 @@ pub struct PaceOptions {
     pub memory_free: f64,
     /// Share of the memory at which writers are slowed to what flushes sustain. Default 0.75.
     pub memory_full: f64,
-    /// What the value log may take before anything waits, as a multiple of its bound. Default 1.05.
+    /// The size of the value log before anything waits, as a multiple of its bound. Default 1.05.
     pub value_log_free: f64,
-    /// Where values come no faster than dead ones go. Default 1.25.
+    /// The size at which values come no faster than dead ones are removed. Default 1.25.
     pub value_log_full: f64,
     /// The most that a commit waits, as a multiple of what it costs in background work. Default 8.
     pub slowdown_max: f64,
-    /// The longest that one sleeps before the debt is examined again. Default 2 ms.
+    /// The longest sleep before the debt is examined again. Default 2 ms.
     pub sleep_max: Duration,
 }
 
@@ -96,17 +97,18 @@ impl Default for PaceOptions {
 pub struct Debt {
     /// Bytes of sealed memtables that wait for their flush.
     pub sealed_bytes: u64,
-    /// Bytes in memory that a flush has to take before the wall: of sealed memtables, less what the
-    /// running flush has written, and of the one that fills.
+    /// Bytes in memory that count towards the wall: of sealed memtables, less what the running
+    /// flush has written, and of the one that is being filled.
     pub filled_bytes: u64,
-    /// Where that wall stands; 0 for nowhere.
+    /// Where that wall is; 0 for nowhere.
     pub filled_bytes_max: u64,
     /// Bytes that merges have to take in of the runs of tier 0 beyond the merge factor, over all
     /// tables.
     pub overdue_bytes: u64,
     /// Runs of the fullest tier of any table, as a multiple of the merge factor.
     pub crowding: f64,
-    /// What the value log takes, as a multiple of its bound; 0 while nothing is done about it.
+    /// The size of the value log, as a multiple of its bound; 0 while no work to shrink it is under
+    /// way.
     pub value_log: f64,
     /// Bytes that reclaiming gives back per second, as measured; 0 while unknown.
     pub reclaim_bytes_per_s: f64,
@@ -126,7 +128,7 @@ impl Debt {
         if beyond == 0 { 0 } else { (tier0_bytes as f64 * beyond as f64 / tier0_runs as f64) as u64 }
     }
 
-    /// The outstanding work, in seconds. Work of an unknown rate counts as none.
+    /// The outstanding work, in seconds. Work whose rate is unknown does not count.
     pub fn seconds(&self) -> f64 {
         seconds_for(self.sealed_bytes, self.flush_bytes_per_s)
             + seconds_for(self.overdue_bytes, self.merge_bytes_per_s)
@@ -159,7 +161,7 @@ pub fn delay(debt: &Debt, bytes: u64, options: &PaceOptions) -> Duration {
     Duration::try_from_secs_f64(behind_s.max(filled_s)).unwrap_or_default()
 }
 
-/// How long so many bytes of values wait for the value log.
+/// How long this many bytes of values wait for the value log.
 pub fn delay_of_values(debt: &Debt, value_bytes: u64, options: &PaceOptions) -> Duration {
     let over =
         slowdown(debt.value_log, options.value_log_free, options.value_log_full).min(options.slowdown_max);
@@ -181,7 +183,7 @@ impl fmt::Display for Debt {
     }
 }
 
-/// What a commit has still to wait for.
+/// What a commit still has to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Toll {
     bytes: u64,
@@ -189,7 +191,7 @@ pub struct Toll {
 }
 
 impl Toll {
-    /// All of a commit of `bytes`, and of so many bytes of separated values.
+    /// All of a commit of `bytes`, and of its bytes of separated values.
     pub fn of(bytes: u64, value_bytes: u64) -> Toll {
         Toll { bytes, value_bytes }
     }
@@ -212,7 +214,7 @@ impl Toll {
 }
 
 /// Collects delays that are too short to sleep for, until they are worth it: a sleep of a
-/// microsecond takes fifty. One for all who write.
+/// microsecond takes fifty. Shared by all writers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwedDelay {
     owed: Duration,
@@ -222,8 +224,8 @@ impl OwedDelay {
     /// The shortest sleep.
     pub const SLEEP_MIN: Duration = Duration::from_micros(200);
 
-    /// Adds a delay; gives what to sleep for now, which is nothing until [`OwedDelay::SLEEP_MIN`]
-    /// is owed.
+    /// Adds a delay; returns how long to sleep now, which is nothing until the sum reaches
+    /// [`OwedDelay::SLEEP_MIN`].
     pub fn add(&mut self, delay: Duration) -> Option<Duration> {
         self.owed += delay;
         (self.owed >= OwedDelay::SLEEP_MIN).then(|| std::mem::take(&mut self.owed))

@@ -19,15 +19,14 @@
 //! 6. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it
 //!    is worth rewriting. It goes down as in 5.
 //!
-//! Before all of them, *range deletes*: when there are more than are put up with, all runs become
-//! one.
+//! Before all of them, *range deletes*: when there are more than tolerated, all runs become one.
 //!
 //! Runs that share no keys are *joined*: they become one run as they are, without any I/O.
 //!
-//! A live snapshot keeps versions apart, so nothing is planned that it would make idle: garbage
-//! counts only between runs with no boundary between them, and deletes wait until no boundary lies
-//! among their victims. Every plan but the rewriting of one run leaves fewer runs, and that one
-//! leaves no deletes, so planning comes to rest. Runs that are inputs of a merge under way are left
+//! A live snapshot keeps versions apart, so nothing is planned that it would make useless: garbage
+//! counts only between runs with no boundary between them, and deletes wait until no boundary is
+//! among their victims. Every plan except the rewriting of one run leaves fewer runs, and that one
+//! leaves no deletes, so planning terminates. Runs that are inputs of a running merge are left
 //! alone; background work may carry out several plans at once.
 
 mod shape;
@@ -57,7 +56,7 @@ pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &Me
         .or_else(|| planner.outdated())
 }
 
-/// The plan that makes one run of all; none when that is so already, or while a merge is under way.
+/// The plan that makes one run of all; none if there is only one, or while a merge is running.
 pub fn compact_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
     let settled = match runs {
         [] => true,
@@ -73,8 +72,8 @@ pub fn compact_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
 }
 
 impl Planner<'_> {
-    /// One run of all, which range deletes need not hide anything of. It waits until no run is
-    /// taken, and nothing else is planned meanwhile, or its turn would never come.
+    /// One run of all, in which range deletes need not hide anything. It waits until no run is
+    /// taken, and until then nothing else is planned, or its turn would never come.
     fn range_deletes(&self) -> Option<Plan> {
         if self.runs.iter().any(|run| run.busy) {
             return None;
@@ -93,7 +92,7 @@ impl Planner<'_> {
     }
 
     fn too_many_runs(&self) -> Option<Plan> {
-        // Neighbours that are busy are one run soon.
+        // Busy neighbours will soon be one run.
         let soon_gone = self.runs.windows(2).filter(|pair| pair[0].busy && pair[1].busy).count();
         let runs = self.runs.len() - soon_gone;
         if runs <= self.options.read_runs_max.max(1) {
@@ -123,8 +122,8 @@ impl Planner<'_> {
         bytes as f64 * share / (range.len() - 1) as f64
     }
 
-    /// For each tier and each stretch of idle runs, what of the tier lies there. The runs of a tier
-    /// are neighbours but for what a merge that was broken off left between them, which goes along.
+    /// For each tier and each range of idle runs, the runs of the tier in it. The runs of a tier
+    /// are neighbours, except for what a cancelled merge left between them, which is included.
     fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let mut stretch_start = 0;
@@ -160,7 +159,7 @@ impl Planner<'_> {
         None
     }
 
-    /// The first of the runs up to `end` between which no snapshot stands.
+    /// The first of the runs up to `end` that have no snapshot between them.
     fn stripe_start(&self, end: usize) -> usize {
         let apart = |newer: &RunSummary, older: &RunSummary| {
             self.moment
@@ -245,7 +244,7 @@ impl Planner<'_> {
         (index + 1..self.runs.len()).rev().find(meets).unwrap_or(index)
     }
 
-    /// Why the deletes of the newest of `runs` should meet the others now.
+    /// Why the deletes of the newest of `runs` should be merged with the others now.
     fn delete_reason(&self, runs: &[RunSummary]) -> Option<Reason> {
         let newest = runs.first()?;
         if newest.deletes == 0 || runs.iter().any(|run| run.busy) || self.is_pinned(runs) {
@@ -261,8 +260,8 @@ impl Planner<'_> {
         (share > self.options.delete_share && worth).then_some(Reason::ManyDeletes(share))
     }
 
-    /// True when a snapshot stands among the records of `runs`: it may keep deletes and their
-    /// victims apart.
+    /// True when a snapshot is among the records of `runs`: it may keep deletes and their victims
+    /// apart.
     fn is_pinned(&self, runs: &[RunSummary]) -> bool {
         let min_seq = runs.iter().map(|run| run.min_seq).min().unwrap_or(0);
         let max_seq = runs.iter().map(|run| run.max_seq).max().unwrap_or(0);
@@ -275,7 +274,7 @@ impl Planner<'_> {
     }
 }
 
-/// The idle runs of one tier, with what lies between them.
+/// The idle runs of one tier, with what is between them.
 struct Group {
     tier: u8,
     range: Range<usize>,

@@ -1,8 +1,8 @@
-//! Which range deletes newer ones stand for.
+//! Which range deletes are covered by newer ones.
 //!
-//! Where no boundary lies between two range deletes nobody can tell them separated: whoever sees
-//! the older sees the newer, too. So one whose keys newer ones of its stripe cover, alone or
-//! together, hides nothing that they do not. Pure.
+//! If no boundary is between two range deletes, no reader can tell them apart: a reader that sees
+//! the older sees the newer, too. So a range delete whose keys are covered by newer ones of its
+//! stripe, alone or together, hides nothing more. Pure.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use folddb_rules::KeyOrder;
 
 use crate::range_sweep::RangeDelete;
 
-/// For each of `ranges`, which stand oldest first, whether newer ones of its stripe cover it.
-/// `boundaries` rise.
+/// For each of `ranges`, oldest first, whether newer ones of its stripe cover it. `boundaries`
+/// ascend.
 pub fn is_covered(order: &KeyOrder, ranges: &[RangeDelete], boundaries: &[Seq]) -> Vec<bool> {
     let places = places(order, ranges);
     let stripe = |seq: Seq| boundaries.partition_point(|&boundary| boundary < seq);
@@ -52,7 +52,7 @@ fn places(order: &KeyOrder, ranges: &[RangeDelete]) -> Vec<(usize, usize)> {
 struct Intervals(BTreeMap<usize, usize>);
 
 impl Intervals {
-    /// Adds a stretch. False where all of it was there already.
+    /// Adds an interval. False if all of it was already there.
     fn take(&mut self, (mut from, mut to): (usize, usize)) -> bool {
         let before = self.0.range(..=from).next_back().map(|(&from, &to)| (from, to));
         if to <= from || before.is_some_and(|(_, end)| end >= to) {

@@ -16,13 +16,13 @@ use folddb_rules::KeyOrder;
 pub struct RangeDelete {
     /// The first key that it covers.
     pub from: Vec<u8>,
-    /// The first key that it does not cover any more.
+    /// The first key that it no longer covers.
     pub to: Vec<u8>,
     /// When it happened.
     pub seq: Seq,
 }
 
-/// Follows rising keys through a set of range deletes.
+/// Follows ascending keys through a set of range deletes.
 #[derive(Debug)]
 pub struct RangeSweep {
     order: KeyOrder,
@@ -42,7 +42,7 @@ pub struct RangeSweep {
 }
 
 impl RangeSweep {
-    /// A sweep that stands before the first key. Their seqs are all different.
+    /// A sweep before the first key. Their seqs are all different.
     pub fn new(order: KeyOrder, mut ranges: Vec<RangeDelete>) -> RangeSweep {
         ranges.retain(|range| order.compare(&range.from, &range.to) == Ordering::Less);
         ranges.sort_by(|a, b| order.compare(&a.from, &b.from));
@@ -55,7 +55,7 @@ impl RangeSweep {
         sweep
     }
 
-    /// Goes on to `key`, which must not be before the key of the last call.
+    /// Advances to `key`, which must not be before the key of the last call.
     #[inline]
     pub fn reach(&mut self, key: &[u8]) {
         if self.has_event && self.order.compare(&self.event, key) != Ordering::Greater {
@@ -71,7 +71,7 @@ impl RangeSweep {
             self.seqs.insert(range.seq);
             self.next += 1;
         }
-        // Whatever ends here or before has begun before, and so has been entered.
+        // Everything that ends here or before has begun before, and so has been entered.
         while let Some(&index) = self.leaving.get(self.next_left)
             && self.order.compare(&self.ranges[index].to, key) != Ordering::Greater
         {

@@ -1,4 +1,4 @@
-//! Which files of values are worth copying what is alive in them, so that the rest goes. Pure.
+//! For which value files it is worth copying the live values, so that the rest is removed. Pure.
 //!
 //! ```text
 //!   over the bound   all of the value log takes more than `bound` times what is alive, by all that is known: those go first that give back most for
@@ -7,21 +7,21 @@
 //!   short of space   those first of which least is copied, and no more than there is room for
 //! ```
 //!
-//! What is alive counts as the copy would take it, with its share of the map, so that a plan always
-//! gives back more than it takes. Among files that are as dead as each other the older is chosen,
-//! since what has lived long will live longer: the young ones are soon emptier by themselves.
+//! Live values count as the copy would take them, with their share of the map, so that a plan
+//! always frees more than it takes. Among files with equal shares of dead values the older is
+//! chosen, since what has lived long will live longer: young files soon become emptier on their
+//! own.
 //!
 //! Called by the engine's background work, and for `folddb reclaim`.
 
 use std::fmt;
 
-/// A file of values, as planning sees it. Only such are given of which it is exactly known what is
-/// alive.
+/// A file of values, as planning sees it. Only files whose live values are exactly known are given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValueFile {
     /// Its number.
     pub number: u64,
-    /// The segments whose values lie in it.
+    /// The segments whose values are in it.
     pub segments: Vec<u32>,
     /// Its length.
     pub bytes: u64,
@@ -31,32 +31,32 @@ pub struct ValueFile {
     pub live_bytes: u64,
 }
 
-/// What a plan has to keep to.
+/// The limits of a plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReclaimOptions {
-    /// So many times what is alive all of the value log may take.
+    /// How many times the live bytes the whole value log may take.
     pub bound: f64,
-    /// What the value log takes beside these files and of which nothing is known to be dead: what
-    /// is being filled, or memory leads to.
+    /// What the value log takes in addition to these files, with nothing known to be dead: what is
+    /// being filled, or memory leads to.
     pub fresh_bytes: u64,
-    /// What the value log takes and nothing is in yet.
+    /// Space that the value log has taken but not filled yet.
     pub spare_bytes: u64,
-    /// About how much of what counts as alive is dead in truth, and merges have not met it.
+    /// About how much of what counts as live is actually dead, but merges have not met it.
     pub hidden_bytes: u64,
     /// How large the new file may become; one value that is larger makes it larger.
     pub file_bytes: u64,
-    /// A plan that gives back less is not worth it.
+    /// A plan that frees less is not worth it.
     pub gain_bytes_min: u64,
-    /// Free space that the new file may take before the others go.
+    /// Free space that the new file may take before the others are removed.
     pub room_bytes: u64,
-    /// Space is short: what gives back most with the least copying.
+    /// Space is short: choose what frees most with the least copying.
     pub is_short: bool,
 }
 
 /// Why files are copied.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ReclaimReason {
-    /// All files together take so many times what is alive.
+    /// All files together take this many times the live bytes.
     Space(f64),
     /// They are small.
     SmallFiles,
@@ -64,13 +64,13 @@ pub enum ReclaimReason {
     Short,
 }
 
-/// Files whose live values are to be copied into one.
+/// Files whose live values will be copied into one.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ReclaimPlan {
-    /// The files that go, by number.
+    /// The files that will be removed, by number.
     pub files: Vec<u64>,
-    /// The segments whose values lie in them, rising.
+    /// The segments whose values are in them, ascending.
     pub segments: Vec<u32>,
     /// Bytes of the files.
     pub bytes: u64,
@@ -82,19 +82,19 @@ pub struct ReclaimPlan {
     pub reason: ReclaimReason,
 }
 
-/// What a file takes before its first record and behind its last page.
+/// What a file takes before its first record and after its last page.
 const FRAME_BYTES: u64 = 4096 + 4096 + 256;
-/// A page of a map, and how many values it tells of.
+/// A page of a map, and how many values it lists.
 const PAGE_BYTES: u64 = 4096;
 const PAGE_VALUES: u64 = 510;
 
-/// The youngest file counts as if it were so old: a little better than nothing.
+/// The youngest file counts as if it had this age: a little better than nothing.
 const AGE_MIN: f64 = 0.001;
 
-/// So many small files of one size are made one. Segments that grow with the store are never as
+/// This many small files of one size are joined. Segments that grow with the store are never as
 /// many.
 pub const SMALL_FILES: usize = 64;
-/// Files are of one size where the larger is less than so many times as long as the smaller.
+/// Files have one size if the larger is less than this many times as long as the smaller.
 const SIZE_STEP: u32 = 3;
 
 impl ValueFile {
@@ -108,12 +108,12 @@ impl ValueFile {
         self.bytes.saturating_sub(self.taken_bytes())
     }
 
-    /// The youngest segment in it tells its age.
+    /// The youngest segment in it determines its age.
     fn youngest(&self) -> u32 {
         self.segments.last().copied().unwrap_or(0)
     }
 
-    /// The class of sizes that it is of, where it is small.
+    /// Its size class, if it is small.
     fn size_class(&self, file_bytes: u64) -> Option<u32> {
         (self.bytes < file_bytes / 4).then(|| self.bytes.max(1).ilog2() / SIZE_STEP)
     }
@@ -126,7 +126,7 @@ const LIVE_SHARE: u64 = 2;
 const SPARE_SHARE: u64 = 8;
 
 impl ReclaimOptions {
-    /// What all of the value log takes, and about how much of it is alive.
+    /// What the whole value log takes, and about how much of it is live.
     pub fn value_log(&self, files: &[ValueFile]) -> (u64, u64) {
         let known: u64 = files.iter().map(|file| file.live_bytes).sum::<u64>() + self.fresh_bytes;
         let live = known.saturating_sub(self.hidden_bytes).max(known / LIVE_SHARE);
@@ -135,7 +135,7 @@ impl ReclaimOptions {
     }
 }
 
-/// The next files to copy; none where nothing is worth the work.
+/// The next files to copy; none if nothing is worth the work.
 pub fn plan_reclaim(files: &[ValueFile], options: &ReclaimOptions) -> Option<ReclaimPlan> {
     let (bytes, live) = options.value_log(files);
     let ratio = bytes as f64 / live.max(1) as f64;
@@ -174,8 +174,8 @@ fn ages(files: &[ValueFile]) -> impl Fn(&ValueFile) -> f64 {
     }
 }
 
-/// Files that give something back, the worthiest first: gain for what is copied, times age
-/// (Rosenblum and Ousterhout 1991).
+/// Files that free something, the best first: gain for what is copied, times age (Rosenblum and
+/// Ousterhout 1991).
 fn by_worth(files: &[ValueFile], age: impl Fn(&ValueFile) -> f64) -> Vec<&ValueFile> {
     let worth = |file: &ValueFile| {
         age(file).max(AGE_MIN) * file.gain_bytes() as f64 / (file.taken_bytes() + FRAME_BYTES) as f64
@@ -225,8 +225,8 @@ impl<'a> Pick<'a> {
         true
     }
 
-    /// Takes files in this order until so much is given back; beyond that only what is half dead. A
-    /// file of which less than `share_min` is given back is left.
+    /// Takes files in this order until enough is freed; beyond that only files that are half dead.
+    /// A file of which less than `share_min` is freed is left.
     fn take_all(mut self, worthy: Vec<&'a ValueFile>, share_min: f64, over: u64) -> Option<ReclaimPlan> {
         for file in worthy {
             let share = file.gain_bytes() as f64 / file.bytes.max(1) as f64;

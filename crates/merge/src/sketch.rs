@@ -31,7 +31,7 @@ impl Default for Sketch {
 
 impl Sketch {
     /// The sketch of a part, from the hashes that it keeps, in any order. A part with fewer than
-    /// [`PART_HASHES_MAX`] has all its hashes there.
+    /// [`PART_HASHES_MAX`] keys has all its hashes.
     pub fn of_part(hashes: &[u64]) -> Sketch {
         let mut hashes = hashes.to_vec();
         hashes.sort_unstable();
@@ -73,7 +73,7 @@ impl Sketch {
         }
     }
 
-    /// Every hash up to here is known.
+    /// Every hash up to this one is known.
     pub fn threshold(&self) -> u64 {
         self.threshold
     }
@@ -119,7 +119,7 @@ impl Overlap {
         overlap
     }
 
-    /// Obsolete per live weight: 0 where nothing repeats.
+    /// Obsolete per live weight: 0 if nothing repeats.
     pub fn ratio(&self) -> f64 {
         if self.live > 0.0 { self.obsolete / self.live } else { 0.0 }
     }

@@ -15,19 +15,19 @@ impl<S: RecordStream> Visible<S> {
     /// What a snapshot at `max_seq` sees of `stream`.
     ///
     /// # Errors
-    /// When going on to the first visible record fails below.
+    /// When advancing to the first visible record fails below.
     pub fn new(stream: S, max_seq: Seq) -> Result<Visible<S>> {
         let mut visible = Visible { stream, max_seq };
         visible.settle()?;
         Ok(visible)
     }
 
-    /// The stream below, to be sought elsewhere. Call [`Visible::settle`] before anything else.
+    /// The stream below, to seek in it. Call [`Visible::settle`] before anything else.
     pub fn stream_mut(&mut self) -> &mut S {
         &mut self.stream
     }
 
-    /// Goes on to the first visible record from here.
+    /// Advances to the first visible record from here.
     ///
     /// # Errors
     /// Those of the stream below.

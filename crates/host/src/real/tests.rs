@@ -197,7 +197,7 @@ fn a_lock_is_given_back_although_another_process_has_its_descriptors() {
     drop(lock);
     let lock = RealLock::take(&path, LockMode::Exclusive).unwrap();
 
-    // What a forked child drops is not its to unlock.
+    // A forked child must not unlock what it drops.
     let (file, dir) = (lock.file.try_clone().unwrap(), lock.dir.as_ref().unwrap().try_clone().unwrap());
     drop(RealLock { file, dir: Some(dir), process: lock.process + 1 });
     let other = RealLock::take(&path, LockMode::Exclusive);

@@ -5,8 +5,8 @@
 //! is seen once in thousands of runs. Here it is late often: one call in some hundreds is made, or
 //! its outcome used, some milliseconds later. Relaxed atomics hand nothing over, and never sleep.
 //!
-//! For the random programs of `.ci/races sleeps` alone. No seed decides who sleeps: threads run as
-//! the system lets them, and so does this.
+//! For the random programs of `.ci/races sleeps` alone. No seed decides which thread sleeps:
+//! threads run as the system schedules them.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,9 +15,9 @@ use std::time::Duration;
 pub use parking_lot::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 pub use std::thread;
 
-/// One call in so many sleeps, below a millisecond.
+/// One call in this many sleeps, below a millisecond.
 const SHORT_ONE_IN: u64 = 300;
-/// One call in so many sleeps for some milliseconds.
+/// One call in this many sleeps for some milliseconds.
 const LONG_ONE_IN: u64 = 6_000;
 /// Atomics are looked at much more often than locks are taken: so much rarer one sleeps.
 const LOADS_SELDOMER: u64 = 20;

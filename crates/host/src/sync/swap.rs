@@ -1,4 +1,5 @@
-//! A value that is replaced whole, and readers who never wait for the writer that replaces it.
+//! A value that is replaced as a whole, and whose readers never wait for the writer that replaces
+//! it.
 //!
 //! It has two places, of which one is current. A writer fills the other, makes that
 //! current, and empties the first:
@@ -11,9 +12,9 @@
 //! ```
 //!
 //! So the lock of the current place is never taken by a writer. A reader that finds one taken came
-//! too late: the version has moved on, and it looks again. It sleeps nowhere, wherever a writer was
-//! interrupted. A writer waits for readers, but only for those that are just counting their
-//! reference.
+//! too late: the version has advanced, and it tries again. It never sleeps, no matter where a
+//! writer was interrupted. A writer waits for readers, but only for those that are just counting
+//! their reference.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use super::{Mutex, RwLock};
 
 /// See the module.
 pub struct Swap<T> {
-    /// That of version `v` stands in the place `v % 2`.
+    /// The value of version `v` is in the place `v % 2`.
     places: [RwLock<Option<Arc<T>>>; 2],
     version: AtomicU64,
     /// One writer at a time.
@@ -52,7 +53,7 @@ impl<T> Swap<T> {
         loop {
             let version = self.version.load(Ordering::Acquire);
             let Some(place) = self.place(version).try_read() else { continue };
-            // While it is current nobody fills or empties its place, and now nobody can.
+            // While it is current no writer fills or empties its place, and now none can.
             if let Some(value) = &*place
                 && self.is_at(version)
             {
@@ -68,7 +69,7 @@ impl<T> Swap<T> {
         self.version.load(Ordering::Acquire) == version
     }
 
-    /// Puts what `next` makes of the present value in its place. Returns the value that was.
+    /// Replaces the present value by what `next` makes from it. Returns the previous value.
     pub fn replace(&self, next: impl FnOnce(&Arc<T>) -> Arc<T>) -> Arc<T> {
         let _one = self.replacing.lock();
         let (value, version) = self.load_with_version();

@@ -1,6 +1,6 @@
 //! What became of the records of a merge: the account that must balance.
 
-/// What became of the records. Each that came in is in exactly one of the other counts.
+/// What became of the records. Each input record is in exactly one of the other counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Records that came in.
@@ -13,7 +13,7 @@ pub struct Counts {
     pub shadowed: u64,
     /// Under a range delete.
     pub range_deleted: u64,
-    /// Stood for an absent key, where nothing older exists.
+    /// Represented an absent key, with nothing older.
     pub dropped: u64,
     /// States that had expired: they were dropped, or went out as `Delete`s.
     pub expired: u64,
@@ -29,7 +29,7 @@ pub struct Counts {
     pub deletes_out: u64,
     /// Times that two ops had no single form.
     pub declined_by_form: u64,
-    /// Times that two ops stayed apart because the fold is not at hand.
+    /// Times that two ops stayed separate because the fold is not available.
     pub declined_fold_missing: u64,
     /// Times that the user's function failed or panicked.
     pub declined_failed: u64,

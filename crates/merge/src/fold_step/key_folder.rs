@@ -1,4 +1,4 @@
-//! Folds the records of one key after the other: what `fold_step.rs` says at its head, as code.
+//! Folds the records of one key after the other, by the rules at the head of `fold_step.rs`.
 
 use folddb_base::op::OpKind;
 use folddb_base::{Error, ErrorKind, OpBuf, Record, RecordSink, Result, Seq, Stamp};
@@ -11,17 +11,17 @@ use super::rules::{BottomRule, StepRules, Times};
 use super::waiting::{Waiting, damaged, decoded, is_state, send, set_kind};
 use crate::range_sweep::RangeSweep;
 
-/// Ops of one key that wait at most; beyond it they go out as they are.
+/// The most ops of one key that wait; beyond it they are output as they are.
 pub(super) const KEPT_MAX: usize = 4096;
 
-/// What the current stripe of the current key has come to.
+/// The state of the current stripe of the current key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
     /// No record of the key has been met that counts.
     Nothing,
     /// The op in `pending` is the fold of the stripe so far.
     Pending,
-    /// An absorbing op has gone out already: whatever else is in the stripe is shadowed.
+    /// An absorbing op has already been output: everything else in the stripe is shadowed.
     Closed,
 }
 
@@ -37,15 +37,16 @@ pub(super) struct KeyFolder {
     held: Held,
     pending: Waiting,
     scratch: OpBuf,
-    /// Newest first: what declined to compose, or may still be settled at the bottom.
+    /// Newest first: ops that declined to compose, or may still be settled at the bottom.
     pub(super) kept: Vec<Waiting>,
     kept_len: usize,
     pub(super) counts: Counts,
     pub(super) failure: Option<StepFailure>,
-    /// Where the past is kept; the boundaries are never empty then.
+    /// If the past is kept; then the boundaries are never empty.
     pub(super) past: Option<Box<Past>>,
     sweep_ms: u64,
-    /// Whether a state may go away for what it is: by the delete rule, or because it has expired.
+    /// Whether a state itself may be a reason to drop it: by the delete rule, or because it has
+    /// expired.
     asks_states: bool,
 }
 
@@ -77,8 +78,7 @@ impl KeyFolder {
 
     pub(super) fn set_times(&mut self, times: Times) {
         if times.keeps_past() {
-            // Above all seqs, so a boundary of nothing: tables without a past need not be asked for
-            // one.
+            // Above all seqs, so it bounds nothing: tables without a past need none.
             self.boundaries.push(Seq::MAX);
             self.past = Some(Box::new(Past::new(times)));
         }
@@ -111,8 +111,9 @@ impl KeyFolder {
     }
 
     /// The lowest seq of the stripe of `seq`: two records are of one stripe when theirs are equal.
-    /// Rows that were loaded before anything was written have the seq 0, and a snapshot may be of
-    /// that seq, so a boundary is not told by its own seq: what is above boundary 0 begins at 1.
+    /// Rows that were loaded before anything was written have the seq 0, and a snapshot may have
+    /// that seq, so the seq of a boundary does not identify a stripe: what is above boundary 0
+    /// begins at 1.
     #[inline]
     fn floor_of(&self, seq: Seq) -> Seq {
         if self.boundaries.is_empty() {
@@ -140,7 +141,7 @@ impl KeyFolder {
         self.place(record, floor, sink)
     }
 
-    /// As [`KeyFolder::take`], where the past is kept.
+    /// As [`KeyFolder::take`], if the past is kept.
     #[inline(never)]
     fn take_of_past<K: RecordSink + ?Sized>(&mut self, record: Record<'_>, sink: &mut K) -> Result<()> {
         let keys_in = self.counts.keys_in;
@@ -210,7 +211,7 @@ impl KeyFolder {
             }
     }
 
-    /// Whether a state may go away when all of its key is known.
+    /// Whether a state may be dropped when all of its key is known.
     #[cold]
     fn goes_away(&self, record: &Record<'_>) -> bool {
         let is_deleted = record.kind == OpKind::Set && self.fold.is_deleted_state(record.key, record.payload);
@@ -286,7 +287,7 @@ impl KeyFolder {
         Ok(())
     }
 
-    /// The stripe is over: what is left of it goes out, or waits where the bottom may still change
+    /// The stripe is over: what is left of it is output, or waits if the bottom may still change
     /// it.
     fn end_stripe<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
         if matches!(self.bottom, BottomRule::Never) {
@@ -296,7 +297,7 @@ impl KeyFolder {
         self.keep_pending(sink)
     }
 
-    /// Lets the pending op wait. When too many do, those that wait go out as they are.
+    /// Lets the pending op wait. When too many wait, they are output as they are.
     fn keep_pending<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
         if self.kept_len == KEPT_MAX {
             self.send_kept(sink)?;
@@ -311,7 +312,7 @@ impl KeyFolder {
         Ok(())
     }
 
-    /// The key is over: settles what is left of it and sends it out.
+    /// The key is over: settles what is left of it and outputs it.
     #[inline]
     pub(super) fn finish_key<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
         if !self.inside {
@@ -338,8 +339,8 @@ impl KeyFolder {
         if self.held == Held::Pending { self.send_pending(sink) } else { Ok(()) }
     }
 
-    /// What has expired goes, where it is all that is left of its key. See the head of this file,
-    /// 7.
+    /// An expired state is dropped if it is all that is left of its key. See the head of
+    /// `fold_step.rs`, 7.
     #[cold]
     fn sweep(&mut self) {
         let op = &self.pending.op;
@@ -356,8 +357,8 @@ impl KeyFolder {
         }
     }
 
-    /// Nothing older exists: the oldest op left becomes a state, or goes. See the head of this
-    /// file, 5.
+    /// Nothing older exists: the oldest op left becomes a state, or is dropped. See the head of
+    /// `fold_step.rs`, 5.
     #[inline]
     fn settle(&mut self) -> Result<()> {
         if self.kept_len == 0

@@ -6,34 +6,34 @@ use folddb_base::Seq;
 
 use super::rules::Times;
 
-/// What is kept of the past of a key, as far as it has been taken in.
+/// What is kept of the past of a key, as far as it has been read.
 pub(super) struct Past {
     pub(super) times: Times,
-    /// The key that is being taken in, by its number.
+    /// The current key, by its number.
     pub(super) key: u64,
     /// Its events so far, and the seq of the last one.
     pub(super) events: u32,
     pub(super) last: Seq,
-    /// The first of its events that is not kept as it is; 0 before it is met.
+    /// The first of its events that is not kept unchanged; 0 before it is met.
     pub(super) rest_from: Seq,
-    /// Range deletes that something is kept under.
+    /// Range deletes with something kept beneath.
     pub(super) sheltering: BTreeSet<Seq>,
 }
 
 impl Past {
-    /// No key has been taken in yet.
+    /// No key has been read yet.
     pub(super) fn new(times: Times) -> Past {
         Past { times, key: 0, events: 0, last: Seq::MAX, rest_from: 0, sheltering: BTreeSet::new() }
     }
 
-    /// The key with this number is being taken in.
+    /// The key with this number begins.
     pub(super) fn begin(&mut self, key: u64) {
         if self.key != key {
             (self.key, self.events, self.last, self.rest_from) = (key, 0, Seq::MAX, 0);
         }
     }
 
-    /// Takes note of an event. True when it is kept as it is.
+    /// Notes an event. True when it is kept unchanged.
     pub(super) fn note(&mut self, seq: Seq) -> bool {
         self.events = self.events.saturating_add(1);
         self.last = seq;

@@ -14,7 +14,7 @@ pub enum BottomRule {
     Always,
     /// Older runs may hold any of the keys.
     Never,
-    /// True for the keys of which nothing older exists.
+    /// True for keys with nothing older.
     ByKey(KeyRule),
 }
 
@@ -34,7 +34,7 @@ pub struct StepRules {
     pub order: KeyOrder,
     /// The fold of the table.
     pub fold: FoldRules,
-    /// The seqs of the live snapshots, rising, taken after the inputs were frozen and published.
+    /// The seqs of the live snapshots, ascending, taken after the inputs were frozen and published.
     pub boundaries: Vec<Seq>,
     /// The live range deletes of the table, in any order. They stay in force for readers of the
     /// output.
@@ -43,17 +43,17 @@ pub struct StepRules {
     pub bottom: BottomRule,
 }
 
-/// What a merge is told of the past that it keeps, and of what has expired.
+/// The past that a merge keeps, and what has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// So many events of a key are kept as they are, but for the oldest of them, into which older
+    /// This many events of a key are kept unchanged, except the oldest of them, into which older
     /// ones fold: 1 keeps none.
     pub newest: u32,
-    /// Events that are newer than this are kept as they are.
+    /// Events that are newer than this are kept unchanged.
     pub since: Seq,
-    /// What had expired by then goes; 0 where nothing may. The caller vouches that whoever wrote to
-    /// a key of the inputs later than these, in a run or a memtable that is none of them, did so at
-    /// this time or after it.
+    /// What had expired by then is dropped; 0 if nothing may be. The caller vouches that every
+    /// later write to a key of the inputs, in another run or a memtable, was made at this time or
+    /// after it.
     pub sweep_ms: u64,
 }
 

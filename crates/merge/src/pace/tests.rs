@@ -60,7 +60,7 @@ fn no_debt_no_delay_and_full_debt_the_sustainable_rate() {
     assert_eq!(delay(&debt_of(50_000_000), 1 << 20, &options), Duration::ZERO);
     // Debt of 2 s: 1 MB costs 10 ms of flushing and 5 ms of merging.
     assert_eq!(delay(&debt_of(200_000_000), 1_000_000, &options), Duration::from_millis(15));
-    // Ten times as much waits ten times as long, and nobody longer than eight times what it costs.
+    // Ten times as much waits ten times as long, and never longer than eight times what it costs.
     assert_eq!(delay(&debt_of(200_000_000), 10_000_000, &options), Duration::from_millis(150));
     assert_eq!(delay(&debt_of(u64::MAX), 1_000_000, &options), Duration::from_millis(120));
 }
@@ -220,8 +220,8 @@ impl World {
         }
     }
 
-    /// So many writers commit batches of so many bytes until so much is written. Gives the stalls,
-    /// and the bytes a second.
+    /// A number of writers commit batches of a given size until a total is written. Returns the
+    /// stalls, and the bytes a second.
     fn write(
         &mut self,
         writers: usize,
@@ -290,7 +290,7 @@ fn nobody_comes_to_the_wall_of_memory() {
     });
 }
 
-/// Where memtables are small, seconds of merging are hundreds of runs.
+/// With small memtables, seconds of merging are hundreds of runs.
 #[test]
 fn runs_stay_few_however_small_they_are() {
     each_load(1e6, 150.0, 100e6, |load, world, _, rate| {
@@ -322,8 +322,8 @@ fn prints() {
     assert_eq!(shown, ["999 B", "1.0 KB", "1.2 MB", "1.2 GB", "3.0 TB"]);
 }
 
-/// Values come ever more slowly as the value log goes over its bound, and no faster than dead ones
-/// go where it is full.
+/// Values come more and more slowly as the value log exceeds its bound, and no faster than dead
+/// ones are removed when it is full.
 #[test]
 fn a_value_log_over_its_bound_slows_values_down_and_nothing_else() {
     let options = PaceOptions::default();

@@ -1,10 +1,10 @@
-//! Values that are dead without anybody knowing: a run points to them, and a newer run has another
+//! Values that are dead but not yet known to be: a run points to them, and a newer run has another
 //! value for the key, or a delete.
 //!
-//! Only a merge that meets both lets go of the older pointer, and only then may the value's space
-//! be given back. What merges have to move for that is small beside what it frees: a few dozen
-//! bytes for each separated value. So of these tables runs are merged for the sake of their values
-//! long before tiers are full:
+//! Only a merge that meets both drops the older pointer, and only then may the value's space be
+//! freed. Merges move little for that compared with what it frees: a few dozen bytes for each
+//! separated value. So in these tables runs are merged for the sake of their values long before
+//! tiers are full:
 //!
 //! ```text
 //!   hidden   what runs point to and newer runs have replaced, as the sketches of their keys show
@@ -12,13 +12,13 @@
 //!   range    among the neighbours whose merge uncovers a third of what is hidden: most uncovered for each byte moved
 //! ```
 //!
-//! The bound makes both costs together least. With h of the living values hidden a merge of all
-//! runs is due each time that h · V bytes were overwritten: M / (h · V) for each byte put. And what
-//! is hidden must be made up for by copying more, about K · h for each byte put, where K says how
-//! much more is copied the less space there is.
+//! The bound minimises the sum of both costs. With h of the live values hidden a merge of all runs
+//! is due each time that h · V bytes were overwritten: M / (h · V) for each byte put. And what is
+//! hidden must be made up for by copying more, about K · h for each byte put, where K says how much
+//! more is copied the less space there is.
 //!
-//! Called by [`super::plan`]; the engine asks [`hidden_value_bytes`] for what reclaiming should not
-//! take for alive.
+//! Called by [`super::plan`]; the engine asks [`hidden_value_bytes`] for what reclaim should not
+//! count as live.
 
 use std::ops::Range;
 
@@ -30,13 +30,13 @@ const COPY_SLOPE: f64 = 3.5;
 /// The bound on what is hidden, as a share of what is alive, is not below this nor above that.
 const HIDDEN_MIN: f64 = 0.03;
 const HIDDEN_MAX: f64 = 0.25;
-/// A merge must uncover so much of what is hidden.
+/// A merge must uncover at least this share of what is hidden.
 const UNCOVERED_SHARE: f64 = 1.0 / 3.0;
-/// And so many times what it moves.
+/// And this many times what it moves.
 const UNCOVERED_PER_MOVED: f64 = 2.0;
 
-/// About how many bytes of the values that these runs point to are dead, as far as merges could let
-/// go of them.
+/// About how many bytes of the values that these runs point to are dead, as far as merges could
+/// drop them.
 pub fn hidden_value_bytes(runs: &[RunSummary], moment: &Moment) -> u64 {
     let apart = |at: usize| is_boundary_between(moment, &runs[at - 1], &runs[at]);
     let hidden: f64 =
@@ -47,7 +47,7 @@ pub fn hidden_value_bytes(runs: &[RunSummary], moment: &Moment) -> u64 {
     (hidden + outdated.sum::<f64>()) as u64
 }
 
-/// The merge that uncovers dead values, where too many are hidden.
+/// The merge that uncovers dead values, if too many are hidden.
 pub(super) fn hidden(planner: &Planner<'_>) -> Option<Plan> {
     let value_bytes: u64 = planner.runs.iter().map(|run| run.value_bytes).sum();
     if value_bytes < planner.options.hidden_bytes_min {
@@ -72,7 +72,7 @@ pub(super) fn hidden(planner: &Planner<'_>) -> Option<Plan> {
     Some(make(planner.order, planner.runs, range, target_tier, Reason::HiddenValues(hidden / alive)))
 }
 
-/// So much may be hidden where so much is alive.
+/// How much may be hidden, given how much is live.
 fn hidden_max(planner: &Planner<'_>, alive: f64) -> f64 {
     let moved: u64 = planner.runs.iter().map(|run| run.bytes).sum();
     (moved as f64 / (COPY_SLOPE * alive)).sqrt().clamp(HIDDEN_MIN, HIDDEN_MAX) * alive
@@ -152,7 +152,7 @@ impl Hidden {
         self.pairs.iter().sum()
     }
 
-    /// What a merge of these would let go of.
+    /// What a merge of these would drop.
     fn uncovered(&self, range: Range<usize>) -> f64 {
         let of = |newer: usize| &self.pairs[newer * self.runs + range.start..newer * self.runs + range.end];
         range.clone().map(|newer| of(newer).iter().sum::<f64>()).sum()

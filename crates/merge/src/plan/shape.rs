@@ -29,7 +29,7 @@ pub struct RunSummary {
     pub records: u64,
     /// How many of them are deletes.
     pub deletes: u64,
-    /// About how many of them a merge would leave out for what time has made of them.
+    /// About how many of them a merge would leave out because they have expired or are outdated.
     pub outdated: u64,
     /// The lowest seq in it.
     pub min_seq: Seq,
@@ -43,7 +43,7 @@ pub struct RunSummary {
     pub sketch: Sketch,
     /// The number of its parts.
     pub parts: usize,
-    /// True while it is an input of a merge under way.
+    /// True while it is an input of a running merge.
     pub busy: bool,
 }
 
@@ -52,19 +52,18 @@ pub struct RunSummary {
 pub struct MergeOptions {
     /// Runs that make a tier full: fewer for reads, more for writes. Default 8; 2 at least.
     pub merge_factor: usize,
-    /// Runs of a table that reads put up with. Default twice the merge factor, 12 at least.
+    /// Runs of a table that are tolerated for reads. Default twice the merge factor, at least 12.
     pub read_runs_max: usize,
     /// Inputs of one merge, for its memory. Default twice the merge factor.
     pub inputs_max: usize,
-    /// Obsolete per live data that is put up with (σ). Default 0.20.
+    /// Tolerated obsolete data per live data (σ). Default 0.20.
     pub garbage_ratio: f64,
-    /// Obsolete bytes that are put up with whatever the ratio, so that small tables rest. Default
-    /// 32 MiB.
+    /// Obsolete bytes that are tolerated at any ratio, so that small tables rest. Default 32 MiB.
     pub garbage_bytes_min: u64,
-    /// Dead values that runs hide from each other and that are put up with in any case; see
+    /// Dead values that runs hide from each other and that are always tolerated; see
     /// [`super::hidden`]. Default: all of them.
     pub hidden_bytes_min: u64,
-    /// Whether runs that repeat one another's keys are garbage: not where the past is kept. Default
+    /// Whether runs that repeat one another's keys are garbage: not if the past is kept. Default
     /// true.
     pub repeats_are_garbage: bool,
     /// Share of deletes from which a run is mostly deletes. Default 0.5.
@@ -87,8 +86,8 @@ impl MergeOptions {
         }
     }
 
-    /// With an eye on separated values, where those of older runs are dead as soon as newer ones
-    /// have the key: so many bytes of dead values are put up with in any case.
+    /// For separated values that are dead as soon as a newer run has the key: this many bytes of
+    /// dead values are always tolerated.
     pub fn hiding_values(mut self, bytes_min: u64) -> MergeOptions {
         self.hidden_bytes_min = bytes_min.max(1);
         self
@@ -117,10 +116,9 @@ pub fn tier_of(bytes: u64, flush_bytes: u64, merge_factor: u64) -> u8 {
 pub struct Moment {
     /// The seqs of the live snapshots.
     pub boundaries: Vec<Seq>,
-    /// Deletes of this seq or before it are older than may be; 0 where they may be of any age.
+    /// Deletes of this seq or before it are too old; 0 if they may have any age.
     pub deletes_before: Seq,
-    /// Range deletes that a merge of all runs would let go, where they are more than are put up
-    /// with; else 0.
+    /// Range deletes that a merge of all runs would drop, if there are more than tolerated; else 0.
     pub ranges_due: usize,
 }
 
@@ -138,21 +136,22 @@ pub enum Way {
 pub enum Reason {
     /// The tier has as many runs as the merge factor.
     TierFull,
-    /// So many runs are more than reads put up with.
+    /// This many runs are more than tolerated for reads.
     TooManyRuns(usize),
-    /// So many dead values, as a share of the living ones, are hidden.
+    /// This share of dead values, relative to the live ones, is hidden.
     HiddenValues(f64),
-    /// So much of the live data is repeated by obsolete data.
+    /// This share of the live data is repeated by obsolete data.
     Garbage(f64),
-    /// So many of the records of the newest input are deletes.
+    /// This share of the records of the newest input are deletes.
     ManyDeletes(f64),
-    /// There are deletes in the newest input, and something in it is older than deletes may be.
+    /// There are deletes in the newest input, and something in it is older than deletes are allowed
+    /// to be.
     OldDeletes,
-    /// So many of the records of the newest input are outdated.
+    /// This share of the records of the newest input is outdated.
     Outdated(f64),
-    /// So many range deletes hide what runs hold.
+    /// This many range deletes hide what runs hold.
     RangeDeletes(usize),
-    /// Somebody asked for one run.
+    /// The caller asked for one run.
     Compact,
 }
 

@@ -94,7 +94,7 @@ fn a_plan_is_said_in_a_line() {
 }
 
 proptest! {
-    /// A plan gives back, keeps to the room, and takes each file once.
+    /// A plan frees space, keeps within the available space, and takes each file once.
     #[test]
     fn plans_are_upright(
         sizes in prop::collection::vec((1u64..200_000, 0u64..101), 0..40),
@@ -123,7 +123,7 @@ proptest! {
 
 // ---- what plans come to -------------------------------------------------------------------------
 
-/// A value log without bytes: where each key's value lies, and what is alive in each file.
+/// A value log without bytes: where each key's value is, and what is live in each file.
 struct ValueLog {
     options: ReclaimOptions,
     value_bytes: u64,
