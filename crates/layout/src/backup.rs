@@ -1,5 +1,5 @@
-//! The two lists of a place for backups, as text: what the place is (`BACKUPS`), and what is in one
-//! generation (`BACKUP`).
+//! The two lists of a directory of backups, as text: what the directory is (`BACKUPS`), and what is
+//! in one generation (`BACKUP`).
 //!
 //! ```text
 //!   BACKUPS    folddb backups 1 store 0123…cdef sum 89ab…4567\n
@@ -14,9 +14,9 @@
 //!              sum 89ab…4567\n                        xxh3-64 of all before
 //! ```
 //!
-//! The hash of a file's end is xxh3-64 with seed 0 of its last [`TAIL_BYTES_MAX`] bytes, or of all
-//! where it is shorter. It tells one file from another of the same name; whether a file is whole is
-//! told by its own checksums.
+//! The hash of a file's end is xxh3-64 with seed 0 of its last [`TAIL_BYTES_MAX`] bytes, or of the
+//! whole file if it is shorter. It distinguishes a file from another of the same name; whether a
+//! file is whole is shown by its own checksums.
 
 use folddb_base::Seq;
 use folddb_base::bytes::Malformed;
@@ -33,7 +33,7 @@ pub const LIST_FILE: &str = "BACKUP";
 /// Longest list that is examined, in bytes: enough for a million files.
 pub const LIST_FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// So many bytes at the end of a file are hashed to tell it from another.
+/// How many bytes at the end of a file are hashed to distinguish it from another.
 pub const TAIL_BYTES_MAX: u64 = 64 << 10;
 
 const PLACE_START: &str = "folddb backups ";

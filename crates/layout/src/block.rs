@@ -2,8 +2,8 @@
 //! cursor.
 //!
 //! [`BlockBuilder`] takes records and chooses the encoding by what it was given; [`Block`] is one
-//! in memory, [`BlockCursor`] a place in it. This crate knows no key order: whoever searches brings
-//! the comparison along, or says that the keys are in the order of their bytes.
+//! in memory, [`BlockCursor`] a place in it. This crate knows no key order: the caller of a search
+//! passes the comparison, or says that the keys are in the order of their bytes.
 
 mod lz4;
 mod trailer;
@@ -22,7 +22,7 @@ pub use trailer::{BODY_BYTES_MAX, Compression, Encoding, Sealed, TRAILER_BYTES, 
 use columnar::Columnar;
 use generic::Generic;
 
-/// Where a piece of a file lies, its trailer included.
+/// Where a piece of a file is, including its trailer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The offset of its first byte.
@@ -89,8 +89,7 @@ impl Block {
         Ok(Block { head, body_len: sealed.body.len(), bytes: stored })
     }
 
-    /// Becomes another block, keeping its allocation. After an error it is what it was, or of no
-    /// use.
+    /// Becomes another block, and keeps its allocation. After an error it is unchanged, or useless.
     ///
     /// # Errors
     /// As for [`Block::open`].

@@ -1,4 +1,4 @@
-//! The token of a scan: where it stands, so that it can be resumed later, by another process too.
+//! The token of a scan: its position, so that it can be resumed later, also by another process.
 //!
 //! ```text
 //!   0  version     u8       1

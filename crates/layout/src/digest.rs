@@ -1,10 +1,10 @@
-//! A digest tree: what a range of a table holds, in so few bytes that two stores can compare
+//! A digest tree: what a range of a table holds, in few enough bytes that two stores can compare
 //! theirs.
 //!
 //! Each key belongs to one of 16^depth leaves, by the first bits of its hash; a leaf is the sum of
 //! the hashes of its rows, so rows may come in any order and in several goes. A node above is the
-//! hash of its sixteen children. A row is its key, its value and until when it lasts. Beside the
-//! rows stands in words what their bytes mean: the same bytes in tables that fold by other rules
+//! hash of its sixteen children. A row is its key, its value and until when it lasts. Next to the
+//! rows it says in words what their bytes mean: the same bytes in tables that fold by other rules
 //! are other values, so such digests do not compare. Two digests that are equal are of the same
 //! keys, values and deadlines. Where they differ, a walk down the nodes that differ ends at the
 //! leaves whose keys are to be compared. After Merkle, "A Digital Signature Based on a Conventional
@@ -127,7 +127,7 @@ impl Digest {
         self.is_of_range(other) && self.meaning == other.meaning
     }
 
-    /// True where the two are of the same range and as deep, whatever their bytes mean.
+    /// True if the two are of the same range and as deep, regardless of what their bytes mean.
     pub fn is_of_range(&self, other: &Digest) -> bool {
         (self.depth, self.scope) == (other.depth, other.scope)
     }

@@ -1,5 +1,5 @@
-//! What the manifest keeps of change feeds: where each stands, and what has happened to tables that
-//! feeds will tell of.
+//! What the manifest keeps of change feeds: the position of each, and what has happened to tables
+//! that feeds will report.
 //!
 //! Fields of the changes `SetFeed` and `NoteTable` of `manifest_edit.rs`, in the order in which
 //! they stand here: varints, text and slices as there.
@@ -61,13 +61,14 @@ pub struct FeedState {
     pub table: String,
     /// It tells of keys that begin so.
     pub prefix: Vec<u8>,
-    /// It may hold so many bytes.
+    /// It may hold this many bytes.
     pub bytes_max: u64,
     /// How far it has come.
     pub phase: FeedPhase,
-    /// All up to this seq is acknowledged; of one that gives rows, they are as of this seq.
+    /// Everything up to this seq is acknowledged; the rows of a feed that gives rows are as of this
+    /// seq.
     pub seq: Seq,
-    /// What comes after that stands in the log from here on.
+    /// What follows is in the log from here on.
     pub lsn: Lsn,
     /// Notes up to this one are acknowledged.
     pub note: u64,

@@ -15,7 +15,7 @@
 //!   000015.index      a checkpoint of the index of a hashed table (hash_checkpoint.rs), or what came after one (hash_changes.rs)
 //! ```
 //!
-//! Whatever has another name is not a file of the store, and is left alone.
+//! A file with another name does not belong to the store, and is left alone.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What came to the index of a hashed table after its checkpoint, as an opening saves it: changes
-//! in the order of their seqs, and a footer.
+//! The changes of the index of a hashed table after its checkpoint, as an opening saves them:
+//! changes in the order of their seqs, and a footer.
 //!
 //! ```text
 //!   changes   of each: distance of its seq varint (of the first from zero, of the others from the one before), point 5 bytes LE,
@@ -60,7 +60,7 @@ pub fn put_changes(out: &mut Vec<u8>, changes: &[Changed], number: u64) {
     put_sum(out, start, number, 0);
 }
 
-/// Reads so many changes: all that the file of this number holds before its footer.
+/// Reads this many changes: all that the file of this number holds before its footer.
 ///
 /// # Errors
 /// The checksum does not match, or the bytes are not those changes.

@@ -15,10 +15,11 @@
 //! A *point* is the first 40 bits of a key's hash. A piece of *depth* d, 6 to 22, holds the points
 //! that share their first d bits; the pieces of a checkpoint hold all points between them, each
 //! once. The *seq* of a piece says that it holds every change up to it, and none after. A *slot*
-//! says where a value lies and about how long it is; the crate `folddb-hash` gives it its meaning.
+//! says where a value is and about how long it is; the crate `folddb-hash` gives it its meaning.
 //! Its low 44 bits are never all zero.
 //!
-//! Written and read by `folddb-hash`. How lines and shards lie in memory is no part of the format.
+//! Written and read by `folddb-hash`. The layout of lines and shards in memory is not part of the
+//! format.
 
 use std::ops::Range;
 
@@ -37,8 +38,8 @@ pub const SLOT_BITS: u32 = 50;
 /// Bits of a slot that say where: the low ones.
 pub const ADDRESS_BITS: u32 = 44;
 
-/// Of the number of a value segment so many bits stand in an address: of living segments no two may
-/// share them.
+/// How many bits of the number of a value segment are in an address: no two live segments may share
+/// them.
 pub const SEGMENT_BITS: u32 = 20;
 
 /// The other bits of an address: where in the segment, in units of 16 bytes.

@@ -7,9 +7,9 @@
 //!   value            the rest
 //! ```
 //!
-//! It stands before the value in its record of the value log, whose length and hash are those of
-//! both. Of a value that was written piece by piece it stands behind it, and the head of the record
-//! says so: its times are known when all of it is there. Other tables have none.
+//! It precedes the value in its record of the value log, whose length and hash cover both. For a
+//! value that was written piece by piece it follows the value, and the head of the record says so:
+//! its times are known only at the end. Other tables have none.
 
 use folddb_base::Stamp;
 use folddb_base::bytes::Malformed;

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A unit is 16 bytes of the segment, as in a pointer; `end` is the unit after the last record. The
-//! segments without their units stand in the facts of the part too (`part.rs`), so that who only
-//! counts what is alive reads no more. A part that shows only some of its keys says more than what
-//! it shows: that keeps values which are dead, and loses none.
+//! segments without their units stand in the facts of the part too (`part.rs`), so that counting
+//! what is live reads no more. A part that shows only some of its keys lists more than what it
+//! shows: that keeps dead values, and loses none.
 
 use std::collections::BTreeMap;
 

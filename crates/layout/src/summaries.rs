@@ -1,5 +1,5 @@
-//! What the blocks of a part come to: for each block how many rows it shows and what their values
-//! fold to.
+//! The summaries of the blocks of a part: for each block how many rows it shows and what their
+//! values fold to.
 //!
 //! ```text
 //!   piece   count of leaves varint, then of each: count of blocks varint, then of each block:
@@ -9,9 +9,9 @@
 //!           length + 1 varint | bytes
 //! ```
 //!
-//! A block that says something shows one row for each of its records, whatever is older: each is a
-//! `Set` without a deadline, and no key of it stands in another block. The sum over all blocks
-//! stands in the facts of the part (`part.rs`), so that who wants the whole part reads no more.
+//! A block with a summary shows one row for each of its records, no matter what is older: each is a
+//! `Set` without a deadline, and no key of it is in another block. The total over all blocks is in
+//! the facts of the part (`part.rs`), so that a reader that needs the whole part reads no more.
 //! Written by `run` at the bottom of tables that ask for it.
 
 use folddb_base::bytes::{Malformed, Reader, put_varint};
@@ -21,7 +21,7 @@ use crate::block::{Compression, Encoding, Sealed, seal};
 /// Most rows of a part, so that those of all its blocks can be added up.
 const ROWS_MAX: u64 = u32::MAX as u64;
 
-/// What one block comes to, or a part.
+/// The summary of one block, or of a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Its rows.

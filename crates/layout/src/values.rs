@@ -21,10 +21,10 @@
 //!   24  key, value, zeros up to a multiple of 16
 //! ```
 //!
-//! Nothing in a record says where it lies or which store it is of, so it can be copied as it is,
+//! Nothing in a record says where it is or which store it belongs to, so it can be copied as it is,
 //! and a segment can have a name in another store's directory. A record is found by its pointer,
-//! which knows its length: one read gets it. Whoever walks over a segment without pointers goes
-//! from record to record by their lengths.
+//! which knows its length: one read gets it. A walk over a segment without pointers goes from
+//! record to record by their lengths.
 
 use folddb_base::bytes::{Malformed, Reader, put_u32, put_u64};
 use folddb_base::checksum::{hash32, hash64, place_seed};

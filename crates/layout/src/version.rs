@@ -1,4 +1,4 @@
-//! The file `FORMAT`: what wrote the store, and what one must know to read it.
+//! The file `FORMAT`: what wrote the store, and what a reader must know.
 //!
 //! ```text
 //!   folddb format 1 required 0000000000000000 optional 0000000000000000 store 0123...cdef sum 89ab...4567\n

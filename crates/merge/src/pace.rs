@@ -23,8 +23,7 @@
 //!
 //! - *Runs*. With small memtables a second of merging is hundreds of runs, and reads visit each. x
 //!   depends on the number of runs of the fullest tier as a multiple of the merge factor: x = (runs
-//!   / factor
-//!   - r0) / (r1 - r0).
+//!   / factor - r0) / (r1 - r0).
 //! - *Memory*. With a small budget or fast background work it fills long before the debt counts:
 //!   two memtables may be a tenth of a second of flushing. x = (filled / memory - m0) / (m1 - m0),
 //!   with the cost of flushing alone.

@@ -9,7 +9,7 @@ use crate::algebra::{Decline, FoldRules, Product};
 use crate::fold::FoldFailure;
 
 impl FoldRules {
-    /// Whether folding the values of many keys tells something of all of them: not where one of two
+    /// Whether folding the values of many keys says something about all of them: not if one of two
     /// is just left out.
     pub fn tells_of_many(&self) -> bool {
         !matches!(self.spec(), "replace" | "first")
@@ -24,11 +24,11 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    /// Folds the value of the next key, or what those of the next keys come to, onto it.
+    /// Folds the value of the next key, or the fold of the next keys, onto it.
     ///
     /// # Errors
-    /// The fold fails on the two, is not at hand, or makes a deletion of them. What was there
-    /// before stands.
+    /// The fold fails on the two, is not available, or makes a deletion of them. Then the previous
+    /// value is unchanged.
     pub fn push(&mut self, rules: &FoldRules, value: &[u8]) -> Result<(), FoldFailure> {
         let Some(earlier) = &mut self.value else {
             self.value = Some(value.to_vec());

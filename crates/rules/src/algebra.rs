@@ -19,17 +19,17 @@
 //! delete followed by an insert does not bring an old value back, and a delete followed by a delta
 //! is the delta.
 //!
-//! `compose` may *decline*: the two ops then stay two records, and whoever reads applies them one
-//! by one. It declines when the user's function fails or panics, when the fold is not at hand, next
-//! to an `Insert` where a state may turn out to be deleted, and where a fold's `Delete` outcome
-//! leaves a function that has no normal form; and where the result would be longer than a record
-//! may be, since folding grows values without bound. Nothing is lost by it but space.
+//! `compose` may *decline*: then the two ops stay two records, and readers apply them one by one.
+//! It declines if the user's function fails or panics, if the fold is not available, next to an
+//! `Insert` if a state may turn out to be deleted, if a fold's `Delete` outcome leaves a function
+//! that has no normal form, and if the result would be longer than a record may be, since folding
+//! grows values without bound. Declining costs only space.
 //!
 //! `SetSeparated`, `InsertSeparated` and `FoldSeparated` compose as `Set`, `Insert` and `Fold` do
-//! wherever no value is looked at. Where folding is joining, separated values are joined as lists
-//! of pieces, and no value is looked at either (`rope.rs`). Else a later operand has nothing to be
-//! folded onto while the value is separated, so these two decline; who reads loads the value and
-//! folds. A separated value never counts as deleted: tables that ask values about that keep all of
+//! wherever no value is examined. If folding is joining, separated values are joined as lists of
+//! pieces, and no value is examined either (`rope.rs`). Otherwise a later operand has nothing to be
+//! folded onto while the value is separated, so these two decline; a reader loads the value and
+//! folds. A separated value never counts as deleted: tables whose values decide that keep all of
 //! them inline.
 //!
 //! In tables whose values expire ops have stamps; `expiry.rs` says what these make of the table

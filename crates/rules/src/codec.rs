@@ -3,7 +3,7 @@
 //! Keys keep their order as bytes, so that the fast paths of bytewise tables serve every key type.
 //! Values are plain. Each codec has a name, which the rules of a table store; the typed traits are
 //! what Rust programs use, the dynamic enums what the command line and other languages use. Modules
-//! stand bottom-up.
+//! are in bottom-up order.
 
 use std::fmt;
 

@@ -34,9 +34,9 @@ pub enum Datum {
 }
 
 impl Datum {
-    /// Text where the bytes are UTF-8, whatever control characters they have; bytes otherwise. So
-    /// folds show what they hold. A text that looks like [`wrapped`] bytes is shown as bytes, so
-    /// that none is ever taken for them.
+    /// Text if the bytes are UTF-8, with any control characters; bytes otherwise. So folds show
+    /// what they hold. A text that looks like [`wrapped`] bytes is shown as bytes, so that none is
+    /// ever taken for them.
     pub fn text_or_bytes(bytes: &[u8]) -> Datum {
         match std::str::from_utf8(bytes) {
             Ok(text) if unwrapped_text(text).is_none() => Datum::Text(text.to_owned()),
@@ -62,7 +62,7 @@ impl Datum {
     }
 }
 
-/// The one name in bytes that stand where text may stand, too: `{"$hex":"00ff"}`.
+/// The one name in bytes that appear where text may appear, too: `{"$hex":"00ff"}`.
 const WRAPPED_NAME: &str = "$hex";
 
 /// Bytes in a form that no text has, for JSON, and as JSON for CSV: `{"$hex":"00ff"}`.

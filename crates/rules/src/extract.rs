@@ -1,8 +1,8 @@
-//! How the terms of an index are taken out of records, by the rule that `terms.rs` tells.
+//! How the terms of an index are taken out of records, by the rule in `terms.rs`.
 //!
-//! Called by the engine for every record that is written to a table with indexes, and by who finds
-//! and checks. The same record gives the same terms whenever it is asked: what cannot be read as
-//! the rule wants it gives none.
+//! Called by the engine for every record that is written to a table with indexes, and to find and
+//! to verify. The same record always gives the same terms: what cannot be read as the rule requires
+//! gives none.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -24,7 +24,7 @@ pub struct Extractor {
     function: Option<TermFunction>,
     /// Of a pointer into JSON.
     steps: Vec<String>,
-    /// In values of `json-merge` an object that replaces stands under a name of its own.
+    /// In values of `json-merge` an object that replaces is under a name of its own.
     sees_through_set: bool,
     /// Terms are heads, and these are JSON.
     heads_are_json: bool,
@@ -81,7 +81,7 @@ impl Extractor {
         self.heads_are_json
     }
 
-    /// Whether a whole number stands among the terms as the nearest double.
+    /// Whether a whole number is among the terms as the nearest double.
     pub(crate) fn is_widened(&self, value: i128) -> bool {
         self.field_is_json && !is_narrow(value)
     }
@@ -91,7 +91,7 @@ impl Extractor {
         matches!(self.rule, TermRule::Key(_))
     }
 
-    /// Whether heads alone give the terms: of a separated value no more need be read.
+    /// Whether heads alone give the terms: then nothing else of a separated value must be read.
     pub fn is_of_head(&self) -> bool {
         matches!(self.rule, TermRule::Head(_))
     }

@@ -136,17 +136,16 @@ pub trait Fold: Send + Sync {
         Ok(())
     }
 
-    /// What stands between two operands, where folding is writing the one after the other, with
-    /// that between. Long operands may then lie apart from their keys, and folding them copies
-    /// none.
+    /// What is between two operands, if folding is writing one after the other with that in
+    /// between. Then long operands may be separated, and folding them copies none.
     fn joins_with(&self) -> Option<&[u8]> {
         None
     }
 
     /// Operands of at most `bytes_max` bytes each that fold to `value`, byte for byte, the first on
-    /// nothing and each onto those before it; none where that cannot be said. Folding grows values
-    /// beyond what is written at once: so such a value is written again, in another store, say.
-    /// Whoever asks folds them to see that it holds.
+    /// nothing and each onto those before it; none if that is not possible. Folding grows values
+    /// beyond what a single write may have: this is how such a value is written again, for example
+    /// to another store. The caller folds them to check the result.
     fn pieces(&self, _value: &[u8], _bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         None
     }

@@ -1,4 +1,5 @@
-//! Heads: what the index keeps of a separated value, so that who asks for no more reads no value.
+//! Heads: what the index keeps of a separated value, so that readers that need no more read no
+//! value.
 //!
 //! ```text
 //!   none          nothing
@@ -7,9 +8,9 @@
 //!   named:NAME    what a function that the user brings along makes of key and value
 //! ```
 //!
-//! A head is taken when a value is written that is separated, and when it is asked for of one that
-//! lies inline: both give the same. There is none where it would be longer than [`HEAD_BYTES_MAX`],
-//! where the value is not JSON or has nothing there, and where the function panics.
+//! A head is taken when a separated value is written, and when the head of an inline value is asked
+//! for: both give the same. There is none if it would be longer than [`HEAD_BYTES_MAX`], if the
+//! value is not JSON or has nothing there, or if the function panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use crate::datum::json_text;
 /// Longest head, in bytes.
 pub const HEAD_BYTES_MAX: usize = 1024;
 
-/// Takes the head out of a value: appends it to the last argument. It must give the same bytes
-/// whenever it is asked.
+/// Takes the head out of a value: appends it to the last argument. It must always give the same
+/// bytes.
 pub type HeadFunction = Arc<dyn Fn(&[u8], &[u8], &mut Vec<u8>) + Send + Sync>;
 
 /// What of a value is its head, as the rules say it.
@@ -29,7 +30,7 @@ pub enum HeadRule {
     /// Nothing.
     #[default]
     None,
-    /// So many bytes of its beginning.
+    /// This many bytes of its beginning.
     First(u32),
     /// What stands there in JSON.
     Json(String),
@@ -72,7 +73,7 @@ pub enum Heads {
     /// There are none.
     #[default]
     None,
-    /// So many bytes of the beginning.
+    /// This many bytes of the beginning.
     First(usize),
     /// What stands there in JSON.
     Json(String),

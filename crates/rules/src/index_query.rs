@@ -9,8 +9,8 @@
 //!   Text, Bytes         text is its bytes where terms are bytes
 //! ```
 //!
-//! What an index cannot have by its kind is no empty answer, but a mistake of who asks. Called by
-//! `find`; what people type is read here, too.
+//! A term that an index cannot have by its kind does not give an empty answer, but is a mistake of
+//! the caller. Called by `find`; what people type is parsed here, too.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

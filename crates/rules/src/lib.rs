@@ -2,8 +2,8 @@
 //! Internal, no promises: `folddb` is the public API.
 //!
 //! The order of its keys, how keys and values look as bytes, how the values of one key fold, when a
-//! value stops mattering. Everything is pure: no I/O, no clock, no threads. The modules stand
-//! bottom-up.
+//! value stops mattering. Everything is pure: no I/O, no clock, no threads. The modules are in
+//! bottom-up order.
 
 #![forbid(unsafe_code)]
 

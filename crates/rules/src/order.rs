@@ -78,8 +78,8 @@ impl KeyOrder {
         !matches!(self, KeyOrder::Custom(_))
     }
 
-    /// A short key `s` with `low <= s < high`, to stand in an index between two blocks whose last
-    /// and first keys these are. Shortened in bytewise order only.
+    /// A short key `s` with `low <= s < high`, for an index: a separator between two blocks whose
+    /// last and first keys these are. Shortened in bytewise order only.
     pub fn separator(&self, low: &[u8], high: &[u8]) -> Vec<u8> {
         if let KeyOrder::Bytewise = self {
             let shared = common_prefix_len(low, high);

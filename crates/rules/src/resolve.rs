@@ -4,13 +4,13 @@
 //! first (a backward scan), composes them as they come, and says when older ones cannot matter any
 //! more. Gets, scans and snapshots all use it.
 //!
-//! Small ops become one at once. Long ones wait until what comes after them has come to about their
+//! Small ops become one at once. Long ones wait until what follows them has reached about their
 //! length, like the digits of a binary counter: a list of n operands is then copied log n times and
 //! not n times, and what is held is no longer than the value. The fold is associative, so the bytes
 //! are the same.
 //!
-//! Separated values are not looked at. Where that leaves a key as a pointer, [`Resolver::state`]
-//! gives the pointer; where an operand waits to be folded onto such a value, whoever reads loads it
+//! Separated values are not examined. If that leaves a key as a pointer, [`Resolver::state`]
+//! returns the pointer; if an operand waits to be folded onto such a value, the reader loads it
 //! first: see [`Resolver::load`].
 //!
 //! Where values expire, the resolver reads at a time ([`Resolver::read_at`]): a state whose
@@ -25,7 +25,7 @@ use crate::algebra::{Composed, Decline, FoldRules, State};
 /// A payload up to this length is composed with the next one at once.
 const SHORT_BYTES: usize = 1 << 10;
 
-/// A buffer over this length is not kept for the next key, but for the two that every key needs.
+/// A buffer longer than this is not kept for the next key, except the two that every key needs.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// Folds the ops of one key; reused from key to key.
@@ -42,7 +42,7 @@ pub struct Resolver {
     visited: usize,
     /// The time that it reads at, in milliseconds since 1970; of use where values expire.
     now_ms: u64,
-    /// The deadline of the state that was told last, where it has one, and whether it had passed.
+    /// The deadline of the last returned state, if it has one, and whether it had passed.
     deadline_ms: Option<u64>,
     expired: bool,
 }
@@ -69,7 +69,7 @@ impl Resolver {
         self.now_ms = now_ms;
     }
 
-    /// Until when the value lasts that [`Resolver::state`] has told, where it does not forever.
+    /// The deadline of the value that [`Resolver::state`] returned, if it does not last forever.
     pub fn deadline_ms(&self) -> Option<u64> {
         self.deadline_ms
     }
@@ -278,8 +278,8 @@ impl Resolver {
         Ok(())
     }
 
-    /// Joins all that is left into one rope, however long, where folding is joining: true then, and
-    /// no value need be loaded.
+    /// Joins everything that is left into one rope of any length, if folding is joining: then true,
+    /// and no value must be loaded.
     #[cold]
     fn join_all(&mut self, rules: &FoldRules) -> bool {
         let Some(joins) = rules.joins().filter(|_| self.is_separated()) else { return false };
@@ -329,7 +329,7 @@ impl Resolver {
         }
     }
 
-    /// As [`Resolver::state`], where ops have stamps and all that would compose is composed.
+    /// As [`Resolver::state`], if ops have stamps and everything that would compose is composed.
     #[cold]
     fn stamped_state(&mut self, rules: &FoldRules, key: &[u8]) -> Result<Option<State<'_>>, Decline> {
         let damaged = |_| Decline::NoNormalForm;

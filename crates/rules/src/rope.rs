@@ -1,5 +1,5 @@
-//! Joining separated values, for folds that write one operand after the other: their pieces stand
-//! in one list then, and no body is read or written.
+//! Joining separated values, for folds that write one operand after the other: then their pieces
+//! are in one list, and no body is read or written.
 //!
 //! ```text
 //!   SetSeparated p, FoldSeparated q            SetSeparated  p sep q
@@ -8,12 +8,12 @@
 //! ```
 //!
 //! An `Insert` with a later operand stays side by side with it, until what is before it is known.
-//! So do two ropes that would be longer together than composing may make one: who reads joins them,
-//! to any length.
+//! So do two ropes that would be longer together than composing may make one: readers join them, to
+//! any length.
 //!
-//! The head of a joined value is known where the rules say that it is the beginning: of what is
-//! shorter than that the head is all of it, and the next piece goes on. Of other heads nobody could
-//! say; such tables join nothing.
+//! The head of a joined value is known if the rules say that it is the beginning: the head of a
+//! shorter value is all of it, and the next piece continues it. Other heads would be unknown; such
+//! tables join nothing.
 //!
 //! Called by `algebra` and `resolve`, only where a value is separated.
 
@@ -23,7 +23,7 @@ use folddb_base::{Op, OpBuf, OpKind, Rope, RopeBuilder};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Joins {
     separator: Vec<u8>,
-    /// So many bytes of the beginning are the head.
+    /// This many bytes of the beginning are the head.
     head_bytes: usize,
 }
 
@@ -73,7 +73,7 @@ impl Joins {
         Some(())
     }
 
-    /// Adds what an op brings behind what there is.
+    /// Appends what an op brings.
     fn add(&self, op: Op<'_>, joined: &mut Joined) -> Option<()> {
         let is_first = !std::mem::replace(&mut joined.is_begun, true); // which may be empty
         match op {
@@ -103,7 +103,7 @@ impl Joins {
         joined.pieces.push_inline(bytes);
     }
 
-    /// Goes on with the head, which is all that there is as long as it is short.
+    /// Continues the head, which is the whole value as long as it is short.
     fn add_head(&self, next: &[u8], joined: &mut Joined) {
         if joined.head.len() as u64 == joined.pieces.len() {
             let room = self.head_bytes.saturating_sub(joined.head.len());

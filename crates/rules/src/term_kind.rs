@@ -1,9 +1,9 @@
-//! Of what kind the terms of an index are, and whether its rule can give any at all: both as the
-//! rules of the table tell.
+//! The kind of the terms of an index, and whether its rule can give any at all: both follow from
+//! the rules of the table.
 //!
-//! What is asked of an index is understood by the kind of its terms (`index_query.rs`); a rule that
-//! can never give a term is refused when the index is made. How terms are taken does not depend on
-//! what is told here of fields and folds of numbers (`extract.rs`).
+//! A query of an index is parsed by the kind of its terms (`index_query.rs`); a rule that can never
+//! give a term is refused when the index is made. How terms are taken does not depend on what is
+//! told here of fields and folds of numbers (`extract.rs`).
 
 use crate::codec::{ElementType, KeyCodec, ValueCodec};
 use crate::folds::Record;
@@ -11,8 +11,7 @@ use crate::head::HeadRule;
 use crate::table_rules::{BoundRules, FoldName};
 use crate::terms::TermRule;
 
-/// Of what kind the terms of an index are, as far as its rule tells: how a term that is asked for
-/// is to be understood.
+/// The kind of the terms of an index, as far as its rule says: how to parse a term in a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TermKind {
     /// As JSON has them: text, numbers as doubles, truth values.
@@ -48,7 +47,7 @@ impl TermKind {
     }
 }
 
-/// What values look like to who takes terms of them.
+/// What values look like when terms are taken from them.
 enum Shape {
     /// A term, or several of a kind.
     Terms(TermKind),
@@ -240,7 +239,7 @@ fn with_terms(fields: &[(String, Option<TermKind>)]) -> String {
     }
 }
 
-/// What the bytes of values may be, whatever they mean.
+/// What the bytes of values may be, regardless of their meaning.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Raw {
     /// In a form of the fold's, or of numbers.

@@ -50,7 +50,7 @@ pub struct TermsBroken {
     pub earlier: Datum,
     /// The later one.
     pub later: Datum,
-    /// A term that they have together, and neither by itself.
+    /// A term that they have together, but neither has alone.
     pub term: Datum,
 }
 

@@ -17,9 +17,9 @@
 //! of the form that the rule asks for: it is found by no term, which is no error.
 //!
 //! **The law**: terms(x·m) ⊆ terms(x) ∪ terms(m), for a value x and an operand m of one key. An
-//! index is written to without looking at what was there, so what folding brings about must have
-//! been in one of the two. It holds by itself where values replace, and for terms that come from
-//! keys; it does not for sums. [`crate::term_law::check_terms`] looks for counter-examples.
+//! index is written to without reading what was there, so every term of the result must have been
+//! in one of the two. The law holds if values replace, and for terms that come from keys; it does
+//! not hold for sums. [`crate::term_law::check_terms`] searches for counter-examples.
 //!
 //! What takes them is in `extract.rs`.
 
@@ -30,24 +30,24 @@ use folddb_base::bytes::Reader;
 use crate::codec::tuple::{self, Element};
 use crate::datum::Datum;
 
-/// So many bytes of a text or a byte string count.
+/// This many bytes of a text or a byte string count.
 pub const TERM_BYTES_MAX: usize = 1024;
 
 /// The longest term as bytes: with each of its bytes escaped, and its ends.
 const PACKED_BYTES_MAX: usize = 2 * TERM_BYTES_MAX + 2;
 
-/// What an index keeps of a record beyond its key, at most: the longest term, and what stands
-/// between.
+/// The most that an index keeps of a record in addition to its key: the longest term, and the
+/// separator.
 pub const ENTRY_OVERHEAD_BYTES_MAX: usize = PACKED_BYTES_MAX + 1;
 
 /// Longest name of an index, in bytes.
 pub const INDEX_NAME_BYTES_MAX: usize = 64;
 
-/// Stands between term and key. Terms end by themselves, but for an escape, which this is not.
+/// Separates term and key. Terms are self-delimiting, except for an escape, which this is not.
 const BETWEEN: u8 = 0x01;
 
-/// Takes the terms out of a record, given its key and its value. It must give the same terms
-/// whenever it is asked.
+/// Takes the terms out of a record, given its key and its value. It must always give the same
+/// terms.
 pub type TermFunction = Arc<dyn Fn(&[u8], &[u8], &mut Terms) + Send + Sync>;
 
 /// An index of a table, as its rules say it: `NAME:RULE`.
@@ -91,7 +91,7 @@ pub enum TermRule {
     Tuple(u32),
     /// An element of the key.
     Key(u32),
-    /// The head, or what stands there in one that is JSON.
+    /// The head, or what is there in a head that is JSON.
     Head(Option<String>),
     /// What a function gives that the user brings along.
     Custom {
@@ -254,7 +254,7 @@ pub fn before_entries(term: &[u8]) -> Vec<u8> {
     term.to_vec()
 }
 
-/// What comes behind all entries of a term, and before those of the next.
+/// What follows all entries of a term, and precedes those of the next.
 pub fn behind_entries(term: &[u8]) -> Vec<u8> {
     let mut end = term.to_vec();
     end.push(BETWEEN + 1);

@@ -10,10 +10,10 @@
 //!   01 [length varint][update] ...      at least one
 //! ```
 //!
-//! Associative whatever the function is: updates that meet stand one after the other, and those
-//! that meet an item are applied to it in order. Bytes are the same whenever merges happen as long
-//! as the function is deterministic and items have one form as bytes, which [`Updated::check_law`]
-//! tries on samples.
+//! Associative for any function: updates that meet are appended to each other, and those that meet
+//! an item are applied to it in order. Bytes are the same whenever merges happen as long as the
+//! function is deterministic and items have one form as bytes, which [`Updated::check_law`] tries
+//! on samples.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

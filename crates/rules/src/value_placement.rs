@@ -7,8 +7,8 @@ pub enum ValuePlacement {
     /// Many in one file, one after the other: what suits nearly everybody.
     #[default]
     Segments,
-    /// Each in a file of its own. Its space is given back as soon as it is dead, by itself; every
-    /// value costs a file to make, to sync and to open.
+    /// Each in a file of its own. Its space is freed as soon as it is dead, independently of
+    /// others; every value costs a file to make, to sync and to open.
     Files,
 }
 

@@ -12,7 +12,7 @@ use super::columns::{KIND_COLUMN, byte_width, put_column};
 use super::generic::{self, NO_SEQS, RESTART_EVERY, WIDE_RESTARTS_FROM};
 use super::{Compression, Encoding, seal};
 
-/// The size of a columnar block is estimated again every so many records.
+/// The size of a columnar block is estimated again after this many records.
 const ESTIMATE_EVERY: usize = 16;
 
 /// Builds one block after the other.

@@ -1,11 +1,11 @@
 //! The encoding for records of one shape: keys of one length, payloads of one length.
 //!
-//! Taken as big-endian numbers, the last (up to 16) bytes of the keys of a block lie close
+//! Taken as big-endian numbers, the last (up to 16) bytes of the keys of a block are close
 //! together, so each is kept as its difference to the smallest one (frame of reference), in as few
 //! bytes as the largest difference needs. Of the payloads only those byte positions are kept per
-//! record at which any two differ; the rest stand once in a template. Every record is found by its
-//! index alone, so the block is searched in place. A `Delete` has no payload; its row of packed
-//! bytes is zero and is not looked at.
+//! record at which any two differ; the rest are stored once in a template. Every record is found by
+//! its index alone, so the block is searched in place. A `Delete` has no payload; its row of packed
+//! bytes is zero and is not read.
 //!
 //! ```text
 //!   keys         count × key width      difference to the key base

@@ -19,7 +19,7 @@ use folddb_base::bytes::{Malformed, Reader};
 
 use super::columns::{KIND_COLUMN, SeqColumn, Sides, width_mask};
 
-/// A key stands whole every so many records.
+/// A key is stored whole after this many records.
 pub(super) const RESTART_EVERY: usize = 16;
 
 /// Bytes of the footer.

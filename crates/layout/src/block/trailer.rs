@@ -7,8 +7,8 @@
 //!   checksum         u32 LE            hash32(seed, all of the above)
 //! ```
 //!
-//! The seed is made of file number and offset, so that a whole piece in the wrong place is found
-//! out too.
+//! The seed is made of file number and offset, so that a whole piece in the wrong place is detected
+//! too.
 
 use folddb_base::bytes::{Malformed, Reader, put_u32};
 use folddb_base::checksum::hash32;
@@ -38,7 +38,7 @@ pub enum Encoding {
     Meta = 5,
     /// What a part points to in the value log, see `liveness.rs`.
     Liveness = 6,
-    /// What the blocks of a part come to, see `summaries.rs`.
+    /// The summaries of the blocks of a part, see `summaries.rs`.
     Summaries = 7,
 }
 

@@ -1,7 +1,7 @@
 //! The algebra where values expire: what `algebra.rs` says, of values that last until a deadline.
 //!
 //! A state is a value and its deadline. An op is written at a time w and brings a deadline e;
-//! whether the state that it meets has expired is looked at *when the op is written*: one whose
+//! whether the state that it meets has expired is decided *when the op is written*: a state whose
 //! deadline is not after w is absent to it. What a fold leaves has the deadline of the fold, so
 //! each fold lets the value live on; an insert that meets a value leaves it and its deadline alone.
 //!
@@ -13,9 +13,8 @@
 //!   Insert            Insert, Fold       decline: what the older leaves may have any deadline
 //! ```
 //!
-//! So there is never an `InsertFold`. Composing looks at no clock: a state whose deadline has
-//! passed stays one until somebody writes or reads. Called where the rules say that records have
-//! stamps.
+//! So there is never an `InsertFold`. Composing reads no clock: a state whose deadline has passed
+//! stays a state until it is written or read. Called if the rules say that records have stamps.
 
 use folddb_base::{Op, OpBuf, OpKind, Stamp};
 
@@ -68,7 +67,7 @@ impl FoldRules {
         Composed::Out
     }
 
-    /// What an op makes of an absent key: its payload stands, stamp and all.
+    /// What an op makes of an absent key: its payload stays, with its stamp.
     fn on_absent(&self, key: &[u8], newer: Op<'_>) -> Composed {
         match newer {
             Op::Insert(value) | Op::Fold(value) if self.is_deleted(key, value) => {

@@ -1,4 +1,4 @@
-//! The fold of a table with its short-circuit and delete rules, and what calling it comes to.
+//! The fold of a table with its short-circuit and delete rules, and the outcome of calling it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -29,9 +29,9 @@ pub struct FoldRules {
 /// What came of composing two ops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Composed {
-    /// The older op stands, as it is.
+    /// The older op stays unchanged.
     Older,
-    /// The newer op's payload stands, under this kind (`Delete` has no payload).
+    /// The newer op's payload stays, under this kind (`Delete` has no payload).
     Newer(OpKind),
     /// The result is in the output buffer.
     Out,
@@ -48,9 +48,9 @@ pub enum Decline {
     FoldMissing,
     /// The user's function failed or panicked.
     Failed(FoldFailure),
-    /// One of the values lies in the value log.
+    /// One of the values is in the value log.
     Separated,
-    /// The result is longer than a record may be: whoever reads folds the two.
+    /// The result is longer than a record may be: readers fold the two.
     TooLong,
 }
 
@@ -83,7 +83,7 @@ pub(crate) enum Product {
 
 impl Product {
     /// Copies the later operand out where that is the product. (It may be a piece of a payload
-    /// only, that of an `InsertFold`, so the newer op cannot simply stand.)
+    /// only, that of an `InsertFold`, so the newer op cannot simply stay.)
     pub(super) fn settle_later(&self, later: &[u8], out: &mut Vec<u8>) {
         if let Product::Later = self {
             out.clear();
@@ -138,8 +138,8 @@ impl FoldRules {
         self.joins.as_ref()
     }
 
-    /// Says how many bytes of the beginning of a value are its head; none where its head is
-    /// something else, and values that lie apart are not joined.
+    /// Says how many bytes of the beginning of a value are its head; none if its head is something
+    /// else, and separated values are not joined.
     pub fn with_head_bytes(mut self, head_bytes: Option<usize>) -> FoldRules {
         self.joins = self.joins.and_then(|joins| Some(joins.with_head_bytes(head_bytes?)));
         self

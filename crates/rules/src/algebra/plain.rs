@@ -58,7 +58,7 @@ impl FoldRules {
         }
     }
 
-    /// Composes where one of the values is separated: no value is looked at.
+    /// Composes ops of which one value is separated: no value is examined.
     #[cold]
     fn compose_separated(&self, older: Op<'_>, newer: Op<'_>, out: &mut OpBuf) -> Composed {
         match (older, newer) {
@@ -203,9 +203,9 @@ impl FoldRules {
         Ok(())
     }
 
-    /// Operands of at most `bytes_max` bytes each that come to this value when they are written one
+    /// Operands of at most `bytes_max` bytes each that fold to this value when they are written one
     /// after the other, the first as a `Set`: see [`Fold::pieces`](crate::fold::Fold::pieces). They
-    /// have been folded to see that.
+    /// have been folded to check that.
     pub fn pieces(&self, key: &[u8], value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         let fold = self.fold.as_ref()?;
         let pieces = catch_unwind(AssertUnwindSafe(|| fold.pieces(value, bytes_max))).ok()??;

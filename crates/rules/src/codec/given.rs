@@ -1,4 +1,4 @@
-//! What a person gave for a part of a key or value, as the type that it is to be.
+//! What a person gave for a part of a key or value, as the required type.
 
 use super::CodecError;
 use super::tuple;

@@ -35,7 +35,7 @@ impl KeyRange {
         KeyRange { low: Bound::Included(prefix), high }
     }
 
-    /// True when the key lies in the range.
+    /// True when the key is in the range.
     pub fn contains(&self, key: &[u8]) -> bool {
         let borrow = |bound| -> Bound<&[u8]> { Bound::map(bound, Vec::as_slice) };
         (borrow(self.low.as_ref()), borrow(self.high.as_ref())).contains(key)
@@ -61,7 +61,7 @@ impl KeyRange {
         self.high
     }
 
-    /// The same keys as they stand in a reversed table.
+    /// The same keys as they are in a reversed table.
     pub fn mirrored(self) -> KeyRange {
         KeyRange { low: self.high, high: self.low }
     }

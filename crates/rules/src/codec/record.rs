@@ -218,8 +218,7 @@ tuple_value!(A 0, B 1, C 2, D 3, E 4, F 5);
 tuple_value!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
 tuple_value!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 
-/// As a field of a record it may be absent. By itself it is a byte, 0 or 1, and behind a 1 the
-/// value.
+/// As a field of a record it may be absent. Alone it is a byte, 0 or 1, and after a 1 the value.
 impl<V: Value> AsValue<Option<V>> for Option<V> {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {

@@ -1,8 +1,8 @@
 //! Tuples as people type them: `["UA", 7, [null, 0x00ff]]`, split into tokens.
 //!
 //! What is shown can be typed again. Quoted text takes the escapes of JSON and those that showing
-//! uses (`\u{7f}`, `\0`). What a bare word means depends on the element's type, which is the
-//! business of the key codec. Called by it, and by nobody else.
+//! uses (`\u{7f}`, `\0`). The meaning of a bare word depends on the element's type, which the key
+//! codec knows. Only the key codec calls this.
 
 use std::iter::Peekable;
 use std::str::Chars;

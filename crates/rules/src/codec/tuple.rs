@@ -20,11 +20,11 @@
 //!   32 10 bytes  33 12 bytes  version stamps
 //! ```
 //!
-//! A code is never ff, and all that may follow a terminating 00 is a code, 00 or the end: that is
-//! why escaping keeps the order. Decoding is strict: equal tuples are equal bytes, which folding
-//! relies on. So an integer must be in its shortest form (the Python binding writes ±(2^64-1) in
-//! the long form, against the specification; that one form is refused), and integers beyond `i128`
-//! are refused.
+//! A code is never ff, and only a code, 00 or the end may follow a terminating 00: that is why
+//! escaping keeps the order. Decoding is strict: equal tuples are equal bytes, which folding relies
+//! on. So an integer must be in its shortest form (the Python binding writes ±(2^64-1) in the long
+//! form, against the specification; that one form is refused), and integers beyond `i128` are
+//! refused.
 //!
 //! The `put_*` and `take_*` functions are what typed keys use; they allocate nothing of their own.
 

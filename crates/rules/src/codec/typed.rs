@@ -84,7 +84,7 @@ pub trait KeyElement: Sized + AsElement<Self> {
     /// What the rules of the table say about the element.
     fn element_type() -> ElementType;
 
-    /// Reads an element; `nested` says whether it stands inside another one.
+    /// Reads an element; `nested` says whether it is inside another one.
     ///
     /// # Errors
     /// When the bytes do not begin with an element of this type.
@@ -93,14 +93,14 @@ pub trait KeyElement: Sized + AsElement<Self> {
 
 /// Something that may stand for an element of type `E`.
 pub trait AsElement<E> {
-    /// Appends the element; `nested` says whether it stands inside another one.
+    /// Appends the element; `nested` says whether it is inside another one.
     fn put(&self, nested: bool, out: &mut Vec<u8>);
 }
 
-/// What may stand last in a [`KeyPrefix`] of tuples: an element, or the beginning of one.
+/// What may be last in a [`KeyPrefix`] of tuples: an element, or the beginning of one.
 pub trait LastElement<E> {
-    /// Appends the element, or its beginning, to the ones before it, and gives the keys that start
-    /// so.
+    /// Appends the element, or its beginning, to the ones before it, and returns the keys that
+    /// start like that.
     fn close(&self, before: Vec<u8>) -> KeyRange;
 }
 

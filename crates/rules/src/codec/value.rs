@@ -293,12 +293,12 @@ fn has_no_json(datum: &Datum) -> bool {
 /// How values of a Rust type go with a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// All of them are operands, and all that folding gives are values of the type: nothing is
+    /// All of them are operands, and all results of folding are values of the type: nothing is
     /// checked.
     Always,
     /// Some may be: each is checked when it is written.
     Sometimes,
-    /// None are, or folding gives what is none.
+    /// None are, or folding gives results that are not values of the type.
     Never,
 }
 
@@ -328,8 +328,8 @@ pub trait Value: Sized + AsValue<Self> {
         }
     }
 
-    /// Whether all that [`AsValue::encode`] gives are values of [`Value::codec`] that decode again,
-    /// and need no check.
+    /// Whether everything that [`AsValue::encode`] gives is a value of [`Value::codec`] that
+    /// decodes again, and needs no check.
     #[doc(hidden)]
     const ENCODES_SURELY: bool = false;
 

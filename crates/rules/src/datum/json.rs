@@ -8,7 +8,7 @@
 //!   Bytes                       {"$hex":"00ff"}, which no text is
 //! ```
 //!
-//! What is printed reads back as it was, and what is read prints as it stood, but for white space,
+//! What is printed reads back as it was, and what is read prints as it was, except for white space,
 //! escapes and repeated names, of which the last counts. Only what JSON cannot say, NaN and
 //! infinities, comes back as text. Numbers are not rounded: one that is neither an `Int` nor a
 //! `Float` to the letter stays what was written, and is for the fold or codec that takes it to read
@@ -17,7 +17,7 @@
 use super::json_text::{self, Node};
 use super::{Datum, from_hex, wrapped};
 
-/// Deepest nesting that is read: of a document, and of what it stands in.
+/// Deepest nesting that is read: of a document, and of what contains it.
 const DEPTH_MAX: usize = json_text::DEPTH_MAX + 64;
 
 /// Appends the datum as JSON, on one line.
@@ -41,7 +41,7 @@ pub fn put_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a Datum)>, out: &
     *out = String::from_utf8(bytes).unwrap_or_default(); // as in `put`
 }
 
-/// The same as [`put`], behind bytes.
+/// The same as [`put`], after existing bytes.
 pub(crate) fn put_bytes(datum: &Datum, out: &mut Vec<u8>) {
     match datum {
         Datum::Null => out.extend_from_slice(b"null"),

@@ -101,7 +101,7 @@ pub(crate) fn parse(text: &str) -> Result<Node<'_>, String> {
     Parser { text, at: 0, keeps_order: false }.whole(DEPTH_MAX)
 }
 
-/// The same with the names of objects in the order in which they stand, nested at most so deep.
+/// The same with the names of objects in their original order, nested at most this deep.
 ///
 /// # Errors
 /// As [`parse`].
@@ -109,8 +109,8 @@ pub(crate) fn parse_in_order(text: &str, depth_max: usize) -> Result<Node<'_>, S
     Parser { text, at: 0, keeps_order: true }.whole(depth_max)
 }
 
-/// Appends what stands at a JSON pointer (RFC 6901) in a value; nothing where the value is not JSON
-/// or has nothing there.
+/// Appends what is at a JSON pointer (RFC 6901) in a value; nothing if the value is not JSON or has
+/// nothing there.
 pub(crate) fn put_at(value: &[u8], pointer: &str, out: &mut Vec<u8>) {
     let root = std::str::from_utf8(value).ok().and_then(|text| parse(text).ok());
     let mut node = root.as_ref();
@@ -136,9 +136,9 @@ pub(crate) fn steps(pointer: &str) -> Vec<String> {
     pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect()
 }
 
-/// What stands at the end of these steps in a text; none where the text is not JSON or has nothing
-/// there. Only what stands there becomes a tree. With `sees_through_set` an object that holds
-/// nothing but [`SET`] stands for what that holds.
+/// What is at the end of these steps in a text; none if the text is not JSON or has nothing there.
+/// Only what is there becomes a tree. With `sees_through_set` an object that holds only [`SET`]
+/// counts as what that holds.
 pub(crate) fn find<'a>(text: &'a str, steps: &[String], sees_through_set: bool) -> Option<Node<'a>> {
     let mut parser = Parser { text, at: 0, keeps_order: false };
     let found = parser.find(Some(steps), DEPTH_MAX, sees_through_set).ok()?;
@@ -149,7 +149,7 @@ pub(crate) fn find<'a>(text: &'a str, steps: &[String], sees_through_set: bool) 
 struct Parser<'a> {
     text: &'a str,
     at: usize,
-    /// Names of objects stay in the order in which they stand.
+    /// Names of objects stay in their original order.
     keeps_order: bool,
 }
 
@@ -194,8 +194,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Passes over a value, and gives what stands in it at the end of these steps, if there are
-    /// any.
+    /// Skips a value, and returns what is in it at the end of these steps, if there are any.
     fn find(
         &mut self,
         steps: Option<&[String]>,
@@ -416,7 +415,7 @@ fn sorted<'a>(mut fields: Vec<(Cow<'a, str>, Node<'a>)>) -> Vec<(Cow<'a, str>, N
     fields
 }
 
-/// Each name once, where it stands first; of repeated names with what the last has.
+/// Each name once, at its first place; repeated names with the value of the last.
 fn once<'a>(fields: Vec<(Cow<'a, str>, Node<'a>)>) -> Vec<(Cow<'a, str>, Node<'a>)> {
     let mut order: Vec<usize> = (0..fields.len()).collect();
     order.sort_by(|&a, &b| fields[a].0.cmp(&fields[b].0)); // stable: of equal names the first in front

@@ -16,7 +16,7 @@ pub fn miswrapped(datum: &Datum) -> Option<String> {
     is_mistaken.then(|| expected_text(wanted, datum))
 }
 
-/// What was expected instead of something whose JSON somebody may mean as text.
+/// What was expected instead of something whose JSON may be meant as text.
 pub fn expected_text(wanted: &str, found: &Datum) -> String {
     let text = brief(&Datum::Text(text_of(found)));
     format!("expected {wanted}, found {}; if text is meant, write it as text: {text}", brief(found))

@@ -127,7 +127,7 @@ fn a_function_of_the_user_gives_terms_and_its_panic_gives_none() {
     assert!(terms.is_empty());
 }
 
-/// Indexes keep their terms forever, whatever becomes of how values are shown: text with control
+/// Indexes keep their terms forever, even if the way values are shown changes: text with control
 /// characters is bytes as a term.
 #[test]
 fn terms_are_what_they_were_however_values_are_shown() {

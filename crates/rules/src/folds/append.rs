@@ -36,7 +36,7 @@ impl Fold for Append {
     fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
         Ok(Datum::text_or_bytes(value))
     }
-    /// Cut anywhere, or where a separator stands.
+    /// Cut anywhere, or at a separator.
     fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         let (mut rest, mut pieces) = (value, Vec::new());
         while rest.len() > bytes_max {

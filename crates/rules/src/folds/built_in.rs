@@ -160,8 +160,8 @@ pub(crate) fn float(datum: &Datum) -> Result<f64, FoldFailure> {
     }
 }
 
-/// Puts a varint in front of the bytes from `at` on: for a length that is known only when they
-/// stand.
+/// Puts a varint in front of the bytes from `at` on: for a length that is known only when they are
+/// written.
 #[inline]
 pub(crate) fn insert_varint(out: &mut Vec<u8>, at: usize, value: u64) {
     let (end, len) = (out.len(), varint_len(value));

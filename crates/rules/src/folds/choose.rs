@@ -74,8 +74,8 @@ impl Fold for ExtremeBytes {
 
 impl BuiltIn for ExtremeBytes {}
 
-/// `lww:ts`: the value with the latest time of its own wins, whatever the order of the writes; of
-/// equal times the one with the larger payload.
+/// `lww:ts`: the value with the latest time of its own wins, in any order of the writes; of equal
+/// times the one with the larger payload.
 pub(crate) struct LastWriter;
 
 impl Fold for LastWriter {

@@ -1,7 +1,7 @@
 //! `sum:f64`, and the exact accumulator under every sum of floating-point numbers.
 //!
 //! Rounded addition is not associative, so a sum is kept exactly and rounded only when read: the
-//! same bytes whatever the merge schedule. The total is an integer in units of 2^-2176, wide enough
+//! same bytes under any merge schedule. The total is an integer in units of 2^-2176, wide enough
 //! for 2^64 squares of doubles (Kulisch's long accumulator; sparse, as in Neal, "Fast exact
 //! summation using small and large superaccumulators", 2015). Most totals are again doubles, and
 //! those are stored as such:
@@ -372,7 +372,7 @@ pub(crate) fn round(limbs: &[u64], exponent: i32, negative: bool) -> f64 {
     if top_exponent < -1075 {
         return if negative { -0.0 } else { 0.0 };
     }
-    // So many leading bits fit; fewer among the subnormal numbers.
+    // How many leading bits fit; fewer among the subnormal numbers.
     let kept_bits = (top_exponent + 1075).min(53) as usize;
     let first = top as i32 + 1 - kept_bits as i32;
     let magnitude = if first <= 0 {

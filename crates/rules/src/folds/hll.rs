@@ -11,11 +11,11 @@
 //!
 //! Folding takes the larger of each register, which is associative (and commutative). The form
 //! follows from the registers alone: sparse exactly while that is shorter; so equal registers are
-//! equal bytes whatever the merge schedule; a dense sketch never becomes sparse again, for ranks
-//! only rise. m is a power of two and no multiple of three, so the length tells the forms apart.
-//! The empty sketch is no bytes. The estimator is the improved raw one of Ertl (2017, "New
-//! cardinality estimation algorithms for HyperLogLog sketches", algorithm 6), unbiased over the
-//! whole range without tables.
+//! equal bytes under any merge schedule; a dense sketch never becomes sparse again, for ranks only
+//! rise. m is a power of two and no multiple of three, so the length tells the forms apart. The
+//! empty sketch is no bytes. The estimator is the improved raw one of Ertl (2017, "New cardinality
+//! estimation algorithms for HyperLogLog sketches", algorithm 6), unbiased over the whole range
+//! without tables.
 
 use folddb_base::checksum::key_hash;
 
@@ -63,7 +63,7 @@ fn entries(sparse: &[u8]) -> impl Iterator<Item = u32> {
     sparse.chunks_exact(ENTRY_BYTES).map(entry)
 }
 
-/// Where the entry of `register` stands in a sparse form, or would.
+/// Where the entry of `register` is in a sparse form, or would be.
 fn place_of(sparse: &[u8], register: usize) -> usize {
     let (mut low, mut high) = (0, sparse.len() / ENTRY_BYTES);
     while low < high {
@@ -131,7 +131,7 @@ impl HllFold {
         self.settle(start, out);
     }
 
-    /// Makes the sparse form that stands from `start` on dense when it is no longer shorter.
+    /// Makes the sparse form that begins at `start` dense when it is no longer shorter.
     fn settle(&self, start: usize, out: &mut Vec<u8>) {
         if out.len() - start >= self.registers() {
             let sparse = out.split_off(start);

@@ -1,6 +1,6 @@
 //! Values that name their fold, where their type alone does not: `Sum<u64>` is folded by `sum:u64`.
 //!
-//! They stand in records, where each field folds by its type, and make rules shorter elsewhere.
+//! They are used in records, where each field folds by its type, and make rules shorter elsewhere.
 
 macro_rules! named_value {
     ($($(#[$doc:meta])+ $name:ident;)+) => {$(

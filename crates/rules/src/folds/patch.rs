@@ -9,12 +9,12 @@
 //!            write       [2][at varint][length varint][bytes]
 //! ```
 //!
-//! An object replaces whatever came before it (nothing earlier matters); edits on an object are
-//! applied; edits after edits are put one behind the other. Applying one list and then the next is
-//! applying the two joined, so the fold is associative. Edits are total: `splice` (remove, then
-//! insert) is brought inside of the object, and `write` past its end fills the gap with zeros. A
-//! result over the largest value length is a failure of that key. Edits with no object under them
-//! stand on an empty one.
+//! An object replaces everything before it (nothing earlier matters); edits on an object are
+//! applied; edits after edits are appended to them. Applying one list and then the next is applying
+//! the two joined, so the fold is associative. Edits are total: `splice` (remove, then insert) is
+//! brought inside of the object, and `write` past its end fills the gap with zeros. A result over
+//! the largest value length is a failure of that key. Edits without an object apply to an empty
+//! one.
 
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint};
 use folddb_base::limits::VALUE_BYTES_MAX;
@@ -100,7 +100,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Applies it to the object that stands in `out` from `start` on.
+    /// Applies it to the object in `out` from `start` on.
     fn apply(&self, out: &mut Vec<u8>, start: usize) -> Result<(), FoldFailure> {
         let len = out.len() - start;
         let inside = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(len);
@@ -321,7 +321,7 @@ impl Patch {
         Patch { bytes }
     }
 
-    /// The object; edits stand on an empty one.
+    /// The object; edits apply to an empty one.
     ///
     /// # Errors
     /// When the object would be too long.

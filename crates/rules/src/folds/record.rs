@@ -14,7 +14,7 @@
 //!
 //! A record is a product of semigroups (with an identity put beside where one is missing), so it is
 //! associative as its fields are; it is approximate when one of them is. Overflow is each field's
-//! own. Records may stand in records.
+//! own. Records may be nested.
 
 use std::sync::Arc;
 

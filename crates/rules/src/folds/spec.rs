@@ -418,7 +418,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes the character `c` that stands here, or the escape that it begins.
+    /// Takes the character `c`, or the escape that it begins.
     fn character(&mut self, c: char, bytes: &mut Vec<u8>) -> Result<(), SpecError> {
         let start = self.at;
         self.at += c.len_utf8();

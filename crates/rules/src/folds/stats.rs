@@ -85,7 +85,7 @@ fn sum_at<'a>(value: &'a [u8], at: &mut usize, len: u8) -> Result<Term<'a>, Fold
     Ok(term)
 }
 
-/// The cut number of `len` bytes that stands at `at`, which moves behind it.
+/// The cut number of `len` bytes at `at`, which moves behind it.
 #[inline]
 fn number_at(value: &[u8], at: &mut usize, len: u8) -> Result<f64, FoldFailure> {
     let len = usize::from(len);
@@ -318,7 +318,7 @@ impl Stats {
         short_variance(self.count, sum, squares).unwrap_or_else(|| self.long_variance())
     }
 
-    /// The same, whatever the size of the totals.
+    /// The same, for totals of any size.
     fn long_variance(&self) -> f64 {
         let (sum, squares) = (self.sum.term(), self.squares.term());
         // Both totals are in units of 2^-2176, so the square of the sum is in units of 2^-4352.

@@ -198,7 +198,7 @@ fn value(fold: &dyn Fold, datum: &Datum) -> Vec<u8> {
     out
 }
 
-/// Folds behind bytes that are already there, which a fold of this crate must not touch.
+/// Folds after existing bytes, which a fold of this crate must not touch.
 fn folded(fold: &dyn Fold, a: &[u8], b: &[u8]) -> Vec<u8> {
     let mut out = b"before".to_vec();
     match fold.fold(b"key", a, b, &mut out) {
@@ -212,7 +212,7 @@ fn folded(fold: &dyn Fold, a: &[u8], b: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What every bracketing of the operands gives.
+/// The result of every bracketing of the operands.
 fn bracketings(fold: &dyn Fold, operands: &[Vec<u8>]) -> Vec<Vec<u8>> {
     if let [one] = operands {
         return vec![one.clone()];
@@ -377,7 +377,7 @@ fn what_is_shown_reads_the_same() {
     }
 }
 
-/// No two byte strings are shown alike, and text is text, whatever control characters it has.
+/// No two byte strings are shown alike, and text is text, with any control characters.
 #[test]
 fn byte_strings_are_shown_as_text_or_in_a_form_that_no_text_has() {
     let members: [&[u8]; 9] = [
@@ -476,8 +476,8 @@ fn reading_says_what_was_expected() {
     }
 }
 
-/// A number that is too large for a double is no infinity, whatever fold or codec reads it and
-/// however it is written.
+/// A number that is too large for a double is never an infinity, for any fold or codec that reads
+/// it and in any notation.
 #[test]
 fn a_number_beyond_all_doubles_is_refused() {
     let (mut tried, far) = (0, format!("1{}", "0".repeat(400)));

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Associative and exact: an entry is dropped only when its member has a better score, or when K
-//! other members stand before it; both stay so whatever comes along, so no bracketing drops an
-//! entry that belongs to the answer. Scores are `f64` (ordered totally, NaN refused) or `i64`;
-//! nothing overflows.
+//! other members come before it; neither can change later, so no bracketing drops an entry that
+//! belongs to the answer. Scores are `f64` (ordered totally, NaN refused) or `i64`; nothing
+//! overflows.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -25,7 +25,7 @@ const WHAT: &str = "a ranking";
 /// Largest K.
 pub(crate) const KEPT_MAX: usize = 10_000;
 
-/// So many members are compared one by one; more are looked up.
+/// This many members are compared one by one; more are looked up.
 const COMPARED_MAX: usize = 48;
 
 /// A score: its number decides, as `f64` or as `i64`.
@@ -184,7 +184,7 @@ impl Fold for TopFold {
         Ok(Outcome::Value)
     }
 
-    /// The best first: what comes behind them is not better.
+    /// The best first: what follows them is not better.
     fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         rows_of_entries(value, bytes_max, |entry| {
             entry.u64()?;

@@ -220,7 +220,7 @@ impl Fold for Unknown {
 
 // ---- the folds ----------------------------------------------------------------------------------
 
-/// `replace`: the later value wins. What a table does by itself whose type is made for no fold.
+/// `replace`: the later value wins. The default of a table whose type is made for no fold.
 pub fn replace<V>() -> FoldOf<V> {
     FoldOf::new(Replace)
 }

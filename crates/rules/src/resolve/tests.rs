@@ -49,7 +49,7 @@ fn op() -> impl Strategy<Value = OpBuf> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Either way of feeding gives what applying one by one gives, and so does stopping early.
+    /// Both ways of feeding give the result of applying one by one, and so does stopping early.
     #[test]
     fn newest_first_and_oldest_first_agree_with_one_by_one(
         mut history in proptest::collection::vec(op(), 0..8),
@@ -238,7 +238,7 @@ impl Fold for Brittle {
     }
 }
 
-/// What a key has where values expire, told naively: a value or a failure, and until when.
+/// What a key has if values expire, computed naively: a value or a failure, and until when.
 #[derive(Clone, Debug, PartialEq)]
 enum Lasting {
     Value(Vec<u8>, u64),

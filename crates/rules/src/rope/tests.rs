@@ -85,8 +85,8 @@ fn merged(rules: &FoldRules, mut ops: Vec<OpBuf>, picks: &[usize]) -> Vec<OpBuf>
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// Whatever is separated, and however ops were composed before, a reader sees what applying
-    /// them one by one gives, and loads nothing unless an insert is in the way.
+    /// No matter what is separated, and how ops were composed before, a reader sees the result of
+    /// applying them one by one, and loads nothing unless an insert is in the way.
     #[test]
     fn a_reader_sees_the_operands_one_after_the_other(
         history in history(),

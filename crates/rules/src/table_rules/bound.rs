@@ -202,7 +202,7 @@ impl BoundRules {
         self.opaque
     }
 
-    /// True when any bytes are a value, so that nobody need look at all of one at once.
+    /// True when any bytes are a value, so that a value never has to be examined as a whole.
     pub fn takes_any_bytes(&self) -> bool {
         let has_head_of_bytes = matches!(self.heads, Heads::None | Heads::First(_));
         let joins = || self.fold.fold().is_some_and(|fold| fold.joins_with().is_some());

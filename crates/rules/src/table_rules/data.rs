@@ -22,7 +22,7 @@ pub const FILTER_BITS_MAX: u8 = 32;
 /// From how many bytes on the values of ready-made rules for large ones are separated.
 pub const SEPARATE_BYTES: u32 = 2048;
 
-/// Most versions that a hashed table may keep of a key: each has its slot, and a write looks at all
+/// Most versions that a hashed table may keep of a key: each has its slot, and a write examines all
 /// of them.
 pub const HASHED_VERSIONS_MAX: u32 = 16;
 
@@ -195,8 +195,8 @@ impl TableRules {
     }
 
     /// Values of this many bytes and more are separated, in the value log: merges never write them
-    /// again, and what looks at keys alone never reads them. Tables with a delete rule or a
-    /// short-circuit of their own keep all of them inline.
+    /// again, and reads of keys alone never read them. Tables with a delete rule or a short-circuit
+    /// of their own keep all of them inline.
     pub fn separate(mut self, from_bytes: Option<u32>) -> TableRules {
         self.separate = from_bytes;
         self
@@ -215,7 +215,7 @@ impl TableRules {
         self
     }
 
-    /// So much of the past is kept, for [`crate::time`] to say how much.
+    /// How much of the past is kept: see [`crate::time`].
     pub fn keep(mut self, keep: Keep) -> TableRules {
         self.keep = keep;
         self
@@ -227,9 +227,9 @@ impl TableRules {
         self
     }
 
-    /// Its log is kept forever, with the values that it leads to: whatever becomes of its runs, a
-    /// repair can rebuild them. The price is space, for all that is ever written to it, and to
-    /// other tables since it was made.
+    /// Its log is kept forever, with the values that it leads to: even if its runs are lost, a
+    /// repair can rebuild them. The price is space, for everything that is ever written to it, and
+    /// to other tables since it was made.
     pub fn archive_log(mut self, archives_log: bool) -> TableRules {
         self.archives_log = archives_log;
         self

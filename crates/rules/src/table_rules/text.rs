@@ -165,7 +165,7 @@ impl Fields {
         }
     }
 
-    /// What nobody took; an error unless all of it may be ignored.
+    /// The names that were not used; an error unless all of them may be ignored.
     fn left(self) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         match self.0.keys().find(|name| !name.starts_with('?')) {
             Some(name) => Err(newer(name)),

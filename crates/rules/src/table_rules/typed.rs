@@ -19,7 +19,7 @@ use crate::terms::IndexRule;
 use crate::time::{Expire, Keep};
 use crate::value_placement::ValuePlacement;
 
-/// The first line of rules as a store keeps them, which may stand here, too.
+/// The first line of rules as a store keeps them, which may be here, too.
 const STORED: &str = "rules 1";
 
 /// The names of rules.

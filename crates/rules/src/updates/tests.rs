@@ -62,7 +62,7 @@ fn encoded(value: &Updated<Edit>) -> Vec<u8> {
 }
 
 proptest! {
-    /// However they are bracketed, updates come to what applying them one by one gives.
+    /// In any bracketing, updates give the result of applying them one by one.
     #[test]
     fn updates_are_applied_in_order_whenever_they_are_folded(
         item in prop::option::of("[a-c]{0,6}"),

@@ -12,7 +12,7 @@ use crate::resolve::Resolver;
 
 const KEY: &[u8] = b"k";
 
-/// An op as somebody writes it.
+/// An op as a user writes it.
 #[derive(Clone, Copy, Debug)]
 struct Written {
     kind: OpKind,

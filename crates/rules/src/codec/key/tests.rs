@@ -295,8 +295,7 @@ proptest! {
 
     #[test]
     fn a_typed_check_finds_what_encoding_as_that_type_finds(codec in key_codec(), other in datum()) {
-        // A well-formed tuple of whatever elements passes only if it shows as data that the codec
-        // takes.
+        // A well-formed tuple of any elements passes only if it shows as data that the codec takes.
         let Ok(key) = encoded(&KeyCodec::Tuple, &other) else { return Ok(()) };
         if codec.is_tuple() && codec.check(&key).is_ok() {
             prop_assert_eq!(encoded(&codec, &codec.show(&key).unwrap()), Ok(key));

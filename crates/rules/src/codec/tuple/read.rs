@@ -11,7 +11,7 @@ use super::codes::{
 };
 use super::element::Element;
 
-/// The next element; `nested` says whether it stands inside another one, `depth` how deep.
+/// The next element; `nested` says whether it is inside another one, `depth` how deep.
 pub(super) fn take_element<'a>(
     reader: &mut Reader<'a>,
     nested: bool,
@@ -46,10 +46,10 @@ fn take_nested<'a>(reader: &mut Reader<'a>, depth: usize) -> Result<Vec<Element<
     Ok(items)
 }
 
-/// Passes over the next element, which stands at the top, checking it.
+/// Skips the next element, which is at the top level, and checks it.
 ///
 /// # Errors
-/// When what stands there is none.
+/// If there is no valid element.
 pub fn skip(reader: &mut Reader<'_>) -> Result<(), CodecError> {
     skip_element(reader, false, 0).map(|_| ())
 }
@@ -363,7 +363,7 @@ fn take_piece<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], bool), CodecErro
     Ok((&rest[..len], escaped))
 }
 
-/// Where the first zero byte stands. Eight bytes at a time: the lowest set bit of `word - 1s &
+/// The place of the first zero byte. Eight bytes at a time: the lowest set bit of `word - 1s &
 /// !word & 0x80s` marks the first zero of a little-endian word (Warren, Hacker's Delight, 6-1).
 #[inline]
 pub(super) fn zero_at(bytes: &[u8]) -> Option<usize> {

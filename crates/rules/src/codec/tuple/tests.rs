@@ -305,7 +305,7 @@ proptest! {
         let mut unsigned = Vec::new();
         put_u64(&mut unsigned, value.unsigned_abs());
         prop_assert_eq!(&unsigned, &pack(&[int(value.unsigned_abs().into())]));
-        // With and without bytes behind.
+        // With and without bytes after it.
         for behind in [0, 9] {
             short.resize(short.len() + behind, 0xff);
             unsigned.resize(unsigned.len() + behind, 0xff);

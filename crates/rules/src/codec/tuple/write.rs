@@ -6,7 +6,7 @@ use super::codes::{
 };
 use super::element::Element;
 
-/// Appends an element; `nested` says whether it stands inside another one.
+/// Appends an element; `nested` says whether it is inside another one.
 pub fn put_element(out: &mut Vec<u8>, element: &Element<'_>, nested: bool) {
     match element {
         Element::Null => put_null(out, nested),
