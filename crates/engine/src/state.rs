@@ -9,6 +9,7 @@ pub mod debt;
 pub mod disk_quota;
 pub mod range_deletes;
 pub mod empty_ranges;
+pub mod repeats;
 pub mod view;
 pub mod hash_files;
 pub mod hash_index;

@@ -201,3 +201,38 @@ fn damage_to_a_piece_is_told_and_costs_only_its_key() {
     let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
     assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
 }
+
+/// Merging lists frees nothing of them, so runs stay apart, and gets join what these have of a key:
+/// once they have paid for a merge by that, there is one.
+#[test]
+fn runs_of_lists_are_merged_once_gets_have_read_as_much_for_want_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), small()).unwrap();
+    let table: Table<u64, String> =
+        store.table("lists", Rules::sorted::<u64, String>().fold("append:,")).unwrap();
+    let mut rounds = 0..;
+    let mut add_run = || {
+        let round: u32 = rounds.next().unwrap();
+        (0..2000u64).for_each(|key| _ = table.fold(&key, &format!("{round:060}")).unwrap());
+        store.flush().unwrap();
+        round
+    };
+    add_run();
+    for _ in 0..3 {
+        add_run();
+        table.compact().unwrap(); // what merges free is known by that
+    }
+    let newest = (0..4).map(|_| add_run()).last().unwrap();
+    while store.background_step().unwrap().is_some() {}
+    let runs = || table.as_bytes().stats().unwrap().runs.len();
+    let before = runs();
+    assert!(before >= 4, "{before} runs");
+    for key in 0..1000 {
+        // Each pays 8 KiB for each run beyond the first; all runs are a megabyte.
+        let value = table.get(&(key % 2000)).unwrap().unwrap();
+        assert_eq!(value.split(',').count() as u32, newest + 1, "of each round one");
+    }
+    while store.background_step().unwrap().is_some() {}
+    assert_eq!(runs(), 1);
+    assert_eq!(table.get(&7).unwrap().unwrap().split(',').count() as u32, newest + 1);
+}

@@ -1,15 +1,16 @@
 //! Floor 2 of FoldDB: merging as pure logic; knows streams, not files.
 //! Internal, no promises: `folddb` is the public API.
 //!
-//! What to merge next is a plan ([`plan`]); how much writers are slowed in the meantime is a pace
-//! ([`pace`]); the work itself merges many streams into one ([`kway`]) and folds it key by key in
-//! bounded steps ([`fold_step`]). Nothing here does I/O or reads a clock. The modules are in
-//! bottom-up order.
+//! What to merge next is a plan ([`plan`]), which uses what merges have freed ([`freed`]); how much
+//! writers are slowed in the meantime is a pace ([`pace`]); the work itself merges many streams
+//! into one ([`kway`]) and folds it key by key in bounded steps ([`fold_step`]). Nothing here does
+//! I/O or reads a clock. The modules are in bottom-up order.
 
 #![forbid(unsafe_code)]
 
 pub mod sketch;
 pub mod pace;
+pub mod freed;
 pub mod plan;
 pub mod reclaim;
 pub mod kway;

@@ -11,13 +11,16 @@
 //!    that stay in their tier wastes all.
 //! 3. *Dead values*: runs point to more separated values and are dead than is worth it: see
 //!    [`hidden`].
-//! 4. *Garbage*: runs repeat one another's keys by more than σ of the live data, as their sketches
-//!    show. The oldest runs that do go into one. Where nothing is overwritten this never happens.
-//! 5. *Deletes*: a run consists mostly of deletes. It goes down to the oldest run that it
+//! 4. *Garbage*: merging would free more than σ of the live data. Sketches show how much the runs
+//!    repeat of one another's keys; the last merges show what share of that merging frees
+//!    ([`crate::freed`]). The oldest runs that do go into one. This never happens where nothing is
+//!    overwritten, nor where values are appended.
+//! 5. *Gets*: where merging frees little, garbage does not keep the runs few, and gets join what
+//!    many have of a key. All runs become one when the gets have paid as much as that moves.
+//! 6. *Deletes*: a run consists mostly of deletes. It goes down to the oldest run that it
 //!    overlaps, or is rewritten alone when there is none.
-//!
-//! 6. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it
-//!    is worth rewriting. It goes down as in 5.
+//! 7. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it
+//!    is worth rewriting. It goes down as in 6.
 //!
 //! Before all of them, *range deletes*: when there are more than tolerated, all runs become one.
 //!
@@ -41,6 +44,10 @@ use crate::sketch::Overlap;
 
 pub use shape::{MergeOptions, Moment, Plan, Reason, RunSummary, Way, are_disjoint, tier_of};
 
+/// Merges that free a smaller share than this of what runs repeat leave it to gets to have them
+/// merged.
+const FREED_BY_REPEAT_MIN: f64 = 0.5;
+
 /// The next plan for a table whose `runs` are given newest first; none when there is nothing to do.
 pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &MergeOptions) -> Option<Plan> {
     let planner = Planner { order, runs, moment, options };
@@ -52,8 +59,21 @@ pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &Me
         .or_else(|| planner.too_many_runs())
         .or_else(|| hidden::hidden(&planner))
         .or_else(|| planner.garbage())
+        .or_else(|| planner.joined())
         .or_else(|| planner.deletes())
         .or_else(|| planner.outdated())
+}
+
+/// Bytes that a merge moves for which gets are to pay; none where garbage keeps the runs few, or
+/// where there is nothing to merge.
+pub fn joined_price(
+    order: &KeyOrder,
+    runs: &[RunSummary],
+    moment: &Moment,
+    options: &MergeOptions,
+) -> Option<u64> {
+    let planner = Planner { order, runs, moment, options };
+    planner.joined_range().map(|range| planner.bytes_of(&range))
 }
 
 /// The plan that makes one run of all; none if there is only one, or while a merge is running.
@@ -118,8 +138,7 @@ impl Planner<'_> {
 
     /// Bytes moved in vain for each run saved, when this share of the bytes is.
     fn waste_per_run(&self, range: &Range<usize>, share: f64) -> f64 {
-        let bytes: u64 = self.runs[range.clone()].iter().map(|run| run.bytes).sum();
-        bytes as f64 * share / (range.len() - 1) as f64
+        self.bytes_of(range) as f64 * share / (range.len() - 1) as f64
     }
 
     /// For each tier and each range of idle runs, the runs of the tier in it. The runs of a tier
@@ -145,18 +164,20 @@ impl Planner<'_> {
     }
 
     fn garbage(&self) -> Option<Plan> {
-        if !self.options.repeats_are_garbage {
+        if self.options.freed_by_repeat <= 0.0 {
             return None;
         }
+        self.stripes().find_map(|stripe| self.garbage_of_stripe(stripe.start, stripe.end))
+    }
+
+    /// The stretches of runs between which no snapshot stands, the oldest first.
+    fn stripes(&self) -> impl Iterator<Item = Range<usize>> {
         let mut end = self.runs.len();
-        while end > 0 {
-            let start = self.stripe_start(end);
-            if let Some(plan) = self.garbage_of_stripe(start, end) {
-                return Some(plan);
-            }
-            end = start;
-        }
-        None
+        std::iter::from_fn(move || {
+            let stripe = (end > 0).then(|| self.stripe_start(end)..end)?;
+            end = stripe.start;
+            Some(stripe)
+        })
     }
 
     /// The first of the runs up to `end` that have no snapshot between them.
@@ -187,11 +208,40 @@ impl Planner<'_> {
         let runs = &self.runs[range];
         let held_bytes = |run: &RunSummary| run.bytes + run.value_bytes;
         let per_record = |run: &RunSummary| held_bytes(run) as f64 / run.records.max(1) as f64;
-        let overlap = Overlap::between(runs.iter().map(|run| (&run.sketch, per_record(run))));
+        let repeated = Overlap::between(runs.iter().map(|run| (&run.sketch, per_record(run))));
+        let overlap = repeated.freeing(self.options.freed_by_repeat);
         let bytes: u64 = runs.iter().map(held_bytes).sum();
         let beyond = overlap.ratio() > self.options.garbage_ratio
             && bytes as f64 * overlap.share() >= self.options.garbage_bytes_min as f64;
         beyond.then(|| overlap.ratio())
+    }
+
+    /// What gets have paid for.
+    fn joined(&self) -> Option<Plan> {
+        let range = self.joined_range()?;
+        let price = self.bytes_of(&range);
+        let target_tier = self.runs[range.end - 1].tier;
+        (self.moment.joined_bytes >= price)
+            .then(|| make(self.order, self.runs, range, target_tier, Reason::Joined(price)))
+    }
+
+    /// The runs that gets join, as many as one merge takes: the oldest that no merge has taken and
+    /// no snapshot keeps apart.
+    fn joined_range(&self) -> Option<Range<usize>> {
+        if self.options.freed_by_repeat >= FREED_BY_REPEAT_MIN {
+            return None;
+        }
+        self.stripes().find_map(|stripe| {
+            let range =
+                stripe.start.max(stripe.end.saturating_sub(self.options.inputs_max.max(2)))..stripe.end;
+            let runs = &self.runs[range.clone()];
+            let is_free = runs.len() >= 2 && !runs.iter().any(|run| run.busy);
+            (is_free && !are_disjoint(self.order, runs)).then_some(range)
+        })
+    }
+
+    fn bytes_of(&self, range: &Range<usize>) -> u64 {
+        self.runs[range.clone()].iter().map(|run| run.bytes).sum()
     }
 
     fn deletes(&self) -> Option<Plan> {

@@ -119,6 +119,12 @@ impl Overlap {
         overlap
     }
 
+    /// The same where merging frees only this share of what is obsolete, and the rest stays.
+    pub fn freeing(&self, share: f64) -> Overlap {
+        let stays = self.obsolete * (1.0 - share);
+        Overlap { live: self.live + stays, obsolete: self.obsolete - stays }
+    }
+
     /// Obsolete per live weight: 0 if nothing repeats.
     pub fn ratio(&self) -> f64 {
         if self.live > 0.0 { self.obsolete / self.live } else { 0.0 }

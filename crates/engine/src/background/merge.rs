@@ -13,7 +13,7 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
-use folddb_merge::plan::{Way, plan};
+use folddb_merge::plan::{Reason, Way, joined_price, plan};
 use folddb_merge::{BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RunSummary, StepRules, pace};
 use folddb_run::ReadMode;
 
@@ -95,6 +95,8 @@ pub fn give_back(background: &Background, mut job: MergeJob) {
 
 pub(crate) fn finish_job(background: &Background, job: MergeJob) {
     let engine = &background.engine;
+    let counts = job.step.counts();
+    job.table.repeats.note_merge(job.repeated, counts.bytes_in, counts.bytes_out);
     engine.counters.merges.add(1);
     engine.counters.records_merged.add(job.step.counts().records_in);
     engine.counters.fold_failures.add(job.step.counts().declined_failed);
@@ -195,7 +197,11 @@ fn plan_for(background: &Background, table: &TableCore) -> Option<Plan> {
     if background.merges.lock().compacted.get(&table.id) == Some(&Turn::Waits) {
         return None;
     }
-    reserve(background, table, |runs| due(engine, table, runs))
+    let plan = reserve(background, table, |runs| due(engine, table, runs))?;
+    if matches!(plan.reason, Reason::Joined(_)) {
+        table.repeats.spend();
+    }
+    Some(plan)
 }
 
 /// What is due for a table with these runs.
@@ -210,17 +216,26 @@ pub(crate) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Op
         boundaries: engine.boundaries.all(),
         deletes_before: deletes_before(engine, table),
         ranges_due: ranges::ranges_due(engine, table, runs),
+        joined_bytes: table.repeats.joined_bytes(),
     };
-    let options = MergeOptions::with_factor(engine.options.merge_factor);
-    let mut options = hidden_values::with_hidden_values(engine, table, options);
+    let options = merge_options(engine, table);
+    let is_priced = !table.keeps_past;
+    let price = || joined_price(&table.rules.order, runs, &moment, &options);
+    table.repeats.set_price(is_priced.then(price).flatten());
     if !table.is_timed && !expire::has_covered(table) {
         return plan(&table.rules.order, runs, &moment, &options);
     }
-    options.repeats_are_garbage = !table.keeps_past;
     let mut runs = runs.to_vec();
     expire::count_outdated(engine, table, &mut runs);
     expire::count_covered(engine, table, &mut runs);
     plan(&table.rules.order, &runs, &moment, &options)
+}
+
+/// What the merges of a table go by. Versions of a past that is kept are no garbage.
+fn merge_options(engine: &Engine, table: &TableCore) -> MergeOptions {
+    let freed_by_repeat = if table.keeps_past { 0.0 } else { table.repeats.freed() };
+    let options = MergeOptions { freed_by_repeat, ..MergeOptions::with_factor(engine.options.merge_factor) };
+    hidden_values::with_hidden_values(engine, table, options)
 }
 
 /// Deletes of a table up to this seq are older than may be; 0 where there are none. A table that
@@ -413,6 +428,7 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result
     let stream = KWay::new(table.rules.order.clone(), Direction::Forward, 0, cursors);
     Ok(MergeJob {
         table: Arc::clone(table),
+        repeated: if keep_seqs { 0.0 } else { plan.repeated },
         run,
         age,
         step: FoldStep::new(stream, rules).with_times(times),

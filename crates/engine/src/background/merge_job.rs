@@ -31,6 +31,8 @@ pub struct MergeJob {
     /// records over newer ones.
     pub age: Seq,
     pub step: FoldStep<KWay<RunCursor>>,
+    /// What share of their bytes the inputs repeat; 0 where somebody's past may keep that apart.
+    pub repeated: f64,
     /// What leaves stale entries out, where the table is an index.
     pub cleaner: Option<Cleaner>,
     pub output: Output,

@@ -133,6 +133,8 @@ pub(crate) fn get_each<'k>(
             count += 1;
             let mut search = Search::of(table, key, Seq::MAX, resolver);
             search.all(&view, &memory, &mut tally)?;
+            let runs_met = search.runs_met;
+            note_joined(engine, table, runs_met);
             take_state(engine, (of.as_ref(), table), key, resolver, |state, of| {
                 take_value(engine, (of, table), key, state, |value| take(place, value))
             })
@@ -283,7 +285,22 @@ fn collect(
     let mut tally = Tally::default();
     let searched = search.all(&view, &memory, &mut tally);
     engine.parts.count(&tally);
+    note_joined(engine, table, search.runs_met);
     searched.map(|()| None)
+}
+
+/// A get has found its key in this many runs: see `state::repeats`.
+#[inline]
+fn note_joined(engine: &Engine, table: &TableCore, runs: usize) {
+    if table.repeats.note_get(runs) {
+        ask_for_merge(engine, table);
+    }
+}
+
+#[cold]
+fn ask_for_merge(engine: &Engine, table: &TableCore) {
+    engine.work.stale.lock().insert(table.id);
+    engine.bell.ring();
 }
 
 /// The view of a table, and its active memtable as of one moment, which is the view's.
@@ -336,13 +353,15 @@ struct Search<'s> {
     /// Older records are hidden by a range delete.
     cover: Seq,
     resolver: &'s mut Resolver,
+    /// How many runs had records of the key.
+    runs_met: usize,
     failure: Option<Error>,
 }
 
 impl<'s> Search<'s> {
     fn of(table: &'s TableCore, key: &'s [u8], limit: Seq, resolver: &'s mut Resolver) -> Search<'s> {
         resolver.clear();
-        Search { table, key, limit, cover: 0, resolver, failure: None }
+        Search { table, key, limit, cover: 0, resolver, runs_met: 0, failure: None }
     }
 
     /// Takes what a view has: in memory, and then in runs.
@@ -435,8 +454,10 @@ impl<'s> Search<'s> {
         tally: &mut Tally,
     ) -> Result<ControlFlow<()>> {
         let (key, limit) = (self.key, self.limit);
+        let visited = self.resolver.visited();
         let mut take = |record: Record<'_>| Ok(self.take(record));
         let flow = part.get_probed(probe, rank, key, hash, limit, tally, &mut take)?;
+        self.runs_met += usize::from(self.resolver.visited() > visited);
         self.failure.take().map_or(Ok(flow), Err)
     }
 }

@@ -15,6 +15,7 @@ use folddb_rules::{Extractor, FoldRules, Keep, KeyOrder};
 
 use crate::state::empty_ranges::EmptyRanges;
 use crate::state::hash_index::{Hashed, RecordsOf};
+use crate::state::repeats::Repeats;
 use crate::state::view::{PartFiles, TableView};
 
 /// A table as the engine holds it; handles of users point here.
@@ -49,6 +50,8 @@ pub struct TableCore {
     pub active_since_ms: AtomicU64,
     /// Where scans have found nothing.
     pub empty_ranges: EmptyRanges,
+    /// What merges free of what its runs repeat, and what gets have paid for runs that stay apart.
+    pub repeats: Repeats,
     /// Whether users may write to it, as far as its rules say: not to an index, and not where a
     /// function is not at hand.
     pub takes_writes: bool,
@@ -140,6 +143,7 @@ impl TableCore {
             active_since_ms: AtomicU64::new(0),
             folded_before: view.folded_up_to(),
             empty_ranges: EmptyRanges::default(),
+            repeats: Repeats::default(),
             indexes: RwLock::default(),
             owner: RwLock::default(),
             view: Swap::new(Arc::new(view)),

@@ -14,7 +14,8 @@ pub struct TablesAtWork {
     pub sealed: Mutex<BTreeSet<TableId>>,
     /// Those whose runs have changed since merges were planned for them.
     pub changed: Mutex<BTreeSet<TableId>>,
-    /// Indexes of which readers have met too many stale entries.
+    /// Indexes of which readers have met too many stale entries, and tables whose gets have paid
+    /// for a merge.
     pub stale: Mutex<BTreeSet<TableId>>,
     /// Those of which a reader has met many chunks.
     pub chunked: Mutex<BTreeSet<TableId>>,

@@ -9,7 +9,7 @@ use folddb_base::ids::RunId;
 use folddb_rules::KeyOrder;
 
 use crate::pace::Bytes;
-use crate::sketch::Sketch;
+use crate::sketch::{Overlap, Sketch};
 
 /// What a planner knows of a run.
 #[derive(Clone, Debug)]
@@ -63,9 +63,10 @@ pub struct MergeOptions {
     /// Dead values that runs hide from each other and that are always tolerated; see
     /// [`super::hidden`]. Default: all of them.
     pub hidden_bytes_min: u64,
-    /// Whether runs that repeat one another's keys are garbage: not if the past is kept. Default
-    /// true.
-    pub repeats_are_garbage: bool,
+    /// What share of the bytes merging frees that runs have of keys which newer runs have, too: all
+    /// where the newest counts or numbers are summed, hardly any where values are appended, none
+    /// where the past is kept. See [`crate::freed`]. Default 1.
+    pub freed_by_repeat: f64,
     /// Share of deletes from which a run is mostly deletes. Default 0.5.
     pub delete_share: f64,
 }
@@ -81,7 +82,7 @@ impl MergeOptions {
             garbage_ratio: 0.20,
             garbage_bytes_min: 32 << 20,
             hidden_bytes_min: u64::MAX,
-            repeats_are_garbage: true,
+            freed_by_repeat: 1.0,
             delete_share: 0.5,
         }
     }
@@ -120,6 +121,9 @@ pub struct Moment {
     pub deletes_before: Seq,
     /// Range deletes that a merge of all runs would drop, if there are more than tolerated; else 0.
     pub ranges_due: usize,
+    /// What gets have paid since the last merge that they paid for, in bytes that might have been
+    /// merged instead: see [`Reason::Joined`].
+    pub joined_bytes: u64,
 }
 
 /// How the inputs become one run.
@@ -140,8 +144,10 @@ pub enum Reason {
     TooManyRuns(usize),
     /// This share of dead values, relative to the live ones, is hidden.
     HiddenValues(f64),
-    /// This share of the live data is repeated by obsolete data.
+    /// Merging would free this share of the live data.
     Garbage(f64),
+    /// Gets have joined what runs have of their keys as often as is worth a merge of this size.
+    Joined(u64),
     /// This share of the records of the newest input are deletes.
     ManyDeletes(f64),
     /// There are deletes in the newest input, and something in it is older than deletes are allowed
@@ -170,6 +176,8 @@ pub struct Plan {
     pub bytes: u64,
     /// Their records.
     pub records: u64,
+    /// What share of the bytes belongs to keys that a newer input has, too, by the sketches.
+    pub repeated: f64,
     /// The tier of the output.
     pub target_tier: u8,
     /// The age of the output of a join: that of the newest input. A merge gives its parts that of
@@ -205,10 +213,17 @@ pub(super) fn make(
         tiers: (tiers.clone().min().unwrap_or(0), tiers.max().unwrap_or(0)),
         bytes: inputs.iter().map(|run| run.bytes).sum(),
         records: inputs.iter().map(|run| run.records).sum(),
+        repeated: repeated(inputs).share(),
         target_tier,
         target_age: inputs.iter().map(|run| run.age).max().unwrap_or(0),
         is_bottom: !inputs.iter().any(|input| older.iter().any(|run| overlaps(order, input, run))),
     }
+}
+
+/// What of the bytes of runs belongs to keys that newer ones have, too.
+fn repeated(runs: &[RunSummary]) -> Overlap {
+    let per_record = |run: &RunSummary| run.bytes as f64 / run.records.max(1) as f64;
+    Overlap::between(runs.iter().map(|run| (&run.sketch, per_record(run))))
 }
 
 /// Whether the two have a common range of keys.
@@ -251,6 +266,9 @@ impl fmt::Display for Reason {
                 write!(f, "dead values are {:.0} % of the live ones", 100.0 * ratio)
             }
             Reason::Garbage(ratio) => write!(f, "garbage is {:.0} % of the live data", 100.0 * ratio),
+            Reason::Joined(bytes) => {
+                write!(f, "gets have joined runs for want of it, worth {}", Bytes(*bytes))
+            }
             Reason::ManyDeletes(share) => write!(f, "{:.0} % of the records are deletes", 100.0 * share),
             Reason::OldDeletes => f.write_str("deletes are older than the limit"),
             Reason::Outdated(share) => write!(f, "{:.0} % of the records are outdated", 100.0 * share),

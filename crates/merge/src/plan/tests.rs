@@ -124,6 +124,8 @@ fn play(script: &str) -> String {
                 let garbage_bytes_min = options.garbage_bytes_min;
                 options = MergeOptions { garbage_bytes_min, ..MergeOptions::with_factor(number(2) as usize) };
             }
+            "freed" => options.freed_by_repeat = number(1) as f64 / 100.0,
+            "paid" => table.moment.joined_bytes = number(1),
             "reads-max" => options.read_runs_max = number(1) as usize,
             "snapshot" => table.moment.boundaries.push(table.seq),
             "release" => table.moment.boundaries.clear(),
@@ -246,6 +248,51 @@ fn overwriting_a_set_of_keys_stays_within_the_space_bound() {
     assert!(bytes_max as f64 <= 1.3 * live_bytes as f64, "{bytes_max} of {live_bytes}");
     let times = table.relocated_bytes as f64 / table.written_bytes as f64;
     assert!(times <= 8.0, "every byte was moved {times:.2} times");
+}
+
+/// Merges of lists move all and free little: tiers alone decide, until gets have paid.
+#[test]
+fn what_merges_do_not_free_is_moved_by_tiers_alone() {
+    let moved_times = |freed_by_repeat: f64| {
+        let options = MergeOptions { garbage_bytes_min: 1, freed_by_repeat, ..MergeOptions::with_factor(8) };
+        let mut table = Table::default();
+        for _ in 0..60 {
+            table.flush(0..1000, false);
+            table.settle(&options);
+        }
+        table.relocated_bytes as f64 / table.written_bytes as f64
+    };
+    let (as_garbage, as_lists) = (moved_times(1.0), moved_times(0.1));
+    assert!(as_garbage > 1.9, "each flush meets the bottom: {as_garbage}");
+    assert!(as_lists < 1.3, "a tier at a time: {as_lists}");
+}
+
+#[test]
+fn gets_pay_where_merges_free_little_and_nowhere_else() {
+    let mut table = Table::default();
+    (0..3).for_each(|_| table.flush(0..1000, false));
+    let price = |table: &Table, options: &MergeOptions| {
+        joined_price(&KeyOrder::Bytewise, &table.summaries(), &table.moment, options)
+    };
+    let lists = MergeOptions { freed_by_repeat: 0.1, ..MergeOptions::default() };
+    assert_eq!(price(&table, &MergeOptions::default()), None, "garbage keeps the runs of sums few");
+    assert_eq!(price(&table, &lists), Some(300_000));
+    table.moment.joined_bytes = 299_999;
+    assert_eq!(table.plan(&lists), None);
+    table.moment.boundaries = vec![2000];
+    assert_eq!(price(&table, &lists), Some(200_000), "a snapshot keeps the newest run apart");
+    table.moment.boundaries = vec![1000, 2000];
+    assert_eq!(price(&table, &lists), None, "and here all of them");
+    table.moment.boundaries.clear();
+    table.runs[1].0.busy = true;
+    assert_eq!(price(&table, &lists), None, "a merge is on its way");
+    table.runs[1].0.busy = false;
+    table.moment.joined_bytes = 300_000;
+    let plan = table.plan(&lists).unwrap();
+    assert_eq!((plan.inputs.len(), plan.reason), (3, Reason::Joined(300_000)));
+    assert!((0.6..0.7).contains(&plan.repeated), "two of three runs have what the third has");
+    table.carry_out(&plan);
+    assert_eq!(table.plan(&lists), None, "one run is joined with nothing");
 }
 
 fn runs() -> impl Strategy<Value = Vec<RunSummary>> {

@@ -1,0 +1,83 @@
+//! What merging frees of the bytes that the runs of a table repeat, and what gets pay where that is
+//! too little for runs to be merged for it.
+//!
+//! ```text
+//!   a merge     says what it has freed                       freed ->  folddb_merge::freed
+//!   a get       that joins n runs pays (n - 1) · 8 KiB       joined -> once it comes to the price,
+//!                                                                      the table is planned for anew
+//!   planning    says the price of one run of all             price; none: gets pay nothing
+//! ```
+//!
+//! Neither outlives the store's closing: after it all that is repeated counts as garbage, until the
+//! first merge has said better.
+
+use folddb_host::sync::atomic::{AtomicU64, Ordering};
+use folddb_merge::freed::freed_after;
+
+/// A get pays so much for each run beyond the first that it finds its key in: what a merge moves in
+/// about the time that looking into a run takes, a block that is read and the operands' fold.
+pub const JOIN_BYTES: u64 = 8 << 10;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Repeats {
+    /// An `f64` by its bits.
+    freed: AtomicU64,
+    joined_bytes: AtomicU64,
+    price_bytes: AtomicU64,
+}
+
+impl Default for Repeats {
+    fn default() -> Repeats {
+        Repeats {
+            freed: AtomicU64::new(1f64.to_bits()),
+            joined_bytes: AtomicU64::new(0),
+            price_bytes: AtomicU64::new(u64::MAX),
+        }
+    }
+}
+
+impl Repeats {
+    /// The share of what runs repeat that merging frees.
+    pub fn freed(&self) -> f64 {
+        f64::from_bits(self.freed.load(Ordering::Relaxed))
+    }
+
+    /// Takes note of a merge whose inputs repeated this share of their bytes.
+    pub fn note_merge(&self, repeated: f64, bytes_in: u64, bytes_out: u64) {
+        let freed = freed_after(self.freed(), repeated, bytes_in, bytes_out);
+        self.freed.store(freed.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Takes note of a get that has found its key in this many runs. True when gets have paid the
+    /// price by that, once.
+    #[inline]
+    pub fn note_get(&self, runs: usize) -> bool {
+        let price = self.price_bytes.load(Ordering::Relaxed);
+        if runs < 2 || price == u64::MAX {
+            return false;
+        }
+        let paid = (runs as u64 - 1) * JOIN_BYTES;
+        let before = self.joined_bytes.fetch_add(paid, Ordering::Relaxed);
+        before < price && before + paid >= price
+    }
+
+    /// What gets have paid.
+    pub fn joined_bytes(&self) -> u64 {
+        self.joined_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The price of a merge for gets, in bytes; none where they are to pay nothing.
+    pub fn set_price(&self, price: Option<u64>) {
+        self.price_bytes.store(price.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// A merge for gets was planned: they pay for the next.
+    pub fn spend(&self) {
+        self.joined_bytes.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+#[path = "repeats/tests.rs"]
+mod tests;
