@@ -105,6 +105,11 @@ fn a_hole_in_what_was_synced_is_damage_to_all_three() {
     assert!(verified.damage().any(|one| one.file.ends_with(".log") && one.to_string().contains("table `t`")));
     assert!(!repaired.is_complete() && repaired.batches == 0, "{:?}", repaired.findings);
     assert!(repaired.lost().any(|one| one.to_string().contains("table `t`")), "{:?}", repaired.findings);
+    assert!(
+        repaired.lost().any(|one| one.file.ends_with(".log")),
+        "the hole itself, too: {:?}",
+        repaired.findings
+    );
     assert_eq!(advice[0].weight, Weight::Broken, "{advice:?}");
     assert!(advice[0].todo.contains("folddb repair"), "{advice:?}");
 }
