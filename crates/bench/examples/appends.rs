@@ -12,6 +12,7 @@
 use std::time::Instant;
 
 use folddb::{Durability, Options, Result, Rules, Store, Table};
+use folddb_bench::generate::Chance;
 use folddb_bench::measure::Latencies;
 
 const BATCH: u64 = 1000;
@@ -25,7 +26,7 @@ fn main() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Store::open_or_create(dir.path(), Options::default().memory_bytes(MEMORY_BYTES))?;
     let table = store.table("lists", Rules::sorted::<u64, Vec<u8>>().fold("append"))?;
-    let (started, mut batch, mut random) = (Instant::now(), store.batch(), Random(1));
+    let (started, mut batch, mut random) = (Instant::now(), store.batch(), Chance::new(1));
     let value = vec![b'v'; bytes];
     for _ in 0..rows / BATCH {
         for _ in 0..BATCH {
@@ -50,7 +51,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn read(table: &Table<u64, Vec<u8>>, keys: u64, count: u64, random: &mut Random) -> Result<Latencies> {
+fn read(table: &Table<u64, Vec<u8>>, keys: u64, count: u64, random: &mut Chance) -> Result<Latencies> {
     let mut gets = Latencies::new();
     for _ in 0..count {
         let (key, started) = (random.below(keys), Instant::now());
@@ -58,16 +59,4 @@ fn read(table: &Table<u64, Vec<u8>>, keys: u64, count: u64, random: &mut Random)
         gets.note(started.elapsed());
     }
     Ok(gets)
-}
-
-/// Numbers of a seed, by Marsaglia's xorshift.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
 }

@@ -50,7 +50,8 @@ impl Repeats {
     }
 
     /// Takes note of a get that has found its key in this many runs. True when gets have paid the
-    /// price by that, once.
+    /// price: to one of them, and from then on they pay nothing until planning says a price again.
+    /// A get that meets a price lower than what was paid says so too, so none is ever missed.
     #[inline]
     pub fn note_get(&self, runs: usize) -> bool {
         let price = self.price_bytes.load(Ordering::Relaxed);
@@ -58,8 +59,8 @@ impl Repeats {
             return false;
         }
         let paid = (runs as u64 - 1) * JOIN_BYTES;
-        let before = self.joined_bytes.fetch_add(paid, Ordering::Relaxed);
-        before < price && before + paid >= price
+        let joined = self.joined_bytes.fetch_add(paid, Ordering::Relaxed) + paid;
+        joined >= price && self.price_bytes.swap(u64::MAX, Ordering::Relaxed) != u64::MAX
     }
 
     /// What gets have paid.

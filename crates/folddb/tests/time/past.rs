@@ -162,6 +162,17 @@ fn a_range_delete_hides_the_past_from_the_present_only() {
     }
 }
 
+/// Flushes when an hour has passed, and opens the store again when the clock has gone back.
+fn flush_late_and_open_early(world: &World, store: Store, keep: Keep) -> (Store, Table<u64, u64>) {
+    world.pass(3_600_000);
+    store.flush().expect("it works");
+    drop(store);
+    world.set(START_MS);
+    let store = world.open();
+    let table = counts(&store, keep, Expire::Never);
+    (store, table)
+}
+
 /// A flush folds by a clock that has jumped ahead, and nothing that says so is written before the
 /// process ends.
 #[test]
@@ -174,13 +185,7 @@ fn a_window_has_no_holes_where_the_clock_goes_back_over_what_was_folded() {
     store.flush().unwrap();
     let folded_away = table.put(&1, &20).unwrap();
     table.put(&1, &30).unwrap();
-    world.pass(3_600_000);
-    store.flush().unwrap();
-    drop((table, store));
-    world.set(START_MS);
-
-    let store = world.open();
-    let table = counts(&store, keep, Expire::Never);
+    let (_store, table) = flush_late_and_open_early(&world, store, keep);
     assert_eq!(values(&table.history(&1, usize::MAX).unwrap()), [Some(30)], "10 was not the last before 30");
     let refused = table.get_at(&1, AsOf::Seq(folded_away)).unwrap_err();
     assert!(refused.to_string().contains("the oldest state that is kept"), "{refused}");
@@ -195,13 +200,7 @@ fn a_window_has_no_holes_where_nothing_is_left_of_what_was_folded() {
     let table = counts(&store, keep, Expire::Never);
     let folded_away = table.put(&1, &10).unwrap();
     table.delete_range(&0, &9).unwrap();
-    world.pass(3_600_000);
-    store.flush().unwrap();
-    drop((table, store));
-    world.set(START_MS);
-
-    let store = world.open();
-    let table = counts(&store, keep, Expire::Never);
+    let (_store, table) = flush_late_and_open_early(&world, store, keep);
     let refused = table.get_at(&1, AsOf::Seq(folded_away)).unwrap_err();
     assert!(refused.to_string().contains("the oldest state that is kept"), "{refused}");
 }

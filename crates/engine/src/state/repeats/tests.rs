@@ -10,8 +10,11 @@ fn gets_pay_for_one_merge_and_say_so_once() {
     assert!(!repeats.note_get(3));
     assert!(repeats.note_get(2));
     assert!(!repeats.note_get(2), "it was said before");
-    assert_eq!(repeats.joined_bytes(), 4 * JOIN_BYTES);
+    assert_eq!(repeats.joined_bytes(), 3 * JOIN_BYTES);
+    repeats.set_price(Some(JOIN_BYTES));
+    assert!(repeats.note_get(2), "a price that has fallen below what was paid is not missed");
     repeats.spend();
+    repeats.set_price(Some(4 * JOIN_BYTES));
     assert!(repeats.note_get(5), "and for the next");
 }
 
