@@ -1,16 +1,16 @@
 //! What the values of many keys fold to, one after the other in the order of the keys.
 //!
 //! The fold of a table is made for the values of one key; over keys it is the sum of sums, the
-//! least of the least, the sketch of all. A fold that looks at the key is given an empty one.
-//! Called where parts are summarised and where ranges are aggregated: since a fold is associative,
-//! it does not matter how the keys are cut into pieces between.
+//! least of the least, the sketch of all. A fold that uses the key gets an empty one. Called when
+//! parts are summarised and when ranges are aggregated: a fold is associative, so it does not
+//! matter how the keys are divided into pieces.
 
 use crate::algebra::{Decline, FoldRules, Product};
 use crate::fold::FoldFailure;
 
 impl FoldRules {
-    /// Whether folding the values of many keys says something about all of them: not if one of two
-    /// is just left out.
+    /// Whether folding the values of many keys says something about all of them: not if it simply
+    /// drops one of two.
     pub fn tells_of_many(&self) -> bool {
         !matches!(self.spec(), "replace" | "first")
     }
@@ -27,8 +27,8 @@ impl Aggregate {
     /// Folds the value of the next key, or the fold of the next keys, onto it.
     ///
     /// # Errors
-    /// The fold fails on the two, is not available, or makes a deletion of them. Then the previous
-    /// value is unchanged.
+    /// The fold fails on the two, is not available, or deletes. Then the previous value is
+    /// unchanged.
     pub fn push(&mut self, rules: &FoldRules, value: &[u8]) -> Result<(), FoldFailure> {
         let Some(earlier) = &mut self.value else {
             self.value = Some(value.to_vec());
@@ -50,7 +50,7 @@ impl Aggregate {
         Ok(())
     }
 
-    /// What they fold to; none where no value came.
+    /// What they fold to; none if there was no value.
     pub fn value(&self) -> Option<&[u8]> {
         self.value.as_deref()
     }

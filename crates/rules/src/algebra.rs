@@ -15,15 +15,15 @@
 //!   InsertFold a m   Delete   Set w   InsertFold a m   InsertFold a·n m·n   InsertFold a·n m·n
 //! ```
 //!
-//! It mends HugeDB's draft of the same idea: an insert under a delta needs no search on disk, a
+//! It corrects HugeDB's draft of the same idea: an insert under a delta needs no search on disk, a
 //! delete followed by an insert does not bring an old value back, and a delete followed by a delta
 //! is the delta.
 //!
 //! `compose` may *decline*: then the two ops stay two records, and readers apply them one by one.
-//! It declines if the user's function fails or panics, if the fold is not available, next to an
-//! `Insert` if a state may turn out to be deleted, if a fold's `Delete` outcome leaves a function
-//! that has no normal form, and if the result would be longer than a record may be, since folding
-//! grows values without bound. Declining costs only space.
+//! It declines if the user's function fails or panics, if the fold is not available, if an `Insert`
+//! follows a state that may count as deleted, if a fold's `Delete` outcome leaves a function that
+//! has no normal form, and if the result would be longer than a record may be, since folding grows
+//! values without bound. Declining costs only space.
 //!
 //! `SetSeparated`, `InsertSeparated` and `FoldSeparated` compose as `Set`, `Insert` and `Fold` do
 //! wherever no value is examined. If folding is joining, separated values are joined as lists of
@@ -32,7 +32,7 @@
 //! folds. A separated value never counts as deleted: tables whose values decide that keep all of
 //! them inline.
 //!
-//! In tables whose values expire ops have stamps; `expiry.rs` says what these make of the table
+//! In tables whose values expire, ops have stamps; `expiry.rs` says how these change the table
 //! above.
 
 mod fold_rules;
@@ -63,7 +63,7 @@ impl FoldRules {
     /// Applies one op to a state, in place: what composing must agree with.
     ///
     /// # Errors
-    /// When the fold is missing or fails, or the value of the op is separated; the state is then
+    /// The fold is missing or fails, or the value of the op is separated; the state is then
     /// unchanged.
     pub fn apply(&self, key: &[u8], state: &mut Option<Vec<u8>>, op: Op<'_>) -> Result<(), Decline> {
         match self.has_stamps {

@@ -59,7 +59,7 @@ impl From<Malformed> for CodecError {
     }
 }
 
-/// As the fault of the caller; code that decodes stored bytes gives it a kind and a place of its
+/// As an error of the caller; code that decodes stored bytes gives it a kind and a place of its
 /// own.
 impl From<CodecError> for Error {
     fn from(error: CodecError) -> Error {

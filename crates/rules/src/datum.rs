@@ -20,8 +20,8 @@ pub enum Datum {
     Int(i128),
     /// A floating-point number.
     Float(f64),
-    /// A number as JSON has it that is, to the letter, neither of these two: `1.10`, `1e400`, one
-    /// of more than 128 bits.
+    /// A JSON number whose text neither of these two would print: `1.10`, `1e400`, one of more than
+    /// 128 bits.
     Number(String),
     /// Text.
     Text(String),
@@ -34,9 +34,9 @@ pub enum Datum {
 }
 
 impl Datum {
-    /// Text if the bytes are UTF-8, with any control characters; bytes otherwise. So folds show
-    /// what they hold. A text that looks like [`wrapped`] bytes is shown as bytes, so that none is
-    /// ever taken for them.
+    /// Text if the bytes are UTF-8, with any control characters; bytes otherwise. This is how folds
+    /// show their contents. A text that looks like [`wrapped`] bytes is shown as bytes, so that no
+    /// text is ever taken for bytes.
     pub fn text_or_bytes(bytes: &[u8]) -> Datum {
         match std::str::from_utf8(bytes) {
             Ok(text) if unwrapped_text(text).is_none() => Datum::Text(text.to_owned()),
@@ -44,8 +44,8 @@ impl Datum {
         }
     }
 
-    /// Text where the bytes are UTF-8 without control characters, bytes otherwise. So codecs of
-    /// bytes show theirs, of which text is typed, and indexes their terms, which are kept.
+    /// Text if the bytes are UTF-8 without control characters, bytes otherwise. This is how codecs
+    /// of bytes show values, since text is what people type, and how indexes keep their terms.
     pub fn from_bytes(bytes: &[u8]) -> Datum {
         match std::str::from_utf8(bytes) {
             Ok(text) if !text.chars().any(char::is_control) => Datum::Text(text.to_owned()),
@@ -62,7 +62,7 @@ impl Datum {
     }
 }
 
-/// The one name in bytes that appear where text may appear, too: `{"$hex":"00ff"}`.
+/// The name that marks bytes in places where text may appear, too: `{"$hex":"00ff"}`.
 const WRAPPED_NAME: &str = "$hex";
 
 /// Bytes in a form that no text has, for JSON, and as JSON for CSV: `{"$hex":"00ff"}`.
@@ -70,7 +70,7 @@ pub fn wrapped(bytes: &[u8]) -> Datum {
     Datum::Map(vec![(WRAPPED_NAME.to_owned(), Datum::Text(hex(bytes)[2..].to_owned()))])
 }
 
-/// The bytes that [`wrapped`] made this of.
+/// The bytes of which [`wrapped`] made this.
 pub fn unwrapped(datum: &Datum) -> Option<Vec<u8>> {
     let Datum::Map(fields) = datum else { return None };
     match fields.as_slice() {
@@ -81,7 +81,7 @@ pub fn unwrapped(datum: &Datum) -> Option<Vec<u8>> {
     }
 }
 
-/// The same of its JSON.
+/// The same for its JSON.
 pub fn unwrapped_text(text: &str) -> Option<Vec<u8>> {
     let digits = text.strip_prefix("{\"$hex\":\"")?.strip_suffix("\"}")?;
     if digits.starts_with("0x") { None } else { from_hex(digits) }
@@ -106,7 +106,7 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     digits.chunks_exact(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?)).collect()
 }
 
-/// A floating-point number as it is written. One that is beyond all doubles is none: an infinity is
+/// A floating-point number as it is written. A number beyond all doubles is refused: an infinity is
 /// written as such.
 pub(crate) fn parse_float(text: &str) -> Option<f64> {
     let (text, has_digits) = (text.trim(), text.contains(|letter: char| letter.is_ascii_digit()));

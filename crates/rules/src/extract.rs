@@ -1,7 +1,7 @@
 //! How the terms of an index are taken out of records, by the rule in `terms.rs`.
 //!
-//! Called by the engine for every record that is written to a table with indexes, and to find and
-//! to verify. The same record always gives the same terms: what cannot be read as the rule requires
+//! Called by the engine for every record that is written to a table with indexes, by queries, and
+//! by verify. The same record always gives the same terms: what cannot be read as the rule requires
 //! gives none.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,15 +22,15 @@ pub struct Extractor {
     rule: TermRule,
     kind: TermKind,
     function: Option<TermFunction>,
-    /// Of a pointer into JSON.
+    /// The steps of a pointer into JSON.
     steps: Vec<String>,
-    /// In values of `json-merge` an object that replaces is under a name of its own.
+    /// In values of `json-merge`, an object that replaces is below `$set`.
     sees_through_set: bool,
     /// Terms are heads, and these are JSON.
     heads_are_json: bool,
-    /// The field is a JSON document, of which a text is shown in its quotes.
+    /// The field is a JSON document; if that is a text, it is shown with its quotes.
     field_is_document: bool,
-    /// The field is of a value that is JSON: whole numbers of more than 64 bits are doubles.
+    /// The field belongs to a value that is JSON: whole numbers of more than 64 bits are doubles.
     field_is_json: bool,
 }
 
@@ -71,17 +71,17 @@ impl Extractor {
         &self.rule
     }
 
-    /// Of what kind its terms are.
+    /// The kind of its terms.
     pub fn kind(&self) -> TermKind {
         self.kind
     }
 
-    /// Whether terms are JSON as heads have it: texts in quotes, as bytes.
+    /// Whether terms are the JSON of heads: texts in quotes, as bytes.
     pub(crate) fn heads_are_json(&self) -> bool {
         self.heads_are_json
     }
 
-    /// Whether a whole number is among the terms as the nearest double.
+    /// Whether the terms hold this whole number as the nearest double.
     pub(crate) fn is_widened(&self, value: i128) -> bool {
         self.field_is_json && !is_narrow(value)
     }
@@ -124,7 +124,7 @@ impl Extractor {
             }
             TermRule::Custom { .. } => {
                 let Some(take) = &self.function else { return };
-                let mut own = Terms::default(); // of its own: whoever takes them may do with it as it likes
+                let mut own = Terms::default(); // fresh: the function may change it
                 if catch_unwind(AssertUnwindSafe(|| take(key, value, &mut own))).is_ok() {
                     let base = out.bytes.len();
                     out.bytes.extend_from_slice(&own.bytes);
@@ -184,7 +184,7 @@ fn take_key(codec: &KeyCodec, number: u32, key: &[u8], out: &mut Terms) {
     }
 }
 
-/// Of a nested tuple each element; of nothing none.
+/// Each element of a nested tuple; nothing for a null.
 fn push_element(out: &mut Terms, element: &Element<'_>) {
     match element {
         Element::Null => {}
@@ -205,7 +205,7 @@ fn push_datum(out: &mut Terms, datum: &Datum, kind: TermKind) {
 
 fn push_scalar(out: &mut Terms, datum: &Datum, kind: TermKind) {
     match datum {
-        // Terms are kept: they are what they were when text with control characters was shown as
+        // Terms are stored: they stay as they were when text with control characters was shown as
         // bytes.
         Datum::Text(text) if kind == TermKind::TextOrBytes => push_shown(out, text.as_bytes()),
         Datum::Bytes(bytes) if kind == TermKind::TextOrBytes => push_shown(out, bytes),
@@ -230,14 +230,14 @@ fn push_shown(out: &mut Terms, bytes: &[u8]) {
     }
 }
 
-/// Whether a field of this name, of values that fold so, is a JSON document.
+/// Whether a field of this name, of values with this fold, is a JSON document.
 fn is_document(spec: &str, name: &str) -> bool {
     let Ok(record) = Record::parse(spec) else { return false };
     let folds = (0..).map_while(|index| record.field_fold(index));
     record.names().zip(folds).any(|(of, fold)| of == name && fold.spec().starts_with("json-merge"))
 }
 
-/// A document that is shown, as its terms are kept: a text without its quotes, and of none nothing.
+/// A shown document in the form of its terms: a text without its quotes, nothing for null.
 fn unquoted(shown: &Datum) -> Datum {
     let Datum::Text(text) = shown else { return shown.clone() };
     json::parse(text).unwrap_or_else(|_| shown.clone())
@@ -247,7 +247,7 @@ fn is_narrow(value: i128) -> bool {
     i64::try_from(value).is_ok() || u64::try_from(value).is_ok()
 }
 
-/// A field of JSON as its terms are kept: numbers of more than 64 bits, and -0, are doubles.
+/// A field of JSON in the form of its terms: numbers of more than 64 bits, and -0, are doubles.
 fn narrow(datum: &Datum) -> Datum {
     match datum {
         Datum::Int(value) if !is_narrow(*value) => Datum::Float(*value as f64),
@@ -257,7 +257,7 @@ fn narrow(datum: &Datum) -> Datum {
     }
 }
 
-/// What is shown as text or as bytes, as bytes.
+/// The bytes of something that is shown as text or as bytes.
 fn push_bytes(out: &mut Terms, datum: &Datum) {
     match datum {
         Datum::Text(text) => out.push(&Element::from(text.as_bytes())),

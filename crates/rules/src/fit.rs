@@ -33,7 +33,7 @@ impl BoundRules {
         }
     }
 
-    /// How types of keys and values differ from those of the table, where they do. Values that are
+    /// How the types of keys and values differ from those of the table, if they do. Values that are
     /// folded are compared by [`BoundRules::fit`].
     pub fn types_differ(&self, key: &KeyCodec, value: &ValueCodec) -> Option<String> {
         let rules = &self.rules;
@@ -46,7 +46,7 @@ impl BoundRules {
     }
 }
 
-/// How values of a type fit a table that replaces, and whose values are of this codec.
+/// How values of a type fit a table that replaces and has values of this codec.
 fn fit_by_codec<V: Value>(codec: ValueCodec) -> Result<Fit, CodecError> {
     match (V::codec(), codec) {
         (own, codec) if V::ENCODES_SURELY && (own == codec || codec == ValueCodec::Bytes) => Ok(Fit::Always),
@@ -61,8 +61,8 @@ fn fit_by_codec<V: Value>(codec: ValueCodec) -> Result<Fit, CodecError> {
     }
 }
 
-/// How values of a type fit a table that folds by a custom fold: by that which the type has, or,
-/// where it has none, by what the fold says of each.
+/// How values of a type fit a table with a custom fold: by the fold of the type, or, if it has
+/// none, by the fold's check of each value.
 fn fit_custom<V: Value>(fold: &FoldName) -> Result<Fit, CodecError> {
     let own = V::default_fold();
     if !own.is_custom() {
@@ -141,7 +141,7 @@ fn type_of_record(spec: &str) -> String {
     format!("({}), or of a struct that derives Record", fields.join(", "))
 }
 
-/// The error of a quantile sketch as its type has it.
+/// The error of a quantile sketch in the unit of its type.
 fn basis_points(alpha: Option<&str>) -> f64 {
     let alpha = alpha.and_then(|alpha| alpha.parse().ok()).unwrap_or(0.01);
     (alpha * 1e4_f64 * 1e6).round() / 1e6

@@ -26,7 +26,7 @@ pub(crate) fn plain_bytes(datum: &Datum) -> Result<Cow<'_, [u8]>, FoldFailure> {
     plain::bytes(datum).map_err(FoldFailure)
 }
 
-/// What folding two values gave.
+/// The result of folding two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The value that the fold appended to its output.
@@ -35,8 +35,7 @@ pub enum Outcome {
     KeepEarlier,
     /// The later value, unchanged. The output is ignored.
     KeepLater,
-    /// The key becomes absent. Declared *absorbing*: whatever came before these two no longer
-    /// matters.
+    /// The key becomes absent. Declared *absorbing*: what came before these two no longer matters.
     Delete,
 }
 
@@ -61,12 +60,12 @@ impl std::error::Error for FoldFailure {}
 
 /// An associative function on the values of one key.
 ///
-/// A failure or a panic touches only the key it happens on: merges keep the operands apart, and
-/// reading that key gives an error until the operands fold again.
+/// A failure or a panic affects only the key it happens on: merges keep the operands as separate
+/// records, and reading that key gives an error until the operands fold again.
 ///
-/// It is a function of its arguments, and must not use the store that calls it, which would wait
-/// for itself: the commit that fills the tail of a memtable folds it there and then, before the
-/// next commit may begin. So a slow fold of short operands slows the writers, too.
+/// It is a function of its arguments, and must not use the store that calls it, which would
+/// deadlock: the commit that fills the tail of a memtable folds it before the next commit may
+/// begin. So a slow fold of short operands also slows the writers.
 pub trait Fold: Send + Sync {
     /// The spec string of a built-in fold (`sum:i64`), or the name of a custom one. Kept by the
     /// store.
@@ -136,21 +135,21 @@ pub trait Fold: Send + Sync {
         Ok(())
     }
 
-    /// What is between two operands, if folding is writing one after the other with that in
-    /// between. Then long operands may be separated, and folding them copies none.
+    /// The separator, if folding concatenates the operands with a separator between them. Then long
+    /// operands may be separated, and folding them copies none.
     fn joins_with(&self) -> Option<&[u8]> {
         None
     }
 
     /// Operands of at most `bytes_max` bytes each that fold to `value`, byte for byte, the first on
     /// nothing and each onto those before it; none if that is not possible. Folding grows values
-    /// beyond what a single write may have: this is how such a value is written again, for example
-    /// to another store. The caller folds them to check the result.
+    /// beyond what a single write may have: this is how such a value is written to another store,
+    /// for example. The caller folds them to check the result.
     fn pieces(&self, _value: &[u8], _bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         None
     }
 
-    /// The length of every value in bytes, where it is fixed.
+    /// The length of every value in bytes, if it is fixed.
     fn fixed_len(&self) -> Option<usize> {
         None
     }

@@ -25,8 +25,8 @@
 //! All except `matmul:N:f64` are associative byte for byte, under any merge schedule. Each module
 //! draws its bytes, says what happens at overflow, and why it is associative.
 //!
-//! Beside each fold stands a function that names it for a type ([`sum()`], [`stats()`], ...), and a
-//! type of its values: [`Stats`], [`ExactSum`], [`Hll`], [`Quantiles`], [`TopK`], [`ByteSet`],
+//! Each fold has a function that names it for a type ([`sum()`], [`stats()`], ...), and a type of
+//! its values: [`Stats`], [`ExactSum`], [`Hll`], [`Quantiles`], [`TopK`], [`ByteSet`],
 //! [`Counters`], [`Bitmap`], [`Patch`], [`Timed`], [`Matrix`]. A table of one of these types has
 //! that fold by default. [`Sum`], [`Min`], [`Max`] and [`First`] do the same for numbers and text.
 

@@ -1,5 +1,5 @@
-//! Heads: what the index keeps of a separated value, so that readers that need no more read no
-//! value.
+//! Heads: what the index keeps of a separated value, so that readers that need only this do not
+//! read the value.
 //!
 //! ```text
 //!   none          nothing
@@ -24,7 +24,7 @@ pub const HEAD_BYTES_MAX: usize = 1024;
 /// bytes.
 pub type HeadFunction = Arc<dyn Fn(&[u8], &[u8], &mut Vec<u8>) + Send + Sync>;
 
-/// What of a value is its head, as the rules say it.
+/// Which part of a value is its head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HeadRule {
     /// Nothing.
@@ -32,14 +32,14 @@ pub enum HeadRule {
     None,
     /// This many bytes of its beginning.
     First(u32),
-    /// What stands there in JSON.
+    /// The JSON at this pointer.
     Json(String),
-    /// What a function that the user brings along makes of it.
+    /// The result of a user's function.
     Named(String),
 }
 
 impl HeadRule {
-    /// The rule that is written so.
+    /// The rule with this text.
     pub fn parse(text: &str) -> Option<HeadRule> {
         match text.split_once(':') {
             None if text == "none" => Some(HeadRule::None),
@@ -75,9 +75,9 @@ pub enum Heads {
     None,
     /// This many bytes of the beginning.
     First(usize),
-    /// What stands there in JSON.
+    /// The JSON at this pointer.
     Json(String),
-    /// What this gives.
+    /// The result of this function.
     Function(HeadFunction),
 }
 
@@ -90,7 +90,7 @@ impl Heads {
             Heads::First(bytes) => out.extend_from_slice(&value[..value.len().min(*bytes)]),
             Heads::Json(pointer) => json_text::put_at(value, pointer, out),
             Heads::Function(take) => {
-                let mut head = Vec::new(); // of its own: whoever takes it may do with it as it likes
+                let mut head = Vec::new(); // fresh: the function may change it
                 if catch_unwind(AssertUnwindSafe(|| take(key, value, &mut head))).is_ok() {
                     out.extend_from_slice(&head);
                 }

@@ -1,5 +1,5 @@
-//! What is asked of an index, as its terms are: a term, a range of terms or their beginning become
-//! ranges of terms.
+//! Queries of an index in the form of its terms: a term, a range or a prefix becomes ranges of
+//! terms.
 //!
 //! ```text
 //!   Int                 bounds between two whole numbers go to the next one inside: from 2.5 is from 3
@@ -9,8 +9,8 @@
 //!   Text, Bytes         text is its bytes where terms are bytes
 //! ```
 //!
-//! A term that an index cannot have by its kind does not give an empty answer, but is a mistake of
-//! the caller. Called by `find`; what people type is parsed here, too.
+//! A term that an index of this kind cannot have is an error of the caller, not an empty answer.
+//! Called by `find`; what people type is parsed here, too.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -28,7 +28,7 @@ pub type TermRange<'t> = (Bound<Element<'t>>, Bound<Element<'t>>);
 /// Beyond all integers that are terms.
 const INT_END: f64 = (1u128 << 127) as f64;
 
-/// Bits of the first and the last of what is no number, without the sign.
+/// Bits of the first and the last NaN, without the sign.
 const NAN_BITS: (u64, u64) = (0x7ff0_0000_0000_0001, 0x7fff_ffff_ffff_ffff);
 const NAN_BITS_32: (u32, u32) = (0x7f80_0001, 0x7fff_ffff);
 
@@ -36,7 +36,7 @@ impl Extractor {
     /// The terms between two, as ranges that follow one another in the order of terms.
     ///
     /// # Errors
-    /// What the index has instead, where a bound is none of it.
+    /// A bound is not of the kind of the index: says which kind that is.
     pub fn ask<'t>(
         &self,
         low: Bound<Element<'t>>,
@@ -53,8 +53,8 @@ impl Extractor {
         Ok(numbers_separated(types, low, high))
     }
 
-    /// The same with bounds that a person typed. Quotes make a text of what would be something else
-    /// without.
+    /// The same with bounds that a person typed. Quotes make text of what would otherwise be
+    /// something else.
     ///
     /// # Errors
     /// As [`Extractor::ask`].
@@ -62,10 +62,10 @@ impl Extractor {
         self.ask(low.map(|typed| self.read_term(typed)), high.map(|typed| self.read_term(typed)))
     }
 
-    /// The beginning of terms, as these are: a text or a byte string.
+    /// A prefix of terms in the form of the terms: a text or a byte string.
     ///
     /// # Errors
-    /// What the index has, where terms have no beginning.
+    /// Terms of this kind have no prefixes: says which kind they are.
     pub fn ask_prefix<'t>(&self, prefix: Element<'t>) -> Result<Element<'t>, String> {
         match self.fitting(prefix)? {
             prefix @ (Element::Text(_) | Element::Bytes(_)) => Ok(prefix),
@@ -76,7 +76,7 @@ impl Extractor {
         }
     }
 
-    /// The same of what a person typed, which is text, or bytes as 0x... where terms are bytes.
+    /// The same for what a person typed: text, or bytes as 0x... if terms are bytes.
     ///
     /// # Errors
     /// As [`Extractor::ask_prefix`].
@@ -123,7 +123,7 @@ impl Extractor {
                 Cow::Owned(text) => Cow::Owned(text.into_bytes()),
             }),
             (TermKind::Bytes, term @ Element::Bytes(_)) => term,
-            (TermKind::Bytes | TermKind::Text | TermKind::TextOrBytes, term) => term, // which is before or behind all that there is
+            (TermKind::Bytes | TermKind::Text | TermKind::TextOrBytes, term) => term, // before or after all terms
             (kind, term) => return Err(format!("has {}, and {} is none", kind.words(), named(&term))),
         })
     }
@@ -158,8 +158,7 @@ impl Extractor {
         }
     }
 
-    /// Where all terms are floating-point numbers, that which is nearest to what is asked for, as
-    /// it is when it is stored.
+    /// If all terms are floating-point numbers: the nearest one, as for a number that is stored.
     fn nearest<'t>(&self, term: Element<'t>) -> Element<'t> {
         match (self.kind(), term) {
             (TermKind::Json | TermKind::Double, Element::Int(value)) => Element::Double(value as f64),
@@ -182,7 +181,7 @@ fn hexadecimal(typed: &str) -> Option<Vec<u8>> {
     typed.strip_prefix("0x").and_then(from_hex)
 }
 
-/// JSON as heads that are JSON have it.
+/// A text as it is in heads that are JSON.
 fn head_of_text(text: &[u8]) -> Vec<u8> {
     let mut head = Vec::new();
     json_text::put_at(text, "", &mut head);
@@ -195,7 +194,7 @@ fn head_of_json(datum: &Datum) -> Vec<u8> {
     head
 }
 
-/// Text that people read as text, bytes otherwise, where terms are taken of what is shown.
+/// Text that people read as text, bytes otherwise, if terms are taken from shown values.
 fn shown(term: Element<'_>, kind: TermKind) -> Element<'_> {
     let bytes = match &term {
         Element::Text(text) => text.as_bytes(),
@@ -218,7 +217,7 @@ fn named(term: &Element<'_>) -> String {
 
 // ---- numbers ------------------------------------------------------------------------------------
 
-/// A type of numbers among terms. In their order.
+/// A type of numbers among terms, in the order of terms.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NumberType {
     Int,
@@ -269,7 +268,7 @@ impl End {
         if self.is_included { Bound::Included(term) } else { Bound::Excluded(term) }
     }
 
-    /// The same end where a number is none that it stands at, but as `found` to it.
+    /// The same end at a number that is not the exact one but compares to it as `found`.
     fn rounded(self, found: Ordering) -> End {
         match found {
             Ordering::Equal => self,
@@ -330,7 +329,7 @@ impl End {
         }
     }
 
-    /// Of several terms that are one number the one that the end stands at.
+    /// Of several terms that are one number, the outermost for this end.
     fn outer<T>(self, first: T, last: T) -> T {
         if self.is_low == self.is_included { first } else { last }
     }
@@ -358,8 +357,7 @@ fn ends_of(numbers: NumberType) -> (Element<'static>, Element<'static>) {
     }
 }
 
-/// What is no number and has a sign, which some machines give it: it stands before all numbers of
-/// its type.
+/// NaN with a sign, which some machines produce: it sorts before all numbers of its type.
 fn nan_with_sign(numbers: NumberType) -> Option<TermRange<'static>> {
     let nearest = match numbers {
         NumberType::Int => return None,

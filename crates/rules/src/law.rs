@@ -1,8 +1,8 @@
 //! Looks for counter-examples to the laws that a fold promises.
 //!
-//! Who calls it: `folddb check-fold` with operands from a file or from a table, debug builds, and
-//! the tests of every fold. It is a search, not a proof: triples of operands, and of values folded
-//! from them, are tried in an order that a seed decides, so a finding can be repeated. A fold that
+//! Called by `folddb check-fold` with operands from a file or from a table, debug builds, and the
+//! tests of every fold. It is a search, not a proof: triples of operands, and of values folded from
+//! them, are tried in an order that depends on a seed, so a finding can be repeated. A fold that
 //! panics is caught and reported.
 
 use std::fmt;
@@ -60,7 +60,7 @@ pub struct CounterExample {
     pub finding: String,
 }
 
-/// How one law fared.
+/// The result for one law.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LawResult {
@@ -72,7 +72,7 @@ pub struct LawResult {
     pub counter_example: Option<CounterExample>,
 }
 
-/// How every law fared.
+/// The results for all laws.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LawReport {
@@ -96,7 +96,7 @@ impl LawReport {
         self.laws.iter().all(|law| law.counter_example.is_none())
     }
 
-    /// How one law fared.
+    /// The result for one law.
     pub fn law(&self, law: Law) -> Option<&LawResult> {
         self.laws.iter().find(|result| result.law == law)
     }

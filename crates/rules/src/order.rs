@@ -1,9 +1,9 @@
 //! The order of the keys of a table.
 //!
 //! Everything that compares keys does it through here. Two orders have a fast path: a `u64` prefix
-//! that decides most comparisons. A custom order (osmos' `key_less`) has none and is asked every
-//! time; ties of its own are broken by the bytes, so that keys are equal exactly when their bytes
-//! are, which filters and folds rely on.
+//! that decides most comparisons. A custom order (osmos' `key_less`) has none and is called every
+//! time; its ties are broken by the bytes, so that keys are equal exactly when their bytes are,
+//! which filters and folds rely on.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use folddb_base::bytes::{common_prefix_len, prefix_u64};
 
-/// A named order that a user brings along.
+/// A named order that a user provides.
 pub trait CustomOrder: Send + Sync {
     /// The name that the store keeps; opening the table with an order of another name is refused.
     fn name(&self) -> &str;
@@ -78,8 +78,8 @@ impl KeyOrder {
         !matches!(self, KeyOrder::Custom(_))
     }
 
-    /// A short key `s` with `low <= s < high`, for an index: a separator between two blocks whose
-    /// last and first keys these are. Shortened in bytewise order only.
+    /// A short key `s` with `low <= s < high`, for an index: a separator between two blocks with
+    /// these last and first keys. Shortened in bytewise order only.
     pub fn separator(&self, low: &[u8], high: &[u8]) -> Vec<u8> {
         if let KeyOrder::Bytewise = self {
             let shared = common_prefix_len(low, high);

@@ -1,13 +1,13 @@
 //! From the records of one key to its value.
 //!
 //! A [`Resolver`] takes the ops of one key, either newest first (a get, a forward scan) or oldest
-//! first (a backward scan), composes them as they come, and says when older ones cannot matter any
-//! more. Gets, scans and snapshots all use it.
+//! first (a backward scan), composes them as they arrive, and says when older ones no longer
+//! matter. Gets, scans and snapshots all use it.
 //!
-//! Small ops become one at once. Long ones wait until what follows them has reached about their
-//! length, like the digits of a binary counter: a list of n operands is then copied log n times and
-//! not n times, and what is held is no longer than the value. The fold is associative, so the bytes
-//! are the same.
+//! Small ops become one at once. Long ones wait until what follows has about their length, like the
+//! digits of a binary counter: a list of n operands is then copied log n times instead of n times,
+//! and the buffers are no longer than the value. The fold is associative, so the bytes are the
+//! same.
 //!
 //! Separated values are not examined. If that leaves a key as a pointer, [`Resolver::state`]
 //! returns the pointer; if an operand waits to be folded onto such a value, the reader loads it
@@ -40,7 +40,7 @@ pub struct Resolver {
     scratch: OpBuf,
     state: Option<Vec<u8>>,
     visited: usize,
-    /// The time that it reads at, in milliseconds since 1970; of use where values expire.
+    /// The time that it reads at, in milliseconds since 1970; used if values expire.
     now_ms: u64,
     /// The deadline of the last returned state, if it has one, and whether it had passed.
     deadline_ms: Option<u64>,
@@ -64,7 +64,7 @@ impl Resolver {
         }
     }
 
-    /// Says at what time it reads, in milliseconds since 1970, until that is said again.
+    /// Sets the time that it reads at, in milliseconds since 1970.
     pub fn read_at(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
     }
@@ -74,7 +74,7 @@ impl Resolver {
         self.deadline_ms
     }
 
-    /// Whether the key had a value, when [`Resolver::state`] was asked, that has expired.
+    /// Whether the key had a value that had expired when [`Resolver::state`] was called.
     pub fn has_expired(&self) -> bool {
         self.expired
     }
@@ -135,7 +135,7 @@ impl Resolver {
     /// Composes all that has waited.
     ///
     /// # Errors
-    /// None but for ops that were not fed.
+    /// Only for ops that were not fed.
     pub fn settle(&mut self, rules: &FoldRules, key: &[u8]) -> Result<(), Malformed> {
         for at in (1..self.used).rev() {
             if !self.declined[at] {
@@ -145,7 +145,7 @@ impl Resolver {
         Ok(())
     }
 
-    /// Makes one of the op at `at` and the next newer one, or notes that they decline.
+    /// Composes the op at `at` with the next newer one, or notes that they decline.
     fn compose_at(&mut self, rules: &FoldRules, key: &[u8], at: usize) -> Result<(), Malformed> {
         let [newer, older] = &mut self.ops[at - 1..=at] else { return Ok(()) };
         match rules.compose(key, older.op()?, newer.op()?, &mut self.scratch) {
@@ -240,15 +240,15 @@ impl Resolver {
         self.used += 1;
     }
 
-    /// Whether a separated value is among what it was fed and has not composed away.
+    /// Whether it still holds a separated value.
     #[inline]
     pub fn is_separated(&self) -> bool {
         self.ops[..self.used].iter().any(|op| op.kind.is_separated())
     }
 
-    /// Composes what has waited, and where that leaves operands on separated values, loads those:
-    /// `load` appends the value that a pointer leads to. All that is left then has its values at
-    /// hand, unless it is one op.
+    /// Composes what has waited. If that leaves operands on separated values, it loads those:
+    /// `load` appends the value that a pointer leads to. Then everything that is left has its
+    /// values in memory, unless it is a single op.
     ///
     /// # Errors
     /// Those of `load`.
@@ -259,7 +259,7 @@ impl Resolver {
         mut load: impl FnMut(&[u8], &mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
         if self.used < 2 || self.settle(rules, key).is_err() {
-            return Ok(()); // one op needs no value, and of ops that are none `state` tells
+            return Ok(()); // one op needs no value, and `state` reports malformed ops
         }
         if self.used < 2 || self.join_all(rules) {
             return Ok(());
@@ -305,7 +305,7 @@ impl Resolver {
         }
     }
 
-    /// What the key has, given that nothing older exists. See [`Resolver::load`].
+    /// The state of the key, given that nothing older exists. See [`Resolver::load`].
     ///
     /// # Errors
     /// When ops that could not be composed cannot be applied one by one either.
@@ -370,12 +370,12 @@ impl Resolver {
 }
 
 /// Applies ops that did not compose, newest first, one by one. A state on which one fails lasts as
-/// a value would, so that it does not matter whether a merge has swept it: each fold lets it live
-/// on, an `Insert` leaves it, and what is written after its deadline meets nothing. Returns why the
-/// last state failed, and until when it lasts, where it did.
+/// a value would, so that it does not matter whether a merge has swept it: each fold extends its
+/// life, an `Insert` leaves it, and what is written after its deadline meets nothing. If the last
+/// state failed, returns why, and until when it lasts.
 ///
 /// # Errors
-/// None but for ops that were not fed.
+/// Only for ops that were not fed.
 #[cold]
 fn apply_all(
     rules: &FoldRules,

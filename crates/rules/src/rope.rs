@@ -2,9 +2,9 @@
 //! are in one list, and no body is read or written.
 //!
 //! ```text
-//!   SetSeparated p, FoldSeparated q            SetSeparated  p sep q
-//!   Set v, FoldSeparated q                 SetSeparated  v sep q         v and the separator as an inline piece
-//!   FoldSeparated p, Fold m                FoldSeparated p sep m
+//!   SetSeparated p, FoldSeparated q    SetSeparated  p sep q
+//!   Set v, FoldSeparated q             SetSeparated  v sep q     v and the separator, inline
+//!   FoldSeparated p, Fold m            FoldSeparated p sep m
 //! ```
 //!
 //! An `Insert` with a later operand stays side by side with it, until what is before it is known.
@@ -45,8 +45,8 @@ impl Joins {
         Joins { head_bytes, ..self }
     }
 
-    /// What "first the older, then the newer" comes to, of which one at least is separated; none
-    /// where it stays two.
+    /// The composition of "first the older, then the newer", of which at least one is separated;
+    /// none if they stay two.
     pub(crate) fn join(&self, older: Op<'_>, newer: Op<'_>, bytes_max: usize, out: &mut OpBuf) -> Option<()> {
         let kind = joined_kind(older)?;
         let mut joined = Joined::default();
@@ -59,10 +59,10 @@ impl Joins {
         Some(())
     }
 
-    /// What all these come to, oldest first, of which one at least is separated; none where they
+    /// The composition of all these, oldest first, of which at least one is separated; none if they
     /// cannot be joined.
     pub(crate) fn join_all(&self, ops: &[Op<'_>], out: &mut OpBuf) -> Option<()> {
-        // Nothing older exists than what a reader has found, so an insert is a set.
+        // A reader has found everything, so nothing older exists and an insert is a set.
         let kind = match ops.first()? {
             Op::Insert(_) | Op::InsertSeparated(_) => OpKind::SetSeparated,
             older => joined_kind(*older)?,
@@ -73,9 +73,9 @@ impl Joins {
         Some(())
     }
 
-    /// Appends what an op brings.
+    /// Appends the value of an op.
     fn add(&self, op: Op<'_>, joined: &mut Joined) -> Option<()> {
-        let is_first = !std::mem::replace(&mut joined.is_begun, true); // which may be empty
+        let is_first = !std::mem::replace(&mut joined.is_begun, true); // it may be empty
         match op {
             Op::Set(_) | Op::SetSeparated(_) | Op::Insert(_) | Op::InsertSeparated(_) if !is_first => {
                 return None;

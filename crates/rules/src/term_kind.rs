@@ -1,9 +1,9 @@
-//! The kind of the terms of an index, and whether its rule can give any at all: both follow from
-//! the rules of the table.
+//! The kind of the terms of an index, and whether its rule can give any: both follow from the rules
+//! of the table.
 //!
 //! A query of an index is parsed by the kind of its terms (`index_query.rs`); a rule that can never
-//! give a term is refused when the index is made. How terms are taken does not depend on what is
-//! told here of fields and folds of numbers (`extract.rs`).
+//! give a term is refused when the index is made. How terms are taken (`extract.rs`) does not
+//! depend on the kinds of fields and of folds of numbers that are given here.
 
 use crate::codec::{ElementType, KeyCodec, ValueCodec};
 use crate::folds::Record;
@@ -14,13 +14,13 @@ use crate::terms::TermRule;
 /// The kind of the terms of an index, as far as its rule says: how to parse a term in a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TermKind {
-    /// As JSON has them: text, numbers as doubles, truth values.
+    /// As in JSON: text, numbers as doubles, truth values.
     Json,
     /// Byte strings.
     Bytes,
     /// Text.
     Text,
-    /// Text, and byte strings where they are none that people read.
+    /// Text, and byte strings if people cannot read them as text.
     TextOrBytes,
     /// Integers.
     Int,
@@ -28,12 +28,12 @@ pub enum TermKind {
     Float,
     /// Doubles.
     Double,
-    /// Whatever they are.
+    /// Any kind.
     Any,
 }
 
 impl TermKind {
-    /// What there is, in words.
+    /// The kind, in words.
     pub(crate) fn words(self) -> &'static str {
         match self {
             TermKind::Json => "what JSON has",
@@ -57,7 +57,7 @@ enum Shape {
     AnyFields(TermKind),
     /// Nothing that is a term.
     Nothing,
-    /// Values themselves tell.
+    /// It depends on the values.
     Unknown,
 }
 
@@ -107,7 +107,7 @@ fn shape_of_fold(spec: &str) -> Shape {
     }
 }
 
-/// Of what kind the terms of a field are that folds so. Byte strings are there as they are shown.
+/// The kind of the terms of a field with this fold. Byte strings appear as they are shown.
 fn kind_in_field(spec: &str) -> Option<TermKind> {
     match shape_of_fold(spec) {
         Shape::Terms(TermKind::Bytes) => Some(TermKind::TextOrBytes),
@@ -119,7 +119,7 @@ fn kind_in_field(spec: &str) -> Option<TermKind> {
 
 // ---- kinds --------------------------------------------------------------------------------------
 
-/// Of what kind the terms of a rule are.
+/// The kind of the terms of a rule.
 pub(crate) fn kind_of(rule: &TermRule, table: &BoundRules) -> TermKind {
     let fold = table.rules.fold.spec();
     match rule {
@@ -128,8 +128,8 @@ pub(crate) fn kind_of(rule: &TermRule, table: &BoundRules) -> TermKind {
         TermRule::Key(number) => kind_of_key(table.rules.key_codec(), *number),
         TermRule::Value => match (table.opaque_codec(), shape_of(table)) {
             (Some(ValueCodec::Json), _) => TermKind::Json,
-            // These say how terms are taken, too: of folds of any kind whose names begin and end
-            // so.
+            // These decide how terms are taken, too: for all folds whose names begin and end like
+            // this.
             (None, _) if fold.starts_with("json-merge") => TermKind::Json,
             (None, _) if ["set", "intersect", "append"].iter().any(|of| fold.starts_with(of)) => {
                 TermKind::Bytes
@@ -173,7 +173,7 @@ fn kind_of_element(element: &ElementType) -> TermKind {
 
 // ---- rules that give nothing --------------------------------------------------------------------
 
-/// Why no record of the table can have a term by this rule; none where one can.
+/// Why no record of the table can have a term by this rule; none if one can.
 pub fn gives_nothing(rule: &TermRule, table: &BoundRules) -> Option<String> {
     match rule {
         TermRule::Key(number) => no_element(table.rules.key_codec(), *number),
@@ -242,7 +242,7 @@ fn with_terms(fields: &[(String, Option<TermKind>)]) -> String {
 /// What the bytes of values may be, regardless of their meaning.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Raw {
-    /// In a form of the fold's, or of numbers.
+    /// In a form of the fold, or numbers.
     Formed,
     /// Text, JSON maybe.
     Text,

@@ -1,10 +1,9 @@
 //! Looks for counter-examples to the law of terms: terms(x·m) ⊆ terms(x) ∪ terms(m).
 //!
 //! A search, not a proof: values of a table, and some that are made up for what its fold takes
-//! (numbers, text, pairs, edits, fields of records, documents where the rule looks for them), are
-//! folded in pairs. Where no two of them fold, nothing was tried, and that is no answer: the index
-//! is refused until the table has records to try it with. Called when an index is made, and by
-//! `verify`.
+//! (numbers, text, pairs, edits, fields of records, documents if the rule needs them), are folded
+//! in pairs. If no two of them fold, nothing was tried: the index is refused until the table has
+//! records to try it with. Called when an index is made, and by `verify`.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +18,7 @@ use crate::head::HeadRule;
 use crate::table_rules::BoundRules;
 use crate::terms::{TermRule, Terms, show_term};
 
-/// Of a record this many fields are made up, where the rule names none.
+/// How many fields of a record are made up, if the rule names none.
 const FIELDS_MADE_UP_MAX: usize = 8;
 
 /// Why an index is refused.
@@ -27,7 +26,7 @@ const FIELDS_MADE_UP_MAX: usize = 8;
 pub enum TermsDoubt {
     /// Values break the law.
     Broken(TermsBroken),
-    /// No two values were at hand that the fold takes.
+    /// The fold takes no two of the values.
     NotTried,
 }
 
@@ -50,7 +49,7 @@ pub struct TermsBroken {
     pub earlier: Datum,
     /// The later one.
     pub later: Datum,
-    /// A term that they have together, but neither has alone.
+    /// A term that their fold has, but neither of them.
     pub term: Datum,
 }
 
@@ -67,7 +66,7 @@ impl fmt::Display for TermsBroken {
 /// Looks for a counter-example among these records, and some that are made up.
 ///
 /// # Errors
-/// The counter-example, or that there was nothing to look at.
+/// The counter-example, or that there was nothing to try.
 pub fn check_terms(
     table: &BoundRules,
     extractor: &Extractor,
@@ -112,7 +111,7 @@ fn try_pair(
     Some(TermsBroken { earlier: shown(x), later: shown(m), term })
 }
 
-/// What two values fold to; none where they do not.
+/// What two values fold to; none if they do not fold.
 fn fold(table: &BoundRules, key: &[u8], x: &[u8], m: &[u8]) -> Option<Vec<u8>> {
     let fold = table.fold.fold()?;
     let mut out = Vec::new();
@@ -125,7 +124,7 @@ fn fold(table: &BoundRules, key: &[u8], x: &[u8], m: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Values that the fold of the table takes, as far as they can be thought of.
+/// Made-up values, some of which the fold of the table may take.
 fn made_up(table: &BoundRules, extractor: &Extractor) -> Vec<Vec<u8>> {
     let mut seeds = seeds();
     let fields = fields_to_fill(table, extractor);
@@ -140,11 +139,11 @@ fn made_up(table: &BoundRules, extractor: &Extractor) -> Vec<Vec<u8>> {
         table.read_value(datum, &mut value).ok().map(|()| value)
     };
     let mut values: Vec<Vec<u8>> = seeds.iter().filter_map(read).collect();
-    // Of a fold that reads nothing of all this, but whose values have one length.
+    // For a fold that reads none of these, but whose values have a fixed length.
     let len = table.fold.fold().and_then(|fold| fold.fixed_len()).unwrap_or(0);
     let plain = [1u8, 2, 5].map(|low| (0..len).map(|at| if at == 0 { low } else { 0 }).collect::<Vec<u8>>());
     values.extend(plain.into_iter().filter(|value| len > 0 && table.check_value(value).is_ok()));
-    // What appends tuples appends whole ones: pieces of other bytes that happen to be one say
+    // A fold that appends tuples appends whole ones: other bytes that happen to be a tuple prove
     // nothing.
     let joins_tuples = matches!(extractor.rule(), TermRule::Tuple(_))
         && table.fold.fold().is_some_and(|fold| fold.joins_with().is_some());
@@ -186,8 +185,8 @@ fn fields_to_fill(table: &BoundRules, extractor: &Extractor) -> Vec<String> {
     }
 }
 
-/// Documents and tuples that have something where the rule looks for it; of documents that are put
-/// together of pieces, these.
+/// Documents and tuples that have something at the place that the rule names; for documents that
+/// are made of pieces, the pieces.
 fn shaped(table: &BoundRules, extractor: &Extractor) -> Vec<Datum> {
     let pointer = match (extractor.rule(), &table.rules.head) {
         (TermRule::Json(pointer), _) => pointer.clone(),

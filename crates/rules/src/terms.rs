@@ -1,4 +1,4 @@
-//! Terms: what an index finds records by, and how they are taken out of records.
+//! Terms: what an index finds records by, and the rules for taking them from records.
 //!
 //! ```text
 //!   json:POINTER      what stands there in a value that is JSON (RFC 6901); of an array each element
@@ -12,16 +12,16 @@
 //!
 //! A term is an element of a tuple, so terms have the order of tuples: by type, then by value.
 //! Numbers in JSON are doubles, whether they have a point or not; those beyond 2^53 that are the
-//! same double are one term. Text and bytes count for their first [`TERM_BYTES_MAX`] bytes.
-//! Nothing, `null`, an object, and a list in a list have no term. Neither has a value that is not
-//! of the form that the rule asks for: it is found by no term, which is no error.
+//! same double are one term. Text and bytes count for their first [`TERM_BYTES_MAX`] bytes. Absent
+//! values, `null`, objects, and lists in lists have no term. Nor has a value that does not have the
+//! form that the rule needs: it is found by no term, which is not an error.
 //!
 //! **The law**: terms(x·m) ⊆ terms(x) ∪ terms(m), for a value x and an operand m of one key. An
 //! index is written to without reading what was there, so every term of the result must have been
 //! in one of the two. The law holds if values replace, and for terms that come from keys; it does
 //! not hold for sums. [`crate::term_law::check_terms`] searches for counter-examples.
 //!
-//! What takes them is in `extract.rs`.
+//! They are taken in `extract.rs`.
 
 use std::sync::Arc;
 
@@ -50,17 +50,17 @@ const BETWEEN: u8 = 0x01;
 /// terms.
 pub type TermFunction = Arc<dyn Fn(&[u8], &[u8], &mut Terms) + Send + Sync>;
 
-/// An index of a table, as its rules say it: `NAME:RULE`.
+/// An index of a table, as in its rules: `NAME:RULE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexRule {
-    /// Its name, of which a table has one only.
+    /// Its name, unique in the table.
     pub name: String,
     /// How terms are taken.
     pub terms: TermRule,
 }
 
 impl IndexRule {
-    /// The rule that is written so.
+    /// The rule with this text.
     pub fn parse(text: &str) -> Option<IndexRule> {
         let (name, rule) = text.split_once(':')?;
         let is_name = !name.is_empty()
@@ -81,7 +81,7 @@ impl std::fmt::Display for IndexRule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TermRule {
-    /// What stands there in JSON.
+    /// What is at this pointer in JSON.
     Json(String),
     /// The value.
     Value,
@@ -91,9 +91,9 @@ pub enum TermRule {
     Tuple(u32),
     /// An element of the key.
     Key(u32),
-    /// The head, or what is there in a head that is JSON.
+    /// The head, or what is at this pointer in a head that is JSON.
     Head(Option<String>),
-    /// What a function gives that the user brings along.
+    /// The result of a user's function.
     Custom {
         /// Its name.
         name: String,
@@ -103,7 +103,7 @@ pub enum TermRule {
 }
 
 impl TermRule {
-    /// The rule that is written so.
+    /// The rule with this text.
     pub fn parse(text: &str) -> Option<TermRule> {
         let (word, rest) = text.split_once(':').map_or((text, None), |(word, rest)| (word, Some(rest)));
         let pointer = |rest: &str| rest.is_empty() || rest.starts_with('/');
@@ -147,7 +147,7 @@ impl std::fmt::Display for TermRule {
 
 // ---- terms --------------------------------------------------------------------------------------
 
-/// Terms of a record, as bytes that have their order; each once after [`Terms::settle`].
+/// Terms of a record, as bytes in the same order; each once after [`Terms::settle`].
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
     pub(crate) bytes: Vec<u8>,
@@ -155,7 +155,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Lets go of all.
+    /// Removes all.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -197,7 +197,7 @@ impl Terms {
         self.iter().any(|one| one == term)
     }
 
-    /// Leaves each once, in their order.
+    /// Sorts them and removes repetitions.
     pub fn settle(&mut self) {
         if self.ends.len() < 2 {
             return;
@@ -240,7 +240,7 @@ pub fn put_entry(out: &mut Vec<u8>, term: &[u8], key: &[u8]) {
     out.extend_from_slice(key);
 }
 
-/// The term and the key of a record that a key of an index is made of; none where it is none.
+/// The term and the record's key in a key of an index; none if it is malformed.
 pub fn split_entry(entry: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut reader = Reader::new(entry);
     tuple::skip(&mut reader).ok()?;
@@ -249,19 +249,19 @@ pub fn split_entry(entry: &[u8]) -> Option<(&[u8], &[u8])> {
     (between == BETWEEN).then(|| (&entry[..entry.len() - rest.len()], key))
 }
 
-/// What comes before all entries of a term.
+/// A key before all entries of a term.
 pub fn before_entries(term: &[u8]) -> Vec<u8> {
     term.to_vec()
 }
 
-/// What follows all entries of a term, and precedes those of the next.
+/// A key after all entries of a term, and before those of the next.
 pub fn behind_entries(term: &[u8]) -> Vec<u8> {
     let mut end = term.to_vec();
     end.push(BETWEEN + 1);
     end
 }
 
-/// What a term reads as, to people.
+/// A term as people read it.
 pub fn show_term(term: &[u8]) -> Datum {
     match tuple::unpack(term).as_deref() {
         Ok([Element::Bytes(bytes)]) => Datum::from_bytes(bytes),

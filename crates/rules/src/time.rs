@@ -1,4 +1,4 @@
-//! What rules say about time: how much of the past a table keeps, and how long values last.
+//! Rules about time: how much of the past a table keeps, and how long values last.
 //!
 //! ```text
 //!   keep=latest         what keys are now; what was, only as long as a snapshot needs it
@@ -13,7 +13,7 @@
 //!   a TIME is a number and a unit: 50ms 90s 15m 36h 30d 2w
 //! ```
 //!
-//! Whether a table has stamps is settled when it is created, since its bytes tell.
+//! Whether a table has stamps is fixed when it is created, since they are in its records.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -30,14 +30,14 @@ pub const VERSIONS_MAX: u32 = 1 << 20;
 /// How much of the past a table keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// What keys are now.
+    /// The present state of keys.
     #[default]
     Latest,
     /// The states after the newest N writes to each key; N is 1 at least.
     Versions(u32),
-    /// All that was within this time: whole milliseconds, from one second to a thousand years.
+    /// All states within this time: whole milliseconds, from one second to a thousand years.
     Window(Duration),
-    /// All that ever was.
+    /// All states.
     Forever,
 }
 
@@ -54,7 +54,7 @@ pub enum Expire {
 }
 
 impl Keep {
-    /// The rule that is written so.
+    /// The rule with this text.
     pub fn parse(text: &str) -> Option<Keep> {
         match text.split_once(':') {
             None if text == "latest" => Some(Keep::Latest),
@@ -81,13 +81,13 @@ impl Keep {
         )
     }
 
-    /// Why it cannot be the rule of a table: its stored text would not be read back.
+    /// Why it cannot be the rule of a table: its stored text could not be read back.
     pub(crate) fn check(self) -> Result<(), String> {
         let text = self.to_string();
         if Keep::parse(&text) == Some(self) { Ok(()) } else { Err(Keep::why_no_rule(&text)) }
     }
 
-    /// The time that all states are kept for, in milliseconds, where that is the rule.
+    /// The time that all states are kept for, in milliseconds, if that is the rule.
     #[doc(hidden)]
     pub fn window_ms(self) -> Option<u64> {
         match self {
@@ -96,7 +96,7 @@ impl Keep {
         }
     }
 
-    /// Whether states of the past are kept that no snapshot asks for.
+    /// Whether past states are kept that no snapshot needs.
     pub fn keeps_past(self) -> bool {
         self != Keep::Latest
     }
@@ -114,7 +114,7 @@ impl fmt::Display for Keep {
 }
 
 impl Expire {
-    /// The rule that is written so.
+    /// The rule with this text.
     pub fn parse(text: &str) -> Option<Expire> {
         match text {
             "never" => Some(Expire::Never),
@@ -128,7 +128,7 @@ impl Expire {
         format!("{}; there are also by-write and never", why_no_time(text))
     }
 
-    /// Why it cannot be the rule of a table: its stored text would not be read back.
+    /// Why it cannot be the rule of a table: its stored text could not be read back.
     pub(crate) fn check(self) -> Result<(), String> {
         let text = self.to_string();
         if Expire::parse(&text) == Some(self) { Ok(()) } else { Err(Expire::why_no_rule(&text)) }
@@ -139,7 +139,7 @@ impl Expire {
         self != Expire::Never
     }
 
-    /// How long a value lasts where its write says nothing, in milliseconds; none is forever.
+    /// How long a value lasts if its write says nothing, in milliseconds; none is forever.
     #[doc(hidden)]
     pub fn default_ms(self) -> Option<u64> {
         match self {
@@ -162,7 +162,7 @@ impl fmt::Display for Expire {
 const UNITS: [(&str, u64); 6] =
     [("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
-/// The time that a number with a unit is, of a millisecond at least and a thousand years at most.
+/// The time given by a number with a unit, from a millisecond to a thousand years.
 pub fn parse_time(text: &str) -> Option<Duration> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
@@ -188,13 +188,13 @@ pub fn why_no_time(text: &str) -> String {
     }
 }
 
-/// A moment as it is stored, in milliseconds since 1970; what was before that is 0.
+/// A moment as it is stored, in milliseconds since 1970; 0 for earlier ones.
 pub fn unix_ms(moment: SystemTime) -> u64 {
     moment.duration_since(SystemTime::UNIX_EPOCH).map_or(0, whole_ms)
 }
 
-/// The moment that is this many milliseconds after the beginning of 1970; where the system knows
-/// none so late, one that is a thousand years after it.
+/// The moment that is this many milliseconds after the beginning of 1970; if the system cannot
+/// represent it, one that is a thousand years after 1970.
 pub fn moment(unix_ms: u64) -> SystemTime {
     let since_1970 = Duration::from_millis(unix_ms);
     let at = |since: Duration| SystemTime::UNIX_EPOCH.checked_add(since);
@@ -227,8 +227,8 @@ pub fn civil(days: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
-/// A time as [`parse_time`] reads it, in the largest unit that tells it; one that is not of whole
-/// milliseconds in a form that is not read back.
+/// A time as [`parse_time`] reads it, in the largest unit that is exact; if it is not whole
+/// milliseconds, in a form that is not read back.
 pub fn show_time(time: Duration) -> String {
     if !time.subsec_nanos().is_multiple_of(1_000_000) {
         return format!("{time:?}");
@@ -239,7 +239,7 @@ pub fn show_time(time: Duration) -> String {
     format!("{}{unit}", time_ms / unit_ms)
 }
 
-/// The whole milliseconds of a time, as many as there can be.
+/// The whole milliseconds of a time, or the largest number.
 fn whole_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,9 +1,9 @@
-//! Folds of your own whose operands are of another type than their values: updates, that are
-//! applied later.
+//! Folds of your own whose operands have another type than their values: updates that are applied
+//! later.
 //!
 //! An update is a function of an item that may be absent, `f(Option<Item>) -> Item`. Writing one
-//! reads nothing; reads and merges apply it (RocksDB calls that a full merge). What a key has is an
-//! item, or the updates that wait for one:
+//! reads nothing; reads and merges apply it (RocksDB calls that a full merge). A key has an item,
+//! or the updates that wait for one:
 //!
 //! ```text
 //!   00 [item]
@@ -12,7 +12,7 @@
 //!
 //! Associative for any function: updates that meet are appended to each other, and those that meet
 //! an item are applied to it in order. Bytes are the same whenever merges happen as long as the
-//! function is deterministic and items have one form as bytes, which [`Updated::check_law`] tries
+//! function is deterministic and items have one form as bytes, which [`Updated::check_law`] checks
 //! on samples.
 
 use std::marker::PhantomData;
@@ -29,7 +29,7 @@ use crate::law::{self, LawReport};
 const ITEM: u8 = 0;
 const UPDATES: u8 = 1;
 
-/// A function that makes an item another one, as a value that is stored until it is applied.
+/// A function that changes an item, as a value that is stored until it is applied.
 ///
 /// The table has values [`Updated<Self>`]; the options of the store must know the fold
 /// ([`Updated::as_fold`]).
@@ -43,8 +43,7 @@ pub trait Update: Value + 'static {
     /// Its version; a function that does something else is another version.
     const VERSION: u32 = 1;
 
-    /// The item that becomes of this one, or of none. Deterministic; a panic is an error of the
-    /// key.
+    /// The new item, given this one or none. Must be deterministic; a panic is an error of the key.
     fn apply(self, item: Option<Self::Item>) -> Self::Item;
 }
 

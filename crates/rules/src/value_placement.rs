@@ -4,11 +4,11 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValuePlacement {
-    /// Many in one file, one after the other: what suits nearly everybody.
+    /// Many in one file, one after the other: the right choice for nearly everybody.
     #[default]
     Segments,
     /// Each in a file of its own. Its space is freed as soon as it is dead, independently of
-    /// others; every value costs a file to make, to sync and to open.
+    /// others; each value costs the creation, the sync and the opening of a file.
     Files,
 }
 

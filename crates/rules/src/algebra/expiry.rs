@@ -1,9 +1,10 @@
-//! The algebra where values expire: what `algebra.rs` says, of values that last until a deadline.
+//! The algebra of values that expire: as `algebra.rs`, for values that last until a deadline.
 //!
 //! A state is a value and its deadline. An op is written at a time w and brings a deadline e;
 //! whether the state that it meets has expired is decided *when the op is written*: a state whose
-//! deadline is not after w is absent to it. What a fold leaves has the deadline of the fold, so
-//! each fold lets the value live on; an insert that meets a value leaves it and its deadline alone.
+//! deadline is not after w is absent to it. The result of a fold has the deadline of the fold, so
+//! each fold extends the life of the value; an insert that meets a value leaves it and its deadline
+//! alone.
 //!
 //! ```text
 //!   older, deadline e1, not after w2     as if the older were a Delete
@@ -21,7 +22,7 @@ use folddb_base::{Op, OpBuf, OpKind, Stamp};
 use super::fold_rules::{Composed, Decline, FoldRules};
 
 impl FoldRules {
-    /// As [`FoldRules::compose`], of ops with stamps.
+    /// As [`FoldRules::compose`], for ops with stamps.
     #[cold]
     pub(crate) fn compose_stamped(
         &self,
@@ -40,7 +41,7 @@ impl FoldRules {
         let Some(newer_stamp) = newer_stamp else { return Composed::Newer(OpKind::Delete) };
         let Some(older_stamp) = older_stamp else { return self.on_absent(key, newer) };
         match older {
-            // What it leaves may be older still, with a deadline of its own.
+            // The state that it leaves may be even older, with a deadline of its own.
             Op::Insert(_) | Op::InsertSeparated(_) => return Composed::Both(Decline::NoNormalForm),
             Op::Set(v) if self.is_deleted(key, v) => return self.on_absent(key, newer),
             _ if older_stamp.is_over_at(newer_stamp.write_ms) => return self.on_absent(key, newer),
@@ -67,7 +68,7 @@ impl FoldRules {
         Composed::Out
     }
 
-    /// What an op makes of an absent key: its payload stays, with its stamp.
+    /// The result of an op on an absent key: its payload, with its stamp.
     fn on_absent(&self, key: &[u8], newer: Op<'_>) -> Composed {
         match newer {
             Op::Insert(value) | Op::Fold(value) if self.is_deleted(key, value) => {
@@ -79,7 +80,7 @@ impl FoldRules {
         }
     }
 
-    /// As [`FoldRules::apply`], of an op with a stamp on a state with one.
+    /// As [`FoldRules::apply`], for an op with a stamp and a state with one.
     pub(crate) fn apply_stamped(
         &self,
         key: &[u8],

@@ -26,7 +26,7 @@ pub struct FoldRules {
     pub(super) has_stamps: bool,
 }
 
-/// What came of composing two ops.
+/// The result of composing two ops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Composed {
     /// The older op stays unchanged.
@@ -44,7 +44,7 @@ pub enum Composed {
 pub enum Decline {
     /// By the algebra: the result has no normal form.
     NoNormalForm,
-    /// The table's fold is not at hand.
+    /// The table's fold is not available.
     FoldMissing,
     /// The user's function failed or panicked.
     Failed(FoldFailure),
@@ -54,7 +54,7 @@ pub enum Decline {
     TooLong,
 }
 
-/// What a key has, where nothing older exists.
+/// The state of a key if nothing older exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State<'a> {
     /// This value.
@@ -73,7 +73,7 @@ impl<'a> State<'a> {
     }
 }
 
-/// A value that folding gave: in the output buffer, one of the two operands, or nothing.
+/// The result of folding: in the output buffer, one of the two operands, or nothing.
 pub(crate) enum Product {
     Out,
     Earlier,
@@ -82,8 +82,8 @@ pub(crate) enum Product {
 }
 
 impl Product {
-    /// Copies the later operand out where that is the product. (It may be a piece of a payload
-    /// only, that of an `InsertFold`, so the newer op cannot simply stay.)
+    /// Copies the later operand out if that is the product. (It may be a piece of a payload only,
+    /// that of an `InsertFold`, so the newer op cannot simply stay.)
     pub(super) fn settle_later(&self, later: &[u8], out: &mut Vec<u8>) {
         if let Product::Later = self {
             out.clear();
@@ -118,7 +118,7 @@ impl FoldRules {
         }
     }
 
-    /// The rules of a table whose fold is not at hand: operands stay apart.
+    /// The rules of a table whose fold is not available: operands stay separate records.
     pub fn missing(spec: impl Into<String>, version: u32) -> FoldRules {
         let spec = spec.into();
         FoldRules {
@@ -133,7 +133,7 @@ impl FoldRules {
         }
     }
 
-    /// How separated values are joined, where they can be.
+    /// How separated values are joined, if they can be.
     pub fn joins(&self) -> Option<&Joins> {
         self.joins.as_ref()
     }
@@ -166,7 +166,7 @@ impl FoldRules {
         self
     }
 
-    /// True when the ops of the table have stamps: its values may expire.
+    /// True if the ops of the table have stamps: its values may expire.
     #[inline]
     pub fn has_stamps(&self) -> bool {
         self.has_stamps
@@ -204,7 +204,7 @@ impl FoldRules {
         self.has_delete && self.asks_delete(key, self.value_in(payload))
     }
 
-    /// The value in the payload of an op: without the stamp, where there is one.
+    /// The value in the payload of an op: without the stamp, if there is one.
     #[inline]
     pub fn value_in<'p>(&self, payload: &'p [u8]) -> &'p [u8] {
         if self.has_stamps() { payload.get(STAMP_BYTES..).unwrap_or(payload) } else { payload }
@@ -265,7 +265,7 @@ impl FoldRules {
     }
 
     /// The state that an op gives when nothing older exists: the row «nothing older» of the table.
-    /// Its payload stands, with its stamp where it has one.
+    /// It is the op's payload, with its stamp if it has one.
     #[inline]
     pub fn at_bottom<'a>(&self, key: &[u8], op: Op<'a>) -> Option<State<'a>> {
         let state = match op {

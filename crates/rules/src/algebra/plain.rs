@@ -8,7 +8,7 @@ use folddb_base::{Op, OpBuf, OpKind};
 use super::fold_rules::{Composed, Decline, FoldRules, Product};
 
 impl FoldRules {
-    /// The same of ops without stamps.
+    /// The same for ops without stamps.
     pub(crate) fn compose_plain(
         &self,
         key: &[u8],
@@ -94,7 +94,7 @@ impl FoldRules {
         }
     }
 
-    /// `Fold m` then `Fold n`: `Fold m·n`, or `Set m·n` where that short-circuits.
+    /// `Fold m` then `Fold n`: `Fold m·n`, or `Set m·n` if that short-circuits.
     fn compose_operands(&self, key: &[u8], m: &[u8], n: &[u8], out: &mut OpBuf) -> Composed {
         match self.product(key, m, n, &mut out.payload) {
             Err(decline) => Composed::Both(decline),
@@ -147,7 +147,7 @@ impl FoldRules {
         }
     }
 
-    /// The output buffer holds a complete state: a `Set`, or a `Delete` where the table says so.
+    /// The output buffer holds a complete state: a `Set`, or a `Delete` if the table says so.
     fn settle_set(&self, key: &[u8], out: &mut OpBuf) {
         out.kind = self.normalise_set(key, &out.payload);
         if out.kind == OpKind::Delete {
@@ -155,7 +155,7 @@ impl FoldRules {
         }
     }
 
-    /// `InsertFold a m`; but where m short-circuits, both branches are m, which is `Set m`.
+    /// `InsertFold a m`; but if m short-circuits, both branches are m, which is `Set m`.
     fn settle_insert_fold(&self, key: &[u8], a: &[u8], m: &[u8], out: &mut OpBuf) {
         if a == m && self.short_circuits(key, m) {
             out.assign(Op::Set(m));
@@ -165,8 +165,8 @@ impl FoldRules {
         }
     }
 
-    /// The same of an op without a stamp on a value without one, as users know both; also where
-    /// records have stamps.
+    /// The same for an op and a value without stamps, as users see both, even if records have
+    /// stamps.
     ///
     /// # Errors
     /// As [`FoldRules::apply`].

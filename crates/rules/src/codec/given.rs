@@ -45,7 +45,7 @@ pub(super) fn read_number(datum: &Datum, name: &str) -> Result<f64, CodecError> 
     }
 }
 
-/// A number of 32 bits, the nearest to what is given; none where that is beyond all of them.
+/// A number of 32 bits, the nearest to what is given; none if that is beyond all of them.
 pub(super) fn read_float(datum: &Datum, name: &str) -> Result<f32, CodecError> {
     let value = read_number(datum, name)?;
     let narrow = value as f32;

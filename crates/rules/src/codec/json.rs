@@ -34,12 +34,12 @@ mod read;
 /// assert_eq!(person, Person { name: "Bob".to_owned(), age: 0 });
 /// ```
 ///
-/// What JSON cannot say is refused when it is written: a map whose keys are no text, a NaN, which
-/// JSON has as `null`.
+/// What JSON cannot express is refused when it is written: a map whose keys are not text; a NaN,
+/// which would become `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Json<T>(pub T);
 
-/// Nothing where it cannot be written as JSON; tables refuse that, since it does not decode.
+/// Nothing if it cannot be written as JSON; tables refuse that, since it does not decode.
 impl<T: Serialize> AsValue<Json<T>> for Json<T> {
     fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
@@ -54,8 +54,7 @@ impl<T: Serialize + DeserializeOwned> Value for Json<T> {
         ValueCodec::Json
     }
 
-    /// Documents that are merged need not be of the type any more: [`serde_json::Value`] takes
-    /// them.
+    /// Merged documents need not be of the type: [`serde_json::Value`] takes them.
     fn fit(_fold: &dyn Fold) -> Fit {
         Fit::Never
     }
@@ -68,8 +67,8 @@ impl<T: Serialize + DeserializeOwned> Value for Json<T> {
     }
 }
 
-/// A document as it stands in the program: the order of its names is that of [`serde_json::Map`],
-/// which the features of that crate decide, and a number that is neither of 64 bits nor a double is
+/// A document as the program holds it: the order of its names is that of [`serde_json::Map`], which
+/// depends on the features of that crate, and a number that is neither of 64 bits nor a double is
 /// rounded to one.
 impl AsValue<serde_json::Value> for serde_json::Value {
     fn encode(&self, out: &mut Vec<u8>) {

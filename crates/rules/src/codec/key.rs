@@ -204,7 +204,7 @@ fn parse_types(rest: &mut &str, depth: usize) -> Option<Vec<ElementType>> {
 // ---- checking and showing -----------------------------------------------------------------------
 
 impl KeyCodec {
-    /// The length of every key in bytes, where it is fixed.
+    /// The length of every key in bytes, if it is fixed.
     pub fn fixed_len(&self) -> Option<usize> {
         match self {
             KeyCodec::U32 => Some(4),
@@ -281,7 +281,7 @@ impl KeyCodec {
     }
 }
 
-/// Text where it is text that does not look like bytes.
+/// Text if it is text that does not look like bytes.
 pub(super) fn show_bytes(bytes: &[u8]) -> Datum {
     match Datum::from_bytes(bytes) {
         Datum::Text(text) if text.starts_with("0x") => Datum::Bytes(bytes.to_vec()),
@@ -362,8 +362,8 @@ fn check_nested(reader: &mut Reader<'_>, types: &[ElementType], depth: usize) ->
 }
 
 impl ElementType {
-    /// True when an element with this code is of the type; nothing is known of what is in a nested
-    /// tuple.
+    /// True when an element with this code is of the type; the contents of a nested tuple are not
+    /// examined.
     fn admits(&self, code: u8) -> bool {
         match self {
             ElementType::Any => true,
@@ -431,13 +431,13 @@ impl KeyCodec {
         Ok(())
     }
 
-    /// Encodes a key that a person typed, or that stood in the columns of a file.
+    /// Encodes a key that a person typed, or that was in the columns of a file.
     ///
     /// A tuple comes in as many parts as it has elements, or in one: `UA,EWR`, or the form in which
-    /// it is shown, `["UA", "EWR"]`. A part of its own stands for itself where text is expected. In
-    /// an untyped tuple, whole numbers, numbers with a point, `true`, `false`, `null`, `0x...` and
-    /// `"quoted text"` are what they look like, and all else is text. An empty part of an optional
-    /// element that is neither text nor bytes is null.
+    /// it is shown, `["UA", "EWR"]`. A part given separately is taken literally where text is
+    /// expected. In an untyped tuple, whole numbers, numbers with a point, `true`, `false`, `null`,
+    /// `0x...` and `"quoted text"` are what they look like; anything else is text. An empty part of
+    /// an optional element that is neither text nor bytes is null.
     ///
     /// # Errors
     /// Says what was expected.
@@ -470,8 +470,8 @@ impl KeyCodec {
     }
 
     /// The keys that count as equal to a bound that a person typed: all tuples that start with the
-    /// elements given, or the one key. An inclusive bound takes them in, an exclusive one leaves
-    /// them out.
+    /// elements given, or the one key. An inclusive bound includes them, an exclusive one excludes
+    /// them.
     ///
     /// # Errors
     /// Says what was expected.
@@ -496,7 +496,7 @@ impl KeyCodec {
         Ok(packed)
     }
 
-    /// What the parts of a tuple mean, by the types of its elements; as many as were given.
+    /// What the given parts of a tuple mean, by the types of its elements.
     fn read_elements(&self, parts: &[&str]) -> Result<Vec<Datum>, CodecError> {
         let types = self.element_types();
         let literals = match parts {
@@ -542,7 +542,7 @@ fn read_list(types: Option<&[ElementType]>, token: Token) -> Result<Vec<Datum>, 
     tokens.into_iter().enumerate().map(read).collect()
 }
 
-/// A part that stands by itself, for instance a column of a file.
+/// A part that is given separately, for instance a column of a file.
 fn read_part(element: &ElementType, part: &str) -> Result<Datum, CodecError> {
     match element {
         ElementType::Optional(inner) => match **inner {

@@ -5,7 +5,7 @@ use super::value::{AsValue, Fit, Value, ValueCodec};
 use crate::fold::Fold;
 use crate::folds::{self, FoldSpec, MatrixNumber, Score};
 
-/// A type with the fold that it is made for, others that it goes with, and how it goes with them.
+/// A type with the fold that it is made for, others that it fits, and how it fits them.
 macro_rules! operand_value {
     ($($operand:ident $([$($generics:tt)*] <$($names:ident),+>)?:
         $fold:expr, $others:tt, $fit:ident, $put:expr, $nothing:expr, $len:expr;)+) => {$(
@@ -89,7 +89,7 @@ impl<V: Value> Value for folds::Timed<V> {
     }
 }
 
-/// A value of `$name`: that of a type, with the fold that its name says.
+/// A value of `$name`: that of a type, with the fold that the name says.
 macro_rules! named_value {
     ($($name:ident: $bound:path, $fold:expr, $len:expr, $put_nothing:expr, $nothing:expr;)+) => {$(
         impl<T: $bound> AsValue<folds::$name<T>> for folds::$name<T> {
@@ -182,7 +182,7 @@ operand_value! {
     Bitmap: folds::bitmap(), [], Always, folds::Bitmap::put, Some(Self::default()), None;
 }
 
-/// How a type goes with a fold that is made for one, and goes with others, too.
+/// How a type that is made for one fold fits this one.
 fn fit_of(fold: &dyn Fold, own: &FoldSpec, others: &[&str], fit: Fit) -> Fit {
     let spec = fold.spec();
     if own.as_fold().spec() == spec || others.contains(&spec.as_str()) { fit } else { Fit::Never }

@@ -1,6 +1,6 @@
 //! A range of keys as bytes: what prefixes and partial tuples turn into before they meet a scan.
 //!
-//! Ranges are in bytewise order. A reversed table holds the same keys the other way round, see
+//! Ranges are in bytewise order. A reversed table holds the same keys in reverse, see
 //! [`KeyRange::mirrored`]; in a custom order they may be scattered, and [`KeyRange::contains`]
 //! filters them.
 
@@ -41,22 +41,22 @@ impl KeyRange {
         (borrow(self.low.as_ref()), borrow(self.high.as_ref())).contains(key)
     }
 
-    /// The bound that takes in this range and all after it.
+    /// The low bound that includes this range and everything after it.
     pub fn from(self) -> Bound<Vec<u8>> {
         self.low
     }
 
-    /// The bound that takes in all after this range.
+    /// The low bound that includes only what is after this range.
     pub fn after(self) -> Bound<Vec<u8>> {
         complement(self.high)
     }
 
-    /// The bound that takes in all before this range.
+    /// The high bound that includes only what is before this range.
     pub fn before(self) -> Bound<Vec<u8>> {
         complement(self.low)
     }
 
-    /// The bound that takes in all before this range, and it.
+    /// The high bound that includes everything before this range, and the range.
     pub fn through(self) -> Bound<Vec<u8>> {
         self.high
     }
@@ -67,8 +67,8 @@ impl KeyRange {
     }
 }
 
-/// The bound that goes the other way from the same place. An open end has no other side and stays
-/// open; the ranges of single keys and of tuples have none.
+/// The bound of the other side at the same place. An open end has no other side and stays open; the
+/// ranges of single keys and of tuples have no open ends.
 fn complement(bound: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     match bound {
         Bound::Included(key) => Bound::Excluded(key),

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Their bytes are those of the records of `folds/record.rs`. A field of `Option` may be absent.
-//! Another one that a program left out, which had no type, reads as what changes nothing, 0 for a
-//! sum, where its fold has such a value, and is an error else. In a record of fields of fixed
-//! length nothing is absent: there a value that changes nothing reads as `None`.
+//! Any other field that was left out (by a program without types) reads as the identity of its
+//! fold, 0 for a sum; it is an error if the fold has none. In a record of fields of fixed length
+//! nothing is absent: there an identity reads as `None`.
 
 use folddb_base::bytes::{Reader, put_varint, varint_len};
 
@@ -17,10 +17,10 @@ use super::value::{AsValue, Fit, Value};
 use crate::fold::Fold;
 use crate::folds::{self, FoldSpec, record_of};
 
-/// A field, as its record sees it: how long each value is, where that is fixed.
+/// A field, as its record sees it: how long each value is, if that is fixed.
 pub type FieldLen = Option<usize>;
 
-/// The length of a record of such fields, where it is fixed.
+/// The length of a record of such fields, if it is fixed.
 pub const fn len_of(fields: &[FieldLen]) -> FieldLen {
     let (mut total, mut index) = (0, 0);
     while index < fields.len() {
@@ -33,7 +33,7 @@ pub const fn len_of(fields: &[FieldLen]) -> FieldLen {
     Some(total)
 }
 
-/// The fold of a record of these fields: `replace` where none of them has another one.
+/// The fold of a record of these fields: `replace` if none of them has another one.
 pub fn fold_of(fields: &[(&str, FoldSpec)]) -> FoldSpec {
     let is_plain = |spec: &FoldSpec| spec.to_string() == "replace";
     match fields.iter().all(|(_, fold)| is_plain(fold)) {
@@ -42,7 +42,7 @@ pub fn fold_of(fields: &[(&str, FoldSpec)]) -> FoldSpec {
     }
 }
 
-/// How a record of these fields goes with a fold: with its own, and with one that has other names.
+/// How a record of these fields fits a fold: its own, or one with other names.
 pub fn fit_of(fold: &dyn Fold, fields: &[(&str, FoldSpec)], encodes_surely: bool) -> Fit {
     let Ok(record) = folds::Record::parse(&fold.spec()) else { return Fit::Never };
     let own = fields.iter().map(|(_, fold)| fold.to_string());
@@ -112,7 +112,7 @@ pub struct RecordReader<'a> {
 }
 
 impl<'a> RecordReader<'a> {
-    /// Begins with a record of these fields.
+    /// Begins to read a record of these fields.
     ///
     /// # Errors
     /// The bytes are too short, or too long, for one.
@@ -133,7 +133,7 @@ impl<'a> RecordReader<'a> {
     /// The next field, which has this name.
     ///
     /// # Errors
-    /// It is none of its type, or absent and may not be.
+    /// It is not of its type, or is absent and may not be.
     pub fn take<V: Value>(&mut self, name: &str) -> Result<V, CodecError> {
         let index = self.index;
         self.index += 1;

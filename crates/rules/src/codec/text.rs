@@ -15,7 +15,7 @@ use super::tuple::DEPTH_MAX;
 pub enum Token {
     /// A word without quotes.
     Bare(String),
-    /// Text that stood in quotes.
+    /// Text that was in quotes.
     Quoted(String),
     /// A list in brackets.
     List(Vec<Token>),

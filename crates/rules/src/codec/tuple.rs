@@ -99,8 +99,8 @@ pub fn check(bytes: &[u8]) -> Result<(), CodecError> {
 
 /// The keys of all tuples that start with these elements, the tuple of just these included.
 ///
-/// This is not the same as the keys that start with its bytes: the tuple ("a\0b") does, and is not
-/// meant.
+/// This is not the same as the keys that start with its bytes: the tuple ("a\0b") starts with the
+/// bytes of ("a"), but is not in the range.
 pub fn prefix_range(elements: &[Element<'_>]) -> KeyRange {
     packed_prefix_range(pack(elements))
 }
@@ -112,9 +112,8 @@ pub fn inside_range(elements: &[Element<'_>]) -> KeyRange {
     KeyRange { low: Bound::Excluded(packed), ..range }
 }
 
-/// The keys of all tuples that start with these elements, where of the last one, a text or byte
-/// string, only the beginning is given. `None` when the last one is something else, or there is
-/// none.
+/// The keys of all tuples that start with these elements, the last of which, a text or byte string,
+/// is only a beginning. `None` when the last one is something else, or there is none.
 pub fn partial_range(elements: &[Element<'_>]) -> Option<KeyRange> {
     let (last, before) = elements.split_last()?;
     let mut from = pack(before);
@@ -126,7 +125,7 @@ pub fn partial_range(elements: &[Element<'_>]) -> Option<KeyRange> {
     Some(KeyRange::prefix(from))
 }
 
-/// As [`prefix_range`], of a tuple that is packed already.
+/// As [`prefix_range`], for a tuple that is packed already.
 pub fn packed_prefix_range(packed: Vec<u8>) -> KeyRange {
     let mut to = Vec::with_capacity(packed.len() + 1);
     to.extend_from_slice(&packed);

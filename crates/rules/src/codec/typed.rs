@@ -44,7 +44,7 @@ use super::tuple::{self, Element};
 
 /// A type whose values are keys. It encodes by standing for itself, see [`AsKey`].
 pub trait Key: Sized + AsKey<Self> {
-    /// The codec, under whose name the table stores what its keys are.
+    /// The codec, whose name the table stores as the type of its keys.
     fn codec() -> KeyCodec;
 
     /// The key of these bytes.
@@ -63,15 +63,15 @@ pub trait AsKey<K> {
 
 /// Something that may bound a range of keys of type `K`: a key, or the first elements of a tuple.
 pub trait KeyBound<K> {
-    /// The keys that count as equal to the bound. An inclusive bound takes all of them in, an
-    /// exclusive one leaves all of them out.
+    /// The keys that count as equal to the bound. An inclusive bound includes all of them, an
+    /// exclusive one none.
     fn span(&self) -> KeyRange;
 }
 
-/// Something that keys of type `K` may start with: the first elements of a tuple, where the last
-/// one may be [`StartsWith`], or the beginning of text or bytes.
+/// Something that keys of type `K` may start with: the first elements of a tuple, the last of which
+/// may be [`StartsWith`], or the beginning of text or bytes.
 pub trait KeyPrefix<K> {
-    /// The keys that start so.
+    /// The keys that start with it.
     fn key_range(&self) -> KeyRange;
 }
 
@@ -100,7 +100,7 @@ pub trait AsElement<E> {
 /// What may be last in a [`KeyPrefix`] of tuples: an element, or the beginning of one.
 pub trait LastElement<E> {
     /// Appends the element, or its beginning, to the ones before it, and returns the keys that
-    /// start like that.
+    /// start with all of them.
     fn close(&self, before: Vec<u8>) -> KeyRange;
 }
 
@@ -140,7 +140,7 @@ impl<E, T: AsElement<E> + ?Sized> AsElement<E> for &T {
 
 // ---- bytes and text -----------------------------------------------------------------------------
 
-/// Types that stand for keys by the bytes that they are.
+/// Types whose bytes are the bytes of a key.
 macro_rules! bytes_as_key {
     ($key:ty: $($stand_in:ty $([$($generics:tt)*])?),+) => {$(
         impl $(<$($generics)*>)? AsKey<$key> for $stand_in {
@@ -431,7 +431,7 @@ tuple_key!(A A1 0, B B1 1, C C1 2, D D1 3, E E1 4);
 tuple_key!(A A1 0, B B1 1, C C1 2, D D1 3, E E1 4, F F1 5);
 
 /// The first elements of a tuple as its prefix and its bound. The elements before the bar are
-/// given, the last of them outside of the brackets; those after it are not.
+/// given, the last of them outside the brackets; those after it are not given.
 macro_rules! tuple_prefix {
     ([$($element:ident $stand_in:ident $index:tt),*] $last:ident $end:ident $at:tt | $($rest:ident),*) => {
         impl<$($element: KeyElement, $stand_in: AsElement<$element>,)* $last: KeyElement,

@@ -1,4 +1,4 @@
-//! Values: how those of Rust types look as bytes, and how tables that replace show theirs.
+//! Values: how Rust types are encoded, and how tables that replace show their values.
 //!
 //! ```text
 //!   Vec<u8>  [u8; N]         bytes      as they are
@@ -27,10 +27,10 @@ use crate::folds::{FoldSpec, replace};
 /// Deepest nesting of JSON that is a value: as deep as `serde_json` reads.
 const DEPTH_MAX: usize = 127;
 
-/// How the values of a table look as bytes, for showing and typing them where the fold does not.
+/// How the values of a table are encoded, for showing and typing them if the fold does not do that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ValueCodec {
-    /// As they are; shown as text where they are text that does not look like bytes.
+    /// As they are; shown as text if they are text that does not look like bytes.
     #[default]
     Bytes,
     /// Text.
@@ -71,7 +71,7 @@ impl fmt::Display for ValueCodec {
     }
 }
 
-/// Calls a macro for the codec of whole numbers that this is, and its type.
+/// Calls a macro with the number type of this codec.
 macro_rules! of_whole_numbers {
     ($codec:expr, $type:ident => $whole:expr, $other:expr) => {
         of_whole_numbers!(@ $codec, $type, $whole, $other,
@@ -143,7 +143,7 @@ impl ValueCodec {
         })
     }
 
-    /// The length of every value in bytes, where it is fixed.
+    /// The length of every value in bytes, if it is fixed.
     pub fn fixed_len(self) -> Option<usize> {
         match self {
             ValueCodec::Bytes | ValueCodec::Utf8 | ValueCodec::Json => None,
@@ -235,7 +235,7 @@ impl ValueCodec {
         Ok(())
     }
 
-    /// Encodes what a person typed, or what stood in a column of a file.
+    /// Encodes what a person typed, or what was in a column of a file.
     ///
     /// # Errors
     /// Says what was expected.
@@ -280,7 +280,7 @@ fn beyond_doubles<'n>(node: &Node<'n>) -> Option<&'n str> {
     }
 }
 
-/// Whether there is a number in it that JSON cannot say.
+/// Whether it contains a number that JSON cannot express.
 fn has_no_json(datum: &Datum) -> bool {
     match datum {
         Datum::Float(value) => !value.is_finite(),
@@ -290,7 +290,7 @@ fn has_no_json(datum: &Datum) -> bool {
     }
 }
 
-/// How values of a Rust type go with a fold.
+/// How values of a Rust type fit a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
     /// All of them are operands, and all results of folding are values of the type: nothing is
@@ -304,23 +304,22 @@ pub enum Fit {
 
 /// A type whose values are values of tables. It encodes by standing for itself, see [`AsValue`].
 ///
-/// A type of your own needs [`Value::decode`] and, where tools shall show its values,
-/// [`Value::codec`]. What it encodes is checked when it is written: that the fold of the table
-/// takes it, and that it decodes again.
+/// A type of your own needs [`Value::decode`] and, for tools that show its values,
+/// [`Value::codec`]. What it encodes is checked when it is written: the fold of the table must take
+/// it, and it must decode again.
 pub trait Value: Sized + AsValue<Self> {
     /// How tables that replace show their values of this type; folds show their own.
     fn codec() -> ValueCodec {
         ValueCodec::Bytes
     }
 
-    /// The fold of a table of these values whose rules name none: the one that the type is made
+    /// The fold of a table of these values if its rules name none: the one that the type is made
     /// for, or `replace`.
     fn default_fold() -> FoldSpec {
         replace::<Self>().into()
     }
 
-    /// How values of this type go with a fold that comes with FoldDB and is neither `replace` nor
-    /// `first`.
+    /// How values of this type fit a built-in fold other than `replace` and `first`.
     fn fit(fold: &dyn Fold) -> Fit {
         match fit_by_codec(Self::codec(), fold) {
             Fit::Always if !Self::ENCODES_SURELY => Fit::Sometimes,
@@ -341,7 +340,7 @@ pub trait Value: Sized + AsValue<Self> {
 
     // ---- as a field of a typed record, see record.rs ----
 
-    /// The length of every value of its own fold, where that is fixed.
+    /// The length of every value of its own fold, if that is fixed.
     #[doc(hidden)]
     const FIELD_LEN: Option<usize> = None;
 
@@ -351,14 +350,14 @@ pub trait Value: Sized + AsValue<Self> {
         Self::default_fold()
     }
 
-    /// Appends the value as a field; false where it is absent.
+    /// Appends the value as a field; false if it is absent.
     #[doc(hidden)]
     fn put_field(&self, out: &mut Vec<u8>) -> bool {
         self.encode(out);
         true
     }
 
-    /// Appends what changes nothing, in a field of fixed length.
+    /// Appends the identity, in a field of fixed length.
     #[doc(hidden)]
     fn put_nothing(out: &mut Vec<u8>) {
         out.resize(out.len() + Self::FIELD_LEN.unwrap_or(0), 0);
@@ -375,14 +374,14 @@ pub trait Value: Sized + AsValue<Self> {
         }
     }
 
-    /// The value that changes nothing, where there is one.
+    /// The identity, if there is one.
     #[doc(hidden)]
     fn nothing() -> Option<Self> {
         None
     }
 }
 
-/// How values of a codec go with a fold.
+/// How values of a codec fit a fold.
 fn fit_by_codec(codec: ValueCodec, fold: &dyn Fold) -> Fit {
     let spec = fold.spec();
     let (name, of) = spec.split_once(':').unwrap_or((&spec, ""));

@@ -9,10 +9,9 @@
 //! ```
 //!
 //! What is printed reads back as it was, and what is read prints as it was, except for white space,
-//! escapes and repeated names, of which the last counts. Only what JSON cannot say, NaN and
-//! infinities, comes back as text. Numbers are not rounded: one that is neither an `Int` nor a
-//! `Float` to the letter stays what was written, and is for the fold or codec that takes it to read
-//! or to refuse.
+//! escapes and repeated names, of which the last counts. Only what JSON cannot express, NaN and
+//! infinities, comes back as text. Numbers are not rounded: one that neither an `Int` nor a `Float`
+//! would print stays as it was written, and the fold or codec that takes it reads or refuses it.
 
 use super::json_text::{self, Node};
 use super::{Datum, from_hex, wrapped};
@@ -77,7 +76,7 @@ pub fn parse(text: &str) -> Result<Datum, String> {
     json_text::parse_in_order(text, DEPTH_MAX).map(|node| datum_of(node, true))
 }
 
-/// What a piece of JSON is; `bytes` where they stand as [`wrapped`] ones.
+/// A piece of JSON as a datum; [`wrapped`] bytes become bytes if `unwraps`.
 pub(crate) fn datum_of(node: Node<'_>, unwraps: bool) -> Datum {
     match node {
         Node::Word("null") => Datum::Null,
@@ -99,15 +98,15 @@ pub(crate) fn datum_of(node: Node<'_>, unwraps: bool) -> Datum {
     }
 }
 
-/// The bytes that [`wrapped`] prints so. Other spellings of them stay what they are, so that they
-/// print as they stood.
+/// The bytes that [`wrapped`] prints in this form. Other spellings stay maps, so that they print as
+/// they were written.
 fn bytes_of(name: &str, digits: &str) -> Option<Vec<u8>> {
     let is_own =
         name == super::WRAPPED_NAME && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     if is_own { from_hex(digits) } else { None }
 }
 
-/// A number, as what prints to the letter as it stands.
+/// A number, as the datum that prints exactly the same text.
 fn number_of(text: &str) -> Datum {
     if let Some(value) = text.parse::<i128>().ok().filter(|_| text != "-0") {
         return Datum::Int(value);

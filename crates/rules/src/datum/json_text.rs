@@ -2,7 +2,7 @@
 //!
 //! Numbers stay text, so no digit is lost and printing what was read gives the same text. Strings
 //! are read and written in one form. Nothing panics, and depth is bounded before anything recurses.
-//! What is wrong is said as text: what was expected, and at which byte.
+//! Errors are text: what was expected, and at which byte.
 
 use std::borrow::Cow;
 
@@ -137,8 +137,8 @@ pub(crate) fn steps(pointer: &str) -> Vec<String> {
 }
 
 /// What is at the end of these steps in a text; none if the text is not JSON or has nothing there.
-/// Only what is there becomes a tree. With `sees_through_set` an object that holds only [`SET`]
-/// counts as what that holds.
+/// Only that piece becomes a tree. With `sees_through_set`, an object that holds only [`SET`]
+/// counts as the value of [`SET`].
 pub(crate) fn find<'a>(text: &'a str, steps: &[String], sees_through_set: bool) -> Option<Node<'a>> {
     let mut parser = Parser { text, at: 0, keeps_order: false };
     let found = parser.find(Some(steps), DEPTH_MAX, sees_through_set).ok()?;

@@ -1,15 +1,15 @@
 //! What a datum is as plain bytes: a member of a set, a name, a payload.
 //!
 //! Numbers and truth values are the text that they are written as, so that 17 and "17" are one
-//! member, as in CSV. Nothing else becomes text: what is no bytes is refused, with the way to say
-//! it.
+//! member, as in CSV. Nothing else becomes text: what cannot be bytes is refused, with a hint how
+//! to write it.
 
 use std::borrow::Cow;
 
 use super::json::text_of;
 use super::{Datum, unwrapped};
 
-/// What is wrong with something that looks like `wrapped` bytes and is none; none of all else.
+/// What is wrong with something that looks like `wrapped` bytes but is not; none for anything else.
 pub fn miswrapped(datum: &Datum) -> Option<String> {
     let is_mistaken = datum.field(super::WRAPPED_NAME).is_some() && unwrapped(datum).is_none();
     let wanted = "bytes as {\"$hex\":\"00ff\"}, pairs of hexadecimal digits and no other name";
@@ -32,11 +32,11 @@ pub(crate) fn brief(datum: &Datum) -> String {
     text
 }
 
-/// The bytes of a member, a name or a payload: text and bytes as they are; a number and a truth
-/// value as it is written.
+/// The bytes of a member, a name or a payload: text and bytes as they are; numbers and truth values
+/// as they are written.
 ///
 /// # Errors
-/// Nothing, a list and a map have none: their text would be taken for a text that reads so.
+/// A null, a list and a map have none: their JSON would be mistaken for text.
 pub(crate) fn bytes(datum: &Datum) -> Result<Cow<'_, [u8]>, String> {
     Ok(match datum {
         Datum::Text(text) => Cow::Borrowed(text.as_bytes()),

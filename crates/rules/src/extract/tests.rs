@@ -152,8 +152,7 @@ fn terms_are_what_they_were_however_values_are_shown() {
     }
 }
 
-/// A document that is a text is shown in its quotes, and its term has none; one that is null has no
-/// term.
+/// A document that is a text is shown with quotes, its term has none; a null has no term.
 #[test]
 fn terms_of_documents_are_what_they_say_and_not_how_they_are_shown() {
     let table = bound(&TableRules::new(KeyCodec::Utf8).fold("{n: sum:u64, j: json-merge}"));

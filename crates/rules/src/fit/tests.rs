@@ -10,7 +10,7 @@ fn fit<V: Value>(spec: &str) -> Result<Fit, String> {
     rules.bind(&Custom::default()).unwrap().fit::<V>().map_err(|cause| cause.0)
 }
 
-/// What is trusted unseen is what the fold would have taken.
+/// The fold takes every value that is trusted without a check.
 fn trusts<V: Value>(spec: &str, values: &[V]) {
     assert_eq!(fit::<V>(spec), Ok(Fit::Always), "{spec}");
     let rules = TableRules::new(KeyCodec::Bytes).value(V::codec()).fold(spec);
@@ -71,7 +71,7 @@ fn what_may_fit_is_looked_at_when_it_is_written() {
     assert_eq!(fit::<[u8; 8]>("sum:i64"), Ok(Fit::Sometimes));
     assert_eq!(fit::<String>("json-merge"), Ok(Fit::Sometimes));
     assert_eq!(fit::<folds::Patch>("patch"), Ok(Fit::Sometimes));
-    // Documents may nest deeper than can be read again.
+    // Documents may nest too deeply to be read again.
     assert_eq!(fit::<serde_json::Value>("json-merge"), Ok(Fit::Sometimes));
     assert_eq!(fit::<serde_json::Value>("replace"), Ok(Fit::Sometimes));
 }

@@ -4,8 +4,8 @@
 //!   earlier SEP later
 //! ```
 //!
-//! Joining with a fixed separator is associative. The separator stands between any two operands,
-//! empty ones too, so that as many pieces come out as went in.
+//! Joining with a fixed separator is associative. The separator is between any two operands, empty
+//! ones too, so no piece is lost.
 
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};

@@ -4,10 +4,10 @@
 //!   the portable roaring format, without run containers (cookie 12346)
 //! ```
 //!
-//! Readable by the roaring libraries of other languages. Without run containers the form of a set
-//! is one: a chunk of up to 4096 members is an array, a larger one is a bitmap. Union is
-//! associative. Bytes from elsewhere that hold run containers are refused with a word of advice;
-//! besides making equal sets equal bytes, that bounds what decoding may allocate by what was read.
+//! Readable by the roaring libraries of other languages. Without run containers, a set has one
+//! form: a chunk of up to 4096 members is an array, a larger one is a bitmap. Union is associative.
+//! Bytes from elsewhere that hold run containers are refused with advice. This makes equal sets
+//! equal bytes, and it bounds what decoding allocates by what was read.
 
 use roaring::RoaringBitmap;
 
@@ -36,7 +36,7 @@ impl Fold for BitmapFold {
         Ok(Outcome::Value)
     }
 
-    /// Cut in halves of the numbers, as often as it takes.
+    /// Halves of the numbers, cut again as often as needed.
     fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         let (mut pieces, mut left) = (Vec::new(), vec![decode(value).ok()?]);
         while let Some(mut some) = left.pop() {
@@ -63,7 +63,7 @@ impl Fold for BitmapFold {
         Bitmap::from_bytes(value).map(|_| ())
     }
 
-    /// A list of the members; of very many only their count and range.
+    /// A list of the members; only their count and range if there are very many.
     fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
         let members = decode(value)?;
         let number = |member: u32| Datum::Int(member.into());

@@ -1,5 +1,5 @@
 //! What the built-in folds share: their trait, reading numbers and bytes out of a [`Datum`], and
-//! what is wrong with bytes.
+//! describing malformed bytes.
 
 use folddb_base::bytes::{Malformed, Reader, put_varint, varint_len};
 
@@ -9,11 +9,11 @@ use crate::fold::{Fold, FoldFailure};
 
 /// A fold of this crate.
 ///
-/// Beyond the contract of [`Fold`], `fold` *appends* to an output that need not be empty, and looks
-/// at nothing that stood there before; so a record folds its fields straight into its own output.
+/// Beyond the contract of [`Fold`], `fold` *appends* to an output that need not be empty, and
+/// ignores what is there already; so a record folds its fields straight into its own output.
 pub(crate) trait BuiltIn: Fold {
-    /// Appends the value e with e·x = x·e = x, where there is one of the fixed length. Stands for
-    /// an absent field in a record of fixed length.
+    /// Appends the value e with e·x = x·e = x, where there is one of the fixed length. It
+    /// represents an absent field in a record of fixed length.
     fn identity(&self, _out: &mut Vec<u8>) -> bool {
         false
     }
@@ -24,8 +24,8 @@ pub(crate) trait BuiltIn: Fold {
     }
 }
 
-/// A value that is a row of entries, as values of some entries each, of at most `bytes_max` bytes
-/// where no single entry is longer. `skip` goes over one entry.
+/// Splits a value that is a row of entries into values of some entries each, of at most `bytes_max`
+/// bytes unless a single entry is longer. `skip` skips one entry.
 pub(crate) fn rows_of_entries(
     value: &[u8],
     bytes_max: usize,
@@ -102,14 +102,14 @@ fn is_digits(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
 }
 
-/// The whole number that is written so, with a fraction of zeros or an exponent, too. Nothing is
+/// The whole number that the text is, also with a fraction of zeros or an exponent. Nothing is
 /// rounded.
 fn whole(text: &str) -> Option<i128> {
     const DIGITS_MAX: i64 = 39;
     if let Ok(value) = text.parse() {
         return Some(value);
     }
-    text.parse::<f64>().ok()?; // it is written as numbers are
+    text.parse::<f64>().ok()?; // it has the form of a number
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (sign, mantissa) = match mantissa.strip_prefix(['-', '+']) {
         Some(rest) => (&mantissa[..1], rest),

@@ -154,7 +154,7 @@ impl<'a> TimedBytes<'a> {
     }
 }
 
-/// A value of `lww:ts`: what was said at a time, of which the latest wins.
+/// A value of `lww:ts`: a payload with a time, of which the latest wins.
 ///
 /// ```
 /// use folddb_rules::folds::Timed;
@@ -165,6 +165,6 @@ impl<'a> TimedBytes<'a> {
 pub struct Timed<V> {
     /// The time, in whatever unit the table's writers agree on.
     pub time: i64,
-    /// What was said then.
+    /// The payload.
     pub value: V,
 }

@@ -101,7 +101,7 @@ impl Fold for CountersFold {
         Counters::from_bytes(value).map(|_| ())
     }
 
-    /// A map; a list of pairs where a name is not text, or has control characters.
+    /// A map; a list of pairs if a name is not text, or has control characters.
     fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
         let counters = Counters::from_bytes(value)?;
         let named = |(name, count): (&[u8], i64)| match Datum::from_bytes(name) {
@@ -117,8 +117,8 @@ impl Fold for CountersFold {
         Ok(Datum::List(counters.iter().map(pair).collect()))
     }
 
-    /// A map; a list of pairs and of names; or a text, which is the name of one more, whatever is
-    /// in it: a column of addresses has names like `/search?q=7`.
+    /// A map; a list of pairs and of names; or any text, which is a name that counts one more: a
+    /// column of addresses has names like `/search?q=7`.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         let mut counters = Counters::default();
         match datum {
@@ -171,7 +171,7 @@ impl Counters {
         }
     }
 
-    /// The count of a name; zero where there is none.
+    /// The count of a name; zero if there is none.
     pub fn get(&self, name: &[u8]) -> i64 {
         self.counts.get(name).copied().unwrap_or(0)
     }

@@ -290,7 +290,7 @@ pub(crate) struct Sketch {
 }
 
 impl Sketch {
-    /// An empty sketch. `precision` is brought into 4 to 18.
+    /// An empty sketch. `precision` is clamped to 4 to 18.
     pub(crate) fn new(precision: u32) -> Sketch {
         Sketch { precision: precision.clamp(PRECISION_MIN, PRECISION_MAX), bytes: Vec::new() }
     }
@@ -323,7 +323,7 @@ impl Sketch {
         }
     }
 
-    /// Takes in the members of `other`.
+    /// Adds the members of `other`.
     ///
     /// # Errors
     /// When the sketches differ in precision.
@@ -400,9 +400,9 @@ impl<const P: u32> Hll<P> {
         self.0.insert(member.as_ref());
     }
 
-    /// Takes in the members of `other`.
+    /// Adds the members of `other`.
     pub fn merge(&mut self, other: &Hll<P>) {
-        let _ = self.0.merge(&other.0); // of one precision: there is nothing that could fail
+        let _ = self.0.merge(&other.0); // both have the same precision: nothing can fail
     }
 
     /// How many distinct members there were, about.

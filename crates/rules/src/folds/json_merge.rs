@@ -8,8 +8,8 @@
 //! A later document is merged into the earlier: where both are objects, name by name; otherwise the
 //! later replaces the earlier; `null` removes a name. RFC 7386 by itself is *not* associative: with
 //! the operands x, p, q = {"a":1}, 5, {"b":2} the result of (x·p)·q is {"b":2}, yet p·q is {"b":2}
-//! as well and x·{"b":2} is {"a":1,"b":2}. An operand must be able to say «forget what was there»,
-//! so there are three kinds of node:
+//! as well and x·{"b":2} is {"a":1,"b":2}. An operand must be able to replace what was there, so
+//! there are three kinds of node:
 //!
 //! ```text
 //!   leaf      null, true, 1, "text", [ ... ]      replaces; null inside of an object is a removal
@@ -24,9 +24,9 @@
 //!
 //! Each node is a function on documents, the table is the composition of these functions, so it is
 //! associative. `$set` may be written by users too; an object that holds `$set` holds nothing else,
-//! except below an array, where everything is data. Shown, a value is applied to nothing: removals
-//! and `$set` are gone. Leaves are carried verbatim, so numbers keep every digit. Depth is limited
-//! to 128.
+//! except below an array, where everything is data. To be shown, a value is applied to nothing:
+//! removals and `$set` are gone. Leaves are carried verbatim, so numbers keep every digit. Depth is
+//! limited to 128.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -107,7 +107,7 @@ fn put_fields(fields: &Fields<'_>, out: &mut Vec<u8>) {
     });
 }
 
-/// Inside of a replacing object every object replaces; that is not said again.
+/// Inside a replacing object every object replaces; that is not written again.
 fn put_plain(fields: &Fields<'_>, out: &mut Vec<u8>) {
     json_text::put_value_file(
         out,
@@ -130,8 +130,8 @@ fn on_nothing(doc: Doc<'_>) -> Doc<'_> {
     }
 }
 
-/// Appends documents that merge to this one, each of at most this many bytes, name by name. None
-/// where a leaf is longer.
+/// Appends documents that merge to this one, each of at most this many bytes, name by name. None if
+/// a leaf is longer.
 fn cut<'a>(doc: Doc<'a>, bytes_max: usize, pieces: &mut Vec<Doc<'a>>) -> Option<()> {
     if doc.bytes().len() <= bytes_max {
         pieces.push(doc);
@@ -227,7 +227,7 @@ impl Fold for JsonMerge {
         Err(FoldFailure::new("expected JSON without white space, with sorted names, each once"))
     }
 
-    /// Names with their documents, some at a time; where one is too long by itself, names inside of
+    /// Names with their documents, some at a time; if one is too long by itself, the names inside
     /// it.
     fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         let mut pieces = Vec::new();
@@ -235,8 +235,8 @@ impl Fold for JsonMerge {
         Some(pieces.iter().map(Doc::bytes).collect())
     }
 
-    /// The document, as it is when nothing was there before. One that is a text or nothing is shown
-    /// as its JSON, since text is read as JSON.
+    /// The document, applied to nothing. A text or null is shown as its JSON, since text is read as
+    /// JSON.
     fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
         Ok(match Doc::parse(value)?.datum()? {
             document @ (Datum::Text(_) | Datum::Null) => Datum::Text(json::text_of(&document)),

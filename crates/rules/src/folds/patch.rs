@@ -12,9 +12,8 @@
 //! An object replaces everything before it (nothing earlier matters); edits on an object are
 //! applied; edits after edits are appended to them. Applying one list and then the next is applying
 //! the two joined, so the fold is associative. Edits are total: `splice` (remove, then insert) is
-//! brought inside of the object, and `write` past its end fills the gap with zeros. A result over
-//! the largest value length is a failure of that key. Edits without an object apply to an empty
-//! one.
+//! clamped to the object, and `write` past its end fills the gap with zeros. A result over the
+//! largest value length is a failure of that key. Edits without an object apply to an empty one.
 
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint};
 use folddb_base::limits::VALUE_BYTES_MAX;
@@ -39,14 +38,13 @@ const WRITE: u8 = 2;
 pub enum Edit<'a> {
     /// Puts bytes at the end.
     Append(&'a [u8]),
-    /// Removes bytes at a place, and puts others there. Both numbers are brought inside of the
-    /// object.
+    /// Removes bytes at a place, and puts others there. Both numbers are clamped to the object.
     Splice {
         /// Where, in bytes from the start.
         at: u64,
-        /// How many bytes go.
+        /// How many bytes are removed.
         removed: u64,
-        /// The bytes that come.
+        /// The bytes that are inserted.
         bytes: &'a [u8],
     },
     /// Writes over the bytes at a place, extending the object where needed, with zeros in a gap.
@@ -90,7 +88,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Fails where no object could take it.
+    /// Fails if it fits no object.
     fn check(&self) -> Result<(), FoldFailure> {
         match *self {
             Edit::Write { at, bytes } if at.saturating_add(bytes.len() as u64) > VALUE_BYTES_MAX as u64 => {
@@ -191,7 +189,8 @@ impl Fold for PatchFold {
         value.first() == Some(&OBJECT)
     }
 
-    /// An object is the beginning of it, and its rest appended; edits are some of them at a time.
+    /// An object becomes its beginning, and edits that append the rest; edits are split, some at a
+    /// time.
     fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         let (kind, rest) = split(value).ok()?;
         if value.len() <= bytes_max {
@@ -275,8 +274,8 @@ fn read_edit(datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
 /// The names of each edit, the first of which says what it is.
 const NAMES: [&[&str]; 3] = [&["append"], &["splice", "remove", "bytes"], &["write", "bytes"]];
 
-/// Refuses a name that an edit does not have: what it says would be left out. Names the ones that
-/// there are.
+/// Refuses a name that an edit does not have, since its value would be ignored. Lists the names
+/// that exist.
 fn check_names(edit: &Datum) -> Result<(), FoldFailure> {
     let is_there = |name: &str| edit.field(name).is_some();
     let (Datum::Map(fields), Some(names)) = (edit, NAMES.iter().find(|names| is_there(names[0]))) else {
@@ -329,7 +328,7 @@ impl Patch {
         self.apply_to(b"")
     }
 
-    /// What becomes of an object under it.
+    /// The object after the patch.
     ///
     /// # Errors
     /// When the result would be too long.

@@ -1,9 +1,9 @@
 //! `quantiles`, `quantiles:ALPHA`: any quantile of the numbers seen, each within the relative error
 //! ALPHA (default 0.01).
 //!
-//! A quantile is the number of the nearest rank, as `percentile_disc` of SQL has it: of n numbers
-//! in order, the first at which at least the share q of all has been passed, which is number ⌈q·n⌉.
-//! The smallest and the largest are exact.
+//! A quantile is the number of the nearest rank, as in SQL's `percentile_disc`: number ⌈q·n⌉ of n
+//! numbers in order, the first at which at least the share q of all has been reached. The smallest
+//! and the largest are exact.
 //!
 //! DDSketch (Masson, Rim, Lee, VLDB 2019): buckets that widen with the numbers, so that a bucket's
 //! middle is within ALPHA of everything in it. Merging adds the counts of equal buckets, which is
@@ -34,7 +34,7 @@ use super::built_in::{self, BuiltIn, insert_varint, malformed, unexpected};
 
 const WHAT: &str = "a quantile sketch";
 
-/// The error where the spec names none.
+/// The error if the spec names none.
 pub(crate) const ALPHA_DEFAULT: f64 = 0.01;
 
 /// The mapping of numbers to buckets, for one error bound.
@@ -49,7 +49,7 @@ const B: f64 = -3.0 / 5.0;
 const C: f64 = 10.0 / 7.0;
 
 impl Mapping {
-    /// `alpha` is brought into 0.0001 to 0.5.
+    /// `alpha` is clamped to 0.0001 to 0.5.
     pub(crate) const fn new(alpha: f64) -> Mapping {
         let alpha = if alpha.is_nan() { ALPHA_DEFAULT } else { alpha.clamp(0.0001, 0.5) };
         // ln((1+a)/(1-a)) = 2 (a + a^3/3 + a^5/5 + ...): the same on every machine, as library
@@ -92,7 +92,7 @@ impl Mapping {
         (1.0 + low) * half.exp2() * (exponent - half).exp2()
     }
 
-    /// A number within `alpha` of all in a bucket.
+    /// A number within `alpha` of every number in a bucket.
     fn middle(&self, bucket: i32) -> f64 {
         let (low, high) = (self.boundary(bucket), self.boundary(bucket.saturating_add(1)).min(f64::MAX));
         // The harmonic mean, written so that nothing overflows.
@@ -127,7 +127,7 @@ impl<'a> Buckets<'a> {
         Buckets { left: 1, lone: Some(bucket), ..Buckets::NONE }
     }
 
-    /// Takes the buckets off the front of `reader` by walking over them.
+    /// Reads the buckets at the front of `reader` by walking over them.
     fn read(reader: &mut Reader<'a>) -> Result<Buckets<'a>, Malformed> {
         let left = reader.varint()?;
         let buckets = Buckets { left, bytes: reader.rest(), ..Buckets::NONE };
@@ -337,7 +337,7 @@ impl Sketch {
         }
     }
 
-    /// Takes in the numbers of `other`.
+    /// Adds the numbers of `other`.
     ///
     /// # Errors
     /// When the sketches differ in their error.
@@ -358,7 +358,7 @@ impl Sketch {
         match fold.fold(&[], &self.bytes, other, &mut out) {
             Ok(Outcome::Value) => self.bytes = out,
             Ok(Outcome::KeepLater) => self.bytes = other.to_vec(),
-            // Both are sketches: there is nothing that could fail.
+            // Both are sketches: nothing can fail.
             Ok(Outcome::KeepEarlier | Outcome::Delete) | Err(_) => {}
         }
     }
@@ -387,9 +387,9 @@ impl Sketch {
         self.parts().map(|parts| parts.largest)
     }
 
-    /// The least of the numbers of which at least the share `q` (0 to 1) of all is not above it,
-    /// within the relative error: the nearest rank, as `percentile_disc` of SQL. The smallest and
-    /// the largest number are exact. None when nothing was seen.
+    /// The least number such that at least the share `q` (0 to 1) of all numbers is not above it,
+    /// within the relative error: the nearest rank, as in SQL's `percentile_disc`. The smallest and
+    /// the largest number are exact. None if nothing was seen.
     pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
         let parts = self.parts()?;
         let q = if q.is_nan() { 0.5 } else { q.clamp(0.0, 1.0) };
@@ -458,8 +458,7 @@ impl Sketch {
 }
 
 /// A sketch of a distribution: the value type of `quantiles`. Its relative error is given in
-/// hundredths of a percent: `Quantiles<100>`, which `Quantiles` is by itself, is that of
-/// `quantiles:0.01`.
+/// hundredths of a percent: `Quantiles<100>`, the default, is that of `quantiles:0.01`.
 ///
 /// ```
 /// use folddb_rules::folds::Quantiles;
@@ -491,7 +490,7 @@ impl<const BASIS_POINTS: u32> Quantiles<BASIS_POINTS> {
         Quantiles(Sketch::by(Self::MAPPING))
     }
 
-    /// A sketch of one number; of NaN an empty one.
+    /// A sketch of one number; an empty one for NaN.
     pub fn of(number: f64) -> Self {
         let mut sketch = Quantiles::new();
         sketch.add(number);
@@ -503,9 +502,9 @@ impl<const BASIS_POINTS: u32> Quantiles<BASIS_POINTS> {
         self.0.add(number);
     }
 
-    /// Takes in the numbers of `other`.
+    /// Adds the numbers of `other`.
     pub fn merge(&mut self, other: &Self) {
-        let _ = self.0.merge(&other.0); // of one error: there is nothing that could fail
+        let _ = self.0.merge(&other.0); // both have the same error: nothing can fail
     }
 
     /// How many numbers there were.
@@ -523,9 +522,9 @@ impl<const BASIS_POINTS: u32> Quantiles<BASIS_POINTS> {
         self.0.max()
     }
 
-    /// The least of the numbers of which at least the share `q` (0 to 1) of all is not above it,
-    /// within the relative error: the nearest rank, as `percentile_disc` of SQL. The smallest and
-    /// the largest number are exact. None when nothing was seen.
+    /// The least number such that at least the share `q` (0 to 1) of all numbers is not above it,
+    /// within the relative error: the nearest rank, as in SQL's `percentile_disc`. The smallest and
+    /// the largest number are exact. None if nothing was seen.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         self.0.quantile(q)
     }
@@ -544,8 +543,8 @@ impl<const BASIS_POINTS: u32> Quantiles<BASIS_POINTS> {
     }
 }
 
-/// How many of `count` numbers stand before the one at which the share `q` of them has been passed:
-/// ⌈q·count⌉ - 1. A product that is a whole number but for its rounding is one: 0.07 of 100 are 7.
+/// How many of `count` numbers come before the one at which the share `q` of them is reached:
+/// ⌈q·count⌉ - 1. A product that is whole except for rounding counts as whole: 0.07 of 100 is 7.
 fn nearest_rank(q: f64, count: u64) -> u64 {
     let passed = q * count as f64;
     let whole = passed.round();

@@ -12,9 +12,9 @@
 //! identity (0 for sums, the number that always loses for `min` and `max`, the unit matrix), so
 //! that every value keeps the same length.
 //!
-//! A record is a product of semigroups (with an identity put beside where one is missing), so it is
-//! associative as its fields are; it is approximate when one of them is. Overflow is each field's
-//! own. Records may be nested.
+//! A record is a product of semigroups (with an identity added if one is missing), so it is
+//! associative because its fields are; it is approximate if one of them is. Overflow is each
+//! field's own. Records may be nested.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use super::words::{nearest, quoted_name};
 
 const WHAT: &str = "a record";
 
-/// As many bytes does the length of a field take.
+/// Most bytes that the length of a field takes.
 const FIELD_LENGTH_BYTES_MAX: usize = 10;
 
 /// A named field.
@@ -54,7 +54,7 @@ impl RecordFold {
         RecordFold { fields: fields.into(), lens, fixed_len }
     }
 
-    /// What was expected, with a field that there is.
+    /// What was expected, with an existing field as the example.
     fn wanted(&self) -> String {
         let names = self.fields.iter().map(|field| json::text_of(&Datum::Text(field.name.clone())));
         format!("a record, as in `{{{}: …}}`", names.take(1).collect::<String>())
@@ -145,7 +145,7 @@ impl RecordFold {
         Ok(())
     }
 
-    /// A record of the fields that there are.
+    /// A record of the given fields.
     fn of_fields(&self, fields: &[Option<Vec<u8>>]) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         let put = |index: usize, out: &mut Vec<u8>| {
@@ -187,7 +187,7 @@ fn named(field: &Field, cause: FoldFailure) -> FoldFailure {
     FoldFailure::new(format!("field `{}`: {cause}", field.name))
 }
 
-/// Goes over the fields of a value.
+/// Walks over the fields of a value.
 struct Walk<'a> {
     lens: &'a [Option<usize>],
     reader: Reader<'a>,
@@ -196,7 +196,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Field `index`, when it is present; to be asked in order.
+    /// Field `index`, if it is present; to be called in order.
     #[inline]
     fn field(&mut self, index: usize) -> Result<Option<&'a [u8]>, FoldFailure> {
         let present = self.all_present || self.presence[index / 8] >> (index % 8) & 1 == 1;
@@ -253,7 +253,7 @@ impl Fold for RecordFold {
         self.fields.iter().enumerate().all(&mut decisive) && walk.finish().is_ok()
     }
 
-    /// Field by field; one that is too long by itself in its own pieces.
+    /// Field by field; a field that is too long by itself in its own pieces.
     fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         let room = bytes_max.checked_sub(self.presence_len() + FIELD_LENGTH_BYTES_MAX)?;
         let mut walk = self.walk(value).ok()?;
@@ -294,7 +294,7 @@ impl Fold for RecordFold {
         walk.finish()
     }
 
-    /// A map of the fields; null where one is absent.
+    /// A map of the fields; null for an absent one.
     fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
         let mut walk = self.walk(value)?;
         let mut fields = Vec::with_capacity(self.fields.len());
@@ -336,7 +336,7 @@ impl BuiltIn for RecordFold {
     }
 }
 
-/// A record fold with access to its fields: for programs that build and take apart records.
+/// A record fold with access to its fields: for programs that build records and take them apart.
 ///
 /// ```
 /// use folddb_rules::folds::{Record, Stats};
@@ -375,7 +375,7 @@ impl Record {
     /// absent.
     ///
     /// # Errors
-    /// When a field of fixed length has another.
+    /// When a field of fixed length has another length.
     pub fn put(&self, fields: &[Option<&[u8]>], out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         self.fold.encode(out, |index, out| match fields.get(index) {
             Some(Some(value)) => {
@@ -386,8 +386,8 @@ impl Record {
         })
     }
 
-    /// Appends a record, reading each field from what a column held: `column(index)`, none or null
-    /// for absent.
+    /// Appends a record, reading each field from the contents of a column: `column(index)`, none or
+    /// null for absent.
     ///
     /// # Errors
     /// Names the field, and says what was expected.
@@ -406,7 +406,7 @@ impl Record {
         })
     }
 
-    /// The value of a field, where it is present.
+    /// The value of a field, if it is present.
     ///
     /// # Errors
     /// When there is no such field, or the bytes are not a record of this shape.

@@ -73,7 +73,7 @@ pub const SPECS: [&str; 26] = [
     "patch",
 ];
 
-/// What people call a fold elsewhere, and its spec here.
+/// The names of a fold elsewhere, and its spec here.
 const ALIASES: [(&str, &str); 28] = [
     ("sum", "sum:i64"),
     ("min", "min:i64"),
@@ -150,7 +150,7 @@ pub enum Source {
 
 /// What [`parse_columns`] read.
 pub enum Columns {
-    /// A fold that is no record, with a source if one was given.
+    /// A fold that is not a record, with a source if one was given.
     Plain(Arc<dyn Fold>, Option<Source>),
     /// A record, with a source for each field that names one.
     Record(Record, Vec<Option<Source>>),
@@ -213,7 +213,7 @@ struct Parser<'a> {
     takes_sources: bool,
 }
 
-/// An argument or a name, and where it stood.
+/// An argument or a name, and its place.
 struct Word {
     at: usize,
     bytes: Vec<u8>,
@@ -504,7 +504,7 @@ impl Arguments<'_, '_> {
         })
     }
 
-    /// The fold is known, and was left out where the program was built.
+    /// The fold is known, but the program was built without it.
     #[cfg(not(feature = "bitmap"))]
     fn needs_feature(&self, feature: &str) -> SpecError {
         let message =

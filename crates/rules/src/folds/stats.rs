@@ -85,7 +85,7 @@ fn sum_at<'a>(value: &'a [u8], at: &mut usize, len: u8) -> Result<Term<'a>, Fold
     Ok(term)
 }
 
-/// The cut number of `len` bytes at `at`, which moves behind it.
+/// The cut number of `len` bytes at `at`, which moves past it.
 #[inline]
 fn number_at(value: &[u8], at: &mut usize, len: u8) -> Result<f64, FoldFailure> {
     let len = usize::from(len);
@@ -97,7 +97,7 @@ fn number_at(value: &[u8], at: &mut usize, len: u8) -> Result<f64, FoldFailure> 
     if len == 0 {
         return Ok(0.0);
     }
-    // The high bytes of a word that begins, or else ends, where the number does.
+    // The high bytes of a word that begins, or otherwise ends, where the number does.
     let bits = match (value[start..].first_chunk::<8>(), value[..end].last_chunk::<8>()) {
         (Some(word), _) => u64::from_be_bytes(*word) >> (64 - 8 * len) << (64 - 8 * len),
         (None, Some(word)) => u64::from_be_bytes(*word) << (64 - 8 * len),
@@ -255,7 +255,7 @@ impl Stats {
         self.merge(&Stats::of(number));
     }
 
-    /// Takes in the numbers of `other`.
+    /// Adds the numbers of `other`.
     pub fn merge(&mut self, other: &Stats) {
         if self.count == 0 {
             *self = other.clone();
@@ -292,7 +292,7 @@ impl Stats {
     pub fn mean(&self) -> f64 {
         let plain = self.sum() / self.count as f64;
         if plain.is_infinite() && self.sum.value().is_infinite() {
-            // The sum is beyond doubles, the mean is not.
+            // The sum is beyond all doubles, the mean is not.
             let (limbs, negative) = (self.sum.term().limbs(), self.sum.term().is_negative());
             if !limbs.is_empty() {
                 return divided(&limbs, -2176, self.count as f64, negative);
@@ -380,8 +380,8 @@ impl Stats {
     }
 }
 
-/// The variance by totals that are doubles and of about one size, as most are: in 128 bits, to the
-/// same bit as in the long numbers of [`Stats::long_variance`]. None where these are too few.
+/// The variance from totals that are doubles of similar size, as most are: in 128 bits, identical
+/// to the bit with [`Stats::long_variance`]. None if 128 bits are too few.
 fn short_variance(count: u64, sum: Term<'_>, squares: Term<'_>) -> Option<f64> {
     let (Term::Plain(sum), Term::Plain(squares)) = (sum, squares) else { return None };
     let ((sum, sum_exponent), (squares, exponent)) = (odd_part(sum), odd_part(squares));
@@ -402,7 +402,7 @@ fn odd_part(number: f64) -> (u64, i32) {
     }
 }
 
-/// `number · 2^bits`, where 128 bits hold that.
+/// `number · 2^bits`, if 128 bits hold that.
 fn shifted(number: u128, bits: i32) -> Option<u128> {
     let bits = u32::try_from(bits).ok()?;
     if number == 0 {
@@ -443,8 +443,8 @@ fn times(a: &[u64], b: &[u64]) -> Vec<u64> {
     product
 }
 
-/// a - b, for a >= b, which the inequality of Cauchy and Schwarz promises to `variance`; zero where
-/// bytes made up by hand break it.
+/// a - b, for a >= b, which the inequality of Cauchy and Schwarz promises to `variance`; zero if
+/// bytes made by hand break it.
 fn subtract(a: &mut Vec<u64>, b: &[u64]) {
     let len = a.len().max(b.len());
     a.resize(len, 0);

@@ -264,7 +264,7 @@ fn every_bracketing_gives_the_same_bytes() {
     }
 }
 
-/// Bytes that a piece may need beside what its operand had: the names on the way to it.
+/// Bytes that a piece may need in addition to its operand: the names on the way to it.
 const BESIDE_BYTES: usize = 400;
 
 #[test]
@@ -357,7 +357,7 @@ fn bytes_from_anywhere_never_panic() {
     }
 }
 
-/// What is shown can be read again, where showing loses nothing.
+/// What is shown can be read again, if showing loses nothing.
 #[test]
 fn what_is_shown_reads_the_same() {
     let lossy = ["sum:f64", "stats:f64", "hll", "quantiles", "json-merge", "patch", "top", "{flights", "{a:"];
@@ -534,7 +534,7 @@ fn patches_apply_in_order() {
     assert!(patch().as_fold().check(far.as_bytes()).is_err());
 }
 
-/// What an edit says under a name that it does not have would be left out.
+/// A name that an edit does not have would be ignored.
 #[test]
 fn an_edit_with_a_name_that_it_does_not_have_is_refused() {
     let read = |text: &str| {
@@ -643,7 +643,7 @@ fn cost() {
     }
 }
 
-/// What JSON has, of which some reads like the text of something else.
+/// Any JSON, some of which reads like the text of something else.
 fn any_json() -> impl Strategy<Value = Datum> {
     let texts = vec![
         "",
@@ -676,8 +676,8 @@ fn any_json() -> impl Strategy<Value = Datum> {
 
 proptest! {
     /// Numbers and truth values are the text that they are written as, and bytes that are text are
-    /// text; nothing else is equal to another: not an object, a list or nothing to a text that
-    /// reads so.
+    /// text; nothing else is equal to another: an object, a list or a null is not equal to its JSON
+    /// as text.
     #[test]
     fn what_differs_does_not_become_one_member(a in any_json(), b in any_json()) {
         let text = |datum: &Datum| match datum {
@@ -708,7 +708,7 @@ proptest! {
         }
     }
 
-    /// Whole numbers are what is written, or are refused.
+    /// Whole numbers are exactly what is written, or are refused.
     #[test]
     fn whole_numbers_are_not_rounded(number: i128, zeros in 0usize..4, exponent in 0usize..4) {
         let fold = parse("sum:i128").unwrap();

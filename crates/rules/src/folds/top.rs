@@ -25,7 +25,7 @@ const WHAT: &str = "a ranking";
 /// Largest K.
 pub(crate) const KEPT_MAX: usize = 10_000;
 
-/// This many members are compared one by one; more are looked up.
+/// Up to this many members are compared one by one; more are looked up in a set.
 const COMPARED_MAX: usize = 48;
 
 /// A score: its number decides, as `f64` or as `i64`.
@@ -42,7 +42,7 @@ impl AnyScore {
         match (self, other) {
             (AnyScore::Float(a), AnyScore::Float(b)) => a.total_cmp(&b),
             (AnyScore::Int(a), AnyScore::Int(b)) => a.cmp(&b),
-            // One fold has scores of one type.
+            // A fold has scores of one type.
             (AnyScore::Float(_), AnyScore::Int(_)) => Ordering::Less,
             (AnyScore::Int(_), AnyScore::Float(_)) => Ordering::Greater,
         }
@@ -283,8 +283,8 @@ impl Score for i64 {
     }
 }
 
-/// A ranking of `K` members: the value type of `top:K`, and with scores of `i64` of `top:K:i64`. An
-/// operand is usually one pair, [`TopK::of`].
+/// A ranking of `K` members: the value type of `top:K`, or, with scores of `i64`, of `top:K:i64`.
+/// An operand is usually one pair, [`TopK::of`].
 ///
 /// ```
 /// use folddb_rules::folds::TopK;
@@ -315,11 +315,11 @@ impl<const K: usize, S: Score> TopK<K, S> {
         TopK { entries: vec![(S::from_word(score.to_word()), member.into())] }
     }
 
-    /// Takes in the members of `other`, and keeps the best.
+    /// Adds the members of `other`, and keeps the best.
     pub fn merge(&mut self, other: &Self) {
         let mut out = Vec::new();
         let merged = Self::FOLD.fold(&[], &self.to_bytes(), &other.to_bytes(), &mut out);
-        // Both are rankings: there is nothing that could fail.
+        // Both are rankings: nothing can fail.
         if let Ok(Ok(merged)) = merged.map(|_| Self::from_bytes(&out)) {
             *self = merged;
         }

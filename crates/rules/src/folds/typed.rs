@@ -7,7 +7,7 @@
 //!   IntoFold<V>    what a table of values V may fold by: a FoldOf<V>, or a spec string
 //! ```
 //!
-//! A `FoldOf<V>` for another type than that of the table does not compile. A spec string is
+//! A `FoldOf<V>` for a type other than that of the table does not compile. A spec string is
 //! compared with the type when the table is opened.
 
 use std::fmt;
@@ -145,7 +145,7 @@ impl<V> fmt::Debug for FoldOf<V> {
     }
 }
 
-/// What a table of values `V` may fold by: a [`FoldOf`] them, or a spec string.
+/// What a table of values `V` may fold by: a [`FoldOf`] of `V`, or a spec string.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fold values of type `{V}`",
     label = "the table has values of type `{V}`",
@@ -155,7 +155,7 @@ pub trait IntoFold<V> {
     /// The fold.
     ///
     /// # Errors
-    /// The spec string is none.
+    /// The spec string is not valid.
     fn into_fold(self) -> Result<FoldSpec, SpecError>;
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn record_of(fields: &[(&str, FoldSpec)]) -> FoldSpec {
     let text = format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "));
     match text.parse() {
         Ok(fold) => fold,
-        Err(_) => FoldSpec { fold: Arc::new(Unknown(text)), is_custom: false }, // told when the table is made
+        Err(_) => FoldSpec { fold: Arc::new(Unknown(text)), is_custom: false }, // reported later
     }
 }
 
@@ -242,7 +242,7 @@ pub trait Summed: Sized {
     /// The sum of nothing.
     #[doc(hidden)]
     fn zero() -> Self;
-    /// The length of every sum, where it is fixed.
+    /// The length of every sum, if it is fixed.
     #[doc(hidden)]
     const LEN: Option<usize>;
 }
@@ -268,13 +268,13 @@ summed! {
     ExactSum: SumF64, ExactSum::default(), None;
 }
 
-/// The sum: of `i64` and `i128` it wraps around, of `u64` it stays at 2^64-1 once it is there, of
-/// [`ExactSum`] it is that of `f64`, exactly.
+/// The sum: it wraps for `i64` and `i128`, stays at 2^64-1 for `u64`, and is the exact sum of `f64`
+/// for [`ExactSum`].
 pub fn sum<N: Summed>() -> FoldOf<N> {
     N::sum()
 }
 
-/// A type of which [`min`] and [`max`] know the extreme: `i64`, `u64`, `f64`, and byte strings.
+/// A type that [`min`] and [`max`] take: `i64`, `u64`, `f64`, and byte strings.
 #[diagnostic::on_unimplemented(
     message = "there is no least and no largest of values of type `{Self}`",
     note = "extremes are of `i64`, `u64`, `f64`, `String` and `Vec<u8>`"
@@ -283,10 +283,10 @@ pub trait Ordered: Sized {
     /// The fold that keeps the least, or the largest.
     #[doc(hidden)]
     fn extreme(largest: bool) -> FoldOf<Self>;
-    /// The length of every value, where it is fixed.
+    /// The length of every value, if it is fixed.
     #[doc(hidden)]
     const LEN: Option<usize>;
-    /// The bytes of the value that loses against all others, where the length is fixed.
+    /// The bytes of the value that loses against all others, if the length is fixed.
     #[doc(hidden)]
     fn weakest(_largest: bool) -> [u8; 8] {
         [0; 8]
@@ -323,12 +323,12 @@ impl Ordered for String {
     }
 }
 
-/// The least value. Of floats, NaN only where there is nothing else; text by its bytes.
+/// The least value. NaN only if there is nothing else; text by its bytes.
 pub fn min<T: Ordered>() -> FoldOf<T> {
     T::extreme(false)
 }
 
-/// The largest value. Of floats, NaN only where there is nothing else; text by its bytes.
+/// The largest value. NaN only if there is nothing else; text by its bytes.
 pub fn max<T: Ordered>() -> FoldOf<T> {
     T::extreme(true)
 }

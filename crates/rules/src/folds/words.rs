@@ -1,4 +1,4 @@
-//! Words in spec strings: how they are quoted, and which one may have been meant.
+//! Words in spec strings: how they are quoted, and the nearest valid one.
 
 /// The candidate that is at most two edits away, and less than half of the word.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {

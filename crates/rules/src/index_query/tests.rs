@@ -14,7 +14,7 @@ fn fold(spec: &str) -> TableRules {
     TableRules::new(KeyCodec::Utf8).fold(spec)
 }
 
-/// Which of these terms are asked for, in the order that they are found in.
+/// Which of these terms match, in the order in which they are found.
 fn found(ranges: Result<Vec<TermRange<'_>>, String>, terms: &[Element<'static>]) -> Vec<String> {
     let mut hits = Vec::new();
     for range in ranges.unwrap() {
@@ -27,7 +27,7 @@ fn typed(extractor: &Extractor, term: &str, terms: &[Element<'static>]) -> usize
     found(extractor.ask_typed(Bound::Included(term), Bound::Included(term)), terms).len()
 }
 
-/// The one term that is asked for.
+/// The single term of a query.
 fn lone(extractor: &Extractor, term: &str) -> Element<'static> {
     match extractor.ask_typed(Bound::Included(term), Bound::Included(term)).unwrap().pop().unwrap() {
         (Bound::Included(low), Bound::Included(high)) if low == high => low,

@@ -164,7 +164,7 @@ impl Fold for Joined {
     }
 }
 
-/// The same op with its value separated: the pointer's unit is the place of the value in the
+/// The same op with its value separated: the pointer's unit is the index of the value in the
 /// history.
 fn separated(op: &OpBuf, at: usize) -> OpBuf {
     let kind = match op.kind {
@@ -181,13 +181,13 @@ fn separated(op: &OpBuf, at: usize) -> OpBuf {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Which values are separated makes no difference to what is read, either way round; and only
-    /// where something was folded onto one is it loaded before the state is known.
+    /// Which values are separated makes no difference to what is read, in either direction; and a
+    /// value is loaded before the state is known only if something was folded onto it.
     #[test]
     fn values_are_separated_give_what_inline_ones_do(
         mut history in proptest::collection::vec((op(), any::<bool>()), 0..8),
     ) {
-        // A fold without a delete rule takes any value.
+        // Without a delete rule, the fold takes any value.
         history.iter_mut().for_each(|(op, _)| if op.kind == OpKind::Fold { op.payload.push(b'f') });
         let rules = FoldRules::new(Arc::new(Joined));
         let mut state = None;
@@ -222,7 +222,7 @@ proptest! {
     }
 }
 
-/// Concatenates; fails where a side contains `!`, however the operands are bracketed.
+/// Concatenates; fails if a side contains `!`, in any bracketing of the operands.
 struct Brittle;
 impl Fold for Brittle {
     fn spec(&self) -> String {

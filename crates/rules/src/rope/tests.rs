@@ -13,7 +13,7 @@ fn rules() -> FoldRules {
     FoldRules::new(folds::parse("append:,").unwrap()).with_head_bytes(Some(HEAD_BYTES))
 }
 
-/// The op with its value separated, at the unit that is its place in the history.
+/// The op with its value separated, at the unit that is its index in the history.
 fn separated(op: &OpBuf, at: usize) -> OpBuf {
     let kind = match op.kind {
         OpKind::Set => OpKind::SetSeparated,

@@ -22,14 +22,13 @@ pub struct BoundRules {
     pub rules: TableRules,
     /// The order of keys.
     pub order: KeyOrder,
-    /// How values fold. Its fold is missing when anything that folding needs is not at hand.
+    /// How values fold. Its fold is missing if anything that folding needs is not available.
     pub fold: FoldRules,
-    /// What is not at hand, in words. The table is then for reading only, and reading does not
-    /// fold.
+    /// What is not available, in words. The table is then read-only, and reads do not fold.
     pub missing: Option<String>,
-    /// How heads are taken; none where the function is not at hand.
+    /// How heads are taken; none if the function is not available.
     pub heads: Heads,
-    /// The codec of values, where the fold leaves it to say what they are.
+    /// The codec of values, if the fold does not say what they are.
     opaque: Option<ValueCodec>,
 }
 
@@ -39,7 +38,7 @@ impl TableRules {
     /// A missing fold or predicate leaves rules that do not fold, see [`BoundRules::missing`].
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`] when the order or the compression is not at hand: without them
+    /// [`ErrorKind::RulesMismatch`] if the order or the compression is not available: without them
     /// nothing can be found.
     #[doc(hidden)] // of the engine; users have `folddb::DynamicRules`
     pub fn bind(&self, custom: &Custom) -> Result<BoundRules, Error> {
@@ -49,7 +48,7 @@ impl TableRules {
             Ok(fold) => (fold, None),
             Err(missing) => (FoldRules::missing(self.fold.spec(), self.fold.version()), Some(missing)),
         };
-        // Records of a hashed table have their times in front of the value, where folds do not see
+        // Records of a hashed table have their times outside the value, where folds do not see
         // them.
         let fold = fold.with_stamps(self.expire.has_stamps() && self.kind == TableKind::Sorted);
         let opaque = self.fold.is_opaque().then_some(self.value);
@@ -151,9 +150,9 @@ impl PredicateRule {
 }
 
 impl BoundRules {
-    /// What of the rules the bytes of keys and values depend on, in words: two tables of which this
-    /// is the same mean the same by theirs. Digests keep it. Of the codec of values it speaks only
-    /// where the fold leaves it to say what they are.
+    /// The rules that decide what the bytes of keys and values mean, in words: two tables with the
+    /// same text give equal bytes the same meaning. Digests keep it. It names the codec of values
+    /// only if the fold does not say what they are.
     pub fn meaning(&self) -> String {
         let TableRules { delete, short_circuit, .. } = &self.rules;
         let mut meaning = format!("key {}, order {}", self.rules.key_codec().name(), self.order.name());
@@ -177,7 +176,7 @@ impl BoundRules {
     /// Checks that the table may be written.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`], naming what is not at hand.
+    /// [`ErrorKind::RulesMismatch`], naming what is not available.
     pub fn check_writable(&self) -> Result<(), Error> {
         match &self.missing {
             Some(missing) => Err(Error::new(ErrorKind::RulesMismatch, missing.as_str())),
@@ -197,7 +196,7 @@ impl BoundRules {
         }
     }
 
-    /// The codec of values, where the fold leaves it to say what they are.
+    /// The codec of values, if the fold does not say what they are.
     pub fn opaque_codec(&self) -> Option<ValueCodec> {
         self.opaque
     }
@@ -221,7 +220,7 @@ impl BoundRules {
         }
     }
 
-    /// Encodes what a person typed, or what stood in a file, as a value or operand of the table.
+    /// Encodes what a person typed, or what was in a file, as a value or operand of the table.
     /// Appends the bytes to `out`.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Whether a table may be created by some rules: what goes with what.
+//! Whether a table may be created with given rules: which rules go together.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ impl TableRules {
         Ok(())
     }
 
-    /// A hashed table keeps all separated values and no order, so some rules cannot be its.
+    /// A hashed table separates all values and has no order, so some rules are not possible.
     fn check_kind(&self) -> Result<(), Error> {
         if self.kind == TableKind::Sorted {
             return Ok(());
@@ -79,7 +79,7 @@ impl TableRules {
         Ok(())
     }
 
-    /// What is stored is read back: so what cannot be written is no rule.
+    /// Rules are stored and read back, so a time that cannot be written is not a rule.
     fn check_times(&self) -> Result<(), Error> {
         self.keep.check().map_err(|why| Error::invalid(format!("in keep: {why}")))?;
         self.expire.check().map_err(|why| Error::invalid(format!("in expire: {why}")))
@@ -96,7 +96,7 @@ impl TableRules {
         Ok(())
     }
 
-    /// Checks that a table may be created by these rules with what is at hand.
+    /// Checks that a table may be created with these rules and the available functions.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](folddb_base::ErrorKind::InvalidInput), saying what is wrong or

@@ -10,7 +10,7 @@ pub enum TableKind {
     /// In order, in runs.
     #[default]
     Sorted,
-    /// In no order: all values in the value log, and an index in memory that says where. A get is
+    /// In no order: all values in the value log, with an index in memory of their places. A get is
     /// one read.
     Hashed,
 }
@@ -31,7 +31,7 @@ pub enum Compression {
 pub enum FoldName {
     /// One that comes with FoldDB, by its spec string.
     BuiltIn(String),
-    /// One that the user brings along.
+    /// One that the user provides.
     Custom {
         /// Its name.
         name: String,
@@ -43,12 +43,12 @@ pub enum FoldName {
 /// Whether a value has a certain meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PredicateRule {
-    /// No value has, unless the fold itself says so.
+    /// No value has it, unless the fold itself says so.
     #[default]
     Never,
-    /// The value with these bytes has.
+    /// The value with these bytes has it.
     Equal(Vec<u8>),
-    /// A predicate that the user brings along decides.
+    /// A predicate that the user provides decides.
     Named(String),
 }
 
@@ -122,7 +122,7 @@ impl std::fmt::Display for FoldName {
 }
 
 impl FoldName {
-    /// The same fold, spelled as it spells itself.
+    /// The same fold, in its canonical spelling.
     pub(super) fn canonical(&self) -> FoldName {
         match self {
             FoldName::BuiltIn(spec) => match folds::parse(spec) {

@@ -1,4 +1,4 @@
-//! The functions that a user brings along, by their names.
+//! The functions that a user provides, by their names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::head::HeadFunction;
 use crate::order::CustomOrder;
 use crate::terms::TermFunction;
 
-/// The functions that a user brings along, by their names.
+/// The functions that a user provides, by their names.
 #[derive(Clone, Default)]
 pub struct Custom {
     pub(super) folds: BTreeMap<String, Arc<dyn Fold>>,
@@ -20,8 +20,7 @@ pub struct Custom {
 }
 
 impl Custom {
-    /// Makes a function that takes terms known by this name and version; a later one of the same
-    /// name takes its place.
+    /// Registers a function that takes terms under this name and version; a later one replaces it.
     pub fn add_terms(&mut self, name: &str, version: u32, take: TermFunction) {
         self.terms.insert(name.to_owned(), (version, take));
     }
@@ -29,7 +28,7 @@ impl Custom {
     /// The function that takes terms of this name and version.
     ///
     /// # Errors
-    /// Says what is not at hand, in words.
+    /// Says what is not available, in words.
     pub fn terms(&self, name: &str, version: u32) -> Result<TermFunction, String> {
         match self.terms.get(name) {
             Some((known, take)) if *known == version => Ok(Arc::clone(take)),
@@ -42,23 +41,23 @@ impl Custom {
         }
     }
 
-    /// Makes a fold known by its name; a later one of the same name takes its place.
+    /// Registers a fold under its name; a later one of the same name replaces it.
     pub fn add_fold(&mut self, fold: Arc<dyn Fold>) {
         self.folds.insert(fold.spec(), fold);
     }
 
-    /// Makes an order known by its name; a later one of the same name takes its place.
+    /// Registers an order under its name; a later one of the same name replaces it.
     pub fn add_order(&mut self, order: Arc<dyn CustomOrder>) {
         self.orders.insert(order.name().to_owned(), order);
     }
 
-    /// Makes a predicate known by this name; a later one of the same name takes its place.
+    /// Registers a predicate under this name; a later one of the same name replaces it.
     pub fn add_predicate(&mut self, name: &str, predicate: Predicate) {
         self.predicates.insert(name.to_owned(), predicate);
     }
 
-    /// Makes a function that takes heads known by this name; a later one of the same name takes its
-    /// place.
+    /// Registers a function that takes heads under this name; a later one of the same name replaces
+    /// it.
     pub fn add_head(&mut self, name: &str, take: HeadFunction) {
         self.heads.insert(name.to_owned(), take);
     }

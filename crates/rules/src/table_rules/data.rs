@@ -1,4 +1,4 @@
-//! The rules of a table as data, and how they are made one after the other.
+//! The rules of a table as data, and their builder.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +19,15 @@ pub const BLOCK_BYTES: std::ops::RangeInclusive<u32> = 512..=65_536;
 /// Most filter bits a key.
 pub const FILTER_BITS_MAX: u8 = 32;
 
-/// From how many bytes on the values of ready-made rules for large ones are separated.
+/// Values of this many bytes and more are separated by the ready-made rules for large values.
 pub const SEPARATE_BYTES: u32 = 2048;
 
 /// Most versions that a hashed table may keep of a key: each has its slot, and a write examines all
 /// of them.
 pub const HASHED_VERSIONS_MAX: u32 = 16;
 
-/// Least bytes from which on a table may keep separated values: less than a pointer and the head of
-/// a record gain nothing.
+/// Least length at which a table may separate values: separating anything shorter than a pointer
+/// and the head of a record saves nothing.
 pub const SEPARATE_BYTES_MIN: u32 = 32;
 
 /// What a table means.
@@ -40,7 +40,7 @@ pub struct TableRules {
     pub key: KeyCodec,
     /// The name of the order of keys: `bytewise`, `reversed`, or a custom one.
     pub order: String,
-    /// How values look as bytes, where the fold does not care.
+    /// How values look as bytes, if the fold does not care.
     pub value: ValueCodec,
     /// How values fold.
     pub fold: FoldName,
@@ -54,11 +54,11 @@ pub struct TableRules {
     pub compression: Compression,
     /// Bits of the filters for each key; 0 for no filters.
     pub filter_bits: u8,
-    /// Values of this many bytes and more are separated, in the value log; without it none does.
+    /// Values of this many bytes and more are separated, in the value log; none if not set.
     pub separate: Option<u32>,
-    /// Where values separated lie.
+    /// Where separated values are.
     pub value_placement: ValuePlacement,
-    /// What of a value is its head, which the index keeps of separated values.
+    /// Which part of a value is its head, which the index keeps of separated values.
     pub head: HeadRule,
     /// How much of the past is kept.
     pub keep: Keep,
@@ -66,15 +66,16 @@ pub struct TableRules {
     pub expire: Expire,
     /// Whether its log is kept forever, so that its runs can be rebuilt from it.
     pub archives_log: bool,
-    /// Whether blocks of the bottom run say how many rows they show and what these fold to.
+    /// Whether blocks of the bottom run have summaries: how many rows they have, and what these
+    /// fold to.
     pub summaries: bool,
-    /// The indexes that a table is created with. Each is a table of its own, which has the one that
-    /// it is.
+    /// The indexes that a table is created with. Each is a table of its own, whose rules hold the
+    /// one index that it is.
     pub indexes: Vec<IndexRule>,
     /// The table that this is an index of.
     pub index_of: Option<String>,
-    /// What does not change the meaning, and what a newer version said and this one may ignore, by
-    /// names that begin with `?`.
+    /// Fields that do not change the meaning, and fields of newer versions that this one may
+    /// ignore; their names begin with `?`.
     pub(super) unknown: BTreeMap<String, Vec<u8>>,
 }
 
@@ -116,7 +117,7 @@ impl TableRules {
         TableRules::new(key).kind(TableKind::Hashed)
     }
 
-    /// Kept so.
+    /// Records kept in this way.
     pub fn kind(mut self, kind: TableKind) -> TableRules {
         self.kind = kind;
         self
@@ -182,7 +183,7 @@ impl TableRules {
         self
     }
 
-    /// Blocks compressed so.
+    /// Blocks compressed in this way.
     pub fn compression(mut self, compression: Compression) -> TableRules {
         self.compression = compression;
         self
@@ -202,14 +203,14 @@ impl TableRules {
         self
     }
 
-    /// Separated values lie here.
+    /// Separated values are here.
     pub fn value_placement(mut self, place: ValuePlacement) -> TableRules {
         self.value_placement = place;
         self
     }
 
-    /// What of a value is its head. Values that were written under another rule keep the heads that
-    /// they have.
+    /// Which part of a value is its head. Values that were written under another rule keep their
+    /// heads.
     pub fn head(mut self, rule: HeadRule) -> TableRules {
         self.head = rule;
         self
@@ -229,15 +230,15 @@ impl TableRules {
 
     /// Its log is kept forever, with the values that it leads to: even if its runs are lost, a
     /// repair can rebuild them. The price is space, for everything that is ever written to it, and
-    /// to other tables since it was made.
+    /// to other tables since it was created.
     pub fn archive_log(mut self, archives_log: bool) -> TableRules {
         self.archives_log = archives_log;
         self
     }
 
-    /// Blocks of the bottom run say how many rows they show and what these fold to, so that
-    /// counting and aggregating a range reads little but what was written since the last merge.
-    /// Merges fold each value once more for it.
+    /// Blocks of the bottom run say how many rows they have and what these fold to, so that
+    /// counting and aggregating a range read little except what was written since the last merge.
+    /// In return, merges fold each value once more.
     pub fn summaries(mut self, summaries: bool) -> TableRules {
         self.summaries = summaries;
         self
@@ -254,8 +255,7 @@ impl TableRules {
         TableRules { index_of: Some(table.to_owned()), ..TableRules::new(KeyCodec::Bytes).index(rule) }
     }
 
-    /// Whether values are asked something when they are written, which separated those could not
-    /// answer later.
+    /// Whether rules examine values, which is not possible once these are separated.
     pub(super) fn asks_values(&self) -> bool {
         self.delete != PredicateRule::Never || self.short_circuit != PredicateRule::Never
     }
@@ -268,7 +268,7 @@ impl TableRules {
         self
     }
 
-    /// The names of the elements of keys, where they have any.
+    /// The names of the elements of keys, if they have any.
     pub fn names_of_key(&self) -> impl Iterator<Item = &str> {
         let names = self.unknown.get(KEY_NAMES).and_then(|names| std::str::from_utf8(names).ok());
         names.into_iter().flat_map(|names| names.split('\n'))
@@ -279,7 +279,7 @@ impl TableRules {
         &self.key
     }
 
-    /// How values look as bytes, where the fold does not care.
+    /// How values look as bytes, if the fold does not care.
     pub fn value_codec(&self) -> ValueCodec {
         self.value
     }

@@ -4,10 +4,10 @@ use super::data::TableRules;
 use crate::codec::ValueCodec;
 
 impl TableRules {
-    /// What differs in meaning between the rules that a table has and those it is asked for by, in
-    /// words; `None` when it may be opened. How it is stored (blocks, compression, filters) is no
-    /// difference, and values of the codec `bytes` are at home anywhere. Who says nothing about
-    /// time takes what the table says.
+    /// What differs in meaning between the rules of a table and the rules that it is opened with,
+    /// in words; `None` when it may be opened. How it is stored (blocks, compression, filters) is
+    /// no difference, and the value codec `bytes` fits any other. Rules that say nothing about time
+    /// accept those of the table.
     pub fn diff(&self, asked: &TableRules) -> Option<String> {
         let mut differences = Vec::new();
         let mut compare = |what: &str, has: String, wants: String| {

@@ -1,4 +1,4 @@
-//! Ready-made rules, for what most tables are.
+//! Ready-made rules, for most tables.
 
 use super::choices::Compression;
 use super::data::{SEPARATE_BYTES, TableRules};
@@ -56,8 +56,8 @@ impl TableRules {
         TableRules::hashed(KeyCodec::Bytes)
     }
 
-    /// Text to the set of byte strings put under it, `set`: words to the documents they stand in.
-    /// Compressed, since members tend to look alike.
+    /// Text to the set of byte strings put under it, `set`: words to the documents that contain
+    /// them. Compressed, since members tend to look alike.
     pub fn postings() -> TableRules {
         TableRules::new(KeyCodec::Utf8).fold("set").compression(Compression::Lz4)
     }

@@ -138,7 +138,7 @@ impl Fields {
         String::from_utf8(value).map(Some).map_err(|_| malformed(name))
     }
 
-    /// Puts the field of this name, if there is one, where it belongs.
+    /// Stores the field of this name in `to`, if there is one.
     fn take<T>(&mut self, name: &str, parse: impl Fn(&str) -> Option<T>, to: &mut T) -> Result<(), Error> {
         if let Some(value) = self.text(name)? {
             *to = parse(&value).ok_or_else(|| newer(&format!("{name}={value}")))?;
@@ -196,7 +196,7 @@ fn malformed(what: &str) -> Error {
     Error::new(ErrorKind::Corruption, format!("the rules of a table are not readable at {what:?}"))
 }
 
-/// Printable ASCII stays as it is, all else and `%` becomes `%` and two digits.
+/// Printable ASCII stays as it is; all other bytes and `%` become `%` and two digits.
 fn escape(bytes: &[u8], out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for &byte in bytes {

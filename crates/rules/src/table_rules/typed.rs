@@ -1,8 +1,8 @@
-//! Rules as a person types them: the name of ready-made ones, or `name=value` for each that is not
-//! the default, one a line. A mistake names its line, with a caret under the place.
+//! Rules as a person types them: the name of ready-made ones, or one line `name=value` for each
+//! that is not the default. A mistake names its line, with a caret under the place.
 //!
-//! What a store keeps is read by [`TableRules::from_text`] instead: there, what cannot be read is
-//! damage, or of a newer version.
+//! What a store keeps is read by [`TableRules::from_text`] instead: there, text that cannot be read
+//! is damaged, or of a newer version.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -19,7 +19,7 @@ use crate::terms::IndexRule;
 use crate::time::{Expire, Keep};
 use crate::value_placement::ValuePlacement;
 
-/// The first line of rules as a store keeps them, which may be here, too.
+/// The first line of rules as a store keeps them, which is allowed here, too.
 const STORED: &str = "rules 1";
 
 /// The names of rules.
@@ -50,7 +50,7 @@ const NAMES: [&str; 21] = [
 impl FromStr for TableRules {
     type Err = SpecError;
 
-    /// No text is every default: bytes to bytes, of which the later value replaces the earlier one.
+    /// Empty text means all defaults: bytes to bytes, a later value replaces the earlier one.
     fn from_str(text: &str) -> Result<TableRules, SpecError> {
         if let Some(rules) = TableRules::ready_made(text.trim()) {
             return Ok(rules);
@@ -67,7 +67,7 @@ impl FromStr for TableRules {
         let has_fold = met.contains("fold") || met.contains("custom_fold");
         let default = (!has_fold).then_some("fold=replace");
         let stored: Vec<&str> = std::iter::once(STORED).chain(lines.iter().copied()).chain(default).collect();
-        // What is left goes by several lines: two folds, say.
+        // The remaining checks concern several lines: two folds, for instance.
         TableRules::from_text(&stored.join("\n"))
             .map_err(|error| mistake(lines.last().unwrap_or(&""), 0, error.message().to_owned()))
     }
@@ -131,7 +131,7 @@ fn check(line: &str) -> Result<&str, SpecError> {
     Ok(name)
 }
 
-/// What text that is no printable ASCII, and `%`, is written as.
+/// How `%`, and bytes that are not printable ASCII, are written.
 const ESCAPES: &str = "expected printable ASCII, and %XX for any other byte and for %";
 
 /// Rules of indexes, between which a line ends: `%0a`.

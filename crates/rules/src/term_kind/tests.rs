@@ -36,7 +36,7 @@ fn rules_that_can_never_give_a_term_are_told_with_what_there_is() {
     }
 }
 
-/// What is told of the fields of folds is what these show.
+/// The kinds of the fields of folds agree with what the folds show.
 #[test]
 fn rules_that_can_give_a_term_are_let_through() {
     let json = || TableRules::new(KeyCodec::Utf8).value(ValueCodec::Json);

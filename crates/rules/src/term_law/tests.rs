@@ -33,8 +33,7 @@ fn sums_break_the_law_and_what_chooses_or_gathers_keeps_it() {
     );
 }
 
-/// What the parts of statistics, of sketches and of counters come to is in neither of two values;
-/// extremes are, and what is chosen.
+/// Folded statistics, sketches and counters are in neither of two values; extremes and choices are.
 #[test]
 fn derived_parts_of_values_break_the_law_and_extremes_keep_it() {
     let fold = |spec: &str| TableRules::new(KeyCodec::Utf8).fold(spec);
@@ -103,7 +102,7 @@ impl crate::fold::Fold for Sealed {
     }
 }
 
-/// A fold of the user that takes nothing of what is made up: only records tell.
+/// A user's fold that takes no made-up value: only records show whether the law holds.
 #[test]
 fn where_no_two_values_fold_the_index_is_refused_until_there_are_records() {
     let mut custom = Custom::default();

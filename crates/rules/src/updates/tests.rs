@@ -107,7 +107,7 @@ fn the_law_is_checked_on_samples() {
     assert!(report.law(Law::ShortCircuit).unwrap().tried > 0);
 }
 
-/// An update that gives another item each time.
+/// An update that gives a different item each time.
 struct Ticket;
 
 static NEXT: AtomicU64 = AtomicU64::new(0);

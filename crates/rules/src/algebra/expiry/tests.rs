@@ -21,7 +21,7 @@ struct Written {
     deadline_ms: u64,
 }
 
-/// What a key has: a value and until when.
+/// The state of a key: a value and its deadline.
 type Present = Option<(u8, u64)>;
 
 impl Written {
@@ -33,7 +33,7 @@ impl Written {
         OpBuf { kind, payload }
     }
 
-    /// The meaning, told naively.
+    /// The meaning, computed naively.
     fn on(&self, state: Present, semigroup: &Semigroup) -> Present {
         let met = state.filter(|(_, deadline_ms)| *deadline_ms > self.write_ms);
         let (value, deadline_ms) = match (self.kind, met) {
@@ -50,7 +50,7 @@ fn one_by_one(history: &[Written], start: Present, semigroup: &Semigroup) -> Pre
     history.iter().fold(start, |state, written| written.on(state, semigroup))
 }
 
-/// What ops make of a start, by the rules.
+/// The result of ops on a first state, by the rules.
 fn applied(rules: &FoldRules, ops: &[OpBuf], start: Present) -> Present {
     let stamped = |(value, deadline_ms)| [&Stamp { write_ms: 0, deadline_ms }.bytes()[..], &[value]].concat();
     let mut state = start.map(stamped);

@@ -1,7 +1,7 @@
-//! JSON for the types that serde knows: what the one reader of JSON read, as serde asks for it.
+//! JSON for the types that serde knows: passes what the one reader of JSON has read to serde.
 //!
-//! Numbers are made of their text by the type that takes them, so that each `f64` and `f32` comes
-//! back to the bit. Names of maps may be numbers and truth values, which JSON has as text.
+//! Numbers are parsed by the type that takes them, so that each `f64` and `f32` comes back to the
+//! bit. Keys of maps may be numbers and truth values, which are text in JSON.
 
 use std::borrow::Cow;
 
@@ -42,7 +42,7 @@ fn visit_text<'de, V: Visitor<'de>>(text: Cow<'de, str>, visitor: V) -> Result<V
     }
 }
 
-/// A number for a type that takes any: of 64 bits where it is whole, else the nearest double.
+/// A number for a type that takes any: of 64 bits if it is whole, else the nearest double.
 fn visit_number<'de, V: Visitor<'de>>(text: &str, visitor: V) -> Result<V::Value, Error> {
     if let Ok(number) = text.parse() {
         return visitor.visit_u64(number);
@@ -59,7 +59,7 @@ fn members<'de>(
     MapDeserializer::new(fields.into_iter().map(|(name, node)| (Name(name), Piece(node))))
 }
 
-/// The type says which number it takes; what is none of these is visited as what it is.
+/// The type says which number it takes; anything that is not a number is visited as itself.
 macro_rules! numbers {
     ($($deserialize:ident $visit:ident)+) => {$(
         fn $deserialize<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {

@@ -85,7 +85,7 @@ fn typed_tuples_from_text() {
     assert_eq!(key(name, &["UA,7"]), expected);
     assert_eq!(key(name, &[r#"["UA", 7]"#]), expected);
     assert_eq!(shown(name, &expected), r#"["UA", 7]"#);
-    // A part of its own stands for itself.
+    // A part given separately is taken literally.
     assert_eq!(key("tuple(text)", &[r#""7",null"#]), tuple::pack(&[r#""7",null"#.into()]));
     assert_eq!(key("tuple(text?,int?)", &["null", ""]), tuple::pack(&["null".into(), tuple::Element::Null]));
     assert_eq!(key("tuple(text?)", &["[null]"]), tuple::pack(&[tuple::Element::Null]));

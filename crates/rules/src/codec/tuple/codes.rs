@@ -2,7 +2,7 @@
 
 use super::super::CodecError;
 
-/// Tuples nest at most so deep.
+/// Deepest nesting of tuples.
 pub const DEPTH_MAX: usize = 32;
 
 pub(in crate::codec) const NULL: u8 = 0x00;

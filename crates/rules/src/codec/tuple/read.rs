@@ -54,7 +54,7 @@ pub fn skip(reader: &mut Reader<'_>) -> Result<(), CodecError> {
     skip_element(reader, false, 0).map(|_| ())
 }
 
-/// Passes over the next element, checking it, and returns its code.
+/// Skips the next element, checks it, and returns its code.
 pub(in crate::codec) fn skip_element(
     reader: &mut Reader<'_>,
     nested: bool,
@@ -258,8 +258,7 @@ fn finish_short_int(reader: &mut Reader<'_>, code: u8) -> Result<u64, CodecError
     }
     let unused = 64 - 8 * len as u32;
     let flip = if code < INT_ZERO { u64::MAX } else { 0 };
-    // Eight bytes at once, where there are as many, cost less than a copy of a length known only
-    // now.
+    // Eight bytes at once, if there are as many, cost less than a copy of a length known only now.
     let word = match reader.rest().first_chunk::<8>() {
         Some(word) => u64::from_be_bytes(*word),
         None => prefix_u64(reader.rest(), 0),
@@ -336,8 +335,8 @@ fn take_escaped<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, [u8]>, CodecError
     }
 }
 
-/// Shows `look` the pieces between the zeros of a string. Text may be checked by pieces, since a
-/// zero is a whole character.
+/// Passes the pieces between the zeros of a string to `look`. Text may be checked piece by piece,
+/// since a zero is a whole character.
 fn skip_escaped(
     reader: &mut Reader<'_>,
     look: impl Fn(&[u8]) -> Result<(), CodecError>,
@@ -351,7 +350,8 @@ fn skip_escaped(
     }
 }
 
-/// The bytes up to the next zero, and whether that one is escaped and more of the string follows.
+/// The bytes up to the next zero, and whether that zero is escaped, so that more of the string
+/// follows.
 #[inline]
 fn take_piece<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], bool), CodecError> {
     let rest = reader.rest();

@@ -135,7 +135,7 @@ fn published_malformed_sequences_are_refused() {
         "300102030405060708090a0b0c0d0e",
         "330102030405060708090a0b",
         "ff",
-        // Not in the only form, or of codes without a meaning.
+        // Not in the only form, or with codes that have no meaning.
         "1500",
         "13ff",
         "160001",

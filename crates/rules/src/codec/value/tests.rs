@@ -46,7 +46,7 @@ fn names() {
 fn text_and_back() {
     assert_eq!(shown(ValueCodec::Bytes, "ab"), "ab");
     assert_eq!(shown(ValueCodec::Bytes, "0x00ff"), "0x00ff");
-    // Text that looks like bytes is shown as its own bytes, so that it is not read as others.
+    // Text that looks like bytes is shown as bytes, so that it is not read back as other bytes.
     assert_eq!(ValueCodec::Bytes.show(b"0x41").unwrap(), Datum::Bytes(b"0x41".to_vec()));
     assert_eq!(shown(ValueCodec::Bytes, "0x30783431"), "0x30783431");
     assert_eq!(shown(ValueCodec::U64, "18446744073709551615"), "18446744073709551615");

@@ -9,7 +9,7 @@ fn of(value: f64) -> Datum {
     Datum::Float(value)
 }
 
-/// Any datum; of maps those whose names differ, and that do not stand for bytes.
+/// Any datum; only maps whose names differ, and that do not stand for bytes.
 fn datum() -> impl Strategy<Value = Datum> {
     let text = prop_oneof![
         any::<String>(),
@@ -122,7 +122,7 @@ proptest! {
         let text = text_of(&datum);
         let back = parse(&text);
         prop_assert_eq!(back.as_ref(), Ok(&datum), "{}", text);
-        // Zero has a sign, which being equal does not see.
+        // Zero has a sign, which equality ignores.
         prop_assert_eq!(text_of(&back.unwrap()), text);
     }
 

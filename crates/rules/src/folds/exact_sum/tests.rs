@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Any double, with a liking for sizes that meet.
+/// Any double, often of a size that meets others.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |x| x.is_finite()),

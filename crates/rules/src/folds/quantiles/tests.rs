@@ -23,8 +23,8 @@ fn exact_quantile(sorted: &[f64], q: f64) -> f64 {
     index.map_or(sorted[sorted.len() - 1], |index| sorted[index])
 }
 
-/// Of 1 to 1,000 numbers, each far from the next, at every share that people ask for: a rank beside
-/// the right one would be seen.
+/// With 1 to 1,000 numbers, each far from the next, at every usual share: a rank next to the right
+/// one would be noticed.
 #[test]
 fn quantiles_are_those_of_the_nearest_rank() {
     let shares: Vec<f64> =
