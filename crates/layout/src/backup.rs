@@ -50,7 +50,7 @@ pub fn encode_place(store_id: u128) -> Vec<u8> {
 /// The store whose backups these are.
 ///
 /// # Errors
-/// `Tag` where a newer version wrote it, anything else where it is damaged.
+/// `Tag` if a newer version wrote it, anything else if it is damaged.
 pub fn decode_place(bytes: &[u8]) -> Result<u128, Malformed> {
     let line = std::str::from_utf8(bytes).map_err(|_| Malformed::Text)?;
     let line = line.strip_suffix('\n').ok_or(Malformed::Short)?;
@@ -88,7 +88,7 @@ pub struct ListedFile {
 pub struct BackupList {
     /// Its number.
     pub generation: u64,
-    /// The store that it is of.
+    /// The store that it belongs to.
     pub store_id: u128,
     /// When it was made, in seconds since 1970.
     pub made_unix_s: u64,
@@ -96,7 +96,7 @@ pub struct BackupList {
     pub first_seq: Seq,
     /// The last seq that can be restored from it: the state that it holds.
     pub last_seq: Seq,
-    /// Its files but for the list itself and `LOCK`.
+    /// Its files, except the list itself and `LOCK`.
     pub files: Vec<ListedFile>,
 }
 
@@ -123,7 +123,7 @@ impl BackupList {
     /// Reads the text back.
     ///
     /// # Errors
-    /// `Tag` where a newer version wrote it, anything else where it is damaged.
+    /// `Tag` if a newer version wrote it, anything else if it is damaged.
     pub fn decode(bytes: &[u8]) -> Result<BackupList, Malformed> {
         let text = std::str::from_utf8(bytes).map_err(|_| Malformed::Text)?;
         check_version(text.lines().next().unwrap_or_default(), LIST_START)?;

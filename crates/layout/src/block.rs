@@ -1,8 +1,8 @@
 //! Blocks: the unit in which a part is read. Records in order, in one of two encodings behind one
 //! cursor.
 //!
-//! [`BlockBuilder`] takes records and chooses the encoding by what it was given; [`Block`] is one
-//! in memory, [`BlockCursor`] a place in it. This crate knows no key order: the caller of a search
+//! [`BlockBuilder`] takes records and chooses the encoding by their shape; [`Block`] is a block in
+//! memory, [`BlockCursor`] a place in it. This crate knows no key order: the caller of a search
 //! passes the comparison, or says that the keys are in the order of their bytes.
 
 mod lz4;
@@ -89,7 +89,8 @@ impl Block {
         Ok(Block { head, body_len: sealed.body.len(), bytes: stored })
     }
 
-    /// Becomes another block, and keeps its allocation. After an error it is unchanged, or useless.
+    /// Replaces it by another block, and keeps its allocation. After an error it is unchanged, or
+    /// useless.
     ///
     /// # Errors
     /// As for [`Block::open`].
@@ -101,7 +102,7 @@ impl Block {
         Ok(())
     }
 
-    /// Its allocation, of whatever length, for the next one.
+    /// Its allocation, of any length, for the next block.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -123,7 +124,7 @@ impl Block {
         }
     }
 
-    /// True when its records carry seqs of their own.
+    /// True if its records have their own seqs.
     pub fn has_seqs(&self) -> bool {
         match &self.head {
             Head::Generic(generic) => generic.sides.seqs.is_some(),
@@ -131,14 +132,14 @@ impl Block {
         }
     }
 
-    /// The memory that it takes, in bytes.
+    /// The memory that it uses, in bytes.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Block>() + self.bytes.capacity()
     }
 
-    /// How many records come before `key`, where keys stand in the order of their bytes or,
-    /// `descending`, in the reverse; with `past_equal`, how many come before or are equal. None
-    /// when this block cannot tell by numbers alone: use [`BlockCursor::seek_by`].
+    /// How many records come before `key`, if keys are in the order of their bytes or,
+    /// `descending`, in the reverse; with `past_equal`, how many come before or are equal. None if
+    /// numbers alone do not decide it in this block: use [`BlockCursor::seek_by`].
     #[inline]
     pub fn bound_in_bytes(&self, key: &[u8], descending: bool, past_equal: bool) -> Option<usize> {
         match &self.head {

@@ -29,7 +29,7 @@ const REVERSED: u8 = 1;
 const KEYS_ONLY: u8 = 2;
 const TIMED: u8 = 4;
 
-/// Where a scan stands.
+/// The position of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CursorToken {
     /// The identity of the store.
@@ -38,11 +38,11 @@ pub struct CursorToken {
     pub table: TableId,
     /// Which way it goes.
     pub direction: Direction,
-    /// No values are wanted.
+    /// The scan returns keys only.
     pub is_keys_only: bool,
     /// The scan sees what was written up to here.
     pub seq: Seq,
-    /// Where values expire, those whose deadline is after this, in milliseconds since 1970.
+    /// If values expire: it sees those whose deadline is after this, in milliseconds since 1970.
     pub time_ms: Option<u64>,
     /// Where the range begins.
     pub low: Bound<Vec<u8>>,
@@ -74,7 +74,7 @@ impl CursorToken {
     /// Reads what [`CursorToken::to_bytes`] wrote.
     ///
     /// # Errors
-    /// The bytes are not that, or of a later version.
+    /// The bytes are not a token, or are of a later version.
     pub fn from_bytes(bytes: &[u8]) -> Result<CursorToken, Malformed> {
         let (body, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(Malformed::Short)?;
         if hash64(0, body) != u64::from_le_bytes(*checksum) {

@@ -1,14 +1,14 @@
-//! A digest tree: what a range of a table holds, in few enough bytes that two stores can compare
+//! A digest tree: the contents of a range of a table in few bytes, so that two stores can compare
 //! theirs.
 //!
 //! Each key belongs to one of 16^depth leaves, by the first bits of its hash; a leaf is the sum of
-//! the hashes of its rows, so rows may come in any order and in several goes. A node above is the
-//! hash of its sixteen children. A row is its key, its value and until when it lasts. Next to the
-//! rows it says in words what their bytes mean: the same bytes in tables that fold by other rules
-//! are other values, so such digests do not compare. Two digests that are equal are of the same
-//! keys, values and deadlines. Where they differ, a walk down the nodes that differ ends at the
-//! leaves whose keys are to be compared. After Merkle, "A Digital Signature Based on a Conventional
-//! Encryption Function", 1987, with leaves by hash as in TicTac trees of Riak.
+//! the hashes of its rows, so rows may be added in any order and in several passes. A node above is
+//! the hash of its sixteen children. A row is its key, its value and its deadline. In addition, the
+//! digest says in words what the bytes mean: the same bytes are different values in tables with
+//! other folds, so such digests do not compare. Equal digests mean the same keys, values and
+//! deadlines. If they differ, a walk down the differing nodes ends at the leaves whose keys must be
+//! compared. After Merkle, "A Digital Signature Based on a Conventional Encryption Function", 1987,
+//! with leaves by hash as in TicTac trees of Riak.
 //!
 //! ```text
 //!   a digest as bytes
@@ -23,7 +23,7 @@
 //! ```
 //!
 //! Version 1 had neither deadlines nor a meaning. It is refused, since it cannot be compared:
-//! tables that version 1 calls the same may differ.
+//! tables with equal digests of version 1 may differ.
 
 use folddb_base::bytes::{Malformed, Reader, put_u64};
 use folddb_base::checksum::{hash64, key_hash};
@@ -40,7 +40,7 @@ const CHECKSUM_BYTES: usize = 8;
 const FAN_OUT: usize = 16;
 const FAN_OUT_BITS: u32 = 4;
 
-/// What a range of a table holds, as a tree of hashes. See the top of this file.
+/// The contents of a range of a table, as a tree of hashes. See the top of this file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digest {
     depth: u8,
@@ -51,16 +51,16 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// The digest of nothing, of 16^depth leaves; deeper than [`DIGEST_DEPTH_MAX`] is as deep as
-    /// that. `meaning` says what the bytes of keys and values are. Digests of the same scope and
-    /// meaning compare.
+    /// The digest of no rows, of 16^depth leaves; the depth is at most [`DIGEST_DEPTH_MAX`].
+    /// `meaning` says what the bytes of keys and values mean. Digests of the same scope and meaning
+    /// compare.
     pub fn new(depth: u8, scope: u64, meaning: &str) -> Digest {
         let depth = depth.min(DIGEST_DEPTH_MAX);
         Digest { depth, scope, meaning: meaning.to_owned(), keys: 0, leaves: vec![0; leaves_of(depth)] }
     }
 
-    /// Takes a row: its key, the size and the hash of its value, and until when it lasts (none
-    /// where it does forever).
+    /// Adds a row: its key, the size and the hash of its value, and its deadline (none if it lasts
+    /// forever).
     #[inline]
     #[doc(hidden)]
     pub fn take(&mut self, key: &[u8], size_bytes: u64, value_hash: u32, deadline_ms: Option<u64>) {
@@ -70,10 +70,10 @@ impl Digest {
         self.keys += 1;
     }
 
-    /// Takes all rows of another digest of the same shape, which has none of them already.
+    /// Adds all rows of another digest of the same shape, none of which it has already.
     ///
     /// # Errors
-    /// `Bounds` where the two do not compare.
+    /// `Bounds` if the two do not compare.
     pub fn join(&mut self, other: &Digest) -> Result<(), Malformed> {
         if !self.compares_with(other) {
             return Err(Malformed::Bounds);
@@ -92,7 +92,7 @@ impl Digest {
         }
     }
 
-    /// Rows that were taken.
+    /// How many rows were added.
     pub fn keys(&self) -> u64 {
         self.keys
     }
@@ -107,12 +107,12 @@ impl Digest {
         &self.meaning
     }
 
-    /// The hash of all of it: of the rows, and of what their bytes mean.
+    /// The hash of everything: of the rows, and of what their bytes mean.
     pub fn root(&self) -> u64 {
         hash64(self.level(0)[0], self.meaning.as_bytes())
     }
 
-    /// The nodes of a level, from the top (0) to the leaves (the depth); a deeper one is that of
+    /// The nodes of a level, from the top (0) to the leaves (the depth); a deeper level is that of
     /// the leaves.
     pub fn level(&self, level: u8) -> Vec<u64> {
         let mut nodes = self.leaves.clone();
@@ -122,20 +122,21 @@ impl Digest {
         nodes
     }
 
-    /// True where the two are of the same range, as deep, and their bytes mean the same.
+    /// True if the two have the same range and depth, and their bytes mean the same.
     pub fn compares_with(&self, other: &Digest) -> bool {
         self.is_of_range(other) && self.meaning == other.meaning
     }
 
-    /// True if the two are of the same range and as deep, regardless of what their bytes mean.
+    /// True if the two have the same range and depth, regardless of what their bytes mean.
     pub fn is_of_range(&self, other: &Digest) -> bool {
         (self.depth, self.scope) == (other.depth, other.scope)
     }
 
-    /// The leaves that differ, ascending: no key of another one differs, but for one case in 2^32.
+    /// The leaves that differ, ascending: no key of any other leaf differs, except with a chance of
+    /// one in 2^32.
     ///
     /// # Errors
-    /// `Bounds` where the two do not compare.
+    /// `Bounds` if the two do not compare.
     pub fn differing(&self, other: &Digest) -> Result<Vec<usize>, Malformed> {
         if !self.compares_with(other) {
             return Err(Malformed::Bounds);
@@ -159,7 +160,7 @@ impl Digest {
         out
     }
 
-    /// The version of a digest, by its first bytes; none where they are of something else.
+    /// The version of a digest, by its first bytes; none if they are something else.
     pub fn version_of(bytes: &[u8]) -> Option<u8> {
         bytes.strip_prefix(&DIGEST_MAGIC)?.first().copied()
     }
@@ -167,8 +168,8 @@ impl Digest {
     /// Reads what [`Digest::to_bytes`] wrote.
     ///
     /// # Errors
-    /// `Version` where it is of another version: [`Digest::version_of`] says of which. Else, that
-    /// the bytes are no digest.
+    /// `Version` if it is of another version: [`Digest::version_of`] says which. Otherwise the
+    /// bytes are not a digest.
     pub fn from_bytes(bytes: &[u8]) -> Result<Digest, Malformed> {
         let version = Digest::version_of(bytes).ok_or(Malformed::Tag)?;
         if version != DIGEST_VERSION {
@@ -182,7 +183,7 @@ impl Digest {
         reader.take(DIGEST_MAGIC.len() + 1)?;
         let depth = reader.u8()?;
         let (scope, keys) = (reader.u64()?, reader.u64()?);
-        // Before any memory is taken for it.
+        // Checked before any memory is allocated.
         if depth > DIGEST_DEPTH_MAX || reader.rest().len() < 8 * leaves_of(depth) {
             return Err(Malformed::Bounds);
         }

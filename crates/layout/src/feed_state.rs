@@ -2,23 +2,23 @@
 //! that feeds will report.
 //!
 //! Fields of the changes `SetFeed` and `NoteTable` of `manifest_edit.rs`, in the order in which
-//! they stand here: varints, text and slices as there.
+//! they are listed here: varints, text and slices as there.
 
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint};
 use folddb_base::{FileNumber, Lsn, Seq, TableId};
 
-/// Why a feed is over until it starts again.
+/// Why a feed is lost until it starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossCause {
     /// It would have held more than its budget.
     Budget,
     /// It held space while the store had none.
     Space,
-    /// What it held is not there.
+    /// What it held is missing.
     Gone,
 }
 
-/// How far a feed has come.
+/// The progress of a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedPhase {
     /// Its rows have not all been acknowledged.
@@ -57,27 +57,27 @@ impl FeedPhase {
 pub struct FeedState {
     /// Its name.
     pub name: String,
-    /// The table that it tells of; all where it is empty.
+    /// The table whose changes it gives; all tables if empty.
     pub table: String,
-    /// It tells of keys that begin so.
+    /// It gives changes of keys with this prefix.
     pub prefix: Vec<u8>,
     /// It may hold this many bytes.
     pub bytes_max: u64,
-    /// How far it has come.
+    /// Its progress.
     pub phase: FeedPhase,
     /// Everything up to this seq is acknowledged; the rows of a feed that gives rows are as of this
     /// seq.
     pub seq: Seq,
-    /// What follows is in the log from here on.
+    /// The log from here on has what follows.
     pub lsn: Lsn,
     /// Notes up to this one are acknowledged.
     pub note: u64,
-    /// Nothing that it will give leads to a value segment with a lower number.
+    /// Nothing that it will give points to a value segment with a lower number.
     pub values_from: FileNumber,
 }
 
 impl FeedState {
-    /// True while it holds what it has not given.
+    /// True while it retains what it has not given.
     pub fn holds(&self) -> bool {
         !matches!(self.phase, FeedPhase::Lost(_))
     }
@@ -105,10 +105,10 @@ impl FeedState {
     }
 }
 
-/// That a table was created or dropped.
+/// The event that a table was created or dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableNote {
-    /// Its number; they rise.
+    /// Its number; numbers ascend.
     pub note: u64,
     /// All records up to this seq came before.
     pub seq: Seq,
@@ -118,7 +118,7 @@ pub struct TableNote {
     pub name: String,
     /// Its rules, as text.
     pub rules_text: String,
-    /// Dropped; else created.
+    /// Dropped if true, otherwise created.
     pub is_dropped: bool,
 }
 

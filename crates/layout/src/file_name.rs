@@ -24,11 +24,11 @@ use folddb_base::FileNumber;
 /// A file of a store, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileName {
-    /// What wrote the store.
+    /// The format of the store.
     Format,
-    /// What is locked while the store is open.
+    /// Locked while the store is open.
     Lock,
-    /// Says that the store is only to be read.
+    /// Marks the store as read-only.
     Frozen,
     /// A list of what lives.
     Manifest(FileNumber),
@@ -42,7 +42,7 @@ pub enum FileName {
     Relocated(FileNumber),
     /// A segment of the value log that is a directory.
     ValueDirectory(FileNumber),
-    /// A record of it.
+    /// A record of such a directory.
     ValueFile(FileNumber, u32),
     /// A part of a sorted run.
     Part(FileNumber),
@@ -63,7 +63,7 @@ impl FileName {
         Some(file)
     }
 
-    /// Its number, where it has one.
+    /// Its number, if it has one.
     pub fn number(self) -> Option<FileNumber> {
         match self {
             FileName::Format | FileName::Lock | FileName::Frozen => None,
@@ -107,7 +107,7 @@ pub fn value_file_name(unit: u32) -> String {
     format!("{unit:06}.value")
 }
 
-/// The value file with this name in its directory; none where no value file has such a name.
+/// The value file with this name in its directory; none if no value file has such a name.
 pub fn parse_value_file(name: &str) -> Option<u32> {
     let number = parse_number(name.strip_suffix(".value")?)?;
     u32::try_from(number.0).ok()

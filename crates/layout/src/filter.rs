@@ -1,10 +1,10 @@
-//! Filters: which keys are certainly not in a stretch of a part.
+//! Filters: which keys are certainly not in a section of a part.
 //!
 //! A cache-line-blocked Bloom filter (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient
 //! Bloom Filters", 2007): the high half of a key's hash chooses a line of 64 bytes, six bits of
 //! that line are set, and a probe therefore costs one cache miss. A partition holds some ten
-//! thousand keys, so that it is built within the nearest caches while a part is written, and
-//! cheaply read on demand.
+//! thousand keys, so that it fits the nearest caches while it is built, and is cheap to read on
+//! demand.
 //!
 //! ```text
 //!   lines        n × 64 bytes, each eight u64 LE
@@ -45,8 +45,8 @@ impl Filter {
         Filter { lines }
     }
 
-    /// False when no key with this hash is in it. It does not branch on the bits, so that a
-    /// processor that waits for the line of one filter asks for that of the next one meanwhile.
+    /// False if no key with this hash is in it. It does not branch on the bits, so that a processor
+    /// that waits for the line of one filter already fetches that of the next.
     #[inline]
     pub fn may_contain(&self, hash: u64) -> bool {
         let Some(line) = self.lines.get(line_of(hash, self.lines.len())) else { return true };
@@ -82,7 +82,7 @@ impl Filter {
         Ok(Filter { lines: lines.collect() })
     }
 
-    /// The memory that it takes, in bytes.
+    /// The memory that it uses, in bytes.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Filter>() + self.lines.capacity() * LINE_BYTES
     }
@@ -94,7 +94,7 @@ fn line_of(hash: u64, lines: usize) -> usize {
     (((hash >> 32) * lines as u64) >> 32) as usize
 }
 
-/// The bits of a hash within its line: nine bits of a product say which.
+/// The bits of a hash within its line: nine bits of a product select each.
 #[inline]
 fn bits_of(hash: u64) -> impl Iterator<Item = (usize, u64)> {
     let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);

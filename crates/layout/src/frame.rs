@@ -20,15 +20,14 @@
 //!              base/pointer.rs); kind 17 removes one: its slot, u64, 0 where nothing is to be done
 //! ```
 //!
-//! A small batch costs 22 to 30 bytes besides its records. The LSN of a frame is the place where it
-//! stands, and is not stored: it seeds the hash, so a frame is only valid at its place, and a
-//! search for frames beyond a damaged one cannot be misled by bytes that were a frame elsewhere.
-//! Frames are chained by a field and not by the seed, for the same search: a frame beyond a hole
-//! can still be verified.
+//! A small batch costs 22 to 30 bytes besides its records. The LSN of a frame is its place, and is
+//! not stored: it seeds the hash, so a frame is valid only at its place, and a search for frames
+//! beyond a damaged one cannot be misled by bytes that were a frame elsewhere. For the same search,
+//! frames are chained by a field instead of the seed: a frame beyond a hole can still be verified.
 //!
-//! A **mark** holds no records; it vouches for `durable LSN` when no batch comes to do so. A
-//! **seal** is the last frame of a segment that was left in order: at the end of the log, or for
-//! the next segment, whose header and name are durable before the seal of that kind is written.
+//! A **mark** holds no records; it records `durable LSN` if no batch arrives to do so. A **seal**
+//! is the last frame of a segment that was finished in order: at the end of the log, or before the
+//! next segment, whose header and name are durable before that kind of seal is written.
 
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint, varint_len};
 use folddb_base::checksum::{hash64, place_seed};
@@ -46,7 +45,7 @@ pub const FRAME_OVERHEAD_BYTES_MAX: usize = FIXED_BYTES + 10 + 5 + 10 + 10;
 /// The byte by which a search finds frames.
 pub const MAGIC: u8 = 0xf7;
 
-/// Where in a frame [`MAGIC`] stands.
+/// The offset of [`MAGIC`] in a frame.
 pub const MAGIC_AT: usize = 16;
 
 const KIND_BITS: u8 = 0b11;
@@ -60,11 +59,11 @@ const TIME_BIT: u8 = 1 << 6;
 pub enum FrameKind {
     /// Holds the records of one batch.
     Batch = 0,
-    /// Holds nothing, and vouches for what is durable.
+    /// Holds nothing, and records what is durable.
     Mark = 1,
-    /// Ends a segment, and says nothing of another one: a closed log ends so.
+    /// Ends a segment without announcing another one: the end of a closed log.
     Seal = 2,
-    /// Ends a segment which another one follows, that was durable before.
+    /// Ends a segment that is followed by another one, which was durable before.
     SealForNext = 6,
 }
 
@@ -85,28 +84,28 @@ impl FrameKind {
     }
 }
 
-/// What a frame says, besides its payload.
+/// The fields of a frame, without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHead {
     /// What it is for.
     pub kind: FrameKind,
-    /// The seq of its first record, or of the next to come where it has none.
+    /// The seq of its first record, or of the next record to come if it has none.
     pub first_seq: Seq,
     /// How many records it holds.
     pub count: u32,
-    /// All before this LSN was known to be durable when the frame was composed. At most the frame's
-    /// own LSN.
+    /// Everything before this LSN was known to be durable when the frame was composed. At most the
+    /// frame's own LSN.
     pub durable_lsn: Lsn,
     /// The low half of the hash of the frame before it.
     pub prev_hash: u32,
-    /// When a batch was written, in milliseconds since 1970, where a table of it asks for that.
+    /// When a batch was written, in milliseconds since 1970, if one of its tables needs that.
     pub time_ms: Option<u64>,
 }
 
 /// A frame, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What it says.
+    /// Its fields.
     pub head: FrameHead,
     /// Its records.
     pub payload: &'a [u8],
@@ -125,9 +124,8 @@ pub fn frame_len(lsn: Lsn, head: &FrameHead, payload_bytes: usize) -> usize {
     FIXED_BYTES + varints + head.time_ms.map_or(0, varint_len) + payload_bytes
 }
 
-/// Appends the frame that stands at `lsn` of a segment with this `salt`, and returns the low half
-/// of its hash, for the next one. The whole frame must fit a `u32`, which the size of a segment
-/// sees to.
+/// Appends the frame for `lsn` of a segment with this `salt`, and returns the low half of its hash,
+/// for the next one. The length of the frame must fit a `u32`, which the size of a segment ensures.
 #[inline]
 pub fn put_frame(out: &mut Vec<u8>, salt: u64, lsn: Lsn, head: &FrameHead, payload: &[u8]) -> u32 {
     let start = out.len();
@@ -151,8 +149,8 @@ pub fn put_frame(out: &mut Vec<u8>, salt: u64, lsn: Lsn, head: &FrameHead, paylo
     hash as u32
 }
 
-/// The length that the frame at the front of `bytes` claims; none when no frame can begin so. Costs
-/// next to nothing, and says nothing about the rest of the frame.
+/// The length that the frame at the front of `bytes` claims; none if no frame can begin with them.
+/// Costs next to nothing, and does not check the rest of the frame.
 #[inline]
 pub fn claimed_len(bytes: &[u8]) -> Option<usize> {
     let head = bytes.first_chunk::<FIXED_BYTES>()?;
@@ -163,11 +161,11 @@ pub fn claimed_len(bytes: &[u8]) -> Option<usize> {
     (len >= FRAME_BYTES_MIN).then_some(len)
 }
 
-/// The frame that stands at `lsn`, at the front of `bytes`; none when no whole frame does.
+/// The frame at `lsn`, which is at the front of `bytes`; none if no whole frame is there.
 ///
 /// # Errors
-/// The frame is whole, but what it says makes no sense to this version: `Tag` for unknown flags,
-/// `Bounds` for numbers that cannot be, and for a mark or a seal with records.
+/// The frame is whole, but makes no sense to this version: `Tag` for unknown flags, `Bounds` for
+/// impossible numbers, and for a mark or a seal with records.
 pub fn decode_frame(bytes: &[u8], salt: u64, lsn: Lsn) -> Result<Option<Frame<'_>>, Malformed> {
     let whole = claimed_len(bytes).and_then(|len| bytes.get(..len));
     let Some(whole) = whole else { return Ok(None) };
@@ -183,10 +181,10 @@ pub fn decode_frame(bytes: &[u8], salt: u64, lsn: Lsn) -> Result<Option<Frame<'_
     Ok(Some(Frame { head, payload: reader.rest(), len_bytes: whole.len(), hash: hash as u32 }))
 }
 
-/// What the frame at the front of `bytes` claims to say, if one stands at `lsn`, and its length;
-/// none where no frame that [`decode_frame`] takes can begin so. Looks at
-/// [`FRAME_OVERHEAD_BYTES_MAX`] bytes at most, and hashes none of them: for asking whether the rest
-/// is worth reading.
+/// The claimed fields and length of the frame at the front of `bytes`, if it is one at `lsn`; none
+/// if no frame that [`decode_frame`] takes can begin with them. Examines at most
+/// [`FRAME_OVERHEAD_BYTES_MAX`] bytes, and hashes none of them: it serves to decide whether the
+/// rest is worth reading.
 #[inline]
 pub fn claimed_head(bytes: &[u8], lsn: Lsn) -> Option<(FrameHead, usize)> {
     let len = claimed_len(bytes)?;
@@ -198,7 +196,7 @@ pub fn claimed_head(bytes: &[u8], lsn: Lsn) -> Option<(FrameHead, usize)> {
     (head.kind == FrameKind::Batch || head_bytes == len).then_some((head, len))
 }
 
-/// Reads what a frame says, from its length up to its payload.
+/// Reads the fields of a frame, from its length up to its payload.
 fn read_head(reader: &mut Reader<'_>, lsn: Lsn) -> Result<FrameHead, Malformed> {
     let _len = reader.u32()?;
     let prev_hash = reader.u32()?;
@@ -223,7 +221,8 @@ fn read_head(reader: &mut Reader<'_>, lsn: Lsn) -> Result<FrameHead, Malformed> 
 pub enum LogOp {
     /// An op on the key.
     Op(OpKind),
-    /// Makes all keys from the key on and below the payload, in the order of the table, absent.
+    /// Makes absent all keys from the key up to, but not including, the payload, in the order of
+    /// the table.
     RangeDelete,
     /// Gives a key of a hashed table the value that the pointer behind the slot leads to.
     PutHashed,
@@ -282,7 +281,7 @@ pub struct FrameRecord<'a> {
 }
 
 impl<'a> FrameRecord<'a> {
-    /// The bytes of its pointer to the value log, where it has one.
+    /// The bytes of its pointer to the value log, if it has one.
     pub fn pointer(&self) -> Option<&'a [u8]> {
         match self.op {
             LogOp::Op(kind) if kind.is_separated() => Some(self.payload),
@@ -292,7 +291,7 @@ impl<'a> FrameRecord<'a> {
     }
 
     /// The slot that it replaces or removes in the index of a hashed table, as a number, 0 for
-    /// none; nothing where it is of another kind, or has none.
+    /// none; nothing if the record is of another kind, or has no slot.
     pub fn old_slot(&self) -> Option<u64> {
         match self.op {
             LogOp::PutHashed | LogOp::RemoveHashed => {

@@ -26,7 +26,7 @@ pub const CHANGES_VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"FoldHchg";
 const POINT_BYTES: usize = POINT_BITS as usize / 8;
 
-/// Bytes that a change takes, beside the distance of its seq.
+/// Bytes that a change takes, without the distance of its seq.
 const FIXED_BYTES: usize = POINT_BYTES + 2 * SLOT_BYTES;
 
 /// Fewest bytes that a change takes.
@@ -37,15 +37,15 @@ pub const CHANGE_BYTES_MIN: usize = 1 + FIXED_BYTES;
 pub struct Changed {
     /// The seq of the record that made it.
     pub seq: Seq,
-    /// Of which point.
+    /// The point of its key.
     pub point: u64,
-    /// The slot that goes; zero for none.
+    /// The slot that is removed; zero for none.
     pub old: u64,
-    /// The slot that comes; zero for none.
+    /// The slot that is added; zero for none.
     pub new: u64,
 }
 
-/// Appends these changes, whose seqs ascend, to a file of this number that is empty so far.
+/// Appends these changes, whose seqs ascend, to the empty file of this number.
 pub fn put_changes(out: &mut Vec<u8>, changes: &[Changed], number: u64) {
     let start = out.len();
     out.reserve(changes.len() * (CHANGE_BYTES_MIN + 1) + CHANGES_FOOTER_BYTES);
@@ -60,7 +60,7 @@ pub fn put_changes(out: &mut Vec<u8>, changes: &[Changed], number: u64) {
     put_sum(out, start, number, 0);
 }
 
-/// Reads this many changes: all that the file of this number holds before its footer.
+/// Reads this many changes: everything that the file of this number holds before its footer.
 ///
 /// # Errors
 /// The checksum does not match, or the bytes are not those changes.
@@ -94,7 +94,7 @@ fn little(reader: &mut Reader<'_>, bytes: usize) -> Result<u64, Malformed> {
     Ok(u64::from_le_bytes(number))
 }
 
-/// Whether this is a slot, or none.
+/// Whether this is a valid slot, or zero.
 fn is_slot(number: u64) -> bool {
     number == 0 || (number & ((1 << ADDRESS_BITS) - 1) != 0 && number < 1 << SLOT_BITS)
 }
@@ -142,7 +142,7 @@ impl ChangesFooter {
     /// Reads the footer of the file of this number and length.
     ///
     /// # Errors
-    /// The bytes are not that, or of a newer version.
+    /// The bytes are not a footer, or are of a newer version.
     pub fn read(
         bytes: &[u8; CHANGES_FOOTER_BYTES],
         number: u64,

@@ -14,9 +14,9 @@
 //!
 //! A *point* is the first 40 bits of a key's hash. A piece of *depth* d, 6 to 22, holds the points
 //! that share their first d bits; the pieces of a checkpoint hold all points between them, each
-//! once. The *seq* of a piece says that it holds every change up to it, and none after. A *slot*
-//! says where a value is and about how long it is; the crate `folddb-hash` gives it its meaning.
-//! Its low 44 bits are never all zero.
+//! once. A piece holds every change up to its *seq*, and none after. A *slot* says where a value is
+//! and about how long it is; the crate `folddb-hash` defines it. Its low 44 bits are never all
+//! zero.
 //!
 //! Written and read by `folddb-hash`. The layout of lines and shards in memory is not part of the
 //! format.
@@ -35,14 +35,14 @@ pub const POINT_BITS: u32 = 40;
 /// Bits of a slot.
 pub const SLOT_BITS: u32 = 50;
 
-/// Bits of a slot that say where: the low ones.
+/// Bits of the address in a slot: the low ones.
 pub const ADDRESS_BITS: u32 = 44;
 
 /// How many bits of the number of a value segment are in an address: no two live segments may share
 /// them.
 pub const SEGMENT_BITS: u32 = 20;
 
-/// The other bits of an address: where in the segment, in units of 16 bytes.
+/// The other bits of an address: the place in the segment, in units of 16 bytes.
 pub const UNIT_BITS: u32 = ADDRESS_BITS - SEGMENT_BITS;
 
 /// Fewest bits that the points of a piece share.
@@ -60,7 +60,7 @@ pub const CHECKPOINT_VERSION: u32 = 1;
 /// Bytes of the checksum that ends a piece and the directory.
 pub const SUM_BYTES: usize = 8;
 
-/// Longest piece that a reader accepts, in bytes. Writers stay far below.
+/// Longest piece that a reader accepts, in bytes. Writers stay far below it.
 pub const CHECKPOINT_PIECE_BYTES_MAX: u64 = 1 << 30;
 
 /// Longest directory that a reader accepts, in bytes: some ten million pieces.
@@ -75,12 +75,12 @@ const ENTRY_BYTES_MIN: usize = 1 + SLOT_BYTES;
 /// Fewest bytes that a piece takes in the directory.
 const DIRECTORY_ENTRY_BYTES_MIN: usize = 4;
 
-/// A key as the index knows it.
+/// A key in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     /// The first [`POINT_BITS`] bits of the hash of the key.
     pub point: u64,
-    /// Where its value lies, and about how long it is: [`SLOT_BITS`] bits.
+    /// Where its value is, and about how long it is: [`SLOT_BITS`] bits.
     pub slot: u64,
 }
 
@@ -104,13 +104,13 @@ impl PointRange {
         self.start + self.width()
     }
 
-    /// Whether a point lies in it.
+    /// Whether a point is in it.
     pub fn contains(self, point: u64) -> bool {
         (self.start..self.end()).contains(&point)
     }
 }
 
-/// What the directory says of a piece.
+/// A piece, in the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieceEntry {
     /// The points that it holds.
@@ -125,28 +125,28 @@ pub struct PieceEntry {
     pub len_bytes: u64,
 }
 
-/// Where the pieces of a checkpoint lie. They follow each other, by point and in the file.
+/// Where the pieces of a checkpoint are. They follow each other, by point and in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
     /// The pieces, ascending.
     pub pieces: Vec<PieceEntry>,
 }
 
-/// Appends the checksum of `out[start..]`, which stands at `offset` of the file of this number.
+/// Appends the checksum of `out[start..]`, which is at `offset` of the file of this number.
 pub(crate) fn put_sum(out: &mut Vec<u8>, start: usize, number: u64, offset: u64) {
     let sum = hash64(place_seed(number, offset), out.get(start..).unwrap_or(&[]));
     put_u64(out, sum);
 }
 
-/// What stands before the checksum, where that is right.
+/// The bytes before the checksum, if that is correct.
 pub(crate) fn body_of(stored: &[u8], number: u64, offset: u64) -> Result<&[u8], Malformed> {
     let (body, sum) = stored.split_last_chunk::<SUM_BYTES>().ok_or(Malformed::Short)?;
     let is_right = hash64(place_seed(number, offset), body) == u64::from_le_bytes(*sum);
     if is_right { Ok(body) } else { Err(Malformed::Checksum) }
 }
 
-/// Appends the piece of `range` with these entries, which ascend and lie in the range. It will
-/// stand at `offset` of the file of this number.
+/// Appends the piece of `range` with these entries, which ascend and are in the range. It will be
+/// at `offset` of the file of this number.
 pub fn put_piece(out: &mut Vec<u8>, range: PointRange, entries: &[Entry], number: u64, offset: u64) {
     let start = out.len();
     out.reserve(entries.len() * (ENTRY_BYTES_MIN + 3) + SUM_BYTES);
@@ -159,7 +159,7 @@ pub fn put_piece(out: &mut Vec<u8>, range: PointRange, entries: &[Entry], number
     put_sum(out, start, number, offset);
 }
 
-/// Reads the piece that `said` tells of.
+/// Reads the piece that `said` describes.
 ///
 /// # Errors
 /// The checksum does not match, or the bytes are not that piece.
@@ -194,7 +194,7 @@ fn check_entry(entry: Entry, range: PointRange, before: Option<&Entry>) -> Resul
 }
 
 impl Directory {
-    /// Appends it. It will stand at `offset` of the file of this number, right behind the pieces.
+    /// Appends it. It will be at `offset` of the file of this number, right after the pieces.
     pub fn put(&self, out: &mut Vec<u8>, number: u64, offset: u64) {
         let start = out.len();
         put_varint(out, self.pieces.len() as u64);
@@ -210,8 +210,8 @@ impl Directory {
     /// Reads what [`Directory::put`] wrote at `offset`.
     ///
     /// # Errors
-    /// The checksum does not match, or the pieces do not hold all points between them, or not all
-    /// bytes before the directory.
+    /// The checksum does not match, or the pieces do not together hold all points and all bytes
+    /// before the directory.
     pub fn read(stored: &[u8], number: u64, offset: u64) -> Result<Directory, Malformed> {
         let mut reader = Reader::new(body_of(stored, number, offset)?);
         let count = reader.length()?;
@@ -237,13 +237,13 @@ impl Directory {
         self.pieces.iter().fold(0, |keys, piece| keys.saturating_add(piece.keys))
     }
 
-    /// Up to this seq no change is missing in any piece. The journal is needed from the next on.
+    /// No piece lacks a change up to this seq. The journal is needed from the next one on.
     pub fn seq(&self) -> Seq {
         self.pieces.iter().map(|piece| piece.seq).min().unwrap_or(0)
     }
 }
 
-/// Reads what the directory says of the piece at `at`, whose points begin with `start`.
+/// Reads the directory entry of the piece at `at`, whose points begin with `start`.
 fn read_piece_entry(reader: &mut Reader<'_>, start: u64, at: u64) -> Result<PieceEntry, Malformed> {
     let depth = u32::from(reader.u8()?);
     let (keys, seq, len_bytes) = (reader.varint()?, reader.varint()?, reader.varint()?);
@@ -290,7 +290,7 @@ pub struct CheckpointFooter {
 }
 
 impl CheckpointFooter {
-    /// Where the directory lies.
+    /// Where the directory is.
     pub fn directory(&self) -> Range<u64> {
         self.directory_offset..self.file_bytes.saturating_sub(CHECKPOINT_FOOTER_BYTES as u64)
     }
@@ -313,7 +313,7 @@ impl CheckpointFooter {
     /// Reads the footer of the file of this number and length.
     ///
     /// # Errors
-    /// The bytes are not that, or of a newer version.
+    /// The bytes are not a footer, or are of a newer version.
     pub fn read(
         bytes: &[u8; CHECKPOINT_FOOTER_BYTES],
         number: u64,

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! It precedes the value in its record of the value log, whose length and hash cover both. For a
-//! value that was written piece by piece it follows the value, and the head of the record says so:
-//! its times are known only at the end. Other tables have none.
+//! value that was written piece by piece, it follows the value, and the head of the record says so:
+//! its times are known only at the end. Values of other tables have none.
 
 use folddb_base::Stamp;
 use folddb_base::bytes::Malformed;
@@ -23,12 +23,12 @@ pub const FRONT_BYTES: usize = 1 + STAMP_BYTES;
 pub struct Front {
     /// The key was deleted.
     pub is_deleted: bool,
-    /// When it was written, and until when it lasts.
+    /// When it was written, and its deadline.
     pub stamp: Stamp,
 }
 
 impl Front {
-    /// As it stands before a value.
+    /// Its bytes.
     pub fn bytes(self) -> [u8; FRONT_BYTES] {
         let mut bytes = [0; FRONT_BYTES];
         bytes[0] = u8::from(self.is_deleted);
@@ -39,7 +39,7 @@ impl Front {
     /// The front at the beginning of these bytes, and what comes after it.
     ///
     /// # Errors
-    /// They are too short for one, or have flags that nobody knows.
+    /// They are too short for one, or have unknown flags.
     pub fn split(bytes: &[u8]) -> Result<(Front, &[u8]), Malformed> {
         let (&flags, rest) = bytes.split_first().ok_or(Malformed::Short)?;
         let (stamp, value) = Stamp::split(rest)?;
@@ -49,7 +49,7 @@ impl Front {
         }
     }
 
-    /// Whether the key has a value then.
+    /// Whether the key has a value at that time.
     pub fn is_alive(&self, time_ms: u64) -> bool {
         !self.is_deleted && self.stamp.deadline_ms > time_ms
     }

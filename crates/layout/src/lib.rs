@@ -1,8 +1,7 @@
 //! Floor 1 of FoldDB: bytes on disk, pure functions both ways.
 //! Internal, no promises: `folddb` is the public API.
 //!
-//! Nothing here does I/O or knows the order of a table's keys. Decoders never panic, whatever the
-//! bytes.
+//! Nothing here does I/O or knows the order of a table's keys. Decoders never panic on any bytes.
 
 #![forbid(unsafe_code)]
 

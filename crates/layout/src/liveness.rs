@@ -1,4 +1,4 @@
-//! What a part points to in the value log: for each value segment how much, and where.
+//! What a part points to in the value log: how much in each value segment, and where.
 //!
 //! ```text
 //!   piece   count of segments varint, then of each:
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A unit is 16 bytes of the segment, as in a pointer; `end` is the unit after the last record. The
-//! segments without their units stand in the facts of the part too (`part.rs`), so that counting
-//! what is live reads no more. A part that shows only some of its keys lists more than what it
-//! shows: that keeps dead values, and loses none.
+//! segments without their units are also in the facts of the part (`part.rs`), so that counting
+//! live bytes reads nothing else. A trimmed part lists more than what it shows: that keeps dead
+//! values, and loses none.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// Takes note of a value whose record takes `bytes`.
+    /// Notes a value whose record takes `bytes`.
     pub fn note(&mut self, place: ValuePlace, bytes: u64) {
         let (used, units) = self.segments.entry(place.segment).or_default();
         used.segment = place.segment;
@@ -54,17 +54,17 @@ impl Liveness {
         self.segments.is_empty()
     }
 
-    /// How much in which segment, by segment.
+    /// How much it points to in each segment, by segment.
     pub fn uses(&self) -> Vec<SegmentUse> {
         self.segments.values().map(|(used, _)| *used).collect()
     }
 
-    /// Where in a segment, rising.
+    /// The units in a segment, ascending.
     pub fn units(&self, segment: u32) -> &[u32] {
         self.segments.get(&segment).map_or(&[], |(_, units)| units)
     }
 
-    /// Whether the two are of the same places, in whatever order they were noted.
+    /// Whether the two have the same places, in any order of noting.
     pub fn is_same(&self, other: &mut Liveness) -> bool {
         other.segments.values_mut().for_each(|(_, units)| units.sort_unstable());
         self == other
@@ -89,7 +89,7 @@ impl Liveness {
     /// Reads what [`Liveness::put`] wrote.
     ///
     /// # Errors
-    /// The checksum does not match, or the bytes are not that.
+    /// The checksum does not match, or the bytes are not a liveness piece.
     pub fn open(stored: &[u8], seed: u64) -> Result<Liveness, Malformed> {
         let mut reader = Reader::new(Sealed::open(stored, seed)?.plain(Encoding::Liveness)?);
         let mut liveness = Liveness::default();

@@ -43,8 +43,8 @@
 //! | 43 | `NoteTable` | note, seq, table, name text, rules text, is_dropped bool |
 //! | 48 | `BuildIndex` | table, since, building bool, through slice |
 //!
-//! What the changes do to the state is told by the crate `folddb-manifest`. A change with an
-//! unknown tag is refused: what it changed is not known, so neither is what lives.
+//! The crate `folddb-manifest` defines what the changes do to the state. A change with an unknown
+//! tag is refused: since its effect is unknown, so is what lives.
 
 mod change;
 
@@ -70,14 +70,14 @@ const MAGIC: u8 = 0xe3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum EditKind {
-    /// Changes what the frames before it say.
+    /// Changes the state of the frames before it.
     Edit = 0,
-    /// Says everything; the first frame of a manifest.
+    /// The whole state; the first frame of a manifest.
     Snapshot = 1,
 }
 
-/// Appends a frame for `offset` of manifest `number`; false, with nothing appended, where it would
-/// not fit a `u32`.
+/// Appends a frame for `offset` of manifest `number`; false, with nothing appended, if it would not
+/// fit a `u32`.
 #[must_use]
 pub fn put_edit(
     out: &mut Vec<u8>,
@@ -268,7 +268,7 @@ fn put_part(out: &mut Vec<u8>, part: &PartState) {
     out.push(u8::from(part.trimmed));
 }
 
-/// A frame, checked but for its changes.
+/// A frame, checked except for its changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EditFrame<'a> {
     /// What it is for.
@@ -301,8 +301,8 @@ fn next_change(reader: &mut Reader<'_>) -> Result<Change, Malformed> {
     Ok(change)
 }
 
-/// What stands at the front of `bytes` where a frame was cut or damaged, as far as it reads: no
-/// checksum vouches for it, so it is good for a hint and for nothing else.
+/// The changes at the front of `bytes`, where a frame was cut or damaged, as far as they can be
+/// read: they are not covered by a checksum, so they serve only as a hint.
 pub fn claimed_changes(bytes: &[u8]) -> Vec<Change> {
     let Some((_, changes)) = bytes.split_at_checked(FIXED_BYTES).filter(|(head, _)| head[12] == MAGIC) else {
         return Vec::new();
@@ -311,8 +311,8 @@ pub fn claimed_changes(bytes: &[u8]) -> Vec<Change> {
     std::iter::from_fn(|| next_change(&mut reader).ok()).collect()
 }
 
-/// The frame at the front of `bytes`, which stand at `offset` of manifest `number`; none when no
-/// whole frame does.
+/// The frame at the front of `bytes`, which are at `offset` of manifest `number`; none if no whole
+/// frame is there.
 ///
 /// # Errors
 /// The frame is whole, but of a kind that this version does not know: `Tag`.
@@ -420,7 +420,7 @@ impl Fields<'_> {
         Ok(IndexState { file, file_bytes, keys, max_seq, segments })
     }
 
-    /// Pairs of rising numbers.
+    /// Pairs of ascending numbers.
     fn times(&mut self) -> Result<Vec<(Seq, u64)>, Malformed> {
         let (mut pairs, mut before) = (Fields(Reader::new(self.0.slice()?)), (0u64, 0u64));
         let mut entries = Vec::new();
@@ -438,7 +438,7 @@ impl Fields<'_> {
     }
 }
 
-/// Reads the fields of a change; they stand in the order in which they are named here.
+/// Reads the fields of a change, in the order in which they are named here.
 fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
     Ok(match tag {
         1 => {

@@ -1,5 +1,4 @@
-//! The frame of a part file: how the pieces of a part are found again, and the facts about the
-//! whole.
+//! The frame of a part file: where the pieces of a part are, and the facts about the whole.
 //!
 //! ```text
 //!   data blocks          in the order of the records, one after the other from offset 0
@@ -13,8 +12,8 @@
 //! ```
 //!
 //! A separator is at or after the last key of its block and before the first key of the next,
-//! unless the records of one key go on into the next block; then it is that key. Every byte of the
-//! file is under one checksum or another.
+//! unless the records of one key continue in the next block; then it is that key. Every byte of the
+//! file is covered by a checksum.
 
 use folddb_base::Seq;
 use folddb_base::Stamp;
@@ -54,9 +53,9 @@ pub struct Footer {
     pub file_number: u64,
     /// Its length in bytes.
     pub file_bytes: u64,
-    /// Where the top index lies.
+    /// Where the top index is.
     pub top_index: Place,
-    /// Where the facts lie.
+    /// Where the facts are.
     pub meta: Place,
 }
 
@@ -98,7 +97,7 @@ impl Footer {
     /// Reads the footer of the file of this number and length.
     ///
     /// # Errors
-    /// The bytes are not that, or of a newer version.
+    /// The bytes are not a footer, or are of a newer version.
     pub fn read(
         bytes: &[u8; FOOTER_BYTES],
         file_number: u64,
@@ -148,7 +147,7 @@ pub struct PartFacts {
     pub high: Vec<u8>,
     /// The smallest seq of a record as it was written, whether or not the part keeps it.
     pub min_seq: Seq,
-    /// The largest one; the seq of all records that do not keep theirs.
+    /// The largest one; the seq of all records that do not keep their own.
     pub max_seq: Seq,
     /// How many of the records are deletes.
     pub deletes: u64,
@@ -158,28 +157,28 @@ pub struct PartFacts {
     pub payload_bytes: u64,
     /// The smallest hashes of keys, ascending: see [`crate::sketch`].
     pub sketch: Vec<u64>,
-    /// How much it points to in which value segment, by segment.
+    /// How much it points to in each value segment, by segment.
     pub values: Vec<SegmentUse>,
-    /// What is known of stamps, in tables that know expiry.
+    /// Facts about stamps, in tables with expiry.
     pub stamps: Option<StampFacts>,
     /// The seq up to which records of the past were folded, in tables that keep a window.
     pub kept_since: Seq,
 }
 
-/// What is known of the stamps of a part.
+/// Facts about the stamps of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StampFacts {
     /// The oldest write time.
     pub min_write_ms: u64,
     /// The newest one.
     pub max_write_ms: u64,
-    /// How many records have a deadline that comes.
+    /// How many records have a deadline.
     pub expiring: u64,
     /// The first of those deadlines.
     pub min_deadline_ms: u64,
     /// The last one.
     pub max_deadline_ms: u64,
-    /// What had expired by then, and could go, was left out when the part was written.
+    /// Removable records that had expired by then were left out when the part was written.
     pub swept_ms: u64,
 }
 
@@ -197,7 +196,7 @@ impl Default for StampFacts {
 }
 
 impl StampFacts {
-    /// Takes in the stamp of one more record.
+    /// Adds the stamp of one more record.
     pub fn note(&mut self, stamp: Stamp) {
         self.min_write_ms = self.min_write_ms.min(stamp.write_ms);
         self.max_write_ms = self.max_write_ms.max(stamp.write_ms);
@@ -252,13 +251,13 @@ impl StampFacts {
     }
 }
 
-/// The least and the most of some numbers.
+/// The least and the greatest of some numbers.
 fn read_span(reader: &mut Reader<'_>) -> Result<(u64, u64), Malformed> {
     let least = reader.varint()?;
     Ok((least, least.checked_add(reader.varint()?).ok_or(Malformed::Order)?))
 }
 
-/// The facts about a part and how it was written, as they stand in the file.
+/// The facts about a part and how it was written, as in the file.
 ///
 /// ```text
 ///   records, keys, min seq, max seq - min seq, deletes, key bytes, payload bytes   varints
@@ -280,35 +279,35 @@ fn read_span(reader: &mut Reader<'_>) -> Result<(u64, u64), Malformed> {
 pub struct Meta {
     /// The facts. The file length is not among the bytes; reading takes it from the footer.
     pub facts: PartFacts,
-    /// The name of the order in which the keys stand.
+    /// The name of the order of the keys.
     pub order_name: String,
     /// Where the data blocks end, in bytes from the beginning of the file.
     pub data_bytes: u64,
     /// Filter bits for each key; 0 when there are no filters.
     pub filter_bits: u32,
-    /// Where its liveness piece lies, where it points to separated values.
+    /// Where its liveness piece is, if it points to separated values.
     pub liveness: Option<Place>,
-    /// Where its summaries lie and what they come to, where the table asks for them.
+    /// Where its summaries are and their total, if the table has them.
     pub summaries: Option<SummariesAt>,
 }
 
-/// Where the summaries of a part lie.
+/// Where the summaries of a part are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummariesAt {
     /// Their piece.
     pub place: Place,
-    /// What all blocks come to; none where one of them must be read.
+    /// The summary of all blocks; none if one of them must be read.
     pub total: Option<Summary>,
 }
 
-/// The extensions that tell of stamps.
+/// The extensions for stamps.
 const EXTENSION_WRITES: u64 = 1;
 const EXTENSION_DEADLINES: u64 = 2;
-/// The extension that tells of separated values.
+/// The extension for separated values.
 const EXTENSION_VALUES: u64 = 3;
-/// The extension that tells of summaries.
+/// The extension for summaries.
 const EXTENSION_SUMMARIES: u64 = 4;
-/// The extension that tells up to where the past was folded.
+/// The extension that says up to where the past was folded.
 const EXTENSION_KEPT: u64 = 8;
 
 impl Meta {
@@ -356,7 +355,7 @@ impl Meta {
     /// Reads what [`Meta::put`] wrote.
     ///
     /// # Errors
-    /// The checksum does not match, or the bytes are not that.
+    /// The checksum does not match, or the bytes are malformed.
     pub fn open(stored: &[u8], seed: u64, file_bytes: u64) -> Result<Meta, Malformed> {
         let mut reader = Reader::new(Sealed::open(stored, seed)?.plain(Encoding::Meta)?);
         let (records, keys) = (reader.varint()?, reader.varint()?);
@@ -457,7 +456,7 @@ fn read_sketch(reader: &mut Reader<'_>) -> Result<Vec<u64>, Malformed> {
     if sketch.is_sorted() { Ok(sketch) } else { Err(Malformed::Order) }
 }
 
-/// The top level of a part's index: where the leaves and the filter partitions lie.
+/// The top level of a part's index: where the leaves and the filter partitions are.
 ///
 /// ```text
 ///   filter count varint, then of each: place
@@ -473,12 +472,12 @@ pub struct TopIndex {
     pub separators: Vec<u8>,
 }
 
-/// One leaf as the top index knows it.
+/// A leaf in the top index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeafEntry {
     /// Where its separator ends in [`TopIndex::separators`]; it begins where the one before ends.
     pub separator_end: usize,
-    /// Where the leaf index block lies.
+    /// Where the leaf index block is.
     pub place: Place,
     /// The filter partition that holds its keys.
     pub filter: Option<u32>,
@@ -491,7 +490,7 @@ impl TopIndex {
         self.leaves.push(LeafEntry { separator_end: self.separators.len(), place, filter });
     }
 
-    /// The separator of a leaf; empty when there is no such leaf.
+    /// The separator of a leaf; empty if there is no such leaf.
     #[inline]
     pub fn separator(&self, leaf: usize) -> &[u8] {
         let start = match leaf.checked_sub(1) {
@@ -518,7 +517,7 @@ impl TopIndex {
     /// Reads what [`TopIndex::put`] wrote.
     ///
     /// # Errors
-    /// The checksum does not match, or the bytes are not that.
+    /// The checksum does not match, or the bytes are malformed.
     pub fn open(stored: &[u8], seed: u64) -> Result<TopIndex, Malformed> {
         let mut reader = Reader::new(Sealed::open(stored, seed)?.plain(Encoding::TopIndex)?);
         let mut top = TopIndex::default();

@@ -1,5 +1,5 @@
-//! Files of relocated values: the values of one or more segments that were still needed when the
-//! others were left behind.
+//! Files of relocated values: the values of one or more segments that were still live when the
+//! segments were rewritten.
 //!
 //! ```text
 //!   0        header, 4096 bytes
@@ -34,11 +34,11 @@
 //! ```
 //!
 //! A unit is 16 bytes, as in a pointer. A pointer names the segment in which a value was first put,
-//! forever; the manifest says in which file the values of that segment lie now. The file says
-//! itself which segments it carries, and of two files that carry the same segment the one with the
-//! higher number is the younger, so that this can be told without a manifest too.
+//! forever; the manifest says in which file the values of that segment are now. The file itself
+//! lists its segments, and of two files with the same segment the one with the higher number is
+//! newer, so this is known without a manifest, too.
 //!
-//! Pages are found by the top, which is in memory as long as the file is open: four bytes for each
+//! Pages are found through the top, which is in memory while the file is open: four bytes for each
 //! 510 values.
 
 use folddb_base::FileNumber;
@@ -48,10 +48,10 @@ use folddb_base::checksum::{hash64, place_seed};
 /// Bytes that the header takes in the file. Records begin after them.
 pub const RELOCATED_HEADER_BYTES: usize = 4096;
 
-/// Bytes of a page of the map. Pages begin at multiples of as many bytes.
+/// Bytes of a page of the map. Pages begin at multiples of this.
 pub const MAP_PAGE_BYTES: usize = 4096;
 
-/// Records that a page of the map tells of, at most.
+/// Most records of a page of the map.
 pub const MAP_PAGE_VALUES: usize = 510;
 
 /// Bytes of the footer.
@@ -97,7 +97,7 @@ fn read_name(reader: &mut Reader<'_>, magic: &[u8; 8], number: FileNumber) -> Re
 /// Checks that these are the first [`RELOCATED_HEADER_BYTES`] of the file with this number.
 ///
 /// # Errors
-/// `Tag` where they are whole but of another format; anything else where they are not whole.
+/// `Tag` if they are whole but of another format; anything else if they are not whole.
 pub fn check_header(bytes: &[u8], number: FileNumber) -> Result<(), Malformed> {
     let header = bytes.get(..RELOCATED_HEADER_BYTES).ok_or(Malformed::Short)?;
     let (hashed, rest) = header.split_at(HEADER_HASHED_BYTES);
@@ -110,16 +110,16 @@ pub fn check_header(bytes: &[u8], number: FileNumber) -> Result<(), Malformed> {
 
 // ---- map ----------------------------------------------------------------------------------------
 
-/// Where a record stood in its segment, and where it stands in this file.
+/// The old place of a record in its segment, and its new place in this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// The unit of the segment: what pointers say.
+    /// The unit in the segment, as in pointers.
     pub old: u32,
-    /// The unit of the file.
+    /// The unit in the file.
     pub new: u32,
 }
 
-/// What a file carries of one segment.
+/// What a file holds of one segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
     /// The segment.
@@ -128,12 +128,12 @@ pub struct Carried {
     pub values: u64,
     /// Bytes of their records.
     pub bytes: u64,
-    /// The first unit that each page of the map tells of.
+    /// The first unit in each page of the map.
     pub page_firsts: Vec<u32>,
 }
 
-/// Appends the pages that tell of a segment; `out` stands at `offset` of file `number`, a multiple
-/// of a page. The moves must rise.
+/// Appends the pages of a segment; `out` is at `offset` of file `number`, a multiple of a page. The
+/// moves must ascend.
 pub fn put_pages(
     out: &mut Vec<u8>,
     (number, offset): (FileNumber, u64),
@@ -171,7 +171,7 @@ impl<'a> Page<'a> {
     /// Checks that these bytes are a page of this segment at `offset` of file `number`.
     ///
     /// # Errors
-    /// They are not that.
+    /// They are not such a page.
     pub fn open(
         bytes: &'a [u8],
         (number, offset): (FileNumber, u64),
@@ -202,24 +202,23 @@ impl<'a> Page<'a> {
         Ok(Page { old: of(PAGE_HEAD_BYTES)?, new: of(PAGE_NEW_AT)? })
     }
 
-    /// How many records it tells of.
+    /// How many records it has.
     pub fn len(&self) -> usize {
         self.old.len() / 4
     }
 
-    /// Never: a page tells of one record at least.
+    /// Never: a page has at least one record.
     pub fn is_empty(&self) -> bool {
         self.old.is_empty()
     }
 
-    /// What it tells, in its order.
+    /// Its records, in order.
     pub fn moves(&self) -> impl Iterator<Item = Move> + 'a {
         let (old, new) = (self.old, self.new);
         (0..old.len() / 4).map(move |at| Move { old: word(old, at), new: word(new, at) })
     }
 
-    /// Where the record stands now that stood at this unit of the segment; none where the page does
-    /// not tell of it.
+    /// The new place of the record from this unit of the segment; none if it is not in the page.
     pub fn find(&self, old: u32) -> Option<u32> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -234,27 +233,26 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The word at this index; zero behind the last.
+/// The word at this index; zero after the last.
 fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(4 * at..4 * at + 4).map_or(0, |word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
 }
 
 // ---- top and footer -----------------------------------------------------------------------------
 
-/// What is in memory of an open file: which segments it carries, and where the pages of its map
-/// are.
+/// The part of an open file that is in memory: its segments, and where the pages of its map are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Top {
     /// Where the pages begin. Records end before.
     pub map_at: u64,
-    /// The segments, rising. Their pages follow each other in this order.
+    /// The segments, ascending. Their pages follow each other in this order.
     pub carried: Vec<Carried>,
     /// The first page of each.
     first_pages: Vec<u64>,
 }
 
 impl Top {
-    /// That of a file whose pages begin at `map_at`.
+    /// The top of a file whose pages begin at `map_at`.
     pub fn new(map_at: u64, carried: Vec<Carried>) -> Top {
         let first_pages = carried
             .iter()
@@ -273,7 +271,7 @@ impl Top {
         self.map_at.saturating_add(pages.saturating_mul(MAP_PAGE_BYTES as u64))
     }
 
-    /// Where the page begins that tells of this unit of a segment, if any does.
+    /// Where the page of this unit of a segment begins, if there is one.
     pub fn page_of(&self, segment: u32, old: u32) -> Option<u64> {
         let at = self.carried.binary_search_by_key(&segment, |one| one.segment).ok()?;
         let firsts = &self.carried[at].page_firsts;
@@ -291,13 +289,13 @@ impl Top {
         pages.map(|page| self.map_at + page * MAP_PAGE_BYTES as u64)
     }
 
-    /// Bytes that it takes in memory.
+    /// The memory that it uses, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let of_one = |one: &Carried| std::mem::size_of::<Carried>() + 8 + 4 * one.page_firsts.len();
         self.carried.iter().map(of_one).sum()
     }
 
-    /// Appends what stands behind the pages, top and footer, and so ends file `number`.
+    /// Appends what follows the pages, top and footer, which ends file `number`.
     pub fn put(&self, out: &mut Vec<u8>, number: FileNumber) {
         let top_at = self.map_end();
         let start = out.len();
@@ -319,10 +317,10 @@ impl Top {
         put_u64(out, hash);
     }
 
-    /// Reads a top whose place and hash the footer tells.
+    /// Reads a top; the footer has its place and hash.
     ///
     /// # Errors
-    /// The bytes are not that.
+    /// The bytes are not a top.
     pub fn open(bytes: &[u8], number: FileNumber, footer: &Footer) -> Result<Top, Malformed> {
         if bytes.len() as u64 != footer.top_bytes
             || hash64(place_seed(number.0, footer.top_at), bytes) != footer.top_hash
@@ -381,7 +379,7 @@ impl Footer {
     /// Reads the last [`RELOCATED_FOOTER_BYTES`] of file `number`, which has `file_bytes`.
     ///
     /// # Errors
-    /// `Tag` where they are whole but of another format; anything else where they are not whole.
+    /// `Tag` if they are whole but of another format; anything else if they are not whole.
     pub fn decode(bytes: &[u8], number: FileNumber, file_bytes: u64) -> Result<Footer, Malformed> {
         let footer = bytes.first_chunk::<RELOCATED_FOOTER_BYTES>().ok_or(Malformed::Short)?;
         let footer_at = file_bytes.checked_sub(RELOCATED_FOOTER_BYTES as u64).ok_or(Malformed::Short)?;

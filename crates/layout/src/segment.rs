@@ -17,10 +17,10 @@
 //! ```
 //!
 //! All of it is known before the segment is used, so background work writes and syncs it ahead: a
-//! damaged header of a used segment is damage and never a torn write. A segment owns `capacity`
-//! LSNs from `first_lsn` on, whether it is filled or sealed early; so the next one's `first_lsn` is
-//! known ahead too. That a segment was not cut short is told by its SEAL frame, and the chain of
-//! frames by a field in each (see `frame.rs`).
+//! bad header of a used segment is damage and never a torn write. A segment owns `capacity` LSNs
+//! from `first_lsn` on, whether it is filled or sealed early; so the next one's `first_lsn` is
+//! known ahead, too. Its SEAL frame shows that a segment was not cut short, and a field in each
+//! frame chains the frames (see `frame.rs`).
 
 use folddb_base::bytes::{Malformed, Reader, put_u32, put_u64};
 use folddb_base::checksum::{hash64, place_seed};
@@ -29,7 +29,7 @@ use folddb_base::{FileNumber, Lsn};
 /// Bytes that the header takes in the file. Frames begin after them.
 pub const SEGMENT_HEADER_BYTES: usize = 4096;
 
-/// Where in a header the number of its file stands.
+/// The offset of the file's number in a header.
 pub const NUMBER_AT: usize = 16;
 
 const MAGIC: &[u8; 8] = b"FoldLog\0";
@@ -37,7 +37,7 @@ const FORMAT: u16 = 1;
 const SEGMENTS_LOG: u8 = 0;
 const HASHED_BYTES: usize = 72;
 
-/// What the header of a segment says.
+/// The fields of the header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentHeader {
     /// The number of its file.
@@ -60,7 +60,7 @@ impl SegmentHeader {
         self.first_lsn.saturating_add(self.capacity_bytes)
     }
 
-    /// The offset in the file of an LSN at or after the first.
+    /// The file offset of an LSN at or after the first.
     pub fn offset_of(&self, lsn: Lsn) -> u64 {
         lsn.saturating_sub(self.first_lsn).saturating_add(SEGMENT_HEADER_BYTES as u64)
     }
@@ -84,8 +84,8 @@ impl SegmentHeader {
         out
     }
 
-    /// What the fields say, whether or not the hash agrees, in a file of `len_bytes`: for
-    /// salvaging, where something else must vouch for it.
+    /// The fields, whether or not the hash matches, in a file of `len_bytes`: for salvaging, which
+    /// must verify them in another way.
     pub fn from_fields(bytes: &[u8], number: FileNumber, len_bytes: u64) -> Option<SegmentHeader> {
         let mut reader = Reader::new(bytes.get(24..HASHED_BYTES)?);
         let store_id = u128::from(reader.u64().ok()?) | u128::from(reader.u64().ok()?) << 64;
@@ -98,7 +98,7 @@ impl SegmentHeader {
     /// Reads the header of the file numbered `number` from its first [`SEGMENT_HEADER_BYTES`].
     ///
     /// # Errors
-    /// `Tag` where it is whole but of another format or kind; anything else where it is not whole.
+    /// `Tag` if it is whole but of another format or kind; anything else if it is not whole.
     pub fn decode(bytes: &[u8], number: FileNumber) -> Result<SegmentHeader, Malformed> {
         let header = bytes.get(..SEGMENT_HEADER_BYTES).ok_or(Malformed::Short)?;
         let (hashed, rest) = header.split_at(HASHED_BYTES);

@@ -1,8 +1,8 @@
 //! How many distinct keys several parts hold together, without reading them.
 //!
 //! Each part keeps the 256 smallest hashes of its keys (k minimum values; Bar-Yossef et al.,
-//! "Counting Distinct Elements in a Data Stream", 2002). The union of several sketches is again
-//! one, and where its 256th value lies tells the number of keys within about 6 %. So a merge knows
+//! "Counting Distinct Elements in a Data Stream", 2002). The union of several sketches is again a
+//! sketch, and its 256th value gives the number of keys within about 6 %. So a merge knows
 //! beforehand how much it will shrink.
 
 /// Hashes that a sketch keeps.
@@ -11,7 +11,7 @@ pub const SKETCH_HASHES: usize = 256;
 /// Collects the smallest hashes of keys.
 #[derive(Debug, Default)]
 pub struct SketchBuilder {
-    /// Up to twice as many as are kept; sorted and cut when full.
+    /// Up to twice as many as are kept; sorted and truncated when full.
     hashes: Vec<u64>,
     /// Hashes from here on need not be examined; zero stands for all.
     limit: u64,

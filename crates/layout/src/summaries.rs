@@ -1,5 +1,5 @@
-//! The summaries of the blocks of a part: for each block how many rows it shows and what their
-//! values fold to.
+//! The summaries of the blocks of a part: how many rows each block shows, and what their values
+//! fold to.
 //!
 //! ```text
 //!   piece   count of leaves varint, then of each: count of blocks varint, then of each block:
@@ -9,10 +9,10 @@
 //!           length + 1 varint | bytes
 //! ```
 //!
-//! A block with a summary shows one row for each of its records, no matter what is older: each is a
-//! `Set` without a deadline, and no key of it is in another block. The total over all blocks is in
-//! the facts of the part (`part.rs`), so that a reader that needs the whole part reads no more.
-//! Written by `run` at the bottom of tables that ask for it.
+//! A block with a summary shows one row for each of its records, regardless of older records: each
+//! is a `Set` without a deadline, and no key of it is in another block. The total over all blocks
+//! is in the facts of the part (`part.rs`), so that a reader that needs the whole part reads
+//! nothing else. Written by `run` at the bottom of tables with summaries.
 
 use folddb_base::bytes::{Malformed, Reader, put_varint};
 
@@ -26,14 +26,14 @@ const ROWS_MAX: u64 = u32::MAX as u64;
 pub struct Summary {
     /// Its rows.
     pub rows: u64,
-    /// What their values fold to, in the order of the keys, where that is known and short.
+    /// What their values fold to, in the order of the keys, if that is known and short.
     pub fold: Option<Vec<u8>>,
 }
 
-/// What the blocks of a part come to, leaf by leaf.
+/// The summaries of the blocks of a part, leaf by leaf.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summaries {
-    /// Of each leaf its blocks; none for a block that must be read.
+    /// The blocks of each leaf; none for a block that must be read.
     pub leaves: Vec<Vec<Option<Summary>>>,
 }
 
@@ -90,7 +90,7 @@ impl Summaries {
     /// Reads what [`Summaries::put`] wrote.
     ///
     /// # Errors
-    /// The checksum does not match, or the bytes are not that.
+    /// The checksum does not match, or the bytes are malformed.
     pub fn open(stored: &[u8], seed: u64) -> Result<Summaries, Malformed> {
         let mut reader = Reader::new(Sealed::open(stored, seed)?.plain(Encoding::Summaries)?);
         let mut summaries = Summaries::default();

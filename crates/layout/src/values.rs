@@ -23,8 +23,8 @@
 //!
 //! Nothing in a record says where it is or which store it belongs to, so it can be copied as it is,
 //! and a segment can have a name in another store's directory. A record is found by its pointer,
-//! which knows its length: one read gets it. A walk over a segment without pointers goes from
-//! record to record by their lengths.
+//! which has its length: one read gets it. A walk over a segment without pointers goes from record
+//! to record by their lengths.
 
 use folddb_base::bytes::{Malformed, Reader, put_u32, put_u64};
 use folddb_base::checksum::{hash32, hash64, place_seed};
@@ -59,8 +59,7 @@ pub fn header(number: FileNumber) -> Vec<u8> {
 /// Checks that these are the first [`VALUES_HEADER_BYTES`] of the value segment with this number.
 ///
 /// # Errors
-/// `Tag` where they are whole but of another format or kind; anything else where they are not
-/// whole.
+/// `Tag` if they are whole but of another format or kind; anything else if they are not whole.
 pub fn check_header(bytes: &[u8], number: FileNumber) -> Result<(), Malformed> {
     let header = bytes.get(..VALUES_HEADER_BYTES).ok_or(Malformed::Short)?;
     let (hashed, rest) = header.split_at(HASHED_BYTES);
@@ -84,8 +83,8 @@ pub fn record_bytes(key_len: usize, value_len: u64) -> u64 {
     bytes.checked_next_multiple_of(VALUE_ALIGN).unwrap_or(u64::MAX) // damaged bytes may say any length
 }
 
-/// Appends a record, and returns the hash of its value. `out` must hold a multiple of 16 bytes; so
-/// it does afterwards.
+/// Appends a record, and returns the hash of its value. `out` must hold a multiple of 16 bytes,
+/// also afterwards.
 pub fn put_record(out: &mut Vec<u8>, table: TableId, key: &[u8], value: &[u8]) -> u32 {
     let start = out.len();
     let hash = value_hash(key, value);
@@ -97,8 +96,8 @@ pub fn put_record(out: &mut Vec<u8>, table: TableId, key: &[u8], value: &[u8]) -
     hash
 }
 
-/// Appends the head of a record whose value has so many bytes and this hash, with its front behind
-/// it or not: what stands before its key.
+/// Appends the head of a record, which precedes its key, for a value of this length and hash, with
+/// or without a front after it.
 pub fn put_head(
     out: &mut Vec<u8>,
     (table, key): (TableId, &[u8]),
@@ -116,7 +115,7 @@ pub fn put_head(
     put_u32(out, check);
 }
 
-/// What the head of a record says.
+/// The head of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHead {
     /// Bytes of the value.
@@ -127,7 +126,7 @@ pub struct RecordHead {
     pub key_len: u16,
     /// The hash of the value.
     pub hash: u32,
-    /// Whether the front of the value, where its table has fronts, stands behind it.
+    /// Whether the front of the value, if its table has fronts, follows it.
     pub front_is_behind: bool,
     check: u32,
     seed: u64,
@@ -137,7 +136,7 @@ impl RecordHead {
     /// Reads the head of a record.
     ///
     /// # Errors
-    /// There are too few bytes, or they are no head.
+    /// There are too few bytes, or they are not a head.
     pub fn decode(bytes: &[u8]) -> Result<RecordHead, Malformed> {
         let mut reader = Reader::new(bytes);
         let (len, table) = (reader.u64()?, TableId(reader.u32()?));
@@ -153,7 +152,7 @@ impl RecordHead {
         Ok(RecordHead { len, table, key_len, hash, front_is_behind, check, seed })
     }
 
-    /// Whether the head is one and this is its key.
+    /// Whether the head is valid for this key.
     pub fn is_of(&self, key: &[u8]) -> bool {
         usize::from(self.key_len) == key.len() && hash32(self.seed, key) == self.check
     }
@@ -164,8 +163,8 @@ impl RecordHead {
     }
 }
 
-/// The value in the bytes of a record, which a pointer of this key in this table led to; none where
-/// it is not that.
+/// The value in the bytes of a record that a pointer of this key in this table leads to; none if
+/// the record does not match.
 pub fn value_in<'a>(bytes: &'a [u8], table: TableId, key: &[u8], pointer: &Pointer<'_>) -> Option<&'a [u8]> {
     let head = RecordHead::decode(bytes).ok()?;
     let is_that =

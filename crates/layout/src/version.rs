@@ -1,19 +1,19 @@
-//! The file `FORMAT`: what wrote the store, and what a reader must know.
+//! The file `FORMAT`: the format of the store, and what a reader must know.
 //!
 //! ```text
 //!   folddb format 1 required 0000000000000000 optional 0000000000000000 store 0123...cdef sum 89ab...4567\n
 //! ```
 //!
 //! One line of text, so that `cat` answers the first question of every support case. Numbers are
-//! hexadecimal but for the format's; the sum is xxh3-64 of all before ` sum`.
+//! hexadecimal, except the format's; the sum is xxh3-64 of everything before ` sum`.
 //!
 //! The story of the formats:
 //!
 //! - 1: the first.
 //!
-//! A *required* feature is a bit that a reader must know, or leave the store alone; an *optional*
-//! one may be ignored. A store is raised to a newer format only when asked to, never by being
-//! opened.
+//! A reader that does not know a *required* feature, which is a bit, must refuse the store; an
+//! *optional* one may be ignored. A store is upgraded to a newer format only on request, never by
+//! opening it.
 
 use folddb_base::bytes::Malformed;
 use folddb_base::checksum::hash64;
@@ -27,7 +27,7 @@ pub const FEATURES_KNOWN: u64 = 0;
 /// Longest `FORMAT` file that is examined, in bytes.
 pub const FORMAT_FILE_BYTES_MAX: usize = 4096;
 
-/// What `FORMAT` says.
+/// The contents of `FORMAT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// The format of the whole store.
@@ -62,11 +62,11 @@ impl Version {
         line.into_bytes()
     }
 
-    /// Reads the bytes of the file. Only the major number is examined in a line that a newer format
-    /// wrote, since all after it may have changed.
+    /// Reads the bytes of the file. Only the major number is read in a line of a newer format,
+    /// since everything after it may have changed.
     ///
     /// # Errors
-    /// `Text` where there is no such line, `Checksum` where the sum differs.
+    /// `Text` if there is no such line, `Checksum` if the sum differs.
     pub fn decode(bytes: &[u8]) -> Result<Version, Malformed> {
         let text = std::str::from_utf8(bytes).map_err(|_| Malformed::Text)?;
         let line = text.strip_suffix('\n').ok_or(Malformed::Short)?;
@@ -82,7 +82,7 @@ impl Version {
         let (required, optional) = (hex(" required ")?, hex(" optional ")?);
         let store_id = u128::from_str_radix(field(said, " store ")?, 16).map_err(|_| Malformed::Text)?;
         let version = Version { major, required, optional, store_id };
-        // The sum may be written in other ways, which are none of ours.
+        // The same sum could be spelled in other ways, which are refused.
         if version.encode() == bytes { Ok(version) } else { Err(Malformed::Text) }
     }
 }

@@ -1,8 +1,9 @@
-//! Takes records in order and makes a block of them, in the encoding that fits.
+//! Takes records in order and builds a block of them, in the encoding that fits.
 //!
-//! As long as all records are of one shape they are kept as columns and become a columnar block.
-//! With the first one that is not, what was kept is written out as generic entries, and the rest
-//! follows directly. Nothing is allocated per record: all buffers are kept from block to block.
+//! As long as all records have one shape, they are kept as columns and become a columnar block. At
+//! the first record of another shape, the kept ones are written out as generic entries, and the
+//! rest follows directly. Nothing is allocated per record: all buffers are kept from block to
+//! block.
 
 use folddb_base::bytes::{common_prefix_len, put_u32, put_u64, put_varint};
 use folddb_base::{OpKind, Record, Seq};
@@ -29,7 +30,7 @@ pub struct BlockBuilder {
     compressed: Vec<u8>,
 }
 
-/// What the encoding of a finished block needs to know besides its records.
+/// What the encoding of a finished block depends on in addition to its records.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockOptions {
     /// Whether records keep their seqs.
@@ -58,7 +59,7 @@ impl BlockBuilder {
         self.size_bytes
     }
 
-    /// Takes a record. Keys of one block come in the order of the table.
+    /// Takes a record. The keys of a block must come in the order of the table.
     #[inline]
     pub fn push(&mut self, record: Record<'_>) {
         let kind = record.kind as u8;
@@ -128,8 +129,7 @@ impl BlockBuilder {
         }
     }
 
-    /// Appends the seqs and kinds columns; gives seq base, seq width and kind as the footer has
-    /// them.
+    /// Appends the seqs and kinds columns; returns seq base, seq width and kind for the footer.
     fn put_sides(&self, out: &mut Vec<u8>, keep_seqs: bool) -> (Seq, u8, u8) {
         let (mut base, mut width) = (0, NO_SEQS);
         if keep_seqs {
@@ -193,8 +193,8 @@ struct Columns {
     /// The length of all payloads; unknown while all records are deletes, which have none.
     payload_len: Option<usize>,
     payloads: Vec<u8>,
-    /// One byte for each of a payload; not zero where payloads differ, as far as `noted` bytes of
-    /// them say.
+    /// One byte for each of a payload; not zero where payloads differ, considering `noted` bytes of
+    /// them.
     varying: Vec<u8>,
     noted: usize,
 }
@@ -263,7 +263,7 @@ impl Columns {
         true
     }
 
-    /// Appends a key from the low half of the number that stands for it.
+    /// Appends a key from the low half of its number.
     fn put_key(&self, tail: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.key_head);
         let distance = tail.wrapping_sub(self.tail_min as u64);
@@ -305,7 +305,7 @@ impl Columns {
         count * row + self.varying.len() + self.key_head.len() + columnar::FOOTER_BYTES
     }
 
-    /// Appends the column of keys; gives its base and width.
+    /// Appends the column of keys; returns its base and width.
     fn put_keys(&self, out: &mut Vec<u8>) -> (u128, u8) {
         let width = byte_width((self.tail_max - self.tail_min) as u64);
         let base = self.tail_min as u64;
@@ -354,8 +354,8 @@ impl Columns {
     }
 }
 
-/// The stretches of bytes that are not zero, the closest ones joined until there are few enough. Up
-/// to eight bytes make one stretch, which is put together by one shift.
+/// The ranges of bytes that are not zero; the closest ones are joined until there are few enough.
+/// Up to eight bytes become one range, which needs only one shift.
 fn segments_of(varying: &[u8]) -> ([Segment; SEGMENTS_MAX], usize) {
     let (mut segments, mut count) = ([Segment::default(); SEGMENTS_MAX], 0);
     let join_all = varying.len() <= 8;

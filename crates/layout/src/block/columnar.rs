@@ -2,10 +2,10 @@
 //!
 //! Taken as big-endian numbers, the last (up to 16) bytes of the keys of a block are close
 //! together, so each is kept as its difference to the smallest one (frame of reference), in as few
-//! bytes as the largest difference needs. Of the payloads only those byte positions are kept per
-//! record at which any two differ; the rest are stored once in a template. Every record is found by
-//! its index alone, so the block is searched in place. A `Delete` has no payload; its row of packed
-//! bytes is zero and is not read.
+//! bytes as the largest difference needs. Each record keeps only the byte positions of the payload
+//! at which any two payloads differ; the rest are stored once in a template. Every record is found
+//! by its index alone, so the block is searched in place. A `Delete` has no payload; its row of
+//! packed bytes is zero and is not read.
 //!
 //! ```text
 //!   keys         count × key width      difference to the key base
@@ -40,28 +40,28 @@ pub(super) const KEY_BYTES_MAX: usize = 255;
 /// Bytes of a key that may differ within a block.
 pub(super) const TAIL_BYTES: usize = 16;
 
-/// So many records to each side of where it should be is a key looked for first: random keys of a
-/// block of 8 KiB are mostly no further from there.
+/// A key is first searched for among this many records on each side of where it should be: random
+/// keys of a block of 8 KiB are rarely further away.
 const NEAR: usize = 24;
 
-/// Most separate stretches of a payload that vary; closer ones are joined.
+/// Most varying ranges of a payload; if there are more, the closest ones are joined.
 pub(super) const SEGMENTS_MAX: usize = 8;
 
-/// A stretch of a payload that varies from record to record.
+/// A range of a payload that varies from record to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) start: u8,
     pub(super) len: u8,
 }
 
-/// How payloads are put together from the template and the packed bytes.
+/// How payloads are built from the template and the packed bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
     /// The template is the payload.
     Constant,
     /// The packed bytes are the payload.
     Whole,
-    /// At most eight bytes, of which one stretch varies: a load, a shift and an or.
+    /// At most eight bytes, of which one range varies: a load, a shift and an or.
     Word {
         /// The template as a little-endian number.
         template: u64,
@@ -70,16 +70,16 @@ pub(super) enum Shape {
         /// By how many bits they are shifted.
         shift: u32,
     },
-    /// Stretches copied into the template one by one.
+    /// Ranges copied into the template one by one.
     Spread {
-        /// The stretches; only the first `count` mean anything.
+        /// The ranges; only the first `count` are valid.
         segments: [Segment; SEGMENTS_MAX],
         /// How many there are.
         count: usize,
     },
 }
 
-/// What the footer says, checked to lie inside of the block.
+/// The contents of the footer; all places are checked to be inside the block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columnar {
     pub(super) count: usize,
@@ -117,7 +117,7 @@ impl Columnar {
         let kind = if kind == KIND_COLUMN { None } else { Some(OpKind::from_u8(kind)?) };
         let head_len = key_len.saturating_sub(TAIL_BYTES);
 
-        // From the back, where lengths do not depend on the count.
+        // From the back: these lengths do not depend on the count.
         let key_head_at = footer_at.checked_sub(head_len).ok_or(Malformed::Bounds)?;
         let segments_at = key_head_at.checked_sub(2 * segment_count).ok_or(Malformed::Bounds)?;
         let template_at = segments_at.checked_sub(payload_len).ok_or(Malformed::Bounds)?;
@@ -131,12 +131,12 @@ impl Columnar {
         if payloads_at + row(packed_len) != template_at as u64 {
             return Err(Malformed::Bounds);
         }
-        // Two records differ in key or seq, so each takes a byte at least: no walk is longer than
+        // Two records differ in key or seq, so each takes at least a byte: no walk is longer than
         // the block.
         if count > 1 && template_at < count {
             return Err(Malformed::Bounds);
         }
-        // All of them are below `template_at` now, hence fit a usize.
+        // All of them are below `template_at` now, so they fit a usize.
         let (seqs_at, kinds_at, payloads_at) = (seqs_at as usize, kinds_at as usize, payloads_at as usize);
         let seqs = (seq_width != NO_SEQS).then(|| SeqColumn {
             at: seqs_at,
@@ -159,9 +159,9 @@ impl Columnar {
             template_at,
             shape: shape_of(template, &segments[..segment_count]),
         };
-        // A number that no key of this length stands for would be shown cut, and searched for
-        // whole. Where differences are no wider than keys, the first and the last key fit and all
-        // are in order, all fit.
+        // A number too large for a key of this length would be shown truncated, but searched for in
+        // full. If differences are no wider than keys, the first and the last key fit, and all are
+        // in order, then all fit.
         let widths_fit = columnar.key_width <= key_len;
         if widths_fit && columnar.key_fits(body, 0) && columnar.key_fits(body, count - 1) {
             Ok(columnar)
@@ -175,13 +175,13 @@ impl Columnar {
         number.is_some_and(|number| self.key_len >= TAIL_BYTES || number >> (8 * self.key_len) == 0)
     }
 
-    /// The key of a record less the key base.
+    /// The key of a record minus the key base.
     #[inline]
     pub(super) fn key_delta(&self, body: &[u8], index: usize) -> u64 {
         load_word(body, index * self.key_width, self.key_mask)
     }
 
-    /// The last 16 bytes of the key of a record, filled up with zeros in front.
+    /// The last 16 bytes of the key of a record, padded with zeros in front.
     #[inline]
     pub(super) fn key_tail(&self, body: &[u8], index: usize) -> [u8; TAIL_BYTES] {
         self.key_base.wrapping_add(u128::from(self.key_delta(body, index))).to_be_bytes()
@@ -199,7 +199,7 @@ impl Columnar {
     }
 
     /// How many records come before `key` in the order of bytes, or its reverse; with `past_equal`,
-    /// how many come before or are equal. None when the lengths of the keys differ and the caller
+    /// how many come before or are equal. None if the lengths of the keys differ and the caller
     /// must compare.
     pub(super) fn bound(&self, body: &[u8], key: &[u8], descending: bool, past_equal: bool) -> Option<usize> {
         if key.len() != self.key_len {
@@ -233,7 +233,7 @@ impl Columnar {
         }
     }
 
-    /// The records among which `target` lies if the keys are spread evenly.
+    /// The records among which `target` is if the keys are spread evenly.
     #[inline]
     fn near(&self, body: &[u8], target: u64, descending: bool) -> Range<usize> {
         let last = self.count.saturating_sub(1);
@@ -249,7 +249,7 @@ impl Columnar {
     }
 
     /// How many leading records satisfy `before`: a binary search without unpredictable branches,
-    /// among those that are near if the answer is there.
+    /// among the near ones if the answer is there.
     #[inline]
     fn partition(&self, body: &[u8], near: Range<usize>, before: impl Fn(u64) -> bool) -> usize {
         let is_before = |index: usize| before(self.key_delta(body, index));
@@ -287,7 +287,7 @@ pub(super) fn tail_number(tail: &[u8]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Reads the segments: ascending, apart, inside of the payload.
+/// Reads the segments: ascending, without overlap, inside the payload.
 fn parse_segments(bytes: &[u8], payload_len: usize) -> Result<([Segment; SEGMENTS_MAX], usize), Malformed> {
     let mut segments = [Segment::default(); SEGMENTS_MAX];
     let (mut packed_len, mut end_before) = (0, 0);

@@ -1,13 +1,13 @@
-//! Columns of numbers of one byte width, and the two that every block may carry beside its keys:
-//! seqs and kinds.
+//! Columns of numbers of one byte width, and the two that every block may have in addition to its
+//! keys: seqs and kinds.
 //!
 //! A number of width w is w bytes, little-endian, read by one load of eight bytes and a mask.
-//! Columns therefore never stand at the very end of a block: at least eight bytes of footer follow.
+//! Columns are therefore never at the very end of a block: at least eight bytes of footer follow.
 
 use folddb_base::bytes::Malformed;
 use folddb_base::{OpKind, Seq};
 
-/// The kind byte of a block whose records differ in kind.
+/// The kind byte of a block with records of several kinds.
 pub(super) const KIND_COLUMN: u8 = 0xff;
 
 /// Bytes that hold every number up to `max`.
@@ -26,7 +26,7 @@ pub(super) fn width_mask(width: u8) -> u64 {
     }
 }
 
-/// Eight bytes at `at` under `mask`; zero past the end, where no column that was checked reaches.
+/// Eight bytes at `at` under `mask`; zero past the end, which no checked column reaches.
 #[inline]
 pub(super) fn load_word(bytes: &[u8], at: usize, mask: u64) -> u64 {
     match bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
@@ -50,11 +50,11 @@ pub(super) fn put_column(out: &mut Vec<u8>, numbers: impl ExactSizeIterator<Item
     out.truncate(start + len);
 }
 
-/// Where a block keeps seqs and kinds, once checked to lie inside of it.
+/// Where a block keeps seqs and kinds; checked to be inside it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sides {
     pub(super) seqs: Option<SeqColumn>,
-    /// The kind of all records, or none where there is a column of kinds.
+    /// The kind of all records, or none if there is a column of kinds.
     pub(super) kind: Option<OpKind>,
     pub(super) kinds_at: usize,
 }

@@ -1,9 +1,8 @@
-//! A place in a block, moving both ways.
+//! A place in a block, which moves in both directions.
 //!
-//! A cursor borrows nothing: it keeps the current key and, where it must be put together, the
-//! payload, and is handed the block at each call. So it moves from block to block with its buffers,
-//! and its owner may keep block and cursor side by side. After a change of block call
-//! [`BlockCursor::enter`] first.
+//! A cursor borrows nothing: it keeps the current key and, if it must be built, the payload, and
+//! gets the block at each call. So it moves from block to block with its buffers, and its owner may
+//! keep both block and cursor. After a change of block, call [`BlockCursor::enter`] first.
 
 use folddb_base::bytes::Malformed;
 use folddb_base::{OpKind, Record, Seq};
@@ -16,7 +15,7 @@ use super::{Block, Head};
 /// A place in a block.
 #[derive(Debug)]
 pub struct BlockCursor {
-    /// The number of the current record; the count of the block when there is none.
+    /// The number of the current record; the count of the block if there is none.
     index: usize,
     count: usize,
     seq: Seq,
@@ -53,7 +52,7 @@ struct BackEntry {
 }
 
 impl BlockCursor {
-    /// A cursor that is nowhere. Records of blocks without seqs get `implied_seq`.
+    /// A cursor without a place. Records of blocks without seqs get `implied_seq`.
     pub fn new(implied_seq: Seq) -> BlockCursor {
         BlockCursor {
             index: 0,
@@ -77,7 +76,7 @@ impl BlockCursor {
         self.implied_seq = implied_seq;
     }
 
-    /// Comes to a block. It is on no record until it seeks.
+    /// Enters a block. It is on no record until it seeks.
     pub fn enter(&mut self, block: &Block) {
         let body = block.body();
         self.count = block.count();
@@ -99,8 +98,7 @@ impl BlockCursor {
         }
     }
 
-    /// The number of the current record within the block; the count of the block when there is
-    /// none.
+    /// The number of the current record within the block; the count of the block if there is none.
     #[inline]
     pub fn index(&self) -> usize {
         self.index
@@ -157,8 +155,8 @@ impl BlockCursor {
         Ok(true)
     }
 
-    /// Goes to the record before; false at the beginning of the block. From the place past the end
-    /// it comes to the last record.
+    /// Goes to the previous record; false at the beginning of the block. From past the end it goes
+    /// to the last record.
     ///
     /// # Errors
     /// The block is not what its builder writes.
@@ -176,7 +174,7 @@ impl BlockCursor {
     }
 
     /// Goes to the first record whose key is not `before` the wanted place. Keys for which `before`
-    /// holds must all stand in front of the others.
+    /// holds must all precede the others.
     ///
     /// # Errors
     /// The block is not what its builder writes.
@@ -283,7 +281,7 @@ impl BlockCursor {
     #[inline]
     fn load_next(&mut self, generic: &Generic, body: &[u8]) -> Result<(), Malformed> {
         let index = self.index + 1;
-        // A walk that begins at a restart and one that comes upon it must see the same records.
+        // A walk that begins at a restart and one that reaches it must see the same records.
         if index.is_multiple_of(RESTART_EVERY) {
             if generic.restart(body, index / RESTART_EVERY)? != self.next_entry {
                 return Err(Malformed::Order);
@@ -315,7 +313,7 @@ impl BlockCursor {
         Ok(())
     }
 
-    /// Goes to record `index` by way of the entries decoded since its restart.
+    /// Goes to record `index` through the entries decoded from its restart.
     fn load_back(&mut self, generic: &Generic, body: &[u8], index: usize) -> Result<(), Malformed> {
         let restart = index / RESTART_EVERY;
         if self.back.restart != Some(restart) {

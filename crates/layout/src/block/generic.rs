@@ -1,4 +1,5 @@
-//! The encoding for records of any shape: keys without what they share with the key before.
+//! The encoding for records of any shape: keys without the prefix that they share with the key
+//! before.
 //!
 //! ```text
 //!   entries      of each record: shared varint, unshared varint, payload length varint,
@@ -11,8 +12,8 @@
 //!                | kind u8 (0xff: a column) | reserved u16 (0; bits for write time and deadline)
 //! ```
 //!
-//! Prefix compression with restarts is LevelDB's block format; kinds and seqs stand in columns of
-//! their own.
+//! Prefix compression with restarts is LevelDB's block format; kinds and seqs are in separate
+//! columns.
 
 use folddb_base::OpKind;
 use folddb_base::bytes::{Malformed, Reader};
@@ -31,7 +32,7 @@ pub(super) const NO_SEQS: u8 = 0xff;
 /// Entries at least this long have restarts of four bytes.
 pub(super) const WIDE_RESTARTS_FROM: usize = 1 << 16;
 
-/// What the footer says, checked to lie inside of the block.
+/// The contents of the footer; all places are checked to be inside the block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Generic {
     pub(super) count: usize,

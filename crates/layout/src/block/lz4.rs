@@ -1,10 +1,9 @@
 //! LZ4 (Yann Collet) of the body of a block.
 //!
-//! Without the feature `lz4` nothing is compressed here, and nothing that is can be read: a table
-//! that asks for it is refused before, by name (`TableRules::bind`).
+//! Without the feature `lz4`, nothing is compressed and nothing compressed can be read: a table
+//! that needs it is refused earlier, by name (`TableRules::bind`).
 
-/// Compresses into the front of `scratch`, which is made as long as it takes. Gives the compressed
-/// length.
+/// Compresses into the front of `scratch`, which grows as needed. Returns the compressed length.
 #[cfg(feature = "lz4")]
 pub(super) fn compress(raw: &[u8], scratch: &mut Vec<u8>) -> Option<usize> {
     let bound = lz4_flex::block::get_maximum_output_size(raw.len());
@@ -14,8 +13,8 @@ pub(super) fn compress(raw: &[u8], scratch: &mut Vec<u8>) -> Option<usize> {
     lz4_flex::block::compress_into(raw, scratch).ok()
 }
 
-/// Fills the front of `out`, and gives the length; none where the bytes are not what LZ4 writes, or
-/// `out` is too short.
+/// Fills the front of `out`, and returns the length; none if the bytes are not valid LZ4, or `out`
+/// is too short.
 #[cfg(feature = "lz4")]
 pub(super) fn decompress(compressed: &[u8], out: &mut [u8]) -> Option<usize> {
     lz4_flex::block::decompress_into(compressed, out).ok()

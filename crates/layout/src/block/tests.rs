@@ -56,7 +56,7 @@ fn check_all_ways(records: &[OwnedRecord], keep_seqs: bool, compression: Compres
     for index in (0..records.len()).step_by(7) {
         cursor.seek_index(&block, index).unwrap();
         assert_eq!(current(&cursor, &block), Some(expected(&records[index], keep_seqs)));
-        // To and fro over one place, which mixes both ways of decoding.
+        // Back and forth over one place, which mixes both ways of decoding.
         if index > 0 {
             assert!(cursor.prev(&block).unwrap() && cursor.next(&block).unwrap());
             assert_eq!(current(&cursor, &block), Some(expected(&records[index], keep_seqs)));
@@ -130,7 +130,7 @@ fn any_records() -> impl Strategy<Value = Vec<OwnedRecord>> {
     })
 }
 
-/// In order, and no two the same: without seqs a block holds one record of a key.
+/// In order, and no two the same: without seqs a block holds one record per key.
 fn sorted(mut records: Vec<OwnedRecord>, keep_seqs: bool, descending: bool) -> Vec<OwnedRecord> {
     records.sort_by(|a, b| a.key.cmp(&b.key).then(b.seq.cmp(&a.seq)));
     if descending {
@@ -204,7 +204,7 @@ proptest! {
     }
 }
 
-/// Walks all over a block with this body, if it is one. Nothing may panic.
+/// Walks over all of a block with this body, if it is one. Nothing may panic.
 fn touch(mut body: Vec<u8>, columnar: bool) {
     let encoding = if columnar { Encoding::Columnar } else { Encoding::Generic };
     seal(&mut body, 0, encoding, Compression::None, SEED, &mut Vec::new());
@@ -298,7 +298,7 @@ fn a_columnar_block_holds_no_more_records_than_bytes() {
     let stored = build(&[record(b"key", 5, Op::Set(b"value"))], false, Compression::None);
     let mut body = stored[..stored.len() - TRAILER_BYTES].to_vec();
     assert_eq!(open_body(body.clone(), Encoding::Columnar).unwrap().count(), 1);
-    // The same key a million times, in no bytes at all: a walk that never ends.
+    // The same key a million times, in zero bytes: a walk without an end.
     let count_at = body.len() - 12;
     body[count_at..count_at + 4].copy_from_slice(&(1u32 << 20).to_le_bytes());
     assert_eq!(open_body(body, Encoding::Columnar).err(), Some(Malformed::Bounds));
@@ -313,7 +313,7 @@ fn keys_of_a_columnar_block_fit_their_length() {
     assert!(open_body(body.clone(), Encoding::Columnar).is_ok());
     let base_at = body.len() - 36;
     for (at, byte) in [(8, 1), (15, 0x80)] {
-        // Shown by its last eight bytes such a key looks sound, and no search would find it.
+        // Shown by its last eight bytes, such a key looks sound, but no search would find it.
         let mut beyond = body.clone();
         beyond[base_at + at] = byte;
         assert_eq!(open_body(beyond, Encoding::Columnar).err(), Some(Malformed::Bounds));
@@ -321,7 +321,7 @@ fn keys_of_a_columnar_block_fit_their_length() {
     let mut wraps = body;
     wraps[base_at..base_at + 8].fill(0xff);
     assert_eq!(open_body(wraps, Encoding::Columnar).err(), Some(Malformed::Bounds));
-    // Keys of no bytes, and differences between them.
+    // Keys of zero bytes, with differences between them.
     let records: Vec<_> = (0..9u64).map(|n| record(b"", 9 - n, Op::Set(&[n as u8; 4]))).collect();
     let stored = build(&records, true, Compression::None);
     let mut body = stored[..stored.len() - TRAILER_BYTES].to_vec();

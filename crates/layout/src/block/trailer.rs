@@ -1,4 +1,4 @@
-//! The trailer of a piece of a part file: what the piece is, whether it is compressed, a checksum.
+//! The trailer of a piece of a part file: its kind, whether it is compressed, and a checksum.
 //!
 //! ```text
 //!   body, as it is or compressed       any length
@@ -7,7 +7,7 @@
 //!   checksum         u32 LE            hash32(seed, all of the above)
 //! ```
 //!
-//! The seed is made of file number and offset, so that a whole piece in the wrong place is detected
+//! The seed is made of file number and offset, so an intact piece in the wrong place is detected,
 //! too.
 
 use folddb_base::bytes::{Malformed, Reader, put_u32};
@@ -19,7 +19,7 @@ use super::lz4;
 pub const TRAILER_BYTES: usize = 6;
 
 /// Longest body that a reader accepts, in bytes: the longest record (an `InsertFold` of two
-/// values), and room.
+/// values), and some room.
 pub const BODY_BYTES_MAX: usize = 64 << 20;
 
 /// What the body of a piece is.
@@ -43,8 +43,8 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Whether the piece is a block of records. What salvages a part without its index looks for
-    /// these: a new encoding of blocks has to be named here.
+    /// Whether the piece is a block of records. Salvaging a part without its index searches for
+    /// these: a new encoding of blocks must be named here.
     pub fn is_block(self) -> bool {
         match self {
             Encoding::Generic | Encoding::Columnar => true,
@@ -59,7 +59,7 @@ impl Encoding {
     /// The encoding with this number.
     ///
     /// # Errors
-    /// `Malformed` where none has it.
+    /// `Malformed` if there is none.
     pub fn from_u8(number: u8) -> Result<Encoding, Malformed> {
         Ok(match number {
             1 => Encoding::Generic,
@@ -81,7 +81,7 @@ pub enum Compression {
     /// They are not.
     #[default]
     None = 0,
-    /// By LZ4, where it saves an eighth at least. Columnar bodies never are.
+    /// By LZ4, if that saves at least an eighth. Columnar bodies are never compressed.
     Lz4 = 1,
 }
 
@@ -102,7 +102,7 @@ pub fn seal(
     put_u32(out, checksum);
 }
 
-/// Replaces `out[start..]` by its compressed form, where that pays.
+/// Replaces `out[start..]` by its compressed form, if that saves enough.
 fn compress(out: &mut Vec<u8>, start: usize, scratch: &mut Vec<u8>) -> bool {
     let raw = out.get(start..).unwrap_or(&[]);
     let Ok(raw_len) = u32::try_from(raw.len()) else { return false };
@@ -130,7 +130,7 @@ impl<'a> Sealed<'a> {
     /// Opens a stored piece, checking its checksum.
     ///
     /// # Errors
-    /// The checksum does not match, or the trailer is of a kind that this version does not know.
+    /// The checksum does not match, or this version does not know the kind of the trailer.
     pub fn open(stored: &'a [u8], seed: u64) -> Result<Sealed<'a>, Malformed> {
         let body_len = stored.len().checked_sub(TRAILER_BYTES).ok_or(Malformed::Short)?;
         let (body, trailer) = stored.split_at(body_len);
@@ -150,7 +150,7 @@ impl<'a> Sealed<'a> {
     /// The body of a piece that must be of this encoding and not compressed.
     ///
     /// # Errors
-    /// It is another.
+    /// It is of another, or compressed.
     pub fn plain(&self, encoding: Encoding) -> Result<&'a [u8], Malformed> {
         if self.encoding == encoding && !self.is_compressed() { Ok(self.body) } else { Err(Malformed::Tag) }
     }
@@ -172,7 +172,8 @@ impl<'a> Sealed<'a> {
         }
         let mut reader = Reader::new(self.body);
         let raw_len = reader.u32()? as usize;
-        // LZ4 makes at most 255 bytes of one, so a length beyond that is not worth an allocation.
+        // LZ4 expands one byte to at most 255, so a length beyond that is refused before
+        // allocating.
         if raw_len > BODY_BYTES_MAX || raw_len / 255 > reader.rest().len() {
             return Err(Malformed::Bounds);
         }

@@ -75,7 +75,7 @@ fn digests_of_other_ranges_depths_or_meanings_do_not_compare() {
     assert!(mine.is_of_range(&Digest::new(2, 1, "fold sum:u64")));
 }
 
-/// One of version 1, which knows no deadlines and no rules, as it was written.
+/// A digest of version 1, which has no deadlines and no rules, as it was written.
 #[test]
 fn one_of_another_version_is_refused_by_that() {
     let mut old = b"FDDIGEST\x01\x00".to_vec();

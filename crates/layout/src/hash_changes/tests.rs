@@ -63,8 +63,7 @@ proptest! {
 
     #[test]
     fn no_bytes_panic(bytes in vec(any::<u8>(), 0..200), count in 0u64..12, number in any::<u64>()) {
-        // Once as they are, and once with a checksum that is right, so that what follows is
-        // examined.
+        // Once as they are, and once with a correct checksum, so that the rest is examined.
         let mut summed = bytes.clone();
         put_sum(&mut summed, 0, number, 0);
         for bytes in [&bytes, &summed] {

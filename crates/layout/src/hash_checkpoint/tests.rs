@@ -33,7 +33,7 @@ fn stored(range: PointRange, entries: &[Entry], offset: u64) -> (Vec<u8>, PieceE
     (out, PieceEntry { range, keys, seq: 5, offset, len_bytes })
 }
 
-/// Ranges that hold all points, from the depths that are asked for, cut down to what fits.
+/// Ranges that hold all points, with the given depths where they fit.
 fn tiling(depths: &[u32]) -> Vec<PointRange> {
     let (mut ranges, mut start) = (Vec::new(), 0u64);
     let mut depths = depths.iter().cycle();
@@ -114,8 +114,7 @@ proptest! {
         (range, keys) in (range(), 0u64..30),
         (offset, number) in (any::<u64>(), any::<u64>()),
     ) {
-        // Once as they are, and once with a checksum that is right, so that what follows is
-        // examined.
+        // Once as they are, and once with a correct checksum, so that the rest is examined.
         let mut summed = bytes.clone();
         put_sum(&mut summed, 0, number, offset);
         for bytes in [&bytes, &summed] {

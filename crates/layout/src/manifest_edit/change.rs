@@ -1,12 +1,11 @@
-//! The changes that the frames of a manifest tell: plain data. How they look as bytes stands in
-//! `manifest_edit.rs`.
+//! The changes in the frames of a manifest: plain data. Their encoding is in `manifest_edit.rs`.
 
 use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Lsn, Seq, TableId};
 
 use crate::feed_state::{FeedState, TableNote};
 
-/// A part of a run, as the manifest knows it.
+/// A part of a run, in the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartState {
     /// Its file.
@@ -15,7 +14,7 @@ pub struct PartState {
     pub file_bytes: u64,
     /// Records in the file.
     pub records: u64,
-    /// The first key that it shows. Past the first key of the file where it is trimmed.
+    /// The first key that it shows. Past the first key of the file if it is trimmed.
     pub low: Vec<u8>,
     /// The last key in it.
     pub high: Vec<u8>,
@@ -27,12 +26,11 @@ pub struct PartState {
     pub deletes: u64,
     /// An estimate of the bytes in it that a complete merge would keep.
     pub live_bytes: u64,
-    /// True when it shows only keys from `low` on, and the file holds others before.
+    /// True if it shows only keys from `low` on, and the file holds earlier ones.
     pub trimmed: bool,
 }
 
-/// The checkpoint of the index of a hashed table, as the manifest knows it; or the changes that
-/// came after it.
+/// The checkpoint of the index of a hashed table, in the manifest; or the changes after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexState {
     /// Its file.
@@ -41,32 +39,32 @@ pub struct IndexState {
     pub file_bytes: u64,
     /// Keys in it, or changes.
     pub keys: u64,
-    /// No change after this seq is in it.
+    /// It has no change after this seq.
     pub max_seq: Seq,
-    /// What it leads to in the value log; of changes, what the index does with them.
+    /// What it points to in the value log; for changes, what the index with them points to.
     pub segments: Vec<IndexSegment>,
 }
 
-/// What an index leads to of one value segment.
+/// What an index points to in one value segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexSegment {
-    /// The low bits of its number, as many as stand in an address.
+    /// The low bits of its number, as many as an address has.
     pub segment: u64,
     /// Records in it.
     pub records: u64,
-    /// About their bytes.
+    /// Their approximate bytes.
     pub bytes: u64,
-    /// Where the last record ends that the table has ever had in it, in bytes; at least.
+    /// Where the last record ends that the table has ever had in it, in bytes, or a later place.
     pub end: u64,
 }
 
-/// How far an index has come with what was in its table before it was.
+/// The progress of an index with records that are older than itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexStand {
-    /// Who reads at this seq or a later one finds all; of no meaning while it is being built.
+    /// A reader at this seq or a later one finds everything; meaningless while it is being built.
     pub since: Seq,
-    /// While it is being built: the last key of the table whose terms are in it, empty where none
-    /// are yet.
+    /// While it is being built: the last key of the table whose terms are in it, empty if there are
+    /// none yet.
     pub building: Option<Vec<u8>>,
 }
 
@@ -82,16 +80,16 @@ pub enum Change {
     },
     /// File numbers below this one may have been used.
     ReserveNumbers {
-        /// The first number that surely has not been used.
+        /// The first number that has certainly not been used.
         next_number: u64,
     },
-    /// Where the journal stands.
+    /// The position of the journal.
     Horizon {
         /// The newest seq that was known to be written.
         last_seq: Seq,
         /// Replay begins here: all records before it are in runs.
         log_start_lsn: Lsn,
-        /// All of the log before this is durable, so damage there is damage.
+        /// The log before this is durable, so a bad frame there is damage.
         durable_lsn: Lsn,
     },
     /// Adds a table.
@@ -121,9 +119,9 @@ pub enum Change {
         table: TableId,
         /// The run.
         run: RunId,
-        /// The run's tier; tells only where the run is new.
+        /// The run's tier; used only if the run is new.
         tier: u8,
-        /// The run's age; tells only where the run is new.
+        /// The run's age; used only if the run is new.
         age: Seq,
         /// The part.
         part: PartState,
@@ -170,24 +168,24 @@ pub enum Change {
         /// Its place in the history.
         seq: Seq,
     },
-    /// Forgets a range delete that nothing is under any more.
+    /// Removes a range delete that no longer covers anything.
     RetireRangeDelete {
         /// The table.
         table: TableId,
         /// The seq of the range delete.
         seq: Seq,
     },
-    /// Whether a segment holds the log's start: from the first segment of an opening until a close
-    /// in order.
+    /// Whether a segment holds the log's start: from the first segment of an opening until an
+    /// orderly close.
     LogOpen {
-        /// True while one does; without it the log, or the end of the manifest, is lost.
+        /// True while one does; if it is missing then, the log, or the end of the manifest, is
+        /// lost.
         open: bool,
     },
-    /// Whether the log is a copy that was made up to where it is durable, of a backup or restored
-    /// from one. Every snapshot says it; in those of older versions one with nothing after it was
-    /// taken for that of a copy.
+    /// Whether the log is a copy, up to where it is durable, in a backup or restored from one.
+    /// Every snapshot says it; in older versions, a snapshot with nothing after it meant a copy.
     LogCopied {
-        /// True until the first opening for writing has come to its end.
+        /// True until the first opening for writing has finished.
         copied: bool,
     },
     /// A segment of the value log: pointers may lead to it from now on.
@@ -195,11 +193,11 @@ pub enum Change {
         /// The segment.
         segment: FileNumber,
     },
-    /// Nothing is added to a value segment any more.
+    /// A value segment is complete.
     SealValues {
         /// The segment.
         segment: FileNumber,
-        /// Bytes of it that count.
+        /// Its valid bytes.
         end: u64,
     },
     /// A segment of the value log that is a directory, in which each record is a file.
@@ -207,17 +205,17 @@ pub enum Change {
         /// The segment.
         segment: FileNumber,
     },
-    /// Nothing is added to such a segment any more.
+    /// Such a segment is complete.
     SealDirectory {
         /// The segment.
         segment: FileNumber,
         /// Bytes of its files.
         bytes: u64,
-        /// How many they are.
+        /// How many files it has.
         value_files: u64,
     },
-    /// When records were written: of each entry a seq, and a time in milliseconds since 1970 that
-    /// records from it on have, up to the next entry. Both rise.
+    /// When records were written: each entry is a seq, and the time in milliseconds since 1970 of
+    /// the records from it up to the next entry. Both ascend.
     Times {
         /// The entries.
         entries: Vec<(Seq, u64)>,
@@ -227,7 +225,7 @@ pub enum Change {
         /// The segment.
         segment: FileNumber,
     },
-    /// From now on whoever does not know these features must leave the store alone. A reader
+    /// From now on, versions that do not know these features must not open the store. A reader
     /// refuses bits that it does not know.
     Require {
         /// One bit each.
@@ -240,31 +238,31 @@ pub enum Change {
         /// The checkpoint.
         index: IndexState,
     },
-    /// Gives a hashed table changes that its index is to take after its checkpoint, in place of
-    /// those that it had. The next checkpoint has them.
+    /// Gives a hashed table changes that its index takes after its checkpoint, in place of earlier
+    /// ones. The next checkpoint includes them.
     SaveChanges {
         /// The table.
         table: TableId,
         /// The changes.
         changes: IndexState,
     },
-    /// How far an index has come.
+    /// The progress of an index.
     BuildIndex {
         /// The table that is the index.
         table: TableId,
-        /// How far.
+        /// The progress.
         stand: IndexStand,
     },
-    /// The values of these segments that anything points to lie in another file now.
+    /// The live values of these segments are in another file now.
     MoveValues {
-        /// The file that carries them, and no others.
+        /// The file that holds them, and no others.
         file: FileNumber,
         /// Its length.
         file_bytes: u64,
         /// The segments.
         segments: Vec<FileNumber>,
     },
-    /// Adds a feed, or says where one of this name stands now.
+    /// Adds a feed, or updates the feed of this name.
     SetFeed {
         /// The feed.
         feed: FeedState,
@@ -274,17 +272,17 @@ pub enum Change {
         /// Its name.
         name: String,
     },
-    /// A file has the history between two LSNs, for feeds, in place of segments of the log that had
-    /// it: the end of a log that a crash left.
+    /// A file has the history between two LSNs, for feeds, in place of the segments of the log that
+    /// had it: the end of a log after a crash.
     ArchiveLog {
         /// The file.
         file: FileNumber,
         /// Where it begins.
         first_lsn: Lsn,
-        /// Where the history goes on after it.
+        /// Where the history continues after it.
         next_lsn: Lsn,
     },
-    /// A table was created or dropped while feeds were there that will tell of it.
+    /// A table was created or dropped while there were feeds that will report it.
     NoteTable {
         /// What happened.
         note: TableNote,
@@ -294,11 +292,11 @@ pub enum Change {
 /// The value log may hold values in several pieces, and operands.
 pub const FEATURE_ROPES: u64 = 1;
 
-/// Hashed tables may hold values that are longer than what is written at once.
+/// Hashed tables may hold values longer than a single write.
 pub const FEATURE_LONG_VALUES: u64 = 2;
 
-/// Values in pieces may have deadlines, and values of more than 16 MiB of hashed tables fronts,
-/// which stand behind them.
+/// Values in pieces may have deadlines, and values of more than 16 MiB in hashed tables may have
+/// fronts, which follow them.
 pub const FEATURE_LASTING_PIECES: u64 = 4;
 
 /// All features that this version knows.
