@@ -105,6 +105,13 @@ pub trait ReadFile: Send + Sync {
     /// The length in bytes.
     fn len_bytes(&self) -> io::Result<u64>;
 
+    /// Why the byte at `offset` is not there although it was when the store was opened; none where
+    /// it is there, or never was. Only a store that is read beside its writer has such files.
+    fn taken_since(&self, offset: u64) -> Option<io::Error> {
+        let _ = offset;
+        None
+    }
+
     /// The system's own handle of the file, for callers that pass it to the system instead of
     /// reading; none if there is no system.
     fn fd(&self) -> Option<BorrowedFd<'_>> {

@@ -14,8 +14,9 @@ use folddb::{
     BackgroundWork, BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Rules, Store, Table,
     ValuePlacement,
 };
+use folddb_host::Host;
 use folddb_sim::chance::Seeded;
-use folddb_sim::faulty_files::{Call, Fault};
+use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 use folddb_sim::numbered::Numbered;
 use folddb_sim::world::SimDisk;
 
@@ -280,6 +281,46 @@ fn a_reader_beside_a_writer_that_is_opened_again_backs_up_what_is_there_now() {
     let rows: Vec<_> = restored.table("archived", rules()).unwrap().scan().into_iter().flatten().collect();
     assert_eq!(rows, [(1, 1), (2, 2)]);
     drop(store);
+}
+
+/// A writer that is opened again cuts off the end of a segment, where nothing leads any more: what
+/// a reader has of a table that was dropped since is gone then, and it is no damage.
+#[test]
+fn values_that_a_writer_cuts_off_when_it_is_opened_again_are_gone_and_not_damaged() {
+    type Kind = fn() -> Rules<u64, Vec<u8>>;
+    let sorted: Kind = || Rules::sorted().separate(1024);
+    for (rules, is_flushed) in [(sorted, false), (sorted, true), (Rules::hashed as Kind, false)] {
+        let temp = tempfile::tempdir().unwrap();
+        let (dir, backups) = (temp.path().join("store"), temp.path().join("backups"));
+        let files = FaultyFiles::new(Host::real().files);
+        let host = Host { files: Arc::new(files.clone()), ..Host::real() };
+        let store = Store::create(&dir, manual().host(host)).unwrap();
+        separated(&store).put(&1, &blob(1, 0)).unwrap();
+        store.table("doomed", rules()).unwrap().put(&1, &blob(1, 1)).unwrap();
+        if is_flushed {
+            store.flush().unwrap();
+        }
+        let reader = Store::open_secondary(&dir, manual()).unwrap();
+        store.drop_table("doomed").unwrap();
+        files.break_on(Fault::on(&[]));
+        drop(store); // as if it had died: nothing that it does any more reaches a file
+        let store = Store::open(&dir, manual()).unwrap();
+        let doomed = reader.open_table::<u64, Vec<u8>>("doomed").unwrap();
+        for error in [doomed.get(&1).unwrap_err(), doomed.scan().into_iter().next().unwrap().unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+            assert!(error.to_string().contains("refresh the store"), "{error}");
+        }
+        assert_eq!(separated(&reader).get(&1).unwrap(), Some(blob(1, 0)), "what is needed stays");
+        for copy in [false, true] {
+            let again = temp.path().join(format!("again {copy}"));
+            reader.backup(&backups, &BackupOptions::default().copy(copy).check_all(true)).unwrap();
+            Store::restore(&backups, &again, &RestoreOptions::default(), &manual()).unwrap();
+            assert!(Store::verify(&again, &manual(), true, |_, _| {}).unwrap().findings.is_empty());
+        }
+        let reader = reader.refresh().unwrap();
+        assert!(reader.open_table::<u64, Vec<u8>>("doomed").is_err());
+        drop(store);
+    }
 }
 
 /// A store whose values have files of their own, which are written anew again and again.

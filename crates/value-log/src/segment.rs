@@ -1,5 +1,6 @@
 //! A value segment as a file: its path, the length of the next one, and how a record of it is read.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use folddb_base::pointer::Pointer;
@@ -55,20 +56,28 @@ pub fn read_value<'r>(
     record: &'r mut Vec<u8>,
 ) -> Result<&'r [u8]> {
     let offset = pointer.place.offset();
-    let damaged = |what: &str| Error::corrupt(path, offset, what);
     let ends_before = "the segment ends before the value that a pointer leads to";
     let len = read_bytes(key, pointer);
     // Before any memory is allocated for it.
     if offset.checked_add(len).is_none_or(|end| end > file_bytes) {
-        return Err(damaged(ends_before));
+        return Err(missing(file, path, offset, ends_before));
     }
     record.resize(len as usize, 0);
     file.read_exact_at(offset, record).map_err(|error| match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => damaged(ends_before),
+        std::io::ErrorKind::UnexpectedEof => missing(file, path, offset, ends_before),
         _ => Error::io("read", path, error),
     })?;
     values::value_in(record, table, key, pointer)
-        .ok_or_else(|| damaged("the value is not the one that was written there"))
+        .ok_or_else(|| Error::corrupt(path, offset, "the value is not the one that was written there"))
+}
+
+/// The error of a record that is not at its offset: damage, unless the writer beside has taken it.
+#[cold]
+pub(crate) fn missing(file: &dyn ReadFile, path: &Path, offset: u64, what: impl Display) -> Error {
+    match file.taken_since(offset) {
+        Some(taken) => Error::io("read", path, taken),
+        None => Error::corrupt(path, offset, what),
+    }
 }
 
 /// Fills `buf` with the bytes at this offset.

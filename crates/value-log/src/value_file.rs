@@ -14,7 +14,7 @@ use folddb_layout::hash_checkpoint::SEGMENT_BITS;
 
 use crate::directories::{directory_path, value_file_path};
 use crate::relocated::RelocatedFile;
-use crate::segment::{read_bytes, read_value, values_path};
+use crate::segment::{missing, read_bytes, read_value, values_path};
 
 /// Where a slot of a hashed table leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,9 +247,7 @@ impl ValueFile {
 
     fn read_all_at(&self, from: u64, buf: &mut [u8]) -> Result<()> {
         self.read_exact_at(from, buf).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => {
-                Error::corrupt(self.path(), from, "the file ends before the value")
-            }
+            std::io::ErrorKind::UnexpectedEof => self.missing(from, "the file ends before the value"),
             _ => Error::io("read", self.path(), error),
         })
     }
@@ -340,8 +338,15 @@ impl ValueFile {
             (ValueFile::ValueDirectory(directory), _) => {
                 Error::corrupt(&value_file_path(&directory.dir, directory.number, place.unit), 0, what)
             }
-            (_, Ok(unit)) => Error::corrupt(self.path(), u64::from(unit) * VALUE_ALIGN, what),
+            (_, Ok(unit)) => self.missing(u64::from(unit) * VALUE_ALIGN, what),
             (_, Err(error)) => error,
+        }
+    }
+
+    fn missing(&self, offset: u64, what: impl std::fmt::Display) -> Error {
+        match self.file() {
+            Some(file) => missing(file, self.path(), offset, what),
+            None => Error::corrupt(self.path(), offset, what),
         }
     }
 

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use folddb_base::Result;
-use folddb_host::sync::atomic::Ordering;
 use folddb_host::sync::thread;
 use folddb_host::{Files, Host};
 use folddb_layout::version::Version;
@@ -43,7 +42,7 @@ pub(crate) fn open_secondary(dir: &Path, options: &Options) -> Result<Background
         options.beside = Some(beneath.clone());
         match primary::open_once(dir, options) {
             Ok(background) => {
-                held.is_open.store(true, Ordering::Release);
+                held.set_open();
                 return Ok(background);
             }
             Err(error) if attempt >= ATTEMPTS_MAX || !secondary::may_pass(&error) => return Err(error),

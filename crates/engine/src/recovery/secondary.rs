@@ -3,8 +3,10 @@
 //!
 //! No lock is taken, and the writer knows nothing of it. The files of the store are opened at once
 //! and held, so what the writer removes meanwhile is there for as long as the store is open: a file
-//! that has no name any more keeps its bytes. Only values in files of their own are opened when
-//! they are read; one that is gone by then is an error that says so, never another value.
+//! that has no name any more keeps its bytes. Two things do not last, and reading them is an error
+//! that says so, never another value: values in files of their own, which are opened when they are
+//! read; and values that nothing led to any more when the writer was opened again, which cuts them
+//! off the end of their segment.
 //!
 //! ```text
 //!   hold      every file of the directory, by name
@@ -20,6 +22,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +30,7 @@ use std::time::Duration;
 use folddb_base::{Error, ErrorKind};
 use folddb_host::files::FileLock;
 use folddb_host::sync::Mutex;
-use folddb_host::sync::atomic::{AtomicBool, Ordering};
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::{AppendFile, AppendMode, Files, LockMode, ReadFile, WriteFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
@@ -62,14 +65,26 @@ pub fn is_known(payload: &[u8], state: &State) -> bool {
 pub struct Held {
     dir: PathBuf,
     beneath: Arc<dyn Files>,
-    held: Mutex<BTreeMap<PathBuf, Arc<dyn ReadFile>>>,
+    held: Mutex<BTreeMap<PathBuf, Arc<HeldFile>>>,
     /// The store is open: what is not held by now and is not there any more was removed since.
-    pub is_open: AtomicBool,
+    is_open: AtomicBool,
+}
+
+/// A file that is held, and the longest that it was seen.
+struct HeldFile {
+    file: Arc<dyn ReadFile>,
+    longest_bytes: AtomicU64,
 }
 
 impl Held {
     pub fn new(dir: &Path, beneath: Arc<dyn Files>) -> Held {
         Held { dir: dir.to_owned(), beneath, held: Mutex::default(), is_open: AtomicBool::new(false) }
+    }
+
+    /// The store is open: what it leads to is there.
+    pub fn set_open(&self) {
+        self.is_open.store(true, Ordering::Release);
+        self.held.lock().values().for_each(|file| file.look());
     }
 
     /// Whether a path is that of a file of the store: in its directory, or in one of those in it.
@@ -78,7 +93,7 @@ impl Held {
         within.components().all(|part| matches!(part, Component::Normal(_)))
     }
 
-    fn held(&self, path: &Path) -> Option<Arc<dyn ReadFile>> {
+    fn held(&self, path: &Path) -> Option<Arc<HeldFile>> {
         self.held.lock().get(path).cloned()
     }
 
@@ -87,11 +102,61 @@ impl Held {
             return Ok(file);
         }
         let file = self.beneath.open(path)?;
-        if path.parent() == Some(&*self.dir) {
-            self.held.lock().insert(path.to_owned(), Arc::clone(&file));
+        if path.parent() != Some(&*self.dir) {
+            return Ok(file);
         }
+        let file = Arc::new(HeldFile { file, longest_bytes: AtomicU64::new(0) });
+        file.look();
+        self.held.lock().insert(path.to_owned(), Arc::clone(&file));
         Ok(file)
     }
+}
+
+impl HeldFile {
+    /// Notes how long the file is now.
+    fn look(&self) {
+        let _ = self.len_bytes(); // what cannot be read is told when it is needed
+    }
+}
+
+impl ReadFile for HeldFile {
+    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(offset, buf)
+    }
+
+    fn len_bytes(&self) -> io::Result<u64> {
+        let bytes = self.file.len_bytes()?;
+        self.longest_bytes.fetch_max(bytes, Ordering::Relaxed);
+        Ok(bytes)
+    }
+
+    fn taken_since(&self, offset: u64) -> Option<io::Error> {
+        let now_bytes = self.file.len_bytes().ok()?;
+        let is_taken = (now_bytes..self.longest_bytes.load(Ordering::Relaxed)).contains(&offset);
+        is_taken.then(|| refresh("the writer has cut off its end"))
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.file.fd()
+    }
+
+    fn expect_scattered(&self) {
+        self.file.expect_scattered();
+    }
+
+    fn will_need(&self, offset: u64, len_bytes: u64) {
+        self.file.will_need(offset, len_bytes);
+    }
+
+    fn wont_need(&self, offset: u64, len_bytes: u64) {
+        self.file.wont_need(offset, len_bytes);
+    }
+}
+
+/// The error of what a store that is read beside its writer has lost to it.
+fn refresh(why: &str) -> io::Error {
+    let message = format!("{why} since this secondary was opened: refresh the store");
+    io::Error::new(io::ErrorKind::StaleNetworkFileHandle, message)
 }
 
 /// Whether a name in the directory is that of a file that a store reads.
@@ -126,10 +191,7 @@ impl Files for Held {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
         self.hold(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound if self.is_open.load(Ordering::Acquire) && self.is_own(path) => {
-                io::Error::new(
-                    io::ErrorKind::StaleNetworkFileHandle,
-                    "the writer has removed it since this secondary was opened: refresh the store",
-                )
+                refresh("the writer has removed it")
             }
             _ => error,
         })

@@ -129,7 +129,9 @@ pub(crate) fn check(
         }
         read(bytes);
     }
-    for (directory, units) in needed_units(host, (dir, dir), &state, custom)? {
+    for (directory, units) in
+        needed_units(host, (dir, dir), &state, custom, state.directories.keys().copied())?
+    {
         let names = units.into_iter().map(|unit| FileName::ValueFile(directory, unit));
         if let Some(name) = names.into_iter().find(|name| !files.contains_key(name)) {
             let path = dir.join(name.to_string());

@@ -1,4 +1,4 @@
-//! Which values in files of their own a store leads to that is not open: what a copy of it needs.
+//! Which values of some segments a store leads to that is not open: what a copy of it needs.
 //!
 //! | what leads there | where that stands |
 //! |---|---|
@@ -7,7 +7,7 @@
 //!
 //! All of it is asked of files, as a recovery would find them, and nothing of an engine that is
 //! open: so it says the same of a backup under way, of one that is done, and of one that is to be
-//! restored. A store without such values is not looked at.
+//! restored. Asked for no segment, it looks at nothing.
 //!
 //! Called by `backup` and `generation`.
 
@@ -32,11 +32,11 @@ use folddb_engine::values::load::rope_of;
 /// Files that are kept open.
 const OPEN_FILES: usize = 8;
 
-/// What is needed of each directory: units, rising, each once.
+/// What is needed of each segment or directory: units, rising, each once.
 pub(crate) type NeededUnits = BTreeMap<FileNumber, Vec<u32>>;
 
-/// What the store in `dir` needs, whose log lies in `log_dir`, and is a copy up to where `state`
-/// knows it durable.
+/// What the store in `dir` needs of these segments, whose log lies in `log_dir`, and is a copy up
+/// to where `state` knows it durable.
 ///
 /// # Errors
 /// Damage of what leads there, naming the file; a failed read.
@@ -45,9 +45,9 @@ pub(crate) fn needed_units(
     (dir, log_dir): (&Path, &Path),
     state: &State,
     custom: &Custom,
+    segments: impl Iterator<Item = FileNumber>,
 ) -> Result<NeededUnits> {
-    let mut needed: NeededUnits =
-        state.directories.keys().map(|&directory| (directory, Vec::new())).collect();
+    let mut needed: NeededUnits = segments.map(|segment| (segment, Vec::new())).collect();
     if needed.is_empty() {
         return Ok(needed);
     }
@@ -55,11 +55,11 @@ pub(crate) fn needed_units(
     let hashed = saved_indexes(host, dir, state)?;
     add_of_log(host, log_dir, state, &hashed, &mut needed)?;
     let by_low: BTreeMap<u32, FileNumber> =
-        state.directories.keys().map(|&directory| (low_bits(directory.0), directory)).collect();
+        needed.keys().map(|&segment| (low_bits(segment.0), segment)).collect();
     for index in hashed.values() {
         index.each_place(&mut |low, unit| {
-            let directory = by_low.get(&low).and_then(|directory| needed.get_mut(directory));
-            directory.into_iter().for_each(|units| units.push(unit));
+            let segment = by_low.get(&low).and_then(|segment| needed.get_mut(segment));
+            segment.into_iter().for_each(|units| units.push(unit));
         })?;
     }
     for units in needed.values_mut() {
@@ -80,11 +80,11 @@ fn add_of_parts(
     for (number, order, _) in parts_of(state, custom)? {
         let path = dir.join(FileName::Part(number).to_string());
         let part = Part::open(&host.files, &path, number, &order, &shared)?;
-        let directory_of = |segment: u32| FileNumber(u64::from(segment));
-        if part.facts().values.iter().any(|used| state.is_directory(directory_of(used.segment))) {
+        let is_asked_for = |segment: u32| needed.contains_key(&FileNumber(u64::from(segment)));
+        if part.facts().values.iter().any(|used| is_asked_for(used.segment)) {
             let liveness = part.liveness()?;
-            for (&directory, units) in needed.iter_mut() {
-                units.extend(liveness.units(directory.0 as u32));
+            for (&segment, units) in needed.iter_mut() {
+                units.extend(liveness.units(segment.0 as u32));
             }
         }
         part.forget();
@@ -121,8 +121,8 @@ fn add_of_log(
         let is_to_be_flushed = state.tables.get(&record.table).is_some_and(|table| seq > table.flushed_seq);
         let rope = rope_of(record).filter(|_| is_to_be_flushed);
         let mut note = |pointer: Pointer<'_>| {
-            let directory = needed.get_mut(&FileNumber(u64::from(pointer.place.segment)));
-            directory.into_iter().for_each(|units| units.push(pointer.place.unit));
+            let segment = needed.get_mut(&FileNumber(u64::from(pointer.place.segment)));
+            segment.into_iter().for_each(|units| units.push(pointer.place.unit));
         };
         rope.iter().flat_map(|rope| rope.pointers()).for_each(&mut note);
         Ok(())

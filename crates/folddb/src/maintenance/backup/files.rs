@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, ErrorKind, FileNumber, Result};
 use folddb_host::ReadFile;
 use folddb_layout::backup::{ListedFile, Origin};
@@ -26,9 +27,9 @@ pub(crate) fn fill(making: &mut Making<'_>) -> Result<()> {
     let mut to_copy = link_parts(making, &state)?;
     check_space(making, &to_copy)?;
     copy_log(making)?;
-    put_open_values(making)?;
+    let cut = put_open_values(making)?;
     // Before what takes long: these nobody holds against a writer beside.
-    to_copy.splice(..0, link_value_files(making, &state)?);
+    to_copy.splice(..0, link_value_files(making, &state, &cut)?);
     check_space(making, &to_copy)?;
     for (name, bytes) in to_copy {
         copy_part(making, name, bytes)?;
@@ -60,9 +61,10 @@ fn link_parts(making: &mut Making<'_>, state: &State) -> Result<Vec<(FileName, u
 }
 
 /// Puts in the value segments that are appended to, or not cut to their ends yet. Where another
-/// process writes, it may cut one to its end while it is copied: what is in it then is all that
-/// counts.
-fn put_open_values(making: &mut Making<'_>) -> Result<()> {
+/// process writes, it may cut one to its end while it is copied, or before: these are returned,
+/// with the lengths of their copies.
+fn put_open_values(making: &mut Making<'_>) -> Result<Vec<(FileNumber, u64)>> {
+    let mut cut = Vec::new();
     for index in 0..making.capture.values.len() {
         let one = making.capture.values[index];
         if one.is_sealed {
@@ -77,9 +79,11 @@ fn put_open_values(making: &mut Making<'_>) -> Result<()> {
             continue;
         }
         check_space(making, &[(name, one.bytes)])?;
-        making.capture.values[index].bytes = copy_open_values(making, name, (&*file, &path), one.bytes)?;
+        let bytes = copy_open_values(making, name, (&*file, &path), one.bytes)?;
+        making.capture.values[index].bytes = bytes;
+        cut.extend(file.taken_since(bytes).map(|_| (one.number, bytes)));
     }
-    Ok(())
+    Ok(cut)
 }
 
 fn copy_open_values(
@@ -100,11 +104,23 @@ fn copy_open_values(
 }
 
 /// The same of the values in files of their own that the parts, the saved indexes and the copied
-/// log lead to. Nothing about such a file ever changes. Others are dead.
-fn link_value_files(making: &mut Making<'_>, state: &State) -> Result<Vec<(FileName, u64)>> {
+/// log lead to. Nothing about such a file ever changes. Others are dead. Of segments that were cut,
+/// what is needed must lie within the copies.
+fn link_value_files(
+    making: &mut Making<'_>,
+    state: &State,
+    cut: &[(FileNumber, u64)],
+) -> Result<Vec<(FileName, u64)>> {
     let (host, dirs) = (&making.engine.host, (&*making.engine.dir, making.draft));
     let state = making.state_of_log(state);
-    let needed = needed_units(host, dirs, &state, &making.engine.options.custom)?;
+    let segments = state.directories.keys().copied().chain(cut.iter().map(|&(segment, _)| segment));
+    let mut needed = needed_units(host, dirs, &state, &making.engine.options.custom, segments)?;
+    for &(segment, bytes) in cut {
+        let units = needed.remove(&segment).unwrap_or_default();
+        if units.last().is_some_and(|&unit| u64::from(unit) * VALUE_ALIGN >= bytes) {
+            return Err(gone_secondary(&making.engine.path(&FileName::Values(segment).to_string())));
+        }
+    }
     let names = needed
         .iter()
         .flat_map(|(&directory, units)| units.iter().map(move |&unit| FileName::ValueFile(directory, unit)));
@@ -266,7 +282,7 @@ fn list_small(making: &mut Making<'_>, name: FileName) -> Result<()> {
 
 fn gone_secondary(path: &Path) -> Error {
     let message = format!(
-        "the backup needs {}, and the writer has removed it since this secondary was opened",
+        "the backup needs {}, and the writer has removed it, or its end, since this secondary was opened",
         path.display()
     );
     let advice = "back it up again; or in the process that writes, or while none does; to the same file system, \
