@@ -135,7 +135,7 @@ fn random_programs_survive_their_disasters() {
 /// Programs that have failed once.
 #[test]
 fn programs_that_failed_once_survive_their_disasters() {
-    const SEEDS: [u64; 12] = [
+    const SEEDS: [u64; 13] = [
         20366, 20562, 20854, 90090, 61250622, 61250746, 62410283, 62410881, 771089, 72002576, 72010426,
         72011718, 72011773,
     ];
