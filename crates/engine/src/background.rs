@@ -1,9 +1,9 @@
 //! Background work: flush, merge, reclaim, saving the indexes of hashed tables; when each is due,
 //! and on which thread.
 //!
-//! A file is one job and knows only its own duty. `scheduler` is the one room that knows all of
-//! them; `workers` has the threads. What somebody asks for and waits for (`compact`, `reclaim_now`)
-//! stands above.
+//! Each file is one job and knows only its own duty. `scheduler` is the only room that knows all
+//! jobs; `workers` has the threads. Jobs that a caller requests and waits for (`compact`,
+//! `reclaim_now`) are above it.
 
 pub mod step;
 pub mod ranges;

@@ -1,11 +1,10 @@
-//! Compacting: everything that a table has becomes one run, here and now, in the thread of whoever
-//! asks.
+//! Compaction on request: everything in a table becomes one run, at once, in the calling thread.
 //!
-//! It takes all runs of the table, so at some moment no merge may have any of them. Beside a writer
-//! background work would always have some: so whoever waits says so, background work begins no
-//! merge of the table meanwhile and gives up those that are begun, between two of their steps.
-//! Nobody waits for longer than a step of a merge, or for who compacts the table already;
-//! `progress` is told all the time, and may break off.
+//! It takes all runs of the table, so at some moment no merge may hold any of them. During writes,
+//! background work would always hold some. So a waiting caller announces itself; background work
+//! then begins no merge of the table and gives up running ones between two of their steps. The wait
+//! is at most one step of a merge, or for another caller that compacts the table; `progress` is
+//! called all the time, and may stop it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -23,20 +22,20 @@ use crate::background::{dead_segments, hash_sweep, merge, scheduler};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 
-/// How long it waits for runs before `progress` is told again.
+/// How long it waits for runs before it calls `progress` again.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Whoever is told how far it has come, and may break off.
+/// A callback that gets the progress, and may stop the work.
 type Told<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
-/// The right to compact a table, which one has at a time.
+/// The right to compact a table, which one caller has at a time.
 struct Claim<'a> {
     background: &'a Background,
     table: TableId,
 }
 
 impl<'a> Claim<'a> {
-    /// None while somebody else has it.
+    /// None while another caller has it.
     fn take(background: &'a Background, table: TableId) -> Option<Claim<'a>> {
         let mut merges = background.merges.lock();
         if merges.compacted.contains_key(&table) {
@@ -46,7 +45,7 @@ impl<'a> Claim<'a> {
         Some(Claim { background, table })
     }
 
-    /// What is due for the table is another than before.
+    /// The work that is due for the table has changed.
     fn has_changed(&self) {
         self.background.engine.work.changed.lock().insert(self.table);
         self.background
@@ -57,7 +56,7 @@ impl<'a> Claim<'a> {
             .for_each(|table| merge::note_overdue_of(self.background, table));
     }
 
-    /// The inputs are taken: background work may have what is written from now on.
+    /// The inputs are taken: background work may merge what is written from now on.
     fn has_inputs(&self, plan: &Plan) {
         let mut merges = self.background.merges.lock();
         merges.compacted.insert(self.table, Turn::Merges(plan.inputs.clone()));
@@ -76,8 +75,8 @@ impl Drop for Claim<'_> {
     }
 }
 
-/// Merges everything that a table has into one run, here and now, telling `progress` after every
-/// step and while it waits; it may break off, and what is done by then stays done.
+/// Merges everything in a table into one run, at once. It calls `progress` after every step and
+/// while it waits; that may stop it, and what is done by then stays done.
 pub fn compact(background: &Background, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
     let engine = &background.engine;
     hash_sweep::sweep_all(engine, table)?;
@@ -91,10 +90,10 @@ pub fn compact(background: &Background, table: &Arc<TableCore>, progress: Told<'
     claim.has_inputs(&plan);
     let job = merge::job(background, table, plan)?;
     drive(background, job, progress)?;
-    dead_segments::drop_dead_values(engine).map(drop) // now, rather than when background work comes to it: the store may be closed next
+    dead_segments::drop_dead_values(engine).map(drop) // at once: the store may be closed before background work does it
 }
 
-/// Waits until `ready` gives something, none when `progress` breaks off before.
+/// Waits until `ready` returns something; none if `progress` stops it before.
 fn wait_for<T>(
     engine: &Engine,
     table: &TableCore,
@@ -104,7 +103,7 @@ fn wait_for<T>(
     loop {
         let seen = engine.bell.count();
         table.check_alive()?;
-        engine.health.check_writable(true)?; // a closed store merges no more, a poisoned one neither
+        engine.health.check_writable(true)?; // neither a closed nor a poisoned store merges
         let found = ready()?;
         if found.is_some() || progress(nothing_done(table)).is_break() {
             return Ok(found);
@@ -113,7 +112,8 @@ fn wait_for<T>(
     }
 }
 
-/// What makes one run of a table, or nothing to do, as soon as no other merge has any of its runs.
+/// The merge that makes one run of a table, or nothing to do, as soon as no other merge has any of
+/// its runs.
 fn try_compact_plan(background: &Background, table: &TableCore) -> Result<Option<Option<Plan>>> {
     let engine = &background.engine;
     if let Some(damage) = background.merges.lock().given_up.get(&table.id) {
@@ -134,7 +134,7 @@ fn try_compact_plan(background: &Background, table: &TableCore) -> Result<Option
     Ok(is_free.then_some(plan))
 }
 
-/// Takes a merge to its end, or to where `progress` breaks it off.
+/// Runs a merge to its end, or until `progress` stops it.
 fn drive(background: &Background, mut job: MergeJob, progress: Told<'_>) -> Result<()> {
     let engine = &background.engine;
     loop {
@@ -157,7 +157,7 @@ fn drive(background: &Background, mut job: MergeJob, progress: Told<'_>) -> Resu
     }
 }
 
-/// How far it has come while it waits.
+/// The progress while it waits.
 fn nothing_done(table: &TableCore) -> Progress {
     let view = table.view();
     let parts = view.runs.iter().flat_map(|run| &run.parts);

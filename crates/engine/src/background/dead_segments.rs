@@ -1,4 +1,4 @@
-//! Value segments that nothing points to any more go as a whole.
+//! Value segments that nothing points to any more are removed as a whole.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::values::segments;
 
 // ---- dead segments ------------------------------------------------------------------------------
 
-/// Takes away the segments that nothing points to; says how many, if any. Cheap while nothing has
+/// Removes the segments that nothing points to; returns how many, if any. Cheap if nothing has
 /// changed.
 pub(crate) fn drop_dead_values(engine: &Engine) -> Result<Option<String>> {
     let installs = engine.values.installs.load(Ordering::Acquire);
@@ -23,17 +23,17 @@ pub(crate) fn drop_dead_values(engine: &Engine) -> Result<Option<String>> {
         return Ok(None);
     }
     let dropped = drop_dead_now(engine)?;
-    engine.values.looked.store(installs, Ordering::Release); // not where it failed: it is tried again
+    engine.values.looked.store(installs, Ordering::Release); // not after a failure: it is tried again
     Ok(dropped)
 }
 
 pub(crate) fn drop_dead_now(engine: &Engine) -> Result<Option<String>> {
-    let mut manifest = engine.manifest.lock(); // no part is installed meanwhile
+    let mut manifest = engine.manifest.lock(); // no part is installed in between
     let dead = dead_segments(engine, manifest.state());
     if dead.is_empty() {
         return Ok(None);
     }
-    // An index leads nowhere as of now: a power cut must not bring back one that leads there.
+    // The present index does not point there: a power cut must not bring back one that does.
     log_sync::sync_for_hashed(engine)?;
     let before = Arc::clone(manifest.state());
     let changes: Vec<Change> = dead.iter().map(|&segment| Change::RemoveValues { segment }).collect();
@@ -47,7 +47,7 @@ pub(crate) fn drop_dead_now(engine: &Engine) -> Result<Option<String>> {
     Ok(Some(format!("freed {} segments of dead values", dead.len())))
 }
 
-/// Segments that nothing points to, and nothing will.
+/// Segments that nothing points to, and nothing will point to.
 pub(crate) fn dead_segments(engine: &Engine, state: &State) -> Vec<FileNumber> {
     segments::note_settled(engine, state);
     let mut dead: BTreeSet<FileNumber> = engine.values.settled.lock().clone();
@@ -61,10 +61,10 @@ pub(crate) fn dead_segments(engine: &Engine, state: &State) -> Vec<FileNumber> {
     dead.into_iter().collect()
 }
 
-/// Bytes of the full segments that memory leads to, as of the last look: none of their dead values
-/// can go.
+/// Bytes of the full segments that memtables point to, as of the last look: none of their dead
+/// values can be reclaimed.
 pub(crate) fn pinned_value_bytes(engine: &Engine) -> u64 {
-    let needed_from = engine.feeds.log_start(); // what is held below that is held for feeds
+    let needed_from = engine.feeds.log_start(); // what is below that is retained for feeds
     let fences = engine.values.fences.lock();
     let pinned: Vec<FileNumber> =
         fences.iter().filter(|(_, fence)| **fence > needed_from).map(|(&number, _)| number).collect();

@@ -1,4 +1,4 @@
-//! Parts whose values have all expired go as a whole, unread.
+//! Parts whose values have all expired are dropped as a whole, unread.
 
 use std::sync::Arc;
 
@@ -12,22 +12,22 @@ use crate::edit::install::Installed;
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 
-/// Takes parts off the list that hold nothing but what has expired.
+/// Removes parts in which everything has expired from the list.
 pub(crate) fn drop_expired(background: &Background, table: &Arc<TableCore>) -> Result<()> {
     let engine = &background.engine;
     if table.keeps_past {
-        return Ok(()); // what has expired is a part of the past
+        return Ok(()); // expired values are part of the past
     }
     let view = table.view();
     let mut taken = Vec::new();
     let mut changes = Vec::new();
     let mut records = 0;
     for (index, run) in view.runs.iter().enumerate().rev() {
-        // Nothing is asked of a clock where nothing can have expired.
+        // The clock is not read if nothing can have expired.
         if !run.parts.iter().any(|part| expire::deadline_of_all(part.file.part.facts()).is_some()) {
             continue;
         }
-        // Where no merge has it, none gets it meanwhile.
+        // If no merge has it, none gets it in between.
         if !background.merges.lock().busy.insert((table.id, run.id)) {
             continue;
         }

@@ -1,17 +1,17 @@
-//! Expiring: the space of what has expired, and of a past that is not kept any more, is given back.
+//! Expiry: the space of expired values, and of a past that is no longer kept, is freed.
 //!
-//! Readers miss what has expired at once, whatever lies on the disk. What background work does
-//! about it:
+//! Readers ignore expired values at once, even while these are on the disk. Background work frees
+//! the space:
 //!
-//! 1. A part goes unread when all that it holds has expired, and all that lies under it in older
-//!    parts too: nothing could come to light. Nor may anybody have met a value of it alive who
-//!    wrote later (`times.rs`).
-//! 2. Merges sweep away what they meet; and where the facts of a run tell that much of it would go,
-//!    a merge is planned for that alone. How much is estimated as if deadlines and seqs were spread
-//!    evenly between the first and the last.
+//! 1. A part is dropped unread if everything in it has expired, and so has everything under it in
+//!    older parts: then nothing can reappear. Nor may any later write have met a live value of it
+//!    (`clock.rs`).
+//! 2. Merges drop expired values that they meet; if the facts of a run show that much of it would
+//!    be dropped, a merge is planned for that alone. The estimate assumes that deadlines and seqs
+//!    are spread evenly between the first and the last.
 //!
 //!
-//! Beside what has expired it counts what a range delete covers: merges leave that out too, and
+//! In addition to expired values it counts what a range delete covers: merges drop that, too, and
 //! nothing else would make one due.
 //!
 //! Called by `merge`.
@@ -31,13 +31,13 @@ use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::view::{PartView, TableView};
 
-/// Whether range deletes may cover something. Where values expire, or the past is kept, merges come
-/// by themselves in time.
+/// Whether range deletes may cover something. If values expire, or the past is kept, merges become
+/// due by time anyway.
 pub(crate) fn has_covered(table: &TableCore) -> bool {
     !table.is_timed && !table.view().range_deletes.is_empty()
 }
 
-/// Adds to what is outdated of each run the records of its parts that range deletes cover.
+/// Adds the records that range deletes cover to the outdated records of each run.
 pub(crate) fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
     if !has_covered(table) {
         return;
@@ -52,7 +52,7 @@ pub(crate) fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunS
     }
 }
 
-/// Says of each run about how many of its records time has outdated.
+/// Estimates for each run how many of its records are outdated by time.
 pub(crate) fn count_outdated(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
     let view = table.view();
     let since = clock::times_to_keep_now(engine, table).since;
@@ -70,9 +70,9 @@ pub(crate) fn count_outdated(engine: &Engine, table: &TableCore, runs: &mut [Run
     }
 }
 
-/// About how many records of a part range deletes cover that merges apply: those in the manifest,
-/// where no snapshot stands before them. By leaves that are covered as a whole, so that a merge
-/// that is planned for this always finds some.
+/// About how many records of a part are covered by range deletes that merges apply: those in the
+/// manifest without an older snapshot. It counts leaves that are covered as a whole, so that a
+/// merge that is planned for this always finds some.
 fn covered_records(
     table: &TableCore,
     view: &TableView,
@@ -108,7 +108,7 @@ fn covered_records(
     (facts.records as f64 * covered as f64 / leaves as f64) as u64
 }
 
-/// Ranges by where they begin, each with the furthest end of those that have begun by then.
+/// Ranges by their beginnings, each with the furthest end of those that begin before or with it.
 fn furthest<'a>(order: &KeyOrder, mut ranges: Vec<&'a RangeDelete>) -> Vec<(&'a [u8], &'a [u8])> {
     ranges.sort_by(|a, b| order.compare(&a.from, &b.from));
     let mut reaching: Vec<(&[u8], &[u8])> = Vec::with_capacity(ranges.len());
@@ -160,7 +160,7 @@ fn past_beyond(facts: &PartFacts, since: Seq) -> u64 {
     between(repeats.min(facts.records), (facts.min_seq, facts.max_seq), (from, since))
 }
 
-/// How many of so many things, spread evenly over a span, lie in a part of it, both ends included.
+/// How many of `count` things, spread evenly over a span, are in a part of it, both ends included.
 fn between(count: u64, (first, last): (u64, u64), (from, to): (u64, u64)) -> u64 {
     let (from, to) = (from.max(first), to.min(last));
     if count == 0 || from > to || first > last {

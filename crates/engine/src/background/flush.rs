@@ -21,7 +21,7 @@ use crate::state::{clock, log_sync};
 use crate::values::settle;
 use crate::write::commit;
 
-/// A memtable as parts on the disk, and the changes that make them a part of the store.
+/// A memtable as parts on the disk, and the changes that add them to the store.
 pub struct Written {
     pub changes: Vec<Change>,
     pub parts: Vec<Arc<PartFile>>,
@@ -29,7 +29,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// Gives up: the files go.
+    /// Gives up: removes the files.
     pub fn discard(&self) {
         self.parts.iter().for_each(|part| part.retire());
     }
@@ -59,8 +59,8 @@ pub fn flush(engine: &Engine, table: &Arc<TableCore>, sealed: &Sealed) -> Result
 }
 
 /// Writes a sealed memtable as the newest run of its table, which no manifest lists yet.
-/// `is_bottom` when the table has nothing older; `times` is what it keeps of the past, taken by
-/// now; `range_changes` says what becomes of the range deletes.
+/// `is_bottom` if the table has nothing older; `times` is what it keeps of the past, already
+/// determined; `range_changes` returns the changes of range deletes.
 pub(crate) fn write_sealed(
     engine: &Engine,
     table: &Arc<TableCore>,
@@ -110,7 +110,7 @@ pub(crate) fn write_sealed(
     Ok(Written { changes, parts, records: counts.records_out })
 }
 
-/// Writes all of a memtable, part after part, each durable and open for reading.
+/// Writes a memtable, part after part, each durable and open for reading.
 fn write_parts(
     engine: &Engine,
     table: &TableCore,
@@ -147,7 +147,7 @@ fn sync_log_for(engine: &Engine, sealed: &Sealed, log_start: Option<Lsn>) -> Res
     }
 }
 
-/// Seals every memtable that has been written to. False when there was none.
+/// Seals every memtable that has been written to. False if there was none.
 pub(crate) fn seal_all(engine: &Engine) -> bool {
     let mut committer = engine.commit.lock();
     let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();

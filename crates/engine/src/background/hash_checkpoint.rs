@@ -1,5 +1,4 @@
-//! Saving the index of a hashed table: a checkpoint, shard by shard, while reading and writing go
-//! on.
+//! Saving the index of a hashed table: a checkpoint, shard by shard, during reads and writes.
 //!
 //! ```text
 //!   asked for   by whoever wants the log shorter: a flush, a close, a log that has grown too long, an index that is too large
@@ -9,11 +8,11 @@
 //!               is needed, and takes the one before off the list, whose file goes
 //! ```
 //!
-//! A crash before the edit leaves a file that the next opening removes. What is in no checkpoint is
-//! replayed, and since the log that held it goes, opening saves it: by itself, as changes after the
-//! checkpoint, where that is much less than all of the index. So an opening after a crash costs as
-//! much as came since the checkpoint, whatever the table holds. Called by the flushes, by `recover`
-//! and by `store`.
+//! A crash before the edit leaves a file that the next opening removes. Changes in no checkpoint
+//! are replayed, and since their log is then removed, opening saves them: as changes after the
+//! checkpoint, if that is much less than the whole index. So the cost of an opening after a crash
+//! depends on the writes since the checkpoint, not on the size of the table. Called by the flushes,
+//! by `recover` and by `store`.
 
 use std::sync::Arc;
 
@@ -34,15 +33,15 @@ use crate::state::{clock, log_sync};
 /// Shards that a step saves: about 20 ms of work.
 const STEP_SHARDS: usize = 32;
 
-/// While values of less than so many times the bytes of its checkpoint were put, an index is not
-/// saved for the sake of segments that could go: saving it must not cost more than it gives.
+/// An index is not saved only to free segments until values of this many times the bytes of its
+/// checkpoint were put: saving it must not cost more than it frees.
 const VALUES_PER_CHECKPOINT: u64 = 16;
 
-/// What was saved of an index.
+/// The saved form of an index.
 enum Saved {
     /// All of it.
     Whole(Arc<IndexFile>),
-    /// What came after its checkpoint.
+    /// The changes after its checkpoint.
     Changes(Arc<SavedFile>),
 }
 
@@ -55,7 +54,7 @@ pub struct SavedIndex {
 }
 
 impl SavedIndex {
-    /// The changes that make it that of its table.
+    /// The changes that assign it to its table.
     pub fn changes(&self) -> [Change; 2] {
         let (table, state) = (self.table.id, self.state.clone());
         let save = match self.file {
@@ -65,7 +64,7 @@ impl SavedIndex {
         [save, Change::Flushed { table, seq: self.seq }]
     }
 
-    /// Gives it up: the file goes.
+    /// Gives it up: removes the file.
     pub fn discard(&self) {
         match &self.file {
             Saved::Whole(file) => file.retire(),
@@ -73,7 +72,7 @@ impl SavedIndex {
         }
     }
 
-    /// An edit lists it. The one before goes.
+    /// An edit lists it. The previous one is removed.
     pub fn adopt(&self) {
         let Some(hashed) = &self.table.hashed else { return };
         match &self.file {
@@ -89,12 +88,12 @@ impl SavedIndex {
     }
 }
 
-/// Goes on saving the indexes that somebody wants saved; says what it did, or nothing where none
-/// is.
+/// Continues to save the indexes that are to be saved; describes what it did, or none if there was
+/// nothing to do.
 pub fn save_step(engine: &Engine) -> Result<Option<String>> {
     keep_to_memory(engine);
     let catalog = engine.catalog();
-    // In this order: a snapshot that is taken meanwhile reads at what is published now, or later.
+    // In this order: a snapshot that is taken in between reads at what is published now, or later.
     let published = engine.published();
     let oldest = engine.boundaries.oldest_held();
     for (table, hashed) in catalog.hashed() {
@@ -119,7 +118,7 @@ pub fn save_step(engine: &Engine) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Saves some of an index; true when it is done. None where there is nothing to save.
+/// Saves some of an index; true when it is done. None if there is nothing to save.
 fn save_some(engine: &Engine, table: &Arc<TableCore>, hashed: &Hashed) -> Result<Option<bool>> {
     let mut saving = hashed.saving.lock();
     if saving.is_none() {
@@ -139,14 +138,14 @@ fn save_some(engine: &Engine, table: &Arc<TableCore>, hashed: &Hashed) -> Result
     Ok(Some(false))
 }
 
-/// Begins a checkpoint. From now on what is written needs the log, whatever becomes of it; none
-/// where nothing is to be saved.
+/// Begins a checkpoint. From now on new writes need the log, even if the checkpoint fails; none if
+/// there is nothing to save.
 fn begin_saving(engine: &Engine, table: &Arc<TableCore>, hashed: &Hashed) -> Result<Option<Saving>> {
     let seq = {
         let mut committer = engine.commit.lock();
         hashed.wants_save.store(false, Ordering::Release);
         let seq = committer.next_seq - 1;
-        // Where nothing was written there may be what an opening replayed, and what was swept away.
+        // Even without writes, there may be changes from replay and from sweeping.
         let is_followed = hashed.file.lock().as_ref().is_some_and(|file| file.is_followed());
         let has_more = is_followed || hashed.taken.lock().waiting() > 0;
         let end_lsn = committer.journal.as_ref().filter(|_| has_more).map(Journal::end_lsn);
@@ -182,7 +181,7 @@ fn finish_saving(
         Ok((facts, checkpoint))
     });
     let (facts, checkpoint) = finished.inspect_err(|_| {
-        let _ = engine.host.files.remove(&path); // what stays goes at the next opening
+        let _ = engine.host.files.remove(&path); // the next opening removes what stays
     })?;
     let state = hashed.state_of(number, &facts, is_listed_low(engine));
     let file = SavedFile::new(facts.file_bytes, path, Arc::clone(&engine.host.files));
@@ -191,15 +190,15 @@ fn finish_saving(
     Ok(SavedIndex { table: Arc::clone(table), file, state, seq })
 }
 
-/// Says of the low bits of a number whether a value segment that is listed has them.
+/// A test whether a listed value segment has these low bits in its number.
 fn is_listed_low(engine: &Engine) -> impl Fn(u32) -> bool + use<> {
     let listed = Arc::clone(engine.manifest.lock().state());
     move |low| listed.values.keys().chain(listed.relocated.keys()).any(|number| low_bits(number.0) == low)
 }
 
-/// Lists a checkpoint, and lets go of the log that it makes needless.
+/// Lists a checkpoint, and releases the log that it makes unnecessary.
 fn list_saved(engine: &Engine, hashed: &Hashed, saved: &SavedIndex) -> Result<()> {
-    // Its shards have what was written while it was: that must be durable before they are.
+    // Its shards include writes during the save: those must be durable before the shards are.
     let end = engine.journal.as_ref().map_or(0, |journal| journal.end_lsn());
     log_sync::sync_to(engine, end).inspect_err(|_| saved.discard())?;
     let log_start = install::secondary_log_start(engine, None, Some(&saved.table));
@@ -209,7 +208,7 @@ fn list_saved(engine: &Engine, hashed: &Hashed, saved: &SavedIndex) -> Result<()
     let mut manifest = engine.manifest.lock();
     engine.check_readable(&saved.table).inspect_err(|_| saved.discard())?;
     changes.extend(install::numbers_change(engine, manifest.state()));
-    changes.extend(clock::times_change(engine, manifest.state())); // the log that knows them may go
+    changes.extend(clock::times_change(engine, manifest.state())); // the log that has them may be removed
     manifest.append(&changes).inspect_err(|error| {
         if error.kind() == ErrorKind::NoSpace {
             saved.discard(); // after any other failure the edit may be on the disk
@@ -229,8 +228,8 @@ fn list_saved(engine: &Engine, hashed: &Hashed, saved: &SavedIndex) -> Result<()
     Ok(())
 }
 
-/// No checkpoint is being written any more. Where it came to nothing, the log is needed from where
-/// it was before, and it is wanted still.
+/// Ends the writing of a checkpoint. If it failed, the log is needed from where it was before, and
+/// a checkpoint is still wanted.
 fn end_saving(engine: &Engine, table: &TableCore, hashed: &Hashed, is_listed: bool) {
     if let Some(given_up) = hashed.saving.lock().take() {
         drop(given_up.writer);
@@ -248,7 +247,7 @@ fn end_saving(engine: &Engine, table: &TableCore, hashed: &Hashed, is_listed: bo
     hashed.wants_save.store(true, Ordering::Release);
 }
 
-/// Gives up what is being saved of a table that is dropped, or of a store that is closed.
+/// Gives up the checkpoint that is being written, since the table is dropped or the store closed.
 pub fn abandon_saving(engine: &Engine, table: &TableCore) {
     let Some(hashed) = &table.hashed else { return };
     if let Some(given_up) = hashed.saving.lock().take() {
@@ -257,7 +256,7 @@ pub fn abandon_saving(engine: &Engine, table: &TableCore) {
     }
 }
 
-/// Saves what opening has replayed of an index. No manifest lists it yet.
+/// Saves the changes of an index that opening has replayed. No manifest lists them yet.
 pub(crate) fn save_replayed(engine: &Engine, table: &Arc<TableCore>) -> Result<Option<SavedIndex>> {
     let Some(hashed) = &table.hashed else { return Ok(None) };
     let Some(Replayed { changes, fresh }) = hashed.replayed.lock().take() else { return Ok(None) };
@@ -269,7 +268,7 @@ pub(crate) fn save_replayed(engine: &Engine, table: &Arc<TableCore>) -> Result<O
         seq
     };
     if fresh == 0 {
-        return Ok(None); // the checkpoint had it all
+        return Ok(None); // the checkpoint had everything
     }
     let file = hashed.file.lock().clone();
     match file.filter(|file| changes.len() <= file.changes_max() && hashed.index.facts().misfits == 0) {
@@ -278,7 +277,7 @@ pub(crate) fn save_replayed(engine: &Engine, table: &Arc<TableCore>) -> Result<O
     }
 }
 
-/// Saves the changes that came after a checkpoint.
+/// Saves the changes after a checkpoint.
 fn save_changes(
     engine: &Engine,
     table: &Arc<TableCore>,
@@ -293,7 +292,7 @@ fn save_changes(
     let written = write_changes(file, &path, number, of, changes)
         .and_then(|bytes| install::sync_dir(engine).map(|()| bytes))
         .inspect_err(|_| {
-            let _ = engine.host.files.remove(&path); // what stays goes at the next opening
+            let _ = engine.host.files.remove(&path); // the next opening removes what stays
         })?;
     engine.counters.index_bytes_written.add(written);
     let state = hashed.state_of_changes(number, written, changes, is_listed_low(engine));
@@ -301,7 +300,7 @@ fn save_changes(
     Ok(SavedIndex { table: Arc::clone(table), file: Saved::Changes(Arc::new(file)), state, seq })
 }
 
-/// Saves all of an index while nobody changes it.
+/// Saves the whole index while nobody changes it.
 fn save_whole(engine: &Engine, table: &Arc<TableCore>, hashed: &Hashed, seq: Seq) -> Result<SavedIndex> {
     let mut saving = new_checkpoint(engine, hashed, seq)?;
     loop {
@@ -317,8 +316,8 @@ fn save_whole(engine: &Engine, table: &Arc<TableCore>, hashed: &Hashed, seq: Seq
     }
 }
 
-/// Lets go of what is saved of indexes that take more memory than they may; where that is not
-/// enough, more is to be saved.
+/// Evicts saved shards of indexes that use too much memory; if that is not enough, requests a
+/// checkpoint.
 fn keep_to_memory(engine: &Engine) {
     let Some(max) = engine.options.index_bytes_max else { return };
     for (_, hashed) in engine.catalog().hashed() {
@@ -344,7 +343,7 @@ pub(crate) fn saving_pays(table: &TableCore) -> bool {
     hashed.put_bytes.load(Ordering::Relaxed) >= bytes.saturating_mul(VALUES_PER_CHECKPOINT)
 }
 
-/// Takes the segments out of `dead` that hashed tables lead to.
+/// Removes the segments that hashed tables point to from `dead`.
 pub(crate) fn spare_hashed(engine: &Engine, dead: &mut std::collections::BTreeSet<FileNumber>) {
     for (table, hashed) in engine.catalog().hashed() {
         match hashed.leads_to() {
@@ -355,8 +354,8 @@ pub(crate) fn spare_hashed(engine: &Engine, dead: &mut std::collections::BTreeSe
     }
 }
 
-/// Whether no key and no snapshot leads into these segments, looked at one by one. True where a
-/// read fails.
+/// Whether no key and no snapshot points into these segments, checked one by one. True if a read
+/// fails.
 fn leads_nowhere(hashed: &Hashed, dead: &std::collections::BTreeSet<FileNumber>) -> bool {
     let mut units = dead.iter().map(|number| (low_bits(number.0), Vec::new())).collect();
     dead.is_empty() || hashed.add_units(&mut units).is_err() || units.values().all(Vec::is_empty)

@@ -1,5 +1,5 @@
-//! Sweeping hashed tables: the slots of values that have expired are taken out of the index, and
-//! then their space goes.
+//! Sweeping hashed tables: the slots of expired values are removed from the index, and then their
+//! space is freed.
 //!
 //! ```text
 //!   look    at slots in the order of points, some hundred a step: the front of each record is read
@@ -7,15 +7,15 @@
 //!   save    a checkpoint without them is asked for; when it is listed, they count no more
 //! ```
 //!
-//! Nothing of it is in the log. A crash brings back what no checkpoint lacks yet, and it has
-//! expired all the same: readers take the newest of what they find, and the next pass takes it
-//! again. So until a checkpoint without them is listed, what was taken counts as alive for whoever
-//! gives back the space of values ([`Hashed::add_units`], the quota).
+//! It is not logged. A crash brings back the slots that every checkpoint still has, but they have
+//! expired all the same: readers take the newest record they find, and the next pass removes them
+//! again. So until a checkpoint without them is listed, removed slots count as live when space is
+//! reclaimed ([`Hashed::add_units`], the quota).
 //!
-//! A pass reads the fronts of all records, so it is made seldom: when half of the time has passed
-//! that values of the table last by themselves, or an hour where each write says how long. Tables
-//! that keep versions are left alone: what has expired is their past. Called by background work,
-//! beside what moves values, and by `compact`.
+//! A pass reads the fronts of all records, so it is rare: after half of the table's own lifetime of
+//! values, or after an hour if each write sets it. Tables that keep versions are left alone:
+//! expired values are their past. Called by background work, together with reclaim, and by
+//! `compact`.
 
 use folddb_base::{ErrorKind, Result};
 use folddb_hash::{Change, IndexCursor, Past, Point, Slot};
@@ -28,19 +28,19 @@ use crate::state::engine::Engine;
 use crate::state::hash_index::{Hashed, Sweep};
 use crate::values::hashed_record::Reading;
 
-/// Records that a step looks at.
+/// Records that a step examines.
 const STEP_KEYS: usize = 512;
 
-/// A pass is made at most so often, in milliseconds, however soon values expire.
+/// Shortest time between passes, in milliseconds, even if values expire sooner.
 const PASS_MS_MIN: u64 = 60_000;
 
-/// A pass is made so often where each write says how long its value lasts.
+/// Time between passes if each write sets the lifetime of its value.
 const PASS_MS_BY_WRITE: u64 = 3_600_000;
 
-/// So many slots may wait for a checkpoint without them, or an eighth of all keys.
+/// Most slots that may wait for a checkpoint without them, or an eighth of all keys.
 const TAKEN_MAX: usize = 1 << 16;
 
-/// Takes a step of a pass that is due; says what it did, or nothing where none is.
+/// Takes a step of a pass that is due; describes what it did, or none if none is due.
 pub(crate) fn sweep_step(engine: &Engine) -> Result<Option<String>> {
     for (table, _) in engine.catalog().hashed() {
         let Some(hashed) = swept(table).filter(|_| table.check_alive().is_ok()) else { continue };
@@ -53,7 +53,7 @@ pub(crate) fn sweep_step(engine: &Engine) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Makes a whole pass over a table whose values expire.
+/// Makes a complete pass over a table whose values expire.
 pub(crate) fn sweep_all(engine: &Engine, table: &TableCore) -> Result<()> {
     let Some(hashed) = swept(table) else { return Ok(()) };
     let mut sweep = hashed.sweep.lock();
@@ -66,7 +66,7 @@ pub(crate) fn sweep_all(engine: &Engine, table: &TableCore) -> Result<()> {
     Ok(())
 }
 
-/// Takes a step, over a damaged shard too: that is noted, and what it leads to stays.
+/// Takes a step, past damaged shards, too: the damage is noted, and what the shard points to stays.
 fn sweep_on(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut Sweep) -> Result<u64> {
     let Some(from) = sweep.at else { return Ok(0) };
     match sweep_some(engine, table, hashed, sweep) {
@@ -79,7 +79,7 @@ fn sweep_on(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut Swe
     }
 }
 
-/// The pass goes on there, or is over.
+/// The pass continues at `next`, or is over.
 fn go_on(engine: &Engine, hashed: &Hashed, sweep: &mut Sweep, next: Option<IndexCursor>) {
     sweep.at = next;
     if next.is_none() {
@@ -116,19 +116,19 @@ fn want_saved(engine: &Engine, hashed: &Hashed) {
     engine.bell.ring();
 }
 
-/// Looks at some slots, and takes those of values that have expired; says how many.
+/// Examines some slots, and removes those of expired values; returns how many.
 fn sweep_some(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut Sweep) -> Result<u64> {
     let Some(from) = sweep.at else { return Ok(0) };
     let round = engine.values.files.round();
     let range = hashed.index.range(from, None)?;
     let Some(of) = engine.values.files.segment_map_of(round) else { return Ok(0) };
-    // Whoever begins to read later reads at a time that is no earlier. Old snapshots have files of
-    // their own of sorted tables only.
+    // Readers that begin later read at no earlier time. Old snapshots pin files of sorted tables
+    // only.
     let now_ms = clock::note_now(engine, &engine.commit.lock());
     let over_ms = engine.boundaries.oldest_held_ms().map_or(now_ms, |oldest| oldest.min(now_ms));
     let (mut expired, mut record) = (Vec::new(), Vec::new());
     for &(point, slot) in range.keys.iter().take(STEP_KEYS) {
-        // What cannot be read is not taken: who asks for it is to be told.
+        // Records that cannot be read are kept: a reader must get the error.
         let found =
             hashed::read_slot(engine, &of, table, slot, None, Reading::Head, &mut record).ok().flatten();
         if found.and_then(|found| found.front).is_some_and(|front| !front.is_alive(over_ms)) {
@@ -144,7 +144,7 @@ fn sweep_some(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut S
 fn take_out(engine: &Engine, table: &TableCore, hashed: &Hashed, expired: &[(Point, Slot)]) -> Result<u64> {
     let mut count = 0;
     for &(point, slot) in expired {
-        // Who has looked the key up to write it finds what he found.
+        // A writer that has looked the key up must still find what it found.
         let _locked = engine.points.hold(std::iter::once((table.id, point)));
         if hashed.index.change(point, Change::Remove(slot), 0, Past::Forgotten)? {
             hashed.taken.lock().push(slot);

@@ -1,15 +1,15 @@
-//! What the value log takes beyond the files that may be copied from, and how far it is over its
-//! bound.
+//! The bytes of the value log in addition to the files that reclaim may copy from, and how far it
+//! is over its bound.
 //!
-//! | | counts as | told by |
+//! | | counts as | known from |
 //! |---|---|---|
-//! | fresh | alive: what is being filled, and full segments that memory may lead to | the manifest, the value log |
-//! | spare | dead: what segments have taken from the disk ahead, and nothing is in yet | the value log |
-//! | hidden | dead: what runs point to and newer runs have replaced, where no merge has met both; what a range delete covers | the sketches of runs, their leaves |
+//! | fresh | live: segments that are being filled, and full ones that memory may point to | the manifest, the value log |
+//! | spare | dead: space that segments have preallocated and not filled yet | the value log |
+//! | hidden | dead: values that newer runs have replaced and no merge has met; values that a range delete covers | the sketches of runs, their leaves |
 //!
-//! While the value log is over its bound and something is being done about it, that slows writers
-//! down: [`note_value_log`], and the law in `folddb_merge::pace`. Used by `reclaim`; `background`
-//! has merges planned that uncover what is hidden.
+//! While the value log is over its bound and work on it is possible, writers are slowed down:
+//! [`note_value_log`], and the law in `folddb_merge::pace`. Used by `reclaim`; `background` plans
+//! merges that uncover hidden values.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -26,17 +26,17 @@ use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::values::segments;
 
-/// Dead values that runs may hide in any case: half of the smallest segment.
+/// Dead values that runs may always hide: half of the smallest segment.
 const HIDDEN_BYTES_MIN: u64 = 512 << 10;
 
-/// What of the value log is no file that may be copied from.
+/// The part of the value log outside the files that reclaim may copy from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
     pub fresh_bytes: u64,
     pub spare_bytes: u64,
 }
 
-/// The options of a table's merges, as far as the separated values matter to them.
+/// The options of a table's merges, with those for separated values.
 pub(crate) fn with_hidden_values(engine: &Engine, table: &TableCore, options: MergeOptions) -> MergeOptions {
     match table.hides_values {
         true => options.hiding_values(HIDDEN_BYTES_MIN.min(engine.options.values_segment_bytes() / 2)),
@@ -47,7 +47,7 @@ pub(crate) fn with_hidden_values(engine: &Engine, table: &TableCore, options: Me
 /// About how many bytes of what parts point to are dead.
 pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
     let moment = Moment { boundaries: engine.boundaries.all(), ..Moment::default() };
-    let leading = engine.tables_leading(); // others have none that runs hide
+    let leading = engine.tables_leading(); // other tables hide none
     let in_value_log =
         |table: &&Arc<TableCore>| table.rules.rules.value_placement == ValuePlacement::Segments;
     let hiding = leading.iter().filter(|table| table.hides_values).filter(in_value_log);
@@ -60,7 +60,7 @@ pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
     hiding.map(of).sum()
 }
 
-/// What the value log takes beside what is settled.
+/// The bytes of the value log outside settled segments.
 pub(crate) fn beside_settled(engine: &Engine, state: &State) -> Beside {
     let filled: HashMap<FileNumber, u64> =
         engine.values.log.ends().iter().map(|segment| (segment.number, segment.end)).collect();
@@ -76,8 +76,8 @@ pub(crate) fn beside_settled(engine: &Engine, state: &State) -> Beside {
     beside
 }
 
-/// Takes note of how far the value log is over its bound, while that is being worked at; of nothing
-/// while nothing can be done.
+/// Notes how far the value log is over its bound while work on it is possible; otherwise notes
+/// zero.
 pub fn note_value_log(engine: &Engine, files: &[ValueFile], options: &ReclaimOptions, is_worked_at: bool) {
     let (taken, alive) = options.value_log(files);
     let times = taken as f64 / (options.bound * alive.max(1) as f64);

@@ -1,7 +1,7 @@
-//! What of the value log is alive: what something points to.
+//! Which values of the value log are live: those that something points to.
 //!
-//! Asked of segments that are settled (`reclaim.rs`), so that nothing but what the tables keep on
-//! disk points into them. Here is the one place where a kind of table says what it points to.
+//! Used for settled segments (`reclaim.rs`), so only the tables' data on disk point into them. This
+//! is the one place where each kind of table lists what it points to.
 //!
 //! | kind of table | how much of each segment | where |
 //! |---|---|---|
@@ -19,7 +19,7 @@ use crate::state::engine::Engine;
 use crate::state::hash_index::low_bits;
 use crate::state::view::PartFile;
 
-/// How much of a segment is alive. What two parts of a merge under way point to counts twice.
+/// How much of a segment is live. Values to which two parts of a running merge point count twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alive {
     /// Values.
@@ -28,16 +28,16 @@ pub struct Alive {
     pub bytes: u64,
 }
 
-/// Something that points to values.
+/// A source of pointers to values.
 pub enum Holder {
-    /// A part of a sorted table. Held, so that its file stays until it has been asked.
+    /// A part of a sorted table. Held, so that its file stays until it has been read.
     Part(Arc<PartFile>),
-    /// A hashed table, and where in its index it is asked next.
+    /// A hashed table, and the next place in its index.
     Hashed(Arc<TableCore>, IndexCursor),
 }
 
-/// Takes those out that hashed tables lead to, where one does not know for sure to what: what the
-/// log said did not fit its index.
+/// If a hashed table is unsure what it points to, since a log record did not match its index,
+/// removes the segments that it may point to.
 pub(crate) fn leave_unsure(engine: &Engine, segments: &mut BTreeSet<FileNumber>) {
     let catalog = engine.catalog();
     let mut unsure = catalog.hashed().map(|(_, hashed)| hashed).filter(|hashed| hashed.is_unsure());
@@ -46,7 +46,7 @@ pub(crate) fn leave_unsure(engine: &Engine, segments: &mut BTreeSet<FileNumber>)
     }
 }
 
-/// How much of each segment is alive. The caller holds the manifest's lock.
+/// How much of each segment is live. The caller holds the manifest's lock.
 pub fn alive(engine: &Engine) -> BTreeMap<u32, Alive> {
     let mut alive: BTreeMap<u32, Alive> = BTreeMap::new();
     let segment_map = engine.values.files.present();
@@ -70,7 +70,7 @@ pub fn alive(engine: &Engine) -> BTreeMap<u32, Alive> {
     alive
 }
 
-/// All that points into one of these segments. The caller holds the manifest's lock, so that none
+/// Everything that points into these segments. The caller holds the manifest's lock, so that none
 /// is missed.
 pub fn holders(engine: &Engine, segments: &BTreeSet<u32>) -> Vec<Holder> {
     let mut holders = Vec::new();
@@ -83,8 +83,8 @@ pub fn holders(engine: &Engine, segments: &BTreeSet<u32>) -> Vec<Holder> {
         holders.extend(parts.values().filter(points_there).cloned().map(Holder::Part));
     }
     for (table, hashed) in engine.catalog().hashed() {
-        // It has an account of every segment that it ever had a value in, also of those to which
-        // only snapshots lead.
+        // It has an account for every segment that ever had one of its values, even if only
+        // snapshots point there.
         if hashed.segments().keys().any(|low| wanted_lows.contains(low)) {
             holders.push(Holder::Hashed(Arc::clone(table), IndexCursor::default()));
         }
@@ -93,11 +93,11 @@ pub fn holders(engine: &Engine, segments: &BTreeSet<u32>) -> Vec<Holder> {
 }
 
 impl Holder {
-    /// Adds units of these segments that it points to: all of them, or as many as a step is for;
-    /// then it returns what is to be asked next.
+    /// Adds the units of these segments that it points to: all of them, or those of one step; then
+    /// it returns the rest.
     ///
     /// # Errors
-    /// What it keeps on disk cannot be read.
+    /// Its data on disk cannot be read.
     pub(crate) fn add_to(self, units: &mut BTreeMap<u32, Vec<u32>>) -> Result<Option<Holder>> {
         match self {
             Holder::Part(part) => {
@@ -117,7 +117,7 @@ impl Holder {
         }
     }
 
-    /// All of it at once.
+    /// All steps at once.
     ///
     /// # Errors
     /// As [`Holder::add_to`].
@@ -130,7 +130,7 @@ impl Holder {
     }
 }
 
-/// As much of them as parts, and the indexes of hashed tables, point to.
+/// Bytes of values that parts, and the indexes of hashed tables, point to.
 pub fn value_live_bytes(engine: &Engine) -> u64 {
     alive(engine).values().map(|alive| alive.bytes).sum()
 }

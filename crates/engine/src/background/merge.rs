@@ -1,8 +1,8 @@
-//! Merging: what the plan names, in paced steps, one edit for each part that is finished.
+//! Merging: carries out plans in paced steps, with one edit for each finished part.
 //!
-//! A finished part and the keys that its inputs lose to it are one edit, so at any moment each key
-//! of the table is in exactly one place, a merge may be given up after any part, and what its
-//! inputs no longer show is freed as it goes.
+//! One edit adds a finished part and removes its keys from the inputs. So at any moment each key of
+//! the table is in exactly one place, a merge may be given up after any part, and the space of its
+//! inputs is freed along the way.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
 use crate::state::view::RunView;
 
-/// Plans what is due, and takes one step of the merge that writers would miss most: the one of the
-/// lowest tier. Small merges thus overtake big ones.
+/// Plans what is due, and takes one step of the merge that writers need most: the one of the lowest
+/// tier. Small merges thus overtake big ones.
 pub(crate) fn merge_step(background: &Background) -> Result<Option<String>> {
     let engine = &background.engine;
     if engine.health.cause().is_some() {
@@ -73,7 +73,7 @@ pub(crate) fn merge_step(background: &Background) -> Result<Option<String>> {
     }
 }
 
-/// Keeps a merge until its turn comes again, unless somebody waits for its inputs.
+/// Keeps a merge until its next turn, unless a caller waits for its inputs.
 fn keep(background: &Background, job: MergeJob) {
     {
         let mut merges = background.merges.lock();
@@ -85,7 +85,8 @@ fn keep(background: &Background, job: MergeJob) {
     give_back(background, job);
 }
 
-/// Gives up a merge between two steps. What it has installed stays; what else it has written goes.
+/// Gives up a merge between two steps. Installed parts stay; everything else that it has written is
+/// removed.
 pub fn give_back(background: &Background, mut job: MergeJob) {
     let engine = &background.engine;
     job.output.discard(engine);
@@ -104,7 +105,7 @@ pub(crate) fn finish_job(background: &Background, job: MergeJob) {
     engine.events.note(|| job.event());
     job.cleaner.iter().for_each(Cleaner::finish);
     let (table, plan, run) = (Arc::clone(&job.table), job.plan.clone(), job.run);
-    drop(job); // with the files that it has read
+    drop(job); // and the files that it has read
     release(background, table.id, &plan, Some(run));
     note_overdue_of(background, &table);
     engine.bell.ring();
@@ -117,21 +118,21 @@ pub(crate) fn abandon_job(background: &Background, mut job: MergeJob, error: &Er
     give_up(background, job.table.id, error);
 }
 
-/// A table with damage is left alone, and holds up no other table.
+/// A damaged table is left alone, and does not block other tables.
 fn give_up(background: &Background, table: TableId, error: &Error) {
     if error.kind() == ErrorKind::Corruption {
         background.merges.lock().given_up.insert(table, error.clone());
     }
 }
 
-/// Plans every merge that is due and not under way. Looks at a table only when something about it
+/// Plans every merge that is due and not running. Examines a table only if something about it has
 /// changed.
 fn plan_merges(background: &Background) -> Result<()> {
     let engine = &background.engine;
     wake_tables(background);
     let catalog = engine.catalog();
     loop {
-        // Taken off before it is examined: what changes meanwhile puts it on again.
+        // Removed before it is examined: a change in between adds it again.
         let Some(id) = engine.work.changed.lock().pop_first() else { return Ok(()) };
         let Some(table) = catalog.by_id(id).cloned().or_else(|| engine.catalog().by_id(id).cloned()) else {
             continue;
@@ -142,8 +143,7 @@ fn plan_merges(background: &Background) -> Result<()> {
     }
 }
 
-/// Has tables looked at again for which more may be due by now, though nothing about them has
-/// changed.
+/// Marks tables for planning for which more may be due by now although they have not changed.
 fn wake_tables(background: &Background) {
     let engine = &background.engine;
     let mut woken: Vec<TableId> = std::mem::take(&mut *engine.work.stale.lock()).into_iter().collect();
@@ -160,8 +160,8 @@ fn wake_tables(background: &Background) {
     engine.work.changed.lock().extend(woken);
 }
 
-/// Whether more may be due for a table that has been examined, without a change of its runs; and
-/// whether time alone may do that.
+/// Whether more may become due for an examined table without a change of its runs; and whether time
+/// alone may cause that.
 fn may_rest_for(engine: &Engine, table: &TableCore) -> Option<bool> {
     let view = table.view();
     let is_timed = table.is_timed || engine.options.deletes_age_max.is_some();
@@ -183,15 +183,15 @@ fn plan_all_for(background: &Background, table: &Arc<TableCore>) -> Result<()> {
         let begun =
             note_plan(background, table, plan).inspect_err(|error| give_up(background, table.id, error));
         if table.check_alive().is_err() {
-            return Ok(()); // it was dropped meanwhile, which is no failure
+            return Ok(()); // it was dropped in between, which is no failure
         }
         begun?;
     }
     Ok(())
 }
 
-/// The next merge of a table, whose inputs are taken for it in the same moment. None of one that
-/// somebody waits to compact: its runs would never all be free at once.
+/// The next merge of a table, whose inputs are reserved at the same moment. None if a caller waits
+/// to compact the table: its runs would never all be free at once.
 fn plan_for(background: &Background, table: &TableCore) -> Option<Plan> {
     let engine = &background.engine;
     if background.merges.lock().compacted.get(&table.id) == Some(&Turn::Waits) {
@@ -204,7 +204,7 @@ fn plan_for(background: &Background, table: &TableCore) -> Option<Plan> {
     Some(plan)
 }
 
-/// What is due for a table with these runs.
+/// The merge that is due for a table with these runs.
 pub(crate) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
     if let Some(index) = table.index_to_clean()
         && let Some(plan) = clean_plan(table, runs)
@@ -231,15 +231,15 @@ pub(crate) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Op
     plan(&table.rules.order, &runs, &moment, &options)
 }
 
-/// What the merges of a table go by. Versions of a past that is kept are no garbage.
+/// The options of a table's merges. Versions of a past that is kept are not garbage.
 fn merge_options(engine: &Engine, table: &TableCore) -> MergeOptions {
     let freed_by_repeat = if table.keeps_past { 0.0 } else { table.repeats.freed() };
     let options = MergeOptions { freed_by_repeat, ..MergeOptions::with_factor(engine.options.merge_factor) };
     hidden_values::with_hidden_values(engine, table, options)
 }
 
-/// Deletes of a table up to this seq are older than may be; 0 where there are none. A table that
-/// keeps its past keeps them with it.
+/// Deletes of a table up to this seq are too old; 0 if there are none. A table that keeps its past
+/// keeps them, too.
 fn deletes_before(engine: &Engine, table: &TableCore) -> Seq {
     match engine.options.deletes_age_max {
         Some(age) if !table.keeps_past => {
@@ -249,7 +249,7 @@ fn deletes_before(engine: &Engine, table: &TableCore) -> Seq {
     }
 }
 
-/// Makes a plan and marks its inputs as taken, under one lock: two threads never take the same run.
+/// Makes a plan and reserves its inputs, under one lock: two threads never take the same run.
 pub(crate) fn reserve(
     background: &Background,
     table: &TableCore,
@@ -264,7 +264,7 @@ pub(crate) fn reserve(
     Some(plan)
 }
 
-/// Gives back what a plan has taken.
+/// Releases the inputs of a plan.
 pub(crate) fn release(background: &Background, table: TableId, plan: &Plan, output: Option<RunId>) {
     let engine = &background.engine;
     let mut merges = background.merges.lock();
@@ -275,7 +275,7 @@ pub(crate) fn release(background: &Background, table: TableId, plan: &Plan, outp
     engine.work.changed.lock().insert(table);
 }
 
-/// Keeps a plan until its turn comes; a join needs no turn.
+/// Queues a plan; a join is done at once.
 fn note_plan(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
     let engine = &background.engine;
     if plan.way == Way::Join {
@@ -287,7 +287,7 @@ fn note_plan(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Res
     Ok(())
 }
 
-/// Runs that share no keys become one run without any of them being read.
+/// Makes one run of runs that share no keys, without reading them.
 fn join_runs(engine: &Engine, core: &TableCore, plan: &Plan) -> Result<()> {
     let view = core.view();
     let inputs = view.runs.iter().filter(|run| plan.inputs.contains(&run.id));
@@ -304,8 +304,8 @@ fn join_runs(engine: &Engine, core: &TableCore, plan: &Plan) -> Result<()> {
     install::install(engine, core, changes.collect(), Installed::default())
 }
 
-/// True when no merge is due or under way, or all that are cannot go on. Looked at under one lock:
-/// runs that a merge takes up in the meantime would be neither due nor under way.
+/// True if no merge is due or running, or none of these can continue. Checked under one lock:
+/// otherwise, runs that a merge takes in between would be neither due nor in a running merge.
 pub fn is_settled(background: &Background) -> bool {
     let engine = &background.engine;
     let merges = background.merges.lock();
@@ -321,7 +321,7 @@ pub fn is_settled(background: &Background) -> bool {
     merges.waiting.is_empty() && merges.busy.is_empty() && !tables.any(is_due)
 }
 
-/// What damage merges have met, and what sweeps or saves indexes, by table.
+/// Damage that merges, sweeps and checkpoints of indexes have met, by table.
 pub fn damage_met(background: &Background) -> Vec<String> {
     let engine = &background.engine;
     let merges = background.merges.lock();
@@ -341,7 +341,7 @@ pub fn damage_met(background: &Background) -> Vec<String> {
     damage
 }
 
-/// Forgets the merges of a table that is dropped, and the files that it had.
+/// Forgets the merges of a dropped table, and its files.
 pub fn forget_table(background: &Background, table: &TableCore) {
     let engine = &background.engine;
     let (jobs, _) = {
@@ -372,7 +372,7 @@ pub fn forget_table(background: &Background, table: &TableCore) {
     engine.bell.ring();
 }
 
-/// Gives up the merges that nobody will go on with, since the store is closed.
+/// Gives up all merges, since the store is closed.
 pub fn abandon_merges(background: &Background) {
     let engine = &background.engine;
     let jobs = {
@@ -385,7 +385,7 @@ pub fn abandon_merges(background: &Background) {
     }
 }
 
-/// Sets up a merge whose inputs have been taken for it; where that fails, they are given back.
+/// Sets up a merge whose inputs are reserved; on failure, these are released.
 pub(crate) fn job(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
     merge_job::contain(|| set_up(background, table, plan.clone()))
         .inspect_err(|_| release(background, table.id, &plan, None))
@@ -398,8 +398,8 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result
     let view = table.view();
     let inputs: Vec<&RunView> = view.runs.iter().filter(|run| plan.inputs.contains(&run.id)).collect();
     let times = clock::times_to_merge(engine, table, &|run| plan.inputs.contains(&run.id));
-    // Boundaries are read after the inputs are fixed: a snapshot taken later is above all of them,
-    // or looks back no further than is kept.
+    // Boundaries are read after the inputs are fixed: a later snapshot is above all of them, or
+    // looks back no further than is kept.
     let boundaries = engine.boundaries.all();
     let seqs = inputs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
     let (min_seq, max_seq) =
@@ -443,13 +443,13 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result
     })
 }
 
-/// Counts what merging is behind with in all tables, which slows writers down.
+/// Counts the backlog of merges in all tables, which slows writers down.
 pub fn note_overdue(background: &Background) {
     let engine = &background.engine;
     engine.catalog().all().for_each(|table| note_overdue_of(background, table));
 }
 
-/// The same, where only this table has changed.
+/// The same, if only this table has changed.
 pub fn note_overdue_of(background: &Background, table: &TableCore) {
     let engine = &background.engine;
     let mut merges = background.merges.lock();

@@ -1,5 +1,5 @@
-//! One merge under way: its inputs, what it folds, the parts that it has written. It goes on step
-//! by step, and hands its keys over part by part.
+//! One running merge: its inputs, what it folds, the parts that it has written. It advances step by
+//! step, and takes over keys part by part.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,37 +21,39 @@ use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::view::{PartFile, RunView, TableView};
 
-/// One merge under way.
+/// One running merge.
 pub struct MergeJob {
     pub table: Arc<TableCore>,
     pub plan: Plan,
     pub run: RunId,
-    /// The age of the oldest input: should the merge be given up after some parts, its output must
-    /// not stand above an input of a lower tier, or a later merge of its tier would lift old
-    /// records over newer ones.
+    /// The age of the oldest input: if the merge is given up after some parts, its output must not
+    /// be above an input of a lower tier, or a later merge of its tier would lift old records over
+    /// newer ones.
     pub age: Seq,
     pub step: FoldStep<KWay<RunCursor>>,
-    /// What share of their bytes the inputs repeat; 0 where somebody's past may keep that apart.
+    /// What share of their bytes the inputs repeat; 0 if a past that is kept may prevent folding
+    /// it.
     pub repeated: f64,
-    /// What leaves stale entries out, where the table is an index.
+    /// Drops stale entries, if the table is an index.
     pub cleaner: Option<Cleaner>,
     pub output: Output,
     /// The range deletes that the merge applies, oldest first.
     pub range_deletes: Vec<RangeDelete>,
-    /// The boundaries when the merge began; a range delete below them serves a snapshot no longer.
+    /// The boundaries when the merge began; a range delete below them no longer serves any
+    /// snapshot.
     pub boundaries: Vec<Seq>,
     pub bytes_total: u64,
-    /// How long its steps have taken.
+    /// The time of its steps so far.
     pub took: Duration,
     /// The inputs that it may still read.
     pub files: Vec<Arc<PartFile>>,
 }
 
 impl MergeJob {
-    /// Takes in some keys; at the size of a part, and at the end, installs. True when the merge is
+    /// Reads some keys; installs when the part is full, and at the end. True when the merge is
     /// done.
     pub fn step(&mut self, engine: &Arc<Engine>) -> Result<bool> {
-        engine.check_readable(&self.table)?; // a store that is closed gets no more files
+        engine.check_readable(&self.table)?; // a closed store gets no more files
         let (started, bytes_before) = (engine.host.clock.monotonic(), self.step.counts().bytes_in);
         let result = self.take_in(engine)?;
         self.output.count_written(engine);
@@ -71,7 +73,7 @@ impl MergeJob {
         }
     }
 
-    /// Takes in some keys, and lets out what becomes of them.
+    /// Reads some keys, and writes the result.
     fn take_in(&mut self, engine: &Arc<Engine>) -> Result<StepResult> {
         let writer = self.output.writer(engine)?;
         let Some(cleaner) = &mut self.cleaner else {
@@ -82,7 +84,7 @@ impl MergeJob {
         Ok(result)
     }
 
-    /// Installs the part written so far, and takes from the inputs what is in it.
+    /// Installs the part written so far, and removes its keys from the inputs.
     fn close_part(&mut self, engine: &Engine, is_last: bool) -> Result<()> {
         self.cleaner.as_mut().map_or(Ok(()), |cleaner| cleaner.settle(engine))?;
         let closed = self.output.close_part(engine, &self.table)?;
@@ -104,18 +106,18 @@ impl MergeJob {
             changes.extend(self.retired_range_deletes(engine));
         }
         install::install(engine, &self.table, changes, installed)?;
-        self.files.retain(|file| !file.is_retired()); // what has been read to its end goes now
+        self.files.retain(|file| !file.is_retired()); // files that have been read completely are released now
         Ok(())
     }
 
-    /// The range deletes that hide nothing any more, as far as this merge can tell. Those that only
-    /// the log has yet are left to a later one.
+    /// The range deletes that no longer hide anything, as far as this merge can know. Those that
+    /// are only in the log are left to a later one.
     fn retired_range_deletes(&self, engine: &Engine) -> Vec<Change> {
         if self.range_deletes.is_empty() {
             return Vec::new();
         }
-        // The manifest first: a flush that ends meanwhile adds a range delete and the run that it
-        // came with.
+        // The manifest first: a flush that ends in between adds a range delete together with its
+        // run.
         let _manifest = engine.manifest.lock();
         let view = self.table.view();
         let is_other = |run: &&RunView| run.id != self.run && !self.plan.inputs.contains(&run.id);
@@ -132,7 +134,7 @@ impl MergeJob {
         done.map(|(range, _)| Change::RetireRangeDelete { table: self.table.id, seq: range.seq }).collect()
     }
 
-    /// What it has done, for the program to hear.
+    /// The event that reports what it has done.
     pub(crate) fn event(&self) -> Event {
         let counts = self.step.counts();
         Event::Merge(MergeEvent {
@@ -157,36 +159,36 @@ impl MergeJob {
     }
 }
 
-/// How far a merge has come.
+/// The progress of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Bytes of keys and values taken in so far.
+    /// Bytes of keys and values read so far.
     pub bytes_done: u64,
-    /// Bytes of the files that are being merged; an estimate of where `bytes_done` ends.
+    /// Bytes of the files that are being merged; an estimate of the final `bytes_done`.
     pub bytes_total: u64,
-    /// Records taken in so far.
+    /// Records read so far.
     pub records_in: u64,
     /// Records written so far.
     pub records_out: u64,
 }
 
-/// Runs what may call a user's comparison function. A panic is a failure, so that what was taken is
-/// given back.
+/// Runs work that may call a user's comparison function. A panic becomes a failure, so that
+/// reserved inputs are released.
 pub(crate) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(Error::new(ErrorKind::Io, "a merge panicked; what it was doing has not taken effect"))
     })
 }
 
-/// What a merge takes in of a part, as [`Progress::bytes_done`] counts it.
+/// The bytes that a merge reads of a part, as [`Progress::bytes_done`] counts them.
 pub(crate) fn taken_in_bytes(facts: &PartFacts) -> u64 {
     facts.key_bytes + facts.payload_bytes
 }
 
-/// Whether seqs of runs that are no inputs lie among those of the inputs: a merge that was broken
-/// off leaves such. Its output holds the newest seqs next to keys that only older runs have, and
-/// without seqs of their own these would read as newer than what other runs hold of them.
+/// Whether seqs of other runs are among those of the inputs, as after a merge that was given up.
+/// The output has the newest seqs, but also keys that only older runs have; without their own seqs,
+/// these would appear newer than their records in other runs.
 pub(crate) fn reaches_among_others(view: &TableView, inputs: &[RunId], min_seq: Seq, max_seq: Seq) -> bool {
     let others = view.runs.iter().filter(|run| !inputs.contains(&run.id)).flat_map(|run| &run.parts);
     others
@@ -194,7 +196,7 @@ pub(crate) fn reaches_among_others(view: &TableView, inputs: &[RunId], min_seq: 
         .any(|facts| facts.min_seq <= max_seq && facts.max_seq >= min_seq)
 }
 
-/// What the inputs lose: everything below `next_key`, or all.
+/// What is removed from the inputs: everything below `next_key`, or all.
 pub(crate) fn consumed(table: &TableCore, inputs: &[RunId], next_key: Option<&[u8]>) -> Vec<Change> {
     let order = &table.rules.order;
     let mut changes = Vec::new();

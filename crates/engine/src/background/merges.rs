@@ -1,5 +1,4 @@
-//! Which merges of a store are begun, planned or given up, and what merging is behind with, table
-//! by table.
+//! Which merges of a store are running, planned or given up, and the backlog of each table.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -13,32 +12,31 @@ use crate::background::merge_job;
 use crate::background::merge_job::MergeJob;
 use crate::state::catalog::TableCore;
 
-/// The merges that are under way.
+/// The merges of a store.
 #[derive(Default)]
 pub struct Merges {
-    /// Begun, and to be resumed: at most one for each tier, since each holds memory for every
-    /// input.
+    /// Begun, and to be resumed: at most one per tier, since each holds memory for every input.
     pub waiting: Vec<MergeJob>,
-    /// Planned, with their inputs taken, and not begun.
+    /// Planned, with their inputs reserved, and not begun.
     pub planned: Vec<(Arc<TableCore>, Plan)>,
     pub busy: HashSet<(TableId, RunId)>,
-    /// Tables that somebody compacts, or waits to compact.
+    /// Tables that a caller compacts, or waits to compact.
     pub compacted: HashMap<TableId, Turn>,
-    /// Tables whose merges failed for a reason that trying again does not mend.
+    /// Tables whose merges failed for a reason that a retry does not fix.
     pub given_up: HashMap<TableId, Error>,
-    /// Tables that have been examined, for which more may be due when snapshots come and go.
+    /// Examined tables for which more may become due when snapshots are taken or released.
     pub resting: BTreeSet<TableId>,
-    /// The same, where time alone may make more due, too.
+    /// The same, if time alone may make more due, too.
     pub timed: BTreeSet<TableId>,
-    /// The version of the snapshots, and the second, of the last look at those.
+    /// The version of the snapshots, and the second, of the last look at these.
     pub looked_at: (u64, u64),
-    /// What each table is behind with.
+    /// The backlog of each table.
     pub behind: Behind,
 }
 
 impl Merges {
     /// Takes the merge of the lowest tier. One that is begun comes before others of its tier, so
-    /// that there are never more begun than tiers, however many tables have something to merge.
+    /// that there are never more begun than tiers, even with many tables to merge.
     pub(crate) fn take_next(&mut self) -> Option<Next> {
         let begun = (0..self.waiting.len()).min_by_key(|&index| self.waiting[index].plan.target_tier);
         let planned = (0..self.planned.len()).min_by_key(|&index| self.planned[index].1.target_tier);
@@ -58,8 +56,8 @@ impl Merges {
         }
     }
 
-    /// Notes whether more may be due for a table that has been examined, and whether time alone may
-    /// do that.
+    /// Notes whether more may become due for an examined table, and whether time alone may cause
+    /// that.
     pub fn rest(&mut self, table: TableId, may_be_due: Option<bool>) {
         match may_be_due {
             Some(_) => self.resting.insert(table),
@@ -71,13 +69,13 @@ impl Merges {
         };
     }
 
-    /// Whether a merge is under way, or planned, that uncovers dead values.
+    /// Whether a running or planned merge uncovers dead values.
     pub(crate) fn uncovers_values(&self) -> bool {
         let plans = self.waiting.iter().map(|job| &job.plan).chain(self.planned.iter().map(|(_, plan)| plan));
         plans.map(|plan| plan.reason).any(|reason| matches!(reason, Reason::HiddenValues(_)))
     }
 
-    /// Takes out what is begun, and what is planned, of a table.
+    /// Takes out the begun and the planned merges of a table.
     pub(crate) fn take_all_of(&mut self, table: TableId) -> (Vec<MergeJob>, Vec<Plan>) {
         let (jobs, waiting) = self.waiting.drain(..).partition(|job| job.table.id == table);
         let (plans, planned): (Vec<_>, Vec<_>) = self.planned.drain(..).partition(|(of, _)| of.id == table);
@@ -87,8 +85,8 @@ impl Merges {
 }
 
 impl Merges {
-    /// The tiers of a table, the lowest first. What somebody compacts does not count: it is no work
-    /// of background work.
+    /// The tiers of a table, the lowest first. Compaction on request does not count: it is not
+    /// background work.
     pub(crate) fn tiers_to_merge(&self, table: &TableCore) -> Vec<Tier> {
         let mut tiers = Vec::new();
         let compacted = match self.compacted.get(&table.id) {
@@ -108,18 +106,19 @@ impl Merges {
     }
 }
 
-/// What merges are behind with, table by table, and what that comes to.
+/// The backlog of merges, table by table, and in total.
 #[derive(Default)]
 pub struct Behind {
     pub of: HashMap<TableId, TableDebt>,
     pub overdue_bytes: u64,
-    /// How many tables have so many runs in their fullest tier, and how many so many tiers.
+    /// How many tables have a given number of runs in their fullest tier, and how many a given
+    /// number of tiers.
     pub runs: BTreeMap<usize, usize>,
     pub tiers: BTreeMap<usize, usize>,
 }
 
 impl Behind {
-    /// Notes what a table is behind with by now.
+    /// Notes the present backlog of a table.
     pub fn set(&mut self, table: TableId, debt: Option<TableDebt>) {
         let before = match debt {
             Some(debt) => self.of.insert(table, debt),
@@ -138,7 +137,7 @@ impl Behind {
     }
 }
 
-/// What they are behind with in one table.
+/// The backlog of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableDebt {
     pub overdue_bytes: u64,
@@ -146,26 +145,26 @@ pub struct TableDebt {
     pub tier_max: usize,
 }
 
-/// What to go on with.
+/// The next thing to do.
 pub enum Next {
     Begun(Box<MergeJob>),
     Planned(Arc<TableCore>, Plan),
 }
 
-/// How far the one has come who compacts a table.
+/// The state of a compaction on request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Merges have runs of the table: they are given up, and no more are begun.
+    /// It waits: merges have runs of the table; these are given up, and none are begun.
     Waits,
-    /// It has these inputs. Merges of newer runs go on beside it.
+    /// It merges these inputs. Merges of newer runs continue at the same time.
     Merges(Vec<RunId>),
 }
 
-/// What merges have before them of one tier of a table.
+/// What is still to be merged of one tier of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tier {
     pub runs: usize,
-    /// Bytes of keys and payloads, which is what the speed of merges is measured in: files may be
+    /// Bytes of keys and payloads, the unit in which the speed of merges is measured: files may be
     /// several times smaller.
     pub bytes: u64,
 }

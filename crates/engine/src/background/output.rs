@@ -1,5 +1,4 @@
-//! Where a flush or a merge writes: part after part of one run, each closed at a boundary between
-//! keys.
+//! The output of a flush or a merge: part after part of one run, each closed between two keys.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,12 +27,12 @@ struct Open {
     writer: PartWriter,
     number: FileNumber,
     path: PathBuf,
-    /// Bytes that the throttle knows of.
+    /// Bytes that the throttle has counted.
     counted: u64,
 }
 
-/// How the parts of a table are written. Only at the bottom do blocks say what they come to:
-/// elsewhere what is older counts, too.
+/// How the parts of a table are written. Only blocks at the bottom have summaries: elsewhere older
+/// records count, too.
 pub fn write_options(rules: &BoundRules, keep_seqs: bool, is_bottom: bool, times: Times) -> WriteOptions {
     WriteOptions {
         order: rules.order.clone(),
@@ -54,8 +53,8 @@ pub fn write_options(rules: &BoundRules, keep_seqs: bool, is_bottom: bool, times
 }
 
 impl Output {
-    /// Nothing yet. `keep_seqs` when a live snapshot may tell records of the inputs apart, or who
-    /// reads the past; `is_bottom` when nothing older lies below.
+    /// An empty output. `keep_seqs` if a live snapshot, or a reader of the past, may distinguish
+    /// records of the inputs; `is_bottom` if nothing older is below.
     pub fn new(
         engine: &Engine,
         table: &TableCore,
@@ -69,7 +68,7 @@ impl Output {
         }
     }
 
-    /// The writer, of a new part where none is open.
+    /// The writer; begins a new part if none is open.
     pub fn writer(&mut self, engine: &Engine) -> Result<&mut PartWriter> {
         if self.open.is_none() {
             let (number, path) = install::new_part(engine)?;
@@ -88,7 +87,7 @@ impl Output {
         self.open.as_ref().map_or(0, |open| open.writer.bytes_written())
     }
 
-    /// Lets the throttle know what was written since.
+    /// Tells the throttle what was written since the last call.
     pub fn count_written(&mut self, engine: &Engine) {
         if let Some(open) = &mut self.open {
             let written = open.writer.bytes_written();
@@ -97,7 +96,7 @@ impl Output {
         }
     }
 
-    /// Closes the part durably and opens it for reading. None when no record came.
+    /// Closes the part durably and opens it for reading. None if there was no record.
     pub fn close_part(
         &mut self,
         engine: &Engine,
@@ -115,16 +114,16 @@ impl Output {
             Ok(Some((install::adopt_part(engine, table, number, path.clone())?, facts)))
         });
         closed.inspect_err(|_| {
-            // It is in no list yet, and would be in the way where the disk is full.
+            // It is in no list yet, and would take space on a full disk.
             let _ = engine.host.files.remove(&path);
         })
     }
 
-    /// Gives up: what was written goes.
+    /// Gives up: removes what was written.
     pub fn discard(&mut self, engine: &Engine) {
         if let Some(open) = self.open.take() {
             drop(open.writer);
-            // An orphan that stays behind is removed at the next opening.
+            // The next opening removes an orphan that stays.
             let _ = engine.host.files.remove(&open.path);
         }
     }

@@ -1,16 +1,16 @@
-//! Which range deletes hide something still, and when a merge is due to let them go.
+//! Which range deletes still hide something, and when a merge is due to remove them.
 //!
-//! A range delete is let go of by the edit of a flush or a merge that has applied it, when
+//! The edit of a flush or a merge that has applied a range delete removes it if
 //!
-//! 1. nothing else holds older records of its keys, and no boundary stands before it: the files
-//!    that the job has written have none of them; or, whatever boundaries there are but those of
-//!    transactions, these hold nothing so old either; or
-//! 2. newer ones cover its keys, and no boundary lies between. Tables that keep versions, or all of
-//!    their past, tell them apart all the same; one that keeps a window does so in the window.
+//! 1. nothing else holds older records of its keys, and either no boundary is before it, so that
+//!    the written files have none of them, or, with any boundaries except those of transactions,
+//!    the written files hold nothing that old; or
+//! 2. newer ones cover its keys, and no boundary is in between. Tables that keep versions, or all
+//!    of their past, distinguish them anyway; one that keeps a window does so in the window.
 //!
-//! What is left of them hides records in runs. When there are as many as are put up with, all runs
-//! of the table are merged into one. The bound grows with the table, so that merging costs some
-//! kilobytes for each of them, and is bounded by the memory. Called by `flush` and `merge`.
+//! The remaining ones hide records in runs. If there are too many, all runs of the table are merged
+//! into one. The bound grows with the table, so that merging costs some kilobytes for each of them,
+//! and it is limited by the memory. Called by `flush` and `merge`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::view::{PartFile, PartView, RunView, TableView};
 
-/// A range delete for each so many bytes of a table is put up with.
+/// Bytes of a table for each range delete that is tolerated.
 const BYTES_PER_RANGE: u64 = 4 << 10;
 
-/// What one takes in memory and in the manifest, about, in bytes.
+/// Approximate bytes of one in memory and in the manifest.
 const RANGE_BYTES: usize = 256;
 
-/// No more of the memory than one part in so many do those take that a table is allowed.
+/// The tolerated range deletes of a table take at most one part in this many of the memory.
 const MEMORY_SHARE: usize = 16;
 
 /// A job that has applied range deletes, and is about to be installed.
@@ -42,17 +42,17 @@ pub struct Applied<'a> {
     pub table: &'a TableCore,
     /// The range deletes that it has applied, oldest first.
     pub ranges: &'a [RangeDelete],
-    /// The boundaries that it has respected, rising.
+    /// The boundaries that it has respected, ascending.
     pub boundaries: &'a [Seq],
-    /// Range deletes that something which it has kept is under.
+    /// Range deletes that cover something which it has kept.
     pub sheltering: HashSet<Seq>,
-    /// All that it has written, where that is known.
+    /// Everything that it has written, if that is known.
     pub written: Option<&'a [Arc<PartFile>]>,
 }
 
 impl Applied<'_> {
-    /// For each of the range deletes, whether it hides nothing any more. `others` are the runs that
-    /// are neither inputs nor output.
+    /// For each of the range deletes, whether it no longer hides anything. `others` are the runs
+    /// that are neither inputs nor output.
     pub(crate) fn idle(&self, others: &[&RunView], oldest_transaction: Option<Seq>) -> Vec<bool> {
         let order = &self.table.rules.order;
         let lowest_boundary = self.boundaries.first().copied().unwrap_or(Seq::MAX);
@@ -84,8 +84,8 @@ fn meets(order: &KeyOrder, (low, high): (&[u8], &[u8]), range: &RangeDelete) -> 
     order.compare(&range.from, high).is_le() && order.compare(low, &range.to).is_lt()
 }
 
-/// Marks those, too, that newer ones stand for among those that are not idle. `idle` is that of
-/// each of `ranges`.
+/// Also marks those that are covered by newer ones that are not idle. `idle` has one entry for each
+/// of `ranges`.
 fn mark_covered(
     table: &TableCore,
     ranges: &[RangeDelete],
@@ -103,9 +103,9 @@ fn mark_covered(
     left.iter().zip(covered).for_each(|(&index, covered)| idle[index] |= covered);
 }
 
-/// What a flush says of range deletes: those that the manifest lists and that hide nothing any more
-/// go, and those that only the log has had and that do hide something come. `flushed_seq` is where
-/// the flush before this one ended.
+/// The changes of range deletes in a flush: those in the manifest that no longer hide anything are
+/// removed, and those that were only in the log and hide something are added. `flushed_seq` is
+/// where the previous flush ended.
 pub(crate) fn range_changes(
     engine: &Engine,
     applied: &Applied<'_>,
@@ -133,8 +133,8 @@ pub(crate) fn range_changes(
     applied.ranges.iter().zip(idle).filter_map(change).collect()
 }
 
-/// How many range deletes of a table a merge of all its runs would let go, where they are more than
-/// are put up with; else 0.
+/// How many range deletes of a table a merge of all its runs would remove, if there are too many;
+/// otherwise 0.
 pub(crate) fn ranges_due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> usize {
     let ranges = Arc::clone(&table.view().range_deletes);
     let max = ranges_max(runs.iter().map(|run| run.bytes).sum(), &engine.options);
@@ -150,7 +150,7 @@ pub(crate) fn ranges_due(engine: &Engine, table: &TableCore, runs: &[RunSummary]
     if due > max { due } else { 0 }
 }
 
-/// So many range deletes of a table of this size are put up with.
+/// Most range deletes that are tolerated in a table of this size.
 fn ranges_max(table_bytes: u64, options: &Options) -> usize {
     let min = options.range_deletes_min();
     let by_memory = (options.memory_bytes / MEMORY_SHARE / RANGE_BYTES).max(min);
@@ -158,13 +158,13 @@ fn ranges_max(table_bytes: u64, options: &Options) -> usize {
     by_size.clamp(min, by_memory)
 }
 
-/// What a step says that found its table dropped in the middle of it.
+/// The report of a step whose table was dropped in the middle of it.
 pub fn gone(table: &TableCore) -> String {
     format!("table `{}` was dropped meanwhile", table.name)
 }
 
-/// The range deletes of a view up to `through`, as merging takes them. Later ones may be in a log
-/// that is not durable yet, and what they hide must not be lost before they are.
+/// The range deletes of a view up to `through`, for merging. Later ones may be in a log that is not
+/// durable yet, and what they hide must not be dropped before they are durable.
 pub(crate) fn step_ranges(view: &TableView, through: Seq) -> Vec<RangeDelete> {
     let range = |range: &Arc<folddb_manifest::RangeDelete>| RangeDelete {
         from: range.from.clone(),
@@ -174,8 +174,7 @@ pub(crate) fn step_ranges(view: &TableView, through: Seq) -> Vec<RangeDelete> {
     view.range_deletes.iter().take_while(|range| range.seq <= through).map(range).collect()
 }
 
-/// The range deletes that only the log has yet, from after `flushed_seq` on: the manifest takes
-/// them over.
+/// The range deletes after `flushed_seq` that are only in the log: the manifest takes them over.
 pub(crate) fn new_range_deletes(applied: &Applied<'_>, flushed_seq: Seq) -> Vec<Change> {
     let new = applied.ranges.iter().filter(|range| range.seq > flushed_seq);
     new.map(|range| Change::AddRangeDelete {

@@ -1,8 +1,9 @@
-//! Giving back the space of dead values, while readers and writers go on: files in which nothing is
-//! alive go, and what is alive in those that are worth it moves together into one.
+//! Reclaiming the space of dead values (value-log GC) during reads and writes: files without live
+//! values are removed, and the live values of files that are worth it are copied together into one.
 //!
-//! What is alive in a segment is what parts point to, once nothing else can: no batch under way has
-//! put a value into it, and no memtable holds a pointer to one. So a segment waits until it is
+//! The live values of a segment are those that parts point to, once nothing else can: no running
+//! batch has put a value into it, and no memtable holds a pointer to one. So a segment waits until
+//! it is
 //!
 //! ```text
 //!   sealed    nothing is added any more, said in the manifest
@@ -11,17 +12,17 @@
 //!             after a crash will meet one; and no feed has still to give what leads there (`feeds.rs`)
 //! ```
 //!
-//! and is *settled* then, for good, wherever its values move. From then on the parts that point to
-//! it only become fewer: merges write what their inputs hold, and those are listed until they are
+//! and is then *settled*, for good, even if its values move. From then on the parts that point to
+//! it only decrease: merges write what their inputs hold, and these are listed until the merges are
 //! done.
 //!
-//! One edit takes dead segments from the list, or says that segments lie in another file now; a new
-//! segment map begins (`value_files.rs`), and files go with the last reader of an older one. A
-//! crash before the edit changes nothing, or leaves a new file that the next opening removes; one
-//! after it leaves old files that the next opening removes.
+//! One edit removes dead segments from the list, or moves segments to another file; a new segment
+//! map begins (`value_files.rs`), and files are removed with the last reader of an older one. A
+//! crash before the edit changes nothing, or leaves a new file that the next opening removes; a
+//! crash after it leaves old files that the next opening removes.
 //!
-//! Called by `background`: dead segments with the flushes, copying in slices between those of
-//! merges. What is copied is planned in `folddb_merge::reclaim`.
+//! Called by `background`: dead segments with the flushes, copying in steps between those of
+//! merges. `folddb_merge::reclaim` plans what is copied.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,34 +43,32 @@ use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
 use crate::values::segments;
 
-/// What a step copies: a few milliseconds of work.
+/// Bytes that a step copies: a few milliseconds of work.
 const STEP_BYTES: u64 = 4 << 20;
 
-/// A plan that gives back less than this share of a segment, and of all values, is not worth it
-/// unless somebody asks for it.
+/// A plan that frees less than this share of a segment, and of all values, is carried out only on
+/// request.
 const GAIN_SHARE: u64 = 16;
 
 const GAIN_SHARE_OF_ALL: u64 = 64;
 
 const GAIN_BYTES_MIN: u64 = 16 << 10;
 
-/// So much more than what is alive may the files take after somebody has asked.
+/// Bytes of files for each live byte after a reclaim on request.
 const BOUND_WHEN_ASKED: f64 = 1.1;
 
-/// After the disk has refused, so long passes before it is asked again, if nothing else has
-/// changed.
+/// How long to wait after a full disk before the next try, if nothing else has changed.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
-/// An opening copies no more than so many bytes of values into one file.
+/// Most bytes of values that an opening copies into one file.
 const SMALL_BYTES_MAX: u64 = 32 << 20;
 
-/// Room that has not doubled is no reason to look again; less than so much is none.
+/// Less room than this, or room that has not doubled, is no reason to look again.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
 
 // ---- moving what is alive -----------------------------------------------------------------------
 
-/// One step of what is under way, or of what is worth it; says what it did, or nothing when nothing
-/// is.
+/// One step of the running reclaim, or of one that is worth it; describes what it did, or none.
 pub(crate) fn reclaim_step(background: &Background) -> Result<Option<String>> {
     let mut reclaiming = background.reclaiming.lock();
     reclaim_step_as(background, &mut reclaiming, ReclaimWant::WhenDue)
@@ -96,7 +95,7 @@ pub(crate) fn reclaim_step_as(
         }
         let hidden_bytes = hidden_values::hidden_value_bytes(engine);
         let uncovers = background.merges.lock().uncovers_values();
-        let manifest = engine.manifest.lock(); // no part is installed meanwhile
+        let manifest = engine.manifest.lock(); // no part is installed in between
         engine.check_open()?;
         let files = settled_files(engine, manifest.state(), &reclaiming.given_up);
         let options = reclaim_options(
@@ -135,7 +134,7 @@ pub(crate) fn reclaim_step_as(
                     Ok(Some(said))
                 }
                 StepFault::Other(error) => {
-                    // Tried again when something has changed, or there is space.
+                    // Tried again when something has changed, or space is free.
                     let again_at = Some(engine.host.clock.monotonic() + ASK_AGAIN_AFTER);
                     reclaiming.looked_at =
                         Some(Examined { again_at, ..seen }).filter(|_| error.kind() == ErrorKind::NoSpace);
@@ -146,8 +145,8 @@ pub(crate) fn reclaim_step_as(
     }
 }
 
-/// The files of values of which it is known what is alive, but for those that are left alone, and
-/// those in which nothing is.
+/// The files of values whose live bytes are known, except those that are left alone, and those
+/// without live values.
 pub(crate) fn settled_files(
     engine: &Engine,
     state: &State,
@@ -190,7 +189,7 @@ pub(crate) fn reclaim_options(
         _ => engine.options.values_segment_bytes(),
     };
     let is_short = engine.health.is_short() && want != ReclaimWant::Small;
-    // Who asks wants what can be done now.
+    // A request is for what can be done now.
     let (beside, hidden_bytes) = match want {
         ReclaimWant::WhenDue | ReclaimWant::Small => (beside, hidden_bytes),
         ReclaimWant::Asked => (Beside::default(), 0),
@@ -210,12 +209,12 @@ pub(crate) fn reclaim_options(
         hidden_bytes,
         file_bytes,
         gain_bytes_min: if is_short { 1 } else { gain_bytes_min },
-        room_bytes: room_bytes(engine) / 2, // the rest is for merges, which may be under way too
+        room_bytes: room_bytes(engine) / 2, // the rest is for merges, which may be running, too
         is_short,
     }
 }
 
-/// True when nothing is under way, and nothing is due that can be done.
+/// True if no reclaim is running, and none is due that can be done.
 pub(crate) fn is_reclaimed(background: &Background) -> bool {
     let engine = &background.engine;
     let reclaiming = background.reclaiming.lock();
@@ -232,7 +231,7 @@ fn how_things_stand(engine: &Engine) -> Examined {
 }
 
 /// Whether there is no reason to look again: no part has changed, and there is hardly more room
-/// than there was.
+/// than before.
 fn is_as_it_was(engine: &Engine, reclaiming: &Reclaiming) -> bool {
     let Some(then) = reclaiming.looked_at else { return false };
     then.installs == engine.values.installs.load(Ordering::Acquire)
@@ -241,13 +240,13 @@ fn is_as_it_was(engine: &Engine, reclaiming: &Reclaiming) -> bool {
         && room_bytes(engine) / 2 < then.room_bytes.max(ROOM_BYTES_MIN)
 }
 
-/// What new files may take.
+/// How much new files may take.
 fn room_bytes(engine: &Engine) -> u64 {
     let free_bytes = engine.host.files.space_free_bytes(&engine.dir).unwrap_or(u64::MAX);
     free_bytes.min(engine.quota.as_ref().map_or(u64::MAX, |quota| quota.room_bytes(SpaceUser::Merge)))
 }
 
-/// Makes one file of many small ones, as openings leave them that each wrote little.
+/// Makes one file of many small ones, as left by openings that each wrote little.
 pub(crate) fn reclaim_small(background: &Background) -> Result<()> {
     let engine = &background.engine;
     let state = Arc::clone(engine.manifest.lock().state());
@@ -256,18 +255,18 @@ pub(crate) fn reclaim_small(background: &Background) -> Result<()> {
     }
     let mut reclaiming = background.reclaiming.lock();
     while reclaim_step_as(background, &mut reclaiming, ReclaimWant::Small)?.is_some() {}
-    reclaiming.looked_at = None; // background work looks for more than this
+    reclaiming.looked_at = None; // background work looks at more than this
     Ok(())
 }
 
-/// Gives up what is under way: the store is closed.
+/// Gives up the running reclaim: the store is closed.
 pub fn abandon_reclaim(background: &Background) {
     let engine = &background.engine;
     let job = background.reclaiming.lock().job.take();
     job.into_iter().for_each(|job| job.discard(engine));
 }
 
-/// What damage reclaiming has met, by file.
+/// Damage that reclaim has met, by file.
 pub fn damaged_values(background: &Background) -> Vec<String> {
     let reclaiming = background.reclaiming.lock();
     reclaiming.given_up.values().map(|error| format!("values: {}", error.message())).collect()

@@ -1,5 +1,5 @@
-//! One reclaim under way: what is alive in some files of values is copied into one, in slices, and
-//! one edit swaps it in.
+//! One running reclaim: the live values of some files are copied into one, in steps, and one edit
+//! swaps it in.
 //!
 //! ```text
 //!   ask      everything that points into the files, thing by thing: which units
@@ -8,16 +8,16 @@
 //! ```
 //!
 //! **Why nothing is lost.** The files are settled when the job begins: only parts and the indexes
-//! of hashed tables point into them, and all those parts that are listed then are asked. Whatever
-//! is listed later was merged from those and points to no unit that they did not. Of an index what
-//! it leads to is asked shard by shard, and last what it keeps for snapshots: what was replaced
-//! since its shard was asked, or is being replaced, is there as long as a snapshot wants it.
-//! Readers with a view of before the edit have a segment map of before it as well, and with it the
-//! old files whole; those with a later view find in the new file every unit that any part of it
-//! leads to. Nobody else is met: no index changes, no writer waits.
+//! of hashed tables point into them, and all parts listed at that time are read. Parts listed later
+//! were merged from those and point to no other units. An index is read shard by shard, and last
+//! what it keeps for snapshots: an entry that was replaced after its shard was read, or is being
+//! replaced, is there as long as a snapshot needs it. Readers with a view from before the edit also
+//! have a segment map from before it, and with it the complete old files; those with a later view
+//! find every unit that its parts point to in the new file. Nothing else is affected: no index
+//! changes, no writer waits.
 //!
-//! **In memory** it holds at most twenty bytes for each living value of its files (the units that
-//! are asked for, and the map), a window for each file that holds several segments, and a buffer.
+//! **In memory** it holds at most twenty bytes for each live value of its files (the units, and the
+//! map), a window for each file with several segments, and a buffer.
 //!
 //! Stepped by `reclaim.rs`.
 
@@ -47,34 +47,34 @@ pub struct ReclaimJob {
     pub plan: ReclaimPlan,
     /// Keeps the files that are copied from.
     _segment_map: Arc<SegmentMap>,
-    /// What has not been asked yet.
+    /// The sources of pointers that have not been read yet.
     holders: Vec<Holder>,
-    /// What is alive, by segment.
+    /// The live units, by segment.
     units: BTreeMap<u32, Vec<u32>>,
-    /// Where each segment lies.
+    /// Where each segment is.
     places: BTreeMap<u32, Place>,
     /// The files that are copied from, opened when their turn comes.
     sources: BTreeMap<FileNumber, From>,
-    /// The segment that is being copied, with what is left of it: where its records stand in the
-    /// old file, the next one last.
+    /// The segment that is being copied, with the rest of its records by their places in the old
+    /// file, the next one last.
     current: Option<(u32, Vec<Move>)>,
     /// Segments that are still to be copied, the next one last.
     left: Vec<u32>,
     writer: Option<RelocatedWriter>,
     number: FileNumber,
-    /// The new file is there, and no edit can have listed it.
+    /// The new file exists, and no edit can have listed it.
     is_unlisted: bool,
-    /// How long its steps took, but for the last.
+    /// The time of its steps, except the last.
     took: Duration,
-    /// Bytes of records copied, and bytes left behind.
+    /// Bytes of records copied.
     copied: u64,
     dropped: u64,
 }
 
-/// Where a segment lies.
+/// Where a segment is.
 #[derive(Clone, Copy)]
 enum Place {
-    /// In its own file, which is sealed and ends here.
+    /// In its own file, which is sealed at this end.
     Own(u64),
     /// In this file of relocated values.
     Relocated(FileNumber),
@@ -92,8 +92,8 @@ struct From {
 pub enum StepFault {
     /// A file of values is damaged, or cannot be read: it is left alone from now on.
     File(FileNumber, Error),
-    /// What leads to the values is damaged, so it is not known what of them is alive: all that was
-    /// planned is left alone.
+    /// A source of pointers is damaged, so it is not known which values are live: the whole plan is
+    /// left alone.
     Holder(Error),
     /// Anything else.
     Other(Error),
@@ -105,7 +105,7 @@ impl std::convert::From<Error> for StepFault {
     }
 }
 
-/// Why what leads to values does not say to which.
+/// The fault of a source of pointers.
 fn at_holder(error: Error) -> StepFault {
     match error.kind() {
         ErrorKind::Corruption => StepFault::Holder(error),
@@ -114,8 +114,7 @@ fn at_holder(error: Error) -> StepFault {
 }
 
 impl ReclaimJob {
-    /// Begins what is planned. The caller holds the manifest's lock, and the plan was made under
-    /// it.
+    /// Begins a plan. The caller holds the manifest's lock, and the plan was made under it.
     pub fn begin(engine: &Engine, state: &State, plan: ReclaimPlan) -> ReclaimJob {
         let place = |&segment: &u32| {
             let number = FileNumber(u64::from(segment));
@@ -142,10 +141,10 @@ impl ReclaimJob {
         }
     }
 
-    /// Takes about so many bytes. True when it is done and installed.
+    /// Copies about this many bytes. True when it is done and installed.
     pub fn step(&mut self, engine: &Engine, budget_bytes: u64) -> Result<bool, StepFault> {
         let began = engine.host.clock.monotonic();
-        engine.check_open()?; // a store that is closed gets no more files
+        engine.check_open()?; // a closed store gets no more files
         let is_done = self.take(engine, budget_bytes, began)?;
         self.took += engine.host.clock.monotonic().saturating_sub(began);
         Ok(is_done)
@@ -184,12 +183,12 @@ impl ReclaimJob {
         }
     }
 
-    /// Opens the file that has the segment, unless it is open, and says where in it what is alive
-    /// stands, the first last.
+    /// Opens the file of the segment, unless it is open, and returns the places of the live records
+    /// in it, the first last.
     fn begin_segment(&mut self, engine: &Engine, segment: u32) -> Result<Vec<Move>, StepFault> {
         if self.writer.is_none() {
             let files = engine.host_for(SpaceUser::Merge).files;
-            self.is_unlisted = true; // what a failed creation leaves goes too
+            self.is_unlisted = true; // also removes what a failed creation leaves
             self.writer = Some(RelocatedWriter::create(&*files, &engine.dir, self.number)?);
         }
         let file = self.file_of(segment);
@@ -205,7 +204,7 @@ impl ReclaimJob {
             Some(map) => moves_of(map, segment, &units).map_err(at_fault)?,
         };
         if cfg!(debug_assertions) {
-            self.units.insert(segment, units); // looked at once more before the edit
+            self.units.insert(segment, units); // examined once more before the edit
         }
         if let Some(writer) = &mut self.writer {
             writer.begin_segment(segment);
@@ -233,7 +232,7 @@ impl ReclaimJob {
         Ok(())
     }
 
-    /// Copies records of a segment until so many bytes are done; returns how many were.
+    /// Copies records of a segment up to this many bytes; returns how many bytes.
     fn copy(&mut self, segment: u32, moves: &mut Vec<Move>, budget_bytes: u64) -> Result<u64, StepFault> {
         let file = self.file_of(segment);
         let (Some(from), Some(writer)) = (self.sources.get_mut(&file), &mut self.writer) else {
@@ -263,8 +262,8 @@ impl ReclaimJob {
         }
     }
 
-    /// Makes the new file durable and swaps it in with one edit. What of the segments has become
-    /// dead meanwhile is not listed.
+    /// Makes the new file durable and swaps it in with one edit. Segments that have become dead in
+    /// the meantime are not listed.
     fn install(&mut self, engine: &Engine) -> Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let file_bytes = writer.finish()?;
@@ -310,8 +309,8 @@ impl ReclaimJob {
         Ok(())
     }
 
-    /// In debug builds: everything that points into the segments now is asked again, and all of it
-    /// was copied.
+    /// In debug builds: reads everything that points into the segments now, and checks that all of
+    /// it was copied.
     fn look_again(&self, engine: &Engine) -> Result<()> {
         if !cfg!(debug_assertions) {
             return Ok(());
@@ -329,12 +328,12 @@ impl ReclaimJob {
         Ok(())
     }
 
-    /// Gives it up: what it has written goes, unless the manifest may list it.
+    /// Gives it up: removes what it has written, unless the manifest may list it.
     pub fn discard(mut self, engine: &Engine) {
         self.remove(engine);
     }
 
-    /// A file that stays behind is a leftover that the next opening removes.
+    /// The next opening removes a file that stays.
     fn remove(&mut self, engine: &Engine) {
         self.writer = None;
         if std::mem::take(&mut self.is_unlisted) {
@@ -343,7 +342,7 @@ impl ReclaimJob {
     }
 }
 
-/// Where these units of a segment stand in a file of relocated values.
+/// Where these units of a segment are in a file of relocated values.
 fn moves_of(map: &RelocatedFile, segment: u32, units: &[u32]) -> Result<Vec<Move>> {
     let mut moves = Vec::with_capacity(units.len());
     let mut wanted = units.iter().peekable();
@@ -363,7 +362,7 @@ fn moves_of(map: &RelocatedFile, segment: u32, units: &[u32]) -> Result<Vec<Move
     }
 }
 
-/// Bytes of the files of values that are listed in the one state and not in the other.
+/// Bytes of the files of values that are listed in one state and not in the other.
 pub(crate) fn freed_bytes(before: &State, after: &State) -> u64 {
     let segments = before.values.iter().filter(|(number, _)| !after.values.contains_key(number));
     let moved =

@@ -1,4 +1,4 @@
-//! Reclaiming that somebody asks for and waits for, and what it would do.
+//! Reclaim on request, while the caller waits, and a preview of it.
 
 use folddb_base::Result;
 use folddb_host::sync::atomic::Ordering;
@@ -13,13 +13,13 @@ use crate::edit::feeds::is_held_for_feeds;
 use crate::state::engine::Engine;
 use crate::values::settle;
 
-/// Does all that is worth it, here and now. `progress` is told each plan when it begins.
+/// Does everything that is worth it, at once. `progress` gets each plan when it begins.
 pub fn reclaim_all(background: &Background, progress: &mut dyn FnMut(&ReclaimPlan)) -> Result<ReclaimReport> {
     let engine = &background.engine;
-    engine.values.installs.fetch_add(1, Ordering::AcqRel); // snapshots may have gone since somebody looked
+    engine.values.installs.fetch_add(1, Ordering::AcqRel); // snapshots may have been released since the last look
     engine.values.log.directories.roll();
     settle::settle_values(engine)?;
-    scheduler::flush_all(background)?; // memtables lead to segments that are settled then
+    scheduler::flush_all(background)?; // the segments that memtables point to are settled then
     let (bytes_before, counted) = (engine.values.bytes(), engine.counters.value_bytes_copied.get());
     dead_segments::drop_dead_values(engine)?;
     let mut report = ReclaimReport::default();
@@ -44,15 +44,15 @@ pub fn reclaim_all(background: &Background, progress: &mut dyn FnMut(&ReclaimPla
     Ok(report)
 }
 
-/// Who only reads has settled nothing, and moves nothing: what is full counts, as if its log had
-/// been flushed.
+/// A read-only store has settled nothing, and moves nothing: full segments count, as if their log
+/// had been flushed.
 pub(crate) fn settle_for_looking(engine: &Engine, state: &State) {
     let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
     let free = sealed.filter(|&number| !is_held_for_feeds(state, number));
     engine.values.settled.lock().extend(free.chain(state.relocated.keys().copied()));
 }
 
-/// What would be done, plan by plan, as far as that can be told.
+/// What would be done, plan by plan, as far as that is known.
 pub fn reclaim_plans(background: &Background) -> Vec<ReclaimPlan> {
     let engine = &background.engine;
     let reclaiming = background.reclaiming.lock();

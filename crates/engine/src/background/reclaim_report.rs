@@ -1,14 +1,13 @@
-//! How much reclaiming is asked for, and what came of it.
+//! How much reclaim is requested, and its result.
 
-/// How far living values are moved together.
+/// How far live values are copied together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReclaimWant {
-    /// As background work does it: when the bound is passed.
+    /// As in background work: when the bound is exceeded.
     WhenDue,
-    /// As somebody wants it who asks: whatever is worth it.
+    /// As on request: everything that is worth it.
     Asked,
-    /// As an opening does it: many small files become one, and no more than an opening has time
-    /// for.
+    /// As at opening: many small files become one, within the time of an opening.
     Small,
 }
 
@@ -24,8 +23,8 @@ pub struct ReclaimReport {
     pub bytes_after: u64,
     /// Bytes written.
     pub bytes_copied: u64,
-    /// About as many bytes are of values that are dead and that no merge has met:
-    /// `BytesTable::compact` makes sure of that.
+    /// About how many bytes are of dead values that no merge has met: `BytesTable::compact` finds
+    /// them.
     pub hidden_bytes: u64,
     /// Damage: files of values that stay as they are, and why.
     pub left_alone: Vec<String>,

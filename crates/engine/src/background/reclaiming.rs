@@ -1,4 +1,4 @@
-//! What is being reclaimed, and what is left alone.
+//! The running reclaim, and what is left alone.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use folddb_base::{Error, FileNumber};
 
 use crate::background::reclaim_job::ReclaimJob;
 
-/// What is under way, and what is left alone.
+/// The running reclaim, and what is left alone.
 #[derive(Default)]
 pub struct Reclaiming {
     pub job: Option<ReclaimJob>,
     /// Files that are damaged, or could not be read.
     pub given_up: BTreeMap<FileNumber, Error>,
-    /// How things stood when nothing was worth it, or nothing could be done.
+    /// The situation when nothing was worth it, or nothing could be done.
     pub looked_at: Option<Examined>,
 }
 
-/// How things stood.
+/// A situation that was examined.
 #[derive(Clone, Copy)]
 pub struct Examined {
     pub installs: u64,
     pub is_short: bool,
-    /// What there was room for.
+    /// The room that there was.
     pub room_bytes: u64,
-    /// Where the disk refused, though there seemed to be room: when it is asked again.
+    /// If the disk was full although there seemed to be room: when to try again.
     pub again_at: Option<Duration>,
 }

@@ -1,5 +1,5 @@
-//! What is done next. The one room that knows all background jobs: it takes one step of the most
-//! urgent, contains its failures, and notes them.
+//! What is done next. The only room that knows all background jobs: it takes one step of the most
+//! urgent one, and contains and notes its failures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,18 +20,18 @@ use crate::state::{log_sync, pressure};
 use crate::values::settle;
 use crate::write::commit;
 
-/// So many failures of background work in a row, and the store refuses to write.
+/// After this many failures of background work in a row, the store refuses writes.
 pub(crate) const FAILURES_MAX: usize = 5;
 
-/// So many bytes of values may memory keep in full segments whatever the value log holds.
+/// Bytes of values that memtables may always keep in full segments, for any size of the value log.
 pub(crate) const PINNED_BYTES_MIN: u64 = 16 << 20;
 
-/// A kind of background work, for whoever decides himself what happens when; see
+/// A kind of background work, for callers that decide themselves what happens when; see
 /// `Store::background_step_of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackgroundJob {
-    /// What the journal needs: buffered batches are handed on, the next segment is made, an idle
-    /// log is marked. And a look at the space that is left.
+    /// The needs of the journal: buffered batches are written, the next segment is created, an idle
+    /// log is marked. Also checks the space that is left.
     Journal,
     /// Every memtable that has been written to is sealed, so that a flush is due for each.
     Seal,
@@ -39,21 +39,21 @@ pub enum BackgroundJob {
     Flush,
     /// The merge of the lowest tier takes a step.
     Merge,
-    /// What moves living values together takes a step.
+    /// Reclaim, which copies live values together, takes a step.
     Reclaim,
 }
 
-/// A step of a merge, and one of what moves values: neither waits for the end of the other.
+/// A step of a merge, and one of reclaim: neither waits for the end of the other.
 pub(crate) fn merge_and_reclaim(background: &Background) -> Result<Option<String>> {
     let merged = contained(background, Worker::Merge);
     let reclaimed = match contained(background, Worker::Reclaim) {
-        Err(error) if error.kind() == ErrorKind::Corruption => None, // merges do not wait for it
+        Err(error) if error.kind() == ErrorKind::Corruption => None, // merges continue anyway
         reclaimed => reclaimed?,
     };
     Ok(merged?.or(reclaimed))
 }
 
-/// Sweeping that meets damage goes on behind it, and then values move.
+/// Sweeping continues past damage, and then reclaim takes its step.
 pub(crate) fn sweep_and_reclaim(background: &Background) -> Result<Option<String>> {
     match hash_sweep::sweep_step(&background.engine)? {
         None => reclaim::reclaim_step(background),
@@ -61,10 +61,10 @@ pub(crate) fn sweep_and_reclaim(background: &Background) -> Result<Option<String
     }
 }
 
-/// Runs a step and contains its failures. What a failed step was writing is no part of the store
-/// yet, so it may be tried again: at once when the disk is full, a few times after any other
-/// failure. A panic (a bug, or a user's comparison function) is a failure too. A damaged input of a
-/// merge or of reclaim is given up, not tried again.
+/// Runs a step and contains its failures. What a failed step was writing is not part of the store
+/// yet, so it may be tried again: on a full disk always, after any other failure a few times. A
+/// panic (a bug, or a user's comparison function) is a failure, too. A damaged input of a merge or
+/// of reclaim is given up, not tried again.
 pub(crate) fn contained(background: &Background, work: Worker) -> Result<Option<String>> {
     let engine = &background.engine;
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match work {
@@ -89,8 +89,8 @@ pub(crate) fn note_background_failure(engine: &Engine, work: Worker, error: &Err
         ErrorKind::Closed => {}
         ErrorKind::Corruption if matches!(work, Worker::Merge | Worker::Reclaim) => {}
         _ => {
-            // Each counts for itself: merges that go well must not hide that no memtable gets to
-            // disk.
+            // Each worker has its own count: successful merges must not hide that no memtable gets
+            // to disk.
             let failures = engine.debt.failures_in_a_row.of(work);
             if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX {
                 engine.health.poison(error);
@@ -99,7 +99,7 @@ pub(crate) fn note_background_failure(engine: &Engine, work: Worker, error: &Err
     }
 }
 
-/// One step of background work, the most urgent; says what it did, or nothing when there is nothing
+/// One step of background work, the most urgent; describes what it did, or none if there is nothing
 /// to do.
 pub fn background_step(background: &Background) -> Result<Option<String>> {
     let engine = &background.engine;
@@ -119,7 +119,7 @@ fn most_urgent_step(background: &Background) -> Result<Option<String>> {
     }
 }
 
-/// One step of one kind of work; says what it did, or nothing when there is nothing to do.
+/// One step of one kind of work; describes what it did, or none if there is nothing to do.
 pub fn background_step_of(background: &Background, work: BackgroundJob) -> Result<Option<String>> {
     let engine = &background.engine;
     let done = step_of(background, work);
@@ -152,13 +152,13 @@ pub(crate) fn journal_step(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Lets the manifest say how far the log is durable, when nothing is written any more that would:
-/// whoever takes segments away while the store is down is found out.
+/// Records in the manifest how far the log is durable when no write does so any more: then segments
+/// that are removed while the store is closed are noticed.
 pub(crate) fn vouch_when_idle(engine: &Engine, now: Duration) -> Result<()> {
     let is_due = engine.journal.as_ref().is_some_and(|journal| journal.is_to_be_vouched(now));
     match is_due.then(|| engine.manifest.lock().append(&[])) {
         Some(Err(error)) if error.kind() != ErrorKind::NoSpace => Err(error),
-        _ => Ok(()), // on a full disk it is tried again
+        _ => Ok(()), // retried on a full disk
     }
 }
 
@@ -186,13 +186,13 @@ pub fn settle(background: &Background) -> Result<()> {
     }
 }
 
-/// Flushes the memtable that has waited longest, if one waits; else merges the chunks that readers
-/// have met.
+/// Flushes the memtable that has waited longest, if one waits; otherwise merges the chunks that
+/// readers have met.
 pub(crate) fn flush_step(background: &Background) -> Result<Option<String>> {
     let engine = &background.engine;
     let _only = engine.debt.flushing.lock();
     if engine.health.cause().is_some() {
-        return Ok(None); // memory may hold half of a batch, which only replaying makes whole
+        return Ok(None); // memory may hold half of a batch, which only replay completes
     }
     feeds::mind_feeds(engine)?;
     snapshot_files::age_snapshots(engine);
@@ -209,7 +209,7 @@ pub(crate) fn flush_step(background: &Background) -> Result<Option<String>> {
         let oldest = table.view().sealed.last().cloned()?;
         Some((table, oldest))
     });
-    // Memtables and indexes take turns, so that neither holds the other up for long.
+    // Memtables and indexes take turns, so that neither delays the other for long.
     let saves_now = !engine.debt.saved_last.swap(true, Ordering::Relaxed);
     let oldest = waiting.min_by_key(|(_, sealed)| sealed.first_lsn);
     if (saves_now || oldest.is_none())
@@ -226,7 +226,7 @@ pub(crate) fn flush_step(background: &Background) -> Result<Option<String>> {
     let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
     let records = match flush::flush(engine, &table, &sealed) {
         Ok(records) => records,
-        // Nobody asked for a table that is gone: whoever drops it forgets what waits.
+        // The table is gone, which is no failure: dropping it discards what waits.
         Err(_) if table.check_alive().is_err() => return Ok(Some(ranges::gone(&table))),
         Err(error) => {
             if error.kind() == ErrorKind::NoSpace {
@@ -260,19 +260,19 @@ pub(crate) fn save_due(engine: &Engine) -> Result<Option<String>> {
     })
 }
 
-/// Seals the memtable that holds the log back when too much of it is kept, or too many segments of
-/// values.
+/// Seals the memtable that retains the log if too much of the log, or too many segments of values,
+/// are kept.
 pub(crate) fn limit_log(engine: &Engine) {
     const SEGMENTS_MAX: usize = 4;
-    // Segments of values count by their bytes: they begin small. Where space is short, those that
-    // only memory keeps are given back.
+    // Segments of values count by their bytes: they begin small. If space is short, those that only
+    // memtables keep are freed.
     let max = if engine.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
     let kept = feeds::segments_of_memory(engine);
-    // Segments grow: many short ones before a long one are no more than that.
+    // Segments grow: many short ones before a long one take no more than the long one.
     let kept_bytes: u64 = kept.iter().map(|segment| segment.len_bytes).sum();
     let last_bytes = kept.last().map_or(0, |segment| segment.len_bytes);
-    // What memory leads to counts as alive, dead or not: no more of it than a few segments, or an
-    // eighth of a value log that is small.
+    // What memtables point to counts as live, dead or not: at most a few segments, or an eighth of
+    // a small value log.
     let values_max = engine.options.values_segment_bytes().saturating_mul(max as u64);
     let values_max = values_max.min((engine.values.bytes() / 8).max(PINNED_BYTES_MIN));
     let is_long = kept.len() > max && kept_bytes > last_bytes.saturating_mul(max as u64);
@@ -284,7 +284,7 @@ pub(crate) fn limit_log(engine: &Engine) {
     let Some((table, first_lsn)) = oldest.map(|active| (Arc::clone(&active.table), active.first_lsn)) else {
         return;
     };
-    // A memtable that is sealed already may hold the log back too; its flush comes first.
+    // A memtable that is sealed already may retain the log, too; its flush comes first.
     let sealed_first = engine
         .tables_sealed()
         .iter()
@@ -299,14 +299,14 @@ pub(crate) fn limit_log(engine: &Engine) {
     }
 }
 
-/// Merges the chunks of active memtables whose readers have asked for it. False when none has.
+/// Merges the chunks of active memtables if readers have asked for it. False if none has.
 pub(crate) fn merge_chunks(engine: &Engine) -> bool {
     let mut merged = false;
     let wishes = std::mem::take(&mut *engine.work.chunked.lock());
     let catalog = engine.catalog();
     for table in wishes.into_iter().filter_map(|id| catalog.by_id(id)) {
         table.take_chunk_merge_wish();
-        // In this order: what is published first, which bounds what is touched, then all boundaries
+        // In this order: first the published seq, which bounds what is touched, then all boundaries
         // below it.
         let published = engine.published();
         let view = table.view();
@@ -336,8 +336,8 @@ pub fn flush_all(background: &Background) -> Result<()> {
 pub(crate) fn wait_until_flushed(background: &Background) -> Result<()> {
     let engine = &background.engine;
     let begun = engine.debt.flushes_begun.load(Ordering::Acquire);
-    // What is sealed from now on is for others to wait for, or a busy writer could keep this
-    // waiting forever.
+    // It does not wait for memtables sealed from now on, or a busy writer could keep it waiting
+    // forever.
     let through = engine.published();
     let is_flushed = |table: &Arc<TableCore>| table.view().sealed.iter().all(|s| s.last_seq > through);
     loop {
@@ -347,12 +347,12 @@ pub(crate) fn wait_until_flushed(background: &Background) -> Result<()> {
         }
         let all_flushed = engine.tables_sealed().iter().all(is_flushed)
             && engine.catalog().hashed().all(|(_, hashed)| !hashed.is_to_be_saved());
-        engine.check_open()?; // nothing waits in a closed store, flushed or not
+        engine.check_open()?; // in a closed store nothing waits, flushed or not
         if all_flushed {
             return Ok(());
         }
-        // Writers may be refused while there is still enough for background: only a flush that
-        // fails counts.
+        // Writers may be refused while background work still has enough space: only a failed flush
+        // counts.
         if engine.debt.is_refused_since(begun) {
             return Err(pressure::no_space(engine));
         }
@@ -364,5 +364,5 @@ pub(crate) fn wait_until_flushed(background: &Background) -> Result<()> {
     }
 }
 
-/// How often the journal is looked after while the store is written to.
+/// How often the journal is maintained while the store is written to.
 pub(crate) const JOURNAL_TICK: Duration = Duration::from_millis(2);

@@ -1,5 +1,5 @@
-//! Snapshots that have grown old get pinned files, once all that they see is in runs: then merges
-//! need keep nothing for them. See `state::pinned_files`.
+//! Old snapshots get pinned files, once everything that they see is in runs: then merges need not
+//! keep anything for them. See `state::pinned_files`.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::write::commit;
 
 // ---- growing old --------------------------------------------------------------------------------
 
-/// Gives snapshots that have come of age pinned files, once all that they see is in runs, and lets
-/// go of those that are too old.
+/// Gives snapshots that are old enough pinned files, once everything that they see is in runs, and
+/// ends those that are too old.
 pub(crate) fn age_snapshots(engine: &Engine) {
     if engine.boundaries.is_empty() {
         return;
@@ -27,7 +27,7 @@ pub(crate) fn age_snapshots(engine: &Engine) {
     }
     let aging = engine.boundaries.of_age(now, engine.options.snapshot_files_after);
     let Some(newest) = aging.last().map(|at| at.seq) else { return };
-    let manifest = engine.manifest.lock(); // no part is installed meanwhile
+    let manifest = engine.manifest.lock(); // no part is installed in between
     let mut committer = engine.commit.lock(); // and no memtable begins
     if is_in_runs(engine, manifest.state(), &mut committer, newest) {
         let files = Arc::new(present_files(engine));
@@ -35,8 +35,8 @@ pub(crate) fn age_snapshots(engine: &Engine) {
     }
 }
 
-/// Whether all that sorted tables have up to `seq` is in runs. What is in memory still is sealed:
-/// the flushes come next.
+/// Whether everything in sorted tables up to `seq` is in runs. Memtables that still have some of it
+/// are sealed: their flushes come next.
 pub(crate) fn is_in_runs(engine: &Engine, state: &State, committer: &mut Committer, seq: Seq) -> bool {
     let is_behind = |table: &Arc<TableCore>| {
         let flushed_seq = state.tables.get(&table.id).map_or(0, |state| state.flushed_seq);
@@ -52,7 +52,7 @@ pub(crate) fn is_in_runs(engine: &Engine, state: &State, committer: &mut Committ
     !engine.tables_sealed().iter().any(is_behind)
 }
 
-/// What sorted tables have in runs, as it is now. The caller holds the manifest's lock.
+/// The present runs of sorted tables. The caller holds the manifest's lock.
 pub(crate) fn present_files(engine: &Engine) -> PinnedFiles {
     let catalog = engine.catalog();
     let in_runs = catalog.all().filter_map(|table| Some((table.id, InRuns::of(table)?)));

@@ -1,4 +1,4 @@
-//! Which entries of an index are stale: those of keys whose record has not their term.
+//! Which entries of an index are stale: those whose record does not have their term.
 //!
 //! ```text
 //!   order   the entries by their keys        so that each key is examined once
@@ -6,7 +6,7 @@
 //!   look    at each key by itself            else, and where a walk would read separated values
 //! ```
 //!
-//! An entry is called stale only where its record could be examined. Called by `clean`.
+//! An entry counts as stale only if its record could be examined. Called by `clean`.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -24,8 +24,8 @@ use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::snapshots::At;
 
-/// A look for one key costs as much as a walk past so many records: 1.5 us to 5 us where all is in
-/// memory, against 0.1.
+/// A lookup of one key costs as much as a walk past this many records: 1.5 us to 5 us if everything
+/// is in memory, against 0.1.
 const WALK_PAST: u64 = 16;
 
 /// Records of an index, in one piece of memory.
@@ -35,8 +35,8 @@ pub struct Entries {
     places: Vec<Place>,
 }
 
-/// A record of them: its key, and behind it its payload. The key ends with that of the record that
-/// it leads to.
+/// One of the records: its key, followed by its payload. The key ends with that of the indexed
+/// record.
 struct Place {
     begin: usize,
     key_len: u32,
@@ -58,7 +58,7 @@ impl Entries {
         Record { key, seq, kind, payload: &rest[..payload_len as usize] }
     }
 
-    /// The same memory, for others.
+    /// The same memory, empty, for other records.
     pub fn emptied(mut self) -> Entries {
         self.bytes.clear();
         self.places.clear();
@@ -93,16 +93,16 @@ impl RecordSink for Entries {
     }
 }
 
-/// Whether a walk along a table looks at so many keys of it for less than a look for each.
+/// Whether a walk along a table is cheaper than a lookup for each of this many keys.
 pub fn is_walk_cheaper(table: &TableCore, extractor: &Extractor, keys: usize) -> bool {
     let is_in_rows = table.separate_from == usize::MAX || extractor.is_of_key() || extractor.is_of_head();
     is_in_rows && table.view().records() <= keys as u64 * WALK_PAST
 }
 
-/// Told of the entries of a key what terms its record has, or that there is none.
+/// A callback that gets the entries of a key, and the terms of its record or none.
 pub type Tell<'a> = &'a mut dyn FnMut(&[usize], Option<&Terms>);
 
-/// Who looks at the records of a table, and when.
+/// The parameters of looking up the records of a table.
 pub struct Looks<'a> {
     pub engine: &'a Arc<Engine>,
     pub table: &'a Arc<TableCore>,
@@ -112,8 +112,7 @@ pub struct Looks<'a> {
 }
 
 impl Looks<'_> {
-    /// For each entry, whether its record is without its term for all who read at this moment or
-    /// later.
+    /// For each entry, whether its record lacks its term for all readers at this moment or later.
     pub fn stale(&self, entries: &Entries) -> Vec<bool> {
         let may_go = |&at: &usize| {
             let entry = entries.record(at);
@@ -136,7 +135,7 @@ impl Looks<'_> {
         stale
     }
 
-    /// Tells the terms of each key that can be examined.
+    /// Passes the terms of each key that can be examined to `tell`.
     pub fn look_at_each(&self, entries: &Entries, of_keys: &[&[usize]], tell: Tell<'_>) {
         for same_key in of_keys {
             if self.engine.health.is_closed() {
@@ -151,8 +150,8 @@ impl Looks<'_> {
         }
     }
 
-    /// The same along the table. Where that cannot be resumed, nothing is told of the keys that are
-    /// left.
+    /// The same by a walk along the table. If that cannot continue, the remaining keys are left
+    /// out.
     pub fn walk(&self, entries: &Entries, of_keys: &[&[usize]], tell: Tell<'_>) {
         let key_of = |same_key: &[usize]| entries.key(same_key[0]);
         let Some(mut rows) = self.rows(of_keys.first().map(|first| key_of(first))) else { return };
@@ -189,7 +188,7 @@ impl Looks<'_> {
             .ok()
     }
 
-    /// The terms of the row that a walk stands at.
+    /// The terms of the present row of a walk.
     fn take(&self, rows: &mut Rows, terms: &mut Terms) {
         let head = rows.take_head();
         let (key, value) = rows.row();

@@ -1,5 +1,4 @@
-//! What background work keeps between two steps: an open store with the merges and the reclaiming
-//! under way in it.
+//! What background work keeps between two steps: an open store with its running merges and reclaim.
 
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use crate::background::merges::Merges;
 use crate::background::reclaiming::Reclaiming;
 use crate::state::engine::Engine;
 
-/// The merges and the reclaiming of a store that are under way, planned, or given up.
+/// The merges and the reclaim of a store: running, planned, or given up.
 pub struct Background {
     pub engine: Arc<Engine>,
     pub merges: Mutex<Merges>,
@@ -18,7 +17,7 @@ pub struct Background {
 }
 
 impl Background {
-    /// Of a store in which nothing is under way yet.
+    /// For a store in which nothing is running yet.
     pub fn new(engine: Arc<Engine>) -> Background {
         Background { engine, merges: Mutex::default(), reclaiming: Mutex::default() }
     }

@@ -1,4 +1,4 @@
-//! Runs of a table as the plans of merges see them.
+//! Summaries of a table's runs, for planning merges.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use folddb_merge::{RunSummary, Sketch};
 use crate::state::catalog::TableCore;
 use crate::state::view::RunView;
 
-/// The runs of a table as planning sees them, newest first.
+/// Summaries of the runs of a table, newest first.
 pub fn summaries(table: &TableCore, busy: &HashSet<(TableId, RunId)>) -> Vec<RunSummary> {
     table.view().runs.iter().map(|run| summary(run, busy.contains(&(table.id, run.id)))).collect()
 }

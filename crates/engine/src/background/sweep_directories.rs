@@ -1,5 +1,5 @@
-//! Dead values in files of their own go, while those that are alive stay where they are;
-//! `values::directories` draws it.
+//! Dead values in files of their own are removed, while live ones stay where they are;
+//! `values::directories` describes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,26 +14,26 @@ use crate::state::log_sync;
 use crate::state::value_state::Swept;
 use crate::values::segments;
 
-/// ValueDirectories that are looked through at once: what leads there is asked once for all of
-/// them, and a million units take 4 MiB.
+/// Value directories that are examined at once: the pointers to all of them are collected in one
+/// pass, and a million units take 4 MiB.
 pub(crate) const DIRECTORIES_AT_ONCE: usize = 256;
 
-/// A directory is looked through when one in so many of its value files is dead.
+/// A directory is examined if at least one in this many of its value files is dead.
 pub(crate) const DEAD_SHARE: u64 = 64;
 
-/// What leads to value files, by directory.
+/// The units that something points to, by directory.
 pub type Units = BTreeMap<u32, Vec<u32>>;
 
-/// Takes dead value files away where that is worth it; says how many, if any.
+/// Removes dead value files if that is worth it; returns how many, if any.
 ///
-/// ValueDirectories are given up where what leads to them is damaged, so that it is not known what
-/// of them is alive.
+/// Value directories are given up if a source of pointers to them is damaged, so that it is not
+/// known which files are live.
 pub(crate) fn sweep_directories(
     engine: &Engine,
     want: ReclaimWant,
     given_up: &mut BTreeMap<FileNumber, Error>,
 ) -> Result<Option<String>> {
-    let manifest = engine.manifest.lock(); // no part is installed meanwhile
+    let manifest = engine.manifest.lock(); // no part is installed in between
     engine.values.swept.lock().retain(|&number, _| manifest.state().is_directory(number));
     if manifest.state().directories.is_empty() {
         return Ok(None);
@@ -44,7 +44,7 @@ pub(crate) fn sweep_directories(
         return Ok(None);
     }
     let boundaries = engine.boundaries.version();
-    let _segment_map = engine.values.files.present(); // what it has stays, also a directory that goes meanwhile
+    let _segment_map = engine.values.files.present(); // its files stay, even if a directory is removed in between
     let holders = live_values::holders(engine, &due.keys().map(|number| number.0 as u32).collect());
     drop(manifest);
     let mut units: Units = due.keys().map(|number| (number.0 as u32, Vec::new())).collect();
@@ -56,7 +56,7 @@ pub(crate) fn sweep_directories(
         }
         found => found?,
     }
-    // An index leads there no more as of now: a power cut must not bring back one that does.
+    // The present index no longer points there: a power cut must not bring back one that does.
     log_sync::sync_for_hashed(engine)?;
     let mut dead = Vec::new();
     let (mut value_files, mut bytes) = (0, 0);
@@ -77,8 +77,8 @@ pub(crate) fn sweep_directories(
     Ok(Some(format!("freed {value_files} dead values in files of their own")))
 }
 
-/// The settled directories of which enough seems to be dead, each with how many are alive; those
-/// not that were given up.
+/// The settled directories of which enough seems to be dead, each with its number of live files;
+/// not those that were given up.
 pub(crate) fn directories_due(
     engine: &Engine,
     state: &State,
@@ -101,12 +101,12 @@ pub(crate) fn directories_due(
             ReclaimWant::Asked => 1,
             ReclaimWant::WhenDue | ReclaimWant::Small => (value_files / DEAD_SHARE).max(1),
         };
-        (alive > 0 && has_changed && dead >= least).then_some((number, alive)) // those without any go as a whole
+        (alive > 0 && has_changed && dead >= least).then_some((number, alive)) // empty ones are removed whole
     });
     due.filter(|(number, _)| !given_up.contains_key(number)).take(DIRECTORIES_AT_ONCE).collect()
 }
 
-/// Which value files of a directory are dead, and their bytes. Notes what will be left.
+/// Which value files of a directory are dead, and their bytes. Notes what will remain.
 pub(crate) fn look_through(
     engine: &Engine,
     number: FileNumber,
@@ -125,8 +125,8 @@ pub(crate) fn look_through(
     Ok((dead, dead_bytes))
 }
 
-/// In debug builds: everything that leads to these directories now is asked again, and nothing
-/// leads to what is dead.
+/// In debug builds: reads everything that points to these directories now, and checks that nothing
+/// points to dead files.
 pub(crate) fn look_again(engine: &Engine, dead: &[(FileNumber, Vec<u32>)]) -> Result<()> {
     if !cfg!(debug_assertions) {
         return Ok(());

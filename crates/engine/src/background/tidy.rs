@@ -1,14 +1,12 @@
-//! What an opening puts in order before it returns: many small runs, and many small files of
-//! values.
+//! What an opening tidies up before it returns: many small runs, and many small files of values.
 //!
-//! A process that opens a store, writes one row and ends leaves a run, and gives background work no
-//! time to merge it. So merges that are due and small are made while the store is opened, here and
-//! now. What is left is bounded however short the processes live: fewer runs than one merge factor
-//! in each tier of small runs. Merges of more than an opening may have to replay are left to
-//! background work, which does them in the background.
+//! A process that opens a store, writes one row and ends leaves a run, and background work has no
+//! time to merge it. So merges that are due and small are done while the store is opened. The rest
+//! is bounded even for short-lived processes: fewer runs than one merge factor in each tier of
+//! small runs. Merges of more than an opening may have to replay are left to background work.
 //!
-//! Called by `recovery::open`, for stores that are opened for writing, whoever does their
-//! background work.
+//! Called by `recovery::open`, for stores that are opened for writing, in any mode of background
+//! work.
 
 use std::sync::Arc;
 
@@ -21,8 +19,8 @@ use crate::background::state::Background;
 use crate::background::{dead_segments, merge, reclaim};
 use crate::state::catalog::TableCore;
 
-/// Merges what is due and small. A failure is one of background work, which will meet it again; a
-/// store that it poisons does not open.
+/// Does the merges that are due and small. A failure counts as one of background work, which will
+/// meet it again; a store that it poisons does not open.
 pub(crate) fn tidy(background: &Background) -> Result<()> {
     let engine = &background.engine;
     let tidied = merge_small(background).and_then(|()| dead_segments::drop_dead_values(engine).map(drop));
@@ -40,7 +38,7 @@ fn merge_small(background: &Background) -> Result<()> {
     Ok(())
 }
 
-/// The next small merge of a table that has runs enough to merge.
+/// The next small merge of a table that has enough runs to merge.
 fn small_plan(background: &Background, table: &TableCore) -> Option<Plan> {
     let engine = &background.engine;
     if table.view().runs.len() < engine.options.merge_factor {
@@ -52,7 +50,7 @@ fn small_plan(background: &Background, table: &TableCore) -> Option<Plan> {
         let of_all = merge::due(engine, table, runs).filter(is_small);
         let plan =
             of_all.or_else(|| merge::due(engine, table, &newest_only(runs, bytes_max)).filter(is_small))?;
-        // Small runs are not joined, whatever keys they have: each of them is a file.
+        // Small runs are merged even if they share no keys: joined, each would still be a file.
         Some(Plan { way: Way::Merge, ..plan })
     })
 }
@@ -75,8 +73,8 @@ fn merge_now(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Res
     }
 }
 
-/// The same runs, where those from the first on that are too much together count as taken: large
-/// runs must not keep small ones from being merged.
+/// The same runs, but once their total is too large, the others count as taken: large runs must not
+/// prevent small ones from being merged.
 fn newest_only(runs: &[RunSummary], bytes_max: u64) -> Vec<RunSummary> {
     let mut bytes = 0u64;
     let marked = runs.iter().map(|run| {

@@ -1,8 +1,8 @@
-//! What memtables point to in the value log: values that were put and that no run has yet.
+//! What memtables point to in the value log: values that were put and are not in runs yet.
 //!
-//! Reclaim never asks for it: it leaves segments alone that memory may lead to. What people are
-//! shown of the value log counts it, or what was just put would pass for dead. Called by `stats`
-//! and `value_times`.
+//! Reclaim does not use it: it leaves segments alone that memory may point to. Reports on the value
+//! log count it, or values that were just put would appear dead. Called by `stats` and
+//! `value_times`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::view::TableView;
 
-/// Gives each record that leads to values to a visitor.
+/// Passes each record that points to values to a visitor.
 struct Leading<'v>(&'v mut dyn FnMut(&Record<'_>, &Rope<'_>));
 
 impl RecordSink for Leading<'_> {
@@ -34,8 +34,8 @@ impl RecordSink for Leading<'_> {
     }
 }
 
-/// Adds to `alive` what runs would point to if all of memory were flushed now. A key that two
-/// memtables have counts twice, as one that two runs have.
+/// Adds to `alive` what runs would point to if all of memory were flushed now. A key in two
+/// memtables counts twice, like one in two runs.
 pub fn add_unflushed(engine: &Engine, alive: &mut BTreeMap<u32, Alive>) {
     visit_unflushed(engine, &mut |record, rope| {
         for pointer in rope.pointers() {
@@ -46,8 +46,9 @@ pub fn add_unflushed(engine: &Engine, alive: &mut BTreeMap<u32, Alive>) {
     });
 }
 
-/// Shows `visit` the records with values in the value log that flushes would write now. Reads none
-/// of the values. What a table could not flush is left out: the flush itself says why.
+/// Passes the records that flushes would write now, and whose values are in the value log, to
+/// `visit`. Reads none of the values. Records that a table could not flush are left out: the flush
+/// itself reports why.
 pub fn visit_unflushed(engine: &Engine, visit: &mut dyn FnMut(&Record<'_>, &Rope<'_>)) {
     for table in engine.catalog().all().filter(|table| table.hashed.is_none()) {
         let view = table.view();

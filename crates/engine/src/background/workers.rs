@@ -1,7 +1,7 @@
 //! What the threads do for a store: one keeps the log ready, so that no commit waits for a file;
-//! one flushes; one merges, and moves values between the steps of merges. The threads are those of
-//! a pool, which the store may share with others. With `BackgroundWork::Manual` there are none, and
-//! the caller takes single steps.
+//! one flushes; one merges, and reclaims between the steps of merges. The threads belong to a pool,
+//! which the store may share with others. With `BackgroundWork::Manual` there are none, and the
+//! caller takes single steps.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,14 +22,14 @@ use crate::values::settle;
 /// How long a worker waits after a failure before it tries again.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 
-/// The threads that work for a store, as long as it is open.
+/// The threads that work for a store while it is open.
 #[derive(Default)]
 pub struct Workers {
     seat: Option<(Arc<Pool>, Arc<Seat>)>,
 }
 
 impl Workers {
-    /// Has threads work for the store, where its options ask for it.
+    /// Starts the threads of the store, if its options ask for them.
     pub fn start(background: &Arc<Background>) -> Result<Workers> {
         Workers::start_by(background, &mut |name, run| {
             thread::Builder::new().name(name.to_owned()).spawn(run)
@@ -49,7 +49,7 @@ impl Workers {
         Ok(Workers { seat: Some((Arc::clone(pool), seat)) })
     }
 
-    /// Has them stop: nothing is under way on return.
+    /// Stops them: nothing is running on return.
     pub fn join(&mut self) {
         if let Some((pool, seat)) = self.seat.take() {
             pool.leave(&seat);
@@ -73,7 +73,7 @@ fn lanes(background: &Arc<Background>) -> Lanes {
     ]
 }
 
-/// What the last look at the journal saw.
+/// The state of the journal at the last look.
 #[derive(Default)]
 struct Looked {
     commits: u64,
@@ -102,7 +102,7 @@ fn journal_turn(engine: &Engine, last: &mut Looked) -> Turn {
     if is_quiet { Turn::Idle(5 * JOURNAL_TICK) } else { Turn::Nap(JOURNAL_TICK) }
 }
 
-/// A step that failed: how often the bell had rung then, and when it is to be tried again.
+/// A failed step: how often the bell had rung by then, and when to retry.
 type Failed = (u64, Duration);
 
 fn work_turn(background: &Background, work: Worker, failed: &mut Option<Failed>) -> Turn {
@@ -115,7 +115,7 @@ fn work_turn(background: &Background, work: Worker, failed: &mut Option<Failed>)
         && rung == engine.bell.count()
         && let Some(left) = again_at.checked_sub(now()).filter(|left| !left.is_zero())
     {
-        return Turn::Idle(left); // others of the pool go on meanwhile
+        return Turn::Idle(left); // other stores of the pool continue
     }
     *failed = None;
     let due = engine.shared.throttle.due();
@@ -127,7 +127,7 @@ fn work_turn(background: &Background, work: Worker, failed: &mut Option<Failed>)
         work => scheduler::contained(background, work),
     };
     if work == Worker::Merge {
-        engine.events.hand_on(&engine.health); // not the flushing one: memory waits for that
+        engine.events.hand_on(&engine.health); // not the flush worker: memory waits for that
     }
     match done {
         Ok(Some(_)) => Turn::Done,

@@ -2,7 +2,7 @@ use super::*;
 use crate::options::Options;
 use crate::recovery::open;
 
-/// An opening that fails for want of a thread leaves nothing behind that holds the store.
+/// An opening that fails for lack of a thread leaves nothing behind that holds the store.
 #[test]
 fn a_thread_that_cannot_be_started_leaves_the_store_free() {
     let dir = tempfile::tempdir().unwrap();
