@@ -1,6 +1,6 @@
-//! What a store reports to its program while it works: what an event is, and who listens.
+//! What a store reports to its program while it works: events and their listener.
 //!
-//! An event says what has happened, in numbers. It promises nothing of what comes next.
+//! An event says what has happened, in numbers. It promises nothing about the future.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub enum Event {
     Merge(MergeEvent),
     /// Live values were copied together, and the files that they were in are gone.
     Reclaim(ReclaimEvent),
-    /// A writer had to wait, and goes on.
+    /// A writer had to wait, and has continued.
     Stall(StallEvent),
     /// A write or a sync failed: the store writes no more until it is opened again.
     Poison(PoisonEvent),
@@ -68,9 +68,9 @@ pub struct ReclaimEvent {
     pub segments: usize,
     /// Bytes of the new file.
     pub bytes_copied: u64,
-    /// Bytes by which the files of values are fewer now.
+    /// Bytes by which the files of values have shrunk.
     pub bytes_freed: u64,
-    /// How long its steps took together, but for the last.
+    /// How long its steps took together, except the last.
     pub took: Duration,
 }
 
@@ -78,13 +78,13 @@ pub struct ReclaimEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StallCause {
-    /// Memtables that wait for their flush leave no memory.
+    /// Memtables that wait for their flush use all of the memory.
     MemoryFull,
-    /// Range deletes come faster than merges let them go.
+    /// Range deletes arrive faster than merges remove them.
     RangeDeletes,
 }
 
-/// A writer had to wait, and goes on.
+/// A writer had to wait, and has continued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StallEvent {

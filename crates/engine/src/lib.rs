@@ -1,12 +1,12 @@
-//! One open FoldDB store: what it is, and all that is done in it. Internal, no promises: `folddb`
-//! is the public API.
+//! One open FoldDB store: its state, and all operations on it. Internal, no promises: `folddb` is
+//! the public API.
 //!
-//! State below, verbs above: a verb is a function that is called by the name of its room,
-//! `get::get(engine, ..)`, `commit::commit(engine, ..)`. The `mod` lines stand bottom-up, here and
-//! in each folder: a file uses only what stands above it in its list.
+//! State below, verbs above: a verb is a function that is called by the name of its module,
+//! `get::get(engine, ..)`, `commit::commit(engine, ..)`. The `mod` lines are in bottom-up order,
+//! here and in each folder: a file uses only modules above it in its list.
 
 #![forbid(unsafe_code)]
-#![allow(missing_docs)] // of fields and helpers that only the public crate sees: their names say it
+#![allow(missing_docs)] // fields and helpers for the public crate: their names say it
 
 pub mod seq;
 pub mod events;

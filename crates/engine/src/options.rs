@@ -1,5 +1,5 @@
-//! Every setting of a store, as the engine reads it. What each is for, its unit and its default
-//! stand where callers set it: `folddb::Options`, `folddb::Tuning`.
+//! Every setting of a store, as the engine reads it. The purpose, unit and default of each are
+//! described where callers set it: `folddb::Options`, `folddb::Tuning`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,14 +20,14 @@ use crate::shared::memory_plan::{MEMORY_BYTES_MIN, MemoryPlan};
 pub enum Durability {
     /// In memory. The last 10 ms or 256 KiB may be lost when the process dies.
     Buffered,
-    /// In the hands of the operating system: survives the death of the process, not a power cut.
+    /// Passed to the operating system: survives the death of the process, not a power cut.
     #[default]
     Process,
     /// On the disk: survives a power cut. Commits of several threads share one sync.
     Sync,
 }
 
-/// Most bytes of a value segment, but for one that holds a longer record.
+/// Most bytes of a value segment, except for one that holds a longer record.
 const VALUE_SEGMENT_BYTES_MAX: u64 = VALUE_ALIGN << UNIT_BITS;
 
 /// Who does the work in the background.
@@ -81,7 +81,7 @@ pub struct Options {
     #[doc(hidden)]
     pub read_only: bool,
     pub(crate) secondary: bool,
-    /// The host beneath, of a store that was opened as a secondary.
+    /// The underlying host of a store that was opened as a secondary.
     #[doc(hidden)]
     pub beside: Option<Host>,
     pub(crate) background: BackgroundWork,
@@ -217,7 +217,7 @@ impl Options {
         self
     }
 
-    /// Whether the store is opened for writing, for reading, or for reading beside its writer.
+    /// Whether the store is opened for writing, for reading, or for reading as a secondary.
     #[doc(hidden)]
     pub fn opened_as(mut self, mode: OpenMode) -> Options {
         self.read_only = mode != OpenMode::Primary;
@@ -288,7 +288,7 @@ impl Options {
         let most = self.disk_bytes_max.map_or(u64::MAX, |max| (max / 16).max(1 << 20));
         let bytes =
             self.value_segment_bytes.unwrap_or_else(|| self.segment_bytes.saturating_mul(4).min(most));
-        bytes.min(VALUE_SEGMENT_BYTES_MAX) // the slots of hashed tables lead no further
+        bytes.min(VALUE_SEGMENT_BYTES_MAX) // the slots of hashed tables reach no further
     }
 
     /// Whether threads work for the store.
@@ -310,7 +310,7 @@ impl Options {
         IndexOptions { lock_in_memory: self.lock_in_memory }
     }
 
-    /// In pieces of how many bytes streamed values lie.
+    /// The length of the pieces of streamed values.
     pub(crate) fn stream_piece_bytes_now(&self) -> usize {
         self.stream_piece_bytes.unwrap_or_else(|| (self.memory_bytes / 16).clamp(64 << 10, 4 << 20))
     }
@@ -321,7 +321,7 @@ impl Options {
         (self.open_files_max / 4).max(4)
     }
 
-    /// What the store shares with others; where it is given nothing, what it has alone.
+    /// What the store shares with others, or its own if it was given nothing.
     pub(crate) fn shared_or_own(&self) -> Shared {
         self.shared.clone().unwrap_or_else(|| Shared::new(self.memory_bytes, self.open_files_max))
     }
@@ -336,13 +336,12 @@ impl Options {
         self.memory_plan().memtables_bytes_max()
     }
 
-    /// When an active memtable is sealed for the range deletes in it, whatever it takes.
+    /// How many range deletes seal an active memtable, regardless of its bytes.
     pub(crate) fn range_deletes_per_flush(&self) -> usize {
         (self.memtable_bytes() >> 14).clamp(16, RANGE_DELETES_PER_FLUSH)
     }
 
-    /// So many range deletes of a table that hide something are left alone, however small the table
-    /// is.
+    /// How many range deletes that hide something are tolerated, even in the smallest table.
     pub(crate) fn range_deletes_min(&self) -> usize {
         4 * self.range_deletes_per_flush()
     }
@@ -353,15 +352,16 @@ impl Options {
         self.memory_plan().memtable_bytes()
     }
 
-    /// What a log may take when it is replayed into memory alone, as it is for reading: all but the
-    /// cache. A writer of the same memory leaves none that takes more: its sealed memtables come to
-    /// [`Options::memtables_bytes_max`] at most, its active ones to two thirds of that.
+    /// How much memory a log may take when it is replayed into memory alone, as it is for reading:
+    /// all except the cache. A writer with the same memory leaves no log that takes more: its
+    /// sealed memtables take at most [`Options::memtables_bytes_max`], its active ones two thirds
+    /// of that.
     pub(crate) fn replayed_bytes_max(&self) -> usize {
         self.memory_bytes - self.cache_bytes()
     }
 
-    /// The memory with which a log that takes so much can be replayed into memory alone, with some
-    /// to spare.
+    /// The memory budget with which a log that takes this much can be replayed into memory alone,
+    /// with some to spare.
     pub(crate) fn memory_bytes_for_replayed(&self, replayed_bytes: u64) -> u64 {
         (replayed_bytes / 2).saturating_mul(3)
     }
@@ -372,9 +372,9 @@ impl Options {
         self.memory_plan().cache_bytes()
     }
 
-    /// The same of a store that is opened for reading, whose memtables take so much and stay so:
-    /// twice as much at most. With all that is left, what many threads leave each other in the
-    /// heaps of the allocator came to more than LIMITS promises.
+    /// The same for a store that is opened for reading, whose memtables stay this large: at most
+    /// twice as much. With everything that is left, the allocator's heaps of many threads exceeded
+    /// what LIMITS promises.
     pub(crate) fn cache_bytes_beside(&self, memtables_bytes: usize) -> usize {
         let left = self.memory_plan().divided_bytes().saturating_sub(memtables_bytes);
         left.clamp(self.cache_bytes(), self.cache_bytes() * 2)

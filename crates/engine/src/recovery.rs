@@ -1,5 +1,5 @@
-//! Opening a store: what the log and the manifest tell becomes an engine, for its one writer or for
-//! a reader beside it.
+//! Opening a store: builds an engine from the log and the manifest, for its one writer or for a
+//! secondary.
 
 pub mod format;
 pub mod archived_tail;

@@ -1,13 +1,13 @@
-//! The number of a record, as the public API has it.
+//! The number of a record, in the public API.
 //!
 //! Inside, seqs are plain numbers (`folddb_base::Seq`): files have them, and all crates below add
-//! and compare them. They become this where they go to a user, and plain where they come from one
+//! and compare them. They become this type on the way to a user, and plain numbers on the way back
 //! (decision 46).
 
 use std::fmt;
 
 /// The number of a record in the one history of a store: dense, increasing, starting at 1. 0 is
-/// before all that was written.
+/// before everything.
 ///
 /// ```
 /// # use folddb_engine::seq::Seq;
@@ -18,7 +18,7 @@ use std::fmt;
 pub struct Seq(u64);
 
 impl Seq {
-    /// Behind all that will ever be written.
+    /// After everything that will ever be written.
     pub const MAX: Seq = Seq(u64::MAX);
 }
 

@@ -1,5 +1,5 @@
-//! What several stores of one process share when they are told to, and what each has alone else: a
-//! budget of memory, a cache, background threads, and a limit on what background work writes.
+//! What several stores of one process can share, or else each has alone: a budget of memory, a
+//! cache, background threads, and a limit on the writes of background work.
 //!
 //! ```text
 //!   memory_plan   how a budget is divided                     pure
@@ -8,7 +8,7 @@
 //!   throttle      bytes a second that merges may write
 //! ```
 //!
-//! A store that is given none makes one of its own: there is no other way.
+//! A store that is given none creates its own.
 
 pub mod bell;
 pub mod memory_plan;
@@ -35,7 +35,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// A budget of so many bytes of memory, and at most so many open files of runs at rest.
+    /// A budget of this many bytes of memory, and at most this many open files of idle runs.
     pub fn new(memory_bytes: usize, open_files_max: usize) -> Shared {
         let plan = MemoryPlan::of(memory_bytes);
         Shared {

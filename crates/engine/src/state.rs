@@ -1,5 +1,5 @@
-//! What an open store is: its data and its locks, with no verbs. Whatever is done to a store is a
-//! function of a room above.
+//! The state of an open store: its data and its locks, without verbs. Operations on a store are
+//! functions of modules above.
 
 pub mod counters;
 pub mod numbers;

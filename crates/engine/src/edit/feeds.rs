@@ -1,6 +1,6 @@
-//! What the manifest says of change feeds, and what follows from it: which files of the log are
-//! held for them, which feeds hold too much and are lost, which files may go. `state::feed_state`
-//! draws what is held.
+//! Change feeds in the manifest, and what follows from them: which files of the log are retained
+//! for them, which feeds retain too much and are lost, which files may be removed.
+//! `state::feed_state` shows what is retained.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ use crate::state::manifest::Manifest;
 
 // ---- where feeds stand --------------------------------------------------------------------------
 
-/// Changes what the manifest knows of feeds.
+/// Changes the feeds in the manifest.
 pub fn edit_feeds(engine: &Engine, manifest: &mut Manifest, changes: &[Change]) -> Result<()> {
     engine.check_open()?;
     manifest.append(changes).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
@@ -31,14 +31,14 @@ pub fn edit_feeds(engine: &Engine, manifest: &mut Manifest, changes: &[Change]) 
     Ok(())
 }
 
-/// Changes what tables there are, which feeds may have to tell.
+/// Changes which tables exist, which feeds may have to report.
 pub fn edit_tables(engine: &Engine, manifest: &mut Manifest, changes: &[Change]) -> Result<()> {
     manifest.append(changes).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     engine.feeds.note(manifest.state());
     Ok(())
 }
 
-/// Gives up the history, and the files of values, that nobody needs any more. Not under the
+/// Releases the history, and the files of values, that are no longer needed. Not under the
 /// manifest's lock.
 pub fn let_go_of_history(engine: &Engine) {
     let log_start_lsn = engine.manifest.lock().state().log_start_lsn;
@@ -56,13 +56,13 @@ pub fn let_go_of_history(engine: &Engine) {
 
 pub(crate) fn remove_history(engine: &Engine, files: &[HistoryFile]) {
     for file in files {
-        // One that stays behind is not needed, and removed at the next opening.
+        // A file that stays is not needed, and the next opening removes it.
         let _ = engine.host.files.remove(&file.path(&engine.dir));
     }
 }
 
-/// The value segment below which nothing lies that the log leads to from `lsn` on. The caller holds
-/// the manifest's lock.
+/// The lowest value segment that the log may point to from `lsn` on. The caller holds the
+/// manifest's lock.
 pub fn values_from(engine: &Engine, state: &State, lsn: Lsn) -> FileNumber {
     let (settled, fences) = (engine.values.settled.lock(), engine.values.fences.lock());
     let may_lead = |number: &&FileNumber| {
@@ -72,8 +72,8 @@ pub fn values_from(engine: &Engine, state: &State, lsn: Lsn) -> FileNumber {
     state.values.keys().find(may_lead).copied().unwrap_or(next)
 }
 
-/// The change that says that a table was created or dropped, where feeds will tell of it. All that
-/// came before is durable then.
+/// The change that notes that a table was created or dropped, if feeds will report it. Everything
+/// before it is then durable.
 pub fn note_of_table(
     engine: &Engine,
     state: &State,
@@ -90,7 +90,8 @@ pub fn note_of_table(
     Ok(Some(Change::NoteTable { note }))
 }
 
-/// Fails where a feed tells of the table of this name: what is not in the log it could not tell.
+/// Fails if a feed reports the table of this name: it could not report changes that are not in the
+/// log.
 pub fn check_no_feed_of(state: &State, table: &str) -> Result<()> {
     let tells = |feed: &&FeedState| feed.table.is_empty() || feed.table == table;
     match state.feeds.holding().find(tells) {
@@ -110,7 +111,7 @@ pub fn history_at(engine: &Engine, lsn: Lsn) -> Option<HistoryFile> {
     before.or_else(|| living_history(engine).find(|file| file.covers(lsn)))
 }
 
-/// The segments of the log that memory holds back, oldest first; the last is being appended to.
+/// The segments of the log that memtables retain, oldest first; the last is being appended to.
 pub fn segments_of_memory(engine: &Engine) -> Vec<SegmentFacts> {
     let mut segments = engine.journal.as_ref().map(|journal| journal.segments()).unwrap_or_default();
     let log_start = engine.feeds.log_start();
@@ -120,8 +121,8 @@ pub fn segments_of_memory(engine: &Engine) -> Vec<SegmentFacts> {
     segments
 }
 
-/// Makes durable what of the log is needed by feeds only, before it is said where else it begins:
-/// nobody else asks for it, since what it says is in runs.
+/// Makes the part of the log that only feeds need durable, before an edit moves the log's start
+/// past it: nobody else would, since its records are in runs.
 pub(crate) fn sync_history(engine: &Engine, log_start_lsn: Lsn) -> Result<()> {
     if engine.feeds.hold_nothing() { Ok(()) } else { log_sync::sync_to(engine, log_start_lsn) }
 }
@@ -139,8 +140,7 @@ pub(crate) fn living_history(engine: &Engine) -> impl Iterator<Item = HistoryFil
     })
 }
 
-/// Bytes that would go if this feed were not there, in log and values; what others hold, too,
-/// counts.
+/// Bytes that this feed retains, in log and values, including those that others retain, too.
 pub fn held_bytes(engine: &Engine, feed: &FeedState, state: &State) -> u64 {
     if !feed.holds() {
         return 0;
@@ -157,7 +157,7 @@ pub fn held_bytes(engine: &Engine, feed: &FeedState, state: &State) -> u64 {
     before + living + values
 }
 
-/// What all feeds hold.
+/// What all feeds retain.
 pub fn feed_stats(engine: &Engine) -> Vec<FeedStats> {
     let state = std::sync::Arc::clone(engine.manifest.lock().state());
     let published = engine.published();
@@ -178,7 +178,8 @@ pub fn feed_stats(engine: &Engine) -> Vec<FeedStats> {
     state.feeds.all().map(stats).collect()
 }
 
-/// Loses the feeds that hold more than they may, or where space is short the one that holds most.
+/// Marks feeds as lost that retain more than they may, or, if space is short, the one that retains
+/// most.
 pub(crate) fn mind_feeds(engine: &Engine) -> Result<()> {
     if engine.feeds.hold_nothing() || engine.health.cause().is_some() {
         return Ok(());
@@ -191,11 +192,11 @@ pub(crate) fn mind_feeds(engine: &Engine) -> Result<()> {
         engine.health.is_short() || engine.quota.as_ref().is_some_and(|quota| !quota.takes_writes());
     let mut lost: Vec<(&str, LossCause)> = holding
         .iter()
-        // One that has all holds but the piece of the log that is being written.
+        // A feed that is up to date retains only the segment that is being written.
         .filter(|(bytes, feed)| *bytes > feed.bytes_max && feed.seq < engine.published())
         .map(|(_, feed)| (&feed.name[..], LossCause::Budget))
         .collect();
-    let greediest = holding.iter().rfind(|(_, feed)| feed.bytes_max < u64::MAX); // others have no budget, and are never lost
+    let greediest = holding.iter().rfind(|(_, feed)| feed.bytes_max < u64::MAX); // others are never lost
     if let (true, true, Some((bytes, feed))) = (lost.is_empty(), is_short, greediest)
         && *bytes > 0
     {
@@ -204,14 +205,14 @@ pub(crate) fn mind_feeds(engine: &Engine) -> Result<()> {
     lose_feeds(engine, &lost)
 }
 
-/// Says durably that these feeds have lost their places, and gives up what they held.
+/// Records durably that these feeds have lost their places, and releases what they retained.
 pub(crate) fn lose_feeds(engine: &Engine, lost: &[(&str, LossCause)]) -> Result<()> {
     if lost.is_empty() {
         return Ok(());
     }
     let mut manifest = engine.manifest.lock();
-    // The notes that it has not given go, and no later one may have their numbers: who reads it
-    // beside the store may have met them.
+    // Notes that it has not given are removed, and no later one may have their numbers: a reader in
+    // a secondary may have met them.
     let note = manifest.state().feeds.last_note();
     let lose = |(name, cause): &(&str, LossCause)| {
         let feed = manifest.state().feeds.get(name)?.clone();
@@ -226,7 +227,7 @@ pub(crate) fn lose_feeds(engine: &Engine, lost: &[(&str, LossCause)]) -> Result<
     Ok(())
 }
 
-/// Gives back what a segment has beyond where the history goes on in another file.
+/// Frees the rest of a segment beyond the place where the history continues in another file.
 pub(crate) fn cut_history(engine: &Engine, segment: &mut HistoryFile) {
     let needed_bytes = SEGMENT_HEADER_BYTES as u64 + (segment.next_lsn - segment.first_lsn);
     if segment.file_bytes > needed_bytes
@@ -236,15 +237,15 @@ pub(crate) fn cut_history(engine: &Engine, segment: &mut HistoryFile) {
     }
 }
 
-/// Takes note of what feeds hold in a store that is opened for reading, as far as that can be told:
-/// who writes to it may take files away meanwhile.
+/// Notes what feeds retain in a store that is opened for reading, as far as possible: its writer
+/// may remove files at the same time.
 pub(crate) fn note_history(engine: &Engine, state: &State) {
     if let Ok(found) = look_at_history(engine, state) {
         *engine.feeds.before.lock() = found;
     }
 }
 
-/// The files of history from where the slowest feed stands.
+/// The files of history from the position of the slowest feed.
 pub(crate) fn look_at_history(engine: &Engine, state: &State) -> Result<Vec<HistoryFile>> {
     let Some(from_lsn) = state.feeds.from_lsn() else { return Ok(Vec::new()) };
     let mut found = history_in(&engine.host, &engine.dir, state)?;
@@ -252,7 +253,7 @@ pub(crate) fn look_at_history(engine: &Engine, state: &State) -> Result<Vec<Hist
     Ok(found)
 }
 
-/// Removes a kept end of a log that nothing lists.
+/// Removes an archived end of a log that nothing lists.
 pub(crate) fn remove_kept(engine: &Engine, number: FileNumber) {
     let _ = engine.host.files.remove(&archived_tail_path(&engine.dir, number));
 }
@@ -271,14 +272,13 @@ pub fn history_in(host: &Host, dir: &Path, state: &State) -> Result<Vec<HistoryF
     Ok(history(&segments, &kept.collect::<Vec<_>>()))
 }
 
-/// Whether batches that feeds have still to give may lead to a value segment. To one whose values
-/// have moved none does: it was settled.
+/// Whether batches that feeds have not given yet may point to a value segment. None points to one
+/// whose values have moved: it was settled.
 pub(crate) fn is_held_for_feeds(state: &State, segment: FileNumber) -> bool {
     state.values.contains_key(&segment) && state.feeds.values_from().is_some_and(|from| segment >= from)
 }
 
-/// The error of a feed that gives no more: why, and how it starts again. `state` is what the
-/// manifest has of it.
+/// The error of a lost feed: why, and how to start it again. `state` is its state in the manifest.
 pub fn lost_error(name: &str, state: Option<&FeedState>) -> Error {
     let why = match state.map(|state| (state, state.phase)) {
         Some((state, FeedPhase::Lost(cause))) => why_lost(state, cause),
@@ -303,8 +303,8 @@ pub(crate) fn why_lost(feed: &FeedState, cause: LossCause) -> String {
 
 // ---- opening ------------------------------------------------------------------------------------
 
-/// Takes stock of the history from before this opening, which the log begins after at `first_lsn`,
-/// and removes the segments of these that nobody needs. Feeds whose history has a gap are lost.
+/// Lists the history from before this opening, up to `first_lsn`, where the new log begins, and
+/// removes its segments that nobody needs. Feeds whose history has a gap are lost.
 pub(crate) fn adopt_history(
     engine: &Engine,
     old_segments: &[FileNumber],

@@ -1,5 +1,5 @@
-//! Which indexes a table has: new ones are checked and given a table for their entries, and those
-//! that the manifest lists are linked to their tables when a store is opened.
+//! Which indexes a table has: new ones are checked and get a table for their entries; those that
+//! the manifest lists are linked to their tables when a store is opened.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub type Samples<'a> = &'a [(Vec<u8>, Vec<u8>)];
 
 // ---- coming and going ---------------------------------------------------------------------------
 
-/// Tables of entries that are being made: the changes that make them, and how they are then.
+/// Tables of entries that are being created: the changes that create them, and their state then.
 pub struct NewIndexes {
     pub changes: Vec<Change>,
     cores: Vec<Arc<TableCore>>,
@@ -70,8 +70,8 @@ impl NewIndexes {
         Ok(new)
     }
 
-    /// Makes them indexes of their table, together with those that it has. From here on batches
-    /// bring their entries.
+    /// Makes them indexes of their table, in addition to existing ones. From here on batches
+    /// include their entries.
     pub fn link(&self, engine: &Engine, table: &Arc<TableCore>) -> Vec<Arc<IndexCore>> {
         let custom = &engine.options.custom;
         let index = |(rule, entries)| new_index(rule, &table.rules, entries, self.stand.clone(), custom);
@@ -94,8 +94,8 @@ pub(crate) fn entries_name(table: &str, index: &str) -> String {
     format!("{table}/{index}")
 }
 
-/// Gives the tables of a store that is being opened their indexes. Returns the epoch to begin with:
-/// 0 where there are none.
+/// Links the tables of a store that is being opened with their indexes. Returns the first epoch: 0
+/// if there are no indexes.
 pub(crate) fn link_indexes(catalog: &Catalog, state: &State, custom: &Custom) -> u64 {
     let mut found: BTreeMap<&str, Vec<Arc<IndexCore>>> = BTreeMap::new();
     for entries in catalog.all() {
@@ -130,7 +130,7 @@ pub(crate) fn new_index(
     })
 }
 
-/// The extractor of a rule, or what for it is not at hand.
+/// The extractor of a rule, or which function of it is not available.
 pub fn extractor(
     rule: &TermRule,
     table: &BoundRules,
@@ -143,8 +143,8 @@ pub fn extractor(
     Ok(Extractor::new(rule, table, function))
 }
 
-/// Checks that a table can have this index. `samples` are records of it, if it has some. To be
-/// called under no lock: a look at large records takes its time.
+/// Checks that a table can have this index. `samples` are records of it, if it has some. Must be
+/// called without locks: examining large records takes time.
 pub fn check_rule(
     (name, table, samples): (&str, &BoundRules, Samples<'_>),
     rule: &IndexRule,
@@ -161,8 +161,7 @@ pub fn check_rule(
         return Err(wrong(&format!("`{}` never gives a term: {why}", rule.terms)));
     }
     let extractor = extractor(&rule.terms, table, custom).map_err(|why| wrong(&why))?;
-    // A counter-example to the law of terms is looked for among these records and some that are
-    // made up.
+    // A counter-example to the law of terms is searched for among these records and made-up ones.
     check_terms(table, &extractor, samples).map_err(|doubt| match doubt {
         TermsDoubt::Broken(_) => wrong(&doubt.to_string()).advise(OTHER_TERMS),
         TermsDoubt::NotTried => wrong(&doubt.to_string()),

@@ -1,4 +1,4 @@
-//! How a change becomes what everyone sees: one edit of the manifest, then the next view of the
+//! How a change becomes visible to everyone: one edit of the manifest, then the next view of the
 //! table.
 //!
 //! New parts are synced and their names durable before the edit; files that the edit no longer
@@ -22,12 +22,12 @@ use crate::state::range_deletes::RangeDeletes;
 use crate::state::view::{PartFile, RunView, Sealed, TableView, runs_of};
 use crate::state::{clock, log_sync};
 
-/// What an edit changes about one table, beyond what its changes say.
+/// What an edit changes about one table, in addition to its changes.
 #[derive(Default)]
 pub struct Installed {
     /// Parts that the edit adds.
     pub parts: Vec<Arc<PartFile>>,
-    /// A memtable that is in those parts now.
+    /// A memtable whose records are now in those parts.
     pub flushed: Option<Sealed>,
 }
 
@@ -39,7 +39,7 @@ pub fn install(
     installed: Installed,
 ) -> Result<()> {
     let mut manifest = engine.manifest.lock();
-    // Where the edit surely did not take place, the parts are of no use and go.
+    // If the edit has certainly not taken place, the parts are useless and are removed.
     let discard = || installed.parts.iter().for_each(|part| part.retire());
     engine.check_readable(table).inspect_err(|_| discard())?;
     drop_idle_retirements(manifest.state(), table, &mut changes);
@@ -58,14 +58,14 @@ pub fn install(
     Ok(())
 }
 
-/// The change that sets more numbers aside, where they run short.
+/// The change that reserves more numbers, if they run short.
 pub(crate) fn numbers_change(engine: &Engine, state: &State) -> Option<Change> {
     engine.numbers.change(state.next_number)
 }
 
-/// Sets more numbers aside, where they run short, for files that no edit lists yet. Nothing where
-/// there is no log of the manifest yet, as while the log is replayed: what is made then is known by
-/// its name. Not under the manifest's lock.
+/// Reserves more numbers, if they run short, for files that no edit lists yet. Does nothing before
+/// the manifest has a log, as during replay: files created then are known by their names. Not under
+/// the manifest's lock.
 pub(crate) fn reserve_numbers(engine: &Engine) -> Result<()> {
     if !engine.numbers.run_short() {
         return Ok(());
@@ -78,7 +78,7 @@ pub(crate) fn reserve_numbers(engine: &Engine) -> Result<()> {
     manifest.append(&[change]).inspect_err(|error| log_sync::note_write_failure(engine, error))
 }
 
-/// Swaps in the view of a table that the manifest, durably, describes. The caller holds the
+/// Swaps in the view of a table that the durable manifest describes. The caller holds the
 /// manifest's lock, or is alone.
 pub fn show(engine: &Engine, table: &TableCore, state: &TableState, installed: &Installed) {
     engine.values.installs.fetch_add(1, Ordering::AcqRel);
@@ -125,14 +125,14 @@ pub fn show(engine: &Engine, table: &TableCore, state: &TableState, installed: &
     }
 }
 
-/// Takes note of a table whose parts lead to separated values: before anybody sees them.
+/// Notes a table whose parts point to separated values, before the parts are visible.
 pub(crate) fn note_leading(engine: &Engine, table: &TableCore, runs: &[RunView]) {
     if leads_to_values(runs) {
         engine.work.leading.lock().insert(table.id);
     }
 }
 
-/// Counts the bytes of parts that have come and gone.
+/// Counts the bytes of added and removed parts.
 pub(crate) fn count_parts(engine: &Engine, before: &[RunView], after: &[RunView]) {
     let bytes = |runs: &[RunView]| -> u64 {
         runs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts().file_bytes).sum()
@@ -148,7 +148,7 @@ pub(crate) fn new_part(engine: &Engine) -> Result<(FileNumber, PathBuf)> {
     Ok((number, engine.path(&FileName::Part(number).to_string())))
 }
 
-/// Opens a part that has just been written and synced, once its name is durable too.
+/// Opens a part that has just been written and synced, once its name is durable, too.
 pub(crate) fn adopt_part(
     engine: &Engine,
     table: &TableCore,
@@ -169,12 +169,12 @@ pub fn sync_dir(engine: &Engine) -> Result<()> {
         .map_err(|error| Error::io("sync the directory", &engine.dir, error))
 }
 
-/// Where replay must begin if `flushed` needs none: the first LSN of all memtables besides it.
+/// Where replay must begin if `flushed` needs none: the first LSN of all other memtables.
 pub(crate) fn log_start_without(engine: &Engine, flushed: Option<&Sealed>) -> Option<Lsn> {
     secondary_log_start(engine, flushed, None)
 }
 
-/// As [`log_start_without`], where this table's index has been saved, too.
+/// As [`log_start_without`], if this table's index has been saved, too.
 pub(crate) fn secondary_log_start(
     engine: &Engine,
     flushed: Option<&Sealed>,
@@ -200,7 +200,7 @@ pub(crate) fn secondary_log_start(
     Some(first)
 }
 
-/// The change that says where the journal stands.
+/// The change that records the position of the journal.
 pub(crate) fn horizon(engine: &Engine, log_start_lsn: Lsn) -> Change {
     let durable_lsn = engine.journal.as_ref().map_or(log_start_lsn, |journal| journal.durable_lsn());
     Change::Horizon {
@@ -211,18 +211,17 @@ pub(crate) fn horizon(engine: &Engine, log_start_lsn: Lsn) -> Change {
 }
 
 /// Removes segments of the log that end at or before `log_start_lsn`, which a durable edit has
-/// recorded, but for those that feeds hold.
+/// recorded, except those retained for feeds.
 pub(crate) fn retire_segments(engine: &Engine, log_start_lsn: Lsn) {
     let Some(journal) = &engine.journal else { return };
     engine.feeds.log_starts_at(log_start_lsn);
     for number in journal.retire_before(engine.feeds.held_from(log_start_lsn)) {
-        // A segment that stays behind is removed at the next opening.
+        // The next opening removes a segment that stays.
         let _ = engine.host.files.remove(&engine.path(&FileName::Log(number).to_string()));
     }
 }
 
-/// Takes out of an edit what another has done meanwhile: to let a range delete go that hid nothing
-/// any more.
+/// Removes retirements of range deletes from an edit that another edit has done in the meantime.
 fn drop_idle_retirements(state: &State, table: &TableCore, changes: &mut Vec<Change>) {
     let known = state.tables.get(&table.id).map(|table| &table.range_deletes);
     changes.retain(|change| match change {
@@ -235,7 +234,7 @@ fn leads_to_values(runs: &[RunView]) -> bool {
     runs.iter().flat_map(|run| &run.parts).any(|part| !part.file.part.facts().values.is_empty())
 }
 
-/// A part as the manifest lists it.
+/// The manifest's entry of a part.
 pub fn part_state(number: FileNumber, facts: &PartFacts) -> PartState {
     PartState {
         file: number,

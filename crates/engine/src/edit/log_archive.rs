@@ -1,13 +1,13 @@
 //! Tables that archive their logs forever (`log=forever`), so that their runs can be rebuilt from
 //! it: what leveled's reload strategies are for.
 //!
-//! Such a table has a change feed of its own that nobody reads: it stands where the log was when
-//! the table was made, and never moves. What feeds hold, over flushes, restarts and crashes, is
-//! then all that was ever written to the table, with the values that it leads to. Nothing is paid
-//! on the way of a write; the price is space.
+//! Such a table has its own change feed that nobody reads: its position is that of the log when the
+//! table was created, and never moves. So what this feed retains, over flushes, restarts and
+//! crashes, is everything that was ever written to the table, with its values. Writes cost nothing
+//! more; the price is space.
 //!
-//! Called by `store` when tables come and go, by `feed` for the name, and by `maintenance::repair`,
-//! which reads such a log.
+//! Called by `store` when tables are created and dropped, by `feed` for the name, and by
+//! `maintenance::repair`, which reads such a log.
 
 use folddb_base::{Error, Result};
 use folddb_manifest::{Change, FeedPhase, FeedState, State};
@@ -16,15 +16,15 @@ use crate::edit::feeds;
 use crate::state::engine::Engine;
 use crate::state::log_sync;
 
-/// The names of such feeds begin so.
+/// The prefix of the names of such feeds.
 pub const PREFIX: &str = "log:";
 
-/// The feed that holds the log of a table.
+/// The name of the feed that retains the log of a table.
 pub(crate) fn log_feed_name(table: &str) -> String {
     format!("{PREFIX}{table}")
 }
 
-/// Fails for the name of such a feed: it is not for reading.
+/// Fails for the name of such a feed, which cannot be read.
 pub fn check_feed_is_no_log(name: &str) -> Result<()> {
     match name.strip_prefix(PREFIX) {
         None => Ok(()),
@@ -34,17 +34,17 @@ pub fn check_feed_is_no_log(name: &str) -> Result<()> {
     }
 }
 
-/// Where the log of a table begins that is kept forever; none where it is not.
+/// Where the archived log of a table begins; none if it is not archived.
 pub fn archived_log<'s>(state: &'s State, table: &str) -> Option<&'s FeedState> {
     log_feed(state, table).filter(|feed| feed.holds())
 }
 
-/// The feed that holds the log of a table, or was to: it may be lost.
+/// The feed that retains the log of a table, even if it is lost.
 pub fn log_feed<'s>(state: &'s State, table: &str) -> Option<&'s FeedState> {
     state.feeds.get(&log_feed_name(table)).filter(|feed| feed.table == table)
 }
 
-/// Fails for a feed that holds the log of a table: that is kept for as long as the table is.
+/// Fails for a feed that retains the log of a table: it exists as long as the table.
 pub fn check_holds_no_log(state: &State, name: &str) -> Result<()> {
     match name.strip_prefix(PREFIX).filter(|table| archived_log(state, table).is_some()) {
         None => Ok(()),
@@ -54,7 +54,7 @@ pub fn check_holds_no_log(state: &State, name: &str) -> Result<()> {
     }
 }
 
-/// The change that keeps the log for a table from now on. All before that is durable then. The
+/// The change that archives the log for a table from now on. Everything before is then durable. The
 /// caller holds the manifest's lock.
 pub fn archive_log(engine: &Engine, state: &State, table: &str) -> Result<Change> {
     let lsn = engine.journal.as_ref().map_or(state.log_start_lsn, |journal| journal.end_lsn());

@@ -1,4 +1,4 @@
-//! Old snapshots that read pinned files (`state::pinned_files`) hear of tables that come and go.
+//! Tells old snapshots with pinned files (`state::pinned_files`) about loaded and dropped tables.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::pinned_files::InRuns;
 
-/// A table was loaded, with rows of `seq`: they are as old as that seq, so old snapshots that
-/// are not older than them see the table as young ones do. The caller holds the manifest's lock
-/// since before the table was there, so that no snapshot comes of age meanwhile.
+/// A table was loaded, with rows of `seq`: they are as old as that seq, so old snapshots that are
+/// not older see the table, like young ones. The caller has held the manifest's lock since before
+/// the table existed, so that no snapshot gets pinned files in between.
 pub fn show_to_old_snapshots(engine: &Engine, table: &TableCore, seq: Seq) {
     let files = engine.boundaries.files_since(seq);
     if files.is_empty() {
@@ -21,7 +21,7 @@ pub fn show_to_old_snapshots(engine: &Engine, table: &TableCore, seq: Seq) {
     of_each.for_each(|(files, in_runs)| in_runs.into_iter().for_each(|one| files.take_in(table.id, one)));
 }
 
-/// A table is dropped, and so nobody reads what old snapshots have of it.
+/// A table is dropped, so nobody reads what old snapshots have of it.
 pub(crate) fn forget_pinned_files(engine: &Engine, table: &TableCore) {
     engine.boundaries.all_files().iter().for_each(|files| {
         let gone = files.tables.lock().remove(&table.id);

@@ -10,7 +10,7 @@ thread_local! {
 /// A buffer over this length is not kept for the next value.
 const RECORD_KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// Lends the buffer for a record of the value log; one that is lent it and asks again gets another.
+/// Lends the buffer for a record of the value log; a nested call gets another one.
 pub(crate) fn with_record<R>(read: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     RECORD.with(|record| {
         let mut spare = Vec::new();

@@ -24,8 +24,8 @@ use crate::state::view::{RunView, TableView};
 use crate::values::load;
 use folddb_value_log::SegmentMap;
 
-/// Of so many runs a get looks into the filters before it looks into the blocks of any: the waits
-/// for the memory of one then overlap with those of the others.
+/// A get probes the filters of this many runs before it reads the blocks of any: the waits for
+/// memory then overlap.
 const PROBED_TOGETHER: usize = 8;
 
 thread_local! {
@@ -33,10 +33,10 @@ thread_local! {
     static RESOLVER: RefCell<Resolver> = RefCell::new(Resolver::new());
 }
 
-/// Takes the value of a key with its place among those that were asked for.
+/// Takes the value of a key with its place among the requested keys.
 pub type TakeValue<'t> = dyn FnMut(usize, Option<&[u8]>) -> Result<()> + 't;
 
-/// Hands the value of `key`, as a reader at `at` (or now) sees it, to `take`.
+/// Passes the value of `key`, as a reader at `at` (or now) sees it, to `take`.
 pub fn get<R>(
     engine: &Engine,
     table: &TableCore,
@@ -50,7 +50,7 @@ pub fn get<R>(
     with_state(engine, table, key, at, |state, of| take_value(engine, (of, table), key, state, take))
 }
 
-/// Hands the value that a state is, or leads to, to `take`.
+/// Passes the value of a state, which may be separated, to `take`.
 #[inline]
 fn take_value<R>(
     engine: &Engine,
@@ -68,8 +68,8 @@ fn take_value<R>(
     }
 }
 
-/// Hands what `key` has, as a reader at `at` (or now) sees it, to `take`, with the files in which a
-/// separated value is to be found. Reads no separated value, unless something was folded onto it.
+/// Passes the state of `key`, as a reader at `at` (or now) sees it, to `take`, with the files of
+/// separated values. Reads no separated value, unless something was folded onto it.
 #[inline]
 pub(crate) fn with_state<R>(
     engine: &Engine,
@@ -91,7 +91,7 @@ pub(crate) fn with_state<R>(
     })
 }
 
-/// Lends the buffers of a get; a `read` that itself reads finds them lent, and gets its own.
+/// Lends the buffers of a get; a nested read finds them lent, and gets its own.
 #[inline]
 fn with_resolver<R>(read: impl FnOnce(&mut Resolver) -> R) -> R {
     RESOLVER.with(|resolver| match resolver.try_borrow_mut() {
@@ -100,7 +100,7 @@ fn with_resolver<R>(read: impl FnOnce(&mut Resolver) -> R) -> R {
     })
 }
 
-/// Hands what the records come to that a resolver was fed to `take`.
+/// Passes the state of a resolver that was fed all records to `take`.
 #[inline]
 fn take_state<R>(
     engine: &Engine,
@@ -115,7 +115,7 @@ fn take_state<R>(
     take(state.map_err(|cause| fold_failed(engine, table, key, &cause))?, of)
 }
 
-/// Hands the present value of each key to `take`, all as of one moment, with the key's place in
+/// Passes the present value of each key to `take`, all as of one moment, with the key's place in
 /// `keys`. The table is a sorted one.
 pub(crate) fn get_each<'k>(
     engine: &Engine,
@@ -124,7 +124,8 @@ pub(crate) fn get_each<'k>(
     take: &mut TakeValue<'_>,
 ) -> Result<()> {
     let (view, memory, of) = present(engine, table)?;
-    // Later than the view: of what has expired by then, merges may have left some out and some not.
+    // Later than the view: merges may have dropped some, but not all, of the values that have
+    // expired by then.
     let time_ms = if table.has_stamps { reading_ms(engine, None) } else { 0 };
     let (mut count, mut tally) = (0, Tally::default());
     let read = with_resolver(|resolver| {
@@ -145,7 +146,7 @@ pub(crate) fn get_each<'k>(
     read
 }
 
-/// What a sorted table has now, and the files in which separated values of it are to be found.
+/// The present state of a sorted table, and the files of its separated values.
 fn present(
     engine: &Engine,
     table: &TableCore,
@@ -167,7 +168,7 @@ pub(crate) fn reading_ms(engine: &Engine, at: Option<At>) -> u64 {
     at.map_or_else(|| clock::now_ms(engine), |at| at.time_ms)
 }
 
-/// Hands the value that a pointer leads to to `take`.
+/// Passes the value of a pointer to `take`.
 #[cold]
 fn take_apart<R>(
     engine: &Engine,
@@ -179,7 +180,7 @@ fn take_apart<R>(
     buffer::with_record(|record| take(Some(load::load_value(engine, of, table, key, pointer, record)?)))
 }
 
-/// Loads separated values where operands wait to be folded onto them.
+/// Loads separated values if operands wait to be folded onto them.
 #[inline]
 pub(crate) fn load_waiting(
     engine: &Engine,
@@ -195,7 +196,7 @@ pub(crate) fn load_waiting(
     })
 }
 
-/// True when `key` has a value, as a reader at `at` (or now) sees it.
+/// True if `key` has a value, as a reader at `at` (or now) sees it.
 pub fn contains(engine: &Engine, table: &TableCore, key: &[u8], at: Option<At>) -> Result<bool> {
     if let Some(hashed) = &table.hashed {
         return Ok(hashed::head_hashed(engine, (table, hashed), key, at)?.is_some());
@@ -222,7 +223,7 @@ pub fn operands(
     resolver.operands().iter().map(inline).collect()
 }
 
-/// An op of `key` with its value beside it, wherever that lies.
+/// An op of `key` with its value inline, even if that is separated.
 pub(crate) fn inline_op(
     engine: &Engine,
     of: Option<&SegmentMap>,
@@ -238,8 +239,8 @@ pub(crate) fn inline_op(
     Ok(OpBuf { kind: op.kind.inline(), payload: payload.to_vec() })
 }
 
-/// Feeds the records of `key` to the resolver, newest first. Where a separated value is among them,
-/// returns the files in which it is to be found.
+/// Feeds the records of `key` to the resolver, newest first. If one is separated, returns the files
+/// of separated values.
 #[inline]
 pub fn search(
     engine: &Engine,
@@ -265,7 +266,7 @@ pub fn search(
 }
 
 /// Feeds the records of `key` to the resolver, newest first. Returns the files that they are from,
-/// where those are not everybody's.
+/// if those are pinned.
 fn collect(
     engine: &Engine,
     table: &TableCore,
@@ -334,7 +335,7 @@ pub fn fold_failed(engine: &Engine, table: &TableCore, key: &[u8], cause: &Decli
     Error::new(ErrorKind::FoldFailed, message)
 }
 
-/// The error of a record that is not what its kind says.
+/// The error of a record that does not match its kind.
 pub fn damaged_record(table: &TableCore, cause: Malformed) -> Error {
     Error::new(ErrorKind::Corruption, format!("a record of table `{}`: {cause}", table.name))
 }
@@ -364,7 +365,7 @@ impl<'s> Search<'s> {
         Search { table, key, limit, cover: 0, resolver, runs_met: 0, failure: None }
     }
 
-    /// Takes what a view has: in memory, and then in runs.
+    /// Takes the records of a view: in memory, and then in runs.
     fn all(&mut self, view: &TableView, memory: &MemtableView, tally: &mut Tally) -> Result<()> {
         let (order, key, seq) = (&self.table.rules.order, self.key, memory.seq());
         self.cover = cover_of(view, self.table, key, seq);
@@ -401,7 +402,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Takes what files of the past have.
+    /// Takes the records of pinned files.
     #[cold]
     fn pinned_runs(&mut self, engine: &Engine, own: &PinnedFiles) -> Result<()> {
         let view = own.view(self.table);
@@ -436,14 +437,14 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    /// The part of a run that may have the key, and what it has in memory about it.
+    /// The part of a run that may have the key, and its in-memory state for it.
     #[inline]
     fn probe<'v>(&self, run: &'v RunView, hash: u64) -> Option<(&'v Part, Probe)> {
         let part = &*run.part_of(&self.table.rules.order, self.key)?.file.part;
         Some((part, part.probe(self.key, hash, self.limit)))
     }
 
-    /// Takes what a part has. Breaks when nothing older matters.
+    /// Takes the records of a part. Breaks when nothing older matters.
     #[inline]
     fn look_into(
         &mut self,

@@ -1,9 +1,8 @@
 //! The read path of several keys at once: all as of one moment.
 //!
-//! Keys are looked up in the order of the table, each once, so that neighbours meet the block that
-//! they share while it is in memory. What is found is handed on with the place of its key among
-//! those that were asked for, in whatever order it comes: reads may overlap, and no caller depends
-//! on one.
+//! Keys are looked up in the order of the table, each once, so that neighbours read a shared block
+//! while it is in memory. Each value is passed on with the place of its key among the requested
+//! ones, in any order: reads may overlap, and no caller depends on an order.
 //!
 //! Called by `folddb`'s readers.
 
@@ -15,12 +14,12 @@ use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::snapshots::{At, Held, HeldFor};
 
-/// Hands the value of each key, as a reader at `at` (or now) sees it, to `take`, with the key's
+/// Passes the value of each key, as a reader at `at` (or now) sees it, to `take`, with the key's
 /// place among `keys`.
 ///
 /// # Errors
-/// As [`get::get`] of the first key, in the order of the table, of which that fails; what `take`
-/// fails with.
+/// The error of [`get::get`] for the first failing key, in the order of the table; the error of
+/// `take`.
 pub fn get_many(
     engine: &Engine,
     table: &TableCore,
@@ -44,8 +43,7 @@ pub fn get_many(
         .try_for_each(|places| get::get(engine, table, key_of(places), at, |value| take_all(places, value)))
 }
 
-/// The places of the keys, in the order in which these are looked up; those of equal ones stand
-/// together.
+/// The places of the keys, in the order of the lookups; those of equal keys are adjacent.
 fn lookup_order(table: &TableCore, keys: &[Vec<u8>]) -> Vec<usize> {
     let mut places: Vec<usize> = (0..keys.len()).collect();
     match table.hashed {

@@ -1,5 +1,5 @@
-//! The read path of a hashed table: the index says where the key's record may lie, and one read
-//! gets it.
+//! The read path of a hashed table: the index says where the key's record may be, and one read gets
+//! it.
 //!
 //! ```text
 //!   get        candidates of the point, none or one but for one time in 2^40 / keys: each read by its size class, at most a
@@ -8,13 +8,13 @@
 //!   contains
 //! ```
 //!
-//! Where the table keeps versions, candidates are examined from the newest on: of one key what was
-//! written later lies later. Where values have fronts (`hash_front.rs`), what was deleted or has
-//! expired is none for readers.
+//! If the table keeps versions, candidates are examined from the newest on: later versions of a key
+//! are at later places. If values have fronts (`hash_front.rs`), readers ignore deleted and expired
+//! ones.
 //!
-//! A record that is longer than all size classes (some 3.7 MB) takes a second read. A reader of now
-//! reads at the published seq, as one of a snapshot does at that of the snapshot: see `hashed.rs`.
-//! Used by `read`, `head`, `hashed_write` and `hashed_scan`.
+//! A record that is longer than all size classes (some 3.7 MB) takes a second read. A reader of the
+//! present reads at the published seq, one of a snapshot at that of the snapshot: see
+//! `hash_index.rs`. Used by `read`, `head`, `hashed_write` and `hashed_scan`.
 
 use std::sync::Arc;
 
@@ -34,24 +34,24 @@ use crate::values::head::Head;
 use crate::values::load;
 use folddb_value_log::SegmentMap;
 
-/// As whom an index is looked into.
+/// For whom an index is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum As {
-    /// Who has locked the point: the last change counts, published or not.
+    /// A writer that has locked the point: the last change counts, published or not.
     Writer,
-    /// A reader of what is published when he looks.
+    /// A reader of what is published at that time.
     Reader,
     /// A reader of a snapshot.
     Snapshot(At),
 }
 
 impl As {
-    /// The reader at a snapshot's seq, or of now.
+    /// A reader at a snapshot's seq, or of the present.
     pub fn reader(at: Option<At>) -> As {
         at.map_or(As::Reader, As::Snapshot)
     }
 
-    /// The last change that counts; all do for a writer.
+    /// The last change that counts; for a writer all changes do.
     #[inline]
     fn seq(self, engine: &Engine) -> Option<Seq> {
         match self {
@@ -62,8 +62,8 @@ impl As {
     }
 }
 
-/// Reads the record of a key into `record`; none where it has none. Who writes gets the newest also
-/// where it is no value.
+/// Reads the record of a key into `record`; none if it has none. A writer gets the newest even if
+/// that is not a live value.
 ///
 /// # Errors
 /// Damage, naming table, key, file and offset; a failed read.
@@ -115,8 +115,8 @@ fn look_up_in(
     }
 }
 
-/// Fails where a snapshot has ended for its age: then the index may have forgotten what it sees. To
-/// be asked after the index.
+/// Fails if a snapshot has ended because of its age: then the index may have forgotten what it
+/// sees. Must be called after reading the index.
 #[inline]
 fn check_not_over(engine: &Engine, who: As) -> Result<()> {
     match who {
@@ -125,7 +125,7 @@ fn check_not_over(engine: &Engine, who: As) -> Result<()> {
     }
 }
 
-/// Whether what was found is what a reader gets.
+/// Whether a reader sees what was found.
 fn is_seen(engine: &Engine, found: &Found, who: As) -> bool {
     match (who, found.front) {
         (As::Writer, _) | (_, None) => true,
@@ -134,7 +134,7 @@ fn is_seen(engine: &Engine, found: &Found, who: As) -> bool {
     }
 }
 
-/// All versions that are kept of a key, newest first: hands each with its record to `visit`.
+/// Passes all versions of a key with their records to `visit`, newest first.
 pub(crate) fn each_version(
     engine: &Engine,
     (table, hashed): (&TableCore, &Hashed),
@@ -163,8 +163,7 @@ pub(crate) fn each_version(
     }
 }
 
-/// Reads the record that a slot leads to; none where it is of another key than the one that is
-/// looked for.
+/// Reads the record that a slot points to; none if it belongs to another key.
 pub(crate) fn read_slot(
     engine: &Engine,
     of: &SegmentMap,
@@ -182,7 +181,7 @@ pub(crate) fn read_slot(
     hashed_record::read_record(&file, table.records_of(), slot, key, reading, record, &|| counter.add(1))
 }
 
-/// Hands the value of `key` to `take`.
+/// Passes the value of `key` to `take`.
 pub(crate) fn get_hashed<R>(
     engine: &Engine,
     of: (&TableCore, &Hashed),
@@ -197,9 +196,9 @@ pub(crate) fn get_hashed<R>(
     })
 }
 
-/// Hands what `key` has to `take`, as a pointer to its value: for whoever reads the value some
-/// other way. Behind a long value that it leads to stands its front, where the table's values
-/// have fronts; a shorter one of such a table is handed over itself.
+/// Passes the state of `key` to `take`, as a pointer to its value, for callers that read the value
+/// in another way. A long value is followed by its front, if the table's values have fronts; a
+/// shorter value of such a table is passed itself.
 pub(crate) fn state_hashed<R>(
     engine: &Engine,
     of: (&TableCore, &Hashed),
@@ -207,7 +206,7 @@ pub(crate) fn state_hashed<R>(
     at: Option<At>,
     take: impl FnOnce(Option<State<'_>>, Option<&Arc<SegmentMap>>) -> Result<R>,
 ) -> Result<R> {
-    // Where the front of a short value stands is known here only.
+    // The place of the front of a short value is known only here.
     let reading = if of.0.records_of().has_fronts { Reading::Short } else { Reading::Head };
     crate::read::buffer::with_record(|record| {
         engine.counters.gets.add(1);
@@ -222,7 +221,7 @@ pub(crate) fn state_hashed<R>(
     })
 }
 
-/// What stands before the value of `key`, and where to look for it: one small read.
+/// The front and the place of the value of `key`: one small read.
 pub(crate) fn front_of(
     engine: &Engine,
     of: (&TableCore, &Hashed),

@@ -1,9 +1,9 @@
-//! The walk over all of a hashed table: in the order of the points of its keys, which is that of no
-//! key.
+//! The walk over a whole hashed table: in the order of the points of its keys, which is no key
+//! order.
 //!
-//! The index is asked for a shard at a time, and each record is read on its own: where only keys
-//! are wanted its front, else all of it. A walk sees the table as it was when it began, so it holds
-//! a boundary as a snapshot does. Used by `scans`.
+//! The index is read one shard at a time, and each record by itself: its head and key if only keys
+//! are wanted, otherwise all of it. A walk sees the table as it was when it began, so it holds a
+//! boundary like a snapshot. Used by `scans`.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::state::snapshots::{At, Held, HeldFor};
 use crate::values::hashed_record::{Found, Reading, newest_first};
 use crate::values::head::Head;
 
-/// A walk under way.
+/// A running walk.
 pub struct HashedRows {
     engine: Arc<Engine>,
     table: Arc<TableCore>,
     plan: ScanPlan,
     at: At,
-    /// Of the shard that is walked over, the slots to come, the next last.
+    /// The remaining slots of the present shard, the next one last.
     slots: Vec<(Point, Slot)>,
     next: Option<IndexCursor>,
     record: Vec<u8>,
@@ -42,7 +42,7 @@ impl HashedRows {
     /// Begins a walk.
     ///
     /// # Errors
-    /// The plan asks for an order; the table is dropped.
+    /// The plan needs an order; the table is dropped.
     pub fn start(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: &ScanPlan) -> Result<HashedRows> {
         let from_start = plan.low == Bound::Unbounded || plan.resumed.as_ref() == Some(&plan.low);
         if !from_start || plan.high != Bound::Unbounded || plan.direction != Direction::Forward {
@@ -77,7 +77,7 @@ impl HashedRows {
         (&self.engine, &self.table)
     }
 
-    /// What it goes over, and the seq that it reads at.
+    /// Its plan, and the moment that it reads at.
     pub fn plan(&self) -> (&ScanPlan, At) {
         (&self.plan, self.at)
     }
@@ -96,7 +96,7 @@ impl HashedRows {
             let (Some(from), Some(hashed)) = (self.next, &self.table.hashed) else { return Ok(None) };
             let range = hashed.index.range(from, Some(self.at.seq))?;
             self.engine.check_readable(&self.table)?;
-            pinned::pinned_files_at(&self.engine, Some(self.at))?; // where it is over, what it sees is forgotten
+            pinned::pinned_files_at(&self.engine, Some(self.at))?; // if it is over, what it sees is forgotten
             let next = range.next;
             self.slots = self.newest_of(range.keys)?;
             self.slots.reverse();
@@ -104,8 +104,7 @@ impl HashedRows {
         }
     }
 
-    /// Of each key the newest version, where a table keeps several: those of one key have one
-    /// point.
+    /// The newest version of each key, if a table keeps several: those of one key have one point.
     fn newest_of(&mut self, keys: Vec<(Point, Slot)>) -> Result<Vec<(Point, Slot)>> {
         if self.table.versions() == 1 {
             return Ok(keys);
@@ -145,7 +144,7 @@ impl HashedRows {
             }
             self.last.clear();
             self.last.extend_from_slice(found.key(&self.record));
-            // Where a walk is resumed, the key that it had last comes first.
+            // A resumed walk begins with the key that it had last.
             if !matches!(&self.plan.low, Bound::Excluded(had) if *had == self.last) {
                 return Ok(Some(found));
             }
@@ -153,16 +152,16 @@ impl HashedRows {
     }
 
     fn read(&mut self, slot: Slot, reading: Reading) -> Result<Option<Found>> {
-        // What the boundary sees is on every list that begins while it is held.
+        // Every segment map that begins while the boundary is held has what it sees.
         let of = self.engine.values.files.present();
         let found = hashed::read_slot(&self.engine, &of, &self.table, slot, None, reading, &mut self.record);
         found.map_err(|error| match pinned::pinned_files_at(&self.engine, Some(self.at)) {
-            Err(over) => over, // so the value may be gone, too
+            Err(over) => over, // the value may be gone, too
             Ok(_) => error.context(format!("a value of table `{}`", self.table.name)),
         })
     }
 
-    /// The next key, and its value where that is wanted.
+    /// The next key, and its value if wanted.
     pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         let Some(found) = self.next_found().inspect_err(|_| self.end())? else { return Ok(None) };
         self.found = Some(found);
@@ -171,14 +170,13 @@ impl HashedRows {
         Ok(Some((found.key(&self.record), value)))
     }
 
-    /// The key of the last row, and its value, unless that is long and was left out where short
-    /// ones are wanted.
+    /// The key of the last row, and its value, unless that is long and only short ones are wanted.
     pub fn row(&self) -> (&[u8], Option<&[u8]>) {
         let short = self.found.filter(|found| !found.is_long());
         (&self.last, short.map(|found| found.value(&self.record)))
     }
 
-    /// The same, with its value where that is wanted.
+    /// The same, with its value if wanted.
     pub fn row_as_wanted(&self) -> (&[u8], &[u8]) {
         let wants_value = matches!(self.plan.wanted, Wanted::Value | Wanted::Short);
         let found = self.found.filter(|_| wants_value);
@@ -190,12 +188,12 @@ impl HashedRows {
         self.found.as_ref().map(|found| self.head_of(found))
     }
 
-    /// Until when the value of the last row lasts; none where it does forever.
+    /// The deadline of the last row's value; none if it lasts forever.
     pub fn deadline_ms(&self) -> Option<u64> {
         self.found.and_then(|found| found.deadline_ms())
     }
 
-    /// The head of the last row's value, where that was left out.
+    /// The head of the last row's value, if that was left out.
     pub fn long_head(&self) -> Option<Head> {
         self.found.filter(Found::is_long).map(|found| self.head_of(&found))
     }
@@ -207,12 +205,12 @@ impl HashedRows {
         Ok(Some((found.key(&self.record), head)))
     }
 
-    /// The head of a value that was found: what the boundary sees is on the present list.
+    /// The head of a value that was found: the present segment map has what the boundary sees.
     fn head_of(&self, found: &Found) -> Head {
         found.head_of_value(&self.engine.values.files.present())
     }
 
-    /// How many keys are left. Reads no record, but where values may have expired or keys been
+    /// How many keys are left. Reads no record, unless values may have expired or keys been
     /// deleted.
     pub fn count(&mut self, limit: usize, stop: &Stop) -> Result<u64> {
         let mut count = 0;
@@ -231,13 +229,13 @@ impl HashedRows {
         Ok(count)
     }
 
-    /// What was met is damage: a walk that went on would pass for one of the whole table.
+    /// It has met damage: a walk that continued would appear complete.
     fn end(&mut self) {
         (self.next, self.slots) = (None, Vec::new());
     }
 }
 
-/// Where a walk is resumed that stood at a key: at its point.
+/// Where a walk resumes that was at a key: at its point.
 fn place_of(table: &TableCore, low: &Bound<Vec<u8>>) -> IndexCursor {
     let (Bound::Included(key) | Bound::Excluded(key)) = low else { return IndexCursor::default() };
     if matches!(low, Bound::Included(_)) && key.is_empty() {
@@ -247,7 +245,7 @@ fn place_of(table: &TableCore, low: &Bound<Vec<u8>>) -> IndexCursor {
     IndexCursor::from_number(point).unwrap_or_default()
 }
 
-/// The error of who asks a hashed table for an order.
+/// The error for a request that needs an order from a hashed table.
 pub fn no_order(table: &TableCore) -> Error {
     Error::invalid(format!(
         "table `{}` is hashed, so its keys have no order: scan all of it, or use a sorted table for ranges, prefixes, \

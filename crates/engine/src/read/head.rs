@@ -1,9 +1,8 @@
-//! What is known of a value without reading it, where it is separated: its head.
+//! What is known of a separated value without reading it: its head.
 //!
-//! Of a value that lies inline the same is worked out when it is asked for, so nobody who asks need
-//! know where it lies. A value that is separated is read only where an operand waits to be folded
-//! onto it, and folding is not joining: of a joined value size, time and head are known from its
-//! pieces.
+//! The head of an inline value is computed on request, so callers need not know where a value is. A
+//! separated value is read only if an operand waits to be folded onto it, and folding is not
+//! joining: the size, time and head of a joined value are known from its pieces.
 //!
 //! Called by `table`, `snapshot` and `scan`.
 
@@ -30,7 +29,7 @@ pub fn head(engine: &Engine, table: &TableCore, key: &[u8], at: Option<At>) -> R
     })
 }
 
-/// The same in a table whose values may expire.
+/// The same for a table whose values may expire.
 #[cold]
 fn head_with_deadline(
     engine: &Engine,

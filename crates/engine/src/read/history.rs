@@ -1,10 +1,10 @@
-//! What a key has been: its states one after the other, as far as the table keeps them.
+//! The history of a key: its states one after the other, as far as the table keeps them.
 //!
-//! The records of the key are gathered from wherever they lie, with the range deletes over it, and
-//! folded from the oldest to the newest; after each of them the key is in a state. Which of them
-//! count is told by the rules and not by what merges have come to, so the answer is the same before
-//! a merge and after it. States at the old end in which the key is absent are not told: whether
-//! they were deletes, nobody knows once they are merged away.
+//! The records of the key are gathered from memtables and runs, together with the range deletes
+//! over it, and folded from the oldest to the newest; each of them leaves the key in a state. The
+//! rules decide which of these count, not the progress of merges, so the answer is the same before
+//! and after a merge. Absent states at the old end are left out: once they are merged away, nobody
+//! knows whether they were deletes.
 //!
 //! Called by `table`.
 
@@ -32,18 +32,18 @@ use crate::state::view::TableView;
 use crate::values::hashed_record::{Found, Reading};
 use crate::values::load;
 
-/// What a key was from one write on.
+/// The state of a key from one write on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistoryEntry<V> {
-    /// The record that made it so; in tables that keep only what is, one that is no older. None in
-    /// hashed tables, which know versions by their times.
+    /// The record that caused it; in tables that keep only the present, one that is no older. None
+    /// in hashed tables, which identify versions by their times.
     pub seq: Option<Seq>,
-    /// When that was written, to about a second; none where it is not known.
+    /// When that was written, to about a second; none if unknown.
     pub written: Option<SystemTime>,
-    /// Until when the value was to last; none where it does forever.
+    /// The deadline of the value; none if it lasts forever.
     pub deadline: Option<SystemTime>,
-    /// The value; none where the key was absent.
+    /// The value; none if the key was absent.
     pub value: V,
 }
 
@@ -62,7 +62,7 @@ impl<V> HistoryEntry<V> {
 /// States of a key, newest first.
 type Past = Vec<HistoryEntry<Option<Vec<u8>>>>;
 
-/// Something that happened to a key: a record, or a range delete over it.
+/// An event of a key: a record, or a range delete over it.
 struct Event {
     seq: RawSeq,
     record: Option<(OpKind, Vec<u8>)>,
@@ -101,11 +101,11 @@ pub fn history(
     Ok(versions)
 }
 
-/// The value of `key` at a moment that is over.
+/// The value of `key` at a past moment.
 pub fn get_at(engine: &Engine, table: &TableCore, key: &[u8], as_of: AsOf) -> Result<Option<Vec<u8>>> {
     clock::check_written(engine, as_of)?;
     let (at, now) = {
-        let _committer = engine.commit.lock(); // the moment is over, and nothing of it is still going in
+        let _committer = engine.commit.lock(); // no batch of that moment is still being applied
         let now = At::new(engine.published(), clock::now_ms(engine));
         (clock::moment_of(engine, as_of, now), now)
     };
@@ -118,14 +118,14 @@ pub fn get_at(engine: &Engine, table: &TableCore, key: &[u8], as_of: AsOf) -> Re
         }
         return version_at(engine, table, key, at, now);
     }
-    // While it is held no merge folds away what a window keeps of it.
+    // While this is held, no merge folds away what the window keeps of the key.
     let _held = matches!(table.rules.rules.keep, Keep::Window(_)).then(|| clock::hold_at(engine, as_of));
     clock::check_kept(engine, table, at, now).map_err(|error| error.advise(how_to_keep(table, true)))?;
     let at = (at.seq < now.seq || at.time_ms < now.time_ms).then_some(at);
     get::get(engine, table, key, at, |value| Ok(value.map(<[u8]>::to_vec)))
 }
 
-/// The value of `key` at a moment, from the versions that are kept of it.
+/// The value of `key` at a moment, from its versions.
 fn version_at(engine: &Engine, table: &TableCore, key: &[u8], at: At, now: At) -> Result<Option<Vec<u8>>> {
     if let Some(hashed) = &table.hashed {
         return hashed_version_at(engine, (table, hashed), key, at, now);
@@ -138,8 +138,7 @@ fn version_at(engine: &Engine, table: &TableCore, key: &[u8], at: At, now: At) -
     }
 }
 
-/// The error for a moment that is before all versions of `key` that are kept, of which this is the
-/// oldest.
+/// The error for a moment before the oldest version of `key`, which is this.
 #[cold]
 fn no_version(
     engine: &Engine,
@@ -172,8 +171,8 @@ fn no_version(
         .advise(how_to_keep(table, true))
 }
 
-/// The states of `key` that count, newest first, absent ones at the old end too; and whether it had
-/// a value in one beyond `limit`.
+/// The states of `key` that count, newest first, including absent ones at the old end; and whether
+/// it had a value in one beyond `limit`.
 fn versions(engine: &Engine, table: &TableCore, key: &[u8], limit: usize, now: At) -> Result<(Past, bool)> {
     loop {
         let round = engine.values.files.round();
@@ -219,7 +218,7 @@ fn versions(engine: &Engine, table: &TableCore, key: &[u8], limit: usize, now: A
     }
 }
 
-/// The versions that a hashed table keeps of `key`, newest first. It knows them by their times.
+/// The versions of `key` in a hashed table, newest first, identified by their times.
 fn hashed_versions(
     engine: &Engine,
     of: (&TableCore, &Hashed),
@@ -241,7 +240,7 @@ fn hashed_versions(
     Ok(versions)
 }
 
-/// As [`version_at`], of a hashed table.
+/// As [`version_at`], for a hashed table.
 fn hashed_version_at(
     engine: &Engine,
     of: (&TableCore, &Hashed),
@@ -259,7 +258,7 @@ fn hashed_version_at(
         Some(version) if version.deadline.is_some_and(|deadline| deadline <= moment(at.time_ms)) => Ok(None),
         Some(version) => Ok(version.value),
         None if kept => Err(no_version(engine, of.0, key, at, oldest.as_ref())),
-        None => Ok(None), // all that ever was is later
+        None => Ok(None), // everything is later
     }
 }
 
@@ -276,13 +275,13 @@ fn counted(engine: &Engine, table: &TableCore, events: &[Event], now: At) -> usi
     }
 }
 
-/// Takes away the states at the old end in which the key is absent.
+/// Removes the absent states at the old end.
 fn without_old_absence(versions: &mut Past) {
     let told = versions.iter().rposition(|version| version.value.is_some()).map_or(0, |last| last + 1);
     versions.truncate(told);
 }
 
-/// What happened to `key` up to `limit`, newest first.
+/// The events of `key` up to `limit`, newest first.
 fn events_of(table: &TableCore, view: &TableView, key: &[u8], limit: RawSeq) -> Result<Vec<Event>> {
     let mut events = Vec::new();
     let mut take = |seq: RawSeq, kind: OpKind, payload: &[u8]| {

@@ -1,9 +1,9 @@
-//! Where a value lies, for who hands it on without copying it: `sendfile`, a read into memory of
-//! one's own, another process.
+//! Where a value is, for callers that pass it on without copying: `sendfile`, a read into the
+//! caller's memory, another process.
 //!
-//! A [`Located`] holds the files that it speaks of: whatever is written, merged or given back
-//! meanwhile, what it leads to stays readable, and is the value that the key had when it was asked
-//! for. Where a value lies inline its bytes are at hand instead.
+//! A [`Located`] holds its files: despite later writes, merges and reclaims, they stay readable,
+//! with the value that the key had at the time of the call. For an inline value it has the bytes
+//! instead.
 //!
 //! Called by `table` and `snapshot`.
 
@@ -40,8 +40,8 @@ impl Default for Locate {
 }
 
 impl Locate {
-    /// Whether the value is read first and its hash checked. Default true. Without it locating a
-    /// value reads none of it, and whoever reads it then may find damage that nobody tells.
+    /// Whether the value is read first and its hash checked. Default true. Without it, nothing of
+    /// the value is read, and a later reader may meet damage that is not reported.
     pub fn verify(mut self, verify: bool) -> Locate {
         self.verify = verify;
         self
@@ -55,7 +55,7 @@ impl Locate {
     }
 }
 
-/// Where a value lies: its pieces, in order. Most values are one.
+/// Where a value is: its pieces, in order. Most values have one.
 #[derive(Debug)]
 pub struct Located {
     pieces: Vec<LocatedPiece>,
@@ -64,16 +64,16 @@ pub struct Located {
 /// A piece of a value.
 #[derive(Debug)]
 pub enum LocatedPiece {
-    /// It lies inline: here it is.
+    /// It is inline: its bytes.
     Bytes(Vec<u8>),
-    /// It lies in a file.
+    /// It is in a file.
     InFile(FilePiece),
 }
 
-/// A piece of a value that lies in a file, which stays as long as this.
+/// A piece of a value in a file, which stays as long as this.
 pub struct FilePiece {
     file: Arc<ValueFile>,
-    /// Whoever holds it keeps the name of the file, too.
+    /// Holding it keeps the name of the file, too.
     _of: Arc<SegmentMap>,
     offset: u64,
     len_bytes: u64,
@@ -90,7 +90,7 @@ impl Located {
         self.pieces.iter().map(LocatedPiece::len_bytes).sum()
     }
 
-    /// The file in which all of the value lies, where it lies in one.
+    /// The file that has the whole value, if there is one.
     pub fn as_file(&self) -> Option<&FilePiece> {
         match self.pieces.as_slice() {
             [LocatedPiece::InFile(piece)] => Some(piece),
@@ -98,7 +98,7 @@ impl Located {
         }
     }
 
-    /// A value that lies nowhere in the store yet.
+    /// A value that is not in the store yet.
     #[doc(hidden)]
     pub fn of_value(value: Vec<u8>) -> Located {
         Located { pieces: vec![LocatedPiece::Bytes(value)] }
@@ -108,7 +108,7 @@ impl Located {
     /// socket without passing through this process). Returns its length.
     ///
     /// # Errors
-    /// A file that ends too early; whatever reading or writing comes to.
+    /// A file that ends too early; a failed read or write.
     pub fn write_to(&self, to: &mut impl Write) -> io::Result<u64> {
         for piece in &self.pieces {
             match piece {
@@ -136,7 +136,7 @@ impl FilePiece {
         self.file.path()
     }
 
-    /// Where the piece begins in it, in bytes.
+    /// The offset of the piece in the file, in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -147,13 +147,13 @@ impl FilePiece {
     }
 
     /// The handle of the file that the store reads through, shared by all who read: for calls that
-    /// take an offset, as `sendfile` and `pread` do. None where the store reads past the page
-    /// cache, or in a simulated world: see [`FilePiece::open`].
+    /// take an offset, as `sendfile` and `pread` do. None if the store bypasses the page cache, or
+    /// in a simulated world: see [`FilePiece::open`].
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.file.fd()
     }
 
-    /// The file, reopened and standing at the piece.
+    /// The file, reopened and positioned at the piece.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -182,7 +182,7 @@ impl FilePiece {
         if copied < self.len_bytes { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 
-    /// Copies it through memory, where no file of the system's can be had.
+    /// Copies it through memory, if there is no file of the operating system.
     fn copy_to(&self, to: &mut impl Write) -> io::Result<u64> {
         let mut buf = vec![0; self.len_bytes.min(256 << 10) as usize];
         let mut at = 0;
@@ -202,7 +202,7 @@ impl std::fmt::Debug for FilePiece {
     }
 }
 
-/// Where the value of `key` lies, as a reader at `at` (or now) sees it.
+/// Where the value of `key` is, as a reader at `at` (or now) sees it.
 pub fn locate(
     engine: &Engine,
     table: &TableCore,
@@ -214,7 +214,7 @@ pub fn locate(
         let Some((found, of)) = hashed::front_of(engine, (table, hashed), key, at)? else {
             return Ok(None);
         };
-        // The hash is of both: when it was written, and the value.
+        // The hash covers both the front and the value.
         let record = locate_piece(engine, (&of, table), key, &found.pointer(&of), how)?;
         let (from, len_bytes) = found.value_in_record();
         let value = FilePiece { offset: record.offset + from, len_bytes, ..record };

@@ -1,7 +1,7 @@
-//! What terms a key has: the look that tells whether an entry of an index still holds.
+//! The terms of a key: the lookup that decides whether an entry of an index still holds.
 //!
-//! A separated value is read only where neither the key nor the head tells the terms. Called by
-//! `find`, and by the merges that clean indexes.
+//! A separated value is read only if neither the key nor the head has the terms. Called by `find`,
+//! and by merges that clean indexes.
 
 use folddb_base::Result;
 use folddb_base::limits::VALUE_BYTES_MAX;
@@ -16,7 +16,7 @@ use crate::state::snapshots::At;
 use crate::values::head::Head;
 use crate::values::load;
 
-/// What of a key is wanted besides its terms.
+/// What is wanted of a key in addition to its terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     Key,
@@ -24,7 +24,7 @@ pub enum Want {
     Value,
 }
 
-/// What a key has.
+/// The state of a key.
 #[derive(Default)]
 pub struct Lookup {
     pub terms: Terms,
@@ -32,9 +32,8 @@ pub struct Lookup {
     pub head: Option<Head>,
 }
 
-/// The terms that a key has for a reader at `at`, and what else is wanted of it; none where it is
-/// absent. A value that lies apart, and need not be read for its terms, is read only where it
-/// `holds` what is asked for.
+/// The terms of a key for a reader at `at`, and what else is wanted of it; none if it is absent. A
+/// separated value that is not needed for the terms is read only if `holds` accepts these.
 pub fn look(
     engine: &Engine,
     (table, extractor): (&TableCore, &Extractor),

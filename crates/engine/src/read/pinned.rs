@@ -1,9 +1,8 @@
-//! Which view a reader at a moment reads: the present one, or that of an old snapshot, which has
-//! pinned files.
+//! The view of a reader at a moment: the present one, or that of an old snapshot with pinned files.
 //!
-//! **A reader at a moment takes the present view first, and then asks whether its snapshot has
-//! aged** ([`pinned_files_at`]). In the other order merges could come between that pass over the
-//! snapshot already.
+//! **A reader at a moment takes the present view first, and then checks whether its snapshot has
+//! pinned files** ([`pinned_files_at`]). In the other order, merges could in between already ignore
+//! the snapshot.
 
 use std::sync::Arc;
 
@@ -15,11 +14,11 @@ use crate::state::pinned_files::PinnedFiles;
 use crate::state::snapshots::{At, TooOld};
 use crate::state::view::TableView;
 
-/// The files that a reader at `at` reads, where those are its own. To be asked once the view of
-/// everybody, and what is in its memtable, is taken.
+/// The pinned files of a reader at `at`, if it has some. Must be called after the present view and
+/// its memtable are captured.
 ///
 /// # Errors
-/// [`ErrorKind::SnapshotTooOld`] where it is too old.
+/// [`ErrorKind::SnapshotTooOld`] if it is too old.
 #[inline]
 pub fn pinned_files_at(engine: &Engine, at: Option<At>) -> Result<Option<Arc<PinnedFiles>>> {
     match at {
@@ -38,8 +37,8 @@ pub(crate) fn pinned_files_of_old(engine: &Engine, at: At) -> Result<Option<Arc<
     })
 }
 
-/// The view of `table` that a reader at `at` reads. What is in memory there is only to be asked
-/// where keys are, not what they have: that may be folded by now.
+/// The view of `table` for a reader at `at`. Its memtables may be used only to find keys, not their
+/// values: those may be folded by now.
 ///
 /// # Errors
 /// As [`pinned_files_at`]; the table is dropped.

@@ -27,28 +27,28 @@ use crate::values::head::Head;
 use crate::values::load;
 use folddb_value_log::SegmentMap;
 
-/// What part of a table a scan goes over, which way, and as whom.
+/// The range, direction and moment of a scan.
 #[derive(Clone, Debug)]
 pub struct ScanPlan {
     pub low: Bound<Vec<u8>>,
     pub high: Bound<Vec<u8>>,
     pub direction: Direction,
-    /// The snapshot; none is the state when the scan begins.
+    /// The snapshot; if none, the state when the scan begins.
     pub at: Option<At>,
     pub wanted: Wanted,
-    /// The lower bound that a cursor set, if one did. In a hashed table it is a place of the walk;
-    /// any other is refused.
+    /// The lower bound that a cursor set, if one did. In a hashed table it is a place in the walk;
+    /// any other bound is refused.
     pub resumed: Option<Bound<Vec<u8>>>,
 }
 
-/// What is wanted of a row besides its key.
+/// What is wanted of a row in addition to its key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wanted {
     /// Its value.
     #[default]
     Value,
-    /// Its value; of one that is separated and is longer than [`VALUE_BYTES_MAX`] its head instead,
-    /// or nothing in a hashed table, and the value is empty.
+    /// Its value; if that is separated and longer than [`VALUE_BYTES_MAX`], its head instead
+    /// (nothing in a hashed table), and the value is empty.
     Short,
     /// Its head; the value is empty. No separated value is read.
     Head,
@@ -68,15 +68,15 @@ impl ScanPlan {
         }
     }
 
-    /// How two keys stand in the order of a table, the way that the scan goes.
+    /// Compares two keys in the order of the table and the direction of the scan.
     pub fn compare(&self, order: &KeyOrder, a: &[u8], b: &[u8]) -> Ordering {
         let placed = order.compare(a, b);
         if self.direction == Direction::Forward { placed } else { placed.reverse() }
     }
 }
 
-/// So many keys without a value does a scan pass over before it notes that for others. Few in
-/// builds for tests, whose tables are small.
+/// How many keys without a value a scan skips before it notes the range for others. Few in builds
+/// for tests, whose tables are small.
 const PASSED_MIN: usize = if cfg!(debug_assertions) { 2 } else { 64 };
 
 /// One source of records of a scan.
@@ -102,7 +102,7 @@ impl RecordStream for Source {
     }
 }
 
-/// A scan under way: a lending sequence of folded rows.
+/// A running scan: a lending sequence of folded rows.
 pub struct Rows {
     engine: Arc<Engine>,
     table: Arc<TableCore>,
@@ -110,26 +110,25 @@ pub struct Rows {
     plan: ScanPlan,
     /// No newer record is seen.
     limit: Seq,
-    /// The time that it reads at, where values expire.
+    /// The time that it reads at, if values expire.
     time_ms: u64,
     range_deletes: Arc<RangeDeletes>,
-    /// The empty range that the scan stands in; what is not newer is passed over.
+    /// The empty range at the scan's position; records that are not newer are skipped.
     range: Option<Arc<EmptyRange>>,
-    /// How many keys have had no value, and surely so, since the beginning; none once one was
-    /// otherwise.
+    /// How many keys since the beginning certainly had no value; none after the first other key.
     passed: Option<usize>,
     resolver: Resolver,
     key: Vec<u8>,
     value: Vec<u8>,
-    /// The head of the last row, where heads are wanted.
+    /// The head of the last row, if heads are wanted.
     head: Option<Head>,
-    /// The newest record of the key is its value, which stands in `value`: the resolver has seen
+    /// The newest record of the key is its value, which is in `value`: the resolver has seen
     /// nothing.
     is_plain: bool,
     /// The last record that was read from the value log.
     record: Vec<u8>,
     done: bool,
-    /// Where separated values are to be found.
+    /// The files of separated values.
     of: Option<Arc<SegmentMap>>,
     /// The files that the cursors read, so that they stay.
     _files: Vec<Arc<PartFile>>,
@@ -171,7 +170,7 @@ impl Rows {
         Rows::start_on(engine, table, plan, (&view, captured))
     }
 
-    /// Starts on a view, the active memtable of which has been captured.
+    /// Starts on a view whose active memtable has been captured.
     fn start_on(
         engine: &Arc<Engine>,
         table: &Arc<TableCore>,
@@ -237,8 +236,7 @@ impl Rows {
     /// The next key that has a value, and its value.
     pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         while !self.done {
-            // A key that was read in part must not be resumed: its rest would pass for another
-            // value.
+            // A partly read key must not be resumed: its rest would look like another value.
             match self.collect_key() {
                 Ok(true) => {}
                 Ok(false) => {
@@ -307,7 +305,7 @@ impl Rows {
         Ok(None)
     }
 
-    /// Takes the head of the plain row, if it is wanted, and leaves out its value.
+    /// Takes the head of the plain row, if wanted, and leaves out its value.
     #[cold]
     fn leave_value(&mut self) {
         if self.plan.wanted == Wanted::Head {
@@ -316,7 +314,7 @@ impl Rows {
         self.value.clear();
     }
 
-    /// The next key that has a value, and the head of that; only where heads are wanted.
+    /// The next key that has a value, and the head of that; only if heads are wanted.
     pub fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
         if self.next_row()?.is_none() {
             return Ok(None);
@@ -348,7 +346,7 @@ impl Rows {
     }
 
     /// Ends the empty range that began with the scan, before the key `behind` or at the end of the
-    /// table, and notes it where it was long.
+    /// table, and notes it if it is long.
     fn note_range(&mut self, behind: Option<Vec<u8>>) {
         if self.passed.take().is_none_or(|passed| passed < PASSED_MIN) {
             return;
@@ -356,7 +354,7 @@ impl Rows {
         self.table.empty_ranges.note(EmptyRange { from: self.plan.low.clone(), to: behind, seq: self.limit });
     }
 
-    /// What is written to the key of the last row, newest first, with separated values loaded.
+    /// The operands of the key of the last row, newest first, with separated values loaded.
     pub fn loaded_operands(&self) -> Result<Vec<OpBuf>> {
         let inline = |op| get::inline_op(&self.engine, self.of.as_deref(), &self.table, &self.key, op);
         self.operands().iter().map(inline).collect()
@@ -367,14 +365,13 @@ impl Rows {
         (&self.key, &self.value)
     }
 
-    /// Until when the value of the last row lasts, or the failure of its fold; none where it does
+    /// The deadline of the last row's value, or of the failure of its fold; none if it lasts
     /// forever.
     pub fn deadline_ms(&self) -> Option<u64> {
-        if self.is_plain { None } else { self.resolver.deadline_ms() } // which is of tables without deadlines
+        if self.is_plain { None } else { self.resolver.deadline_ms() } // plain rows have no deadline
     }
 
-    /// The head of the last row, where it has one: where heads are wanted, and where its value was
-    /// left out because it is long.
+    /// The head of the last row, if heads are wanted or its long value was left out.
     pub fn take_head(&mut self) -> Option<Head> {
         self.head.take()
     }
@@ -389,23 +386,23 @@ impl Rows {
         &self.key
     }
 
-    /// What is written to that key as far as it folds, newest first.
+    /// The operands of that key as far as they fold, newest first.
     pub fn operands(&self) -> &[OpBuf] {
         self.resolver.operands()
     }
 
-    /// What the scan goes over, and the moment that it sees.
+    /// The plan of the scan, and the moment that it sees.
     pub fn plan(&self) -> (&ScanPlan, At) {
         (&self.plan, At::new(self.limit, self.time_ms))
     }
 
-    /// Whose scan it is.
+    /// The engine and the table of the scan.
     pub fn owner(&self) -> (&Arc<Engine>, &Arc<TableCore>) {
         (&self.engine, &self.table)
     }
 
-    /// Feeds all records of the next key to the resolver, or takes the newest where that is the
-    /// value. False at the end of the range.
+    /// Feeds all records of the next key to the resolver, or takes the newest if that is the value.
+    /// False at the end of the range.
     fn collect_key(&mut self) -> Result<bool> {
         let Some(first) = self.stream.record() else { return Ok(false) };
         if !self.plan_admits(first.key) {
@@ -444,7 +441,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// From which seq on a record of the current key is new to an empty range.
+    /// The first seq at which a record of the current key is new to an empty range.
     #[inline]
     fn stretch_end(&mut self) -> Seq {
         let Some(range) = &self.range else { return 0 };
@@ -455,7 +452,7 @@ impl Rows {
         0
     }
 
-    /// Whether `key` is still inside the range, looking at the end that the scan runs towards.
+    /// Whether `key` is still inside the range, at the end that the scan moves towards.
     fn plan_admits(&self, key: &[u8]) -> bool {
         let order = &self.table.rules.order;
         match self.plan.direction {
@@ -473,13 +470,12 @@ impl Rows {
     }
 }
 
-/// Whether a separated value is longer than one that is written at once.
+/// Whether a separated value is longer than a single write.
 fn is_long(rope: &[u8]) -> bool {
     Rope::decode(rope).is_ok_and(|rope| rope.len > VALUE_BYTES_MAX as u64)
 }
 
-/// Whether a record is the value of its key by itself, given what a resolver has seen of it that is
-/// newer.
+/// Whether a record alone is the value of its key, given what a resolver has seen that is newer.
 #[inline]
 fn is_plain(newer: &Resolver, rules: &FoldRules, key: &[u8], record: Record<'_>) -> bool {
     newer.visited() == 0

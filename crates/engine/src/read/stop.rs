@@ -1,15 +1,15 @@
-//! A flag that ends long work on a scan from outside: from a handler of signals, say, or another
+//! A flag that stops long work on a scan from outside, such as from a signal handler or another
 //! thread.
 //!
-//! Whoever iterates rows stops by itself between two of them. Work that goes over a range in one
-//! call looks at the flag there instead: counts, aggregates, folds, digests, comparisons.
+//! A caller that iterates rows can stop between two of them. Work that covers a range in one call
+//! checks the flag instead: counts, aggregates, folds, digests, comparisons.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use folddb_base::{Error, ErrorKind, Result};
 
-/// Whether somebody may end the work, and by which flag.
+/// The flag that stops the work, if there is one.
 #[derive(Clone, Default)]
 pub struct Stop(Option<Arc<AtomicBool>>);
 
@@ -18,7 +18,7 @@ impl Stop {
         Stop(Some(Arc::clone(flag)))
     }
 
-    /// Fails where the work is to end.
+    /// Fails if the work is to stop.
     #[inline]
     pub fn check(&self) -> Result<()> {
         match &self.0 {

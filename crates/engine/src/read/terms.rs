@@ -1,16 +1,16 @@
-//! Which terms a record brings to an index, from its key, its head or its value.
+//! The terms that a record adds to an index, from its key, its head or its value.
 
 use folddb_rules::{Extractor, Terms};
 
 use crate::state::catalog::TableCore;
 
-/// What terms are taken of.
+/// What terms are taken from.
 #[derive(Clone, Copy)]
 pub enum Taken<'a> {
     /// A value.
     Value(&'a [u8]),
-    /// A value too long to be examined as a whole: its head. It has the terms of that and of its
-    /// key, and no others.
+    /// The head of a value that is too long to be examined as a whole. It has only the terms of its
+    /// head and its key.
     Head(&'a [u8]),
 }
 

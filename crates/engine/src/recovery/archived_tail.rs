@@ -1,4 +1,4 @@
-//! The end of a log that a crash left, written again for the feeds that still have to read it.
+//! The end of a log after a crash, rewritten for the feeds that still have to read it.
 
 use folddb_base::{Error, FileNumber, Lsn, Result};
 use folddb_journal::archived_tail::ArchivedTailWriter;
@@ -9,13 +9,13 @@ use folddb_manifest::{ArchivedLog, State};
 use crate::edit::{feeds, install};
 use crate::state::engine::Engine;
 
-/// The end of a log that a crash left, while it is replayed: where feeds hold something, it is
-/// rewritten for them.
+/// The end of a log after a crash, during replay: if feeds retain something, it is rewritten for
+/// them.
 #[derive(Default)]
 pub struct Tail {
-    /// Where the next chain of segments will begin; none where nothing is kept.
+    /// Where the next chain of segments will begin; none if nothing is archived.
     next_lsn: Option<Lsn>,
-    /// All before this is durable: where a batch ends, or a feed stands.
+    /// Everything before this is durable: the end of a batch, or the position of a feed.
     durable_lsn: Lsn,
     writer: Option<ArchivedTailWriter>,
     number: Option<FileNumber>,
@@ -54,11 +54,11 @@ impl Tail {
                 Some(ArchivedTailWriter::begin(&engine.host, &engine.dir, number, engine.store_id, range)?);
             self.number = Some(number);
         }
-        slot.as_mut().ok_or_else(|| Error::invalid("there is no writer")) // there is
+        slot.as_mut().ok_or_else(|| Error::invalid("there is no writer")) // cannot happen
     }
 
-    /// Ends it, where the log ended. A seal that only the page cache has would leave who follows
-    /// with a segment that does not end.
+    /// Ends it at the end of the log. A seal that is only in the page cache would leave followers
+    /// with a segment without an end.
     pub fn finish(mut self, engine: &Engine, log: &Replayed) -> Result<Option<ArchivedLog>> {
         let is_whole = |next_lsn: Lsn| log.cut_lsn >= next_lsn && log.is_end_durable;
         let is_needed = |next_lsn: &Lsn| !is_whole(*next_lsn) || self.writer.is_some();
@@ -73,7 +73,7 @@ impl Tail {
         Ok(Some(ArchivedLog { file, first_lsn, next_lsn }))
     }
 
-    /// Takes away what it has written, which nothing lists.
+    /// Removes what it has written, which nothing lists.
     pub fn discard(&self, engine: &Engine) {
         self.number.iter().for_each(|&number| feeds::remove_kept(engine, number));
     }

@@ -24,7 +24,7 @@ pub fn new_store_id(options: &Options) -> u128 {
     (u128::from(chance.next_u64()) << 64) | u128::from(chance.next_u64())
 }
 
-/// Makes a directory, unless it is there and empty.
+/// Creates a directory, unless it exists and is empty.
 pub fn make_empty_dir(files: &dyn Files, dir: &Path) -> Result<()> {
     match files.create_dir(dir) {
         Ok(()) => Ok(()),
@@ -43,16 +43,16 @@ pub fn make_empty_dir(files: &dyn Files, dir: &Path) -> Result<()> {
     }
 }
 
-/// The error where a store is to be made in the place of a file.
+/// The error for creating a store where there is a file.
 pub fn is_file(path: &Path) -> Error {
     let message = format!("{} is a file; a store needs a directory of its own", path.display());
     Error::new(ErrorKind::AlreadyExists, message).advise("choose another name")
 }
 
-/// Makes a directory a store, durably. FORMAT comes last: a creation that was cut short is no
-/// store. And it gets its name only when its bytes and the name of the directory are durable.
-/// Otherwise somebody could open the store after this process has died and be promised what a power
-/// cut then takes, together with the whole directory.
+/// Makes a directory a store, durably. FORMAT comes last: an interrupted creation is not a store.
+/// It gets its name only when its bytes and the name of the directory are durable. Otherwise
+/// another process could open the store after this one has died, and be promised durability for
+/// data that a power cut then removes together with the whole directory.
 pub fn write_format(files: &dyn Files, dir: &Path, version: &Version) -> Result<()> {
     sync_parent(files, dir)?;
     let (format, unfinished) = (dir.join(FileName::Format.to_string()), dir.join("FORMAT.new"));
@@ -90,7 +90,7 @@ pub fn check_format(dir: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Says that there is no store in a directory, and what is there instead.
+/// The error that a directory has no store, with what is there instead.
 pub fn store_not_found(dir: &Path, options: &Options) -> Error {
     if options.host.files.len_bytes(&dir.join(PLACE_FILE)).is_ok() {
         let message = format!(
@@ -102,7 +102,7 @@ pub fn store_not_found(dir: &Path, options: &Options) -> Error {
     Error::new(ErrorKind::StoreNotFound, format!("there is no FoldDB store at {}", dir.display()))
 }
 
-/// What `FORMAT` says, whether or not this version can read the store.
+/// The contents of `FORMAT`, even if this version cannot read the store.
 pub fn read_version(dir: &Path, options: &Options) -> Result<Version> {
     let path = dir.join(FileName::Format.to_string());
     let file = options.host.files.open(&path).map_err(|error| match error.kind() {
@@ -116,8 +116,8 @@ pub fn read_version(dir: &Path, options: &Options) -> Result<Version> {
     Version::decode(&bytes).map_err(|cause| Error::corrupt(&path, 0, cause))
 }
 
-/// Locks the store as who opens it must: not at all beside a writer, and where it is frozen only if
-/// that goes.
+/// Locks the store as its opening needs: not at all for a secondary, and a frozen store only if
+/// that is possible.
 pub fn lock_to_open(dir: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
     if options.beside.is_some() {
         return Ok(None);
@@ -127,7 +127,7 @@ pub fn lock_to_open(dir: &Path, options: &Options) -> Result<Option<Box<dyn File
         (true, false) => Err(refuse(dir)),
         (false, _) => {
             let lock = lock(dir, options)?;
-            // It may have been frozen meanwhile, by who had the lock.
+            // The previous holder of the lock may have frozen it.
             match !options.read_only && is_frozen(&*options.host.files, dir) {
                 true => Err(refuse(dir)),
                 false => Ok(Some(lock)),
@@ -136,7 +136,7 @@ pub fn lock_to_open(dir: &Path, options: &Options) -> Result<Option<Box<dyn File
     }
 }
 
-/// Locks the store, together with other readers where it is opened for reading.
+/// Locks the store; shared with other readers if it is opened for reading.
 pub fn lock(dir: &Path, options: &Options) -> Result<Box<dyn FileLock>> {
     let path = dir.join(FileName::Lock.to_string());
     let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
@@ -149,8 +149,8 @@ pub fn lock(dir: &Path, options: &Options) -> Result<Box<dyn FileLock>> {
     })
 }
 
-/// Locks a file. A process that is being started holds a copy of every lock for a moment, until it
-/// has become another program; that is waited for.
+/// Locks a file. A child process holds a copy of every lock for a moment, until it has become
+/// another program; this waits for that.
 pub fn lock_file(files: &dyn Files, path: &Path, mode: LockMode) -> std::io::Result<Box<dyn FileLock>> {
     let mut locked = files.lock(path, mode);
     for _ in 0..20 {
@@ -163,7 +163,7 @@ pub fn lock_file(files: &dyn Files, path: &Path, mode: LockMode) -> std::io::Res
     locked
 }
 
-/// A backup is restored, and never written to: it would be no copy of anything any more.
+/// A backup is restored, and never written to: it would no longer be a copy.
 pub(crate) fn refuse_to_write_a_backup(dir: &Path, options: &Options) -> Result<()> {
     if options.read_only || options.host.files.len_bytes(&dir.join(LIST_FILE)).is_err() {
         return Ok(());
@@ -177,7 +177,7 @@ pub fn is_frozen(files: &dyn Files, dir: &Path) -> bool {
     files.len_bytes(&dir.join(FileName::Frozen.to_string())).is_ok()
 }
 
-/// The error of who would write to a frozen store.
+/// The error for writing to a frozen store.
 pub fn refuse(dir: &Path) -> Error {
     let message = format!("the store {} is frozen", dir.display());
     Error::new(ErrorKind::ReadOnly, message).advise("open it for reading, or thaw it")

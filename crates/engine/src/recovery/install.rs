@@ -1,4 +1,4 @@
-//! What was replayed is in parts, and one edit installs them and says that the old log is not
+//! Replayed records are in parts; one edit installs these and records that the old log is not
 //! needed.
 
 use std::collections::BTreeMap;
@@ -26,17 +26,17 @@ use crate::state::hash_index::{Hashed, low_bits};
 use crate::values::segments;
 use crate::values::segments::{seal_change, seal_directory_change};
 
-/// Value segments that were there before an opening.
+/// Value segments from before an opening.
 #[derive(Default)]
 struct OldValues {
-    /// Nothing points to these.
+    /// Segments that nothing points to.
     unused: Vec<FileNumber>,
-    /// Nothing is added to these any more.
+    /// Segments that are complete.
     sealed: Vec<ValuesEnd>,
 }
 
-/// Writes what was replayed to runs and says so, and that the old segments are not needed, in one
-/// edit: a batch may be in several tables. Then the old segments go.
+/// Writes replayed records to runs, and in one edit installs these and records that the old
+/// segments are not needed: a batch may be in several tables. Then the old segments are removed.
 pub(crate) fn install_replayed(engine: &Engine, replayed: Replay) -> Result<()> {
     let Replay { end_lsn, old_segments, kept, mut rewritten, .. } = replayed;
     let written = rewrite_all(engine, &mut rewritten);
@@ -59,7 +59,7 @@ pub(crate) fn install_replayed(engine: &Engine, replayed: Replay) -> Result<()> 
     })?;
     saved.iter().for_each(SavedIndex::adopt);
     engine.values.files.retire(&old_values.unused);
-    // All that points to what was there before is in parts.
+    // All pointers to the existing segments are in parts.
     let state = Arc::clone(engine.manifest.lock().state());
     let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
     let (held, free): (Vec<FileNumber>, Vec<FileNumber>) =
@@ -78,7 +78,7 @@ pub(crate) fn install_replayed(engine: &Engine, replayed: Replay) -> Result<()> 
     feeds::lose_feeds(engine, &lost)
 }
 
-/// Saves the indexes that something was replayed of.
+/// Saves the indexes with replayed changes.
 fn save_all_replayed(engine: &Engine) -> Result<Vec<SavedIndex>> {
     let mut saved: Vec<SavedIndex> = Vec::new();
     for table in engine.catalog().all() {
@@ -88,8 +88,8 @@ fn save_all_replayed(engine: &Engine) -> Result<Vec<SavedIndex>> {
     Ok(saved)
 }
 
-/// What becomes of the value segments now that all pointers are in parts: those that nothing points
-/// to go, and nothing is added to the others.
+/// Updates the value segments now that all pointers are in parts: those that nothing points to are
+/// removed, and the others are sealed.
 fn look_over_values(engine: &Engine, rewritten: &Rewrites, changes: &mut Vec<Change>) -> OldValues {
     let manifest = engine.manifest.lock();
     let mut ends: BTreeMap<FileNumber, u64> = BTreeMap::new();
@@ -118,15 +118,15 @@ fn look_over_values(engine: &Engine, rewritten: &Rewrites, changes: &mut Vec<Cha
         let is_held = is_held_for_feeds(manifest.state(), number);
         match ends.get(&number) {
             found if manifest.state().is_directory(number) && (is_held || found.is_some()) => {
-                // What is counted too much is dead, and found when the directory is looked through.
+                // Files counted in excess are dead, and found when the directory is swept.
                 let counted =
                     sealed.is_none().then(|| count_value_files(&*engine.host.files, &engine.dir, number));
                 changes.extend(counted.into_iter().flatten().map(|end| seal_directory_change(&end)));
             }
             _ if is_held && sealed.is_some() => {}
             _ if is_held => {
-                // How much of it counts is not known without reading the log that feeds have still
-                // to give.
+                // Its valid length is not known without reading the log that feeds still have to
+                // give.
                 let end = segments::segment_bytes(engine, manifest.state(), number);
                 old.sealed.push(ValuesEnd { number, end });
             }

@@ -1,4 +1,4 @@
-//! What the manifest lists is there, and what it does not list is a leftover.
+//! Checks that files listed in the manifest exist; unlisted files are leftovers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,8 +14,8 @@ use folddb_value_log::segment::values_path;
 
 use crate::options::Options;
 
-/// Parts and files of values that the manifest does not list: of merges, flushes, reclaims and bulk
-/// loads that a crash cut short.
+/// Parts and files of values that the manifest does not list: from merges, flushes, reclaims and
+/// bulk loads that a crash interrupted.
 pub(crate) fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<FileName>> {
     let names = options.host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();
@@ -31,7 +31,7 @@ pub(crate) fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<
     Ok(names.filter(is_leftover).collect())
 }
 
-/// Every value segment that the manifest lists is there, and is one.
+/// Checks that every value segment in the manifest exists, and is one.
 pub(crate) fn check_values(dir: &Path, files: &dyn Files, state: &State) -> Result<()> {
     for &number in state.directories.keys() {
         let path = directory_path(dir, number);
@@ -62,8 +62,7 @@ pub(crate) fn check_values(dir: &Path, files: &dyn Files, state: &State) -> Resu
     Ok(())
 }
 
-/// A file of relocated values is the one that the manifest lists, and carries what is said to lie
-/// in it.
+/// Checks that a file of relocated values is the listed one, and has the listed segments.
 pub fn check_relocated(
     file: &RelocatedFile,
     file_bytes: u64,

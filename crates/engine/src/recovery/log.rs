@@ -29,7 +29,7 @@ pub(crate) fn start_journal(engine: &mut Engine, first_lsn: Lsn) -> Result<()> {
             ..JournalOptions::default()
         },
         Arc::new(move || numbers.take()),
-        Some(Box::new(move || values.sync())), // first: the log points there
+        Some(Box::new(move || values.sync())), // first, since the log points there
     )?;
     engine.journal = Some(journal.syncer());
     let mut manifest = engine.manifest.lock();
@@ -38,8 +38,8 @@ pub(crate) fn start_journal(engine: &mut Engine, first_lsn: Lsn) -> Result<()> {
     manifest.append_in_snapshot(&[Change::LogOpen { open: true }])
 }
 
-/// Says durably, with these changes, that nothing of the log before `lsn` is needed and that the
-/// log is closed.
+/// Records durably, with these changes, that the log before `lsn` is not needed and that the log is
+/// closed.
 pub(crate) fn record_log_start(engine: &Engine, lsn: Lsn, mut changes: Vec<Change>) -> Result<()> {
     let mut manifest = engine.manifest.lock();
     changes.push(Change::Horizon { last_seq: engine.published(), log_start_lsn: lsn, durable_lsn: lsn });
@@ -56,21 +56,20 @@ pub(crate) fn record_log_start(engine: &Engine, lsn: Lsn, mut changes: Vec<Chang
 
 fn remove_segments(engine: &Engine, numbers: &[FileNumber]) {
     for &number in numbers {
-        // One that stays behind is not needed, and removed at the next opening.
+        // A segment that stays is not needed, and the next opening removes it.
         let _ = engine.host.files.remove(&engine.path(&FileName::Log(number).to_string()));
     }
 }
 
-/// Ends the log in order. Where all of it is in runs, it goes. `is_last` where nobody else can
-/// write a file of the store any more, so that numbers which were set aside and not used are given
-/// back.
+/// Ends the log in order. If all of it is in runs, it is removed. `is_last` if nobody else can
+/// write a file of the store any more, so that reserved but unused numbers are released.
 pub fn close_journal(engine: &Engine, is_last: bool) -> Result<()> {
     let Some(journal) = engine.commit.lock().journal.take() else { return Ok(()) };
     let sync = journal.syncer();
     let end = journal.close()?;
     settle::close_values(engine)?;
-    // A log without a seal, for want of space, ends like that of a process that died: where feeds
-    // hold it, the next opening has to write its end anew.
+    // A log without a seal, for lack of space, ends like that of a killed process: if feeds retain
+    // it, the next opening must rewrite its end.
     let is_ended = sync.is_sealed() || engine.feeds.hold_nothing();
     if is_ended && log_is_in_runs(engine) {
         let unused = Change::ReserveNumbers { next_number: engine.numbers.peek() };

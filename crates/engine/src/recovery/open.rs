@@ -1,4 +1,4 @@
-//! Creates a store, and opens one: for its one writer, for readers, or beside a writer.
+//! Creates and opens stores: for the one writer, for readers, or as a secondary.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::recovery::secondary::{ATTEMPTS_MAX, Held, PAUSE};
 use crate::recovery::{format, primary, secondary};
 use crate::state::numbers::Numbers;
 
-/// Makes an empty store in a directory that does not exist yet, or is empty.
+/// Creates an empty store in a directory that does not exist yet, or is empty.
 pub fn create(dir: &Path, options: &Options) -> Result<()> {
     let files = &*options.host.files;
     format::make_empty_dir(files, dir)?;

@@ -11,8 +11,8 @@
 //!   tidy       small runs are merged, as many as openings that each wrote little have left
 //! ```
 //!
-//! Nothing is appended to a segment that was there before: after a failed sync the page cache may
-//! show bytes that the disk does not have, so recovery rewrites what it replayed and syncs that.
+//! Nothing is appended to an existing segment: after a failed sync the page cache may show bytes
+//! that the disk does not have, so recovery rewrites what it replayed and syncs that.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ use crate::state::write_times::StoreTimes;
 use crate::values::segments;
 use crate::values::segments::remove_leftover;
 
-/// The same, without regard to who writes to it meanwhile.
+/// The same, without regard to a concurrent writer.
 pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     format::check_format(dir, &options)?;
     format::refuse_to_write_a_backup(dir, &options)?;
@@ -66,7 +66,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     let host =
         quota.as_ref().map_or(options.host.clone(), |quota| quota.host(&options.host, SpaceUser::Flush));
     let mut loaded = folddb_manifest::load(&options.host, dir)?;
-    loaded.state.log_copied = Some(is_copied(&loaded.state, loaded.edits)); // the next snapshot says it
+    loaded.state.log_copied = Some(is_copied(&loaded.state, loaded.edits)); // the next snapshot records it
     let numbers = Arc::new(Numbers::starting_at(loaded.next_number));
     let edits = loaded.edits;
     let torn = torn_manifest(dir, &options, &loaded);
@@ -119,14 +119,15 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     note_parts(&engine);
     let replayed = replay(&engine, &state, edits).map_err(|error| owed_to(&torn, error))?;
     engine.read_to_lsn = replayed.read_to_lsn;
-    // Only now, when all that was acknowledged has been found, does anything on the disk change.
+    // Only now, when everything that was acknowledged has been found, is anything on the disk
+    // changed.
     if !engine.options.read_only {
         let numbers = Arc::clone(&engine.numbers);
         let log = ManifestLog::resume(&engine.host, dir, loaded, Arc::new(move || numbers.take()))
             .inspect_err(|_| replayed.rewritten.discard())?;
         *engine.manifest.lock() = Manifest::Log(Box::new(log), None);
         for name in leftovers {
-            remove_leftover(&*engine.host.files, dir, name); // what stays is tried again at the next opening
+            remove_leftover(&*engine.host.files, dir, name); // the next opening retries what stays
         }
         let end_lsn = replayed.end_lsn;
         install_replayed(&engine, replayed)?;
@@ -164,7 +165,7 @@ fn open_values(
     Values::new(&who, dir, value_options, Arc::new(move || numbers.take()), files)
 }
 
-/// Counts the parts of all tables, and has merges planned for those that have some.
+/// Counts the parts of all tables, and marks those that have some for planning.
 fn note_parts(engine: &Engine) {
     let catalog = engine.catalog();
     let with_runs = catalog.all().filter(|table| !table.view().runs.is_empty());

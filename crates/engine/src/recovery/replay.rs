@@ -1,9 +1,10 @@
-//! Applies what the log holds beyond the runs, frame by frame, through the same call as a write.
+//! Applies the records of the log that are not in runs, frame by frame, through the same call as a
+//! write.
 //!
 //! Nothing of it is trusted to be durable: after a failed sync the page cache may show bytes that
-//! the disk does not have. So values are written again where they lie, and memtables that fill up
-//! go to parts (`rewrites.rs`), which one edit lists in the end (`install.rs`). Where a store is
-//! opened for reading all must fit the memory.
+//! the disk does not have. So values are rewritten in place, and memtables that fill up are written
+//! to parts (`rewrites.rs`), which one edit lists in the end (`install.rs`). If a store is opened
+//! for reading, everything must fit in memory.
 
 use std::sync::Arc;
 
@@ -23,29 +24,29 @@ use crate::values::load::rope_of;
 use crate::values::repair::ValueRepair;
 use crate::write::commit;
 
-/// What replaying the log gave.
+/// The result of replaying the log.
 pub(crate) struct Replay {
     pub(crate) end_lsn: Lsn,
-    /// Where what was read of it ends.
+    /// The end of the part that was read.
     pub(crate) read_to_lsn: Lsn,
     pub(crate) old_segments: Vec<FileNumber>,
-    /// The end of the log, written anew where feeds are to give it.
+    /// The end of the log, rewritten if feeds are to give it.
     pub(crate) kept: Option<ArchivedLog>,
-    /// Memtables that filled up on the way.
+    /// Memtables that filled up during replay.
     pub(crate) rewritten: Rewrites,
 }
 
-/// How much of a log fits where it is opened for reading.
+/// How much of a log fits in memory when it is opened for reading.
 #[derive(Default)]
 struct ReadOnlyRoom {
     /// Bytes of the batches so far.
     log_bytes: u64,
-    /// Bytes of the memtables when there was no more room, and of the batches by then.
+    /// Bytes of the memtables and of the batches when there was no more room.
     overflow: Option<(u64, u64)>,
 }
 
 impl ReadOnlyRoom {
-    /// About how many bytes of memtables the whole log takes, where it did not fit.
+    /// About how many bytes of memtables the whole log takes, if it did not fit.
     fn needed_bytes(&self) -> Option<u64> {
         let (memtable_bytes, log_bytes) = self.overflow?;
         let needed = u128::from(self.log_bytes) * u128::from(memtable_bytes) / u128::from(log_bytes.max(1));
@@ -53,7 +54,8 @@ impl ReadOnlyRoom {
     }
 }
 
-/// Applies what the log holds beyond the runs, frame by frame, through the same call as a write.
+/// Applies the records of the log that are not in runs, frame by frame, through the same call as a
+/// write.
 pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Replay> {
     let mut committer = engine.commit.lock();
     committer.next_seq = state.last_seq + 1;
@@ -70,7 +72,7 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
     let visit = &mut |frame: ReplayFrame<'_>| {
         is_beyond |= engine.options.beside.is_some() && !secondary::is_known(frame.payload, state);
         if is_beyond {
-            return Ok(()); // the writer has gone on since the manifest was read
+            return Ok(()); // the writer has continued since the manifest was read
         }
         known_to_lsn = frame.end_lsn;
         check_known(&frame, state)?;
@@ -82,7 +84,7 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
         }
         apply_replayed(engine, &mut committer, &frame)?;
         tail.put(engine, &frame)?;
-        // A log may hold more than fits the memory.
+        // A log may hold more than fits in memory.
         let limits = (engine.options.memtable_bytes(), engine.options.range_deletes_per_flush());
         for table in full_tables(&committer, &frame, limits) {
             rewrite(engine, &mut committer, &table, &mut rewritten)?;
@@ -91,7 +93,7 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
     };
     let has_values = &mut |frame: &ReplayFrame<'_>| {
         if engine.options.beside.is_none() {
-            check_known(frame, state)?; // that something is not listed is no sign of a torn batch
+            check_known(frame, state)?; // an unlisted table or segment is no sign of a torn batch
         }
         values.has(frame)
     };
@@ -110,17 +112,16 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
     if engine.options.read_only {
         with_stripes(engine, &mut committer, |active, stripes| active.memtable.freeze(stripes));
     }
-    // Nothing will be written, so some of what memtables leave of their share is the cache's. A
-    // secondary has another one beside it while it is refreshed.
+    // Nothing will be written, so the cache gets some of the memtables' unused share. A secondary
+    // exists twice while it is refreshed.
     if engine.options.read_only && engine.options.beside.is_none() {
         let cache_bytes = engine.options.cache_bytes_beside(committer.active_memtable_bytes());
         if engine.options.shared.is_none() {
             engine.parts.grow_cache(cache_bytes as u64);
         }
     }
-    // A recovery that was cut short may have flushed what the log has lost since: those seqs are
-    // taken. And what an edit has said of the time from a seq on must not be said of records of
-    // before.
+    // An interrupted recovery may have flushed records that the log has lost since: those seqs are
+    // used. And the times of later seqs in the manifest must not apply to records from before.
     let flushed_seq = state.tables.values().map(TableState::last_seq).max().unwrap_or(0);
     let next_seq = (state.last_seq.max(flushed_seq) + 1).max(state.times.newest_seq());
     committer.next_seq = committer.next_seq.max(next_seq);
@@ -151,8 +152,8 @@ fn apply_replayed(engine: &Engine, committer: &mut Committer, frame: &ReplayFram
     Ok(())
 }
 
-/// Does something to all active memtables that may fold records together, and so has to know the
-/// stripes: range deletes that only the log has are boundaries too.
+/// Calls `act` on all active memtables. It may fold records together, so it needs the stripes:
+/// range deletes that are only in the log are boundaries, too.
 fn with_stripes(engine: &Engine, committer: &mut Committer, mut act: impl FnMut(&mut Active, &[Seq])) {
     committer.stripes_version = u64::MAX;
     commit::refresh_stripes(engine, committer);
@@ -160,8 +161,8 @@ fn with_stripes(engine: &Engine, committer: &mut Committer, mut act: impl FnMut(
     active.iter_mut().flatten().for_each(|active| act(active, stripes));
 }
 
-/// Replays into memory alone, as far as that goes: where nothing may be written, nothing can make
-/// room. What comes after that is only measured.
+/// Replays into memory alone, as far as it has room: without writes, nothing can make room. The
+/// rest is only measured.
 fn apply_in_room(
     engine: &Engine,
     committer: &mut Committer,
@@ -178,7 +179,7 @@ fn apply_in_room(
         return Ok(());
     }
     with_stripes(engine, committer, |active, stripes| {
-        active.memtable.freeze(stripes); // what only writing needs goes
+        active.memtable.freeze(stripes); // drops what only writing needs
         while active.memtable.merge_step(stripes) {}
         active.bytes = active.memtable.bytes();
     });
@@ -201,11 +202,11 @@ fn too_long_to_read(engine: &Engine, needed_bytes: u64) -> Error {
     ))
 }
 
-/// A log may only speak of tables and of segments of values that the manifest has known, which
-/// lists both before: of others, its end is lost.
+/// The log may only name tables and value segments that the manifest has listed before: if it names
+/// others, the end of the manifest is lost.
 ///
 /// # Errors
-/// It speaks of another one.
+/// It names another one.
 pub fn check_known(frame: &ReplayFrame<'_>, state: &State) -> Result<()> {
     let lacks = |what: String| {
         Error::lacking(format!(
@@ -241,7 +242,7 @@ fn full_tables(
     active.filter(|active| active.is_full(bytes_max, range_deletes_max)).map(table).collect()
 }
 
-/// The tables that a frame has records of, those of neighbouring records once.
+/// The tables of the records in a frame; neighbouring records of one table count once.
 fn tables_of<'f>(frame: &ReplayFrame<'f>) -> impl Iterator<Item = TableId> + use<'f> {
     let mut before = None;
     let records = folddb_layout::frame::records(frame.payload);
@@ -249,21 +250,20 @@ fn tables_of<'f>(frame: &ReplayFrame<'f>) -> impl Iterator<Item = TableId> + use
     ids.filter(move |id| before.replace(*id) != Some(*id))
 }
 
-/// Where the log begins and what is known of it, by a manifest of so many edits.
+/// Where the log begins and what is known of it, from a manifest of this many edits.
 pub fn replay_from(state: &State, edits: u64) -> ReplayFrom {
     ReplayFrom {
         store_id: state.store_id,
         log_start_lsn: state.log_start_lsn,
-        durable_lsn: state.feeds.all().map(|feed| feed.lsn).fold(state.durable_lsn, Lsn::max), // what was told is durable
+        durable_lsn: state.feeds.all().map(|feed| feed.lsn).fold(state.durable_lsn, Lsn::max), // what feeds gave is
         is_open: state.log_open,
         end: if is_copied(state, edits) { LogEnd::Copied } else { LogEnd::Own },
     }
 }
 
-/// Whether the log is a copy that was made as far as it was durable, of a backup or restored from
-/// one. Where an older version wrote the manifest, which did not say, one that is nothing but a
-/// snapshot and speaks of a log all the same is that of a copy; an opening of that version that was
-/// cut short left such a one, too.
+/// Whether the log is a copy, as far as it was durable, in a backup or restored from one. Manifests
+/// of older versions do not say it: there, a manifest that is only a snapshot and yet names a log
+/// belongs to a copy; an interrupted opening by such a version left the same.
 pub(crate) fn is_copied(state: &State, edits: u64) -> bool {
     state.log_copied.unwrap_or(edits == 1 && state.durable_lsn > state.log_start_lsn)
 }

@@ -1,4 +1,4 @@
-//! Memtables of what was replayed, written to parts that the manifest does not list yet.
+//! Memtables of replayed records, written to parts that the manifest does not list yet.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::state::engine::Engine;
 use crate::state::view::TableView;
 use crate::write::commit;
 
-/// Memtables of what was replayed, as parts that the manifest does not list yet. An opening that
-/// fails takes them away again: it may be tried often, and each try would leave its own.
+/// Memtables of replayed records, as parts that the manifest does not list yet. A failed opening
+/// removes them: it may be retried often, and each try would leave its own.
 #[derive(Default)]
 pub(crate) struct Rewrites(pub(crate) Vec<Rewritten>);
 
@@ -45,8 +45,8 @@ pub(crate) struct Rewritten {
     pub(crate) written: Written,
 }
 
-/// Writes the memtable of a table to parts that no manifest lists yet, and empties it. Nobody reads
-/// meanwhile.
+/// Writes the memtable of a table to parts that no manifest lists yet, and empties it. There are no
+/// readers yet.
 pub(crate) fn rewrite(
     engine: &Engine,
     committer: &mut Committer,
@@ -59,9 +59,9 @@ pub(crate) fn rewrite(
     let before = rewritten.of(table).next_back();
     let is_bottom = view.runs.is_empty() && before.is_none();
     let flushed_seq = before.map_or_else(|| install::flushed_seq(engine, table), |earlier| earlier.last_seq);
-    // Nothing is swept away: what else the log holds of its keys is not known yet.
+    // Nothing is swept: further records of its keys in the log are not known yet.
     let times = clock::times_to_keep(engine, table);
-    // Those that hide nothing go with a later flush: what is written here is in no view yet.
+    // A later flush removes those that hide nothing: the parts written here are in no view yet.
     let written = flush::write_sealed(engine, table, sealed, (is_bottom, times), &|applied, _| {
         new_range_deletes(applied, flushed_seq)
     })?;
@@ -77,8 +77,8 @@ pub(crate) fn rewrite(
 }
 
 pub(crate) fn rewrite_all(engine: &Engine, rewritten: &mut Rewrites) -> Result<()> {
-    // Writing asks the manifest while the commit is held, against the order of locks: nobody else
-    // is here yet.
+    // This takes the manifest's lock while the commit lock is held, against the lock order: there
+    // are no other threads yet.
     let mut committer = engine.commit.lock();
     let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();
     written.iter().try_for_each(|table| rewrite(engine, &mut committer, table, rewritten))

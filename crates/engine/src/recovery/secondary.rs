@@ -1,5 +1,5 @@
-//! Reading a store that another process writes to: a store opened so is what there was when it was
-//! opened, and stays it.
+//! Reading a store that another process writes to: a secondary shows the state at its opening,
+//! which does not change.
 //!
 //! No lock is taken, and the writer knows nothing of it. The files of the store are opened at once
 //! and held, so what the writer removes meanwhile is there for as long as the store is open: a file
@@ -14,9 +14,9 @@
 //!   replay    the log from where that manifest says, up to its end, or up to a batch on what the manifest does not list yet
 //! ```
 //!
-//! So it holds all that was acknowledged before the opening began, in any mode but `Buffered`, and
-//! of each batch all or nothing. What the writer does between two of these steps may make them not
-//! fit: then all of it is done again, and only what is wrong each time is told.
+//! So it has everything that was acknowledged before the opening began, in any mode but `Buffered`,
+//! and all or nothing of each batch. The writer's work between two of these steps may make them
+//! inconsistent: then all steps are repeated, and only a persistent error is reported.
 //!
 //! Called by `primary::open`. `Store::refresh` opens such a store again.
 
@@ -38,19 +38,19 @@ use folddb_manifest::State;
 
 use crate::values::load::rope_of;
 
-/// So often an opening that met a writer at work starts again.
+/// How often an opening that met a busy writer starts again.
 pub const ATTEMPTS_MAX: u64 = 20;
 
-/// What is waited before that, at first.
+/// The first wait before that.
 pub const PAUSE: Duration = Duration::from_millis(2);
 
-/// Whether an error may be owed to what the writer did meanwhile.
+/// Whether an error may be caused by concurrent work of the writer.
 pub fn may_pass(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Io)
 }
 
-/// Whether a batch speaks only of what the manifest lists: the writer may have gone on since that
-/// was read.
+/// Whether a batch names only what the manifest lists: the writer may have continued since that was
+/// read.
 pub fn is_known(payload: &[u8], state: &State) -> bool {
     frame::records(payload).flatten().all(|record| {
         let values = rope_of(&record);
@@ -60,13 +60,13 @@ pub fn is_known(payload: &[u8], state: &State) -> bool {
     })
 }
 
-/// The files of a directory, held open. Whatever is written goes to the files beneath: backups,
-/// elsewhere.
+/// The files of a directory, held open. Writes go to the underlying files: backups, in other
+/// places.
 pub struct Held {
     dir: PathBuf,
     beneath: Arc<dyn Files>,
     held: Mutex<BTreeMap<PathBuf, Arc<HeldFile>>>,
-    /// The store is open: what is not held by now and is not there any more was removed since.
+    /// The store is open: a missing file that is not held was removed after that.
     is_open: AtomicBool,
 }
 
@@ -87,7 +87,7 @@ impl Held {
         self.held.lock().values().for_each(|file| file.look());
     }
 
-    /// Whether a path is that of a file of the store: in its directory, or in one of those in it.
+    /// Whether a path is that of a file of the store: in its directory, or in a directory in it.
     fn is_own(&self, path: &Path) -> bool {
         let Ok(within) = path.strip_prefix(&self.dir) else { return false };
         within.components().all(|part| matches!(part, Component::Normal(_)))
@@ -159,7 +159,7 @@ fn refresh(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::StaleNetworkFileHandle, message)
 }
 
-/// Whether a name in the directory is that of a file that a store reads.
+/// Whether a store reads files of this name in its directory.
 fn is_read(name: &str) -> bool {
     let name = FileName::parse(name);
     name.is_some_and(|name| !matches!(name, FileName::Lock | FileName::ValueDirectory(_)))

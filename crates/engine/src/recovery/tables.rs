@@ -1,5 +1,5 @@
-//! The tables of a store that is being opened: every part that is listed is opened and checked, and
-//! of an index what it was saved in.
+//! The tables of a store that is being opened: every listed part is opened and checked, and so are
+//! the files of hash indexes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,8 +63,8 @@ pub(crate) fn open_table(
     Ok(Arc::new(TableCore::new(id, &state.name, rules, hashed, view)))
 }
 
-/// The index of a hashed table: of its checkpoint, where it has one, the directory is read, and the
-/// changes that came after it.
+/// The index of a hashed table: reads the directory of its checkpoint, if it has one, and the
+/// changes after it.
 fn open_index(
     dir: &Path,
     options: &Options,

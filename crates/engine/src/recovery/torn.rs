@@ -1,4 +1,4 @@
-//! A manifest that may have lost its end, and the errors that may be owed to that.
+//! A manifest that may have lost its end, and the errors that this may cause.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use folddb_manifest::Loaded;
 
 use crate::options::Options;
 
-/// A manifest that may have lost its end, for errors that may be owed to that.
+/// A manifest that may have lost its end, for errors that this may cause.
 pub(crate) struct TornManifest {
     named: String,
-    /// It ends in half an edit. A crash while an edit is written leaves one too, which by itself is
-    /// no damage: it was never acknowledged.
+    /// It ends in half an edit. A crash during the writing of an edit leaves one, too, which by
+    /// itself is not damage: it was never acknowledged.
     is_cut: bool,
 }
 
@@ -27,9 +27,8 @@ pub(crate) fn torn_manifest(dir: &Path, options: &Options, loaded: &Loaded) -> O
     (is_cut || loaded.state.log_open).then_some(TornManifest { named, is_cut })
 }
 
-/// Damage, with what the manifest may have to do with it. One that ends with a whole edit may have
-/// lost others, which shows in what is lacking; bytes that are not what was written are not owed to
-/// it.
+/// Damage, with the manifest as its possible cause. A manifest that ends with a whole edit may have
+/// lost others, which shows in missing things; wrong bytes do not come from it.
 pub(crate) fn owed_to(torn: &Option<TornManifest>, error: Error) -> Error {
     match torn {
         Some(torn) if error.kind() == ErrorKind::Corruption && (torn.is_cut || error.is_lacking()) => {

@@ -9,12 +9,12 @@ use folddb_host::sync::{Condvar, Mutex};
 pub struct Bell {
     rung: Mutex<u64>,
     condvar: Condvar,
-    /// Rings with it.
+    /// Another bell that rings with it.
     also: Option<Arc<Bell>>,
 }
 
 impl Bell {
-    /// One that rings another as well.
+    /// A bell that rings another one as well.
     pub fn ringing(also: &Arc<Bell>) -> Bell {
         Bell { also: Some(Arc::clone(also)), ..Bell::default() }
     }
@@ -28,7 +28,7 @@ impl Bell {
         }
     }
 
-    /// How often it rang, to hand to `wait`.
+    /// How often it rang, to pass to `wait`.
     pub fn count(&self) -> u64 {
         *self.rung.lock()
     }

@@ -1,9 +1,8 @@
 //! The memtables of all stores that share a budget, in bytes.
 //!
-//! Each store counts its own; what it adds or takes away is added to what all have. Where the
-//! active memtables hold too much together, whoever notices asks the store that holds most of them
-//! to seal its largest. Where the sealed ones do, writers of all wait. A store that is closed gives
-//! all of its share back.
+//! Each store counts its own; every change is also applied to the total. If all active memtables
+//! together take too much, the store that notices asks the one with the most to seal its largest.
+//! If the sealed ones do, the writers of all stores wait. A closed store releases all of its share.
 
 use std::sync::{Arc, Weak};
 
@@ -15,7 +14,7 @@ use crate::shared::memory_plan::MemoryPlan;
 /// Active memtables are counted when they have grown by a memtable over this.
 const GRAINS: usize = 64;
 
-/// What the memtables of all stores take that share a budget.
+/// The bytes of the memtables of all stores that share a budget.
 pub struct SharedMemory {
     plan: MemoryPlan,
     active_bytes: AtomicUsize,
@@ -24,7 +23,7 @@ pub struct SharedMemory {
     tenants: Mutex<Vec<Weak<Tenant>>>,
 }
 
-/// What those of one store take.
+/// The bytes of those of one store.
 pub struct Tenant {
     memory: Arc<SharedMemory>,
     active_bytes: AtomicUsize,
@@ -32,22 +31,22 @@ pub struct Tenant {
     flushed_bytes: AtomicUsize,
     is_asked: AtomicBool,
     has_left: AtomicBool,
-    /// Threads flush for it: who waits for memory may wait for it.
+    /// Threads flush for it, so waiting for its memory makes sense.
     has_threads: bool,
 }
 
-/// What memtables take, of one store or of all that share a budget.
+/// The bytes of memtables, of one store or of all that share a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemtableBytes {
     /// Those that are written to.
     pub active: usize,
     /// Those that wait for their flush.
     pub sealed: usize,
-    /// As much of these as running flushes have written.
+    /// How much of these running flushes have written.
     pub flushed: usize,
 }
 
-/// What is counted. Of a store without threads nobody waits for what is sealed.
+/// What is counted. Nobody waits for the sealed memtables of a store without threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Active,
@@ -55,14 +54,14 @@ enum Kind {
     Flushed,
 }
 
-/// Who is to seal a memtable.
+/// Which store must seal a memtable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seals {
-    /// There is memory.
+    /// None: there is memory.
     Nobody,
-    /// The one who asked.
+    /// The store that asked.
     Asker,
-    /// Another one, who is asked now, or was before.
+    /// Another one, which has been asked.
     Another,
 }
 
@@ -83,7 +82,7 @@ impl SharedMemory {
         self.plan
     }
 
-    /// What all stores have.
+    /// The bytes of all stores.
     pub fn bytes(&self) -> MemtableBytes {
         let get = |bytes: &AtomicUsize| bytes.load(Ordering::Acquire);
         let (active, sealed) = (get(&self.active_bytes), get(&self.sealed_bytes));
@@ -122,15 +121,15 @@ impl Tenant {
         &self.memory
     }
 
-    /// What this store has.
+    /// The bytes of this store.
     pub fn bytes(&self) -> MemtableBytes {
         let get = |bytes: &AtomicUsize| bytes.load(Ordering::Acquire);
         let (active, sealed) = (get(&self.active_bytes), get(&self.sealed_bytes));
         MemtableBytes { active, sealed, flushed: get(&self.flushed_bytes).min(sealed) }
     }
 
-    /// Takes note of what the active memtables of this store take by now. The holder of its commit
-    /// lock calls it.
+    /// Notes the present bytes of this store's active memtables. The holder of its commit lock
+    /// calls it.
     #[inline]
     pub fn note_active(&self, bytes: usize) -> Seals {
         let noted = self.active_bytes.load(Ordering::Relaxed);
@@ -149,8 +148,8 @@ impl Tenant {
         self.ask_largest()
     }
 
-    /// Asks the store whose active memtables hold most, where those that are asked already leave
-    /// too much.
+    /// Asks the store whose active memtables take most, unless the stores that were asked already
+    /// will free enough.
     fn ask_largest(&self) -> Seals {
         let mut tenants: Vec<Arc<Tenant>> =
             self.memory.tenants.lock().iter().filter_map(Weak::upgrade).collect();
@@ -168,13 +167,13 @@ impl Tenant {
         }
     }
 
-    /// Whether another store has asked this one to seal its largest memtable; who takes this does.
+    /// Whether another store has asked this one to seal its largest memtable; the caller then must.
     #[inline]
     pub fn take_asked(&self) -> bool {
         self.is_asked.load(Ordering::Acquire) && self.is_asked.swap(false, Ordering::AcqRel)
     }
 
-    /// A memtable of so many bytes is sealed.
+    /// A memtable of this many bytes is sealed.
     pub fn note_sealed(&self, bytes: usize) {
         self.change(Kind::Sealed, |sealed| sealed + bytes);
     }
@@ -185,12 +184,12 @@ impl Tenant {
         self.note_flushed(0);
     }
 
-    /// The running flush has written so much.
+    /// The running flush has written this much.
     pub fn note_flushed(&self, bytes: usize) {
         self.change(Kind::Flushed, |_| bytes);
     }
 
-    /// Gives all of its share back: the store is closed. Nothing is counted from now on.
+    /// Releases all of its share: the store is closed. Nothing is counted from now on.
     pub fn leave(&self) {
         for kind in [Kind::Active, Kind::Sealed, Kind::Flushed] {
             self.change(kind, |_| 0);
@@ -200,7 +199,7 @@ impl Tenant {
         tenants.retain(|tenant| !std::ptr::eq(tenant.as_ptr(), self));
     }
 
-    /// Changes a count of this store, and that of all by as much.
+    /// Changes a count of this store, and the total by as much.
     fn change(&self, kind: Kind, next: impl Fn(usize) -> usize) {
         if self.has_left.load(Ordering::Acquire) {
             return;
@@ -213,12 +212,12 @@ impl Tenant {
         let before = own.fetch_update(Ordering::AcqRel, Ordering::Acquire, |bytes| Some(next(bytes)));
         let before = before.unwrap_or_else(|bytes| bytes);
         if kind == Kind::Active || self.has_threads {
-            all.fetch_add(next(before).wrapping_sub(before), Ordering::AcqRel); // wraps, and so takes away
+            all.fetch_add(next(before).wrapping_sub(before), Ordering::AcqRel); // wraps, and so subtracts
         }
     }
 }
 
-/// A store that was never closed gives its share back when it goes.
+/// A store that was never closed releases its share when it is dropped.
 impl Drop for Tenant {
     fn drop(&mut self) {
         self.leave();

@@ -10,7 +10,7 @@ pub struct MemoryPlan {
 }
 
 impl MemoryPlan {
-    /// Of so many bytes, at least [`MEMORY_BYTES_MIN`].
+    /// A budget of this many bytes, at least [`MEMORY_BYTES_MIN`].
     pub fn of(memory_bytes: usize) -> MemoryPlan {
         MemoryPlan { memory_bytes: memory_bytes.max(MEMORY_BYTES_MIN) }
     }
@@ -20,9 +20,9 @@ impl MemoryPlan {
         self.memory_bytes
     }
 
-    /// Memory for memtables and the cache. The rest is for what merges, part writers, the journal's
-    /// windows and the allocator need besides: nearly half of a small budget, 32 MiB of a large
-    /// one, as measured over whole processes.
+    /// Memory for memtables and the cache. The rest is for merges, part writers, the journal's
+    /// windows and the allocator: nearly half of a small budget, 32 MiB of a large one, as measured
+    /// over whole processes.
     pub fn divided_bytes(&self) -> usize {
         self.memory_bytes - (self.memory_bytes / 20 * 9).min(32 << 20)
     }

@@ -1,7 +1,7 @@
 //! The background threads of one store, or of several that take turns: one keeps logs ready, one
-//! flushes, one merges. A store enters with what each of the three is to do for it, one step at a
-//! time; a thread goes round all stores, and sleeps when none has anything to do. The first to
-//! enter starts the threads; they end when the last has left.
+//! flushes, one merges. A store enters with the work of each of the three, one step at a time; a
+//! thread visits all stores in turn, and sleeps when none has work. The first to enter starts the
+//! threads; they end when the last has left.
 //!
 //! ```text
 //!   lock     guards                                     held while
@@ -21,19 +21,19 @@ use crate::shared::bell::Bell;
 /// How long a thread sleeps when nothing rings.
 pub const IDLE_TICK: Duration = Duration::from_millis(100);
 
-/// What came of a turn.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Something was done, and there may be more.
     Done,
-    /// Next time after so long, whatever rings meanwhile.
+    /// Next time after this time, even if the bell rings.
     Nap(Duration),
-    /// Next time when the bell rings, or after so long.
+    /// Next time when the bell rings, or after this time.
     Idle(Duration),
 }
 
 impl Turn {
-    /// What a thread does next that has had both.
+    /// What a thread does next after both.
     fn and(self, other: Turn) -> Turn {
         match (self, other) {
             (Turn::Done, _) | (_, Turn::Done) => Turn::Done,
@@ -69,12 +69,12 @@ pub struct Pool {
 struct Members {
     seats: Arc<Vec<Arc<Seat>>>,
     threads: Vec<thread::JoinHandle<()>>,
-    /// Tells these threads that nobody needs them any more.
+    /// Tells these threads to end.
     is_over: Arc<AtomicBool>,
 }
 
 impl Members {
-    /// Tells the threads that nobody needs them.
+    /// Tells the threads to end.
     fn end(&mut self) -> Vec<thread::JoinHandle<()>> {
         self.is_over.store(true, Ordering::Release);
         std::mem::take(&mut self.threads)
@@ -87,8 +87,8 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// Takes a turn, unless the store has left. Work that panics has no more turns: the threads are
-    /// there for others, too.
+    /// Takes a turn, unless the store has left. Work that panics gets no more turns: the threads
+    /// also serve other stores.
     fn turn(&self, lane: usize) -> Turn {
         let mut slot = self.lanes[lane].lock();
         let Some(work) = slot.as_mut() else { return Turn::Idle(IDLE_TICK) };
@@ -105,10 +105,10 @@ impl Pool {
         Bell::ringing(&self.bell)
     }
 
-    /// Has the threads work for one more store, until it leaves.
+    /// Lets the threads work for one more store, until it leaves.
     ///
     /// # Errors
-    /// A thread cannot be started, with its name; nobody has entered then.
+    /// A thread cannot be started, with its name; the store has not entered then.
     pub fn enter(
         self: &Arc<Pool>,
         lanes: Lanes,
@@ -140,7 +140,7 @@ impl Pool {
         Ok(seat)
     }
 
-    /// Ends the work for a store: none is under way on return. The threads end with the last.
+    /// Ends the work for a store: none is running on return. The threads end with the last.
     pub fn leave(&self, seat: &Arc<Seat>) {
         let mut members = self.members.lock();
         let seats = members.seats.iter().filter(|other| !Arc::ptr_eq(other, seat)).cloned().collect();
@@ -162,7 +162,7 @@ impl Pool {
     /// What a thread does.
     fn work(&self, lane: usize, is_over: &AtomicBool) {
         loop {
-            let seen = self.bell.count(); // before anything is looked at: what comes later rings
+            let seen = self.bell.count(); // before anything is examined: later work rings
             if is_over.load(Ordering::Acquire) {
                 return;
             }

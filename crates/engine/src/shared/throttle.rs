@@ -1,8 +1,7 @@
 //! A limit on what background work writes, in bytes a second, over all stores that share it.
 //!
-//! A bucket of tokens: it fills at the rate that is set, up to what a second gives. Flushes take
-//! from it and never wait, since memory waits for them; merges, and what moves values, wait until
-//! it holds something.
+//! A bucket of tokens: it fills at the set rate, up to one second's worth. Flushes take from it and
+//! never wait, since memory waits for them; merges and reclaim wait until it is positive.
 
 use std::time::Duration;
 
@@ -20,14 +19,14 @@ pub struct Throttle {
 #[derive(Default)]
 struct Bucket {
     bytes_per_s: Option<u64>,
-    /// What may be written now; below zero where more was written.
+    /// What may be written now; negative if more was written.
     tokens: f64,
-    /// When that was so.
+    /// The time of that state.
     at: Duration,
 }
 
 impl Throttle {
-    /// Sets the limit; none where it is none.
+    /// Sets the limit; none for no limit.
     pub fn set(&self, bytes_per_s: Option<u64>) {
         let at = self.clock.monotonic();
         *self.bucket.lock() = Bucket { bytes_per_s: bytes_per_s.map(|bytes| bytes.max(1)), tokens: 0.0, at };
@@ -38,7 +37,7 @@ impl Throttle {
         self.bucket.lock().bytes_per_s
     }
 
-    /// Takes note of bytes that background work has written.
+    /// Notes bytes that background work has written.
     pub fn take(&self, bytes: u64) {
         let mut bucket = self.bucket.lock();
         if bucket.bytes_per_s.is_some() {
@@ -46,7 +45,7 @@ impl Throttle {
         }
     }
 
-    /// How long who can wait is to wait now.
+    /// How long work that can wait must wait now.
     pub fn due(&self) -> Duration {
         let mut bucket = self.bucket.lock();
         match bucket.bytes_per_s {
@@ -57,7 +56,7 @@ impl Throttle {
 }
 
 impl Bucket {
-    /// Adds what the time since has given.
+    /// Adds the tokens of the time since then.
     fn fill(&mut self, now: Duration) {
         let Some(rate) = self.bytes_per_s else { return };
         let gained = now.saturating_sub(self.at).as_secs_f64() * rate as f64;

@@ -18,72 +18,74 @@ use crate::state::hash_index::{Hashed, RecordsOf};
 use crate::state::repeats::Repeats;
 use crate::state::view::{PartFiles, TableView};
 
-/// A table as the engine holds it; handles of users point here.
+/// A table in the engine; handles of users point here.
 pub struct TableCore {
     pub id: TableId,
     pub name: String,
     pub rules: Arc<BoundRules>,
     /// The fold of the rules, shared with memtables.
     pub fold: Arc<FoldRules>,
-    /// Values of so many bytes and more are separated.
+    /// Values of this many bytes and more are separated.
     pub separate_from: usize,
-    /// Whether operands of that length do, too: where folding joins them without looking at them.
+    /// Whether operands of that length are, too: if folding joins them without examining them.
     pub separates_operands: bool,
     /// Whether a value of it is dead as soon as a newer run has its key: nothing is folded, and no
     /// past is kept.
     pub hides_values: bool,
-    /// The index of a hashed table, which has neither memtables nor runs.
+    /// The index, if it is a hashed table, which has neither memtables nor runs.
     pub hashed: Option<Hashed>,
     /// Whether it keeps some of its past.
     pub keeps_past: bool,
     /// Whether its records have stamps.
     pub has_stamps: bool,
-    /// Whether its values may expire, wherever their deadlines stand.
+    /// Whether its values may expire, wherever their deadlines are stored.
     pub expires: bool,
-    /// Whether it asks for the time: one of these.
+    /// Whether it needs the time, for one of these reasons.
     pub is_timed: bool,
-    /// Up to here the past of a table that keeps a window was folded before the store was opened:
-    /// what the map of times knows after a crash may be less than it was.
+    /// Up to here the past of a table with a window was folded before the store was opened: after a
+    /// crash, the map of times may know less than before.
     pub folded_before: Seq,
     /// No record in the active memtable was written before this time. Changed under the commit
     /// lock.
     pub active_since_ms: AtomicU64,
     /// Where scans have found nothing.
     pub empty_ranges: EmptyRanges,
-    /// What merges free of what its runs repeat, and what gets have paid for runs that stay apart.
+    /// What merges free of the bytes that its runs repeat, and what gets have paid for runs that
+    /// stay separate.
     pub repeats: Repeats,
-    /// Whether users may write to it, as far as its rules say: not to an index, and not where a
-    /// function is not at hand.
+    /// Whether its rules allow users to write to it: not to an index, and not if a function is not
+    /// available.
     pub takes_writes: bool,
     /// Its indexes, by name.
     indexes: RwLock<Arc<Vec<Arc<IndexCore>>>>,
-    /// What it is the index of, where it is one.
+    /// The table that it is an index of, if it is one.
     owner: RwLock<Option<Owner>>,
     view: Swap<TableView>,
     dropped: AtomicBool,
-    /// It has more range deletes than merges should have left: who adds to them waits a while.
+    /// It has more range deletes than merges should have left: writers of range deletes wait a
+    /// while.
     pub has_many_ranges: AtomicBool,
     /// A reader has met a memtable of many chunks, and wants them merged.
     wants_chunk_merge: AtomicBool,
 }
 
-/// An index of a table. Its entries are the keys of another table, which readers and writers know
-/// by this only.
+/// An index of a table. Its entries are the keys of another table, which readers and writers reach
+/// only through this.
 pub struct IndexCore {
     pub name: String,
-    /// How terms are taken; or what for that is not at hand, in words.
+    /// How terms are taken; or which function is not available, in words.
     pub extractor: std::result::Result<Extractor, String>,
     /// The table of its entries.
     pub table: Arc<TableCore>,
-    /// How far it has come, as the manifest says.
+    /// Its progress, as in the manifest.
     pub stand: RwLock<IndexStand>,
-    /// Somebody puts what was in the table before into it.
+    /// Existing records of the table are being added to it.
     pub is_in_work: AtomicBool,
-    /// Entries that who looked something up has met, since the index was last cleaned, and how many
-    /// of them were stale.
+    /// How many entries queries have met since the index was last cleaned, and how many of them
+    /// were stale.
     pub met: AtomicU64,
     pub stale: AtomicU64,
-    /// No entry was stale at this seq, since a merge has looked at all.
+    /// No entry was stale at this seq: a merge has checked all of them.
     pub cleaned_at: AtomicU64,
 }
 
@@ -93,7 +95,7 @@ impl IndexCore {
         self.table.rules.rules.indexes.first()
     }
 
-    /// Whether all that was in the table before is in it.
+    /// Whether all existing records of the table are in it.
     pub fn is_built(&self) -> bool {
         self.stand.read().building.is_none()
     }
@@ -106,11 +108,11 @@ struct Owner {
     index: Weak<IndexCore>,
 }
 
-/// So many chunks may a reader look through before they are merged for it.
+/// Most chunks that a reader searches before they are merged.
 const CHUNKS_READ_MAX: usize = 16;
 
 impl TableCore {
-    /// A table with what the manifest says it has, and an empty memtable.
+    /// A table with the contents that the manifest lists, and an empty memtable.
     pub fn new(
         id: TableId,
         name: &str,
@@ -123,7 +125,7 @@ impl TableCore {
         let expires = rules.rules.expire.has_stamps();
         let active = new_memtable(&rules.order, &fold, keeps_past);
         let view = view(active);
-        // A value that may count as deleted is asked about again and again.
+        // A value that may count as deleted is examined again and again.
         let separate_from =
             rules.rules.separate.filter(|_| !fold.has_delete()).map_or(usize::MAX, |bytes| bytes as usize);
         TableCore {
@@ -161,12 +163,12 @@ impl TableCore {
         }
     }
 
-    /// How its records in the value log are to be read, where it is hashed.
+    /// How its records in the value log are read, if it is hashed.
     pub fn records_of(&self) -> RecordsOf {
         RecordsOf { table: self.id, has_fronts: self.is_timed }
     }
 
-    /// Whether the value of an op of this kind is separated, where it is long enough.
+    /// Whether the value of an op of this kind is separated if it is long enough.
     pub fn separates(&self, kind: OpKind) -> bool {
         match kind {
             OpKind::Set | OpKind::Insert => true,
@@ -181,9 +183,9 @@ impl TableCore {
         self.view.load()
     }
 
-    /// The present view, and what `look` finds in it while it stays the present one. Where `look`
-    /// loads the published seq, all that is published is in that view: its memtables, its runs, and
-    /// its range deletes up to that seq.
+    /// The present view, and what `look` finds in it while it stays the present one. If `look`
+    /// loads the published seq, everything that is published is in that view: its memtables, its
+    /// runs, and its range deletes up to that seq.
     #[inline]
     pub(crate) fn view_with<R>(
         &self,
@@ -203,16 +205,15 @@ impl TableCore {
         self.view.replace(|view| Arc::new(next(view)));
     }
 
-    /// Lets go of what the view holds, however many handles of the table live on. Readers check
-    /// that they may read *after* they have taken a view, so none takes this one for an empty
-    /// table.
+    /// Drops the contents of the view, even if handles of the table live on. Readers check that
+    /// they may read *after* they have taken a view, so none takes this one for an empty table.
     pub fn let_go(&self) {
         let active = new_memtable(&self.rules.order, &self.fold, false);
         let empty =
             TableView { active, sealed: Vec::new(), runs: Arc::default(), range_deletes: Arc::default() };
         let before = self.view.replace(|_| Arc::new(empty));
         self.hashed.iter().for_each(Hashed::let_go);
-        drop(before); // memtables and files may go with it, which no reader should wait for
+        drop(before); // memtables and files may be dropped with it, which no reader should wait for
     }
 
     /// Its indexes.
@@ -231,7 +232,7 @@ impl TableCore {
         self.indexes.read().iter().find(|index| index.name == name).cloned()
     }
 
-    /// Gives it other indexes. The caller sees to it that writers look again: see
+    /// Gives it other indexes. The caller ensures that writers look again: see
     /// [`crate::state::engine::Engine::index_epoch`].
     pub fn set_indexes(self: &Arc<TableCore>, mut indexes: Vec<Arc<IndexCore>>) {
         indexes.sort_by(|a, b| a.name.cmp(&b.name));
@@ -242,7 +243,7 @@ impl TableCore {
         *self.indexes.write() = Arc::new(indexes);
     }
 
-    /// The table that this is an index of, and as which; none where it is no index, or they are
+    /// The table that this is an index of, and the index; none if it is not an index, or they are
     /// gone.
     pub fn owner(&self) -> Option<(Arc<TableCore>, Arc<IndexCore>)> {
         let owner = self.owner.read().clone()?;
@@ -254,7 +255,7 @@ impl TableCore {
         self.rules.rules.index_of.is_some()
     }
 
-    /// Fails where users may not write to it.
+    /// Fails if users may not write to it.
     #[cold]
     pub(crate) fn check_takes_writes(&self) -> Result<()> {
         self.rules.check_writable()?;
@@ -281,14 +282,14 @@ impl TableCore {
         self.dropped.store(true, Ordering::Release);
     }
 
-    /// A reader asks for fewer chunks where it meets many. Tables that are only written to keep
-    /// theirs, which flush faster than they merge. True when nobody has asked before.
+    /// A reader that meets many chunks asks for fewer. Tables that are only written to keep theirs,
+    /// since a flush is faster than merging them. True if nobody has asked before.
     #[inline]
     pub(crate) fn ask_for_chunk_merge(&self, chunks: usize) -> bool {
         chunks > CHUNKS_READ_MAX && !self.wants_chunk_merge.swap(true, Ordering::Relaxed)
     }
 
-    /// Takes the readers' wish.
+    /// Takes the readers' request.
     pub(crate) fn take_chunk_merge_wish(&self) {
         self.wants_chunk_merge.store(false, Ordering::Relaxed);
     }
@@ -307,7 +308,7 @@ pub(crate) fn new_memtable(order: &KeyOrder, fold: &Arc<FoldRules>, keeps_all: b
     Arc::new(Memtable::new(order.clone(), Arc::clone(fold), limits))
 }
 
-/// All tables. A clone shares them: the next catalog costs what is changed about it.
+/// All tables. A clone shares them: the next catalog costs only its changes.
 #[derive(Clone, Default)]
 pub struct Catalog {
     by_name: SharedMap<Arc<str>, Arc<TableCore>>,
@@ -316,7 +317,7 @@ pub struct Catalog {
     hashed: SharedMap<TableId, Arc<TableCore>>,
 }
 
-/// An error names so many tables at most.
+/// Most tables that an error names.
 const NAMES_MAX: usize = 20;
 
 impl Catalog {
@@ -347,23 +348,23 @@ impl Catalog {
         self.hashed.values().filter_map(|table| Some((table, table.hashed.as_ref()?)))
     }
 
-    /// The tables, by name. There may be many: what is done again and again asks for those that it
+    /// The tables, by name. There may be many: frequent work should ask only for those that it
     /// needs.
     pub fn all(&self) -> impl Iterator<Item = &Arc<TableCore>> + Clone {
         self.by_name.values()
     }
 
-    /// The tables that users made, by name: all but indexes.
+    /// The tables that users created, by name: all but indexes.
     pub fn own(&self) -> impl Iterator<Item = &Arc<TableCore>> {
         self.all().filter(|table| !table.is_index())
     }
 
-    /// The table of this number, where a user made it.
+    /// The table of this number, if a user created it.
     pub fn own_by_id(&self, id: TableId) -> Option<&Arc<TableCore>> {
         self.by_id(id).filter(|table| !table.is_index())
     }
 
-    /// The error for a name that is not there, with the names that are.
+    /// The error for an unknown name, with the existing names.
     pub fn unknown(&self, name: &str) -> Error {
         let names: Vec<&str> = self.own().map(|table| table.name.as_str()).take(NAMES_MAX + 1).collect();
         let has = match names.get(..NAMES_MAX) {

@@ -1,16 +1,17 @@
-//! What time it is for a store, when its records were written, and how far back its tables look.
+//! The present time of a store, when its records were written, and how far back its tables keep
+//! their past.
 //!
-//! Only tables ask for it that keep their past or whose values expire, and stores with an age for
+//! Only tables that keep their past or whose values expire use it, and stores with an age for
 //! deletes; the others pay nothing.
 //!
-//! - **Time does not go back.** It is the wall clock's, or the newest time that anybody has been
-//!   told, whichever is later: a clock that jumps ahead makes time stand still until it is there.
-//!   What was written is known over a crash by the log and the manifest, and what has been swept
-//!   away by the manifest.
+//! - **Time does not go back.** It is the later of the wall clock and the newest time that was
+//!   used: after a clock that was ahead is set back, time stands still until the clock has caught
+//!   up. Across a crash, the log and the manifest keep the times of writes, and the manifest that
+//!   of what was swept.
 //! - **A map from seqs to times**, about an entry a second in which such tables are written to: see
 //!   `folddb_manifest::times`.
-//! - **Who reads the past** reads at a seq and at a time ([`At`]): what had expired then is absent
-//!   then.
+//! - **A reader of the past** reads at a seq and at a time ([`At`]): values that had expired then
+//!   are absent.
 //!
 //! Called by `commit`, `read`, `background`, `snapshot` and `recover`.
 
@@ -32,8 +33,8 @@ use crate::state::engine::Engine;
 use crate::state::snapshots::{At, Held, HeldFor};
 use crate::state::view::{PartView, RunView, Sealed};
 
-/// What to do for a past that is not kept: of one key, or of the whole table, which versions of
-/// each key do not make.
+/// How to keep a past that is not kept: of one key, or of the whole table, for which versions of
+/// each key are not enough.
 pub(crate) fn how_to_keep(table: &TableCore, of_key: bool) -> &'static str {
     match (table.hashed.is_some(), of_key) {
         (false, true) => {
@@ -49,14 +50,14 @@ pub(crate) fn how_to_keep(table: &TableCore, of_key: bool) -> &'static str {
     }
 }
 
-/// A moment of the past, as users name it.
+/// A moment of the past, in the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsOf {
     /// After the record of this seq.
     Seq(Seq),
-    /// At this time; known to about a second. One that is still to come is the present, so that
-    /// readers whose clocks go a little ahead of the store's are served: who must tell the two
-    /// apart compares with `Store::now`.
+    /// At this time; known to about a second. A future time means the present, so that readers
+    /// whose clocks are slightly ahead of the store's are served: callers that must distinguish the
+    /// two compare with `Store::now`.
     Time(SystemTime),
 }
 
@@ -66,21 +67,21 @@ pub fn now_ms(engine: &Engine) -> u64 {
     engine.times.told_ms.fetch_max(wall_ms, Ordering::AcqRel).max(wall_ms)
 }
 
-/// The time as the next edit makes it durable: of what had expired by then somebody may let go.
+/// The time, which the next edit makes durable: values that had expired by then may be dropped.
 pub(crate) fn note_now(engine: &Engine, committer: &Committer) -> u64 {
     let now_ms = now_ms(engine);
     engine.times.note(committer.next_seq, now_ms);
-    now_ms.min(engine.times.map.lock().newest_ms()) // one within a tick of the last is not noted
+    now_ms.min(engine.times.map.lock().newest_ms()) // a time within a tick of the last is not noted
 }
 
-/// The same where values of a table expire, and else just the time.
+/// The same if values of the table expire, otherwise just the time.
 pub(crate) fn noted_now_of(engine: &Engine, table: &TableCore, committer: &Committer) -> u64 {
     if table.has_stamps { note_now(engine, committer) } else { now_ms(engine) }
 }
 
-/// The seq for rows that a table is to come into being with: the last that was written. A table
-/// that keeps its past may be asked for any time from now on, so what comes later is known to be
-/// later, also where nobody has asked for the time before.
+/// The seq for rows that a table is created with: the last that was written. A table that keeps its
+/// past may be read at any time from now on, so it notes the time, even if nobody has used the time
+/// before.
 pub fn seq_of_load(engine: &Engine, table: &TableCore) -> RawSeq {
     let committer = engine.commit.lock();
     if table.is_timed {
@@ -89,14 +90,14 @@ pub fn seq_of_load(engine: &Engine, table: &TableCore) -> RawSeq {
     engine.published()
 }
 
-/// The change that makes durable what is known of times and is not, if anything is.
+/// The change that makes known times durable that are not, if there are any.
 pub fn times_change(engine: &Engine, state: &State) -> Option<Change> {
     let map = engine.times.map.lock();
     let entries = map.beyond(&state.times);
     (!entries.is_empty()).then(|| Change::Times { entries: entries.to_vec() })
 }
 
-/// When the record of this seq was written, as far as that is known.
+/// When the record of this seq was written, if known.
 pub fn time_of(engine: &Engine, seq: RawSeq) -> Option<u64> {
     engine.times.map.lock().time_of(seq)
 }
@@ -108,9 +109,9 @@ pub(crate) fn seq_about(engine: &Engine, time_ms: u64) -> RawSeq {
 
 // ---- merging ------------------------------------------------------------------------------------
 
-/// How much of the past work keeps that begins now. To be asked before the boundaries. A window is
-/// reckoned from the newest time that is noted, which each edit makes durable: what was let go of
-/// stays out of the window, also where nothing is left that tells of it and the clock goes back.
+/// How much of the past a job keeps that begins now. Must be called before the boundaries are read.
+/// A window is counted from the newest noted time, which each edit makes durable: what was dropped
+/// stays out of the window, even if nothing records it any more and the clock goes back.
 pub fn times_to_keep(engine: &Engine, table: &TableCore) -> MergeTimes {
     let newest = match table.rules.rules.keep {
         Keep::Versions(count) => count,
@@ -120,7 +121,7 @@ pub fn times_to_keep(engine: &Engine, table: &TableCore) -> MergeTimes {
     MergeTimes { newest, since: kept_since(engine, table, noted_ms), sweep_ms: 0 }
 }
 
-/// The same, and first notes the time where the table keeps a window. Locks the commit.
+/// The same, and first notes the time if the table keeps a window. Takes the commit lock.
 pub(crate) fn times_to_keep_now(engine: &Engine, table: &TableCore) -> MergeTimes {
     if matches!(table.rules.rules.keep, Keep::Window(_)) {
         note_now(engine, &engine.commit.lock());
@@ -128,8 +129,8 @@ pub(crate) fn times_to_keep_now(engine: &Engine, table: &TableCore) -> MergeTime
     times_to_keep(engine, table)
 }
 
-/// From this seq on all states of a table are kept: what was folded away by an older version, which
-/// did not note the time, stays so where the clock has gone back since.
+/// From this seq on all states of a table are kept: states that an older version folded away
+/// without noting the time stay folded if the clock has gone back since.
 pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> RawSeq {
     let keep = table.rules.rules.keep;
     match keep {
@@ -143,8 +144,8 @@ pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> RawSeq {
     }
 }
 
-/// As [`times_to_keep_now`], and up to when a merge of `inputs` may sweep away what has expired:
-/// nobody may have met it alive who wrote later, and nobody reads at a time when it was.
+/// As [`times_to_keep_now`], and the time up to which a merge of `inputs` may drop expired values:
+/// no later write may have met them alive, and nobody reads at a time when they were.
 pub(crate) fn times_to_merge(
     engine: &Engine,
     table: &TableCore,
@@ -157,7 +158,7 @@ pub(crate) fn times_to_merge(
     times
 }
 
-/// The same of a flush.
+/// The same for a flush.
 pub(crate) fn times_to_flush(engine: &Engine, table: &TableCore, sealed: &Sealed) -> MergeTimes {
     let mut times = times_to_keep_now(engine, table);
     if table.has_stamps {
@@ -186,8 +187,7 @@ fn sweepable_below(
         Keep::Latest | Keep::Window(_) => keep.window_ms().unwrap_or(0),
         Keep::Versions(_) | Keep::Forever => return 0,
     };
-    // Whoever writes later than this is given this time at least: nobody is between being given one
-    // and a memtable.
+    // Later writes get at least this time: no write is between getting its time and the memtable.
     let (now_ms, view, active_since_ms) = {
         let committer = engine.commit.lock();
         (note_now(engine, &committer), table.view(), table.active_since_ms.load(Ordering::Acquire))
@@ -210,7 +210,7 @@ fn sweepable_below(
 
 // ---- reading ------------------------------------------------------------------------------------
 
-/// Fails where a seq is named that nothing has been written with yet.
+/// Fails for a seq that has not been written yet.
 pub fn check_written(engine: &Engine, as_of: AsOf) -> Result<()> {
     match as_of {
         AsOf::Seq(seq) if u64::from(seq) > engine.published() => Err(Error::invalid(format!(
@@ -221,7 +221,7 @@ pub fn check_written(engine: &Engine, as_of: AsOf) -> Result<()> {
     }
 }
 
-/// The moment that somebody names, where it is over.
+/// The given moment, if it is past.
 pub(crate) fn moment_of(engine: &Engine, as_of: AsOf, present: At) -> At {
     let At { seq: published, time_ms: now_ms, .. } = present;
     let map = engine.times.map.lock();
@@ -239,8 +239,7 @@ pub(crate) fn moment_of(engine: &Engine, as_of: AsOf, present: At) -> At {
     At::new(seq.min(published), time_ms.min(now_ms))
 }
 
-/// Holds the moment that somebody names, so that merges keep what was; and gives when that was
-/// asked for.
+/// Holds the given moment, so that merges keep its state; also returns the moment of the request.
 pub fn hold_at(engine: &Engine, as_of: AsOf) -> (Held, At) {
     let _committer = engine.commit.lock();
     let asked = At::new(engine.published(), now_ms(engine));
@@ -249,14 +248,14 @@ pub fn hold_at(engine: &Engine, as_of: AsOf) -> (Held, At) {
     (engine.boundaries.hold_from(at, asked.time_ms, held_for, engine.host.clock.monotonic()), asked)
 }
 
-/// Holds the present of a table, at a time that the next edit makes durable: for work whose outcome
-/// says for good what had expired.
+/// Holds the present of a table, at a time that the next edit makes durable: for work whose result
+/// permanently decides what had expired.
 pub fn hold_present(engine: &Engine, table: &TableCore, committer: &Committer) -> Held {
     let at = At::new(engine.published(), noted_now_of(engine, table, committer));
     engine.boundaries.hold(at, HeldFor::Work, engine.host.clock.monotonic())
 }
 
-/// Fails where a table does not keep all of its states at `at`; `now` is when that was asked for.
+/// Fails if a table does not keep all of its states at `at`; `now` is the moment of the request.
 pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result<()> {
     let keep = table.rules.rules.keep;
     let keeps_expired = match keep {
@@ -284,8 +283,7 @@ pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result
     if at.seq >= since && keeps_expired {
         return Ok(());
     }
-    // All that was written is there; what has expired is swept away by time, whether anything was
-    // written since or not.
+    // All writes are there; expired values are dropped by time, even without later writes.
     if at.seq >= since.min(now.seq) {
         let beyond = match keep {
             Keep::Window(_) => format!(" by {} ago", keep.to_string().trim_start_matches("window:")),
@@ -301,7 +299,7 @@ pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result
     Err(not_kept(engine, table, at, since.min(now.seq)))
 }
 
-/// The error for a state that is not kept any more, or never was; `since` is the oldest that is.
+/// The error for a state that is no longer kept, or never was; `since` is the oldest that is.
 #[cold]
 pub(crate) fn not_kept(engine: &Engine, table: &TableCore, at: At, since: RawSeq) -> Error {
     let at_seq = |seq: RawSeq| {

@@ -25,7 +25,7 @@ pub struct Committer {
 }
 
 impl Committer {
-    /// That of a store that is being opened.
+    /// The committer of a store that is being opened.
     pub(crate) fn empty() -> Committer {
         Committer {
             journal: None,
@@ -61,8 +61,8 @@ impl Committer {
         active.filter(|active| active.first_lsn.is_some())
     }
 
-    /// Counts what the active memtable of a table takes by now among all. Merged chunks take less
-    /// than they did: it may fall, too.
+    /// Updates the total with the present bytes of a table's active memtable. It may decrease:
+    /// merged chunks take less.
     pub(crate) fn count_bytes(&mut self, id: TableId) {
         let Some(active) = self.active.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
         let counted = std::mem::replace(&mut active.bytes_counted, active.bytes);
@@ -70,13 +70,13 @@ impl Committer {
     }
 }
 
-/// An active memtable, as the committer sees it.
+/// An active memtable, in the committer.
 pub struct Active {
     pub table: Arc<crate::state::catalog::TableCore>,
     pub memtable: Arc<Memtable>,
-    /// What the memtable takes, after the last record.
+    /// Bytes of the memtable after the last record.
     pub bytes: usize,
-    /// As much of that as is counted in [`Committer::active_bytes`].
+    /// How much of that is counted in [`Committer::active_bytes`].
     pub bytes_counted: usize,
     /// The first LSN that holds a record of the memtable.
     pub first_lsn: Option<u64>,

@@ -1,4 +1,4 @@
-//! Work that is owed, and how fast it has lately been done.
+//! The backlog of work, and how fast it has lately been done.
 
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ pub enum Worker {
     Reclaim,
 }
 
-/// A count for each worker.
+/// One count per worker.
 #[derive(Debug, Default)]
 pub struct PerWorker {
     flush: AtomicUsize,
@@ -21,7 +21,7 @@ pub struct PerWorker {
 }
 
 impl PerWorker {
-    /// That of this one.
+    /// The count of this worker.
     pub fn of(&self, worker: Worker) -> &AtomicUsize {
         match worker {
             Worker::Flush => &self.flush,
@@ -31,47 +31,45 @@ impl PerWorker {
     }
 }
 
-/// Work that is owed: raised by writers, paid by background work, watched by both.
+/// The backlog: increased by writers, reduced by background work, watched by both.
 #[derive(Debug, Default)]
 pub struct Debt {
-    /// How much of a memtable has been written since the last was sealed, as far as the last commit
-    /// can tell.
+    /// How much of a memtable has been written since the last was sealed, as of the last commit.
     pub filling_bytes: AtomicUsize,
-    /// Bytes that merges should have taken in already of the runs of tier 0.
+    /// Bytes of the runs of tier 0 that merges should have read already.
     pub overdue_bytes: AtomicU64,
     /// Runs of the fullest tier of any table.
     pub tier_runs_max: AtomicUsize,
-    /// The highest tier of any table: so often are bytes merged until they are there.
+    /// The highest tier of any table: how often bytes are merged until they are there.
     pub tier_max: AtomicUsize,
-    /// What the value log takes, in thousandths of its bound, while that is being worked at; else
-    /// 0.
+    /// The size of the value log in thousandths of its bound, while work on it is possible;
+    /// otherwise 0.
     pub value_log_thousandths: AtomicU64,
-    /// How fast reclaiming has lately given back, in bytes a second.
+    /// How fast reclaim has lately freed space, in bytes a second.
     pub reclaim_bytes_per_s: Rate,
     /// How fast flushes have lately been, in bytes of memtable a second.
     pub flush_bytes_per_s: Rate,
-    /// How fast merges have lately been, in bytes taken in a second.
+    /// How fast merges have lately been, in bytes read a second.
     pub merge_bytes_per_s: Rate,
     /// Flushes that have begun, failed ones too.
     pub flushes_begun: AtomicU64,
-    /// How many had begun when the last one began that failed for lack of space.
+    /// How many had begun when the last flush that failed for lack of space began.
     pub flush_refused: AtomicU64,
     /// How often each worker has failed since it last succeeded.
     pub failures_in_a_row: PerWorker,
-    /// Whether the last step of a flush saved an index, and a memtable has its turn now.
+    /// Whether the last flush step saved an index, so that it is a memtable's turn.
     pub saved_last: AtomicBool,
-    /// Held by whoever flushes: no memtable is flushed twice.
+    /// Held during a flush: no memtable is flushed twice.
     pub flushing: Mutex<()>,
     /// Delay that writers owe and have not slept yet.
     pub owed: Mutex<OwedDelay>,
-    /// Held by the writer who sleeps: delays follow one another, or several writers would pay as
-    /// one.
+    /// Held by the sleeping writer: delays follow one another, or several writers would pay as one.
     pub sleeping: Mutex<()>,
 }
 
 impl Debt {
-    /// Whether a flush has failed for lack of space that began after `begun` others had. One that
-    /// was under way before says nothing about the space there is now.
+    /// Whether a flush that began after `begun` others has failed for lack of space. One that was
+    /// already running says nothing about the present space.
     pub(crate) fn is_refused_since(&self, begun: u64) -> bool {
         self.flush_refused.load(Ordering::Acquire) > begun
     }

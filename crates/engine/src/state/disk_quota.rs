@@ -1,7 +1,7 @@
 //! The budget of the disk: an account of every file of a store, asked before any of them grows.
 //!
-//! Who writes keeps some of the budget free for whom it depends on, so that a store at its bound
-//! can always write out what is in memory, and deletes and merges find a way back:
+//! Each kind of writer leaves some of the budget free for those that it depends on. So a store at
+//! its bound can always flush its memory, and deletes and merges can reduce it:
 //!
 //! ```text
 //!   0 ........................................................... disk_bytes_max
@@ -9,11 +9,10 @@
 //!                    ^ stop_bytes       ^ merge keeps    ^ journal keeps
 //! ```
 //!
-//! A store that holds more than its budget when it is opened, because that was made smaller, may go
-//! as far beyond what it holds as background work and deletes need; ordinary writes wait until it
-//! has come down.
+//! A store that exceeds its budget when it is opened, because that was reduced, may grow by as much
+//! as background work and deletes need; ordinary writes wait until it has shrunk.
 //!
-//! A file counts with its length; a segment with its whole length from the beginning. Without a
+//! A file counts with its length; a segment with its full length from the beginning. Without a
 //! budget nothing is counted. Called by `recover`, which puts the quota between the store and its
 //! files.
 
@@ -34,11 +33,11 @@ use crate::options::Options;
 /// How much of a budget is kept free for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
-    /// For all that is in memory, and once more for a flush that a crash has cut short.
+    /// For everything in memory, and once more for a flush that a crash has interrupted.
     pub flush_bytes: u64,
     /// A segment.
     pub segment_bytes: u64,
-    /// For the output of a merge before its inputs go.
+    /// For the output of a merge before its inputs are removed.
     pub merge_bytes: u64,
 }
 
@@ -58,7 +57,7 @@ impl Shares {
         self.flush_bytes
     }
 
-    /// What merges leave free: so much, and two segments for deletes.
+    /// What merges leave free: that much, and two segments for deletes.
     fn merge_keeps(&self) -> u64 {
         self.flush_bytes.saturating_add(self.segment_bytes.saturating_mul(2))
     }
@@ -68,31 +67,30 @@ impl Shares {
         self.merge_keeps().saturating_add(self.merge_bytes)
     }
 
-    /// The least budget with which anything can be written: two segments besides what is kept.
+    /// The least budget with which anything can be written: two segments in addition to what is
+    /// kept.
     fn least_bytes(&self) -> u64 {
         self.writes_keep().saturating_add(self.segment_bytes.saturating_mul(2))
     }
 }
 
-/// What the files of a store take, and may take.
+/// The bytes of a store's files, and their limit.
 pub struct DiskQuota {
     dir: PathBuf,
     max_bytes: u64,
     shares: Shares,
     files: Mutex<HashMap<PathBuf, u64>>,
     used_bytes: AtomicU64,
-    /// While a store is opened all of the budget may be used: nothing else is there that could need
-    /// it.
+    /// While a store is being opened, the whole budget may be used: nothing else needs it.
     is_open: AtomicBool,
-    /// A store that held more than its budget when it was opened may take so much, as long as it is
-    /// over.
+    /// The limit of a store that exceeded its budget when it was opened, while it is over.
     over_bytes: u64,
-    /// True until such a store has come down to where ordinary writes go on.
+    /// True until such a store has shrunk enough for ordinary writes.
     is_over: AtomicBool,
 }
 
 impl DiskQuota {
-    /// The quota of the store in `dir` with all that is there; none where there is no budget.
+    /// The quota of the store in `dir` with its existing files; none if there is no budget.
     ///
     /// # Errors
     /// The budget is too small for these options; the directory cannot be read.
@@ -128,12 +126,12 @@ impl DiskQuota {
         })))
     }
 
-    /// The store is open: from now on everyone keeps free what others need.
+    /// The store is open: from now on everyone leaves free what others need.
     pub(crate) fn set_open(&self) {
         self.is_open.store(true, Ordering::Release);
     }
 
-    /// What all files take.
+    /// The bytes of all files.
     pub fn used_bytes(&self) -> u64 {
         self.used_bytes.load(Ordering::Acquire)
     }
@@ -148,7 +146,7 @@ impl DiskQuota {
         self.used_bytes() <= self.max_bytes.saturating_sub(self.writes_keep())
     }
 
-    /// What may be written on this behalf before anybody is refused.
+    /// How much may be written for this user before a write is refused.
     pub(crate) fn room_bytes(&self, who: SpaceUser) -> u64 {
         self.bound_bytes().saturating_sub(self.keeps(who)).saturating_sub(self.used_bytes())
     }
@@ -162,7 +160,7 @@ impl DiskQuota {
         }
     }
 
-    /// The files of a host, by way of the quota.
+    /// The files of a host, through the quota.
     pub fn host(self: &Arc<DiskQuota>, inner: &Host, who: SpaceUser) -> Host {
         let keeps = self.keeps(who);
         let files = Accounted { inner: Arc::clone(&inner.files), quota: Arc::clone(self), keeps };
@@ -216,8 +214,8 @@ impl DiskQuota {
         self.used_bytes.fetch_sub(replaced + bytes - kept, Ordering::AcqRel);
     }
 
-    /// Files elsewhere, as those of a backup, are not the store's. Values in files of their own lie
-    /// one directory deeper.
+    /// Files in other places, such as those of a backup, are not the store's. Values in files of
+    /// their own are one directory deeper.
     fn is_own(&self, path: &Path) -> bool {
         let is_in = |path: &Path| path.parent() == Some(&*self.dir);
         is_in(path) || path.parent().is_some_and(|dir| is_in(dir) && is_directory(dir))
@@ -230,7 +228,7 @@ fn is_directory(path: &Path) -> bool {
     matches!(name, Some(FileName::ValueDirectory(_)))
 }
 
-/// On whose behalf a file grows.
+/// The kind of work for which a file grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceUser {
     /// Flushes, the manifest, opening: what everything else waits for.
@@ -239,7 +237,7 @@ pub enum SpaceUser {
     Journal,
     /// Its value log, which only ordinary writes need.
     Values,
-    /// Merges, and what moves values.
+    /// Merges, and reclaim.
     Merge,
 }
 
@@ -342,7 +340,8 @@ struct AccountedWrite {
 }
 
 impl WriteFile for AccountedWrite {
-    /// What could not be written stays booked until the file goes: some of it may be there.
+    /// Bytes that could not be written stay booked until the file is removed: some of them may be
+    /// there.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.quota.take(&self.path, bytes.len() as u64, self.keeps)?;
         self.inner.append(bytes)

@@ -1,16 +1,16 @@
-//! Ranges of keys that a scan has found empty, so that later scans need not pass over what hides in
+//! Ranges of keys that a scan has found empty, so that later scans can skip the hidden records in
 //! them.
 //!
-//! A queue is written at one end and deleted at the other: its first row lies behind all deletes
-//! that were not yet merged away. Who has passed over them notes here that no key of the empty
-//! range had a value at its seq. Later scans that begin in the empty range need of it only what is
-//! newer, which is little, and jump over the rest (`scan.rs`).
+//! A queue is written at one end and deleted at the other: its first row comes after all deletes
+//! that are not merged away yet. A scan that has skipped them notes here that no key of the empty
+//! range had a value at its seq. Later scans that begin in the empty range need only its newer
+//! records, which are few, and jump over the rest (`scan.rs`).
 //!
-//! What is noted is a fact of history, so it stays true whatever is flushed or merged. But it must
-//! be known from deletes alone: of each key the newest record up to that seq is a `Delete`, or a
-//! range delete hides it, or there is none. Then whatever is folded across that seq later starts
-//! from nothing, too. A value that a delete predicate makes absent does not count: what comes later
-//! may have been folded with a part of it.
+//! A note is a fact of history, so it stays true after flushes and merges. But it must follow from
+//! deletes alone: the newest record of each key up to that seq is a `Delete`, or is hidden by a
+//! range delete, or there is none. Then everything that is folded across that seq later starts from
+//! nothing, too. A value that a delete predicate makes absent does not count: later records may
+//! have been folded with a part of it.
 //!
 //! A note is a hint and may be forgotten; each table keeps a few short ones.
 
@@ -30,19 +30,19 @@ const KEY_BYTES_MAX: usize = 256;
 #[derive(Debug)]
 pub struct EmptyRange {
     pub from: Bound<Vec<u8>>,
-    /// The first key behind; none where it reaches to the end of the table.
+    /// The first key after it; none if it reaches to the end of the table.
     pub to: Option<Vec<u8>>,
     pub seq: Seq,
 }
 
 impl EmptyRange {
-    /// True when a key that is not before the empty range is in it.
+    /// True if a key that is not before the empty range is in it.
     #[inline]
     pub(crate) fn reaches(&self, order: &KeyOrder, key: &[u8]) -> bool {
         self.to.as_ref().is_none_or(|to| order.compare(key, to).is_lt())
     }
 
-    /// True when a forward scan from `low` on begins in it.
+    /// True if a forward scan from `low` on begins in it.
     fn holds(&self, order: &KeyOrder, low: &Bound<Vec<u8>>) -> bool {
         let begins = match (&self.from, low) {
             (Bound::Unbounded, _) => true,
@@ -68,7 +68,7 @@ impl EmptyRange {
     }
 }
 
-/// What is noted of a table.
+/// The notes of a table.
 #[derive(Debug, Default)]
 pub struct EmptyRanges {
     /// Oldest first.
@@ -76,15 +76,15 @@ pub struct EmptyRanges {
 }
 
 impl EmptyRanges {
-    /// The newest stretch in which a forward scan from `low` on begins, as a reader at `limit` may
-    /// know it.
+    /// The newest range in which a forward scan from `low` on begins and that a reader at `limit`
+    /// may use.
     pub fn find(&self, order: &KeyOrder, low: &Bound<Vec<u8>>, limit: Seq) -> Option<Arc<EmptyRange>> {
         let notes = self.notes.lock();
         let usable = notes.iter().filter(|note| note.seq <= limit && note.holds(order, low));
         usable.max_by_key(|note| note.seq).cloned()
     }
 
-    /// Notes an empty range, in the place of one that begins where it does, or of the oldest.
+    /// Notes an empty range, in place of one with the same beginning, or of the oldest.
     pub fn note(&self, range: EmptyRange) {
         if !range.is_short() {
             return;

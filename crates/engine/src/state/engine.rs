@@ -1,4 +1,4 @@
-//! What all parts of the engine share, and which lock guards what.
+//! The state that all of the engine shares, and which lock guards what.
 //!
 //! ```text
 //!   lock          guards                                             held while
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Taken in this order: points, manifest, commit, view. Nothing waits for the disk under `commit`,
-//! but an append that rolls before background work has made the next segment; a full tail is sorted
-//! and folded under it, so folds must not use the store.
+//! except an append that needs the next segment before background work has created it; a full tail
+//! is sorted and folded under it, so folds must not use the store.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,18 +50,19 @@ pub struct Engine {
     pub host: Host,
     pub options: Options,
     pub catalog: RwLock<Arc<Catalog>>,
-    /// Grows whenever a table gets or loses an index, under the commit lock; 0 while none has ever
-    /// had one. So that each batch has what the indexes need that there are when it is appended.
+    /// Incremented whenever a table gets or loses an index, under the commit lock; 0 if none has
+    /// ever had one. It ensures that each batch has the entries of the indexes that exist when it
+    /// is appended.
     pub index_epoch: AtomicU64,
     pub commit: Mutex<Committer>,
     pub published: AtomicU64,
     pub journal: Option<Arc<JournalSync>>,
-    /// Where the log that was read at the opening ended. Who only reads has nothing of what a
-    /// writer has added since.
+    /// Where the log ended at the opening. A read-only store does not have what a writer has added
+    /// since.
     pub read_to_lsn: Lsn,
     pub values: Values,
     pub feeds: Feeds,
-    /// Held by who writes keys of hashed tables.
+    /// Held by writers of keys in hashed tables.
     pub points: PointLocks,
     pub manifest: Mutex<Manifest>,
     pub numbers: Arc<Numbers>,
@@ -69,12 +70,12 @@ pub struct Engine {
     pub boundaries: Arc<Boundaries>,
     pub times: StoreTimes,
     pub health: Health,
-    /// The quota of the disk, where there is a budget. `host` goes by way of it.
+    /// The quota of the disk, if there is a budget. `host` uses it.
     pub quota: Option<Arc<DiskQuota>>,
     pub debt: Debt,
-    /// What it shares with other stores, or has alone.
+    /// The resources that it shares with other stores, or has alone.
     pub shared: Shared,
-    /// What its memtables take of the memory.
+    /// Its memtables' share of the memory.
     pub memory: Arc<Tenant>,
     pub bell: Bell,
     pub work: TablesAtWork,
@@ -104,7 +105,7 @@ impl Engine {
         sealed.iter().filter_map(|&id| catalog.by_id(id).cloned()).collect()
     }
 
-    /// The sorted tables whose parts lead to separated values. The caller holds the manifest's
+    /// The sorted tables whose parts point to separated values. The caller holds the manifest's
     /// lock.
     pub(crate) fn tables_leading(&self) -> Vec<Arc<crate::state::catalog::TableCore>> {
         let catalog = self.catalog();
@@ -135,7 +136,7 @@ impl Engine {
         self.dir.join(name)
     }
 
-    /// Fails once the table is dropped or the store closed. Asked after a view is taken: see
+    /// Fails once the table is dropped or the store closed. Called after a view is taken: see
     /// [`TableCore::let_go`].
     ///
     /// [`TableCore::let_go`]: crate::state::catalog::TableCore::let_go
@@ -154,7 +155,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The world as those see it who must leave others some of the budget.
+    /// The host for users that must leave others some of the budget.
     pub(crate) fn host_for(&self, who: SpaceUser) -> Host {
         match &self.quota {
             Some(quota) => quota.host(&self.options.host, who),
@@ -162,8 +163,8 @@ impl Engine {
         }
     }
 
-    /// Lets go of memory and files once the store is closed: handles of users keep the engine alive
-    /// for as long as they like, and should keep nothing else.
+    /// Releases memory and files once the store is closed: handles of users may keep the engine
+    /// alive, but should keep nothing else.
     pub fn let_go(&self) {
         self.manifest.lock().let_go();
         self.values.let_go();
@@ -180,7 +181,7 @@ impl Engine {
         self.memory.leave();
     }
 
-    /// Takes the lock of the store, which outlives it then.
+    /// Takes the lock of the store, which then outlives it.
     pub fn take_lock(&self) -> Option<Box<dyn FileLock>> {
         self.lock.lock().take()
     }

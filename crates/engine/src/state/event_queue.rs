@@ -1,8 +1,8 @@
 //! Events on their way to the program.
 //!
-//! Whoever does the work notes an event, under whatever locks it holds. A worker hands it on later,
-//! with no lock of the store held, so that the listener may use the store. Nobody waits for a slow
-//! listener but that worker: the queue is short, and of what does not fit only the number is kept.
+//! The code that does the work notes an event, under any locks. A worker delivers it later, without
+//! locks of the store, so that the listener may use the store. Only that worker waits for a slow
+//! listener: the queue is short, and events that do not fit are only counted.
 //!
 //! ```text
 //!   noted = handed on + missed + queued
@@ -17,7 +17,7 @@ use folddb_host::sync::atomic::{AtomicBool, Ordering};
 use crate::events::{Event, Listener, MissedEvents, PoisonEvent};
 use crate::state::health::Health;
 
-/// More events than this do not wait.
+/// Most events that wait.
 const QUEUE_MAX: usize = 1024;
 
 /// The events that wait.
@@ -25,7 +25,7 @@ const QUEUE_MAX: usize = 1024;
 pub struct EventQueue {
     listener: Option<Listener>,
     waiting: Mutex<Waiting>,
-    /// Held by who hands events on, so that they come in order, one at a time.
+    /// Held while events are delivered, so that they arrive in order, one at a time.
     handing_on: Mutex<()>,
     poison_was_noted: AtomicBool,
 }
@@ -46,7 +46,7 @@ impl EventQueue {
         }
     }
 
-    /// Notes what has happened, if anybody listens.
+    /// Notes an event, if there is a listener.
     pub(crate) fn note(&self, event: impl FnOnce() -> Event) {
         if self.listener.is_none() {
             return;
@@ -59,14 +59,14 @@ impl EventQueue {
         }
     }
 
-    /// Hands on what waits. Returns at once where somebody else does, also when the listener itself
-    /// leads here.
+    /// Delivers waiting events. Returns at once if another thread is doing so, or if the listener
+    /// itself calls it.
     pub fn hand_on(&self, health: &Health) {
         let Some(listener) = &self.listener else { return };
         let Some(_only) = self.handing_on.try_lock() else { return };
         self.note_poison(health);
         while let Some(event) = self.next() {
-            // A listener that panics has had its event; the worker goes on.
+            // A listener that panics has had its event; the worker continues.
             let _ = catch_unwind(AssertUnwindSafe(|| (listener.0)(&event)));
         }
     }
@@ -79,7 +79,7 @@ impl EventQueue {
         })
     }
 
-    /// Poison is met under any lock, and told once.
+    /// Poison may happen under any lock, and is reported once.
     fn note_poison(&self, health: &Health) {
         if let Some(cause) = health.cause()
             && !self.poison_was_noted.swap(true, Ordering::Relaxed)

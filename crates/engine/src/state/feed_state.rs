@@ -1,5 +1,4 @@
-//! What is held back for change feeds: history that the log would have given up, and the values
-//! that it leads to.
+//! What is retained for change feeds: history that the log would have released, and its values.
 //!
 //! ```text
 //!   log      | seg | seg | kept | seg | seg ...
@@ -7,20 +6,20 @@
 //!              |---- held for the feed ------|          and value segments that were not fenced when the log was here
 //! ```
 //!
-//! - **Held** are the files with history from where the slowest feed stands, and the value segments
-//!   that batches from there on may point to: those stay unsettled (`reclaim.rs`), so that they
-//!   neither go nor move.
-//! - **Bounded**: what a feed alone keeps from going is counted, and where that is more than its
-//!   budget, or the store is short of space, the feed is *lost*: it says so when it is read, and
-//!   starts again. No writer ever waits for a feed, but for one without a bound (`bytes_max` of
-//!   `u64::MAX`), which is never lost for space.
-//! - **Only what is durable** is handed out, so no consumer learns of what a power cut takes back.
-//!   After a crash recovery writes the end of the log again, which nobody has been handed
+//! - **Retained** are the files with history from the position of the slowest feed on, and the
+//!   value segments that batches from there on may point to: those stay unsettled (`reclaim.rs`),
+//!   so that they are neither removed nor moved.
+//! - **Bounded**: what a feed alone retains is counted, and if that exceeds its budget, or the
+//!   store is short of space, the feed is *lost*: it says so when it is read, and starts again.
+//!   Writers never wait for a feed, except for one without a bound (`bytes_max` of `u64::MAX`),
+//!   which is never lost for space.
+//! - **Only durable changes** are given, so no consumer sees what a power cut undoes. After a
+//!   crash, recovery rewrites the end of the log, which no consumer has got
 //!   (`folddb_journal::archived_tail`).
 //!
-//! Where feeds stand is in the manifest, and changes under its lock; here is what follows from it.
-//! Called by `feed`, `recover`, `background`, `store`, `install` and `reclaim`. Without feeds all
-//! of it is one load of a number.
+//! The positions of feeds are in the manifest, and change under its lock; here is the state that
+//! follows from them. Called by `feed`, `recover`, `background`, `store`, `install` and `reclaim`.
+//! Without feeds all of it costs one load of a number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -34,21 +33,21 @@ use folddb_manifest::State;
 use crate::seq::Seq;
 use crate::shared::bell::Bell;
 
-/// What of the feeds is in memory.
+/// The in-memory state of feeds.
 #[derive(Default)]
 pub struct Feeds {
-    /// History is held from here on; [`NOTHING`] where no feed holds any.
+    /// History is retained from here on; [`NOTHING`] if no feed retains any.
     pub from_lsn: AtomicU64,
-    /// What is below is held for feeds, and for nobody else, as far as this opening knows.
+    /// Below this, the log is retained only for feeds, as far as this opening knows.
     pub log_start_lsn: AtomicU64,
-    /// Counts changes of what the manifest knows of feeds.
+    /// Counts changes of feeds in the manifest.
     pub edits: AtomicU64,
-    /// Files of history that were there before this opening, oldest first, no LSN in two of them.
+    /// Files of history from before this opening, oldest first, no LSN in two of them.
     pub before: Mutex<Vec<HistoryFile>>,
     /// The feeds that are open.
     pub taken: Mutex<BTreeSet<String>>,
-    /// How often each feed has begun in this process, which tells the places of one beginning from
-    /// those of another. It need not outlive the process, since no place does.
+    /// How often each feed has begun in this process, which distinguishes the positions of
+    /// different beginnings. It need not outlive the process, since no position does.
     pub begun: Mutex<BTreeMap<String, u64>>,
     /// Rings when there may be something to read.
     pub bell: Bell,
@@ -57,26 +56,27 @@ pub struct Feeds {
     pub told_seq: AtomicU64,
 }
 
-/// Says that no feed holds anything.
+/// Means that no feed retains anything.
 pub const NOTHING: Lsn = Lsn::MAX;
 
-/// What a feed holds.
+/// The state of a feed, and what it retains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeedStats {
     /// Its name.
     pub name: String,
-    /// The table that it tells of; all where there is none.
+    /// The table whose changes it gives; all if none.
     pub table: Option<String>,
-    /// It tells of keys that begin so.
+    /// It gives changes of keys with this prefix.
     pub prefix: Vec<u8>,
-    /// All up to this seq is acknowledged.
+    /// Everything up to this seq is acknowledged.
     pub seq: Seq,
-    /// So many seqs have been published since.
+    /// How many seqs have been published since.
     pub lag: u64,
-    /// Bytes that are kept only for it, in log and values. What several feeds hold counts for each.
+    /// Bytes in log and values that are kept for it, but not for the store itself. What several
+    /// feeds retain counts for each.
     pub held_bytes: u64,
-    /// It may hold so many.
+    /// How many it may retain.
     pub bytes_max: u64,
     /// Whether all its rows have been acknowledged, so that it gives changes.
     pub has_begun: bool,
@@ -85,7 +85,7 @@ pub struct FeedStats {
 }
 
 impl Feeds {
-    /// Those that the manifest knows.
+    /// Those in the manifest.
     pub fn of(state: &State) -> Feeds {
         let feeds = Feeds::default();
         feeds.note(state);
@@ -97,13 +97,13 @@ impl Feeds {
         self.edits.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Of a log that is needed from `lsn` on, where what is held begins.
+    /// Where the retained log begins if the store itself needs it from `lsn` on.
     #[inline]
     pub(crate) fn held_from(&self, lsn: Lsn) -> Lsn {
         self.from_lsn.load(Ordering::Acquire).min(lsn)
     }
 
-    /// Takes note that the log is needed from here on only, but by feeds.
+    /// Notes that only feeds need the log before here.
     pub(crate) fn log_starts_at(&self, lsn: Lsn) {
         self.log_start_lsn.fetch_max(lsn, Ordering::AcqRel);
     }
@@ -117,7 +117,7 @@ impl Feeds {
         self.from_lsn.load(Ordering::Acquire) == NOTHING
     }
 
-    /// Wakes who waits for news, if there are any.
+    /// Wakes readers that wait for changes, if there are any.
     pub fn tell(&self, published: RawSeq) {
         if self.sleepers.load(Ordering::Acquire) > 0
             && self.told_seq.swap(published, Ordering::AcqRel) != published
@@ -126,14 +126,14 @@ impl Feeds {
         }
     }
 
-    /// Sleeps until there may be news, at most so long.
+    /// Sleeps until there may be changes, at most this long.
     pub fn sleep(&self, seen: u64, timeout: Duration) {
         self.sleepers.fetch_add(1, Ordering::AcqRel);
         self.bell.wait(seen, timeout);
         self.sleepers.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Takes a feed for its only reader.
+    /// Claims a feed for its only reader.
     pub fn take(&self, name: &str) -> Result<()> {
         if self.taken.lock().insert(name.to_owned()) {
             return Ok(());
@@ -150,7 +150,7 @@ impl Feeds {
         self.begun.lock().get(name).copied().unwrap_or(0)
     }
 
-    /// It begins once more; says how often it has by now.
+    /// Counts another beginning; returns how many there have been.
     pub fn begin(&self, name: &str) -> u64 {
         let mut begun = self.begun.lock();
         let times = begun.entry(name.to_owned()).or_insert(0);

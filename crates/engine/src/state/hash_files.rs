@@ -1,13 +1,13 @@
 //! The files in which the index of a hashed table is saved: its checkpoint, and after a crash the
-//! changes that came after that.
+//! changes after it.
 //!
 //! ```text
 //!   000015.index   checkpoint                 written while reading and writing go on, 10 bytes a key
 //!   000021.index   changes, by an opening     21 bytes for each that was replayed; the next checkpoint has them
 //! ```
 //!
-//! A file goes when the manifest, durably, no longer lists it, and nobody reads it any more. Used
-//! by `hashed`, `hashed_save`, `recover` and the rooms of `maintenance`.
+//! A file is removed when the durable manifest no longer lists it, and nobody reads it any more.
+//! Used by `hashed`, `hashed_save`, `recover` and the rooms of `maintenance`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use folddb_host::sync::atomic::{AtomicBool, Ordering};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{IndexState, State, TableState};
 
-/// Changes are saved by themselves as long as they take so many times less than the checkpoint:
-/// else the whole index is, which then costs no more than so many times what was replayed.
+/// Changes are saved by themselves while the checkpoint is this many times larger: otherwise the
+/// whole index is saved, which then costs at most this many times what was replayed.
 const CHECKPOINT_PER_CHANGES: u64 = 8;
 
-/// So many are at any rate: an empty checkpoint takes as much.
+/// Up to this many always are: an empty checkpoint takes as much.
 const CHANGES_AT_LEAST: usize = 64;
 
-/// A file of an index. It goes when it is retired and nobody holds it any more.
+/// A file of an index. It is removed when it is retired and nobody holds it any more.
 pub struct SavedFile {
     pub bytes: u64,
     path: PathBuf,
@@ -40,7 +40,7 @@ impl SavedFile {
         SavedFile { bytes, path, files, obsolete: AtomicBool::new(false) }
     }
 
-    /// The manifest, durably, no longer lists the file, or never will.
+    /// Called when the durable manifest no longer lists the file, or never will.
     pub fn retire(&self) {
         self.obsolete.store(true, Ordering::Release);
     }
@@ -49,7 +49,7 @@ impl SavedFile {
 impl Drop for SavedFile {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
-            let _ = self.files.remove(&self.path); // one that stays behind is a leftover that the next opening removes
+            let _ = self.files.remove(&self.path); // the next opening removes a leftover
         }
     }
 }
@@ -71,36 +71,36 @@ impl IndexFile {
         self.file.bytes + self.changes.lock().as_ref().map_or(0, |changes| changes.bytes)
     }
 
-    /// The manifest, durably, no longer lists them.
+    /// Called when the durable manifest no longer lists them.
     pub fn retire(&self) {
         self.file.retire();
         self.changes.lock().iter().for_each(|changes| changes.retire());
     }
 
-    /// The manifest, durably, lists these changes after it, and no others.
+    /// Called when the durable manifest lists exactly these changes after it.
     pub fn follow(&self, changes: Arc<SavedFile>) {
         if let Some(before) = self.changes.lock().replace(changes) {
             before.retire();
         }
     }
 
-    /// Whether changes came after it that no checkpoint has.
+    /// Whether there are changes after it that no checkpoint has.
     pub(crate) fn is_followed(&self) -> bool {
         self.changes.lock().is_some()
     }
 
-    /// As many changes may be saved by themselves.
+    /// How many changes may be saved by themselves.
     pub(crate) fn changes_max(&self) -> usize {
         let fit = (self.file.bytes / CHECKPOINT_PER_CHANGES / changes_bytes(1)) as usize;
         fit.max(CHANGES_AT_LEAST)
     }
 }
 
-/// Opens what an index was saved in: of its checkpoint footer and directory are read, and the
-/// changes after it; none where it has no checkpoint.
+/// Opens the files of an index: reads the footer and directory of its checkpoint, and the changes
+/// after it; none if it has no checkpoint.
 ///
 /// # Errors
-/// One of them is not there, or damaged; a failed read.
+/// One of them is missing or damaged; a failed read.
 pub fn open_saved(
     files: &Arc<dyn Files>,
     dir: &Path,
@@ -117,7 +117,7 @@ pub fn open_saved(
     Ok(Some((file, made)))
 }
 
-/// The path of a file that the manifest lists, if it is there and as long as that says.
+/// The path of a listed file, if it exists with the listed length.
 fn path_of(files: &dyn Files, dir: &Path, saved: &IndexState) -> Result<PathBuf> {
     let path = dir.join(FileName::Index(saved.file).to_string());
     match files.len_bytes(&path) {

@@ -1,5 +1,5 @@
-//! The index of a hashed table as the engine holds it: what the log says goes in here, at a commit
-//! and at replay.
+//! The index of a hashed table in the engine: records of the log are applied here, at commit and at
+//! replay.
 //!
 //! ```text
 //!   key ──> point ──> index (crate `hash`) ──> slot: segment, unit, size class ──> record in the value log, with its key
@@ -7,14 +7,14 @@
 //!   a log record   slot that it replaces, or none | pointer to the new value        so replay reads nothing
 //! ```
 //!
-//! Besides the index there is an account: how many keys lead to each value segment. It is exact,
-//! for it is changed with the index and saved with its checkpoint, and it says when a segment is
-//! dead (`reclaim.rs`).
+//! In addition to the index there is an account: how many keys point to each value segment. It is
+//! exact, since it is changed with the index and saved with its checkpoint, and it shows when a
+//! segment is dead (`reclaim.rs`).
 //!
-//! **Batches and snapshots.** The index has the state of now. A change is noted, with its seq,
-//! until no reader can want to know what was: readers of now read at the published seq, so of a
-//! batch that is going in they see nothing. Once a batch is published its notes go, unless a
-//! snapshot lives.
+//! **Batches and snapshots.** The index has the present state. The old state of a change is noted,
+//! with its seq, while a reader may need it: readers of the present read at the published seq, so
+//! they see nothing of a batch that is being applied. Once a batch is published its notes are
+//! dropped, unless a snapshot lives.
 //!
 //! Used by `hashed_read`, `hashed_write`, `hashed_save` and `hashed_scan`, by `commit` and
 //! `recover`, and by `reclaim`.
@@ -47,19 +47,18 @@ pub struct Hashed {
     segments: Mutex<BTreeMap<u32, SegmentUse>>,
     /// The checkpoint that the manifest lists.
     pub file: Mutex<Option<Arc<IndexFile>>>,
-    /// Somebody wants it saved.
+    /// It is to be saved.
     pub wants_save: AtomicBool,
     /// The checkpoint that is being written.
     pub saving: Mutex<Option<Saving>>,
-    /// Where the log begins that the index needs until that one is listed; [`NOT_SAVING`] while
-    /// none is written.
+    /// The start of the log that the index needs until that checkpoint is listed; [`NOT_SAVING`]
+    /// while none is written.
     pub saving_from: AtomicU64,
-    /// Something was kept for a snapshot since somebody looked.
+    /// Something was kept for a snapshot since the last check.
     has_undone: AtomicBool,
-    /// Bytes of values that were put since it was saved.
+    /// Bytes of values put since it was saved.
     pub put_bytes: AtomicU64,
-    /// How far what sweeps away expired values has come, held by it alone; and what it has taken
-    /// out.
+    /// The progress of the sweep of expired values, which alone locks it; and what it has removed.
     pub sweep: Mutex<Sweep>,
     pub taken: Mutex<Taken>,
     /// The first damage to its checkpoint that background work has met.
@@ -68,19 +67,19 @@ pub struct Hashed {
     pub replayed: Mutex<Option<Replayed>>,
 }
 
-/// How far the pass over a table has come.
+/// The progress of a pass over a table.
 #[derive(Default)]
 pub struct Sweep {
     pub at: Option<IndexCursor>,
-    /// When the last pass ended, or the table was first looked at.
+    /// When the last pass ended, or the table was first examined.
     pub since_ms: Option<u64>,
 }
 
-/// Slots that were taken out of an index, and that its checkpoint has still.
+/// Slots that were removed from an index, but are still in its checkpoint.
 #[derive(Default)]
 pub struct Taken {
     fresh: Vec<Slot>,
-    /// The checkpoint that is being written has none of these.
+    /// Those that the checkpoint being written does not have.
     saving: Vec<Slot>,
 }
 
@@ -90,12 +89,12 @@ impl Taken {
         self.fresh.iter().chain(&self.saving).for_each(|slot| tell(*slot));
     }
 
-    /// One more was taken out.
+    /// One more was removed.
     pub fn push(&mut self, slot: Slot) {
         self.fresh.push(slot);
     }
 
-    /// How many wait for a checkpoint without them to be begun.
+    /// How many wait for the begin of a checkpoint without them.
     pub fn waiting(&self) -> usize {
         self.fresh.len()
     }
@@ -105,7 +104,7 @@ impl Taken {
         self.saving.append(&mut self.fresh);
     }
 
-    /// That is listed, and these are gone for good; or it came to nothing.
+    /// The checkpoint is listed, and these are gone for good; or it failed.
     pub(crate) fn end_saving(&mut self, is_listed: bool) -> Vec<Slot> {
         let saved = std::mem::take(&mut self.saving);
         if is_listed {
@@ -116,7 +115,7 @@ impl Taken {
     }
 }
 
-/// How the records of a table are to be read in the value log.
+/// How the records of a table in the value log are read.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordsOf {
     pub table: TableId,
@@ -127,10 +126,10 @@ pub struct RecordsOf {
 /// See [`Hashed::saving_from`].
 pub const NOT_SAVING: Lsn = Lsn::MAX;
 
-/// What the keys of a table lead to in one segment.
+/// What the keys of a table point to in one segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SegmentUse {
-    /// How many they are, and about their bytes.
+    /// How many they are, and their approximate bytes.
     pub tally: SegmentTally,
     /// Where the last record ends that the table ever had in it.
     pub end: u64,
@@ -145,27 +144,26 @@ pub struct Saving {
     pub seq: Seq,
 }
 
-/// What an opening has replayed, as long as it is little enough to be saved by itself.
+/// The replayed changes of an opening, while they are few enough to be saved by themselves.
 #[derive(Default)]
 pub struct Replayed {
-    /// What the manifest lists, and what the log held.
+    /// Those that the manifest lists, and those of the log.
     pub changes: Vec<Made>,
-    /// How many of them no file has.
+    /// How many of them are in no file.
     pub fresh: usize,
 }
 
-/// What the points of a new table are seeded with. One that was saved has its seed in its
-/// checkpoint.
+/// The seed of the points of a new table. A saved table has its seed in its checkpoint.
 pub fn new_salt(store_id: u128, table: TableId) -> u64 {
     hash64(u64::from(table.0), &store_id.to_le_bytes())
 }
 
-/// As much of the number of a segment as stands in an address.
+/// The bits of a segment's number that an address has.
 pub fn low_bits(segment: u64) -> u32 {
     (segment & ((1 << SEGMENT_BITS) - 1)) as u32
 }
 
-/// Where the record of this key lies that a pointer leads to; none where no slot can say it.
+/// The slot of the record that a pointer leads to, of this key; none if no slot can represent it.
 pub fn slot_of(key: &[u8], pointer: &Pointer<'_>) -> Option<Slot> {
     Slot::of_place(pointer.place.segment, pointer.place.unit, record_bytes(key.len(), pointer.len))
 }
@@ -176,11 +174,10 @@ impl Hashed {
         Hashed::of(HashIndex::new(options), salt, BTreeMap::new(), None)
     }
 
-    /// The index that a checkpoint saved and that took these changes after it, with what the
-    /// manifest says of it.
+    /// The index of a checkpoint and of the changes after it, with its account from the manifest.
     ///
     /// # Errors
-    /// A shard that many of the changes are of cannot be read.
+    /// A shard with many of the changes cannot be read.
     pub fn open(
         (file, changes): (Arc<IndexFile>, &[Made]),
         state: &TableState,
@@ -223,7 +220,7 @@ impl Hashed {
         }
     }
 
-    /// From now on what is replayed is kept for saving it, with these changes that the manifest
+    /// From now on replayed changes are kept to be saved, together with these, which the manifest
     /// lists.
     pub(crate) fn begin_replay(&self, changes: Vec<Made>) {
         *self.replayed.lock() = Some(Replayed { changes, fresh: 0 });
@@ -242,15 +239,16 @@ impl Hashed {
         Point::of_hash(hash64(self.salt, key))
     }
 
-    /// What the points of its keys are seeded with.
+    /// The seed of the points of its keys.
     pub fn salt(&self) -> u64 {
         self.salt
     }
 
-    /// Takes a record of the log. True when a segment leads nowhere any more, but for snapshots.
+    /// Applies a record of the log. True when a segment is no longer pointed to, except by
+    /// snapshots.
     ///
     /// # Errors
-    /// The record is none of a hashed table; a shard that is not in memory cannot be read.
+    /// The record does not belong to a hashed table; a shard that is not in memory cannot be read.
     pub fn take(&self, record: &FrameRecord<'_>, seq: Seq, past: Past) -> Result<bool> {
         let (change, Range { start, end }) = match change_of(record) {
             Ok(Some(change)) => change,
@@ -282,9 +280,9 @@ impl Hashed {
         Ok(emptied)
     }
 
-    /// A batch is published whose records were of these points, the last at `seq`. What was noted
-    /// for readers goes, unless a snapshot lives. Called under the commit lock, under which
-    /// snapshots are taken.
+    /// A batch with records of these points is published, the last at `seq`. The notes for readers
+    /// are dropped, unless a snapshot lives. Called under the commit lock, under which snapshots
+    /// are taken.
     pub fn settle(&self, point: Point, seq: Seq, has_snapshots: bool) {
         if has_snapshots {
             self.has_undone.store(true, Ordering::Release);
@@ -293,24 +291,24 @@ impl Hashed {
         }
     }
 
-    /// Forgets what no snapshot wants any more: the oldest, if any lives, reads at `oldest`, and
-    /// one that is taken now at `published` or later.
+    /// Drops notes that no snapshot needs any more: the oldest live one reads at `oldest`, and one
+    /// that is taken now at `published` or later.
     pub fn forget(&self, oldest: Option<Seq>, published: Seq) {
         if self.has_undone.swap(oldest.is_some(), Ordering::AcqRel) {
             self.index.forget(Some(oldest.unwrap_or(published).min(published)));
         }
     }
 
-    /// What its keys lead to, by the low bits of the segments' numbers.
+    /// What its keys point to, by the low bits of the segments' numbers.
     pub fn segments(&self) -> BTreeMap<u32, SegmentUse> {
         self.segments.lock().clone()
     }
 
-    /// The low bits of the segments that somebody may read: the keys of now, or a snapshot. None
-    /// where that is not known, since what the log said did not fit what was there.
+    /// The low bits of the segments that may still be read: through the present keys, or a
+    /// snapshot. None if that is not known, since a log record did not match the index.
     pub(crate) fn leads_to(&self) -> Option<BTreeSet<u32>> {
         let mut live: BTreeSet<u32> = BTreeSet::new();
-        // In this order: what is replaced between the two looks is met by the second.
+        // In this order: the second look finds what is replaced between the two.
         live.extend(self.segments().iter().filter(|(_, used)| used.tally.records > 0).map(|(&low, _)| low));
         self.index.each_undone(&mut |slot| {
             live.insert(slot.segment());
@@ -318,18 +316,17 @@ impl Hashed {
         (self.index.facts().misfits == 0).then_some(live)
     }
 
-    /// Adds the units at which records lie that somebody may read, the keys of now or a snapshot,
-    /// to those of the segments that are asked for, by the low bits of their numbers. Of a segment
-    /// into which nothing is put any more no unit is missed: they only become fewer. Shards that
-    /// are not in memory are read, and not kept.
+    /// Adds the units of records that may still be read, through the present keys or a snapshot, to
+    /// those of the given segments, by the low bits of their numbers. In a complete segment no unit
+    /// is missed: they only become fewer. Shards that are not in memory are read, but not kept.
     ///
-    /// What is not among them is dead as of now, by changes that may not be durable yet: who takes
-    /// such values away must sync the log after this and before the edit that does, or a power cut
-    /// brings back an index that leads there.
+    /// Other units are dead as of now, by changes that may not be durable yet: a caller that
+    /// removes such values must sync the log after this and before its edit, or a power cut brings
+    /// back an index that points there.
     ///
     /// # Errors
-    /// A shard cannot be read; what the log said did not fit the index, so that nothing may be
-    /// taken away.
+    /// A shard cannot be read; a log record did not match the index, so that nothing may be
+    /// removed.
     pub fn add_units(&self, units: &mut BTreeMap<u32, Vec<u32>>) -> Result<()> {
         let mut next = Some(IndexCursor::default());
         while let Some(from) = next {
@@ -340,8 +337,8 @@ impl Hashed {
         Ok(())
     }
 
-    /// The same of a shard and what follows, which it returns; after the last of all come those
-    /// that only snapshots want. Hands them to `add`, with the low bits of their segments.
+    /// The same for one shard, and returns the next place; after the last shard come units that
+    /// only snapshots need. Passes them to `add`, with the low bits of their segments.
     ///
     /// # Errors
     /// As [`Hashed::add_units`].
@@ -353,8 +350,8 @@ impl Hashed {
         let range = self.index.range(from, None)?;
         range.keys.iter().for_each(|(_, slot)| add(slot.segment(), slot.unit()));
         if range.next.is_none() {
-            // Last: what was replaced since its shard was asked is among these, and these a crash
-            // may bring back.
+            // Last: these include entries that were replaced after their shard was read, and that a
+            // crash may bring back.
             self.index.each_undone(&mut |slot| add(slot.segment(), slot.unit()));
             self.taken.lock().each(&mut |slot| add(slot.segment(), slot.unit()));
             self.check_sure()?;
@@ -362,8 +359,8 @@ impl Hashed {
         Ok(range.next)
     }
 
-    /// What somebody may read, by the low bits of the segments' numbers: what its keys lead to, and
-    /// what is kept for snapshots.
+    /// What may still be read, by the low bits of the segments' numbers: what its keys point to,
+    /// and what is kept for snapshots.
     pub(crate) fn read_segments(&self) -> BTreeMap<u32, SegmentTally> {
         let mut tallies: BTreeMap<u32, SegmentTally> =
             self.segments().into_iter().map(|(low, used)| (low, used.tally)).collect();
@@ -371,7 +368,8 @@ impl Hashed {
         tallies
     }
 
-    /// Whether the log spoke of what the index does not have: what it leads to is not known then.
+    /// Whether the log named something that the index does not have: then it is not known what it
+    /// points to.
     pub(crate) fn is_unsure(&self) -> bool {
         self.index.facts().misfits > 0
     }
@@ -386,19 +384,18 @@ impl Hashed {
         }
     }
 
-    /// Takes note of damage to its checkpoint: shards that are left out of what is done with all
-    /// others.
+    /// Notes damage to its checkpoint: those shards are left out of work on all others.
     pub(crate) fn note_damage(&self, damage: &Error) {
         self.damage.lock().get_or_insert_with(|| damage.clone());
     }
 
-    /// What was noted first.
+    /// The first damage that was noted.
     pub fn damage(&self) -> Option<Error> {
         self.damage.lock().clone()
     }
 
-    /// What the manifest is to say of a checkpoint. The quota is that of its pieces, each of which
-    /// is of another moment.
+    /// The manifest's entry of a checkpoint. The account is that of its pieces, each of which is of
+    /// a different moment.
     pub(crate) fn state_of(
         &self,
         number: FileNumber,
@@ -412,8 +409,8 @@ impl Hashed {
         IndexState { file: number, file_bytes, keys, max_seq, segments }
     }
 
-    /// What the manifest is to say of changes that an opening saves: of the index with them, which
-    /// nobody changes meanwhile.
+    /// The manifest's entry of changes that an opening saves: its account is that of the index with
+    /// them, which nobody changes in the meantime.
     pub(crate) fn state_of_changes(
         &self,
         file: FileNumber,
@@ -429,9 +426,8 @@ impl Hashed {
         IndexState { file, file_bytes, keys, max_seq, segments }
     }
 
-    /// Adds keys of which nobody knows where they lead: they may all lead into any segment that
-    /// anything leads to, and no more of them than do in all. So none of their values is taken for
-    /// dead.
+    /// Adds keys with unknown places: all of them may point into any segment that is pointed to,
+    /// but at most as many as point anywhere. So none of their values is taken for dead.
     fn add_unreadable(&self, keys: u64, tallies: &mut BTreeMap<u32, SegmentTally>) {
         if keys == 0 {
             return;
@@ -446,7 +442,7 @@ impl Hashed {
         }
     }
 
-    /// An quota as the manifest has it, with where the last record of each segment ended.
+    /// An account for the manifest, with the end of the last record in each segment.
     fn account_of(
         &self,
         tallies: &BTreeMap<u32, SegmentTally>,
@@ -463,15 +459,14 @@ impl Hashed {
                 end,
             });
         }
-        // Where the last record ended is worth knowing of those too that nothing leads to now.
+        // The end of the last record matters even in segments that nothing points to now.
         for (low, used) in ends.into_iter().filter(|(low, _)| is_listed(*low)) {
             segments.push(IndexSegment { segment: low.into(), records: 0, bytes: 0, end: used.end });
         }
         segments
     }
 
-    /// The checkpoint that was begun is listed, and what was swept away before it is gone for good;
-    /// or it came to nothing.
+    /// The checkpoint is listed, and what was swept before it is gone for good; or it failed.
     pub(crate) fn end_saving(&self, is_listed: bool) {
         let gone = self.taken.lock().end_saving(is_listed);
         let mut segments = self.segments.lock();
@@ -480,25 +475,25 @@ impl Hashed {
         }
     }
 
-    /// A segment is gone; another may have its low bits one day.
+    /// A segment is gone; another one may get its low bits later.
     pub(crate) fn forget_segment(&self, segment: FileNumber) {
         self.segments.lock().remove(&low_bits(segment.0));
     }
 
-    /// Whether something is not in a checkpoint that was asked for.
+    /// Whether a requested checkpoint is still to be written.
     pub(crate) fn is_to_be_saved(&self) -> bool {
         self.wants_save.load(Ordering::Acquire) || self.saving_from.load(Ordering::Acquire) != NOT_SAVING
     }
 
-    /// Lets go of everything: the table is dropped, or the store closed.
+    /// Releases everything: the table is dropped, or the store closed.
     pub fn let_go(&self) {
         self.index.clear();
         *self.file.lock() = None;
     }
 }
 
-/// The change that a record of the log makes, and where the record of its value ends in its
-/// segment; none where it makes none.
+/// The change that a record of the log makes, and the place of its value's record in the segment;
+/// none if it makes no change.
 fn change_of(record: &FrameRecord<'_>) -> std::result::Result<Option<(Change, Range<u64>)>, Malformed> {
     let old = match record.old_slot().ok_or(Malformed::Tag)? {
         0 => None,
@@ -524,11 +519,11 @@ fn malformed(record: &FrameRecord<'_>, cause: Malformed) -> folddb_base::Error {
     )
 }
 
-/// Locks over points: who writes a key holds one from its first look at the index until its batch
+/// Locks over points: a writer of a key holds one from its first look at the index until its batch
 /// is published.
 pub struct PointLocks([Mutex<()>; POINT_LOCKS]);
 
-/// So many; two keys meet in one by chance.
+/// How many there are; two keys may share one by chance.
 const POINT_LOCKS: usize = 256;
 
 impl Default for PointLocks {
@@ -538,8 +533,7 @@ impl Default for PointLocks {
 }
 
 impl PointLocks {
-    /// Locks these points of these tables, in an order that is the same for all: nobody waits for
-    /// one who waits for him.
+    /// Locks these points of these tables, in one global order, so there is no deadlock.
     pub fn hold(&self, points: impl Iterator<Item = (TableId, Point)>) -> Vec<MutexGuard<'_, ()>> {
         let number =
             |(table, point): (TableId, Point)| (point.bits() ^ u64::from(table.0)) as usize % POINT_LOCKS;

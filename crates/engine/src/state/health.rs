@@ -1,9 +1,9 @@
 //! Whether the store may still write: poison, and space.
 //!
 //! A failed write or sync of the journal or the manifest leaves the disk in an unknown state, so it
-//! *poisons* the store: later writes fail with the first cause, reads go on, and only reopening
-//! (which rewrites what it replays) heals it. A full disk is no poison: writes are refused until
-//! there is space again.
+//! *poisons* the store: later writes fail with the first cause, reads continue, and only reopening
+//! (which rewrites what it replays) repairs it. A full disk does not poison: writes are refused
+//! until there is space again.
 
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,7 +20,7 @@ pub struct Space {
     pub reserve_bytes: u64,
     /// What the store may use.
     pub bytes_max: Option<u64>,
-    /// As much of that as ordinary writes leave to flushes, merges and deletes.
+    /// How much of that ordinary writes leave to flushes, merges and deletes.
     pub kept_bytes: u64,
 }
 
@@ -55,7 +55,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Fails when nothing may be written, or when only deletes may and this is none.
+    /// Fails if nothing may be written, or only deletes may and this is not one.
     #[inline]
     pub fn check_writable(&self, frees_only: bool) -> Result<()> {
         if self.poisoned.load(Ordering::Acquire) || self.closed.load(Ordering::Acquire) {
@@ -88,7 +88,7 @@ impl Health {
         self.poisoned.store(true, Ordering::Release);
     }
 
-    /// Whether space was short when it was last looked at.
+    /// Whether space was short at the last check.
     #[inline]
     pub(crate) fn is_short(&self) -> bool {
         self.is_short.load(Ordering::Acquire)
@@ -129,7 +129,7 @@ impl Health {
 /// Poisons the store if it is dropped by a panic: what it guards was left half done.
 pub struct PoisonOnPanic<'h> {
     health: &'h Health,
-    /// A panic that was under way before is none of ours.
+    /// An earlier panic is not ours.
     was_panicking: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Makes the log durable, and takes note of what failed: a full disk refuses writes until there is
-//! space, any other failure of a write poisons the store.
+//! Makes the log durable, and notes failures: on a full disk, writes are refused until there is
+//! space; any other failure of a write poisons the store.
 
 use folddb_base::{Error, ErrorKind, Lsn, Result};
 
@@ -11,12 +11,12 @@ pub fn sync_to(engine: &Engine, lsn: Lsn) -> Result<()> {
     journal.sync_to(lsn).inspect_err(|error| note_write_failure(engine, error))
 }
 
-/// The same of everything that has been written so far.
+/// The same for everything that has been written so far.
 pub fn sync_log(engine: &Engine) -> Result<()> {
     engine.journal.as_ref().map_or(Ok(()), |journal| sync_to(engine, journal.end_lsn()))
 }
 
-/// Takes note of a full disk that a file has met which is no part of the store yet.
+/// Notes a full disk that was met by a file which is not part of the store yet.
 pub(crate) fn note_lack(engine: &Engine, error: &Error) {
     if error.kind() == ErrorKind::NoSpace {
         note_write_failure(engine, error);
@@ -26,21 +26,21 @@ pub(crate) fn note_lack(engine: &Engine, error: &Error) {
 pub fn note_write_failure(engine: &Engine, error: &Error) {
     match error.kind() {
         ErrorKind::NoSpace => engine.health.set_short(Some(error.message().to_owned())),
-        ErrorKind::Closed => {} // the value log, which is closed before the store says that it is
+        ErrorKind::Closed => {} // the value log, which is closed before the store
         ErrorKind::InvalidInput => {} // refused before anything was written, as a batch longer than a segment is
         _ => engine.health.poison(error),
     }
 }
 
-/// The error where something is published, and its sync has failed.
+/// The error of a published batch whose sync has failed.
 #[cold]
 pub fn not_durable(done: &str, cause: &Error) -> Error {
     let message = format!("{done} and may not be durable: {}", cause.message());
     Error::new(ErrorKind::NotDurable, message)
 }
 
-/// What hashed tables lead to is told by what is in memory; a power cut must not bring back an
-/// index that leads elsewhere.
+/// The pointers of hashed tables are those in memory; a power cut must not bring back an index that
+/// points elsewhere.
 pub(crate) fn sync_for_hashed(engine: &Engine) -> Result<()> {
     if has_hashed(engine) { sync_log(engine) } else { Ok(()) }
 }

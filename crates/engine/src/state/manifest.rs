@@ -1,4 +1,4 @@
-//! The manifest of an open store. Each edit that it takes says besides how far the log is durable.
+//! The manifest of an open store. Each edit also records how far the log is durable.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use folddb_manifest::{Change, ManifestLog, State};
 
 /// The list of what lives; without a log in a store that is opened for reading.
 pub enum Manifest {
-    /// Each edit says how far this journal is durable, once it has begun.
+    /// Each edit records how far this journal is durable, once it has begun.
     Log(Box<ManifestLog>, Option<Arc<JournalSync>>),
     ReadOnly(Arc<State>),
 }
@@ -23,12 +23,12 @@ impl Manifest {
         }
     }
 
-    /// Lets go of the file.
+    /// Closes the file.
     pub fn let_go(&mut self) {
         *self = Manifest::ReadOnly(Arc::clone(self.state()));
     }
 
-    /// Makes changes in a new file, whose snapshot tells them.
+    /// Makes changes in a new file, whose snapshot includes them.
     pub(crate) fn append_in_snapshot(&mut self, changes: &[Change]) -> Result<()> {
         match self {
             Manifest::Log(log, _) => log.append_in_snapshot(changes),
@@ -36,7 +36,7 @@ impl Manifest {
         }
     }
 
-    /// Lets every edit from now on say how far this journal is durable.
+    /// Makes every edit from now on record how far this journal is durable.
     pub(crate) fn vouch_for(&mut self, journal: Arc<JournalSync>) {
         if let Manifest::Log(_, vouched) = self {
             *vouched = Some(journal);
@@ -58,8 +58,7 @@ impl Manifest {
     }
 }
 
-/// Changes, with what an edit says of the log besides: that it is durable up to here, so that what
-/// is missing of it is missed.
+/// The changes, and that the log is durable up to here, so that a missing part of it is noticed.
 pub(crate) fn vouching<'a>(state: &State, changes: &'a [Change], durable_lsn: Lsn) -> Cow<'a, [Change]> {
     if durable_lsn <= state.durable_lsn {
         return Cow::Borrowed(changes);

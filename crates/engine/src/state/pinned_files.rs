@@ -1,20 +1,19 @@
-//! Files of the past: what old snapshots read, so that merges need not keep versions for them.
+//! Pinned files: what old snapshots read, so that merges need not keep versions for them.
 //!
-//! A snapshot is a boundary, and as long as it is one, memtables and merges keep apart what lies
-//! below and above it. Once it is older than `snapshot_files_after`, everything that it sees is
-//! brought to runs, and it takes the runs, and the files of values that they lead to, as they are
-//! then: those were made with its boundary in force. From then on it costs their space and nothing
-//! else: merges go on without it, and the files go when it does. All snapshots that come of age
-//! together share them.
+//! A snapshot is a boundary, and while it is one, memtables and merges keep records below and above
+//! it separate. Once it is older than `snapshot_files_after`, everything that it sees is flushed to
+//! runs, and it pins the present runs and their files of values: those were written with its
+//! boundary in force. From then on it costs only their space: merges continue without it, and the
+//! files are removed with it. All snapshots that reach the age together share them.
 //!
-//! After `snapshot_age_max`, where there is one, it reads nothing any more.
+//! After `snapshot_age_max`, if there is one, it reads nothing any more.
 //!
-//! **Who reads at a moment looks first, and then asks whether it has aged**
-//! (`read::pinned::pinned_files_at`). In the other order merges could come between that pass over
-//! the boundary already.
+//! **A reader at a moment takes the view first, and then checks for pinned files**
+//! (`read::pinned::pinned_files_at`). In the other order, merges could in between already ignore
+//! the boundary.
 //!
-//! Called by `background`, with the flushes, and by `read`, `scan`, `aggregate` and `reads` for who
-//! reads at a snapshot.
+//! Called by `background`, with the flushes, and by `read`, `scan`, `aggregate` and `read_set` for
+//! readers at a snapshot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,9 +30,9 @@ use folddb_value_log::SegmentMap;
 /// See the top of this file.
 #[derive(Default)]
 pub struct PinnedFiles {
-    /// What sorted tables have in runs; of those that have none, nothing.
+    /// The runs of sorted tables; tables without runs are left out.
     pub tables: Mutex<BTreeMap<TableId, InRuns>>,
-    /// Where the values are that they lead to.
+    /// Where their separated values are.
     pub segment_map: Arc<SegmentMap>,
 }
 
@@ -48,12 +47,12 @@ impl std::fmt::Debug for PinnedFiles {
 pub struct InRuns {
     runs: Arc<Vec<RunView>>,
     range_deletes: Arc<RangeDeletes>,
-    /// The view of it, once somebody has read it: there are many tables, and few are.
+    /// The view of it, once it is read: there may be many tables, of which few are read.
     view: Option<Arc<TableView>>,
 }
 
 impl InRuns {
-    /// Nothing where it is hashed, or has nothing in runs.
+    /// None if it is hashed, or has no runs.
     pub fn of(table: &TableCore) -> Option<InRuns> {
         let view = table.view();
         let has_none = table.hashed.is_some() || view.runs.is_empty() && view.range_deletes.is_empty();
@@ -75,9 +74,8 @@ fn empty_memtable(table: &TableCore) -> Arc<Memtable> {
 }
 
 impl PinnedFiles {
-    /// The view of a table. One that was created later is empty; one that is dropped, too, and
-    /// its readers see to that. A table that was *loaded* later is there
-    /// (`edit::old_snapshots`).
+    /// The view of a table. A table that was created later is empty; so is a dropped one, which its
+    /// readers check. A table that was *loaded* later is there (`edit::old_snapshots`).
     pub fn view(&self, table: &TableCore) -> Arc<TableView> {
         match self.tables.lock().get_mut(&table.id) {
             Some(in_runs) => in_runs.view(table),
@@ -85,12 +83,12 @@ impl PinnedFiles {
         }
     }
 
-    /// Takes in a table that has come into being with rows.
+    /// Adds a table that was created with rows.
     pub(crate) fn take_in(&self, table: TableId, in_runs: InRuns) {
         self.tables.lock().insert(table, in_runs);
     }
 
-    /// The files of runs among them.
+    /// The part files among them.
     pub fn part_files(&self) -> Vec<Arc<PartFile>> {
         let tables = self.tables.lock();
         let parts = tables.values().flat_map(|table| table.runs.iter()).flat_map(|run| &run.parts);

@@ -1,5 +1,4 @@
-//! How much work a store owes and how much space it has: what writers are slowed down by, and
-//! refused for.
+//! The backlog of a store and its space: why writers are slowed down or refused.
 
 use folddb_base::{Error, ErrorKind};
 use folddb_host::sync::atomic::Ordering;
@@ -11,12 +10,12 @@ use crate::shared::memory_plan::MemoryPlan;
 use crate::state::engine::Engine;
 use crate::state::health::Space;
 
-/// True when someone will flush without being asked.
+/// True if background threads flush by themselves.
 pub fn background_runs(engine: &Engine) -> bool {
     engine.options.background == BackgroundWork::Threads
 }
 
-/// Looks at the space that is left, and lets writers know.
+/// Checks the space that is left, and notes it for writers.
 pub fn check_space(engine: &Engine) {
     let Ok(free_bytes) = engine.host.files.space_free_bytes(&engine.dir) else { return };
     let space = Space {
@@ -29,7 +28,7 @@ pub fn check_space(engine: &Engine) {
     engine.health.set_space(&space);
 }
 
-/// Bytes of all files of the store, where it has a budget; else of those that it needs.
+/// Bytes of all files of the store, if it has a budget; otherwise of those that it needs.
 pub fn used_bytes(engine: &Engine) -> u64 {
     if let Some(quota) = &engine.quota {
         return quota.used_bytes();
@@ -44,7 +43,7 @@ pub fn used_bytes(engine: &Engine) -> u64 {
     parts + segments + engine.values.bytes()
 }
 
-/// The background work that is owed now.
+/// The present backlog of background work.
 pub fn debt_now(engine: &Engine) -> pace::Debt {
     let shared = engine.memory.shared();
     let (own, all) = (engine.memory.bytes(), shared.bytes());
@@ -55,7 +54,7 @@ pub fn debt_now(engine: &Engine) -> pace::Debt {
     };
     let own_filled = filled(own, filling_bytes, engine.options.memory_plan());
     let all_filled = filled(all, filling_all, shared.plan());
-    // Of the two bounds that which is nearer.
+    // The nearer of the two bounds.
     let is_nearer = |(one, max): (usize, usize), (other, other_max): (usize, usize)| {
         one as f64 / max as f64 > other as f64 / other_max as f64
     };

@@ -1,4 +1,4 @@
-//! The range deletes of a table as readers ask for them: which is the newest over a key?
+//! The range deletes of a table, for readers: which is the newest over a key?
 //!
 //! ```text
 //!   young      up to 16, looked at one by one
@@ -7,10 +7,10 @@
 //!              below: the four nodes, or the 16 range deletes, that it was made of
 //! ```
 //!
-//! A reader of the present asks each node's top, newest node first. One of the past passes over
-//! what is newer than it, and goes down into the one node that lies across its seq. So both cost
-//! O(log² n) comparisons, and a further range delete costs O(log n) of them, shared out; nothing
-//! that a reader holds is changed. All of it is pure.
+//! A reader of the present searches each node's top, newest node first. A reader of the past skips
+//! newer nodes, and descends into the one node that spans its seq. So both cost O(log² n)
+//! comparisons, and adding a range delete costs O(log n) amortised; nothing that a reader holds is
+//! changed. All of it is pure.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use folddb_base::Seq;
 use folddb_manifest::RangeDelete;
 use folddb_rules::KeyOrder;
 
-/// So many range deletes are examined one by one.
+/// Up to this many range deletes are examined one by one.
 const FEW: usize = 16;
-/// So many nodes of a size become one.
+/// This many nodes of a size become one.
 const FANOUT: usize = 4;
 
 /// See the module.
@@ -29,7 +29,7 @@ const FANOUT: usize = 4;
 pub struct RangeDeletes {
     /// Oldest first, and so largest first.
     nodes: Vec<Arc<Node>>,
-    /// What has come since, oldest first.
+    /// Newer ones, oldest first.
     young: Vec<Arc<RangeDelete>>,
     len: usize,
 }
@@ -39,7 +39,7 @@ struct Node {
     first: Seq,
     last: Seq,
     level: u8,
-    /// By rising keys; before the first nothing is covered.
+    /// By ascending keys; before the first nothing is covered.
     top: Vec<End>,
     below: Below,
 }
@@ -50,13 +50,13 @@ enum Below {
     Nodes(Vec<Arc<Node>>),
 }
 
-/// A place among the keys at which another range delete is the newest.
+/// A place among the keys where the newest range delete changes.
 #[derive(Clone, Debug)]
 struct End {
     /// It is the beginning of this one, or its end.
     range: Arc<RangeDelete>,
     is_end: bool,
-    /// The newest from here on; 0 where none is.
+    /// The newest from here on; 0 for none.
     seq: Seq,
 }
 
@@ -111,7 +111,7 @@ impl RangeDeletes {
         old.chain(&self.young).skip_while(move |range| range.seq <= seq)
     }
 
-    /// The newest one that covers `key` and that a reader at `limit` sees; 0 where there is none.
+    /// The newest one that covers `key` and that a reader at `limit` sees; 0 if there is none.
     #[inline]
     pub(crate) fn newest_over(&self, order: &KeyOrder, key: &[u8], limit: Seq) -> Seq {
         if self.is_empty() { 0 } else { self.find_newest(order, key, limit) }
@@ -152,7 +152,7 @@ fn covers(range: &RangeDelete, order: &KeyOrder, key: &[u8]) -> bool {
     order.compare(&range.from, key) != Ordering::Greater && order.compare(key, &range.to) == Ordering::Less
 }
 
-/// `ranges` stand oldest first.
+/// `ranges` are in order, oldest first.
 fn newest_of(ranges: &[Arc<RangeDelete>], order: &KeyOrder, key: &[u8], limit: Seq) -> Seq {
     let newest = ranges.iter().rev().find(|range| range.seq <= limit && covers(range, order, key));
     newest.map_or(0, |range| range.seq)
@@ -212,7 +212,7 @@ impl Node {
     fn is_any_among(&self, order: &KeyOrder, (low, high): (&[u8], &[u8]), seq: Seq) -> bool {
         let above = self.top.partition_point(|end| order.compare(end.key(), low) != Ordering::Greater);
         let ends = self.top[above.saturating_sub(1)..].iter();
-        let from = usize::from(above > 0); // that one begins before `low`, and reaches over it
+        let from = usize::from(above > 0); // it begins before `low`, and reaches past it
         let mut among = ends
             .enumerate()
             .take_while(|(index, end)| *index < from || order.compare(end.key(), high) != Ordering::Greater);
@@ -227,7 +227,7 @@ impl Node {
     }
 }
 
-/// The top of both: where the newer has one, that is the newest.
+/// The top of both: where the newer has a range delete, that is the newest.
 fn overlay(order: &KeyOrder, older: &[End], newer: &[End]) -> Vec<End> {
     let mut top: Vec<End> = Vec::with_capacity(older.len() + newer.len());
     let (mut under, mut over) = (older.iter().peekable(), newer.iter().peekable());

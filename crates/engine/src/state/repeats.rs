@@ -1,5 +1,5 @@
-//! What merging frees of the bytes that the runs of a table repeat, and what gets pay where that is
-//! too little for runs to be merged for it.
+//! How much of the bytes that the runs of a table repeat merging frees, and what gets pay if that
+//! alone does not justify a merge.
 //!
 //! ```text
 //!   a merge     says what it has freed                       freed ->  folddb_merge::freed
@@ -8,14 +8,14 @@
 //!   planning    says the price of one run of all             price; none: gets pay nothing
 //! ```
 //!
-//! Neither outlives the store's closing: after it all that is repeated counts as garbage, until the
-//! first merge has said better.
+//! Neither outlives the closing of the store: afterwards everything repeated counts as garbage,
+//! until the first merge knows better.
 
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_merge::freed::freed_after;
 
-/// A get pays so much for each run beyond the first that it finds its key in: what a merge moves in
-/// about the time that looking into a run takes, a block that is read and the operands' fold.
+/// What a get pays for each run beyond the first in which it finds its key: what a merge moves in
+/// about the time of a lookup in a run, including a block read and the operands' fold.
 pub const JOIN_BYTES: u64 = 8 << 10;
 
 /// See the module.
@@ -38,20 +38,20 @@ impl Default for Repeats {
 }
 
 impl Repeats {
-    /// The share of what runs repeat that merging frees.
+    /// The share of repeated bytes that merging frees.
     pub fn freed(&self) -> f64 {
         f64::from_bits(self.freed.load(Ordering::Relaxed))
     }
 
-    /// Takes note of a merge whose inputs repeated this share of their bytes.
+    /// Notes a merge whose inputs repeated this share of their bytes.
     pub fn note_merge(&self, repeated: f64, bytes_in: u64, bytes_out: u64) {
         let freed = freed_after(self.freed(), repeated, bytes_in, bytes_out);
         self.freed.store(freed.to_bits(), Ordering::Relaxed);
     }
 
-    /// Takes note of a get that has found its key in this many runs. True when gets have paid the
-    /// price: to one of them, and from then on they pay nothing until planning says a price again.
-    /// A get that meets a price lower than what was paid says so too, so none is ever missed.
+    /// Notes a get that has found its key in this many runs. True once gets have paid the price:
+    /// for one of them, and from then on they pay nothing until planning sets a price again. A get
+    /// that meets a price below what was paid returns true as well, so none is ever missed.
     #[inline]
     pub fn note_get(&self, runs: usize) -> bool {
         let price = self.price_bytes.load(Ordering::Relaxed);
@@ -68,12 +68,12 @@ impl Repeats {
         self.joined_bytes.load(Ordering::Relaxed)
     }
 
-    /// The price of a merge for gets, in bytes; none where they are to pay nothing.
+    /// The price of a merge for gets, in bytes; none if they pay nothing.
     pub fn set_price(&self, price: Option<u64>) {
         self.price_bytes.store(price.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// A merge for gets was planned: they pay for the next.
+    /// A merge for gets was planned: they now pay for the next.
     pub fn spend(&self) {
         self.joined_bytes.store(0, Ordering::Relaxed);
     }

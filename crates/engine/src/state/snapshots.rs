@@ -1,4 +1,4 @@
-//! Which snapshots are live, and so where folding must stop.
+//! Which snapshots are live, and therefore where folding must stop.
 //!
 //! A snapshot is a registered sequence number. It is registered under the commit lock, so every
 //! record sealed later than that sees its boundary, and every record folded earlier is wholly below
@@ -10,14 +10,14 @@
 //!   gone     older than `snapshot_age_max`: it reads nothing any more
 //! ```
 //!
-//! | held for | comes to files | comes to its end |
+//! | held for | gets files | ends |
 //! |---|---|---|
 //! | a snapshot, or one of the past | yes | yes |
-//! | work under way: a dump, an aggregate, the walk over a hashed table | yes | no |
-//! | a transaction | no: its commit looks for whatever is newer than what it read | yes |
+//! | running work: a dump, an aggregate, the walk over a hashed table | yes | no |
+//! | a transaction | no: its commit searches for records newer than what it read | yes |
 //!
-//! Hashed tables know no files of the past: for them all but those that are gone count as
-//! boundaries do.
+//! Hashed tables have no pinned files: for them, all moments except those that are gone count as
+//! boundaries.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,9 +34,9 @@ use crate::state::pinned_files::PinnedFiles;
 pub struct At {
     /// It sees records up to this one.
     pub seq: Seq,
-    /// And of these the values whose deadline is after this.
+    /// It sees values whose deadline is after this.
     pub time_ms: u64,
-    /// What holds it ([`Hold`]); 0 where nothing does.
+    /// What holds it ([`Hold`]); 0 if nothing does.
     hold: u64,
 }
 
@@ -47,13 +47,13 @@ impl At {
     }
 }
 
-/// For whom a moment is held, and so what becomes of it with age.
+/// For whom a moment is held, which decides how it ages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeldFor {
-    /// A user, as long as he likes.
+    /// A user, for any time.
     Snapshot,
-    /// A user who asked, at the moment given, for one that was over: only tables that keep their
-    /// past have it.
+    /// A user who asked, at the given moment, for a past one: only tables that keep their past have
+    /// it.
     Past(At),
     /// Work that ends by itself.
     Work,
@@ -84,20 +84,20 @@ struct Hold {
     youngest: Duration,
     /// The time that the snapshot reads at, in milliseconds since 1970.
     time_ms: u64,
-    /// Since when it has been held, by the same clock.
+    /// The start of the hold, by the same clock.
     taken_ms: u64,
-    /// What it reads, once it is no boundary any more.
+    /// What it reads, once it is no longer a boundary.
     files: Option<Arc<PinnedFiles>>,
 }
 
 /// What is live.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Snapshots and all else that is held.
+    /// Snapshots and all other holders.
     pub holders: usize,
-    /// As many of them as read pinned files.
+    /// How many of them read pinned files.
     pub in_files: usize,
-    /// Since when the oldest is.
+    /// The start of the oldest.
     pub since: Option<Duration>,
 }
 
@@ -111,8 +111,8 @@ impl Boundaries {
         self.hold_from(at, at.time_ms, held_for, now)
     }
 
-    /// The same, of a moment that may be over, from the time `taken_ms` on: what was alive before
-    /// that may have been swept away.
+    /// The same, for a moment that may be past, from the time `taken_ms` on: values that lived
+    /// before that may have been swept.
     pub fn hold_from(
         self: &Arc<Boundaries>,
         at: At,
@@ -121,7 +121,7 @@ impl Boundaries {
         now: Duration,
     ) -> Held {
         let mut live = self.live.lock();
-        // One that reads pinned files is not joined: a boundary costs its new holder less to read.
+        // A hold with pinned files is not joined: a boundary is cheaper to read for its new holder.
         let is_alike = |hold: &Hold| hold.held_for == held_for && hold.is_boundary();
         let alike = live.range_mut((at.seq, 0)..=(at.seq, u64::MAX)).find(|(_, hold)| is_alike(hold));
         let (time_ms, since, youngest) = (at.time_ms, now, now);
@@ -143,10 +143,10 @@ impl Boundaries {
         self.held(At { hold: number, ..at })
     }
 
-    /// Registers one more holder of `seq`, where it has one since `by_ms` or before, or at just
-    /// that time, and says for whom it is held. The holder reads at the time that the first does.
-    /// One that sees all tables comes before one that sees only those that keep their past, and a
-    /// boundary before one that reads pinned files.
+    /// Registers one more holder of `seq`, if it has one since `by_ms` or before, or at just that
+    /// time, and returns for whom it is held. The new holder reads at the time of the first. A hold
+    /// that sees all tables is preferred to one that sees only those that keep their past, and a
+    /// boundary to one that reads pinned files.
     pub fn hold_if_live(self: &Arc<Boundaries>, seq: Seq, by_ms: u64) -> Option<(Held, HeldFor)> {
         let mut live = self.live.lock();
         let is_past = |hold: &Hold| matches!(hold.held_for, HeldFor::Past(_));
@@ -156,7 +156,7 @@ impl Boundaries {
         hold.holders += 1;
         let at = At { seq, time_ms: hold.time_ms, hold: number };
         let held_for = match hold.held_for {
-            // It was over by time alone when it was asked for.
+            // It was past by time alone when it was requested.
             HeldFor::Snapshot if hold.taken_ms > by_ms => HeldFor::Past(At::new(seq, hold.taken_ms)),
             held_for => held_for,
         };
@@ -178,7 +178,7 @@ impl Boundaries {
         all
     }
 
-    /// The oldest boundary at which tables are read that do not keep their past.
+    /// The oldest boundary at which tables that do not keep their past are read.
     pub(crate) fn oldest_of_all_tables(&self) -> Option<Seq> {
         let live = self.live.lock();
         let sees_all = |hold: &Hold| hold.is_boundary() && !matches!(hold.held_for, HeldFor::Past(_));
@@ -191,22 +191,22 @@ impl Boundaries {
         live.iter().find(|(_, hold)| hold.held_for == HeldFor::Transaction).map(|(&(seq, _), _)| seq)
     }
 
-    /// The oldest seq that is read at, of a boundary or not.
+    /// The oldest seq that is read at, boundary or not.
     pub(crate) fn oldest_held(&self) -> Option<Seq> {
         self.live.lock().keys().next().map(|&(seq, _)| seq)
     }
 
-    /// True when no snapshot is live.
+    /// True if no snapshot is live.
     pub fn is_empty(&self) -> bool {
         self.live.lock().is_empty()
     }
 
-    /// The oldest time that a boundary is read at.
+    /// The oldest time at which a boundary is read.
     pub fn oldest_ms(&self) -> Option<u64> {
         self.live.lock().values().filter(|hold| hold.is_boundary()).map(|hold| hold.time_ms).min()
     }
 
-    /// The oldest time that anybody reads at, also who reads files of his own.
+    /// The oldest time of any reader, including those of pinned files.
     pub(crate) fn oldest_held_ms(&self) -> Option<u64> {
         self.live.lock().values().map(|hold| hold.time_ms).min()
     }
@@ -228,7 +228,7 @@ impl Boundaries {
 
     fn release(&self, at: At) {
         let mut live = self.live.lock();
-        let mut gone = None; // files may go with it, for which nobody should wait
+        let mut gone = None; // files may be removed with it, which nobody should wait for
         match live.get_mut(&(at.seq, at.hold)) {
             Some(hold) if hold.holders > 1 => hold.holders -= 1,
             Some(_) => gone = live.remove(&(at.seq, at.hold)),
@@ -244,9 +244,9 @@ impl Boundaries {
 
     // ---- growing old ----------------------------------------------------------------------------
 
-    /// The boundaries that are to have pinned files, ascending; none as long as none has come to
-    /// `age`. Then all that have come to half of it do, too, so that what this takes is taken twice
-    /// in that time and not with each.
+    /// The boundaries that are to get pinned files, ascending; none until one has reached `age`.
+    /// Then all that have reached half of it do, too, so that this happens twice in that time
+    /// instead of once for each.
     pub(crate) fn of_age(&self, now: Duration, age: Duration) -> Vec<At> {
         let live = self.live.lock();
         let comes_to = |hold: &Hold, age: Duration| {
@@ -259,7 +259,7 @@ impl Boundaries {
         aging.map(|(&(seq, number), hold)| At { seq, time_ms: hold.time_ms, hold: number }).collect()
     }
 
-    /// From now on these read pinned files, if they are held still.
+    /// From now on these read pinned files, if they are still held.
     pub(crate) fn give_files(&self, to: &[At], files: &Arc<PinnedFiles>) {
         let mut live = self.live.lock();
         for at in to {
@@ -272,12 +272,12 @@ impl Boundaries {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// From now on those read nothing that have come to `age`.
+    /// From now on those that have reached `age` read nothing.
     pub(crate) fn end_of_age(&self, now: Duration, age: Duration) {
         self.end(&|hold| hold.held_for != HeldFor::Work && hold.age(now) >= age);
     }
 
-    /// Lets go of all files: the store is closed.
+    /// Releases all files: the store is closed.
     pub fn let_go(&self) {
         self.end(&|_| true);
     }
@@ -290,33 +290,31 @@ impl Boundaries {
         }
         let gone: Vec<Hold> = over.iter().filter_map(|key| live.remove(key)).collect();
         let had_files = gone.iter().filter(|hold| !hold.is_boundary()).count();
-        // In this order: nobody who asks finds all as if none had aged.
+        // In this order: no reader finds the state from before the aging.
         self.aged.fetch_add(gone.iter().map(|hold| hold.holders).sum(), Ordering::AcqRel);
         self.aged.fetch_sub(had_files, Ordering::AcqRel);
         drop(live);
-        drop(gone); // files may go with it, for which nobody should wait
+        drop(gone); // files may be removed with it, which nobody should wait for
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Whether what holds `at` may be no boundary any more: then who reads there asks what it
-    /// reads.
+    /// Whether `at` may no longer be a boundary: then its readers must check what they read.
     #[inline]
     pub(crate) fn may_have_aged(&self, at: At) -> bool {
         at.hold != 0 && self.aged.load(Ordering::Acquire) > 0
     }
 
-    /// The files that are read at `at`, or none where those of everybody are; an error of `()`
-    /// where it is over.
+    /// The pinned files of `at`, or none if the present ones are read; an error if it is too old.
     pub(crate) fn files_of(&self, at: At) -> Result<Option<Arc<PinnedFiles>>, TooOld> {
         self.live.lock().get(&(at.seq, at.hold)).map(|hold| hold.files.clone()).ok_or(TooOld)
     }
 
-    /// The files of all that have pinned files; those that share them have them once.
+    /// All sets of pinned files; shared ones once.
     pub(crate) fn all_files(&self) -> Vec<Arc<PinnedFiles>> {
         self.files_since(0)
     }
 
-    /// The same of those that see records of `seq`.
+    /// The same for those that see records of `seq`.
     pub(crate) fn files_since(&self, seq: Seq) -> Vec<Arc<PinnedFiles>> {
         let live = self.live.lock();
         let since = live.range((seq, 0)..);
@@ -331,7 +329,7 @@ impl Hold {
         self.files.is_none()
     }
 
-    /// That of its youngest holder.
+    /// The age of its youngest holder.
     fn age(&self, now: Duration) -> Duration {
         now.saturating_sub(self.youngest)
     }
@@ -346,7 +344,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// The same, for a reader at a time at which all that was alive still is.
+    /// The same, for a reader at a time at which everything that was live still is.
     pub fn reading_at(mut self, time_ms: u64) -> Held {
         self.at.time_ms = time_ms;
         self

@@ -1,5 +1,5 @@
-//! The value log of an open store: its open segments, its files for reading, and what keeps
-//! segments from being reclaimed.
+//! The value log of an open store: its open segments, its files for reading, and what prevents the
+//! reclaim of segments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,42 +21,40 @@ use folddb_value_log::ValueFiles;
 /// The value log of an open store, and its files for reading.
 pub struct Values {
     pub log: Arc<ValueLog>,
-    /// Held by whoever makes a segment: nobody makes a second one for the same want.
+    /// Held while a segment is created: nobody creates a second one for the same need.
     pub making: Mutex<()>,
     pub files: ValueFiles,
-    /// Held for reading from before values are put until what points to them is in a memtable: see
+    /// Held for reading from before values are put until their pointers are in a memtable: see
     /// `reclaim.rs`.
     pub placing: RwLock<()>,
-    /// Of full segments that memtables may point to, where the log ended when everything that does
-    /// was in it.
+    /// Full segments that memtables may point to, with the end of the log when all such pointers
+    /// were in it.
     pub fences: Mutex<BTreeMap<FileNumber, Lsn>>,
     /// Full segments that only parts point to.
     pub settled: Mutex<BTreeSet<FileNumber>>,
-    /// Segments that hold pieces of values whose writers are not done, and how many writers; see
-    /// `stream.rs`.
+    /// Segments with pieces of unfinished streams, and how many writers each has; see `stream.rs`.
     pub pins: Mutex<BTreeMap<u32, usize>>,
     /// Full segments that were pinned when they were sealed, and have no fence yet.
     pub unfenced: Mutex<Vec<FileNumber>>,
-    /// How often the parts of some table have changed, and as of when that was examined for
-    /// segments that are dead.
+    /// How often parts have changed, and the count at the last search for dead segments.
     pub installs: AtomicU64,
     pub looked: AtomicU64,
-    /// How long the files are of the segments that this opening has made.
+    /// The file lengths of the segments that this opening has created.
     pub lens: Mutex<BTreeMap<FileNumber, u64>>,
-    /// Whether the manifest says that there may be ropes, and long values of hashed tables.
+    /// Whether the manifest requires the features for ropes, and for long values of hashed tables.
     pub has_ropes: AtomicBool,
     pub has_long: AtomicBool,
     pub has_lasting_pieces: AtomicBool,
-    /// What is known of directories since somebody looked through them.
+    /// The state of directories at their last sweep.
     pub swept: Mutex<BTreeMap<FileNumber, Swept>>,
-    /// The files of values that the manifest lists, and their bytes. Of their own, so that who asks
-    /// waits for no edit that is being synced.
+    /// The listed files of values, and their bytes. Kept separately, so that readers of these do
+    /// not wait for an edit that is being synced.
     pub listed: AtomicU64,
     pub listed_bytes: AtomicU64,
 }
 
 impl Values {
-    /// The value_log of a store that is being opened.
+    /// The value log of a store that is being opened.
     pub fn new(
         host: &Host,
         dir: &Path,
@@ -91,23 +89,23 @@ impl Values {
         self.log.let_go();
     }
 
-    /// Bytes of the value segments: of those that are sealed, what counts, of the others their
-    /// length; of open directories, what is in them.
+    /// Bytes of the value segments: the valid bytes of sealed ones, the lengths of the others, and
+    /// the contents of open directories.
     pub fn bytes(&self) -> u64 {
         self.listed_bytes.load(Ordering::Relaxed) + self.log.directories.open_bytes()
     }
 
-    /// Held by whoever makes a segment.
+    /// The lock for creating a segment.
     pub fn making(&self) -> MutexGuard<'_, ()> {
         self.making.lock()
     }
 
-    /// Somebody has put a piece of a value into a segment, and nothing points to it yet.
+    /// A piece of a value was put into a segment, and nothing points to it yet.
     pub fn pin(&self, segment: u32) {
         *self.pins.lock().entry(segment).or_default() += 1;
     }
 
-    /// That value is there, or never will be.
+    /// That value is complete, or never will be.
     pub(crate) fn unpin(&self, segment: u32) {
         let mut pins = self.pins.lock();
         if let Some(count) = pins.get_mut(&segment) {
@@ -119,7 +117,7 @@ impl Values {
     }
 }
 
-/// The cache of blocks, which keeps the pages of maps, too.
+/// The block cache, which also keeps the pages of segment maps.
 struct CachedPages(Arc<Shared>);
 
 impl MapPages for CachedPages {
@@ -132,8 +130,8 @@ impl MapPages for CachedPages {
     }
 }
 
-/// The files of values of the store in `dir`, as its manifest lists them: so many are kept open,
-/// and they are read past the page cache where that is asked for.
+/// The files of values of the store in `dir`, as its manifest lists them: a limited number is kept
+/// open, and reads bypass the page cache if the options say so.
 pub fn value_files(
     dir: &Path,
     files: Arc<dyn Files>,
@@ -146,14 +144,14 @@ pub fn value_files(
     ValueFiles::new(dir, files, Arc::new(CachedPages(cache)), listed, moved, open_max_and_is_direct)
 }
 
-/// What a directory held when it was looked through.
+/// The contents of a directory at its last sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Swept {
-    /// ValueFiles that were left, and the bytes of their files.
+    /// Value files that were left, and their bytes.
     pub value_files: u64,
     pub bytes: u64,
-    /// As many were alive then, but for snapshots.
+    /// How many were live then, without snapshots.
     pub alive: u64,
-    /// The snapshots of then.
+    /// The version of the snapshots then.
     pub boundaries: u64,
 }

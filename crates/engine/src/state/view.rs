@@ -1,8 +1,7 @@
-//! What readers of one table see: its memtables, its runs and its range deletes, as one immutable
-//! view.
+//! The view of readers of one table: its memtables, its runs and its range deletes, immutable.
 //!
-//! Whoever changes the table (the committer when it seals a memtable, a flush, a merge) builds the
-//! next view and swaps it in whole. A reader takes the view once and needs no lock after that. A
+//! A change of the table (the committer that seals a memtable, a flush, a merge) builds the next
+//! view and swaps it in as a whole. A reader takes the view once and needs no lock after that. A
 //! record is in a memtable or in the run that it was flushed to, never in both and never in
 //! neither.
 
@@ -34,13 +33,13 @@ pub struct TableView {
 }
 
 impl TableView {
-    /// That of a table in which nothing is.
+    /// The view of an empty table.
     pub fn of(active: Arc<Memtable>) -> TableView {
         TableView { active, sealed: Vec::new(), runs: Arc::default(), range_deletes: Arc::default() }
     }
 
-    /// The seq up to which its past has been folded. (Bulk loads used to say that all of it ever
-    /// will have been.)
+    /// The seq up to which its past has been folded. (Old bulk loads recorded the highest seq
+    /// here.)
     pub(crate) fn folded_up_to(&self) -> Seq {
         let parts = self.runs.iter().flat_map(|run| &run.parts);
         let folded = parts.map(|part| part.file.part.facts().kept_since);
@@ -72,27 +71,27 @@ impl TableView {
 #[derive(Clone)]
 pub struct Sealed {
     pub memtable: Arc<Memtable>,
-    /// The log is needed from here on until the memtable is flushed.
+    /// The start of the log that is needed until the memtable is flushed.
     pub first_lsn: Lsn,
-    /// What it takes, as the debt counts it.
+    /// Its bytes, as counted in the debt.
     pub bytes: usize,
     /// Where the log ended when it was sealed.
     pub end_lsn: Lsn,
-    /// The last seq of the history when it was sealed: what the table has up to here is in it or
+    /// The last seq of the history when it was sealed: records of the table up to here are in it or
     /// below it.
     pub last_seq: Seq,
-    /// No record in it was written before this time, where the table asks for it.
+    /// No record in it was written before this time, if the table needs it.
     pub since_ms: u64,
 }
 
-/// A run as readers see it.
+/// A run, for readers.
 pub struct RunView {
     pub id: RunId,
     pub tier: u8,
     pub age: Seq,
     /// In key order, disjoint.
     pub parts: Vec<PartView>,
-    /// What lies between the first and the last key of each part.
+    /// The key ranges of the parts.
     spans: Spans,
 }
 
@@ -115,7 +114,7 @@ impl RunView {
     }
 }
 
-/// A part as far as it is visible: a merge that is under way has taken over the keys below `low`.
+/// The visible part of a part file: a running merge has taken over the keys below `low`.
 #[derive(Clone)]
 pub struct PartView {
     pub file: Arc<PartFile>,
@@ -130,13 +129,14 @@ impl PartView {
         order.compare(&self.low, &other.high).is_le() && order.compare(&other.low, &self.high).is_le()
     }
 
-    /// The lowest visible key, where that is not the lowest key of the file.
+    /// The lowest visible key, if that is not the lowest key of the file.
     pub(crate) fn trim(&self) -> Option<&[u8]> {
         self.trimmed.then_some(self.low.as_slice())
     }
 }
 
-/// A part's file, which goes when the manifest no longer lists it and nobody reads it any more.
+/// A part's file, which is removed when the manifest no longer lists it and nobody reads it any
+/// more.
 pub struct PartFile {
     pub part: Arc<Part>,
     pub number: FileNumber,
@@ -150,7 +150,8 @@ impl PartFile {
         Arc::new(PartFile { part, number, path, files, obsolete: AtomicBool::new(false) })
     }
 
-    /// The manifest, durably, no longer lists the file: it goes with its last reader.
+    /// Called when the durable manifest no longer lists the file: it is removed with its last
+    /// reader.
     pub fn retire(&self) {
         self.obsolete.store(true, Ordering::Release);
     }
@@ -164,17 +165,16 @@ impl Drop for PartFile {
     fn drop(&mut self) {
         if self.is_retired() {
             self.part.forget();
-            // A file that stays behind is an orphan that the next opening removes.
+            // The next opening removes a file that stays.
             let _ = self.files.remove(&self.path);
         }
     }
 }
 
-/// The open part files of a table, by number and so in an order that a seed can replay.
+/// The open part files of a table, by number, which makes their order reproducible.
 pub type PartFiles = BTreeMap<FileNumber, Arc<PartFile>>;
 
-/// The view of the runs that the manifest's state of a table describes. `files` holds every part
-/// listed.
+/// The runs of a table, from its state in the manifest. `files` has every listed part.
 pub(crate) fn runs_of(state: &TableState, files: &PartFiles, order: &KeyOrder) -> Vec<RunView> {
     state.runs.iter().map(|run| run_of(run, files, order)).collect()
 }

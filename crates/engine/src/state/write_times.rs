@@ -1,5 +1,4 @@
-//! When records were written, as far as that is known, and the newest time that anybody has been
-//! told.
+//! When records were written, as far as known, and the newest time that was used.
 
 use folddb_base::Seq;
 use folddb_host::sync::Mutex;
@@ -9,20 +8,20 @@ use folddb_manifest::{State, Times};
 /// The clock and the map of a store.
 #[derive(Debug, Default)]
 pub struct StoreTimes {
-    /// The newest time that anybody has been told.
+    /// The newest time that was used.
     pub told_ms: AtomicU64,
-    /// All that is known, durable or not.
+    /// All known times, durable or not.
     pub map: Mutex<Times>,
 }
 
 impl StoreTimes {
-    /// What the manifest knows.
+    /// Those in the manifest.
     pub fn of(state: &State) -> StoreTimes {
         let told_ms = AtomicU64::new(state.times.newest_ms());
         StoreTimes { told_ms, map: Mutex::new(Times::clone(&state.times)) }
     }
 
-    /// Takes note that a batch from `seq` on was written at this time.
+    /// Notes that a batch from `seq` on was written at this time.
     pub fn note(&self, seq: Seq, time_ms: u64) {
         self.told_ms.fetch_max(time_ms, Ordering::AcqRel);
         self.map.lock().note(seq, time_ms);

@@ -1,5 +1,5 @@
-//! The bell under many schedules. A wait never times out there, so a wake that is lost leaves
-//! somebody waiting forever, which the scheduler reports.
+//! The bell under many schedules. A wait never times out there, so a lost wake-up leaves a thread
+//! waiting forever, which the scheduler reports.
 
 use std::sync::Arc;
 use std::time::Duration;

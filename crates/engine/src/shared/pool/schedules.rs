@@ -1,5 +1,5 @@
-//! The pool under many schedules. A wait never times out there, so a store that waits for a turn
-//! that never comes, or leaves while nobody wakes, is reported by the scheduler.
+//! The pool under many schedules. A wait never times out there, so the scheduler reports a store
+//! that waits for a turn that never comes, or that leaves without being woken.
 
 use folddb_host::sync::atomic::AtomicUsize;
 use folddb_host::sync::schedules;
@@ -10,7 +10,7 @@ fn spawn(name: &str, run: Box<dyn FnOnce() + Send>) -> std::io::Result<thread::J
     thread::Builder::new().name(name.to_owned()).spawn(run)
 }
 
-/// A store whose work is done one step for each time that it rings.
+/// A store with one step of work for each time that it rings.
 fn lanes(owed: &Arc<AtomicUsize>, done: &Arc<AtomicUsize>, inside: &Arc<AtomicUsize>) -> Lanes {
     std::array::from_fn(|lane| {
         let (owed, done, inside) = (Arc::clone(owed), Arc::clone(done), Arc::clone(inside));

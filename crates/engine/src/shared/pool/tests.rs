@@ -6,7 +6,7 @@ fn spawn(name: &str, run: Box<dyn FnOnce() + Send>) -> std::io::Result<thread::J
     thread::Builder::new().name(name.to_owned()).spawn(run)
 }
 
-/// Lanes that count their turns, and have always something to do.
+/// Lanes that count their turns, and always have work.
 fn counting(turns: &Arc<AtomicUsize>) -> Lanes {
     std::array::from_fn(|_| {
         let turns = Arc::clone(turns);

@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// Bytewise, counting how often it is asked.
+/// Bytewise, counting the calls.
 #[derive(Clone, Default)]
 struct Counting(Arc<AtomicUsize>);
 
