@@ -1,4 +1,4 @@
-//! Values outside the tree: they are put into segments and directories, and loaded from there.
+//! Values outside the tree: putting them into segments and directories, and loading them.
 
 pub mod head;
 pub mod hashed_record;

@@ -26,7 +26,7 @@ pub(crate) fn note_lack(engine: &Engine, error: &Error) {
 pub fn note_write_failure(engine: &Engine, error: &Error) {
     match error.kind() {
         ErrorKind::NoSpace => engine.health.set_short(Some(error.message().to_owned())),
-        ErrorKind::Closed => {} // the value log, which is closed before the store
+        ErrorKind::Closed => {}       // the value log is closed before the store
         ErrorKind::InvalidInput => {} // refused before anything was written, as a batch longer than a segment is
         _ => engine.health.poison(error),
     }

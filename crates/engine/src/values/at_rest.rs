@@ -1,5 +1,5 @@
-//! The values of a store that is not open: for whoever looks at its files past the engine, and for
-//! opening itself.
+//! The values of a store that is not open: for tools that read its files without the engine, and
+//! for opening itself.
 //!
 //! Called by `recover`, and by the rooms of `maintenance`.
 
@@ -27,13 +27,12 @@ pub struct ValuesAtRest<'a> {
     files: &'a Arc<dyn Files>,
     dir: &'a Path,
     state: &'a State,
-    /// The file that was read last: values that were written one after the other lie in one,
-    /// mostly.
+    /// The file that was read last: consecutive values are usually in one file.
     last: RefCell<Option<(FileNumber, Rc<ValueFile>)>>,
 }
 
 impl<'a> ValuesAtRest<'a> {
-    /// Those of the store in `dir`, as its manifest lists them.
+    /// The values of the store in `dir`, as its manifest lists them.
     pub fn new(files: &'a Arc<dyn Files>, dir: &'a Path, state: &'a State) -> ValuesAtRest<'a> {
         ValuesAtRest { files, dir, state, last: RefCell::default() }
     }
@@ -49,7 +48,7 @@ impl<'a> ValuesAtRest<'a> {
         Ok(record)
     }
 
-    /// Reads the record of such a piece: all the bytes that it takes in its file.
+    /// Reads the record of such a piece: all of its bytes in the file.
     ///
     /// # Errors
     /// Damage, a failed read.
@@ -60,8 +59,7 @@ impl<'a> ValuesAtRest<'a> {
         Ok(record)
     }
 
-    /// Reads a value: all of it, or where it is longer than anybody wants to hold only to see that
-    /// its pieces are whole.
+    /// Reads a value; if it is too long to hold in memory, only checks that its pieces are whole.
     ///
     /// # Errors
     /// Damage, a failed read.
@@ -82,7 +80,7 @@ impl<'a> ValuesAtRest<'a> {
         Ok(is_held.then_some(value))
     }
 
-    /// The name of the file that a pointer leads to, unless its value was moved.
+    /// The name of the file that a pointer leads to, unless its value was relocated.
     pub fn name_of(&self, place: ValuePlace) -> FileName {
         let segment = FileNumber(u64::from(place.segment));
         match self.state.is_directory(segment) {
@@ -109,14 +107,14 @@ impl<'a> ValuesAtRest<'a> {
         Ok(opened)
     }
 
-    /// Whether the values that a frame of the log points to are there, as they were written.
+    /// Whether the values that a frame of the log points to exist and are intact.
     ///
     /// # Errors
-    /// A failed read, which is no sign that they are not.
+    /// A failed read, which proves nothing.
     pub fn has(&self, frame: &ReplayFrame<'_>) -> Result<bool> {
         for one in frame::records(frame.payload).flatten() {
             let Some(rope) = rope_of(&one) else { continue };
-            // A long value of a hashed table was durable before the log led to it.
+            // A long value of a hashed table was durable before the log pointed to it.
             for pointer in rope.pointers().filter(|pointer| !is_long(pointer.len)) {
                 match self.piece((one.table, one.key), &pointer) {
                     Ok(_) => {}

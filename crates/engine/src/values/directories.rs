@@ -1,10 +1,10 @@
-//! Values in files of their own, as the engine puts them there and takes away those that are dead.
+//! Values in files of their own: putting them there, and removing dead ones.
 //!
-//! A directory is a value segment that is a directory, a value file a record of it that is a file
-//! (`folddb_value_log::directories`). All that is true of segments is true of directories, and the
-//! same rooms see to it: they are listed before anything points to them, sealed, fenced, settled,
-//! and go when nothing leads to them any more. But what is alive in a directory never moves; what
-//! is dead goes by itself:
+//! A value directory is a value segment in the form of a directory, a value file one of its records
+//! in the form of a file (`folddb_value_log::directories`). Everything about segments applies to
+//! directories, in the same modules: they are listed before anything points to them, sealed,
+//! fenced, settled, and removed when nothing points to them any more. But live values in a
+//! directory never move; dead ones are removed individually:
 //!
 //! ```text
 //!   ask      what leads to value files of some directories: parts, indexes, snapshots; as for reclaiming
@@ -12,9 +12,9 @@
 //!   sweep    a segment map begins without the dead, which go with the last reader that has an older one
 //! ```
 //!
-//! No edit says so: a value file that is dead is one that nothing leads to, before a crash and
-//! after it. The counts of the manifest are those of when a directory was sealed; what it holds
-//! since is kept in memory (`Swept`), and found out again after an opening.
+//! No edit records it: a dead value file is one that nothing points to, before a crash and after
+//! it. The counts in the manifest are those of the sealing of a directory; later counts are kept in
+//! memory (`Swept`), and determined again after an opening.
 //!
 //! Called by `values` and `reclaim`.
 
@@ -41,7 +41,7 @@ pub(crate) fn put_value_file(engine: &Engine, record: &[u8]) -> Result<ValuePlac
     }
 }
 
-/// Makes a directory. The caller holds the lock under which segments are made.
+/// Creates a directory. The caller holds the lock for creating segments.
 fn make_directory(engine: &Engine) -> Result<()> {
     let directories = &engine.values.log.directories;
     let directory = segments::make_numbered(
@@ -62,7 +62,7 @@ fn make_directory(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Makes the next directory ahead.
+/// Creates the next directory ahead.
 pub(crate) fn keep_directories_ready(engine: &Engine) -> Result<()> {
     let directories = &engine.values.log.directories;
     if directories.wants_next() && engine.health.cause().is_none() && !engine.health.is_short() {

@@ -1,5 +1,5 @@
-//! The record of a value of a hashed table, as it is read from a value file: its head, its key, the
-//! front of its value, the value. Whatever is not what the index led to is damage.
+//! The record of a value of a hashed table, read from a value file: its head, its key, the front of
+//! its value, the value. A record that does not match the index is damage.
 
 use folddb_base::checksum::hash64;
 use folddb_base::limits::{STREAM_BYTES_MAX, VALUE_BYTES_MAX};
@@ -16,7 +16,7 @@ use crate::values::head::Head;
 use folddb_value_log::value_file::ShortPlace;
 use folddb_value_log::{SegmentMap, ValueFile};
 
-/// So many bytes of key are read with the head of a record whose key is not known; a longer one
+/// How many bytes of an unknown key are read together with the head of its record; a longer key
 /// takes a second read.
 pub(crate) const KEY_GUESS_BYTES: u64 = 104;
 
@@ -25,11 +25,11 @@ pub(crate) const KEY_GUESS_BYTES: u64 = 104;
 pub enum Reading {
     /// Its head and its key.
     Head,
-    /// All of it, and its value is checked.
+    /// All of it, with its value checked.
     Whole,
-    /// The same, but of a value that is longer than [`VALUE_BYTES_MAX`] its head and its key.
+    /// The same, but only its head and its key if the value is longer than [`VALUE_BYTES_MAX`].
     Short,
-    /// The same, and all of such a value was read and checked, too.
+    /// The same, but such a value is also read and checked.
     Sound,
 }
 
@@ -38,7 +38,7 @@ pub enum Reading {
 pub struct Found {
     pub slot: Slot,
     pub head: RecordHead,
-    /// Of a table whose values have one.
+    /// The front, in a table whose values have one.
     pub front: Option<Front>,
 }
 
@@ -47,33 +47,33 @@ impl Found {
         if self.front.is_some() { FRONT_BYTES } else { 0 }
     }
 
-    /// Its value in the bytes of the record; empty where it is not among them.
+    /// Its value in the bytes of the record; empty if they do not include it.
     pub fn value<'r>(&self, record: &'r [u8]) -> &'r [u8] {
         let start = RECORD_HEAD_BYTES + usize::from(self.head.key_len);
         let (from, len) = self.value_in_record();
         record.get(start + from as usize..start + (from + len) as usize).unwrap_or(&[])
     }
 
-    /// Where the value stands in the record, behind the key, and how long it is: behind its front,
-    /// or before it.
+    /// The place of the value after the key of the record, and its length: after its front, or
+    /// before it.
     pub(crate) fn value_in_record(&self) -> (u64, u64) {
         let front_bytes = self.front_bytes() as u64;
         (if self.head.front_is_behind { 0 } else { front_bytes }, self.head.len.saturating_sub(front_bytes))
     }
 
-    /// Where its record lies, of whose bytes [`Found::front_bytes`] are none of the value.
+    /// Where its record is; [`Found::front_bytes`] of its bytes do not belong to the value.
     pub fn pointer(&self, of: &SegmentMap) -> Pointer<'static> {
         let (low, unit) = (self.slot.segment(), self.slot.unit());
         let place = ValuePlace { segment: of.number_of(low).unwrap_or(low), unit };
         Pointer { place, time_ms: 0, hash: self.head.hash, len: self.head.len, head: &[] }
     }
 
-    /// Whether its value is longer than what is written at once.
+    /// Whether its value is longer than a single write.
     pub fn is_long(&self) -> bool {
         self.head.len.saturating_sub(self.front_bytes() as u64) > VALUE_BYTES_MAX as u64
     }
 
-    /// Whether it is what the key has at a time.
+    /// Whether it is the live value of the key at a time.
     pub fn is_alive(&self, time_ms: u64) -> bool {
         self.front.is_none_or(|front| front.is_alive(time_ms))
     }
@@ -96,7 +96,7 @@ impl Found {
         hash64(u64::from(self.head.hash), &[place.to_le_bytes(), written_ms.to_le_bytes()].concat())
     }
 
-    /// Until when its value lasts; none where it does forever.
+    /// The deadline of its value; none if it lasts forever.
     pub fn deadline_ms(&self) -> Option<u64> {
         self.front.map(|front| front.stamp.deadline_ms).filter(|&deadline| deadline < NEVER)
     }
@@ -116,8 +116,8 @@ impl Found {
     }
 }
 
-/// Reads the record that a slot leads to into `record`; none where it is of another key than the
-/// one that is looked for. `read` is told of each read.
+/// Reads the record that a slot points to into `record`; none if it belongs to another key. Calls
+/// `read` for each read.
 ///
 /// # Errors
 /// Damage, naming file and offset; a failed read.
@@ -194,14 +194,14 @@ pub fn read_record(
         }
         found.front = Some(Front::split(&front).map_err(|_| damaged(file, slot))?.0);
         if found.is_long() && !found.head.front_is_behind {
-            return Err(damaged(file, slot)); // nobody writes such a one
+            return Err(damaged(file, slot)); // never written
         }
     }
     Ok(Some(found))
 }
 
-/// A record is as long as the slot says that leads to it, and where that says only that it is
-/// longer than all size classes, no longer than its file: before anything is made of its length.
+/// Checks the length of a record before it is used: it must match its slot, and if the slot only
+/// says that it is longer than all size classes, it must not exceed its file.
 fn check_len(file: &ValueFile, slot: Slot, head: &RecordHead) -> Result<()> {
     let bytes = (RECORD_HEAD_BYTES as u64 + u64::from(head.key_len)).saturating_add(head.len);
     let is_open = slot.class().read_bytes().is_none();
@@ -214,18 +214,17 @@ fn check_len(file: &ValueFile, slot: Slot, head: &RecordHead) -> Result<()> {
     Err(file.damaged(short_place(slot), what))
 }
 
-/// Where a slot leads to.
+/// The place that a slot points to.
 fn short_place(slot: Slot) -> ShortPlace {
     ShortPlace { segment_low: slot.segment(), unit: slot.unit() }
 }
 
-/// Whether a record of the value log whose value has so many bytes is longer than what is written
-/// at once.
+/// Whether the record of a value of this many bytes is longer than a single write.
 pub fn is_long(value_bytes: u64) -> bool {
     value_bytes > (VALUE_BYTES_MAX + FRONT_BYTES) as u64
 }
 
-/// Orders the slots of one point by when their records were written, the newest first.
+/// Sorts the slots of one point by the age of their records, the newest first.
 pub(crate) fn newest_first(of: &SegmentMap, slots: &mut [Slot]) {
     let place = |slot: &Slot| (of.number_of(slot.segment()).unwrap_or(slot.segment()), slot.unit());
     slots.sort_unstable_by_key(|slot| std::cmp::Reverse(place(slot)));

@@ -1,7 +1,6 @@
-//! What is known of a value without reading it, where it lies outside the tree: its head.
+//! What is known of a separated value without reading it: its head.
 //!
-//! Of a value that lies inline the same is worked out when it is asked for, so nobody who asks need
-//! know where it lies.
+//! The head of an inline value is computed on request, so callers need not know where a value is.
 
 use std::time::SystemTime;
 
@@ -12,38 +11,37 @@ use folddb_rules::time::moment;
 
 use crate::state::catalog::TableCore;
 
-/// What is known of a value without reading it. Where an operand waits to be folded onto a
-/// separated value, and folding is not joining, nobody can know: that value is read for its head,
-/// until its key is set again.
+/// What is known of a value without reading it. If an operand waits to be folded onto a separated
+/// value, and folding is not joining, nothing is known: that value is read for its head, until its
+/// key is set again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Head {
     /// Bytes of the value.
     pub size_bytes: u64,
-    /// Hash of the value, seeded with its key: other bytes under the same key have another, but for
-    /// one case in four thousand million. Of a value in several pieces it is that of their lengths
-    /// and hashes: the same bytes in other pieces have another, too. In hashed tables with versions
-    /// or expiry it is of the time of the write and of the deadline, too.
+    /// Hash of the value, seeded with its key: other bytes under the same key have another hash,
+    /// except in one of four thousand million cases. For a value in several pieces it is that of
+    /// their lengths and hashes: the same bytes in different pieces have a different hash. In
+    /// hashed tables with versions or expiry it also covers the time of the write and the deadline.
     pub hash: u32,
-    /// What tells the value from any other that its key has ever had in this store, of the same
-    /// bytes too: each write gives another. Merges, reclaim, backups and restarts leave it as it
-    /// is; a repair, a dump or a sync gives others. It says nothing of which came first. Known only
-    /// of a separated value.
+    /// Distinguishes the value from all others that its key has ever had in this store, even of the
+    /// same bytes: each write gives a new one. Merges, reclaim, backups and restarts keep it; a
+    /// repair, a dump or a sync changes it. It has no order. Known only for a separated value.
     pub version: Option<u64>,
-    /// When the value was written; known only of one that is separated.
+    /// When the value was written; known only if it is separated.
     pub written: Option<SystemTime>,
-    /// Until when it lasts; none where it does forever.
+    /// Its deadline; none if it lasts forever.
     pub deadline: Option<SystemTime>,
     /// Whether the value, or some of it, is separated.
     pub is_separated: bool,
-    /// In how many pieces it lies: 1, but for values that were streamed or joined.
+    /// How many pieces it has: 1, except for values that were streamed or joined.
     pub pieces: u32,
-    /// What the table's rules take out of the value (`Rules::head`); empty where they take nothing.
+    /// What the table's rules extract from the value (`Rules::head`); empty if nothing.
     pub bytes: Vec<u8>,
 }
 
 impl Head {
-    /// The head of what a key has.
+    /// The head of a key's state.
     pub(crate) fn of(table: &TableCore, key: &[u8], state: State<'_>) -> Result<Head> {
         match state {
             State::Value(value) => Ok(Head::of_value(table, key, value)),
@@ -51,7 +49,7 @@ impl Head {
         }
     }
 
-    /// The head of a value that is at hand.
+    /// The head of a value in memory.
     #[doc(hidden)]
     pub fn of_value(table: &TableCore, key: &[u8], value: &[u8]) -> Head {
         let mut bytes = Vec::new();

@@ -1,5 +1,4 @@
-//! Loads a value that lies outside the tree, by its pointer: one read for each piece, and the hash
-//! is checked each time.
+//! Loads a separated value by its pointer: one read for each piece, each with its hash checked.
 
 use folddb_base::{Error, ErrorKind, Piece, Pointer, Result, Rope};
 use folddb_layout::frame;
@@ -22,7 +21,7 @@ pub(crate) fn load_value<'r>(
     pointer: &[u8],
     record: &'r mut Vec<u8>,
 ) -> Result<&'r [u8]> {
-    let present; // a search that met no pointer, in a table that says it has none
+    let present; // a search that met no pointer, in a table without pointers
     let of = match of {
         Some(of) => of,
         None => {
@@ -77,21 +76,21 @@ pub(crate) fn load_pieces<'r>(
     Ok(value)
 }
 
-/// What the payload of an op whose value is separated says.
+/// The rope in the payload of an op whose value is separated.
 pub fn rope<'p>(table: &TableCore, key: &[u8], payload: &'p [u8]) -> Result<Rope<'p>> {
     Rope::decode(payload).map_err(|cause| {
         of_key(table, key, Error::new(ErrorKind::Corruption, format!("its pointer: {cause}")))
     })
 }
 
-/// Says of an error whose value it is of.
+/// Adds the key of the value to an error.
 #[cold]
 pub(crate) fn of_key(table: &TableCore, key: &[u8], error: Error) -> Error {
     let key = table.rules.rules.key_codec().show_line(key);
     error.context(format!("the value of key {key} of table `{}`", table.name))
 }
 
-/// What a record of the log points to, if it does.
+/// The values that a record of the log points to, if it does.
 pub fn rope_of<'a>(record: &frame::FrameRecord<'a>) -> Option<Rope<'a>> {
     Rope::decode(record.pointer()?).ok()
 }

@@ -1,4 +1,4 @@
-//! Values of hashed tables that are longer than anybody holds: written piece by piece, each as one
+//! Values of hashed tables that are too long to hold in memory: written piece by piece, each as one
 //! record in a file of its own.
 //!
 //! ```text
@@ -7,14 +7,14 @@
 //!   place    the one value file of a directory of its own, whose number is the highest so far; the logs go on behind it
 //! ```
 //!
-//! Where the values of a table have fronts (`hash_front.rs`), that of a long one stands behind it,
-//! since its times are known only when its key is locked: the draft is durable but for that, and
-//! ends then.
+//! If the values of a table have fronts (`hash_front.rs`), that of a long one follows it, since its
+//! times are known only when its key is locked: the draft is durable except for the front, which
+//! ends it.
 //!
-//! So to the index, the quota of what is alive, reclaiming, backups and repair it is a value file
-//! like any other. Of two values of one key the one that lies later was written later, which is
-//! what `maintenance/at_rest.rs` counts on: that is why what is put after it must not go into a
-//! segment that was there before. It is durable before the log leads to it, so no opening looks
+//! So for the index, the account of live values, reclaim, backups and repair it is a value file
+//! like any other. Of two values of one key, the one at the later place was written later;
+//! `maintenance/at_rest.rs` relies on that, so values that are put after it must not go into an
+//! existing segment. It is durable before the log points to it, so an opening need not check
 //! whether it is whole.
 //!
 //! Called by `stream` and `hashed_write`.
@@ -33,10 +33,10 @@ use crate::state::engine::Engine;
 use crate::state::log_sync;
 use crate::values::{put, segments};
 
-/// So many pieces of a stream are held before the value is written as a long one.
+/// How many pieces of a stream are held before the value is written as a long one.
 const PIECES_HELD: usize = 4;
 
-/// As many bytes of a value are held as it comes in. What is no longer is put like any other.
+/// How many bytes of an incoming value are held. A value up to this length is put like any other.
 pub(crate) fn long_from_bytes(engine: &Engine) -> usize {
     (engine.options.stream_piece_bytes_now() * PIECES_HELD).min(folddb_base::limits::VALUE_BYTES_MAX)
 }
@@ -48,8 +48,8 @@ pub(crate) fn begin_long(engine: &Engine, table: &TableCore, key: &[u8]) -> Resu
     LongValue::begin(&engine.host_for(SpaceUser::Values), &engine.dir, engine.numbers.take(), table.id, key)
 }
 
-/// Puts a long value where readers will find it, which is finished but for its front if it has
-/// one. The caller has locked its key.
+/// Puts a long value, finished except for a front, where readers will find it. The caller has
+/// locked its key.
 pub fn put_long(engine: &Engine, value: &mut LongValue, front: Option<Front>) -> Result<Pointer<'static>> {
     if let Some(front) = front {
         put::require(engine, FEATURE_LASTING_PIECES, &engine.values.has_lasting_pieces)?;

@@ -5,8 +5,7 @@
 //!   room    no segment has any: one is made, listed in the manifest, and only then used
 //! ```
 //!
-//! A batch that fails after its values were put leaves them behind: dead bytes, to which nothing
-//! points.
+//! A batch that fails after its values were put leaves dead bytes behind, to which nothing points.
 
 use folddb_base::{ErrorKind, Result, ValuePlace};
 use folddb_host::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +17,8 @@ use crate::state::engine::Engine;
 use crate::state::log_sync;
 use crate::values::{directories, segments};
 
-/// Says durably, before the first rope, that versions which do not know them must leave the store
-/// alone.
+/// Records durably, before the first rope, that versions which do not know ropes must not open the
+/// store.
 #[cold]
 pub(crate) fn begin_ropes(engine: &Engine, have_deadlines: bool) -> Result<()> {
     if have_deadlines {
@@ -28,7 +27,8 @@ pub(crate) fn begin_ropes(engine: &Engine, have_deadlines: bool) -> Result<()> {
     require(engine, FEATURE_ROPES, &engine.values.has_ropes)
 }
 
-/// Says durably that whoever reads the store must know a feature; `is_said` where that is noted.
+/// Records durably that readers of the store must know a feature; `is_said` notes that it is
+/// recorded.
 pub(crate) fn require(engine: &Engine, feature: u64, is_said: &AtomicBool) -> Result<()> {
     if is_said.load(Ordering::Acquire) {
         return Ok(());
@@ -61,7 +61,7 @@ pub fn put_value(engine: &Engine, value_placement: ValuePlacement, record: &[u8]
     }
 }
 
-/// Makes a segment for a record of so many bytes, unless somebody else just has. It is listed
+/// Creates a segment for a record of this many bytes, unless another thread just has. It is listed
 /// before anything points to it.
 pub(crate) fn make_room(engine: &Engine, record_bytes: u64) -> Result<()> {
     let values = &engine.values;
@@ -84,7 +84,8 @@ pub(crate) fn make_segment(engine: &Engine, record_bytes: u64) -> Result<()> {
     match segments::list_values(engine, FileName::Values(segment.number())) {
         Ok(()) => values.log.adopt(segment, record_bytes),
         Err(error) => {
-            // After any other failure the edit may be on the disk, and what it lists must stay.
+            // After any other failure the edit may be on the disk, and the segment that it lists
+            // must stay.
             if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
                 values.log.unmake(segment);
             }

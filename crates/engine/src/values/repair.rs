@@ -1,10 +1,10 @@
-//! Values that the log leads to without vouching for them, made durable by an opening.
+//! Makes values durable at an opening that the log points to but does not guarantee.
 //!
-//! After a sync that failed the page cache may show bytes that the disk does not have, and the next
-//! sync says nothing of it. So each such value is written once more *where it lies*, which makes
-//! its pages dirty again, and then synced. Pointers, the slots of hashed tables and the batches
-//! that feeds have still to give keep their meaning, and it takes no space. A crash on the way
-//! leaves every sector old or new, which are the same bytes.
+//! After a failed sync the page cache may show bytes that the disk does not have, and the next sync
+//! does not report it. So each such value is rewritten *in place*, which makes its pages dirty
+//! again, and then synced. Pointers, the slots of hashed tables and the batches that feeds still
+//! have to give stay valid, and it takes no space. A crash in between leaves every sector old or
+//! new, which are the same bytes.
 //!
 //! Called by `recover`, frame by frame.
 
@@ -23,10 +23,10 @@ use crate::values::at_rest::ValuesAtRest;
 use crate::values::hashed_record::is_long;
 use crate::values::load::rope_of;
 
-/// Values that lie side by side are written together, up to about so many bytes.
+/// Adjacent values are written together, up to about this many bytes.
 const RUN_BYTES: usize = 1 << 20;
 
-/// The values that are written again in one opening.
+/// The values that are rewritten in one opening.
 pub struct ValueRepair<'a> {
     files: &'a dyn Files,
     dir: &'a Path,
@@ -35,7 +35,7 @@ pub struct ValueRepair<'a> {
     renewed: BTreeSet<FileName>,
 }
 
-/// Records side by side in one file that are still to be written.
+/// Adjacent records in one file that are still to be written.
 struct Run {
     file: FileName,
     offset: u64,
@@ -43,7 +43,7 @@ struct Run {
 }
 
 impl<'a> ValueRepair<'a> {
-    /// One of the store in `dir`.
+    /// The repair of the store in `dir`.
     pub fn new(files: &'a dyn Files, dir: &'a Path, state: &'a State) -> ValueRepair<'a> {
         ValueRepair { files, dir, state, run: None, renewed: BTreeSet::new() }
     }
@@ -57,7 +57,7 @@ impl<'a> ValueRepair<'a> {
             for pointer in rope_of(&one).iter().flat_map(|rope| rope.pointers()) {
                 let segment = FileNumber(u64::from(pointer.place.segment));
                 if self.state.relocated.contains_key(&segment) || is_long(pointer.len) {
-                    continue; // only what is durable moves, and a long value is before the log leads to it
+                    continue; // relocated values are durable, and so are long ones before the log points to them
                 }
                 let record = values.record((one.table, one.key), &pointer)?;
                 self.put(values.name_of(pointer.place), pointer.place.unit, record)?;

@@ -1,5 +1,5 @@
-//! Value segments and directories, as the manifest lists them: which there are, how long they are,
-//! when they are made known, and when they go.
+//! Value segments and directories in the manifest: which exist, how long they are, when they are
+//! listed, and when they are removed.
 
 use std::path::Path;
 
@@ -18,11 +18,11 @@ use crate::state::hash_index::low_bits;
 use crate::state::log_sync;
 use crate::state::manifest::Manifest;
 
-/// So many numbers are passed over at most before a new segment is refused.
+/// Most numbers that are skipped before a new segment is refused.
 pub(crate) const SEGMENTS_PASSED_MAX: usize = 64;
 
-/// Makes a segment whose number has low bits that no other has: the slots of hashed tables hold no
-/// more of it.
+/// Creates a segment whose number has low bits that no other has: the slots of hashed tables hold
+/// only those.
 pub(crate) fn make_numbered<S>(
     engine: &Engine,
     make: &dyn Fn() -> Result<S>,
@@ -39,7 +39,7 @@ pub(crate) fn make_numbered<S>(
     Err(Error::invalid("the store has too many value segments: no number is free for another"))
 }
 
-/// Says durably that pointers may lead to a segment that was made.
+/// Lists a new segment durably: pointers may lead to it from now on.
 pub(crate) fn list_values(engine: &Engine, name: FileName) -> Result<()> {
     let values = &engine.values;
     let mut manifest = engine.manifest.lock();
@@ -65,7 +65,7 @@ pub(crate) fn edit_values(engine: &Engine, changes: &[Change]) -> Result<()> {
     appended
 }
 
-/// Takes note of which segments the manifest lists now.
+/// Notes which segments the manifest lists now.
 pub(crate) fn note_listed_values(engine: &Engine, manifest: &Manifest) {
     let state = manifest.state();
     let segments: u64 = state.values.keys().map(|&number| segment_bytes(engine, state, number)).sum();
@@ -73,12 +73,12 @@ pub(crate) fn note_listed_values(engine: &Engine, manifest: &Manifest) {
     engine.values.listed_bytes.store(listed_bytes, Ordering::Relaxed);
     engine.values.listed.store((state.values.len() + state.relocated_files.len()) as u64, Ordering::Relaxed);
     engine.values.lens.lock().retain(|number, _| {
-        let is_open = state.values.get(number).is_none_or(Option::is_none); // what is sealed has its end in the manifest
+        let is_open = state.values.get(number).is_none_or(Option::is_none); // a sealed one has its end in the manifest
         is_open && !state.relocated.contains_key(number)
     });
 }
 
-/// Bytes of a segment: what counts of one that is sealed, else its length.
+/// Bytes of a segment: the valid bytes if it is sealed, otherwise its length.
 pub fn segment_bytes(engine: &Engine, state: &State, number: FileNumber) -> u64 {
     let sealed_end = state.values.get(&number).copied().flatten();
     if state.is_directory(number) {
@@ -94,12 +94,12 @@ pub fn value_segments_listed(engine: &Engine) -> u64 {
     engine.values.listed.load(Ordering::Relaxed)
 }
 
-/// The change that says that nothing is added to a segment any more.
+/// The change that seals a segment.
 pub(crate) fn seal_change(end: &ValuesEnd) -> Change {
     Change::SealValues { segment: end.number, end: end.end }
 }
 
-/// The same of a directory.
+/// The same for a directory.
 pub(crate) fn seal_directory_change(end: &DirectoryEnd) -> Change {
     Change::SealDirectory { segment: end.number, bytes: end.bytes, value_files: end.value_files }
 }
@@ -113,7 +113,7 @@ pub(crate) fn add_change(name: FileName) -> Option<Change> {
     }
 }
 
-/// Removes what nothing lists. What stays behind is a leftover that the next opening removes.
+/// Removes an unlisted file. If it stays, the next opening removes it.
 pub(crate) fn remove_leftover(files: &dyn Files, dir: &Path, name: FileName) {
     let path = dir.join(name.to_string());
     match name {
@@ -122,14 +122,13 @@ pub(crate) fn remove_leftover(files: &dyn Files, dir: &Path, name: FileName) {
     }
 }
 
-/// Bytes of a directory that is sealed, as far as is known; of one that is open the value log
-/// knows.
+/// Known bytes of a sealed directory; the value log knows those of an open one.
 pub(crate) fn directory_bytes(engine: &Engine, number: FileNumber, sealed_bytes: Option<u64>) -> u64 {
     let swept = engine.values.swept.lock().get(&number).map(|swept| swept.bytes);
     swept.or(sealed_bytes).unwrap_or(0)
 }
 
-/// Takes note of segments to which only parts point from now on.
+/// Notes segments to which only parts point from now on.
 pub(crate) fn note_settled(engine: &Engine, state: &State) {
     let mut settled = engine.values.settled.lock();
     let needed_from = engine.feeds.held_from(state.log_start_lsn);
@@ -142,8 +141,8 @@ pub(crate) fn note_settled(engine: &Engine, state: &State) {
     });
 }
 
-/// A segment map begins without these. `_manifest` is held, so that whoever captures a state with
-/// it finds its files.
+/// Begins a segment map without these. `_manifest` is held, so that a caller that captures a state
+/// with the map finds its files.
 pub(crate) fn begin_without(engine: &Engine, _manifest: &Manifest, gone: &[FileNumber]) {
     engine.values.files.retire(gone);
     for (_, hashed) in engine.catalog().hashed() {

@@ -1,5 +1,5 @@
-//! What the value log needs beside writers: the next segment made ahead, full ones sealed, synced
-//! and fenced, and its end when the store is closed.
+//! Maintenance of the value log: the next segment is created ahead, full ones are sealed, synced
+//! and fenced, and it is ended when the store is closed.
 //!
 //! ```text
 //!   sync    before each sync of the log, before each edit that lists parts, and when much has gathered
@@ -18,11 +18,11 @@ use crate::values::{directories, put, segments};
 
 // ---- background work ----------------------------------------------------------------------------
 
-/// What no write should wait for: the next window, the next segment.
+/// Prepares what no write should wait for: the next window, the next segment.
 pub(crate) fn keep_values_ready(engine: &Engine) -> Result<()> {
     let value_log = &engine.values.log;
     value_log.prepare();
-    // Where space is short, the half of the segment that is left is used up first.
+    // If space is short, the remaining half of the segment is used first.
     if value_log.wants_next() && engine.health.cause().is_none() && !engine.health.is_short() {
         let _only = engine.values.making.lock();
         if value_log.wants_next() {
@@ -32,16 +32,16 @@ pub(crate) fn keep_values_ready(engine: &Engine) -> Result<()> {
     directories::keep_directories_ready(engine)
 }
 
-/// Syncs what has gathered, so that an opening after a crash has little to look at, and seals what
-/// is full.
+/// Syncs what has accumulated, so that an opening after a crash has little to check, and seals full
+/// segments.
 pub(crate) fn settle_values(engine: &Engine) -> Result<()> {
     let value_log = &engine.values.log;
     if value_log.unsynced_bytes() > engine.options.values_segment_bytes() / 4
         && let Some(journal) = &engine.journal
     {
-        log_sync::sync_to(engine, journal.end_lsn())?; // log and value log: the log then vouches for these values
+        log_sync::sync_to(engine, journal.end_lsn())?; // log and value log: the log then guarantees these values
         if value_log.unsynced_bytes() > engine.options.values_segment_bytes() / 4 {
-            sync_values(engine)?; // pieces of streams, of which the log does not know yet
+            sync_values(engine)?; // pieces of streams, which the log does not have yet
         }
     }
     if value_log.has_left_early() {
@@ -58,8 +58,8 @@ pub(crate) fn settle_values(engine: &Engine) -> Result<()> {
         .map(segments::seal_change)
         .chain(directories.iter().map(segments::seal_directory_change))
         .collect();
-    // What is not sealed by an edit is sealed at the next opening; until then it is longer than it
-    // need be.
+    // A segment that is not sealed by an edit is sealed at the next opening; until then it is
+    // longer than necessary.
     segments::edit_values(engine, &changes)
         .inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     sealed.iter().for_each(|&end| value_log.cut(end));
@@ -68,7 +68,7 @@ pub(crate) fn settle_values(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Gives up open segments that are much too long for what the value log holds by now.
+/// Gives up open segments that are much too long for the present value log.
 pub(crate) fn shed_values(engine: &Engine) -> Result<()> {
     if engine.health.cause().is_some() {
         return Ok(());
@@ -79,8 +79,8 @@ pub(crate) fn shed_values(engine: &Engine) -> Result<()> {
     drop(gone);
     let mut manifest = engine.manifest.lock();
     engine.check_open()?;
-    // Where the edit fails it stays as a segment without values, which the next opening takes off
-    // the list.
+    // If the edit fails, the segment stays without values, and the next opening removes it from the
+    // list.
     let unlisted = manifest.append(&[Change::RemoveValues { segment: number }]);
     unlisted.inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     segments::note_listed_values(engine, &manifest);
@@ -88,14 +88,14 @@ pub(crate) fn shed_values(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Notes where the log ends now that all that will ever point to these segments is in it.
+/// Notes the end of the log, which now has everything that will ever point to these segments.
 pub(crate) fn fence(engine: &Engine, sealed: Vec<FileNumber>) {
-    drop(engine.values.placing.write()); // who has put values into them has them in a memtable now, or pins them
+    drop(engine.values.placing.write()); // writers of values in them have these in a memtable now, or pin them
     engine.values.unfenced.lock().extend(sealed);
     fence_unpinned(engine);
 }
 
-/// Notes the same of segments that no writer of a stream holds any more.
+/// Notes the same for segments that no stream writer holds any more.
 pub(crate) fn fence_unpinned(engine: &Engine) {
     let mut unfenced = engine.values.unfenced.lock();
     if unfenced.is_empty() {
@@ -115,12 +115,12 @@ pub(crate) fn fence_unpinned(engine: &Engine) {
     engine.values.installs.fetch_add(1, Ordering::AcqRel);
 }
 
-/// Makes all values durable that were put so far.
+/// Makes all values that were put so far durable.
 pub(crate) fn sync_values(engine: &Engine) -> Result<()> {
     engine.values.log.sync().inspect_err(|error| log_sync::note_write_failure(engine, error))
 }
 
-/// Ends the value log in order: what it holds is sealed, what it never used goes.
+/// Ends the value log in order: used segments are sealed, unused ones removed.
 pub(crate) fn close_values(engine: &Engine) -> Result<()> {
     let value_log = &engine.values.log;
     let ((ends, unused), (directories, empty)) = (value_log.close()?, value_log.directories.close()?);

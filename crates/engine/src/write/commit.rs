@@ -37,8 +37,8 @@ use crate::write::encoded_batch::Encoded;
 use crate::write::read_set::{Checked, ReadSet};
 use crate::write::{hashed, index_entries, stall};
 
-/// Commits a batch. Returns the seq of its last record. With an error of another kind than
-/// `NotDurable` nothing of it is visible, ever.
+/// Commits a batch. Returns the seq of its last record. After any error but `NotDurable`, nothing
+/// of it is ever visible.
 #[inline]
 pub fn commit(engine: &Engine, batch: &mut Encoded, durability: Durability) -> Result<Seq> {
     commit_if(engine, batch, None, durability)
@@ -52,7 +52,7 @@ pub fn commit_if(
     durability: Durability,
 ) -> Result<Seq> {
     if batch.count == 0 {
-        return Ok(engine.published()); // also of a store that is open for reading only
+        return Ok(engine.published()); // also for a read-only store
     }
     engine.check_not_read_only()?;
     stall::admit(engine, batch)?;
@@ -72,7 +72,7 @@ pub fn commit_if(
     Ok(last_seq)
 }
 
-/// As [`append_and_apply`], of a batch with separated values.
+/// As [`append_and_apply`], for a batch with separated values.
 #[cold]
 fn place_and_apply(
     engine: &Engine,
@@ -118,8 +118,8 @@ fn append_and_apply(
         .inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     refresh_stripes(engine, committer);
     let last_seq = first_seq + u64::from(batch.count) - 1;
-    // A range delete stands in a table's view before the batch is published: readers pass over what
-    // is newer than they are.
+    // A range delete is in a table's view before the batch is published: readers skip what is newer
+    // than they are.
     apply(engine, committer, first_seq, start_lsn, &batch.payload, &mut |table, range| {
         table.change_view(|view| view.with_range_delete(&table.rules.order, range));
     })
@@ -135,7 +135,7 @@ fn append_and_apply(
     Ok((end_lsn, last_seq))
 }
 
-/// Takes the commit lock, with what the indexes need that there are by then.
+/// Takes the commit lock, once the batch has the entries of all present indexes.
 #[inline]
 fn derive_and_lock<'e>(engine: &'e Engine, batch: &mut Encoded) -> Result<MutexGuard<'e, Committer>> {
     loop {
@@ -147,8 +147,8 @@ fn derive_and_lock<'e>(engine: &'e Engine, batch: &mut Encoded) -> Result<MutexG
     }
 }
 
-/// What readers of now asked the indexes of hashed tables for while a batch went in need not be
-/// known any more.
+/// Drops the old index states of hashed tables that present readers needed while the batch was
+/// applied.
 #[inline]
 fn settle_points(engine: &Engine, batch: &Encoded, last_seq: Seq) {
     if batch.points.is_empty() {
@@ -162,7 +162,7 @@ fn settle_points(engine: &Engine, batch: &Encoded, last_seq: Seq) {
     }
 }
 
-/// Says in a batch when it is written. Under the commit lock, so that times rise as seqs do.
+/// Sets the time of a batch. Under the commit lock, so that times ascend like seqs.
 #[cold]
 fn give_time(engine: &Engine, batch: &mut Encoded, first_seq: Seq) -> u64 {
     let now_ms = clock::now_ms(engine);
@@ -172,7 +172,7 @@ fn give_time(engine: &Engine, batch: &mut Encoded, first_seq: Seq) -> u64 {
 }
 
 /// Applies the records of a frame to the memtables of their tables. Records of dropped tables are
-/// passed over, and so are those that are in runs already (at replay).
+/// skipped, and so are those that are in runs already (at replay).
 pub(crate) fn apply(
     engine: &Engine,
     committer: &mut Committer,
@@ -187,7 +187,7 @@ pub(crate) fn apply(
     let mut records = frame::records(payload).peekable();
     while let Some(next) = records.peek() {
         let id = next.as_ref().map_err(|cause| malformed(*cause))?.table;
-        // All neighbouring records of one table go in under one lock of its memtable.
+        // Adjacent records of one table are applied under one lock of its memtable.
         let neighbours =
             std::iter::from_fn(|| records.next_if(|next| next.as_ref().is_ok_and(|r| r.table == id)));
         let numbered = neighbours.flatten().map(|record| {
@@ -220,7 +220,7 @@ pub(crate) fn apply(
 
 pub(crate) fn publish(engine: &Engine, committer: &mut Committer, last_seq: Seq) {
     match committer.stripes.last_mut() {
-        // A range delete of the batch, which stays a boundary.
+        // A range delete of the batch, which remains a boundary.
         Some(last) if *last > engine.published() => committer.stripes.push(last_seq),
         Some(last) => *last = last_seq,
         None => {}
@@ -228,8 +228,8 @@ pub(crate) fn publish(engine: &Engine, committer: &mut Committer, last_seq: Seq)
     engine.published.store(last_seq, Ordering::Release);
 }
 
-/// Makes `committer.stripes` the present boundaries: live snapshots, range deletes that only the
-/// log has yet, and last what is published, which no fold may cross while a batch is going in.
+/// Sets `committer.stripes` to the present boundaries: live snapshots, range deletes that are only
+/// in the log, and last the published seq, which no fold may cross while a batch is being applied.
 pub(crate) fn refresh_stripes(engine: &Engine, committer: &mut Committer) {
     let version = engine.boundaries.version();
     if committer.stripes_version == version {
@@ -268,7 +268,7 @@ fn seal_full(engine: &Engine, committer: &mut Committer, tables: &[Arc<TableCore
         Seals::Asker => seal_largest(engine, committer),
         Seals::Another => engine.bell.ring(),
     }
-    // A memtable is sealed when it is full, or all together hold two: whichever comes first.
+    // A memtable is sealed when it is full, or when all together hold two, whichever is first.
     let filling_bytes = fullest_bytes.max(committer.active_bytes.saturating_sub(memtable_bytes));
     engine.debt.filling_bytes.store(filling_bytes, Ordering::Relaxed);
 }
@@ -281,8 +281,7 @@ pub(crate) fn seal_largest(engine: &Engine, committer: &mut Committer) {
     }
 }
 
-/// Seals the active memtable of a table and gives it a new one. Does nothing to one that has seen
-/// no write.
+/// Seals the active memtable of a table and replaces it. Does nothing to one without writes.
 pub fn seal(engine: &Engine, committer: &mut Committer, table: &Arc<TableCore>) {
     refresh_stripes(engine, committer);
     let end_lsn = committer.journal.as_ref().map_or(0, Journal::end_lsn);
@@ -305,7 +304,7 @@ pub fn seal(engine: &Engine, committer: &mut Committer, table: &Arc<TableCore>) 
         true => table.active_since_ms.swap(clock::now_ms(engine), Ordering::AcqRel),
         false => 0,
     };
-    // One that is full of range deletes takes memory, too, and so do the reads that look into many.
+    // A memtable full of range deletes takes memory, too, and so do reads that examine many.
     let range_bytes = match active.range_delete_seqs.is_empty() {
         true => 0,
         false => {
@@ -324,7 +323,7 @@ pub fn seal(engine: &Engine, committer: &mut Committer, table: &Arc<TableCore>) 
     active.bytes = 0;
     if !active.range_delete_seqs.is_empty() {
         active.range_delete_seqs.clear();
-        *stripes_version = u64::MAX; // they are boundaries no longer
+        *stripes_version = u64::MAX; // they are no longer boundaries
     }
     engine.memory.note_sealed(sealed.bytes);
     engine.memory.note_active(*active_bytes);
@@ -339,7 +338,7 @@ pub fn seal(engine: &Engine, committer: &mut Committer, table: &Arc<TableCore>) 
     engine.bell.ring();
 }
 
-/// Adds a boundary, which is newer than all others but where the log is replayed.
+/// Adds a boundary, which is newer than all others except during replay.
 fn insert_boundary(stripes: &mut Vec<Seq>, seq: Seq) {
     let at = stripes.partition_point(|&boundary| boundary < seq);
     if stripes.get(at) != Some(&seq) {
@@ -348,7 +347,7 @@ fn insert_boundary(stripes: &mut Vec<Seq>, seq: Seq) {
 }
 
 impl Active {
-    /// Takes the records of one table from a frame.
+    /// Applies the records of one table from a frame.
     fn take<'f>(
         &mut self,
         records: impl Iterator<Item = (Seq, FrameRecord<'f>)>,
@@ -385,7 +384,7 @@ impl Active {
         Ok(())
     }
 
-    /// Whether it is time to seal it.
+    /// Whether it should be sealed.
     pub fn is_full(&self, bytes_max: usize, range_deletes_max: usize) -> bool {
         self.bytes >= bytes_max || self.range_delete_seqs.len() >= range_deletes_max
     }

@@ -1,4 +1,4 @@
-//! Records as a commit hands them to the journal, and what a write may do.
+//! Records in the form in which a commit passes them to the journal, and the kinds of writes.
 //!
 //! Lengths are checked and ops normalised here, before any lock is taken.
 
@@ -17,17 +17,17 @@ use folddb_value_log::long_value::LongValue;
 use crate::state::catalog::TableCore;
 use crate::write::ops::{Derived, HashedOp, Lifetime, Separated, Stamped, ValueRecord};
 
-/// Buffers that outlive a write keep at most so much.
+/// Most bytes of a buffer that outlives a write.
 pub const RECYCLED_BYTES_MAX: usize = 1 << 20;
 
 /// What a write does to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOp {
-    /// Makes the value this one.
+    /// Sets the value.
     Put,
     /// Gives an absent key this value.
     PutIfAbsent,
-    /// Folds this operand on.
+    /// Folds this operand onto the value.
     Fold,
     /// Makes the key absent.
     Delete,
@@ -45,39 +45,39 @@ impl WriteOp {
     }
 }
 
-/// The encoded records of a commit, as the journal will hold them.
+/// The encoded records of a commit, as in the journal.
 #[derive(Default)]
 pub struct Encoded {
     pub payload: Vec<u8>,
     pub count: u32,
     pub tables: Vec<Arc<TableCore>>,
-    /// True when all ops are deletes: those still go through when space is short.
+    /// True if all ops are deletes: those are still allowed when space is short.
     pub frees_only: bool,
     pub has_range_delete: bool,
-    /// True when operands are separated, which become ropes.
+    /// True if operands are separated, which become ropes.
     pub has_ropes: bool,
-    /// True when ropes say until when their values last.
+    /// True if ropes have deadlines.
     pub has_lasting_ropes: bool,
-    /// True when values lie in the value log already that its ops point to.
+    /// True if its ops point to values that are already in the value log.
     pub is_placed: bool,
-    /// True when a table of it asks for the time.
+    /// True if one of its tables needs the time.
     pub is_timed: bool,
-    /// Stamps that are to be set when the batch gets its time.
+    /// Stamps to be set when the batch gets its time.
     pub stamps: Vec<Stamped>,
     /// The ops whose values are separated, in the order of `values`.
     pub separated: Vec<Separated>,
-    /// The records of their values, as the value log will hold them.
+    /// The records of their values, as in the value log.
     pub values: Vec<u8>,
-    /// The ops on hashed tables, until it is found out what they do.
+    /// The ops on hashed tables, until they are resolved.
     pub hashed: Vec<HashedOp>,
-    /// Keys and operands of those that bring no value.
+    /// Keys and operands of those without a value.
     pub loose: Vec<u8>,
-    /// The value of its one op, where that is a long one of a hashed table. Boxed: what every batch
-    /// holds is moved with every write.
+    /// The value of its only op, if that is a long one of a hashed table. Boxed, since a batch is
+    /// moved with every write.
     pub long: Option<Box<LongValue>>,
-    /// Their points, each with its table's place in the batch, once that is known.
+    /// Their points, each with its table's place in the batch, once known.
     pub points: Vec<(usize, Point)>,
-    /// What its records mean for indexes, as far as that has been found out.
+    /// The index entries of its records, once derived.
     pub derived: Derived,
 }
 
@@ -102,12 +102,12 @@ impl Encoded {
         self.derived.clear();
     }
 
-    /// Bytes that it takes in the journal, separated values included.
+    /// Bytes that it takes in the journal, including separated values.
     pub fn len_bytes(&self) -> usize {
         self.payload.len() + self.values.len() + self.loose.len()
     }
 
-    /// Empties it for the next write, keeping its memory but for that of an unusually large one.
+    /// Empties it for the next write; keeps its memory, except after an unusually large batch.
     pub fn recycle(&mut self) {
         self.clear();
         self.payload.shrink_to(RECYCLED_BYTES_MAX);
@@ -133,7 +133,7 @@ impl Encoded {
         Ok(())
     }
 
-    /// As [`Encoded::push`], of a value that lasts this long.
+    /// As [`Encoded::push`], for a value with this lifetime.
     #[inline]
     pub fn push_lasting(
         &mut self,
@@ -196,7 +196,7 @@ impl Encoded {
         self.stamps.push(Stamped { at, deadline_at: None, lifetime, expire });
     }
 
-    /// Sets the stamps, now that the time is known at which the batch is written.
+    /// Sets the stamps, now that the time of the write is known.
     pub fn stamp(&mut self, write_ms: u64) {
         for stamped in &self.stamps {
             let deadline_ms = stamped.lifetime.deadline_ms(write_ms, stamped.expire);
@@ -215,7 +215,7 @@ impl Encoded {
         }
     }
 
-    /// Appends an op that was written before, as it was normalised then.
+    /// Appends an op that was written before, already normalised.
     #[inline]
     pub(crate) fn push_again(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
         if value.len() >= table.separate_from && table.separates(kind) {
@@ -225,7 +225,7 @@ impl Encoded {
         }
     }
 
-    /// Appends an op whose value is to are separated: its place is put in by
+    /// Appends an op whose value is to be separated: its place is set by
     /// [`crate::state::engine::Engine::put_values`].
     #[cold]
     fn put_separated(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
@@ -247,8 +247,8 @@ impl Encoded {
         self.separated.push(Separated { pointer_at, record, is_timed: true, value_placement });
     }
 
-    /// Appends an op whose value lies in the value log, where its payload says.
-    /// It lasts so long, where its table knows expiry.
+    /// Appends an op whose value is already in the value log, at the place in its payload. The
+    /// lifetime applies if its table has expiry.
     pub(crate) fn push_placed(
         &mut self,
         table: &Arc<TableCore>,
@@ -270,8 +270,8 @@ impl Encoded {
         self.count_in(table, false);
     }
 
-    /// Appends an op whose value is separated elsewhere, which `load` gets piece by piece, so that
-    /// it lies here in the same pieces.
+    /// Appends an op whose value is separated in another store; `load` gets it piece by piece, so
+    /// that it has the same pieces here.
     pub fn push_rope(
         &mut self,
         table: &TableCore,
@@ -315,7 +315,7 @@ impl Encoded {
         Ok(())
     }
 
-    /// Appends a range delete: all keys from `from` on and below `to`.
+    /// Appends a range delete: all keys from `from` up to, but not including, `to`.
     pub fn push_range_delete(&mut self, table: &Arc<TableCore>, from: &[u8], to: &[u8]) -> Result<()> {
         check_lengths(table, from, &[])?;
         check_lengths(table, to, &[])?;
@@ -355,7 +355,7 @@ impl Encoded {
 }
 
 impl Encoded {
-    /// Appends an op on a hashed table; its table is the one with this place in the batch.
+    /// Appends an op on the hashed table with this place in the batch.
     #[cold]
     pub(crate) fn push_hashed(
         &mut self,
@@ -392,7 +392,7 @@ impl Encoded {
         });
     }
 
-    /// Makes a long value that is finished, but for its front, the one op of an empty batch.
+    /// Makes a long value, finished except for its front, the only op of an empty batch.
     pub fn put_long(
         &mut self,
         table: &Arc<TableCore>,
@@ -417,7 +417,7 @@ impl Encoded {
         &self.bytes_of(op)[op.value.clone()]
     }
 
-    /// Appends the record of the log that puts a value in the place of another, or of none.
+    /// Appends the log record that puts a value in place of another, or of none.
     pub(crate) fn put_hashed(
         &mut self,
         table: &TableCore,
@@ -442,7 +442,7 @@ impl Encoded {
         });
     }
 
-    /// Appends the same record, of a value that has its place.
+    /// Appends the same record, for a value that has its place.
     pub(crate) fn put_placed(
         &mut self,
         table: &TableCore,
@@ -455,7 +455,7 @@ impl Encoded {
         frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
     }
 
-    /// Makes the record of a value that has a front.
+    /// Builds the record of a value with a front.
     pub(crate) fn front_record(
         &mut self,
         table: &TableCore,
@@ -469,7 +469,7 @@ impl Encoded {
         ValueRecord { range: start..self.values.len(), hash }
     }
 
-    /// Appends the record of the log that removes a key, or does nothing.
+    /// Appends the log record that removes a key, or does nothing.
     pub(crate) fn remove_hashed(&mut self, table: &TableCore, op: &HashedOp, old: Option<Slot>) {
         let Encoded { payload, values, loose, .. } = self;
         let bytes = if op.record.is_some() { values } else { loose };
@@ -479,7 +479,7 @@ impl Encoded {
     }
 }
 
-/// Fails where values last forever.
+/// Fails if values of the table last forever.
 pub(crate) fn check_expires(table: &TableCore) -> Result<()> {
     if table.expires {
         return Ok(());

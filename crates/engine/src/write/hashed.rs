@@ -1,5 +1,5 @@
-//! The write path of a hashed table: what an op does to its key is found out before the batch is
-//! written.
+//! The write path of a hashed table: the effect of an op on its key is determined before the batch
+//! is written.
 //!
 //! ```text
 //!   lock      the points of the batch, in order                     nobody else writes these keys
@@ -9,14 +9,13 @@
 //!   encode    one record of the log each, with the slot that it replaces
 //! ```
 //!
-//! Where the table keeps versions the slot that is replaced is that of the oldest, once there are
-//! as many as it keeps, and a delete of what is there is a version of its own. Where values have
-//! fronts their times are those of this room, before the commit lock: of one key they do not go
-//! back, for it is locked.
+//! If the table keeps versions, the replaced slot is that of the oldest, once all versions exist,
+//! and a delete of an existing value is a version of its own. If values have fronts, their times
+//! are set here, before the commit lock: those of one key do not go back, since it is locked.
 //!
-//! Then the batch goes on as any other (`commit.rs`), and the locks are let go of when it is
-//! published. Each op has its seq, also where it comes to nothing. A fold that fails fails the
-//! commit: nothing of the batch is written.
+//! Then the batch continues like any other (`commit.rs`), and the locks are released when it is
+//! published. Each op has its seq, even without an effect. A fold that fails makes the commit fail:
+//! nothing of the batch is written.
 
 use std::sync::Arc;
 
@@ -39,28 +38,28 @@ use crate::values::long;
 use crate::write::encoded_batch::Encoded;
 use crate::write::ops::{HashedOp, ValueRecord};
 
-/// What a key will have.
+/// The new state of a key.
 enum Outcome {
-    /// What it has.
+    /// As before.
     Unchanged,
-    /// Nothing.
+    /// Absent.
     Absent,
     /// The value of this op.
     Brought(usize),
-    /// What folding gave, with this op last.
+    /// The result of folding, with this op last.
     Folded(Vec<u8>, usize),
 }
 
-/// A key of a batch, as it is being resolved.
+/// A key of a batch that is being resolved.
 struct Key<'a> {
     engine: &'a Engine,
     table: &'a TableCore,
     hashed: &'a Hashed,
     key: &'a [u8],
     now_ms: u64,
-    /// What the index says, once it was asked; the newest, also where it is no value any more.
+    /// The newest record in the index, once looked up, even if it is no longer a live value.
     found: Option<Option<Found>>,
-    /// The record that was found, as far as it was read.
+    /// The bytes of that record, as far as they were read.
     record: Vec<u8>,
 }
 
@@ -81,15 +80,14 @@ impl Key<'_> {
         Ok(self.look(Reading::Head)?.is_some_and(|found| found.is_alive(now_ms)))
     }
 
-    /// The value that the key has now.
+    /// The present value of the key.
     fn load(&mut self) -> Result<Option<Vec<u8>>> {
         let now_ms = self.now_ms;
         let found = self.look(Reading::Whole)?.filter(|found| found.is_alive(now_ms));
         Ok(found.map(|found| found.value(&self.record).to_vec()))
     }
 
-    /// The slot that a new value replaces: the one that is there, or of as many versions as are
-    /// kept the oldest.
+    /// The slot that a new value replaces: the present one, or the oldest if all versions exist.
     fn replaced(&mut self) -> Result<Option<Slot>> {
         let versions = self.table.versions();
         if versions == 1 {
@@ -98,7 +96,7 @@ impl Key<'_> {
         let mut slots = Vec::new();
         self.hashed.index.candidates(self.hashed.point(self.key), None, &mut slots)?;
         if slots.len() < versions {
-            return Ok(None); // others than those of the key may be among them, which makes no more
+            return Ok(None); // other keys may be among them, which adds no versions
         }
         slots.clear();
         let of = (self.table, self.hashed);
@@ -107,23 +105,23 @@ impl Key<'_> {
         Ok(slots.get(versions - 1).copied())
     }
 
-    /// The front of what an op brings.
+    /// The front of an op's value.
     fn front(&self, op: &HashedOp) -> Front {
         let deadline_ms = op.lifetime.deadline_ms(self.now_ms, self.table.rules.rules.expire);
         Front { is_deleted: false, stamp: Stamp { write_ms: self.now_ms, deadline_ms } }
     }
 
-    /// Whether what an op of the batch brings is there still for the next one.
+    /// Whether the value of an op still lasts for the next op of the batch.
     fn lasts(&self, op: &HashedOp) -> bool {
         !self.table.expires || self.front(op).is_alive(self.now_ms)
     }
 }
 
-/// Finds out what the ops of a batch on hashed tables do, and makes records of the log of them. The
-/// keys stay locked as long as the guards live.
+/// Resolves the ops of a batch on hashed tables, and makes log records of them. The keys stay
+/// locked while the guards live.
 ///
 /// # Errors
-/// A fold that fails; damage or a failed read of what is there.
+/// A fold that fails; damage or a failed read of a present value.
 pub(crate) fn resolve_hashed<'e>(engine: &'e Engine, batch: &mut Encoded) -> Result<Vec<MutexGuard<'e, ()>>> {
     let ops = std::mem::take(&mut batch.hashed);
     let tables = batch.tables.clone();
@@ -133,7 +131,7 @@ pub(crate) fn resolve_hashed<'e>(engine: &'e Engine, batch: &mut Encoded) -> Res
     };
     let points: Vec<(usize, Point)> = ops.iter().filter_map(point).collect();
     let guards = engine.points.hold(points.iter().map(|&(table, point)| (tables[table].id, point)));
-    // The ops of one key side by side, as they came.
+    // The ops of one key together, in their order.
     let mut order: Vec<usize> = (0..ops.len()).collect();
     order.sort_by_key(|&at| (points[at], batch.key_of(&ops[at])));
     let same = |&one: &usize, &other: &usize| {
@@ -211,7 +209,7 @@ fn resolve_key(
     Ok(())
 }
 
-/// What a key will have after all ops of a batch on it.
+/// The state of a key after all ops of a batch on it.
 fn outcome(
     engine: &Engine,
     batch: &Encoded,

@@ -1,15 +1,14 @@
-//! What the indexes of a table need of a batch: an entry for each term that its records bring.
-//! Nothing is looked up for it.
+//! The index entries of a batch: one for each term of its records. No lookups are needed.
 //!
 //! An entry is a record of the table that is the index: a `Set` of term and key, without a value.
-//! The entries of a batch stand behind its own records and have seqs of their own, so they are in
-//! the log, in memory and on the disk as all records are, and a batch and its entries are there
-//! together or not at all. `Set`, `Insert` and `Fold` bring the terms of what they bring; a delete
-//! brings none, and what it leaves behind in an index is stale: who finds looks (`find.rs`), and
-//! merges clean (`background/clean.rs`).
+//! The entries of a batch follow its own records and have their own seqs, so they are in the log,
+//! in memory and on the disk like all records, and a batch and its entries exist together or not at
+//! all. `Set`, `Insert` and `Fold` add the terms of their values and operands; a delete adds none,
+//! and old entries in an index become stale: queries check them (`find.rs`), and merges clean them
+//! (`background/clean.rs`).
 //!
-//! They are derived right before the batch is appended, and again where an index has come or gone
-//! by then, so no batch ever lacks those of an index that it comes after. Called by `commit`.
+//! They are derived right before the batch is appended, and again if an index was added or dropped
+//! by then, so no batch lacks the entries of an older index. Called by `commit`.
 
 use std::sync::Arc;
 
@@ -32,11 +31,11 @@ use crate::write::ops::{Derived, Own, Separated};
 struct Indexed {
     table: Arc<TableCore>,
     indexes: Arc<Vec<Arc<IndexCore>>>,
-    /// The number of the first of its indexes among all of the batch.
+    /// The number of its first index among all indexes of the batch.
     first: usize,
 }
 
-/// Adds to a batch what the present indexes need, unless it has that.
+/// Adds the entries of the present indexes to a batch, unless it has them.
 #[inline]
 pub fn derive(engine: &Engine, batch: &mut Encoded) -> Result<()> {
     let epoch = engine.index_epoch.load(Ordering::Acquire);
@@ -102,7 +101,7 @@ fn put_entries(engine: &Engine, batch: &Encoded, indexed: &[Indexed], derived: &
     Ok(())
 }
 
-/// The value that a record of a batch brings.
+/// The value or operand in a record of a batch.
 #[inline]
 fn value_of<'v>(
     engine: &Engine,
@@ -120,7 +119,7 @@ fn value_of<'v>(
         return Ok(Taken::Head(rope.head));
     }
     if !batch.gather(&rope, record.payload, value) {
-        // It was streamed, and lies in the value log.
+        // It was streamed, and is in the value log.
         let mut read = Vec::new();
         value.clear();
         value.extend_from_slice(load::load_value(
@@ -136,7 +135,7 @@ fn value_of<'v>(
 }
 
 impl Encoded {
-    /// Takes out what was derived of it.
+    /// Removes the derived entries.
     fn take_back_derived(&mut self) {
         if let Some(own) = self.derived.own.take() {
             self.payload.truncate(own.payload_bytes);
@@ -161,21 +160,19 @@ impl Encoded {
         }
     }
 
-    /// Appends an entry of an index, which stands for itself: of what was in the table before the
-    /// index was.
+    /// Appends a single entry of an index, for a record that is older than the index.
     pub fn push_entry(&mut self, index: &Arc<TableCore>, entry: &[u8]) {
         frame::put_record(&mut self.payload, index.id, OpKind::Set, entry, &[]);
         self.count_in(index, false);
     }
 
-    /// Appends a record to an index that means nothing and takes a seq: the delete of a key that no
-    /// entry has.
+    /// Appends a record to an index that only takes a seq: the delete of a key that no entry has.
     pub fn push_no_entry(&mut self, index: &Arc<TableCore>) {
         frame::put_record(&mut self.payload, index.id, OpKind::Delete, &[], &[]);
         self.count_in(index, true);
     }
 
-    /// Puts a value together whose pieces are in the batch. False where they are not.
+    /// Assembles a value whose pieces are in the batch. False if they are not.
     fn gather(&self, rope: &Rope<'_>, payload: &[u8], value: &mut Vec<u8>) -> bool {
         let at = payload.as_ptr() as usize - self.payload.as_ptr() as usize;
         let first = self.separated.partition_point(|separated| separated.pointer_at < at);

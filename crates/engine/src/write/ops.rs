@@ -1,5 +1,5 @@
-//! What a batch is made of: ops on hashed tables, values to be put outside the tree, stamps to be
-//! set, entries of indexes; and how long a value lasts.
+//! The contents of a batch: ops on hashed tables, separated values, stamps to be set, index
+//! entries; and lifetimes of values.
 
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -10,10 +10,10 @@ use folddb_rules::time::unix_ms;
 use folddb_rules::value_placement::ValuePlacement;
 use folddb_rules::{Expire, Terms};
 
-/// What was derived of a batch.
+/// The index entries derived from a batch.
 #[derive(Default)]
 pub struct Derived {
-    /// As of which indexes: see [`crate::state::engine::Engine::index_epoch`].
+    /// The epoch of the indexes: see [`crate::state::engine::Engine::index_epoch`].
     pub epoch: u64,
     /// Where the batch's own records end.
     pub own: Option<Own>,
@@ -39,22 +39,22 @@ pub struct Own {
     pub tables: usize,
 }
 
-/// An op on a hashed table, before it is known what it does.
+/// An op on a hashed table, before it is resolved.
 #[derive(Clone, Debug)]
 pub struct HashedOp {
     /// Its place among the tables of the batch.
     pub table: usize,
     pub kind: OpKind,
-    /// Where its key stands, among the records of values where it brings one, else among the loose
+    /// Where its key is: among the records of values if it has one, otherwise among the loose
     /// bytes.
     pub key: Range<usize>,
     pub value: Range<usize>,
-    /// Of one that brings a value, unless that has a front, which is not known yet.
+    /// Its value's record, if it has a value and that has no front, which is not known yet.
     pub record: Option<ValueRecord>,
     pub lifetime: Lifetime,
 }
 
-/// The record of a value, as the value log will hold it.
+/// The record of a value, as in the value log.
 #[derive(Clone, Debug)]
 pub struct ValueRecord {
     pub range: Range<usize>,
@@ -67,16 +67,16 @@ pub enum Lifetime {
     /// As the rules of the table say.
     #[default]
     Default,
-    /// So long after it is written; to the millisecond.
+    /// This long after it is written; to the millisecond.
     For(Duration),
     /// Until this time; to the millisecond.
     Until(SystemTime),
-    /// For ever.
+    /// Forever.
     Forever,
 }
 
 impl Lifetime {
-    /// The deadline of what is written at this time.
+    /// The deadline of a value written at this time.
     pub(crate) fn deadline_ms(self, write_ms: u64, expire: Expire) -> u64 {
         let deadline_ms = match self {
             Lifetime::Default => {
@@ -92,9 +92,9 @@ impl Lifetime {
 
 /// A stamp that is not set yet.
 pub struct Stamped {
-    /// Where it stands in the payload of the batch: the stamp, or the pointer that has its times.
+    /// Its place in the payload of the batch: of the stamp, or of the pointer that has its times.
     pub at: usize,
-    /// Where the deadline of a pointer stands; none where it is in the stamp.
+    /// The place of a pointer's deadline; none if it is in the stamp.
     pub deadline_at: Option<usize>,
     pub lifetime: Lifetime,
     pub expire: Expire,
@@ -102,12 +102,12 @@ pub struct Stamped {
 
 /// An op whose value is separated.
 pub struct Separated {
-    /// Where its pointer stands in the payload.
+    /// The place of its pointer in the payload.
     pub pointer_at: usize,
-    /// Where the record of its value stands among the values.
+    /// The place of its value's record among the values.
     pub record: Range<usize>,
     /// Whether its time is that of the commit.
     pub is_timed: bool,
-    /// Where the rules of its table want it.
+    /// The placement by the rules of its table.
     pub value_placement: ValuePlacement,
 }

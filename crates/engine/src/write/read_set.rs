@@ -1,4 +1,4 @@
-//! What a transaction has read, and whether that still holds when it commits.
+//! The read set of a transaction, and whether it still holds at commit.
 //!
 //! ```text
 //!   keys      looked up one by one; also those that an index led to
@@ -9,19 +9,19 @@
 //!   check_rest    under the commit lock: what was written meanwhile, which is in memory, and what time it is
 //! ```
 //!
-//! Only what was *read* counts: two transactions that fold onto the same key without looking at it
-//! do not meet. What was not there was read, too: a key that comes into a range, or a range delete
-//! that touches it, is a conflict. A conflict is told, too, where what was written between the two
-//! checks has been flushed already, so that nobody waits for the disk under the lock.
+//! Only what was *read* counts: two transactions that fold onto the same key without reading it do
+//! not conflict. Absence was read, too: a new key in a range, or a range delete that touches it, is
+//! a conflict. It is also a conflict if writes between the two checks have already been flushed, so
+//! that nobody waits for the disk under the lock.
 //!
-//! What is newer stays a record of its own as long as the snapshot is a boundary, which that of a
-//! transaction is until it ends. Where it has ended for its age, a delete may be merged away that
-//! would be a conflict, and so the look does not count. The index of a hashed table notes every
-//! change as long as a snapshot lives, and that a record was moved is none.
+//! Newer records stay separate while the snapshot is a boundary, which that of a transaction is
+//! until it ends. If it has ended because of its age, a delete that would be a conflict may be
+//! merged away, so the check is not valid. The index of a hashed table notes every change while a
+//! snapshot lives; relocating a record is not a change.
 //!
-//! A value that was read and has expired by the time of the commit does not hold either.
+//! A value that was read and has expired by the time of the commit is a conflict, too.
 //!
-//! Called by `transaction` and `commit`, and by whatever reads in a transaction.
+//! Called by `transaction` and `commit`, and by all reads in a transaction.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +48,7 @@ use crate::state::view::TableView;
 /// A range of keys, in the order of its table.
 type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// What a transaction reads at a snapshot, noted by whatever reads for it.
+/// What a transaction reads at a snapshot, noted by its reads.
 pub struct Reads {
     at: At,
     noted: Mutex<BTreeMap<TableId, Noted>>,
@@ -60,28 +60,28 @@ impl std::fmt::Debug for Reads {
     }
 }
 
-/// What was read of a table.
+/// The reads of a table.
 struct Noted {
     table: Arc<TableCore>,
     keys: BTreeSet<Vec<u8>>,
     scans: Vec<Arc<Mutex<Passed>>>,
 }
 
-/// What a scan has gone over.
+/// The part of a range that a scan has covered.
 pub struct Passed {
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
     direction: Direction,
-    /// The last key that it has shown.
+    /// The last key that it has returned.
     last: Option<Vec<u8>>,
-    /// It has come to its end, or goes over a table that has no order.
+    /// It has reached its end, or walks over a table without an order.
     is_all: bool,
-    /// Before this time all that it has shown lasts.
+    /// All values that it has returned last until this time.
     lasts_until_ms: u64,
 }
 
 impl Passed {
-    /// It has shown the row of this key, whose value lasts so long.
+    /// It has returned the row of this key, with this deadline.
     pub fn through(&mut self, key: &[u8], deadline_ms: Option<u64>) {
         let last = self.last.get_or_insert_default();
         last.clear();
@@ -89,7 +89,7 @@ impl Passed {
         self.lasts_until_ms = self.lasts_until_ms.min(deadline_ms.unwrap_or(NEVER));
     }
 
-    /// It has come to its end.
+    /// It has reached its end.
     pub fn end(&mut self) {
         self.is_all = true;
     }
@@ -105,7 +105,7 @@ impl Passed {
 }
 
 impl Reads {
-    /// Nothing was read yet, at the snapshot `at`, which lives as long as this.
+    /// An empty read set at the snapshot `at`, which lives as long as this.
     pub fn new(at: At) -> Reads {
         Reads { at, noted: Mutex::default() }
     }
@@ -128,7 +128,7 @@ impl Reads {
         });
     }
 
-    /// Notes a scan of a range that begins, which is to say how far it comes.
+    /// Notes the begin of a range scan, which then reports its progress.
     pub fn note_scan(
         &self,
         table: &Arc<TableCore>,
@@ -142,40 +142,40 @@ impl Reads {
         passed
     }
 
-    /// Takes all that was noted, to be checked by the commit.
+    /// Takes all notes, to be checked by the commit.
     pub fn take(&self) -> ReadSet {
         let noted = std::mem::take(&mut *self.noted.lock());
         ReadSet { at: self.at, tables: noted.into_values().map(ReadOf::new).collect() }
     }
 }
 
-/// All that a transaction has read.
+/// All reads of a transaction.
 pub struct ReadSet {
     at: At,
     tables: Vec<ReadOf>,
 }
 
-/// All that was read of a table.
+/// All reads of a table.
 struct ReadOf {
     table: Arc<TableCore>,
     keys: BTreeSet<Vec<u8>>,
     ranges: Ranges,
-    /// Before this time all that scans have shown lasts.
+    /// All values that scans have returned last until this time.
     lasts_until_ms: u64,
 }
 
-/// What is known of reads before the commit lock is taken.
+/// The result of checking reads before the commit lock is taken.
 #[derive(Clone, Copy)]
 pub struct Checked {
     /// Nothing was written to what was read up to this seq.
     seq: Seq,
-    /// Before this time all that was read lasts.
+    /// All values that were read last until this time.
     lasts_until_ms: u64,
 }
 
 impl ReadSet {
-    /// Checks that nothing was written to all that since it was read; returns up to when that is
-    /// so.
+    /// Checks that nothing was written to the read set since it was read; returns up to when that
+    /// holds.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotTooOld`]; [`ErrorKind::Closed`] for a table
@@ -205,7 +205,7 @@ impl ReadSet {
                     Ok(head) => {
                         until_ms = until_ms.min(head.and_then(|head| head.deadline).map_or(NEVER, unix_ms))
                     }
-                    Err(error) if error.kind() == ErrorKind::FoldFailed => {} // which no value lasts for
+                    Err(error) if error.kind() == ErrorKind::FoldFailed => {} // there is no value that could expire
                     Err(error) => return Err(error),
                 }
             }
@@ -213,18 +213,18 @@ impl ReadSet {
         Ok(until_ms)
     }
 
-    /// Of a table that is dropped nothing is known any more.
+    /// Fails if a table is dropped, since nothing is known of it any more.
     fn check_alive(&self) -> Result<()> {
         self.tables.iter().try_for_each(|read| read.table.check_alive())
     }
 
-    /// The same of what was written since that, by the time of the commit. The caller holds the
-    /// commit lock.
+    /// The same for writes since that check, at the time of the commit. The caller holds the commit
+    /// lock.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotTooOld`].
     pub(crate) fn check_rest(&self, engine: &Engine, by: Checked, time_ms: Option<u64>) -> Result<()> {
-        self.check_alive()?; // a table goes without a seq
+        self.check_alive()?; // dropping a table takes no seq
         if by.lasts_until_ms < NEVER && time_ms.unwrap_or_else(|| clock::now_ms(engine)) >= by.lasts_until_ms
         {
             let message = "a value that the transaction read has expired since";
@@ -257,7 +257,7 @@ impl ReadOf {
         ReadOf { table: noted.table, keys: noted.keys, ranges, lasts_until_ms }
     }
 
-    /// Fails where memory has something of it that is newer than `since`.
+    /// Fails if memory has something of it that is newer than `since`.
     fn check_memory(&self, engine: &Engine, view: &TableView, since: Seq) -> Result<()> {
         let table = &self.table;
         if let Some(hashed) = &table.hashed {
@@ -274,7 +274,7 @@ impl ReadOf {
         self.ranges.check_memory(table, view, since)
     }
 
-    /// Fails where a run has.
+    /// Fails if a run has.
     fn check_runs(&self, engine: &Engine, view: &TableView, since: Seq) -> Result<()> {
         for key in &self.keys {
             if is_in_runs(engine, &self.table, view, key, since)? {
@@ -318,7 +318,7 @@ fn is_in_runs(engine: &Engine, table: &TableCore, view: &TableView, key: &[u8], 
     Ok(is_newer)
 }
 
-/// Ranges of a table, apart from one another and in its order.
+/// Ranges of a table, disjoint and in its order.
 struct Ranges(Vec<Range>);
 
 impl Ranges {
@@ -339,7 +339,7 @@ impl Ranges {
         Ranges(joined)
     }
 
-    /// Whether a key lies in one of them.
+    /// Whether a key is in one of them.
     fn have(&self, order: &KeyOrder, key: &[u8]) -> bool {
         let behind = self.0.partition_point(|(low, _)| is_above(order, low, key));
         self.0[..behind].last().is_some_and(|(_, high)| is_below(order, high, key))
@@ -430,12 +430,12 @@ fn newer_in(
     Ok(None)
 }
 
-/// Whether a key lies between two bounds.
+/// Whether a key is between two bounds.
 pub fn is_within(order: &KeyOrder, (low, high): (&Bound<Vec<u8>>, &Bound<Vec<u8>>), key: &[u8]) -> bool {
     is_above(order, low, key) && is_below(order, high, key)
 }
 
-/// Whether a key lies on the inner side of a low bound.
+/// Whether a key is on the inner side of a low bound.
 fn is_above(order: &KeyOrder, low: &Bound<Vec<u8>>, key: &[u8]) -> bool {
     match low {
         Bound::Unbounded => true,
@@ -444,7 +444,7 @@ fn is_above(order: &KeyOrder, low: &Bound<Vec<u8>>, key: &[u8]) -> bool {
     }
 }
 
-/// Whether a key lies on the inner side of a high bound.
+/// Whether a key is on the inner side of a high bound.
 fn is_below(order: &KeyOrder, high: &Bound<Vec<u8>>, key: &[u8]) -> bool {
     match high {
         Bound::Unbounded => true,
@@ -453,7 +453,7 @@ fn is_below(order: &KeyOrder, high: &Bound<Vec<u8>>, key: &[u8]) -> bool {
     }
 }
 
-/// Whether keys may lie between two bounds.
+/// Whether keys may be between two bounds.
 fn is_range(order: &KeyOrder, low: &Bound<Vec<u8>>, high: &Bound<Vec<u8>>) -> bool {
     match low {
         Bound::Unbounded => true,
@@ -475,7 +475,7 @@ fn compare_highs(order: &KeyOrder, a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>) -> Or
     compare_bounds(order, a, b, Ordering::Greater).then_with(|| key(a).cmp(&key(b)))
 }
 
-/// By their keys; how an open one compares with others is given.
+/// By their keys; `open` is the result for an open one.
 fn compare_bounds(order: &KeyOrder, a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>, open: Ordering) -> Ordering {
     match (a, b) {
         (Bound::Unbounded, Bound::Unbounded) => Ordering::Equal,

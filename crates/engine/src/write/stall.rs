@@ -1,5 +1,5 @@
-//! What holds a writer up: memory that is full, work that is owed, range deletes that pile up, a
-//! disk that is short of space. `folddb_merge::pace` has the law of the delays.
+//! What stalls a writer: full memory, a backlog of work, too many range deletes, a disk that is
+//! short of space. `folddb_merge::pace` has the law of the delays.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::state::engine::Engine;
 use crate::state::pressure;
 use crate::write::encoded_batch::Encoded;
 
-/// Slows a writer down as the debt asks: see [`pace`] for the law.
+/// Slows a writer down by the debt: see [`pace`] for the law.
 pub(crate) fn pay_delay(engine: &Engine, bytes: usize, value_bytes: usize) {
     if !pressure::background_runs(engine) {
         return;
@@ -35,12 +35,12 @@ pub(crate) fn pay_delay(engine: &Engine, bytes: usize, value_bytes: usize) {
     }
 }
 
-/// Lets a writer in, after the delay that the debt asks for; waits while memory is full.
+/// Admits a writer, after the delay for the debt; waits while memory is full.
 pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
     let is_over = || engine.quota.as_ref().is_some_and(|quota| !quota.takes_writes());
     if !batch.frees_only && (engine.health.is_short() || is_over()) {
-        // What was seen at the last tick may be over, or have begun since: nobody is refused for
-        // what is past.
+        // The situation may have changed since the last tick: nobody is refused for a shortage that
+        // is over.
         pressure::check_space(engine);
     }
     engine.health.check_writable(batch.frees_only)?;
@@ -64,8 +64,7 @@ pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
     admitted
 }
 
-/// Waits until memory takes the batch, or it is known that it will not; says since when, if it had
-/// to.
+/// Waits until memory takes the batch, or certainly will not; sets `since` if it had to wait.
 fn wait_for_memory(engine: &Engine, batch: &Encoded, since: &mut Option<Duration>) -> Result<()> {
     let begun = engine.debt.flushes_begun.load(Ordering::Acquire);
     while memory_is_full_for(engine, batch) && pressure::background_runs(engine) {
@@ -90,8 +89,8 @@ fn note_stall(engine: &Engine, cause: StallCause, from: Duration) {
     engine.events.note(|| Event::Stall(StallEvent { cause, took }));
 }
 
-/// Slows down who deletes ranges faster than merges let them go: a while for each batch, and never
-/// forever.
+/// Slows down a writer that deletes ranges faster than merges remove them: a limited time for each
+/// batch.
 #[cold]
 pub(crate) fn wait_for_ranges(engine: &Engine, batch: &Encoded) {
     let seen = engine.bell.count();
@@ -104,7 +103,7 @@ pub(crate) fn wait_for_ranges(engine: &Engine, batch: &Encoded) {
     }
 }
 
-/// Lets a piece of a value in, of which no record speaks yet.
+/// Admits a piece of a value that no record points to yet.
 pub(crate) fn admit_piece(engine: &Engine) -> Result<()> {
     engine.check_open()?;
     if engine.health.is_short() || engine.quota.as_ref().is_some_and(|quota| !quota.takes_writes()) {
@@ -113,12 +112,12 @@ pub(crate) fn admit_piece(engine: &Engine) -> Result<()> {
     engine.health.check_writable(false)
 }
 
-/// True while sealed memtables leave a batch no memory. Who fills it waits first: tables of which
-/// no memtable waits for its flush have half a memtable more, so that one table's load does not
-/// stall another's writes. The bound holds all the same, since a table that has used up its own
-/// memtable is none of these any more.
+/// True while sealed memtables leave no memory for a batch. The tables that fill it wait first:
+/// tables without a memtable that waits for its flush may use half a memtable more, so that the
+/// load of one table does not stall writes to another. The bound still holds, since a table that
+/// has filled its own memtable loses that allowance.
 ///
-/// So for what the store may take, and for what all may that share a budget with it.
+/// This holds for the limit of the store, and for that of all stores that share a budget with it.
 pub(crate) fn memory_is_full_for(engine: &Engine, batch: &Encoded) -> bool {
     let is_quiet = |table: &Arc<TableCore>| table.view().sealed.is_empty();
     let is_full = |sealed_bytes: usize, plan: MemoryPlan| {

@@ -7,17 +7,17 @@
 //!   drop    without `finish`: nothing was written; the pieces are dead bytes, and go with their segments
 //! ```
 //!
-//! Those of a hashed table go into one file, piece by piece (`long_values.rs`): one slot leads to a
+//! Values of a hashed table go into one file, piece by piece (`long.rs`): one slot points to a
 //! value, so it is one record.
 //!
-//! Where a value cannot lie in pieces (it is checked as a whole, or its table keeps values beside
-//! their keys) the writer holds all of it, and writes it as any other, up to the length that these
-//! may have.
+//! If a value cannot be split into pieces (it is checked as a whole, or its table keeps values
+//! inline), the writer holds all of it, and writes it like any other, up to the largest length of
+//! those.
 //!
-//! A value of no more than a piece (a hashed table holds four) is written as any other. As long as
-//! a writer lives the segments that hold its pieces are *pinned*: they are not settled, so nobody
-//! takes their values for dead (`values/settle.rs`, `fence`). Pins are held by segment and not by
-//! the lock that shorter writes hold while they place their values, since a stream may take hours.
+//! A value of at most one piece (four in a hashed table) is written like any other. While a writer
+//! lives, the segments with its pieces are *pinned*: they are not settled, so their values do not
+//! count as dead (`values/settle.rs`, `fence`). Pins are per segment, instead of the lock that
+//! shorter writes hold while they place their values, since a stream may take hours.
 //!
 //! Called by `table` and `snapshot`.
 
@@ -50,8 +50,8 @@ use folddb_value_log::SegmentMap;
 
 // ---- writing ------------------------------------------------------------------------------------
 
-/// Writes one value, piece by piece. Nothing is there before [`ValueWriter::finish`]; a writer that
-/// is dropped without it has written nothing, and neither has one that failed.
+/// Writes one value, piece by piece. Nothing is visible before [`ValueWriter::finish`]; a writer
+/// that is dropped without it, or that failed, has written nothing.
 #[must_use = "nothing is written until it is finished"]
 pub struct ValueWriter {
     engine: Arc<Engine>,
@@ -59,17 +59,17 @@ pub struct ValueWriter {
     durability: Durability,
     kind: OpKind,
     key: Vec<u8>,
-    /// What is not in the value log yet: less than a piece.
+    /// Bytes that are not in the value log yet: less than a piece.
     piece: Vec<u8>,
     /// The record of a piece, reused.
     record: Vec<u8>,
     rope: RopeBuilder,
-    /// What has been written of a value of a hashed table.
+    /// The written part of a value of a hashed table.
     long: Option<LongValue>,
     head: Vec<u8>,
     /// The segments that hold its pieces.
     pinned: BTreeSet<u32>,
-    /// Why its table takes the value whole, where it does, and which tables do not.
+    /// Why its table needs the value as a whole, if it does, and which tables do not.
     whole: Option<Whole>,
     lifetime: Lifetime,
     failure: Option<Error>,
@@ -111,7 +111,7 @@ impl ValueWriter {
         })
     }
 
-    /// Fails where a value of so many bytes is too long.
+    /// Fails if a value of this many bytes is too long.
     fn check_len(&self, len_bytes: u64) -> Result<()> {
         let name = &self.core.name;
         match self.whole {
@@ -132,7 +132,7 @@ impl ValueWriter {
         self.rope.len() + long + self.piece.len() as u64
     }
 
-    /// As much is held of a value.
+    /// How much of a value is held.
     fn held_bytes(&self) -> usize {
         match self.core.hashed {
             _ if self.whole.is_some() => usize::MAX,
@@ -141,10 +141,10 @@ impl ValueWriter {
         }
     }
 
-    /// Takes all that `from` gives.
+    /// Writes everything that `from` gives.
     ///
     /// # Errors
-    /// `from` fails, and then the writer has; as [`ValueWriter::finish`].
+    /// `from` fails, and then so has the writer; as [`ValueWriter::finish`].
     pub fn write_from(&mut self, from: &mut impl Read) -> Result<()> {
         let piece_bytes = self.held_bytes();
         loop {
@@ -152,7 +152,7 @@ impl ValueWriter {
             let before = self.piece.len();
             let read = from.by_ref().take(room as u64).read_to_end(&mut self.piece);
             if let Err(error) = read {
-                // What came before it is no value: nobody shall finish it.
+                // The bytes before it are not a value, and must not be finished.
                 let failure = Error::new(ErrorKind::Io, format!("cannot read the value: {error}"));
                 return Err(self.failure.insert(failure).clone());
             }
@@ -170,7 +170,7 @@ impl ValueWriter {
         if self.piece.len() >= piece_bytes {
             self.put_piece().inspect_err(|error| self.failure = Some(error.clone()))?;
         }
-        // One byte more than may be, so that a value is either whole or refused.
+        // One byte more than allowed, so that a value is either whole or refused.
         if let Err(error) = self.check_len(self.len_bytes()) {
             return Err(self.failure.insert(error).clone());
         }
@@ -179,7 +179,7 @@ impl ValueWriter {
         Ok((piece_bytes - self.piece.len()).min(usize::try_from(left).unwrap_or(usize::MAX)))
     }
 
-    /// Puts what there is into the value log, as a piece.
+    /// Puts the held bytes into the value log, as a piece.
     fn put_piece(&mut self) -> Result<()> {
         let ValueWriter { engine, core, .. } = self;
         stall::admit_piece(engine)?;
@@ -203,7 +203,7 @@ impl ValueWriter {
         Ok(())
     }
 
-    /// Writes what there is behind what has been written of a long value, which begins with it.
+    /// Appends the held bytes to the long value; the first call begins it.
     fn put_long_piece(&mut self) -> Result<()> {
         let long = match &mut self.long {
             Some(long) => long,
@@ -284,11 +284,11 @@ impl Drop for ValueWriter {
     }
 }
 
-/// Why a table takes no value piece by piece, and what to do instead.
+/// Why a table takes no values piece by piece, and what to do instead.
 pub type Whole = (&'static str, &'static str);
 
-/// Why a table takes no value piece by piece; none where it does: values are separated, and nobody
-/// looks at them as a whole.
+/// Why a table takes no values piece by piece; none if it does: its values are separated, and never
+/// examined as a whole.
 pub fn whole_because(core: &TableCore) -> Option<Whole> {
     if core.fold.has_delete() {
         return Some((
@@ -314,7 +314,7 @@ pub fn whole_because(core: &TableCore) -> Option<Whole> {
     ))
 }
 
-/// Whether an op with a value may be streamed: not one that folding would have to look at.
+/// Whether the value of an op may be streamed: not if folding would have to examine it.
 fn check_op(core: &TableCore, kind: OpKind) -> Result<()> {
     match kind {
         OpKind::Set | OpKind::Insert => Ok(()),
@@ -329,10 +329,10 @@ fn check_op(core: &TableCore, kind: OpKind) -> Result<()> {
 
 // ---- reading ------------------------------------------------------------------------------------
 
-/// Reads one value, piece by piece: the value that the key had when it was asked for, whatever
-/// happens since. Each piece is read at once and its hash checked before any of it is handed out; a
-/// long value of a hashed table is one piece, all of which is read and checked first, through a
-/// small window, and then once more as it is handed out.
+/// Reads one value, piece by piece: the value that the key had when the reader was created,
+/// regardless of later writes. Each piece is read at once and its hash checked before any of it is
+/// returned; a long value of a hashed table is one piece, which is read and checked completely
+/// first, through a small window, and then read again as it is returned.
 pub struct ValueReader {
     engine: Arc<Engine>,
     core: Arc<TableCore>,
@@ -342,9 +342,9 @@ pub struct ValueReader {
     pieces: Vec<(u64, OwnPiece)>,
     len_bytes: u64,
     at: u64,
-    /// All of a long value, and where that lies once it was seen to be whole.
+    /// A long value, and its file once it was checked.
     long: Option<(Pointer<'static>, Option<FilePiece>)>,
-    /// The piece in `record`, whose bytes begin there.
+    /// The piece in `record`, and where its bytes begin there.
     loaded: Option<(usize, usize)>,
     record: Vec<u8>,
 }
@@ -352,7 +352,7 @@ pub struct ValueReader {
 enum OwnPiece {
     Inline(Vec<u8>),
     Separated(Pointer<'static>),
-    /// A stretch of a long value: so many bytes, so far from its beginning.
+    /// A section of a long value: its offset and its length.
     Slice(u64, usize),
 }
 
@@ -366,7 +366,7 @@ impl OwnPiece {
 }
 
 impl ValueReader {
-    /// A reader of a value that is at hand.
+    /// A reader of a value in memory.
     #[doc(hidden)]
     pub fn of_value(engine: &Arc<Engine>, core: &Arc<TableCore>, key: &[u8], value: Vec<u8>) -> ValueReader {
         ValueReader {
@@ -407,7 +407,7 @@ impl ValueReader {
         })
     }
 
-    /// Loads a stretch of a long value, all of which was read before to see that it is whole.
+    /// Loads a section of a long value, which was completely read and checked before.
     fn load_stretch(&mut self, index: usize) -> Result<usize> {
         let &OwnPiece::Slice(at, len) = &self.pieces[index].1 else { return Ok(0) };
         let Some((pointer, lies)) = &mut self.long else { return Ok(0) };
@@ -433,8 +433,8 @@ impl ValueReader {
         Ok(0)
     }
 
-    /// Whether both have the same bytes from where they stand. Reads no further than where they
-    /// differ.
+    /// Whether both have the same bytes from their present positions. Reads no further than the
+    /// first difference.
     #[doc(hidden)]
     pub fn is_same(&mut self, other: &mut ValueReader) -> Result<bool> {
         if self.len_bytes != other.len_bytes {
@@ -508,7 +508,7 @@ pub fn read_value(
         let long = long_piece(&pieces);
         let of = of.cloned().or_else(|| long.map(|_| engine.values.files.present()));
         if let (Some(pointer), Some(of)) = (&long, &of) {
-            // A damaged length is met before anything is made of it.
+            // A damaged length is found before it is used.
             locate::locate_piece(engine, (of, core), key, pointer, Locate::default().verify(false))?;
         }
         let stretches = |pointer: Pointer<'_>| {
@@ -540,7 +540,7 @@ pub fn read_value(
     })
 }
 
-/// The one long piece that a value is; none where it is anything else.
+/// The only piece of a long value; none if the value is anything else.
 fn long_piece(pieces: &[OwnPiece]) -> Option<Pointer<'static>> {
     match pieces {
         &[OwnPiece::Separated(pointer)] if is_long(pointer.len) => Some(pointer),
@@ -548,7 +548,7 @@ fn long_piece(pieces: &[OwnPiece]) -> Option<Pointer<'static>> {
     }
 }
 
-/// The pieces in which a long piece is read, whose value has so many bytes.
+/// The sections in which a long value of this many bytes is read.
 fn in_stretches(len: u64, piece_bytes: usize) -> Vec<OwnPiece> {
     let len_at = |at: u64| (len - at).min(piece_bytes as u64) as usize;
     (0..len).step_by(piece_bytes).map(|at| OwnPiece::Slice(at, len_at(at))).collect()
