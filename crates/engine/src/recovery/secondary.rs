@@ -2,11 +2,11 @@
 //! which does not change.
 //!
 //! No lock is taken, and the writer knows nothing of it. The files of the store are opened at once
-//! and held, so what the writer removes meanwhile is there for as long as the store is open: a file
-//! that has no name any more keeps its bytes. Two things do not last, and reading them is an error
-//! that says so, never another value: values in files of their own, which are opened when they are
-//! read; and values that nothing led to any more when the writer was opened again, which cuts them
-//! off the end of their segment.
+//! and held, so files that the writer removes stay available while the store is open: a file
+//! without a name keeps its bytes. Two things do not last, and reading them is an error that says
+//! so, never another value: values in files of their own, which are opened when they are read; and
+//! values that nothing pointed to when the writer was reopened, which cuts them off the end of
+//! their segment.
 //!
 //! ```text
 //!   hold      every file of the directory, by name
