@@ -1,13 +1,13 @@
-//! An access log: what each page was asked for and by how many, the errors of each minute, and who
-//! is on the site.
+//! An access log: the requests and visitors of each page, the errors of each minute, and who is on
+//! the site.
 //!
 //! ```text
 //! cargo run -p folddb --example access_log
 //! ```
 //!
 //! Each request is one blind batch over three tables. A session ends half an hour after a request,
-//! by the clock: of a visitor who is here it says what they did in the last half hour, and nobody
-//! has to tidy up.
+//! by the clock: for a present visitor it says what they did in the last half hour, and no cleanup
+//! is needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -17,7 +17,7 @@ use folddb::{Batch, Durability, Expire, Lifetime, Options, Record, Result, Rules
 
 const SESSION: Duration = Duration::from_secs(30 * 60);
 
-/// What is known of a page. Each field folds on its own.
+/// The facts about a page. Each field folds on its own.
 #[derive(Record, Debug, Default)]
 struct Page {
     #[fold(sum)]
@@ -116,7 +116,7 @@ pub(crate) fn main() -> Result<()> {
     check(&site, &log, now)?;
     drop(site);
     store.close()?;
-    let _ = std::fs::remove_dir_all(&dir); // an example leaves nothing behind
+    let _ = std::fs::remove_dir_all(&dir); // the example cleans up
     Ok(())
 }
 
@@ -147,8 +147,7 @@ fn check(site: &Site, log: &[Request], now: SystemTime) -> Result<()> {
 }
 
 /// The log of the last three hours: some 10,000 requests of 900 visitors, most of whom come once.
-/// Nobody asks for anything around half an hour ago, so that no session ends while this program
-/// looks.
+/// There are no requests around half an hour ago, so that no session ends while this program reads.
 fn log(now: SystemTime) -> impl Iterator<Item = Request> {
     const PAGES: [&str; 6] = ["/", "/", "/blog", "/blog/folds", "/download", "/search"];
     let seconds_ago = (1..3 * 3600).rev().filter(|ago| !(1700..1900).contains(ago));
@@ -157,7 +156,7 @@ fn log(now: SystemTime) -> impl Iterator<Item = Request> {
         let path = PAGES[(draw % 6) as usize];
         Request {
             at: now - Duration::from_secs(ago),
-            // Those of an hour are 300.
+            // There are 300 visitors per hour.
             visitor: format!("198.51.100.{}", ago / 3600 * 300 + (draw >> 8) % 300),
             path,
             is_error: path == "/search" && draw >> 16 & 15 == 0,
@@ -167,7 +166,7 @@ fn log(now: SystemTime) -> impl Iterator<Item = Request> {
     })
 }
 
-/// A number that looks like any other.
+/// A pseudo-random number.
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (number ^ (number >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)

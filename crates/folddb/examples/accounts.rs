@@ -1,5 +1,5 @@
-//! Accounts: transfers as transactions, numbers that are handed out once, what an account held at a
-//! time, and a report that is read page by page.
+//! Accounts: transfers as transactions, unique numbers, the balance of an account at a past time,
+//! and a report that is read page by page.
 //!
 //! ```text
 //! cargo run -p folddb --example accounts
@@ -13,7 +13,7 @@ type Transfers = Table<u64, String>;
 pub(crate) fn main() -> Result<()> {
     let dir = std::env::temp_dir().join(format!("folddb-accounts-{}", std::process::id()));
     let store = Store::create(&dir, Options::default())?;
-    // Nothing is forgotten, so that every state of every account can be asked for.
+    // The table keeps its past, so every state of every account can be read.
     let accounts =
         store.table("accounts", Rules::sorted::<String, i64>().fold("sum:i64").keep(Keep::Forever))?;
     let transfers = store.table("transfers", Rules::sorted::<u64, String>())?;
@@ -29,25 +29,25 @@ pub(crate) fn main() -> Result<()> {
     let refused = transfer(&store, tables, ("bob", "ann", 1));
     println!("{}", refused.map_or_else(|error| error.to_string(), |number| format!("transfer {number}")));
 
-    // What a payment in adds is folded, which conflicts with nothing that others fold: no
-    // transaction is needed, and none is held up.
+    // A deposit is folded, which does not conflict with other folds: no transaction is needed, and
+    // none is delayed.
     accounts.fold("cid", &5)?;
     println!("ann had {:?} before all this", accounts.get_at("ann", AsOf::Seq(before))?);
 
-    // A report in pages: between two of them the program may end, and the next one goes on from the
-    // text.
+    // A report in pages: the program may end between two of them, and the next run continues from
+    // the text.
     let (first, place) = page(&accounts, None)?;
     let (rest, _) = page(&accounts, Some(&place))?;
     println!("{first:?}, then {rest:?}");
     let total: i64 = first.iter().chain(&rest).map(|(_, amount)| amount).sum();
     assert_eq!(total, 125, "what came in is there, wherever it went");
     store.close()?;
-    let _ = std::fs::remove_dir_all(&dir); // an example leaves nothing behind
+    let _ = std::fs::remove_dir_all(&dir); // the example cleans up
     Ok(())
 }
 
-/// Moves an amount, if it is there, and gives the number of the transfer. Where another transfer
-/// comes between the reading and the writing, `transact` runs the closure again.
+/// Moves an amount, if the account has it, and returns the number of the transfer. If another
+/// transfer comes between reading and writing, `transact` runs the closure again.
 fn transfer(
     store: &Store,
     (accounts, transfers, numbers): (&Accounts, &Transfers, &Table<String, u64>),
@@ -65,7 +65,7 @@ fn transfer(
     })
 }
 
-/// Two accounts, from a place on, and the place behind them as text.
+/// Two accounts, from a place on, and the place after them as text.
 fn page(accounts: &Accounts, place: Option<&str>) -> Result<(Vec<(String, i64)>, String)> {
     let scan = match place {
         None => accounts.scan(),

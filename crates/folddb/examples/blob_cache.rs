@@ -1,5 +1,5 @@
-//! A cache of blobs that last for a while: streamed in and out, listed by their heads without
-//! reading them, in a sorted table and in a hashed one.
+//! A cache of blobs with a time to live: streamed in and out, listed by their heads without reading
+//! them, in a sorted table and in a hashed one.
 //!
 //! ```text
 //! cargo run -p folddb --example blob_cache
@@ -13,11 +13,11 @@ use folddb::{Expire, Lifetime, Options, Rules, Store, Table};
 
 type Blobs = Table<String, Vec<u8>>;
 
-/// Blobs whose write says nothing last an hour.
+/// Blobs written without a lifetime last an hour.
 const LASTS: Duration = Duration::from_secs(3600);
 
-/// Name, and length in bytes. The longest is written and read piece by piece, and never held in
-/// memory.
+/// Name, and length in bytes. The longest is written and read piece by piece, and never completely
+/// in memory.
 const BLOBS: [(&str, u64); 5] = [
     ("img/logo.svg", 900),
     ("img/photo.jpg", 180_000),
@@ -36,7 +36,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let hashed = Rules::hashed::<String, Vec<u8>>().expire(Expire::After(LASTS));
     use_cache(&store, &store.table("by hash", hashed)?)?;
     store.close()?;
-    let _ = std::fs::remove_dir_all(&dir); // an example leaves nothing behind
+    let _ = std::fs::remove_dir_all(&dir); // the example cleans up
     Ok(())
 }
 
@@ -50,7 +50,7 @@ fn use_cache(store: &Store, blobs: &Blobs) -> Result<(), Box<dyn Error>> {
     let mut writer = blobs.with_lifetime(minute).writer("tmp/preview")?;
     io::copy(&mut Blob::new("tmp/preview", 200_000), &mut writer)?;
     writer.finish()?;
-    // One whose time is over, in place of the one above.
+    // One that has expired, in place of the one above.
     let over = Lifetime::Until(SystemTime::now() - Duration::from_secs(1));
     blobs.with_lifetime(over).put_from("tmp/upload", &mut Blob::new("tmp/upload", 60_000))?;
     assert!(!blobs.contains("tmp/upload")? && blobs.read("tmp/upload")?.is_none());
@@ -62,13 +62,13 @@ fn use_cache(store: &Store, blobs: &Blobs) -> Result<(), Box<dyn Error>> {
         assert_eq!(io::copy(&mut reader, &mut Same(Blob::new(name, len)))?, len);
         println!("  {name} came back as it was, {len} bytes");
     }
-    // Eviction: the next reader asks the origin for it.
+    // Eviction: the next reader must fetch it from the origin.
     blobs.delete("pkg/tool-1.0.tar")?;
     assert!(blobs.head("pkg/tool-1.0.tar")?.is_none());
     Ok(())
 }
 
-/// Name, length and what is left of its time, of each blob. No blob is read for it.
+/// Name, length and remaining time of each blob. No blob is read for it.
 fn list(store: &Store, blobs: &Blobs) -> folddb::Result<()> {
     let before = store.stats().reads.values;
     let (mut names, mut bytes) = (Vec::new(), 0);
@@ -95,7 +95,7 @@ fn list(store: &Store, blobs: &Blobs) -> folddb::Result<()> {
     Ok(())
 }
 
-/// Bytes that are made while they are read: what an origin would send.
+/// Bytes that are generated while they are read, like those from an origin.
 struct Blob {
     state: u64,
     left: u64,
@@ -123,7 +123,7 @@ impl Read for Blob {
     }
 }
 
-/// Takes what it expects, and nothing else.
+/// A writer that accepts only the expected bytes.
 struct Same(Blob);
 
 impl Write for Same {

@@ -1,4 +1,4 @@
-//! What expiry costs: processor time of writes, of gets and of merges, and space, of a table whose
+//! The cost of expiry: processor time of writes, of gets and of merges, and space, of a table whose
 //! values never expire, of one whose values last an hour, and of one whose values have all expired
 //! when they are merged. `cargo run --release -p folddb --example expiry_cost`.
 

@@ -1,6 +1,6 @@
-//! What change feeds cost: processor time of a write with no feed, one and four that nobody reads,
-//! and how fast one is read, its rows and its batches. `cargo run --release -p folddb --example
-//! feed_cost`.
+//! The cost of change feeds: processor time of a write with no feed, one and four that nobody
+//! reads, and how fast one is read, its rows and its batches. `cargo run --release -p folddb
+//! --example feed_cost`.
 
 use std::time::{Duration, Instant};
 

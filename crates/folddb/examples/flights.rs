@@ -1,5 +1,5 @@
-//! The flights of README in Rust: how many by carrier and airport, their delays, and how many
-//! planes.
+//! The flights of README in Rust: their number by carrier and airport, their delays, and the number
+//! of planes.
 //!
 //! ```text
 //! cargo run -p folddb --example flights
@@ -12,18 +12,18 @@ use flate2::read::GzDecoder;
 use folddb::folds::{Hll, Stats};
 use folddb::{Durability, Options, Record, Rules, Store};
 
-/// What is known of the flights of a carrier from an airport. Each field folds on its own.
+/// The facts about the flights of a carrier from an airport. Each field folds on its own.
 #[derive(Record, Debug)]
 pub(crate) struct Flights {
     #[fold(sum)]
     flights: u64,
-    /// Of those that departed.
+    /// Delays of those that departed.
     delay: Stats,
     tails: Hll,
 }
 
 impl Flights {
-    /// What one row of the file says: an operand.
+    /// The operand of one row of the file.
     fn of(delay: Option<f64>, tail: Option<&str>) -> Flights {
         Flights {
             flights: 1,

@@ -1,12 +1,11 @@
-//! A follower: it keeps a copy of a table in memory, by a change feed that is there from one run of
-//! the program to the next.
+//! A follower: it keeps a copy of a table in memory, with a change feed that outlives the program.
 //!
 //! ```text
 //! cargo run -p folddb --example follow
 //! ```
 //!
-//! A real one would keep its copy elsewhere, in a search engine or a cache, and acknowledge what is
-//! safe there. What was handed out and not acknowledged comes again.
+//! A real one would keep its copy in a search engine or a cache, and acknowledge what is safe
+//! there. Events that were not acknowledged are given again.
 
 use std::collections::BTreeMap;
 
@@ -21,15 +20,15 @@ pub(crate) fn main() -> Result<()> {
     visits.fold("oslo", &3)?;
     visits.fold("rome", &1)?;
 
-    // It begins with the rows of now, and goes on with what is written from then on.
+    // It begins with the present rows, and continues with later writes.
     let mut copy = Copy::new();
     let mut feed = store.feed("copy", of_visits())?;
     visits.fold("oslo", &1)?;
     println!("{} events", catch_up(&mut feed, &mut copy)?);
     assert_eq!(copy, BTreeMap::from([(b"oslo".to_vec(), 4), (b"rome".to_vec(), 1)]));
 
-    // While nobody reads it the log is kept for it, as far as its budget goes; merges and reclaim
-    // go on.
+    // While nobody reads it the log is retained for it, within its budget; merges and reclaim
+    // continue.
     drop(feed);
     drop(visits);
     store.close()?;
@@ -46,9 +45,9 @@ pub(crate) fn main() -> Result<()> {
         println!("feed {} holds {} bytes", told.name, told.held_bytes);
     }
     drop(feed);
-    store.drop_feed("copy")?; // whoever follows no more says so, or it holds its budget for good
+    store.drop_feed("copy")?; // an unused feed must be dropped, or it retains its budget forever
     store.close()?;
-    let _ = std::fs::remove_dir_all(&dir); // an example leaves nothing behind
+    let _ = std::fs::remove_dir_all(&dir); // the example cleans up
     Ok(())
 }
 
@@ -56,7 +55,7 @@ fn of_visits() -> FeedOptions {
     FeedOptions { table: Some("visits".to_owned()), ..FeedOptions::default() }
 }
 
-/// Takes all that there is by now; a program that goes on forever would wait with `Feed::next`.
+/// Takes all present events; a program that runs forever would wait with `Feed::next`.
 fn catch_up(feed: &mut Feed, copy: &mut Copy) -> Result<usize> {
     let mut events = 0;
     while let Some(event) = feed.poll()? {
@@ -95,7 +94,7 @@ fn take(event: FeedEvent, copy: &mut Copy) -> Result<()> {
     Ok(())
 }
 
-/// As the codec of `u64` writes it.
+/// Decodes a value of the codec `u64`.
 fn number(value: &[u8]) -> Result<u64> {
     let bytes = value.try_into().map_err(|_| Error::invalid("no number of eight bytes"))?;
     Ok(u64::from_le_bytes(bytes))

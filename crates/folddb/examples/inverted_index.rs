@@ -1,18 +1,17 @@
 //! An inverted index, as osmos' users wanted one: the words of a tree of text files, each with the
-//! files that it stands in.
+//! files that contain it.
 //!
 //! `cargo run --release -p folddb --example inverted_index -- CORPUS STORE [WORD...]`
 //!
-//! `CORPUS` is a directory; the sources that cargo has fetched (`~/.cargo/registry/src`) are a good
-//! one. `STORE` is rebuilt.
+//! `CORPUS` is a directory, for example the sources that cargo has fetched
+//! (`~/.cargo/registry/src`). `STORE` is rebuilt.
 //!
 //! A word is a key, its value the set of numbers of files, and indexing a file folds `{number}`
 //! into each of its words: nothing is read for it, and the same word in a million files costs a
 //! million appends. The same index is then built twice more by straightforward programs, and all
-//! three must agree: one that reads the set of each word, adds to it and writes it back to a table,
-//! and one that keeps a map in memory, which ends where memory does. Last come a search for files
-//! with all the words given, one for all words that begin as the first of them does, and one for a
-//! range of words.
+//! three must agree: one reads the set of each word, adds to it and writes it back to a table, the
+//! other keeps a map in memory, and is limited by that. Finally it searches for files with all the
+//! given words, for all words with the beginning of the first one, and for a range of words.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,7 +21,7 @@ use std::time::{Duration, Instant};
 use folddb::folds::Bitmap;
 use folddb::{Durability, Options, Result, Rules, Store, Table};
 
-/// Longer files are taken for data.
+/// Longer files count as data.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 type Terms = Table<String, Bitmap>;
@@ -37,7 +36,7 @@ fn main() -> Result<()> {
     index(&corpus, &dir, &words)
 }
 
-/// Indexes the files below a directory in three ways, compares these, and looks for words.
+/// Indexes the files below a directory in three ways, compares them, and searches for words.
 pub(crate) fn index(corpus: &Path, dir: &Path, words: &[String]) -> Result<()> {
     let mut files = Vec::new();
     collect(corpus, &mut files);
@@ -101,7 +100,7 @@ fn collect(dir: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The words of a text: letters, digits and underscores, at least three of them, in small letters,
+/// The words of a text: letters, digits and underscores, at least three of them, in lower case,
 /// each once.
 fn words_of(text: &str) -> BTreeSet<String> {
     let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
@@ -109,7 +108,7 @@ fn words_of(text: &str) -> BTreeSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// One batch a file: either all of its words find it, or none.
+/// One batch per file: either all of its words find it, or none.
 fn fold_in(store: &Store, terms: &Terms, number: u32, words: &BTreeSet<String>) -> Result<()> {
     let (mut batch, here) = (store.batch(), Bitmap::of(number));
     for word in words {
@@ -118,7 +117,7 @@ fn fold_in(store: &Store, terms: &Terms, number: u32, words: &BTreeSet<String>) 
     batch.commit(Durability::Process).map(drop)
 }
 
-/// What one would write without a fold.
+/// The same without a fold.
 fn read_add_write(plain: &Table<String, Vec<u8>>, number: u32, words: &BTreeSet<String>) -> Result<()> {
     for word in words {
         let set = plain.get(word)?.and_then(|bytes| Bitmap::from_bytes(&bytes).ok());

@@ -1,7 +1,7 @@
-//! What ways of loading cost, and what summaries of blocks cost and give: processor time of single
-//! writes, of batches and of a bulk load of the same rows in order, until all is in one run; and of
-//! sums and counts of ranges with summaries and without. `cargo run --release -p folddb --example
-//! load_cost`.
+//! The costs of ways of loading, and the costs and benefits of block summaries: processor time of
+//! single writes, of batches and of a bulk load of the same rows in order, until all is in one run;
+//! and of sums and counts of ranges with summaries and without. `cargo run --release -p folddb
+//! --example load_cost`.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -102,7 +102,7 @@ fn cpu_s() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// What the process has caused to be written to the disk.
+/// The bytes that the process has caused to be written to the disk.
 fn written_bytes() -> u64 {
     let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     let of =

@@ -1,17 +1,17 @@
-//! A metrics store: what hosts report, folded into a window a minute; series found by their tags;
-//! ranges of windows aggregated; old windows dropped.
+//! A metrics store: reports of hosts, folded into one window per minute; series found by their
+//! tags; ranges of windows aggregated; old windows dropped.
 //!
 //! ```text
 //! cargo run -p folddb --example metrics
 //! ```
 //!
-//! A sample is one blind write, however many there are in a minute. In a table with summaries the
-//! blocks say what they fold to, so the aggregate of a long range reads little.
+//! A sample is one blind write, no matter how many there are in a minute. In a table with summaries
+//! the blocks store what they fold to, so aggregating a long range reads little.
 
 use folddb::folds::{Quantiles, Stats};
 use folddb::{Durability, Options, Record, Result, Rules, Store, Table};
 
-/// What a series measured in a minute.
+/// The measurements of a series in a minute.
 #[derive(Record, Debug, Default)]
 struct Window {
     all: Stats,
@@ -39,7 +39,7 @@ pub(crate) fn main() -> Result<()> {
     let series: Series = store.table("series", rules)?;
 
     report(&store, &minutes, &series)?;
-    minutes.compact()?; // background merges do so in time
+    minutes.compact()?; // background merges do so eventually
 
     println!("last hour by zone            samples    mean     p95");
     for zone in ZONES {
@@ -77,7 +77,7 @@ pub(crate) fn main() -> Result<()> {
     assert_eq!((windows, value.all.count()), (HOSTS * MINUTES, HOSTS * MINUTES * SAMPLES_A_MINUTE));
     assert!(summaries > 0 && day.cost.rows_scanned < windows, "blocks say what they fold to: {:?}", day.cost);
 
-    // Retention: the first half of the day of each series goes, by one op each.
+    // Retention: the first half of the day of each series is deleted, by one op each.
     for key in series.scan() {
         let ((metric, host), _) = key?;
         minutes.delete_range(&(metric.clone(), host.clone(), 0), &(metric, host, MINUTES / 2))?;
@@ -88,11 +88,11 @@ pub(crate) fn main() -> Result<()> {
 
     drop((minutes, series));
     store.close()?;
-    let _ = std::fs::remove_dir_all(&dir); // an example leaves nothing behind
+    let _ = std::fs::remove_dir_all(&dir); // the example cleans up
     Ok(())
 }
 
-/// What the hosts report in a day, in the order in which it comes in: a batch a minute.
+/// The reports of the hosts in a day, in their order of arrival: a batch per minute.
 fn report(store: &Store, minutes: &Minutes, series: &Series) -> Result<()> {
     for host in 0..HOSTS {
         let (zone, role) = (zone_of(host), if host % 3 == 0 { "database" } else { "web" });
@@ -110,13 +110,13 @@ fn report(store: &Store, minutes: &Minutes, series: &Series) -> Result<()> {
     Ok(())
 }
 
-/// What a series measured in a range of minutes.
+/// The measurements of a series in a range of minutes.
 fn over(minutes: &Minutes, (metric, host): (&str, &str), range: std::ops::Range<u64>) -> Result<Window> {
     let scan = minutes.scan().from(&(metric, host, range.start)).before(&(metric, host, range.end));
     Ok(scan.aggregate()?.value.unwrap_or_default())
 }
 
-/// The same, worked out one by one.
+/// The same, computed sample by sample.
 fn check(found: &Window, hosts: impl Iterator<Item = u64>, range: std::ops::Range<u64>) {
     let mut loads: Vec<f64> = Vec::new();
     for host in hosts {
@@ -141,7 +141,7 @@ fn zone_of(host: u64) -> &'static str {
     ZONES[(host % 2) as usize]
 }
 
-/// A load in percent: of a day, of a host, and by chance.
+/// A load in percent, from the time of day, the host, and chance.
 fn load_of(host: u64, minute: u64, sample: u64) -> f64 {
     let of_day = 20.0 - 15.0 * (minute as f64 / MINUTES as f64 * std::f64::consts::TAU).cos();
     let draw = (host * 7919 + minute * 104_729 + sample * 1_299_709).wrapping_mul(0x9e37_79b9_7f4a_7c15);

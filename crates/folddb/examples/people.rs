@@ -1,5 +1,5 @@
-//! Records found by what is in them: documents that are merged field by field, two indexes, and one
-//! that is added later.
+//! Secondary indexes: documents that are merged field by field, two indexes, and one that is added
+//! later.
 //!
 //! ```text
 //! cargo run -p folddb --example people
@@ -13,8 +13,8 @@ pub(crate) fn main() -> folddb::Result<()> {
     let dir = std::env::temp_dir().join(format!("folddb-people-{}", std::process::id()));
     let store = Store::create(&dir, Options::default())?;
 
-    // Values are documents, with their names sorted; a fold merges what is known by now. Each write
-    // brings entries for its terms, and reads nothing.
+    // Values are documents, with their names sorted; a fold merges the known fields. Each write
+    // adds entries for its terms, and reads nothing.
     let rules = Rules::sorted::<String, Vec<u8>>()
         .fold("json-merge")
         .index("by_city", "json:/home/city")
@@ -24,8 +24,8 @@ pub(crate) fn main() -> folddb::Result<()> {
         ("ann", r#"{"home":{"city":"Berlin"},"speaks":["German","English"]}"#),
         ("bob", r#"{"age":41,"home":{"city":"Rome"},"speaks":["Italian"]}"#),
         ("cid", r#"{"age":30,"home":{"city":"Berlin"}}"#),
-        ("ann", r#"{"age":28}"#),               // what was known of her stays
-        ("cid", r#"{"home":{"city":"Oslo"}}"#), // he has moved: his entry under Berlin is stale, and nobody sees it
+        ("ann", r#"{"age":28}"#),               // her other fields stay
+        ("cid", r#"{"home":{"city":"Oslo"}}"#), // he has moved: his entry under Berlin is stale, and never shown
     ] {
         people.fold(name, known.as_bytes())?;
     }
@@ -34,7 +34,7 @@ pub(crate) fn main() -> folddb::Result<()> {
     let speak: Vec<String> = people.find("by_language")?.prefix("I").keys().collect::<Result<_, _>>()?;
     println!("speak a language with I: {speak:?}");
 
-    // Added to a table that is full, while writes could go on.
+    // Added to a table with rows, while writes may continue.
     let rule = IndexRule::parse("by_age:json:/age").ok_or_else(|| folddb::Error::invalid("a rule"))?;
     store.bytes_table("people")?.add_index_with(&rule, |at| {
         println!("built of {} keys", at.keys_done);
@@ -47,6 +47,6 @@ pub(crate) fn main() -> folddb::Result<()> {
     assert_eq!(in_berlin, ["ann"]);
     assert_eq!(speak, ["bob"]);
     store.close()?;
-    let _ = std::fs::remove_dir_all(&dir); // an example leaves nothing behind
+    let _ = std::fs::remove_dir_all(&dir); // the example cleans up
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! What reading costs: gets that find, gets that do not, short scans and a whole one, of a store
-//! that is kept.
+//! The cost of reading: gets that hit, gets that miss, short scans and a full one, of a store that
+//! is kept.
 //!
 //! `cargo run --release -p folddb --example read_cost -- DIRECTORY ROWS MEMORY_BYTES
 //! [settled|compacted] [ROUNDS] [PHASES] [BLOCK_BYTES]`
@@ -127,7 +127,7 @@ fn measure(store: &Store, table: &Table<u64, u64>, rows: u64, phase: char, chanc
     Ok(())
 }
 
-/// A number as good as random (the finisher of SplitMix64), different for each.
+/// A pseudo-random number (the finisher of SplitMix64), different for each.
 fn mix(n: u64) -> u64 {
     let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let n = (n ^ n >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

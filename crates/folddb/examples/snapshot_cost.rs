@@ -1,7 +1,6 @@
-//! What open snapshots cost: processor time of writes, of gets and of a merge, memory and space,
-//! beside none, one and a thousand of them: as boundaries, with files of their own, and with an
-//! end. Each in a process of its own, for its memory. `cargo run --release -p folddb --example
-//! snapshot_cost`.
+//! The cost of open snapshots: processor time of writes, of gets and of a merge, memory and space,
+//! with none, one and a thousand of them: as boundaries, with pinned files, and ended. Each in a
+//! process of its own, for its memory. `cargo run --release -p folddb --example snapshot_cost`.
 
 use std::time::Duration;
 
@@ -10,8 +9,7 @@ use folddb::{BackgroundWork, Durability, Options, Result, Rules, Store};
 const KEYS: u64 = 20_000;
 const WRITES: u64 = 1_000_000;
 
-/// What they are called, how many there are, and at which age in milliseconds they come to files of
-/// their own and to their end.
+/// Their name and number, and the ages in milliseconds at which they get pinned files and end.
 const CASES: [(&str, u64, u64, u64); 6] = [
     ("none", 0, NEVER, NEVER),
     ("a boundary", 1, NEVER, NEVER),

@@ -1,9 +1,9 @@
 //! How many rows a range has, and what their values fold to.
 //!
-//! In a table whose rules ask for summaries the blocks of the bottom run say what they come to. The
-//! range is laid out in tiles along that run: a block of which no other run and no memtable has a
-//! key is told by its summary, unread; a part of which this holds by its sum; and what lies between
-//! is scanned. Both see the same snapshot, so the outcome is exact. Called by users and the command
+//! In a table with summaries, each block of the bottom run stores what it folds to. The range is
+//! divided into tiles along that run: if no other run or memtable has a key of a block, its summary
+//! is used, and the block is not read; the same holds for a whole part; everything in between is
+//! scanned. Both use the same snapshot, so the result is exact. Called by users and the command
 //! line.
 
 use std::cmp::Ordering;
@@ -32,17 +32,17 @@ use folddb_engine::state::view::{PartView, RunView, TableView};
 pub struct Aggregate<V = Vec<u8>> {
     /// How many there are.
     pub rows: u64,
-    /// What their values fold to, in the order of the keys; none where there is no row.
+    /// What their values fold to, in the order of the keys; none if there is no row.
     pub value: Option<V>,
-    /// What it took.
+    /// How much was read.
     pub cost: AggregateCost,
 }
 
-/// What counting or aggregating a range took.
+/// How much was read to count or aggregate a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AggregateCost {
-    /// Parts whose one summary was enough: nothing of them was read.
+    /// Parts whose summary was enough: nothing of them was read.
     pub part_summaries: u64,
     /// Blocks whose summary was enough: they were not read.
     pub block_summaries: u64,
@@ -53,7 +53,7 @@ pub struct AggregateCost {
 }
 
 impl BytesScan {
-    /// The number of keys in the range. Reads all of it, but for blocks that have summaries
+    /// The number of keys in the range. Reads all of it, except blocks with usable summaries
     /// ([`crate::table_rules::TableRules::summaries`]).
     ///
     /// # Errors
@@ -75,15 +75,15 @@ impl BytesScan {
         Ok(count)
     }
 
-    /// How many rows the range has, what their values fold to, and what it took to know. Values are
-    /// folded as they are stored: with `json-merge` `{"a":1}` and a value that was written as
-    /// `{"a":null}`, and shows as `{}`, fold to `{}`. The values of a hashed table come in no
-    /// order, which only matters to a fold that is not commutative.
+    /// How many rows the range has, what their values fold to, and how much was read. Values are
+    /// folded as they are stored: with `json-merge`, `{"a":1}` and a value that was written as
+    /// `{"a":null}`, and shows as `{}`, fold to `{}`. The values of a hashed table are in no order,
+    /// which only matters to a fold that is not commutative.
     ///
     /// # Errors
-    /// As [`BytesScan::rows`]; [`crate::ErrorKind::FoldFailed`] where the values of two keys do not
-    /// fold, naming the key, or the block where summaries were folded. A scan with a limit, and one
-    /// of a table that replaces values, are refused.
+    /// As [`BytesScan::rows`]; [`crate::ErrorKind::FoldFailed`] if the values of two keys do not
+    /// fold, naming the key, or the block if summaries were folded. A scan with a limit, and one of
+    /// a table that replaces values, are refused.
     pub fn aggregate(self) -> Result<Aggregate> {
         let rules = &self.table.rules.fold;
         if !rules.tells_of_many() {
@@ -104,8 +104,8 @@ impl BytesScan {
         let mut sum = Summing { scan: &scan, wanted, sum: Sum::default(), found: Aggregate::default() };
         let range = (&scan.plan.low, &scan.plan.high);
         let view = pinned::view_at(&scan.engine, &scan.table, scan.plan.at)?;
-        // What a transaction has read of a range, and written to it, shows where all of it is
-        // scanned.
+        // In a transaction all of the range is scanned, which notes its reads and includes its own
+        // writes.
         let base = if scan.inside.is_some() { None } else { base_of(&scan.table, &view) };
         match base {
             None => sum.take(Tile::Scanned { low: range.0.clone(), high: range.1.clone() })?,
@@ -132,7 +132,7 @@ impl BytesScan {
 }
 
 impl<K: Key, V: Value> Scan<K, V> {
-    /// How many rows the range has, what their values fold to, and what it took to know.
+    /// How many rows the range has, what their values fold to, and how much was read.
     ///
     /// # Errors
     /// As [`BytesScan::aggregate`].
@@ -147,13 +147,13 @@ impl<K: Key, V: Value> Scan<K, V> {
 
 /// A piece of the range.
 enum Tile {
-    /// Some blocks, or a whole part, that come to this.
+    /// Some blocks, or a whole part, with this summary.
     Told { summary: Summary, is_part: bool },
-    /// Keys that have to be looked at.
+    /// Keys that must be scanned.
     Scanned { low: Bound<Vec<u8>>, high: Bound<Vec<u8>> },
 }
 
-/// What the tiles so far come to.
+/// The aggregate of the tiles so far.
 struct Summing<'a> {
     scan: &'a BytesScan,
     wanted: Wanted,
@@ -192,7 +192,7 @@ impl Summing<'_> {
         Ok(())
     }
 
-    /// Folds on the value of a key, or without one what a block or a part comes to.
+    /// Folds the value of a key onto it, or, without a key, the summary of a block or a part.
     fn push(&mut self, key: Option<&[u8]>, value: &[u8]) -> Result<()> {
         let table = &self.scan.table;
         self.sum.push(&table.rules.fold, value).map_err(|cause| {
@@ -208,8 +208,7 @@ impl Summing<'_> {
     }
 }
 
-/// The run to lay the tiles along: the one with the most keys, where its blocks may say what they
-/// come to.
+/// The run for the tiles: the one with the most keys, if its blocks may have summaries.
 fn base_of<'v>(table: &TableCore, view: &'v TableView) -> Option<&'v RunView> {
     if !table.rules.rules.summaries {
         return None;
@@ -218,7 +217,7 @@ fn base_of<'v>(table: &TableCore, view: &'v TableView) -> Option<&'v RunView> {
     view.runs.iter().max_by_key(keys)
 }
 
-/// Lays a range out in tiles along the parts of one run.
+/// Divides a range into tiles along the parts of one run.
 struct Tiling<'a> {
     order: &'a KeyOrder,
     range: (&'a Bound<Vec<u8>>, &'a Bound<Vec<u8>>),
@@ -227,9 +226,9 @@ struct Tiling<'a> {
     range_deletes: &'a RangeDeletes,
     wants_fold: bool,
     others: Others,
-    /// What lies before is decided.
+    /// Everything before is decided.
     from: Bound<Vec<u8>>,
-    /// From here up to `from` all is to be scanned.
+    /// Everything from here up to `from` is to be scanned.
     scan_from: Option<Bound<Vec<u8>>>,
     is_over: bool,
     visit: &'a mut dyn FnMut(Tile) -> Result<()>,
@@ -261,8 +260,8 @@ impl Tiling<'_> {
         self.blocks(part)
     }
 
-    /// Whether a reader sees the records of the part as they are: none is newer than its snapshot,
-    /// none deleted in a range.
+    /// Whether a reader sees the records of the part unchanged: none is newer than its snapshot,
+    /// none is hidden by a range delete.
     fn is_seen_as_it_is(&self, part: &PartView) -> bool {
         let facts = part.file.part.facts();
         let hides = || self.range_deletes.is_any_among(self.order, (&part.low, &part.high), facts.min_seq);
@@ -299,7 +298,7 @@ impl Tiling<'_> {
         Ok(())
     }
 
-    /// One block, whose keys are above the one and up to the other.
+    /// One block, with keys above one bound and up to the other.
     fn block(
         &mut self,
         part: &PartView,
@@ -334,7 +333,7 @@ impl Tiling<'_> {
         Ok(())
     }
 
-    /// All keys up to this one are told by the summary.
+    /// The summary covers all keys up to this one.
     fn tell(&mut self, summary: Summary, is_part: bool, through: &[u8]) -> Result<()> {
         self.end_scan()?;
         self.from = Bound::Excluded(through.to_vec());
@@ -356,7 +355,7 @@ impl Tiling<'_> {
         (self.visit)(Tile::Scanned { low, high })
     }
 
-    /// What lies behind the last part.
+    /// The rest after the last part.
     fn rest(mut self) -> Result<()> {
         let high = self.range.1.as_ref().map(Vec::as_slice);
         if !self.others.have_a_key(&self.from, high)? {
@@ -397,7 +396,7 @@ fn is_below_bound(order: &KeyOrder, high: Bound<&[u8]>, key: &[u8]) -> bool {
     }
 }
 
-/// The keys of all memtables and runs but one. They are asked in rising order.
+/// The keys of all memtables and runs except one, in ascending order of queries.
 struct Others {
     order: KeyOrder,
     sources: Vec<(Other, Next)>,
@@ -408,7 +407,7 @@ enum Other {
     Run(Box<RunCursor>),
 }
 
-/// The first key of a source at or behind where it was last asked from.
+/// The first key of a source at or after the start of the last query.
 enum Next {
     Unasked,
     Key(Vec<u8>),
@@ -430,7 +429,7 @@ impl Others {
         Others { order: table.rules.order.clone(), sources }
     }
 
-    /// Whether one of them has a record, of whatever age, in the range.
+    /// Whether one of them has a record, of any age, in the range.
     fn have_a_key(&mut self, from: &Bound<Vec<u8>>, to: Bound<&[u8]>) -> Result<bool> {
         for (other, next) in &mut self.sources {
             let is_stale = match next {

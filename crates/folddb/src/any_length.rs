@@ -1,5 +1,5 @@
-//! Values of any length, written as what their table takes. Every way into a store that may meet a
-//! long value goes through here: loads, syncs, imports.
+//! Writes values of any length in a form that their table takes. All writers that may meet long
+//! values use this: loads, syncs, imports.
 //!
 //! ```text
 //!   up to 16 MiB                        one op
@@ -19,19 +19,19 @@ use crate::bytes_table::BytesTable;
 use folddb_engine::seq::Seq;
 use folddb_engine::write::encoded_batch::WriteOp;
 
-/// Room in a batch for what stands beside the value of an op.
+/// Room in a batch in addition to the value of an op.
 const BESIDE_BYTES: usize = 128 << 10;
 
 impl BytesTable {
     /// Writes one op whose value may have any length: as [`BytesTable::write`] up to 16 MiB; as a
-    /// stream where it is longer and the table takes streams; else as operands that fold to it,
-    /// where the fold can say which ([`folddb_rules::Fold::pieces`]). Operands of more than 32 MiB
+    /// stream if it is longer and the table takes streams; otherwise as operands that fold to it,
+    /// if the fold can produce them ([`folddb_rules::Fold::pieces`]). Operands of more than 32 MiB
     /// together are several batches: after a crash between two the key has the beginning of the
     /// value.
     ///
     /// # Errors
     /// As [`BytesTable::write`]; [`crate::ErrorKind::InvalidInput`], naming the key, for a value
-    /// that the table takes in none of these ways. Nothing is written then.
+    /// that the table takes in none of these ways. Then nothing is written.
     pub fn write_whole(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Seq> {
         if value.len() <= VALUE_BYTES_MAX || op == WriteOp::Delete {
             return self.write(op, key, value);
@@ -44,10 +44,10 @@ impl BytesTable {
             return writer.finish();
         }
         let pieces = match op {
-            // A hashed table folds as it is written to, and holds no folded value that is longer.
+            // A hashed table folds when it is written to, and has no longer folded values.
             _ if self.core.hashed.is_some() => None,
             WriteOp::Put | WriteOp::Fold => self.core.rules.fold.pieces(key, value, VALUE_BYTES_MAX),
-            WriteOp::PutIfAbsent | WriteOp::Delete => None, // a later piece cannot ask what the first has met
+            WriteOp::PutIfAbsent | WriteOp::Delete => None, // a later piece cannot know what the first has met
         };
         let pieces = pieces.ok_or_else(|| self.too_long(key, value.len()))?;
         self.write_pieces(op, key, &pieces)

@@ -1,5 +1,4 @@
-//! Rows of a scan, whatever it is of: a sorted table, a hashed one, or either as a transaction sees
-//! it.
+//! Rows of any scan: of a sorted table, a hashed one, or either in a transaction.
 //!
 //! ```text
 //!   a transaction   rows of its snapshot   ─┐ in one order; where both have a key, the ops are applied to what it has
@@ -7,7 +6,7 @@
 //!                   and notes how far it has come, and until when all that it has shown lasts
 //! ```
 //!
-//! Used by `scans`, and by what goes over all of a table.
+//! Used by `scans`, and by code that reads a whole table.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -36,7 +35,7 @@ pub(crate) enum AnyRows {
     Inside(Box<InsideRows>),
 }
 
-/// A value, where it is not too long to be held.
+/// A value, if it is not too long to be held.
 pub(crate) enum Short<'r> {
     Value(&'r [u8]),
     /// Its head instead.
@@ -52,7 +51,7 @@ impl AnyRows {
         }
     }
 
-    /// The same, maybe in a transaction.
+    /// The same, possibly in a transaction.
     pub(crate) fn start_in(
         engine: &Arc<Engine>,
         table: &Arc<TableCore>,
@@ -73,7 +72,7 @@ impl AnyRows {
         }
     }
 
-    /// Of what it is a scan, what of it with the moment that it reads at, and the key of its last
+    /// The table of the scan, its plan with the moment that it reads at, and the key of its last
     /// row.
     pub(crate) fn stands(&self) -> Stands<'_> {
         match self {
@@ -92,7 +91,7 @@ impl AnyRows {
         }
     }
 
-    /// The next key and the head of its value; only where heads are wanted.
+    /// The next key and the head of its value; only if heads are wanted.
     pub(crate) fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
         match self {
             AnyRows::Sorted(rows) => rows.next_head(),
@@ -101,8 +100,8 @@ impl AnyRows {
         }
     }
 
-    /// The last row, or the head of its value where that is separated and is long; only where short
-    /// values are wanted.
+    /// The last row, or the head of its value if that is separated and long; only if short values
+    /// are wanted.
     pub(crate) fn short(&mut self) -> (&[u8], Short<'_>) {
         match self {
             AnyRows::Sorted(rows) => {
@@ -130,7 +129,7 @@ impl AnyRows {
         }
     }
 
-    /// The head of the last row; only where heads are wanted.
+    /// The head of the last row; only if heads are wanted.
     fn head(&mut self) -> Option<Head> {
         match self {
             AnyRows::Sorted(rows) => rows.take_head(),
@@ -139,8 +138,8 @@ impl AnyRows {
         }
     }
 
-    /// Until when the value of the last row lasts; none where it does forever, or was written by
-    /// the transaction itself.
+    /// The deadline of the last row's value; none if it lasts forever, or was written by the
+    /// transaction itself.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         match self {
             AnyRows::Sorted(rows) => rows.deadline_ms(),
@@ -154,23 +153,23 @@ impl AnyRows {
 pub(crate) struct InsideRows {
     /// Those of its snapshot.
     base: AnyRows,
-    /// Those stand on a row that was not shown yet, or on a key whose fold fails.
+    /// Those are at a row that was not returned yet, or at a key whose fold fails.
     ahead: Option<Result<()>>,
-    /// What the transaction has written to keys that are still to come. Hashed: to any; to those
-    /// without ops the walk has come.
+    /// What the transaction has written to the remaining keys. For a hashed table: to all keys;
+    /// those without ops were already reached.
     own: VecDeque<OwnOps>,
     /// The ranges that it has deleted.
     deleted: Vec<DeletedRange>,
-    /// The last row where the transaction has written to its key.
+    /// The last row, if the transaction has written to its key.
     shown: Option<(Vec<u8>, Vec<u8>)>,
     passed: Arc<Mutex<Passed>>,
 }
 
-/// Whose turn it is.
+/// Which row is next.
 enum Turn {
-    /// That of the row that the snapshot stands on, or its end.
+    /// The present row of the snapshot, or its end.
     Base,
-    /// That of a key that was written to, which the snapshot may have too.
+    /// A key that was written to, which the snapshot may have, too.
     Own { ops: OwnOps, is_met: bool },
 }
 
@@ -188,7 +187,7 @@ impl InsideRows {
         let (owner, plan, key) = self.base.stands();
         match &self.shown {
             Some((own, _)) if owner.1.hashed.is_none() => (owner, plan, own),
-            _ => (owner, plan, key), // a walk is gone on with where its table is
+            _ => (owner, plan, key), // a walk continues at its table's place
         }
     }
 
@@ -217,7 +216,7 @@ impl InsideRows {
         match &moved {
             Ok(false) => passed.end(),
             Ok(true) => passed.through(self.stands().2, self.table_deadline_ms()),
-            // The next call goes on behind it.
+            // The next call continues after it.
             Err(error) if error.kind() == ErrorKind::FoldFailed => passed.through(self.stands().2, None),
             Err(_) => {}
         }
@@ -225,7 +224,7 @@ impl InsideRows {
         moved
     }
 
-    /// Until when the value of the last row lasts, where that is the snapshot's.
+    /// The deadline of the last row's value, if that is the snapshot's.
     fn table_deadline_ms(&self) -> Option<u64> {
         if self.shown.is_none() { self.base.deadline_ms() } else { None }
     }
@@ -251,7 +250,7 @@ impl InsideRows {
         }
     }
 
-    /// Shows what a key comes to that was written to; false where that is nothing.
+    /// Takes the state of a key that was written to; false if it is absent.
     fn take_own(&mut self, key: Vec<u8>, ops: &[OpBuf], is_met: bool) -> Result<bool> {
         let ((engine, table), (plan, _), _) = self.base.stands();
         let past = match is_met {
@@ -264,7 +263,7 @@ impl InsideRows {
             self.passed.lock().through(&key, self.base.deadline_ms());
             self.ahead = None;
         }
-        self.shown = Some((key, Vec::new())); // where it stands, also where the fold fails
+        self.shown = Some((key, Vec::new())); // its position, even if the fold fails
         let Some(value) = applied? else { return Ok(false) };
         if let Some((_, shown)) = self.shown.as_mut().filter(|_| wants_value) {
             *shown = value;
@@ -305,7 +304,7 @@ impl InsideRows {
         }
     }
 
-    /// The turn of the snapshot's row, which is none where the transaction has deleted its range.
+    /// The snapshot's row, unless the transaction has deleted its range.
     fn base_or_deleted(&self, table: &TableCore, key: &[u8]) -> Turn {
         match self.ahead.is_some() && is_in_any(table, &self.deleted, key) {
             true => Turn::Own { ops: (key.to_vec(), vec![deleted()]), is_met: true },

@@ -1,4 +1,4 @@
-//! Batches: ops on any tables of a store that happen together or not at all.
+//! Batches: ops on any tables of a store that take effect together or not at all.
 
 use std::sync::Arc;
 
@@ -62,19 +62,19 @@ impl Batch {
         self.encoded.count == 0
     }
 
-    /// Bytes of the batch as the journal will hold it.
+    /// Bytes of the batch in the journal.
     pub fn len_bytes(&self) -> usize {
         self.encoded.len_bytes()
     }
 
-    /// Commits what the batch holds and empties it, so that it can be used again. Returns the
-    /// sequence number of its last record.
+    /// Commits the batch and empties it, so that it can be used again. Returns the sequence number
+    /// of its last record.
     ///
     /// # Errors
-    /// The first mistake made while filling it (nothing is written then);
-    /// [`crate::ErrorKind::NoSpace`] when the disk is full; [`crate::ErrorKind::Poisoned`] after an
-    /// earlier failed write; any failure of the operating system. Whatever fails, the batch is
-    /// emptied.
+    /// The first mistake made while filling it (then nothing is written);
+    /// [`crate::ErrorKind::NoSpace`] if the disk is full; [`crate::ErrorKind::Poisoned`] after an
+    /// earlier failed write; any failure of the operating system. The batch is emptied even on
+    /// failure.
     pub fn commit(&mut self, durability: Durability) -> Result<Seq> {
         self.commit_if(None, durability)
     }

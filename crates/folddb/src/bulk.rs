@@ -1,12 +1,11 @@
-//! Bulk load: rows that come in the order of their keys become the bottom run of a new table, past
-//! the journal and the memtables.
+//! Bulk load: rows in the order of their keys become the bottom run of a new table, bypassing the
+//! journal and the memtables.
 //!
-//! Each row is written once. The table comes into being with all of its rows, by one edit of the
-//! manifest, while the store serves everything else; until then nobody sees it, and what was
-//! written goes when the load is given up or the process dies. Rows of one key fold as they come
-//! in, and what is left is the whole state of the key: a `Set`, or nothing. All of them have the
-//! seq that was published when the load began, which is one of some other table: nobody compares
-//! seqs across tables.
+//! Each row is written once. One edit of the manifest creates the table with all of its rows, while
+//! the store serves everything else; until then nobody sees it, and written files are removed if
+//! the load is given up or the process dies. Rows of one key are folded at once, so the table has
+//! the complete state of the key: a `Set`, or nothing. All of them have the seq that was published
+//! when the load began, which belongs to some other table: seqs are not compared across tables.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -38,25 +37,25 @@ use folddb_engine::state::disk_quota::SpaceUser;
 use folddb_engine::state::view::{PartFile, TableView};
 use folddb_engine::write::encoded_batch::{WriteOp, check_lengths};
 
-/// A load under way, of keys and values as bytes. Dropped without [`BytesBulkLoad::finish`], it
-/// leaves nothing.
+/// A running load, of keys and values as bytes. If it is dropped without [`BytesBulkLoad::finish`],
+/// it leaves nothing.
 #[must_use = "nothing is loaded before it is finished"]
 pub struct BytesBulkLoad {
     store: Store,
-    /// The table as its parts are written; it gets its number when it comes into being.
+    /// The table for writing its parts; it gets its number when it is created.
     table: Arc<TableCore>,
     seq: Seq,
     output: Output,
     parts: Vec<(Arc<PartFile>, PartFacts)>,
-    /// The last key, and what its rows have come to: a `Set`, or a `Delete`.
+    /// The last key, and its folded rows: a `Set`, or a `Delete`.
     pending: Option<(Vec<u8>, OpBuf)>,
     scratch: OpBuf,
     rows: u64,
-    /// A write failed, and rows went with it.
+    /// A write failed, and rows were lost with it.
     is_broken: bool,
 }
 
-/// A load under way, of a table whose keys are `K` and whose values are `V`.
+/// A running load of a table with keys `K` and values `V`.
 #[must_use = "nothing is loaded before it is finished"]
 pub struct BulkLoad<K, V> {
     bytes: BytesBulkLoad,
@@ -68,23 +67,22 @@ pub struct BulkLoad<K, V> {
 }
 
 impl Store {
-    /// Begins to load a new table by these rules with rows that come in the order of their keys. It
-    /// is there once [`BulkLoad::finish`] returns, with all of them or not at all. To a snapshot
-    /// its rows are as old as the last write before this call, whether the snapshot was taken
-    /// before the load or after it. Whoever asks for a time meets them from this call on at the
-    /// latest.
+    /// Begins to load a new table with these rules from rows in the order of their keys. It exists
+    /// once [`BulkLoad::finish`] returns, with all rows or not at all. For a snapshot, its rows are
+    /// as old as the last write before this call, whether the snapshot was taken before or after
+    /// the load. Reads at a time see them at times from this call on.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`] when there is such a table; [`ErrorKind::InvalidInput`] for
-    /// rules that a load cannot serve: hashed tables, separated values or expire; or where a feed
-    /// tells of the table.
+    /// [`ErrorKind::AlreadyExists`] if there is such a table; [`ErrorKind::InvalidInput`] for rules
+    /// that a load does not support: hashed tables, separated values or expiry; or if a feed covers
+    /// the table.
     pub fn bulk_load<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<BulkLoad<K, V>> {
         let bytes = self.bulk_load_bytes(name, rules.checked(name)?.clone())?;
         let checks = fit::<V>(name, &bytes.table.rules)? == Fit::Sometimes;
         Ok(BulkLoad { bytes, checks, key: Vec::new(), value: Vec::new(), types: PhantomData })
     }
 
-    /// As [`Store::bulk_load`], of a table whose rules are known at run time only.
+    /// As [`Store::bulk_load`], for a table whose rules are known only at run time.
     ///
     /// # Errors
     /// As [`Store::bulk_load`].
@@ -97,7 +95,7 @@ impl Store {
         }
         feeds::check_no_feed_of(engine.manifest.lock().state(), name)?;
         let table = Arc::new(TableCore::new(TableId(0), name, bound, None, TableView::of));
-        // Nothing of its past is folded: it has none.
+        // It has no past to fold.
         let shape = (table.keeps_past, true, Times { since: 0, ..Times::default() });
         Ok(BytesBulkLoad {
             store: self.clone(),
@@ -118,8 +116,8 @@ fn exists(name: &str) -> Error {
     Error::new(ErrorKind::AlreadyExists, message)
 }
 
-/// What is not known to a run that is written by itself: pointers into the value log, and the times
-/// of writes.
+/// Checks for rules that a directly written run cannot support: pointers into the value log, and
+/// times of writes.
 fn check_rules(name: &str, bound: &BoundRules) -> Result<()> {
     let why = match &bound.rules {
         rules if rules.kind == TableKind::Hashed => "it is hashed, and has no runs",
@@ -133,13 +131,13 @@ fn check_rules(name: &str, bound: &BoundRules) -> Result<()> {
 }
 
 impl BytesBulkLoad {
-    /// Takes the next row. Its key is that of the last one, or comes after it in the order of the
+    /// Takes the next row. Its key equals the last one, or comes after it in the order of the
     /// table.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a key that comes before the last one, or what is no key or
-    /// value of the table; [`ErrorKind::FoldFailed`]. Such a row is not taken, and the load may go
-    /// on without it. A failed write, after which the load can only be given up.
+    /// [`ErrorKind::InvalidInput`] for a key before the last one, or bytes that are not a key or
+    /// value of the table; [`ErrorKind::FoldFailed`]. Such a row is not taken, and the load may
+    /// continue without it. After a failed write the load can only be given up.
     pub fn push(&mut self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_whole()?;
         let value = if op == WriteOp::Delete { &[][..] } else { value };
@@ -175,23 +173,23 @@ impl BytesBulkLoad {
         DynamicRules::of(Arc::clone(&self.table.rules))
     }
 
-    /// Makes the table, with all rows. They are on the disk when this returns.
+    /// Creates the table, with all rows. They are on the disk when this returns.
     ///
     /// # Errors
-    /// A failed write; [`ErrorKind::AlreadyExists`] when somebody else made a table of this name
-    /// meanwhile. Nothing is loaded then.
+    /// A failed write; [`ErrorKind::AlreadyExists`] if a table of this name was created in the
+    /// meantime. Then nothing is loaded.
     pub fn finish(mut self) -> Result<BytesTable> {
         self.check_whole()?;
         self.end_key()?;
         let engine = Arc::clone(self.store.engine());
         self.parts.extend(self.output.close_part(&engine, &self.table)?);
-        // What the log has up to the seq of the rows must not be less durable than they are.
+        // The log up to the seq of the rows must be at least as durable as they are.
         self.store.sync()?;
         let content = Content { parts: mem::take(&mut self.parts), seq: self.seq };
         self.store.make_table(&self.table.name, self.table.rules.rules.clone(), content)
     }
 
-    /// Fails after a write that failed: rows that were taken are gone with it.
+    /// Fails after a failed write, which has lost rows.
     fn check_whole(&self) -> Result<()> {
         match self.is_broken {
             false => Ok(()),
@@ -212,7 +210,7 @@ impl BytesBulkLoad {
         }
     }
 
-    /// Another row of the last key. What came before is a state, onto which every row folds.
+    /// Another row of the last key. The earlier ones are a state, onto which every row folds.
     fn fold_in(&mut self, row: Op<'_>) -> Result<()> {
         let (Some((key, state)), fold) = (&mut self.pending, &self.table.rules.fold) else { return Ok(()) };
         let older = state.op().map_err(|cause| damaged_record(&self.table, cause))?;
@@ -235,7 +233,7 @@ impl BytesBulkLoad {
         Ok(())
     }
 
-    /// Writes what the last key has come to.
+    /// Writes the state of the last key.
     fn end_key(&mut self) -> Result<()> {
         let Some((key, state)) = &self.pending else { return Ok(()) };
         if state.kind == OpKind::Delete {
@@ -297,7 +295,7 @@ impl<K: Key, V: Value> BulkLoad<K, V> {
         self.push(WriteOp::Put, key, value)
     }
 
-    /// Takes the next row: `operand` is folded onto the value of `key`, or is that.
+    /// Takes the next row: `operand` is folded onto the value of `key`, or becomes it.
     ///
     /// # Errors
     /// As [`BytesBulkLoad::push`].
@@ -310,7 +308,7 @@ impl<K: Key, V: Value> BulkLoad<K, V> {
         self.bytes.rows()
     }
 
-    /// Makes the table, with all rows. They are on the disk when this returns.
+    /// Creates the table, with all rows. They are on the disk when this returns.
     ///
     /// # Errors
     /// As [`BytesBulkLoad::finish`].

@@ -1,5 +1,5 @@
-//! A table of plain bytes: what tools and other languages hold of a table, and what the typed
-//! handle stands on.
+//! A table of plain bytes: the handle of tools and other languages, and the base of the typed
+//! handle.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -46,19 +46,19 @@ pub(crate) fn with_buffers<R>(write: impl FnOnce(&mut (Encoded, Vec<u8>, Vec<u8>
     })
 }
 
-/// A table as bytes: keys and values stand as they are stored. What tools and other languages use.
+/// A table as bytes: keys and values are as stored. For tools and other languages.
 #[derive(Clone)]
 pub struct BytesTable {
     background: Arc<Background>,
     pub(crate) core: Arc<TableCore>,
     pub(crate) durability: Durability,
-    /// How long the values last that are written by this handle.
+    /// The lifetime of values written by this handle.
     pub(crate) lifetime: Lifetime,
     rules: DynamicRules,
 }
 
 impl BytesTable {
-    /// A handle of a table, whose writes are as durable as the store says.
+    /// A handle of a table, with the durability of the store's options.
     pub(crate) fn new(background: &Arc<Background>, core: Arc<TableCore>) -> BytesTable {
         let rules = DynamicRules::of(Arc::clone(&core.rules));
         let (background, durability) = (Arc::clone(background), background.engine.options.durability);
@@ -88,13 +88,13 @@ impl BytesTable {
         &self.rules
     }
 
-    /// The same table, whose single writes are as durable as this says.
+    /// The same table, with this durability for single writes.
     #[must_use = "it is another handle that has this durability"]
     pub fn with_durability(&self, durability: Durability) -> Self {
         BytesTable { durability, ..self.clone() }
     }
 
-    /// The same table, to which values are written that last this long: see
+    /// The same table, with this lifetime for values that are written: see
     /// [`Table::with_lifetime`](crate::Table::with_lifetime).
     #[must_use = "it is another handle whose values last this long"]
     pub fn with_lifetime(&self, lifetime: Lifetime) -> Self {
@@ -104,15 +104,15 @@ impl BytesTable {
     /// Writes one op. The value of a `Delete` is ignored.
     ///
     /// # Errors
-    /// As [`Table::put`](crate::Table::put); and [`crate::ErrorKind::InvalidInput`] when key or
-    /// value are not of the table's types.
+    /// As [`Table::put`](crate::Table::put); and [`crate::ErrorKind::InvalidInput`] if the key or
+    /// value is not of the table's types.
     pub fn write(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Seq> {
         let value = if op == WriteOp::Delete { &[][..] } else { value };
         self.check(op, key, value)?;
         self.push(op.kind(), key, value)
     }
 
-    /// Makes the value of `key` this one, whatever it was.
+    /// Sets the value of `key`.
     ///
     /// # Errors
     /// As [`BytesTable::write`].
@@ -137,7 +137,7 @@ impl BytesTable {
         self.write(WriteOp::Fold, key, operand)
     }
 
-    /// Makes `key` absent.
+    /// Deletes `key`.
     ///
     /// # Errors
     /// As [`BytesTable::write`].
@@ -154,7 +154,7 @@ impl BytesTable {
         moment(clock::now_ms(self.engine()))
     }
 
-    /// The value that `key` had at a moment that is over, copied.
+    /// The value that `key` had at a past moment, copied.
     ///
     /// # Errors
     /// As [`Table::get_at`](crate::Table::get_at).
@@ -162,8 +162,7 @@ impl BytesTable {
         history::get_at(self.engine(), &self.core, key, as_of)
     }
 
-    /// A scan of the table as it was at a moment that is over; an error when it is iterated where
-    /// the table does not keep that.
+    /// A scan of the table at a past moment; iterating it fails if the table does not keep that.
     pub fn scan_at(&self, as_of: AsOf) -> BytesScan {
         let (held, asked) = clock::hold_at(self.engine(), as_of);
         let scan = BytesScan::new(self.engine(), &self.core, ScanPlan::everything(Some(held.at)));
@@ -174,8 +173,7 @@ impl BytesTable {
         }
     }
 
-    /// What `key` has been, newest first, as far as the table keeps that, at most `limit` states of
-    /// it.
+    /// The states of `key`, newest first, as far as the table keeps them, at most `limit`.
     ///
     /// # Errors
     /// As [`Table::history`](crate::Table::history).
@@ -210,11 +208,11 @@ impl BytesTable {
         encoded.clear();
         encoded.push_lasting(&self.core, kind, key, value, self.lifetime)?;
         let committed = commit::commit(self.engine(), encoded, self.durability);
-        encoded.recycle(); // holds no table back
+        encoded.recycle(); // keeps no table alive
         committed.map(Seq::from)
     }
 
-    /// Makes all keys from `from` on and below `to`, in the order of the table, absent.
+    /// Deletes all keys from `from` up to, but not including, `to`, in the order of the table.
     ///
     /// # Errors
     /// As [`Table::delete_range`](crate::Table::delete_range).
@@ -225,7 +223,7 @@ impl BytesTable {
         commit::commit(self.engine(), &mut encoded, self.durability).map(Seq::from)
     }
 
-    /// Makes all keys whose bytes begin so absent: see
+    /// Deletes all keys whose bytes have this prefix: see
     /// [`Table::delete_prefix`](crate::Table::delete_prefix).
     ///
     /// # Errors
@@ -234,7 +232,7 @@ impl BytesTable {
         self.delete_within(KeyRange::prefix(prefix.to_vec()))
     }
 
-    /// Makes all keys of the range of a prefix absent.
+    /// Deletes all keys in the range of a prefix.
     pub(crate) fn delete_within(&self, range: KeyRange) -> Result<Seq> {
         let deletes = self.prefix_delete(range)?;
         let mut encoded = Encoded::default();
@@ -248,7 +246,7 @@ impl BytesTable {
         commit::commit(self.engine(), &mut encoded, self.durability).map(Seq::from)
     }
 
-    /// What deleting the keys of a prefix takes.
+    /// The ops that delete the keys of a prefix.
     pub(crate) fn prefix_delete(&self, range: KeyRange) -> Result<PrefixDelete> {
         let (name, order) = (self.name(), &self.core.rules.order);
         if !order.has_byte_prefixes() {
@@ -258,11 +256,11 @@ impl BytesTable {
         }
         let mut deletes = PrefixDelete::of(order, range);
         let codec = self.core.rules.rules.key_codec();
-        deletes.last = deletes.last.filter(|last| codec.check(last).is_ok()); // what is no key is not there
+        deletes.last = deletes.last.filter(|last| codec.check(last).is_ok()); // a bound that is not a key does not exist
         Ok(deletes)
     }
 
-    /// Hands the value of `key` to `take` without copying it.
+    /// Passes the value of `key` to `take` without copying it.
     ///
     /// # Errors
     /// As [`Reader::get`](crate::Reader::get).
@@ -274,7 +272,7 @@ impl BytesTable {
         get_many::get_many(self.engine(), &self.core, keys, None, take)
     }
 
-    /// True when `key` has a value.
+    /// True if `key` has a value.
     ///
     /// # Errors
     /// As [`Reader::get`](crate::Reader::get).
@@ -290,7 +288,7 @@ impl BytesTable {
         head::head(self.engine(), &self.core, key, None)
     }
 
-    /// A writer of a value of any length, or of an operand where folding joins them. See
+    /// A writer of a value of any length, or of an operand if folding joins operands. See
     /// [`Table::writer`](crate::Table::writer).
     ///
     /// # Errors
@@ -314,7 +312,7 @@ impl BytesTable {
         whole_because(&self.core).is_none()
     }
 
-    /// Where the value of `key` lies.
+    /// Where the value of `key` is.
     ///
     /// # Errors
     /// As [`Reader::locate`](crate::Reader::locate).
@@ -322,8 +320,8 @@ impl BytesTable {
         locate::locate(self.engine(), &self.core, key, None, how)
     }
 
-    /// What is written to `key` as far as it folds, newest first: of use where the table's fold is
-    /// not at hand.
+    /// The operands of `key` as far as they fold, newest first: useful if the table's fold is not
+    /// available.
     ///
     /// # Errors
     /// Damage, or a failed read.
@@ -337,17 +335,17 @@ impl BytesTable {
         BytesScan::new(self.engine(), &self.core, ScanPlan::everything(None))
     }
 
-    /// Goes on with a scan where its cursor stood, in its range and direction, with values; narrow
-    /// it to keys, or to this many rows, as any scan.
+    /// Resumes a scan at its cursor, in its range and direction, with values; it can be narrowed to
+    /// keys, or to a number of rows, like any scan.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::SnapshotTooOld`] when that must see what it saw, and cannot;
-    /// [`crate::ErrorKind::InvalidInput`] for the cursor of another table or another store.
+    /// [`crate::ErrorKind::SnapshotTooOld`] if it must see what it saw, and cannot;
+    /// [`crate::ErrorKind::InvalidInput`] for the cursor of another table or store.
     pub fn resume(&self, cursor: &Cursor, how: Resume) -> Result<BytesScan> {
         BytesScan::resume(self.engine(), &self.core, cursor, how)
     }
 
-    /// Itself: what a handle of it as of a snapshot has of it.
+    /// Itself, for code that is generic over handles.
     pub(crate) fn table(&self) -> &BytesTable {
         self
     }

@@ -1,9 +1,9 @@
-//! Cursors: where a scan stands, as bytes that can be kept, and resumed later or by another
+//! Cursors: the position of a scan, as bytes that can be stored, to resume it later or in another
 //! process.
 //!
-//! A cursor holds nothing: no snapshot, no file. Whoever goes on with one says whether the scan
-//! must see what it saw ([`Resume::Strict`]) or may see what is there now ([`Resume::Relaxed`]),
-//! and again whether values are wanted, or keys only.
+//! A cursor holds nothing: no snapshot, no file. On resuming, the caller chooses whether the scan
+//! must see what it saw ([`Resume::Strict`]) or may see the present ([`Resume::Relaxed`]), and
+//! again whether it wants values or only keys.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -21,43 +21,42 @@ use folddb_engine::state::clock;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::snapshots::{At, Held, HeldFor};
 
-/// Where a scan stands. As text it is hexadecimal digits.
+/// The position of a scan. As text it is hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     token: CursorToken,
 }
 
-/// What a scan that is resumed sees.
+/// What a resumed scan sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resume {
-    /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written
-    /// to the store since, or the table keeps its past back to then. Where values expire and no
-    /// past is kept, the snapshot must live: what the scan saw may have gone by itself. Otherwise
-    /// an error. It cannot know of writes that were lost after it was made: their seqs may have
-    /// been given to others. A power cut takes writes that were not synced, the end of a process
-    /// those that were `Buffered`. Sync before a cursor is kept that is to be trusted beyond
-    /// either.
+    /// Exactly what it saw before: if its snapshot still lives, or nothing was written to the store
+    /// since, or the table keeps its past back to then; otherwise an error. If values expire and no
+    /// past is kept, the snapshot must live, since rows may have expired. The cursor cannot detect
+    /// writes that were lost after it was made, whose seqs may have been reused. A power cut loses
+    /// writes that were not synced, the end of a process those that were `Buffered`: sync before
+    /// storing a cursor that must survive either.
     Strict,
-    /// What is there now. Keys that were written behind the cursor since are not seen, and those
-    /// before it are. A scan that has come to its end stands behind the last key that it has looked
-    /// at, whether that had a value or not.
+    /// The present state. Keys that were since written to the part already scanned are not seen,
+    /// later ones are. A scan that has ended is positioned after the last key that it examined,
+    /// whether that had a value or not.
     #[default]
     Relaxed,
 }
 
-/// How far a scan under way has come.
+/// The progress of a running scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stand {
-    /// No row was handed out.
+    /// No row was returned.
     Beginning,
-    /// The row of this key was.
+    /// The row of this key was returned.
     Behind,
-    /// The row of this key was asked for, and could not be read.
+    /// The row of this key could not be read.
     Before,
 }
 
 impl Cursor {
-    /// The cursor of a scan that stands so.
+    /// The cursor of a scan with this progress.
     pub(crate) fn of(
         (engine, table): (&Arc<Engine>, &Arc<TableCore>),
         (plan, at): (&ScanPlan, At),
@@ -84,7 +83,7 @@ impl Cursor {
         Cursor { token }
     }
 
-    /// The cursor as bytes, with a checksum; `docs/FORMAT.md` draws them.
+    /// The cursor as bytes, with a checksum; `docs/FORMAT.md` describes them.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.token.to_bytes()
     }
@@ -92,7 +91,7 @@ impl Cursor {
     /// Reads what [`Cursor::to_bytes`] made.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: these bytes are no cursor, or were changed.
+    /// [`ErrorKind::InvalidInput`]: these bytes are not a cursor, or were changed.
     pub fn from_bytes(bytes: &[u8]) -> Result<Cursor> {
         let token = CursorToken::from_bytes(bytes).map_err(|cause| {
             Error::invalid(format!("this is not a cursor of a scan, or it was changed: {cause}"))
@@ -100,7 +99,7 @@ impl Cursor {
         Ok(Cursor { token })
     }
 
-    /// What is left of its scan.
+    /// The rest of its scan.
     fn plan(&self) -> ScanPlan {
         let CursorToken { direction, low, high, last, .. } = self.token.clone();
         let mut plan = ScanPlan { low, high, direction, ..ScanPlan::everything(None) };
@@ -113,10 +112,10 @@ impl Cursor {
         plan
     }
 
-    /// What is left of its scan in `table`, and the snapshot that it needs.
+    /// The rest of its scan in `table`, and the snapshot that it needs.
     ///
     /// # Errors
-    /// Another table's or store's cursor; what it saw is gone.
+    /// The cursor belongs to another table or store; what it saw is gone.
     pub(crate) fn resume(
         &self,
         engine: &Engine,
@@ -137,7 +136,7 @@ impl Cursor {
 }
 
 impl Stand {
-    /// Where the scan stands after it came to this.
+    /// The progress of the scan after this result.
     #[inline]
     pub(crate) fn after<R>(self, row: &Result<Option<R>>) -> Stand {
         match row {
@@ -149,7 +148,7 @@ impl Stand {
     }
 }
 
-/// The moment that a cursor was made at, where `table` can still be seen as it was then.
+/// The moment of a cursor, if `table` can still be read at it.
 fn hold_again(engine: &Engine, table: &TableCore, token: &CursorToken) -> Result<Held> {
     let _committer = engine.commit.lock(); // no batch is half applied
     let seq = token.seq;
@@ -157,13 +156,12 @@ fn hold_again(engine: &Engine, table: &TableCore, token: &CursorToken) -> Result
         let at = At::new(seq, clock::now_ms(engine));
         return Ok(engine.boundaries.hold(at, HeldFor::Snapshot, engine.host.clock.monotonic()));
     }
-    // What was alive then is swept away by no merge as long as somebody reads at that time or
-    // before it.
+    // No merge drops values that lived then while a hold reads at that time or earlier.
     let by_ms = if minds_time(table) { token.time_ms.unwrap_or(0) } else { u64::MAX };
     let Some((held, held_for)) = engine.boundaries.hold_if_live(seq, by_ms) else {
         return hold_past(engine, table, token).ok_or_else(|| gone(engine, table, seq));
     };
-    // That somebody holds the past of other tables is nothing to who reads this one.
+    // A hold of the past of other tables does not help here.
     if let HeldFor::Past(asked) = held_for
         && clock::check_kept(engine, table, held.at, asked).is_err()
     {
@@ -172,7 +170,7 @@ fn hold_again(engine: &Engine, table: &TableCore, token: &CursorToken) -> Result
     Ok(if minds_time(table) { held.reading_at(by_ms) } else { held })
 }
 
-/// The same of a table that keeps its past back to then. The caller holds the commit lock.
+/// The same for a table that keeps its past back to then. The caller holds the commit lock.
 fn hold_past(engine: &Engine, table: &TableCore, token: &CursorToken) -> Option<Held> {
     let now = At::new(engine.published(), clock::now_ms(engine));
     let then = At::new(token.seq, token.time_ms.unwrap_or(now.time_ms));
@@ -197,7 +195,7 @@ fn gone(engine: &Engine, table: &TableCore, seq: Seq) -> Error {
     Error::new(ErrorKind::SnapshotTooOld, message)
 }
 
-/// Whether what a scan of a table shows depends on the time.
+/// Whether the rows of a scan depend on the time.
 fn minds_time(table: &TableCore) -> bool {
     table.has_stamps || table.expires
 }

@@ -1,13 +1,12 @@
-//! Digests: what a range of a table holds, in so few bytes that two stores can compare theirs.
+//! Digests: the contents of a range of a table in few bytes, so that two stores can compare theirs.
 //!
-//! A digest is built from keys, heads and deadlines: no value that is separated is read, but those
-//! in several pieces, whose heads tell how they are cut, and those of hashed tables with versions
-//! or expiry, whose heads tell of the time of the write. It also keeps what the bytes mean by the
-//! rules of the table: the kinds of keys and of values, the order, the fold and its version, and
-//! the rules of delete and short-circuit. How a table stores its rows, how much of its past it
-//! keeps and how long values last that are still to be written is not in it, since none of this
-//! changes what is there. [`Digest`] says how it is made; `maintenance/compare.rs` goes from what
-//! differs to the rows.
+//! A digest is built from keys, heads and deadlines. Separated values are not read, except those in
+//! several pieces, whose heads depend on the pieces, and those of hashed tables with versions or
+//! expiry, whose heads depend on the time of the write. It also includes the meaning of the bytes
+//! by the rules of the table: the types of keys and values, the order, the fold and its version,
+//! and the rules of delete and short-circuit. It does not include how a table stores its rows, how
+//! much of its past it keeps or how long future values last, since none of this changes the present
+//! contents. [`Digest`] describes its form; `maintenance/compare.rs` finds the rows that differ.
 
 use std::io::Read;
 
@@ -26,18 +25,17 @@ use folddb_engine::write::stream;
 const PIECE_BYTES: usize = 64 << 10;
 
 impl BytesScan {
-    /// The digest of the range, with 16^depth leaves; a depth over 6 is as 6. Digests compare where
-    /// range, depth and what the bytes mean by the rules are the same, whatever the stores.
-    /// `threads` share the work.
+    /// The digest of the range, with 16^depth leaves; the depth is at most 6. Digests compare if
+    /// their range, depth and the meaning of the bytes are the same, also between stores. `threads`
+    /// share the work.
     ///
-    /// What it knows of a value is its size, a hash of 32 bits and until when it lasts: two other
-    /// values of a key pass for the same in one case of 2^32. Values in several pieces are read,
-    /// piece by piece, and those of hashed tables with versions or expiry, each whole; no others
-    /// that are separated.
+    /// It uses the size, a 32-bit hash and the deadline of a value: two different values of a key
+    /// appear equal in one of 2^32 cases. Of separated values only those in several pieces are
+    /// read, piece by piece, and those of hashed tables with versions or expiry, as a whole.
     ///
     /// # Errors
-    /// As [`BytesScan::fold_rows`]; where a transaction has written to the table and its values may
-    /// expire, which they do by the time of the commit.
+    /// As [`BytesScan::fold_rows`]; if a transaction has written to the table and its values may
+    /// expire, since their deadlines depend on the time of the commit.
     pub fn digest(self, depth: u8, threads: usize) -> Result<Digest> {
         self.check_deadlines_known()?;
         let (scope, meaning) = (self.scope(), self.table.rules.meaning());
@@ -53,7 +51,7 @@ impl BytesScan {
         }
     }
 
-    /// What a transaction has written to a table whose values expire has no deadline yet.
+    /// Writes of a transaction to a table whose values expire have no deadline yet.
     fn check_deadlines_known(&self) -> Result<()> {
         let table = &self.table;
         let writes = self.inside.as_ref().is_some_and(|inside| inside.has_written(table));
@@ -67,7 +65,7 @@ impl BytesScan {
         Err(Error::invalid(message).advise("commit first, or make it at the transaction's snapshot"))
     }
 
-    /// The hash of what a digest of this scan is of: the range.
+    /// The hash of the range of a digest of this scan.
     fn scope(&self) -> u64 {
         let mut bounds = Vec::new();
         put_bound(&mut bounds, self.plan.low.as_ref());
@@ -88,8 +86,8 @@ fn take_head(rows: &mut LentRows, digest: &mut Digest) -> Result<Step> {
     Ok(GO_ON)
 }
 
-/// The hash of the bytes of a value in several pieces, however they are cut: that of the head is of
-/// the pieces.
+/// The hash of the bytes of a value in several pieces, independent of the pieces: the hash in the
+/// head depends on them.
 fn hash_of_pieces(rows: &LentRows) -> Result<u32> {
     let ((engine, table), (_, at), key) = rows.rows.stands();
     let mut hash = GrowingHash::new(key_hash(key));

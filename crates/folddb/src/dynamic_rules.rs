@@ -1,5 +1,5 @@
-//! The rules of a table whose types are known at run time only: how a tool shows its keys and
-//! values, and reads them.
+//! The rules of a table whose types are known only at run time: how a tool shows and reads its keys
+//! and values.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,11 +33,11 @@ pub struct DynamicRules {
 }
 
 impl DynamicRules {
-    /// These rules, with the orders and folds that the options know.
+    /// These rules, with the orders and folds of the options.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`](crate::ErrorKind::RulesMismatch) where the order of keys is not
-    /// at hand: without it nothing can be found.
+    /// [`ErrorKind::RulesMismatch`](crate::ErrorKind::RulesMismatch) if the order of keys is not
+    /// available: without it nothing can be found.
     pub fn new(rules: &TableRules, options: &Options) -> Result<DynamicRules> {
         Ok(DynamicRules::of(Arc::new(rules.bind(&options.engine.custom)?)))
     }
@@ -56,19 +56,18 @@ impl DynamicRules {
         &self.bound.order
     }
 
-    /// How values fold; none where what that needs is not at hand.
+    /// How values fold; none if a function for it is not available.
     pub fn fold(&self) -> Option<&Arc<dyn Fold>> {
         self.bound.fold.fold()
     }
 
-    /// What is not at hand, in words. The table is then for reading only, and reading does not
-    /// fold.
+    /// What is not available, in words. The table is then read-only, and reads do not fold.
     pub fn missing(&self) -> Option<&str> {
         self.bound.missing.as_deref()
     }
 
-    /// What of the rules the bytes of keys and values depend on, in words: two tables of which this
-    /// is the same mean the same by theirs.
+    /// The rules that decide what the bytes of keys and values mean, in words: two tables with the
+    /// same text give equal bytes the same meaning.
     pub fn meaning(&self) -> String {
         self.bound.meaning()
     }
@@ -76,13 +75,13 @@ impl DynamicRules {
     /// Checks that the table may be written.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`](crate::ErrorKind::RulesMismatch), naming what is not at hand.
+    /// [`ErrorKind::RulesMismatch`](crate::ErrorKind::RulesMismatch), naming what is not available.
     pub fn check_writable(&self) -> Result<()> {
         self.bound.check_writable()
     }
 
-    /// The type of the values, where the fold takes any and leaves it to the rules to say what they
-    /// are; none where they are of a type of the fold's own.
+    /// The type of the values, if the fold takes any bytes and the rules say what they are; none if
+    /// the fold has its own type.
     pub fn value_codec(&self) -> Option<ValueCodec> {
         self.bound.opaque_codec()
     }
@@ -103,7 +102,7 @@ impl DynamicRules {
         self.bound.show_value(value)
     }
 
-    /// Encodes what a person typed, or what stood in a file, as a value or operand of the table.
+    /// Encodes what a person typed, or what was in a file, as a value or operand of the table.
     /// Appends the bytes to `out`.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
-//! What a user sees of the inner crates, beside the names at the root: tools and programs whose
-//! types are known at run time need it. Each name is chosen; whatever is not named here stays
-//! inside.
+//! The public parts of the inner crates, in addition to the names at the root, for tools and
+//! programs whose types are known only at run time. Each name is chosen; everything else stays
+//! internal.
 
 /// How keys and values look as bytes: the traits of typed tables, and codecs for types that are
-/// known at run time only.
+/// known only at run time.
 pub mod codec {
     #[cfg(feature = "json")]
     pub use folddb_rules::codec::Json;
@@ -11,7 +11,7 @@ pub mod codec {
         AsElement, AsKey, AsValue, CodecError, Element, ElementType, Fit, Key, KeyBound, KeyCodec,
         KeyElement, KeyPrefix, KeyRange, OrderedValue, StartsWith, SummedValue, Value, ValueCodec,
     };
-    #[doc(hidden)] // for what `#[derive(Record)]` writes
+    #[doc(hidden)] // for the output of `#[derive(Record)]`
     pub use folddb_rules::codec::{FieldOf, record};
 
     /// Keys that are tuples, as bytes.

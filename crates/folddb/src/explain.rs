@@ -1,4 +1,4 @@
-//! Where the records of a key lie, and why each is still there.
+//! Where the records of a key are, and why each still exists.
 
 use std::time::SystemTime;
 
@@ -20,34 +20,34 @@ use folddb_engine::state::clock;
 use folddb_engine::state::hash_index::Hashed;
 use folddb_engine::values::hashed_record::Reading;
 
-/// One record of a key, and where it lies.
+/// One record of a key, and where it is.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Explained {
     /// Where: a part of a memtable, or run and file.
     pub place: Place,
-    /// Its seq. Where a run keeps none, the newest seq of its part; 0 in a hashed table, which
-    /// keeps none.
+    /// Its seq. If its run keeps none, the newest seq of its part; 0 in a hashed table, which keeps
+    /// none.
     pub seq: Seq,
     /// What it does.
     pub op: RecordOp,
     /// When it was written, as far as its table keeps that.
     pub written: Option<SystemTime>,
-    /// Until when what it brings lasts; none where that is forever.
+    /// The deadline of its value; none if it lasts forever.
     pub deadline: Option<SystemTime>,
-    /// Why it is still there.
+    /// Why it still exists.
     pub why: String,
 }
 
-/// Where a record lies.
+/// Where a record is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
-    /// In the memtable that is written to: the tail or a chunk.
+    /// In the active memtable: the tail or a chunk.
     Memtable(String),
     /// In a memtable that waits for its flush.
     Sealed(String),
-    /// In the value log, where the index of a hashed table leads.
+    /// In the value log, through the index of a hashed table.
     Values {
         /// The segment.
         segment: u32,
@@ -77,7 +77,7 @@ impl std::fmt::Display for Place {
 }
 
 impl BytesTable {
-    /// Every record of `key`, newest first: where it lies and why it is still there.
+    /// Every record of `key`, newest first: where it is and why it still exists.
     ///
     /// # Errors
     /// Damage, or a failed read.
@@ -125,8 +125,8 @@ impl BytesTable {
 }
 
 impl BytesTable {
-    /// A record, but for why it is there. Its times are those of its stamp; where it has none, that
-    /// of its seq.
+    /// A record without the reason. Its times are those of its stamp; if it has none, that of its
+    /// seq.
     fn explained(&self, place: Place, record: &folddb_base::Record<'_>) -> Explained {
         let has_stamps = self.core.rules.fold.has_stamps();
         let stamp = if has_stamps { Stamp::of(record.kind, record.payload).ok().flatten() } else { None };
@@ -166,9 +166,9 @@ impl BytesTable {
     }
 }
 
-/// What keeps the records of a key apart.
+/// What prevents the records of a key from being folded.
 struct Kept {
-    /// The seqs of the live snapshots, rising.
+    /// The seqs of the live snapshots, ascending.
     boundaries: Vec<RawSeq>,
     /// What merges keep of the past, and the rule that says so.
     times: MergeTimes,
@@ -199,8 +199,8 @@ impl Kept {
         }
     }
 
-    /// Whether merges leave the record of this seq as it is, this many of the records of its key
-    /// being as new as that.
+    /// Whether merges keep the record of this seq, if this many records of its key are as new or
+    /// newer.
     fn is_kept_as_it_is(&self, seq: RawSeq, records: usize) -> bool {
         let events = records + self.ranges.iter().filter(|&&range| range > seq).count();
         events < self.times.newest as usize || seq > self.times.since

@@ -1,22 +1,22 @@
-//! A change feed: rows as of one moment, then every batch after it, in the order of commits, for as
-//! long as the store lives.
+//! A change feed: rows as of one moment, then every batch after it, in the order of commits, as
+//! long as the store exists.
 //!
 //! ```text
 //!   Begin   rows ... rows   RowsEnd   Batch  Batch  TableCreated  Batch ...
 //!           as of seq s               s+1..  in order, whole
 //! ```
 //!
-//! **The law**: rows and the ops of all batches after them, applied one by one, give what the store
-//! has. Ops are handed out as they were written, so a fold is handed out once and not its outcome;
-//! a consumer that applies one twice is wrong, and so positions are exact: [`Feed::acknowledge`]
-//! makes one durable, and what comes after it is handed out again after a restart. Rows are as of a
-//! snapshot, which does not survive the process: a feed whose rows were not all acknowledged begins
-//! again, and says so. Whoever was told to begin again has forgotten what came before, so a place
-//! of before is nothing that can be acknowledged.
+//! **The law**: rows and the ops of all batches after them, applied one by one, give the contents
+//! of the store. Ops are given as they were written, so a fold is given as its operand and not its
+//! result. Applying one twice would be wrong, so positions are exact: [`Feed::acknowledge`] makes
+//! one durable, and everything after it is given again after a restart. Rows are as of a snapshot,
+//! which does not survive the process: a feed whose rows were not all acknowledged begins again,
+//! and says so. A consumer then has forgotten everything before, so an earlier position cannot be
+//! acknowledged.
 //!
 //! Batches are read from the files of the log (`folddb_journal::follow`), up to where they are
-//! durable; a reader that has caught up syncs what has been committed since. What is held for a
-//! feed, and how that is bounded, is told in `feeds.rs`.
+//! durable; a reader that has caught up syncs what has been committed since. `feed_state.rs`
+//! describes what is retained for a feed, and its bounds.
 
 mod event;
 mod batch;
@@ -46,18 +46,18 @@ pub use event::{FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosit
 pub use reader::Feed;
 pub use secondary::SecondaryFeed;
 
-/// A reader that has caught up looks so often for what is new, where nobody tells it.
+/// How often a reader that has caught up looks for changes if it is not woken.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 impl Store {
-    /// Opens the feed of this name for reading, and makes it where there is none: it begins with
-    /// the rows of the present then. A feed goes on behind what was acknowledged last, with the
-    /// budget that it has unless another one is given.
+    /// Opens the feed of this name for reading; creates it if there is none, and then begins with
+    /// the present rows. A feed continues after what was acknowledged last, with its budget unless
+    /// another one is given.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Locked`] while somebody else reads it;
-    /// [`crate::ErrorKind::InvalidInput`] where there is one that reports something else, and for
-    /// a bad name; a failed write.
+    /// [`crate::ErrorKind::Locked`] while another reader has it open;
+    /// [`crate::ErrorKind::InvalidInput`] if the existing feed covers something else, and for a bad
+    /// name; a failed write.
     pub fn feed(&self, name: &str, options: FeedOptions) -> Result<Feed> {
         let engine = self.engine();
         engine.check_not_read_only()?;
@@ -67,15 +67,15 @@ impl Store {
         begin::open(engine, name, options)
     }
 
-    /// The feeds that there are, and what they hold.
+    /// All feeds, and what they retain.
     pub fn feeds(&self) -> Vec<crate::FeedStats> {
         feeds::feed_stats(self.engine())
     }
 
-    /// Removes a feed, and what is held for it.
+    /// Removes a feed, and releases what is retained for it.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] where there is none of this name;
+    /// [`crate::ErrorKind::InvalidInput`] if there is none of this name;
     /// [`crate::ErrorKind::Locked`] while it is being read; a failed write.
     pub fn drop_feed(&self, name: &str) -> Result<()> {
         let engine = self.engine();
@@ -88,8 +88,8 @@ impl Store {
 }
 
 impl Feed {
-    /// Forgets where the feed stood, and begins again with the rows of the present. For one that is
-    /// lost, and for consumers that are. Places of before are not acknowledged any more.
+    /// Drops the position of the feed, and begins again with the present rows. For a lost feed, and
+    /// for consumers that have lost their state. Earlier positions can no longer be acknowledged.
     ///
     /// # Errors
     /// A failed write.
@@ -102,7 +102,7 @@ impl Feed {
         &self.name
     }
 
-    /// The place after the event that was handed out last.
+    /// The position after the last event that was given.
     pub fn position(&self) -> FeedPosition {
         self.place
     }
@@ -131,8 +131,8 @@ impl Feed {
     /// The next event, if there is one by now.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::FeedLost`] where it has lost its place, see [`Feed::begin_again`];
-    /// damage; a failed read or write.
+    /// [`crate::ErrorKind::FeedLost`] if it has lost its place, see [`Feed::begin_again`]; damage;
+    /// a failed read or write.
     pub fn poll(&mut self) -> Result<Option<FeedEvent>> {
         self.engine.check_open()?;
         reader::look_at_edits(self)?;
@@ -143,7 +143,7 @@ impl Feed {
         };
         match polled {
             Err(error) => {
-                // What it needed may have gone while it was being read.
+                // Files that it needs may have been removed while it was reading.
                 reader::look_at_edits(self)?;
                 if matches!(self.stage, Stage::Lost) { Err(reader::lost_feed(self)) } else { Err(error) }
             }
@@ -151,27 +151,27 @@ impl Feed {
         }
     }
 
-    /// Goes past all up to this place without handing it out: what a
+    /// Skips everything up to this place without giving it: what a
     /// [`SecondaryFeed`](crate::SecondaryFeed) of this name has given already, while another
     /// process had the store open. [`Feed::acknowledge`] makes it durable.
     ///
     /// # Errors
-    /// As [`Feed::poll`]; [`crate::ErrorKind::InvalidInput`] where the feed begins with rows, or
-    /// has less than that.
+    /// As [`Feed::poll`]; [`crate::ErrorKind::InvalidInput`] if the feed begins with rows, or has
+    /// not come that far.
     pub fn skip_to(&mut self, place: FeedPosition) -> Result<()> {
         changes::skip_to(self, place)
     }
 
-    /// Says, durably, that all up to this place has been dealt with: none of it is handed out
-    /// again, and what was held for it goes. Of a place among the rows nothing is kept, since they
-    /// are only of use all together.
+    /// Records durably that everything up to this place has been processed: none of it is given
+    /// again, and what was retained for it is released. A place among the rows is not recorded,
+    /// since rows are useful only together.
     ///
-    /// A place of before the feed began again is passed over, too, without an error: who deals with
-    /// events in another thread, and says so late, has done nothing wrong; but what it dealt with
-    /// is to be forgotten, and says nothing of the rows that come now.
+    /// A place from before the feed began again is ignored, too, without an error: a consumer that
+    /// processes events in another thread may acknowledge late; but those events are obsolete, and
+    /// say nothing about the present rows.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::FeedLost`]; a place that was not reached; a failed write.
+    /// [`crate::ErrorKind::FeedLost`]; a place that was not reached yet; a failed write.
     pub fn acknowledge(&mut self, place: FeedPosition) -> Result<()> {
         acknowledge::acknowledge(self, place)
     }

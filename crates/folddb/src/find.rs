@@ -6,12 +6,12 @@
 //!   keep      the entries whose term is one of those                            in the order of the entries
 //! ```
 //!
-//! Complete: whatever has a term at the snapshot has an entry of it, by the law of terms. Right:
-//! every hit is looked at. A key that has several of the terms that are asked for is hit by each.
+//! Complete: by the law of terms, every record that has a term at the snapshot has an entry for it.
+//! Correct: every hit is checked. A key with several of the requested terms is hit by each.
 //!
-//! Who reads the past of a table that keeps it (a snapshot of a moment that is over) goes over the
-//! present entries: of the index of such a table only those are cleaned that were stale before all
-//! that it keeps (`background/clean.rs`).
+//! A reader of the past of a table that keeps it (a snapshot of a past moment) uses the present
+//! entries: in the index of such a table, only entries that were stale before the kept past are
+//! cleaned (`background/clean.rs`).
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use folddb_engine::state::snapshots::Held;
 /// A range of entries of an index.
 pub(crate) type EntryRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// What is asked of an index. Narrow it, then iterate.
+/// A query of an index. Narrow it, then iterate.
 #[derive(Clone)]
 #[must_use = "nothing is looked up until it is iterated"]
 pub struct BytesFind {
@@ -45,11 +45,11 @@ pub struct BytesFind {
     pub(crate) ranges: Vec<EntryRange>,
     pub(crate) direction: Direction,
     pub(crate) limit: usize,
-    /// The snapshot, and whether it is of a moment that is over.
+    /// The snapshot, and whether it is of a past moment.
     pub(crate) seen: Option<(Arc<Held>, bool)>,
-    /// What minds what is found, and what was written, where that snapshot is a transaction's.
+    /// The noted reads and own writes, if that snapshot is a transaction's.
     pub(crate) inside: Option<Inside>,
-    /// What was written, where that is settled already.
+    /// The own writes, if already captured.
     pub(crate) own: Option<Arc<OwnFound>>,
     pub(crate) mistake: Option<Error>,
 }
@@ -59,7 +59,7 @@ impl BytesTable {
     /// narrowed.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`], with the indexes that there are.
+    /// [`crate::ErrorKind::InvalidInput`], with the existing indexes.
     pub fn find(&self, index: &str) -> Result<BytesFind> {
         let index = indexing::index_of(&self.core, index)?;
         Ok(BytesFind {
@@ -77,8 +77,8 @@ impl BytesTable {
 }
 
 impl BytesFind {
-    /// Only records that have this term. A number is asked for by what it is: `3` finds 3.0 where
-    /// an index has that.
+    /// Only records that have this term. A number is compared by its value: `3` finds 3.0 if an
+    /// index has that.
     ///
     /// A term that the index cannot have by its kind is an error of the iterators:
     /// [`crate::ErrorKind::InvalidInput`].
@@ -94,7 +94,7 @@ impl BytesFind {
         self.asked(|extractor| Ok(extractor.ask(low, high)?.into_iter().filter_map(entries_of).collect()))
     }
 
-    /// Only records with a term that begins so: a text, or a byte string.
+    /// Only records with a term that has this prefix: a text, or a byte string.
     pub fn prefix<'t>(self, prefix: impl Into<Element<'t>>) -> Self {
         let prefix = prefix.into();
         self.asked(|extractor| Ok(beginning(&extractor.ask_prefix(prefix)?)))
@@ -109,18 +109,18 @@ impl BytesFind {
         })
     }
 
-    /// Only records with a term that begins as a person typed, as [`Extractor::ask_typed_prefix`]
-    /// reads it.
+    /// Only records with a term that has this prefix, typed by a person, as
+    /// [`Extractor::ask_typed_prefix`] reads it.
     pub fn typed_prefix(self, prefix: &str) -> Self {
         self.asked(|extractor| Ok(beginning(&extractor.ask_typed_prefix(prefix)?)))
     }
 
-    /// Takes over the ranges of what is asked for, or keeps the mistake.
+    /// Takes over the ranges of a query, or keeps the mistake.
     pub(crate) fn asked(
         mut self,
         ask: impl FnOnce(&Extractor) -> std::result::Result<Vec<EntryRange>, String>,
     ) -> Self {
-        let Ok(extractor) = &self.index.extractor else { return self }; // which is an error when it is iterated
+        let Ok(extractor) = &self.index.extractor else { return self }; // iterating it is an error
         match ask(extractor) {
             Ok(ranges) => self.ranges = ranges,
             Err(why) => {
@@ -146,8 +146,7 @@ impl BytesFind {
         self
     }
 
-    /// As a snapshot sees it. Without, what is found is that of the moment when the iteration
-    /// begins.
+    /// As a snapshot sees it. Otherwise it sees the moment when the iteration begins.
     pub(crate) fn at(mut self, snapshot: &Snapshot) -> Self {
         match snapshot.hold_for(&self.table) {
             Ok(seen) => {
@@ -159,7 +158,7 @@ impl BytesFind {
         self
     }
 
-    /// With what a transaction has written.
+    /// Including a transaction's own writes.
     pub(crate) fn with_own(mut self, own: Option<&Arc<Mutex<OwnWrites>>>) -> Self {
         if let Some(inside) = &mut self.inside {
             inside.own = own.cloned();
@@ -174,7 +173,7 @@ impl std::fmt::Debug for BytesFind {
     }
 }
 
-/// The entries of a range of terms; none where it holds nothing.
+/// The entries of a range of terms; none if it is empty.
 fn entries_of((low, high): TermRange<'_>) -> Option<EntryRange> {
     let low = match low {
         Bound::Unbounded => Bound::Unbounded,
@@ -192,7 +191,7 @@ fn entries_of((low, high): TermRange<'_>) -> Option<EntryRange> {
     }
 }
 
-/// The entries of terms that begin so.
+/// The entries of terms with this prefix.
 fn beginning(prefix: &Element<'_>) -> Vec<EntryRange> {
     let range = tuple::partial_range(std::slice::from_ref(prefix));
     range.map(|range| (range.low, range.high)).into_iter().collect()

@@ -1,5 +1,5 @@
-//! Folds over what an index finds on several threads (`parallel.rs`): the range of its entries is
-//! cut.
+//! Folds over the hits of an index on several threads (`parallel.rs`): the range of its entries is
+//! divided.
 //!
 //! All pieces see the same snapshot, and are joined in the order of the terms.
 
@@ -20,9 +20,9 @@ use folddb_engine::read::scan::{ScanPlan, Wanted};
 use folddb_engine::state::snapshots::HeldFor;
 
 impl BytesFind {
-    /// Cuts what is asked for into at most `pieces` finds over about as many entries, which follow
-    /// one another and see the same snapshot. An index that is in memory only stays whole. A limit
-    /// stays that of each piece.
+    /// Divides the query into at most `pieces` consecutive finds over about as many entries each,
+    /// with the same snapshot. An index that is only in memory is not divided. A limit applies to
+    /// each piece.
     ///
     /// # Errors
     /// As the iterators'.
@@ -60,15 +60,15 @@ impl BytesFind {
     }
 
     /// Folds all hits on `threads` threads: each piece of the range of terms begins with `start`,
-    /// takes its hits by `step`, and what the pieces come to is joined, in the order of the terms,
-    /// by `join`. A `step` that breaks ends the work: what was gathered until then is joined. The
-    /// values that `step` sees are empty unless it is `with_values`.
+    /// takes its hits by `step`, and the results are joined, in the order of the terms, by `join`.
+    /// A `step` that breaks ends the work: the results until then are joined. The values that
+    /// `step` sees are empty unless it is `with_values`.
     ///
     /// # Errors
     /// As the iterators', of the first piece that fails; a find with a limit is refused.
     ///
     /// # Panics
-    /// Where `start`, `step` or `join` does.
+    /// If `start`, `step` or `join` does.
     pub fn fold_hits<A: Send>(
         self,
         threads: usize,
@@ -87,13 +87,13 @@ impl BytesFind {
     }
 
     /// The same with the heads of the values ([`Hit::head`]) instead of these: no separated value
-    /// is read where heads or keys tell the terms.
+    /// is read if heads or keys have the terms.
     ///
     /// # Errors
     /// As [`BytesFind::fold_hits`].
     ///
     /// # Panics
-    /// Where `start`, `step` or `join` does.
+    /// If `start`, `step` or `join` does.
     pub fn fold_heads<A: Send>(
         self,
         threads: usize,
@@ -130,7 +130,7 @@ impl<K: Key, V: Value> Find<K, V> {
     /// As [`BytesFind::fold_hits`]; a record that is not of the type of its table.
     ///
     /// # Panics
-    /// Where `start`, `step` or `join` does.
+    /// If `start`, `step` or `join` does.
     pub fn fold_values<A: Send>(
         self,
         threads: usize,
@@ -146,13 +146,13 @@ impl<K: Key, V: Value> Find<K, V> {
         self.bytes.fold_parallel(threads, &start, &|find| find.hits(true), &typed, join)
     }
 
-    /// The same of the keys alone.
+    /// The same for the keys alone.
     ///
     /// # Errors
     /// As [`Find::fold_values`].
     ///
     /// # Panics
-    /// Where `start`, `step` or `join` does.
+    /// If `start`, `step` or `join` does.
     pub fn fold_keys<A: Send>(
         self,
         threads: usize,

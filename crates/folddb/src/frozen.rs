@@ -1,19 +1,18 @@
-//! Freezing a store: from then on it is only read, by as many as like, on media that nobody can
-//! write to as well.
+//! Freezing a store: from then on it is only read, by any number of processes, also on read-only
+//! media.
 //!
-//! A store is frozen by a file `SEALED` in its directory. It is made while the store is locked,
-//! after everything that was in memory or in the log has gone to runs, so that nobody who opens it
-//! has anything to replay. The lock is the one that the store was opened under: let go between,
-//! another process might write and die. Who opens a frozen store for reading takes the lock where
-//! that goes and does without where it does not; who opens it for writing is refused.
+//! A store is frozen by a file `SEALED` in its directory. It is created while the store is locked,
+//! after everything in memory and in the log is in runs, so that an opening has nothing to replay.
+//! The lock is the one under which the store was opened: if it were released in between, another
+//! process might write and die. Opening a frozen store for reading takes the lock if possible;
+//! opening it for writing is refused.
 //!
 //! ```text
 //!   freeze     lock, open, flush, close in order; still locked: SEALED written, synced, and its name
 //!   thaw   lock: nobody reads who could lock; SEALED removed, and the directory synced
 //! ```
 //!
-//! A crash before the name is durable leaves a store that is not frozen, or is, and is whole either
-//! way.
+//! A crash before the name is durable leaves a store that is frozen or not, and intact either way.
 
 use std::path::Path;
 
@@ -26,26 +25,26 @@ use crate::store::Store;
 use folddb_engine::options::OpenMode;
 use folddb_engine::recovery::format;
 
-/// What stands in the file, for people.
+/// The text in the file, for people.
 const SAID: &[u8] = b"frozen: opened for reading only, until it is thawed\n";
 
 impl Store {
-    /// Freezes a store that nobody has open: it is opened for reading only from then on, by any
-    /// number of processes. A store that is frozen stays so.
+    /// Freezes a store that nobody has open: from then on it can only be opened for reading, by any
+    /// number of processes. A frozen store stays frozen.
     ///
     /// # Errors
-    /// As for [`Store::open`]; a failed write, after which the store is frozen or not, and whole.
+    /// As for [`Store::open`]; a failed write, after which the store is frozen or not, and intact.
     pub fn freeze(path: impl AsRef<Path>, options: Options) -> Result<()> {
         let (path, options) = (path.as_ref(), options.engine.opened_as(OpenMode::Primary));
         let files = &*options.host.files;
         let to = path.join(FileName::Frozen.to_string());
         if format::is_frozen(files, path) {
-            return sync_name(files, path); // whoever froze it may have failed to
+            return sync_name(files, path); // an earlier freeze may have failed to
         }
         let store = Store::open_as(path, options.clone(), OpenMode::Primary)?;
-        // Held from the opening until the freeze is durable: nobody writes between, so all that
-        // there is has gone to runs. Who looked for a freeze before, and waits for the lock, looks
-        // again under it (`format::lock_to_open`).
+        // Held from the opening until the freeze is durable: nobody writes in between, so
+        // everything is in runs. A process that checked for a freeze before, and waits for the
+        // lock, checks again under it (`format::lock_to_open`).
         let _lock = store.engine().take_lock();
         store.close()?;
         let mut file = files.create(&to).map_err(|error| Error::io("create", &to, error))?;
@@ -54,19 +53,19 @@ impl Store {
         sync_name(files, path)
     }
 
-    /// Thaws the store: the store can be written to again. Who reads it meanwhile without a lock,
-    /// as on media that cannot be locked, must have ended before anything is written.
+    /// Thaws the store: it can be written to again. Readers without a lock, as on media that cannot
+    /// be locked, must have ended before anything is written.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Locked`] while somebody reads; [`crate::ErrorKind::StoreNotFound`]; a
+    /// [`crate::ErrorKind::Locked`] while there are readers; [`crate::ErrorKind::StoreNotFound`]; a
     /// failed write.
     pub fn thaw(path: impl AsRef<Path>, options: Options) -> Result<()> {
         let (path, options) = (path.as_ref(), options.engine.opened_as(OpenMode::Primary));
-        format::read_version(path, &options)?; // there is a store
+        format::read_version(path, &options)?; // checks that there is a store
         let _lock = format::lock(path, &options)?;
         let (files, freeze) = (&*options.host.files, path.join(FileName::Frozen.to_string()));
         match files.remove(&freeze) {
-            // Whoever removed it may have failed to make that durable.
+            // An earlier removal may not be durable.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             removed => removed.map_err(|error| Error::io("remove", &freeze, error))?,
         }
@@ -78,11 +77,11 @@ impl Store {
         format::is_frozen(&*options.engine.host.files, path.as_ref())
     }
 
-    /// The store as it is now, where this one is a secondary ([`Store::open_secondary`]): opened
-    /// again. This one stays what it is.
+    /// The present store, if this one is a secondary ([`Store::open_secondary`]): opens it again.
+    /// This one does not change.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] where it was opened otherwise; as for [`Store::open`].
+    /// [`crate::ErrorKind::InvalidInput`] if it was opened in another way; as for [`Store::open`].
     pub fn refresh(&self) -> Result<Store> {
         let options = &self.engine().options;
         if options.beside.is_none() {
@@ -92,7 +91,7 @@ impl Store {
     }
 }
 
-/// Makes durable whether the mark is there: its name counts, and not its bytes.
+/// Makes the presence or absence of the mark durable: its name counts, not its bytes.
 fn sync_name(files: &dyn Files, dir: &Path) -> Result<()> {
     files.sync_dir(dir).map_err(|error| Error::io("sync", dir, error))
 }

@@ -1,7 +1,7 @@
 //! The verbs of writes that are gathered before they are committed: the same in a batch and in a
-//! transaction, on tables with types and without.
+//! transaction, on tables with and without types.
 //!
-//! How an op is encoded and checked is said here, once. Who gathers says what becomes of it.
+//! Encoding and checking of ops is here, once. The implementor decides what is done with them.
 
 use folddb_base::{OpKind, Result};
 use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};
@@ -23,7 +23,7 @@ pub(crate) trait Gather {
     /// Room for the bytes of a key and of a value, kept from one op to the next.
     fn buffers(&mut self) -> &mut (Vec<u8>, Vec<u8>);
 
-    /// Takes an op on a table, or notes why it is none of that table.
+    /// Takes an op on a table, or notes why it does not fit that table.
     fn take(&mut self, table: &BytesTable, op: Written<'_>, checked: Result<()>);
 
     /// Takes a range delete.
@@ -38,7 +38,7 @@ pub(crate) fn gather<T: AnyTable, Q: AsKey<T::Key> + ?Sized, W: AsValue<T::Value
     kind: OpKind,
     (key, value): (&Q, Option<&W>),
 ) {
-    // Taken out meanwhile: a key or value that itself writes while it is encoded gets its own.
+    // Taken out: a key or value that itself writes while it is encoded gets its own buffers.
     let (mut key_bytes, mut value_bytes) = std::mem::take(to.buffers());
     key_bytes.clear();
     value_bytes.clear();
@@ -51,7 +51,7 @@ pub(crate) fn gather<T: AnyTable, Q: AsKey<T::Key> + ?Sized, W: AsValue<T::Value
     *to.buffers() = (key_bytes, value_bytes);
 }
 
-/// Gathers what deleting all keys of a prefix takes.
+/// Gathers the ops that delete all keys of a prefix.
 pub(crate) fn gather_prefix<T: AnyTable, P: KeyPrefix<T::Key> + ?Sized>(
     to: &mut impl Gather,
     table: &T,
@@ -80,11 +80,11 @@ pub(crate) fn gather_range<T: AnyTable, Q: AsKey<T::Key> + ?Sized, R: AsKey<T::K
     to.take_range(table.of_bytes(), &encoded_key(from), &encoded_key(until));
 }
 
-/// Gives a type that gathers ops its verbs.
+/// Generates the verbs of a type that gathers ops.
 macro_rules! gathering_verbs {
     ($gathers:ty) => {
         impl $gathers {
-            /// Makes the value of `key` this one, whatever it was.
+            /// Sets the value of `key`.
             pub fn put<T: AnyTable, Q: AsKey<T::Key> + ?Sized, W: AsValue<T::Value> + ?Sized>(
                 &mut self,
                 table: &T,
@@ -117,7 +117,7 @@ macro_rules! gathering_verbs {
                 self
             }
 
-            /// Makes `key` absent.
+            /// Deletes `key`.
             pub fn delete<T: AnyTable, Q: AsKey<T::Key> + ?Sized>(
                 &mut self,
                 table: &T,
@@ -127,8 +127,8 @@ macro_rules! gathering_verbs {
                 self
             }
 
-            /// Makes all keys from `from` on and below `to`, in the order of the table, absent.
-            /// Costs as much as one write.
+            /// Deletes all keys from `from` up to, but not including, `to`, in the order of the
+            /// table. Costs as much as one write.
             pub fn delete_range<T: AnyTable, Q: AsKey<T::Key> + ?Sized, R: AsKey<T::Key> + ?Sized>(
                 &mut self,
                 table: &T,
@@ -139,7 +139,7 @@ macro_rules! gathering_verbs {
                 self
             }
 
-            /// Makes all keys that begin so absent: see
+            /// Deletes all keys with this prefix: see
             /// [`Table::delete_prefix`](crate::Table::delete_prefix).
             pub fn delete_prefix<T: AnyTable, P: KeyPrefix<T::Key> + ?Sized>(
                 &mut self,
@@ -150,9 +150,9 @@ macro_rules! gathering_verbs {
                 self
             }
 
-            /// Any op that is known at run time only. `value` is ignored by a delete. A key or
-            /// value that is not of the table's types is a mistake, as in [`BytesTable::write`],
-            /// which the commit returns.
+            /// Any op, known only at run time. A delete ignores `value`. A key or value that is not
+            /// of the table's types is a mistake, as in [`BytesTable::write`], which the commit
+            /// returns.
             pub fn write<T: AnyTable, Q: AsKey<T::Key> + ?Sized, W: AsValue<T::Value> + ?Sized>(
                 &mut self,
                 table: &T,

@@ -1,5 +1,5 @@
-//! What a find comes upon: entries of the index in their order, and of each the record that it
-//! leads to. In a transaction those of its own writes are among them (`own_found`).
+//! The hits of a find: entries of the index in their order, each with its record. In a transaction
+//! they include those of its own writes (`own_found`).
 
 use std::collections::VecDeque;
 use std::iter::FusedIterator;
@@ -26,7 +26,7 @@ use folddb_engine::values::head::Head;
 use folddb_engine::write::index_entries::not_at_hand;
 use folddb_engine::write::read_set::Reads;
 
-/// So many entries are looked up together, at first and at most.
+/// How many entries are looked up together, at first and at most.
 const TOGETHER: std::ops::RangeInclusive<usize> = 16..=256;
 
 /// A record that was found.
@@ -37,9 +37,9 @@ pub struct Hit {
     pub term: Vec<u8>,
     /// The key of the record.
     pub key: Vec<u8>,
-    /// Its value, where values were asked for.
+    /// Its value, if values are wanted.
     pub value: Vec<u8>,
-    /// The head of its value, where heads were asked for.
+    /// The head of its value, if heads are wanted.
     pub head: Option<Head>,
 }
 
@@ -48,7 +48,7 @@ impl Hit {
     pub fn element(&self) -> Element<'static> {
         match tuple::unpack(&self.term).map(|mut elements| (elements.pop(), elements.is_empty())) {
             Ok((Some(term), true)) => term.into_owned(),
-            _ => Element::from(&self.term[..]).into_owned(), // which no index has
+            _ => Element::from(&self.term[..]).into_owned(), // no index has such a term
         }
     }
 
@@ -102,16 +102,16 @@ impl Iterator for Hits {
 
 impl FusedIterator for Hits {}
 
-/// A search under way.
+/// A running search.
 struct Search {
     engine: Arc<Engine>,
     table: Arc<TableCore>,
     index: Arc<IndexCore>,
     extractor: Extractor,
-    /// What is still to be gone over, in the direction of the search.
+    /// The remaining ranges, in the direction of the search.
     ranges: VecDeque<EntryRange>,
     direction: Direction,
-    /// As of when entries are read; as they are now where it is none.
+    /// The moment of the entries; none for the present.
     entries_at: Option<At>,
     entries: Option<Rows>,
     want: Want,
@@ -119,10 +119,9 @@ struct Search {
     ready: VecDeque<Result<Hit>>,
     together: usize,
     is_done: bool,
-    /// The next entry of the snapshot, where it was met already.
+    /// The next entry of the snapshot, if it was read ahead.
     ahead: Option<Vec<u8>>,
-    /// What the transaction has written to the table, and those of its entries that are still to
-    /// come.
+    /// The transaction's own writes to the table, and the remaining ones of their entries.
     own: Option<Arc<OwnFound>>,
     own_entries: VecDeque<Vec<u8>>,
     reads: Option<Arc<Reads>>,
@@ -138,7 +137,7 @@ impl Search {
         let (engine, table) = (Arc::clone(find.table.engine()), Arc::clone(find.table.core()));
         let index = Arc::clone(&find.index);
         let extractor = index.extractor.clone().map_err(|why| not_at_hand(&table, &index, &why))?;
-        table.rules.check_writable()?; // without its fold nothing can be looked at
+        table.rules.check_writable()?; // without its fold nothing can be checked
         let (held, is_past) = match find.seen.take() {
             Some(seen) => seen,
             None => (Snapshot::take(&engine, HeldFor::Work).into_held(), false),
@@ -207,8 +206,8 @@ impl Search {
         Ok(())
     }
 
-    /// The next entry, of the snapshot or of the transaction's writes. No key has entries of both
-    /// that differ, but one whose fold fails.
+    /// The next entry, of the snapshot or of the transaction's writes. No key has different entries
+    /// of both, except one whose fold fails.
     fn next_entry(&mut self) -> Result<Option<Vec<u8>>> {
         if self.ahead.is_none() {
             self.ahead = self.next_of_snapshot()?;
@@ -255,7 +254,7 @@ impl Search {
         Ok(true)
     }
 
-    /// Looks at a key, and at each of its entries. Returns how many are stale.
+    /// Checks a key, and each of its entries. Returns how many are stale.
     fn look_up(
         &self,
         split: &[(&[u8], &[u8])],
@@ -285,7 +284,7 @@ impl Search {
         stale
     }
 
-    /// What a key has, as far as it is wanted: for the transaction, or at the snapshot.
+    /// The wanted state of a key: in the transaction, or at the snapshot.
     fn look(&self, key: &[u8], holds: &dyn Fn(&Terms) -> bool) -> Result<Option<Lookup>> {
         let of = (&*self.table, &self.extractor);
         let own = self.own.as_ref().and_then(|own| own.look(&self.engine, of, key, self.at, self.want));
@@ -299,7 +298,7 @@ impl Search {
     }
 }
 
-/// Fails where an index cannot tell what a reader at `at` would find.
+/// Fails if an index cannot answer for a reader at `at`.
 fn check_stand(table: &TableCore, index: &IndexCore, at: At) -> Result<()> {
     let stand = index.stand.read();
     if stand.building.is_some() {
@@ -317,7 +316,7 @@ fn check_stand(table: &TableCore, index: &IndexCore, at: At) -> Result<()> {
     Ok(())
 }
 
-/// Counts entries that somebody has met. Where too many are stale, the index is cleaned.
+/// Counts entries that were met. If too many are stale, the index is cleaned.
 fn note_met(engine: &Engine, index: &IndexCore, met: u64, stale: u64) {
     engine.counters.entries_met.add(met);
     engine.counters.entries_stale.add(stale);
@@ -329,7 +328,7 @@ fn note_met(engine: &Engine, index: &IndexCore, met: u64, stale: u64) {
     }
 }
 
-/// The entries of a transaction's writes that a find asks for, in its direction.
+/// The entries of a transaction's writes that match a find, in its direction.
 fn entries_in(own: &OwnFound, find: &BytesFind) -> VecDeque<Vec<u8>> {
     let is_asked = |entry: &&Vec<u8>| find.ranges.iter().any(|range| range.contains(*entry));
     let asked = own.entries().iter().filter(is_asked).cloned();
@@ -340,8 +339,8 @@ fn entries_in(own: &OwnFound, find: &BytesFind) -> VecDeque<Vec<u8>> {
 }
 
 impl BytesFind {
-    /// What the transaction has written until now, for an iteration that begins at `at`; none
-    /// where it is nothing to the find.
+    /// The transaction's writes until now, for an iteration that begins at `at`; none if they do
+    /// not concern the find.
     pub(crate) fn settle_own(&self, at: At) -> Result<Option<Arc<OwnFound>>> {
         let Some(inside) = self.inside.as_ref().filter(|_| self.own.is_none()) else {
             return Ok(self.own.clone());
@@ -352,7 +351,7 @@ impl BytesFind {
         Ok(OwnFound::of(engine, (table, extractor), inside, at).map(Arc::new))
     }
 
-    /// The keys of the records. No separated value is read where heads or keys tell the terms.
+    /// The keys of the records. No separated value is read if heads or keys have the terms.
     pub fn keys(self) -> impl FusedIterator<Item = Result<Vec<u8>>> {
         Hits::start(self, Want::Key).map(|hit| Ok(hit?.key))
     }
@@ -370,7 +369,7 @@ impl BytesFind {
         Hits::start(self, Want::Value).map(|hit| hit.map(|hit| (hit.key, hit.value)))
     }
 
-    /// Hits, each with the term that it is one of; with values where these are asked for.
+    /// Hits, each with its term; with values if wanted.
     pub fn hits(self, with_values: bool) -> Hits {
         Hits::start(self, if with_values { Want::Value } else { Want::Key })
     }

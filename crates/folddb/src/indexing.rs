@@ -1,5 +1,5 @@
-//! Indexes come and go: an index is made with its table, added to a full one while writes go on,
-//! and dropped.
+//! Adding and dropping indexes: an index is created with its table, or added to an existing one
+//! during writes, and dropped.
 //!
 //! ```text
 //!   add     one edit creates the table of the entries and says that it is being built; under the commit lock it becomes an
@@ -9,12 +9,12 @@
 //!   built   a record without meaning takes a seq, and an edit says which: whoever reads at that seq or later finds all
 //! ```
 //!
-//! Why slices need no snapshot in common: whatever is written after one was read brings its own
-//! entries. A process that dies leaves the index as it is being built; it goes on from the last
-//! edit when it is asked to. What is looked up in it is refused until it is built.
+//! Slices need no common snapshot: records written after a slice was read have their own entries. A
+//! process that dies leaves the index unfinished; a later request continues from the last edit.
+//! Queries are refused until it is built.
 //!
-//! The manifest knows an index as a table whose rules say whose it is, named `TABLE/INDEX`. Called
-//! by `store`, `recover`, `maintenance`.
+//! In the manifest an index is a table named `TABLE/INDEX`, whose rules name its owner. Called by
+//! `store`, `recover`, `maintenance`.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Weak};
@@ -39,44 +39,43 @@ use folddb_layout::manifest_edit::{Change, IndexStand};
 use folddb_rules::terms::{ENTRY_OVERHEAD_BYTES_MAX, put_entry};
 use folddb_rules::{Extractor, IndexRule, TermRule, Terms};
 
-/// So many rows, or bytes of entries, does a slice take in.
+/// Most rows, or bytes of entries, of a slice.
 const SLICE_ROWS: usize = 2048;
 
 const SLICE_BYTES: usize = 1 << 20;
 
-/// After this many rows an edit says how far it has come. Few in builds for tests, whose tables are
+/// After this many rows an edit records the progress. Few in builds for tests, whose tables are
 /// small.
 const TOLD_ROWS: u64 = if cfg!(debug_assertions) { 64 } else { 1 << 17 };
 
-/// So many rows are examined for counter-examples to the law.
+/// How many rows are examined for counter-examples to the law.
 const SAMPLES: usize = 48;
 
-/// An index of a table, as it stands.
+/// The state of an index of a table.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct IndexInfo {
     /// Its name and how it takes its terms.
     pub rule: IndexRule,
-    /// The table of its entries, which [`crate::Store::bytes_table`], `compact` and figures know it
-    /// by.
+    /// The table of its entries: its name in [`crate::Store::bytes_table`], `compact` and figures.
     pub table: String,
-    /// Whether all that was in the table before is in it.
+    /// Whether all existing records of the table are in it.
     pub is_built: bool,
-    /// Who reads at this seq or a later one finds all, once it is built.
+    /// Readers at this seq or a later one find everything, once it is built.
     pub since: Seq,
-    /// What of it is not at hand: its table cannot be written to without.
+    /// A function that is not available, without which its table cannot be written to.
     pub missing: Option<String>,
-    /// Entries that finds have met since it was last cleaned, and how many of them were stale.
+    /// Entries that queries have met since it was last cleaned, and how many of them were stale.
     pub met: u64,
     /// See `met`.
     pub stale: u64,
 }
 
-/// How far the building of an index has come.
+/// The progress of building an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexProgress {
-    /// Keys of the table that are in it, since this was begun.
+    /// Keys of the table that this build has added.
     pub keys_done: u64,
     /// About how many keys there are.
     pub keys_total: u64,
@@ -84,10 +83,10 @@ pub struct IndexProgress {
     pub entries: u64,
 }
 
-/// Who is told, and may stop it.
+/// A callback that gets the progress, and may stop it.
 pub(crate) type Told<'a> = &'a mut dyn FnMut(IndexProgress) -> ControlFlow<()>;
 
-/// The indexes of a table, as they stand.
+/// The states of a table's indexes.
 pub(crate) fn infos(core: &TableCore) -> Vec<IndexInfo> {
     core.indexes().iter().map(|index| info(index)).collect()
 }
@@ -118,8 +117,7 @@ pub(crate) fn index_of(core: &Arc<TableCore>, name: &str) -> Result<Arc<IndexCor
     })
 }
 
-/// Adds an index to a table and builds it; where it is there and was not built to its end, goes on
-/// with that.
+/// Adds an index to a table and builds it; if it exists and is unfinished, continues to build it.
 pub(crate) fn add_index(
     engine: &Arc<Engine>,
     table: &Arc<TableCore>,
@@ -142,7 +140,7 @@ pub(crate) fn add_index(
     build_index(engine, table, &index, progress)
 }
 
-/// Makes an index, which is to be built.
+/// Creates an index, which is then to be built.
 fn begin_index(engine: &Arc<Engine>, table: &Arc<TableCore>, rule: &IndexRule) -> Result<Arc<IndexCore>> {
     let samples = sample(engine, table)?;
     indexes::check_rule((&table.name, &table.rules, &samples), rule, &engine.options.custom)?;
@@ -207,7 +205,7 @@ pub(crate) fn drop_index(background: &Background, core: &Arc<TableCore>, name: &
 
 // ---- building -----------------------------------------------------------------------------------
 
-/// The right to build an index, which one has at a time.
+/// The right to build an index, which one caller has at a time.
 struct Claim(Weak<IndexCore>);
 
 impl Claim {
@@ -231,15 +229,14 @@ struct Building<'a> {
     table: &'a Arc<TableCore>,
     index: &'a Arc<IndexCore>,
     extractor: &'a Extractor,
-    /// The last key that was taken in, if one was.
+    /// The last key that was added, if any.
     through: Option<Vec<u8>>,
     progress: IndexProgress,
     batch: Encoded,
     terms: Terms,
 }
 
-/// Puts what is in a table into an index, from where that has come to. Does nothing to one that is
-/// built.
+/// Adds the records of a table to an index, from its progress on. Does nothing if it is built.
 pub(crate) fn build_index(
     engine: &Arc<Engine>,
     table: &Arc<TableCore>,
@@ -255,7 +252,7 @@ pub(crate) fn build_index(
         table,
         index,
         extractor,
-        through: Some(through).filter(|key| !key.is_empty()), // an empty key is taken in twice, which does no harm
+        through: Some(through).filter(|key| !key.is_empty()), // an empty key is added twice, which is harmless
         progress: IndexProgress { keys_done: 0, keys_total, entries: 0 },
         batch: Encoded::default(),
         terms: Terms::default(),
@@ -275,20 +272,20 @@ pub(crate) fn build_index(
     }
 }
 
-/// Says in the manifest how far an index has come. What is in it by then is durable.
+/// Records the progress of an index in the manifest. Its entries so far are then durable.
 fn note_stand(engine: &Engine, index: &IndexCore, stand: IndexStand) -> Result<()> {
     log_sync::sync_log(engine)?;
     let mut manifest = engine.manifest.lock();
     index.table.check_alive()?;
     let mut edit = vec![Change::BuildIndex { table: index.table.id, stand: stand.clone() }];
-    edit.extend(clock::times_change(engine, manifest.state())); // what had expired by then is not in it, and must not come to life
+    edit.extend(clock::times_change(engine, manifest.state())); // values that had expired by then are not in it, and must not reappear
     manifest.append(&edit).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     *index.stand.write() = stand;
     Ok(())
 }
 
 impl Building<'_> {
-    /// Takes in the next rows. True when there are no more.
+    /// Adds the next rows. True when there are no more.
     fn slice(&mut self) -> Result<bool> {
         let wanted = match (self.extractor.is_of_key(), self.extractor.is_of_head()) {
             (true, _) => Wanted::Nothing,
@@ -308,7 +305,7 @@ impl Building<'_> {
             match rows.next_row() {
                 Ok(None) => break true,
                 Ok(Some(_)) => self.row(&mut rows)?,
-                // What is on it may fold once it is set again, or by another version of the fold.
+                // Its operands may fold once it is set again, or with another version of the fold.
                 Err(error) if error.kind() == ErrorKind::FoldFailed => self.operands(&rows)?,
                 Err(error) => return Err(error),
             }
@@ -336,7 +333,7 @@ impl Building<'_> {
         self.put(rows.key())
     }
 
-    /// The terms of all that was written to a key whose fold fails.
+    /// Adds the terms of all operands of a key whose fold fails.
     fn operands(&mut self, rows: &Rows) -> Result<()> {
         let key = rows.key().to_vec();
         for operand in rows.loaded_operands()? {
@@ -375,7 +372,7 @@ impl Building<'_> {
         Ok(())
     }
 
-    /// Says how far it has come.
+    /// Reports the progress.
     fn tell(&mut self, is_done: bool) -> Result<()> {
         let stand = match is_done {
             true => IndexStand { since: self.end()?, building: None },
@@ -384,11 +381,11 @@ impl Building<'_> {
         note_stand(self.engine, self.index, stand)
     }
 
-    /// The seq from which on readers find all: one that the end of the building takes for itself.
-    /// Where all had expired, no entry took one, and a snapshot of before that, to which it is
-    /// alive, would have the same seq as this moment.
+    /// The seq from which on readers find everything: one that the end of the build takes for
+    /// itself. If all records had expired, no entry took one, and an earlier snapshot, for which
+    /// they are alive, would have the same seq as this moment.
     fn end(&mut self) -> Result<RawSeq> {
-        drop(self.present()); // which notes what time it is
+        drop(self.present()); // this notes the time
         self.batch.clear();
         self.batch.push_no_entry(&self.index.table);
         commit::commit(self.engine, &mut self.batch, folddb_engine::options::Durability::Process)

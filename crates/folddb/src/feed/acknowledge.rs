@@ -1,4 +1,4 @@
-//! What was dealt with, durably.
+//! Acknowledging: recording durably what was processed.
 
 use std::sync::Arc;
 

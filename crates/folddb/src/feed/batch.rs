@@ -1,8 +1,7 @@
-//! Frames of the log as batches of a feed: which ops are told, of which tables, with the separated
-//! values.
+//! Frames of the log as batches of a feed: the ops on covered tables, with their separated values.
 //!
-//! What tables there are and where values lie is told by who reads the log: the open store
-//! (`feed.rs`), or the manifest that another process writes (`feed/secondary.rs`).
+//! The reader of the log provides the tables and the places of values: the open store (`feed.rs`),
+//! or the manifest that another process writes (`feed/secondary.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -28,21 +27,21 @@ use folddb_value_log::{SegmentMap, ValueFiles};
 pub(crate) struct Met {
     pub(crate) table: Arc<FeedTable>,
     pub(crate) has_stamps: bool,
-    /// Its values have fronts, as those of hashed tables that know times.
+    /// Its values have fronts, as in hashed tables with times.
     pub(crate) has_fronts: bool,
 }
 
-/// What it takes to make a batch of what the log has.
+/// The context for making a batch from a frame.
 pub(crate) struct Reading<'a> {
-    /// What the feed reports.
+    /// What the feed covers.
     pub(crate) options: &'a FeedOptions,
-    /// The tables that were met; none where it tells nothing of one.
+    /// The tables that were met; none for a table that it does not cover.
     pub(crate) tables: &'a mut BTreeMap<TableId, Option<Met>>,
-    /// The name and the rules, as text, of a table of the user's that is there now.
+    /// The name and the rules, as text, of a present table of the user.
     pub(crate) living: &'a dyn Fn(TableId) -> Option<(String, String)>,
     /// What has happened to tables since.
     pub(crate) notes: &'a VecDeque<TableNote>,
-    /// Where values separated lie.
+    /// Where separated values are.
     pub(crate) values: &'a ValueFiles,
     pub(crate) segment_map: Arc<SegmentMap>,
     pub(crate) value_reads: &'a Counter,
@@ -70,7 +69,7 @@ impl Reading<'_> {
         })
     }
 
-    /// The table of this number; none where nothing is told of it.
+    /// The table of this number; none if it is not covered.
     fn met(&mut self, id: TableId) -> Option<Met> {
         if let Some(met) = self.tables.get(&id) {
             return met.clone();
@@ -97,7 +96,7 @@ impl Reading<'_> {
         let inline = || payload.to_vec();
         let change = match record.op {
             LogOp::RangeDelete => FeedChange::DeleteRange(payload.to_vec()),
-            LogOp::RemoveHashed if record.old_slot() == Some(0) => return Ok(None), // nothing came of it
+            LogOp::RemoveHashed if record.old_slot() == Some(0) => return Ok(None), // it had no effect
             LogOp::RemoveHashed | LogOp::Op(OpKind::Delete) => FeedChange::Delete,
             LogOp::Op(OpKind::Set) => FeedChange::Put(inline()),
             LogOp::Op(OpKind::Insert) => FeedChange::PutIfAbsent(inline()),
@@ -136,7 +135,7 @@ impl Reading<'_> {
         }))
     }
 
-    /// A separated value; none where it is too long to be held.
+    /// A separated value; none if it is too long to be held.
     fn value(&self, record: &FrameRecord<'_>, rope: &Rope<'_>) -> Result<Option<Vec<u8>>> {
         if rope.len > VALUE_BYTES_MAX as u64 {
             return Ok(None);
@@ -155,14 +154,14 @@ impl Reading<'_> {
         Ok(Some(value))
     }
 
-    /// The front of a value of a hashed table, and the value; none where it is too long to be held.
+    /// The front of a value of a hashed table, and the value; none if it is too long to be held.
     fn with_front(&self, of: &FrameRecord<'_>, rope: &Rope<'_>) -> Result<(Front, Option<Vec<u8>>)> {
         let malformed = |cause| Error::new(ErrorKind::Corruption, format!("the front of a value: {cause}"));
         let pointer = rope.as_pointer().ok_or_else(|| malformed(Malformed::Tag))?;
         let file = self.values.open(&self.segment_map, pointer.place.segment)?.at(pointer.place)?;
         self.value_reads.add(1);
         if is_long(rope.len) {
-            // It stands behind one that was written piece by piece.
+            // It follows a value that was written piece by piece.
             let (offset, len) = file.extent(of.key, &pointer)?;
             let (mut front, at) = ([0; FRONT_BYTES], offset + len - FRONT_BYTES as u64);
             file.read_exact_at(at, &mut front).map_err(|error| Error::io("read", file.path(), error))?;
@@ -190,7 +189,7 @@ impl Reading<'_> {
     }
 }
 
-/// A table of this name and these rules, as feeds report it.
+/// A table of this name and these rules, for feeds.
 pub(crate) fn met(id: TableId, name: &str, rules_text: &str) -> Met {
     let rules = TableRules::from_text(rules_text).ok();
     let has_stamps = rules.as_ref().is_some_and(|rules| rules.expire.has_stamps());
@@ -201,8 +200,7 @@ pub(crate) fn met(id: TableId, name: &str, rules_text: &str) -> Met {
     Met { table: Arc::new(table), has_stamps, has_fronts }
 }
 
-/// What a note tells; nothing where it is of a table that the feed does not report. `tables` is as
-/// of it then.
+/// The event of a note; none for a table that the feed does not cover. `tables` then includes it.
 pub(crate) fn note_event(
     note: &TableNote,
     options: &FeedOptions,

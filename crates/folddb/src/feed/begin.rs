@@ -1,4 +1,4 @@
-//! A feed begins: with the rows of the present, from now on, or behind what was acknowledged.
+//! How a feed begins: with the present rows, from now on, or after what was acknowledged.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use folddb_engine::edit::feeds;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::log_sync;
 
-/// The budget of a feed that is made without one.
+/// The budget of a feed that is created without one.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// Opens a feed that nobody else reads, and makes it where there is none.
+/// Opens a feed that nobody else reads; creates it if there is none.
 pub(crate) fn open(engine: &Arc<Engine>, name: &str, options: FeedOptions) -> Result<Feed> {
     let state = engine.manifest.lock().state().feeds.get(name).cloned();
     let begun = engine.feeds.begun(name);
@@ -61,20 +61,20 @@ fn set_bytes_max(feed: &mut Feed, bytes_max: u64) -> Result<()> {
     let engine = Arc::clone(&feed.engine);
     let mut manifest = engine.manifest.lock();
     let Some(state) = manifest.state().feeds.get(&feed.name).cloned() else { return Ok(()) };
-    let changed = FeedState { bytes_max, ..state }; // as it stands now: it may have been lost meanwhile
+    let changed = FeedState { bytes_max, ..state }; // its present state: it may have been lost in the meantime
     feeds::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed: changed }])?;
     feed.bytes_max = bytes_max;
     Ok(())
 }
 
-/// The feed begins at the present: with its rows, or behind them.
+/// The feed begins at the present: with its rows, or after them.
 pub(crate) fn begin_at(feed: &mut Feed, from_now: bool) -> Result<()> {
     let engine = Arc::clone(&feed.engine);
     let mut manifest = engine.manifest.lock();
     engine.check_open()?;
     engine.health.check_writable(true)?;
     let (snapshot, lsn) = Snapshot::take_with_lsn(&engine)?;
-    log_sync::sync_to(&engine, lsn)?; // a power cut must not take back what the rows show
+    log_sync::sync_to(&engine, lsn)?; // a power cut must not undo what the rows show
     let phase = if from_now { FeedPhase::Changes } else { FeedPhase::Rows };
     let note = manifest.state().feeds.last_note();
     let (seq, is_settled) = (snapshot.seen().seq, from_now);
@@ -86,7 +86,7 @@ pub(crate) fn begin_at(feed: &mut Feed, from_now: bool) -> Result<()> {
     let wanted = catalog.own().filter(|core| reader::tells_of(feed, &core.name)).cloned();
     let tables = wanted.collect();
     drop(manifest);
-    feeds::let_go_of_history(&engine); // what it held before
+    feeds::let_go_of_history(&engine); // what it retained before
     (feed.acknowledged, feed.owes) = (feed.place, false);
     reader::go_on(feed);
     if !from_now {

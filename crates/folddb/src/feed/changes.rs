@@ -1,4 +1,4 @@
-//! The batches behind the rows, and what happens to tables between them.
+//! The batches after the rows, and the events of tables between them.
 
 use folddb_base::{Error, Result};
 use folddb_journal::follow::Follower;
@@ -11,7 +11,7 @@ use crate::feed::reader::{self, Feed, Stage};
 use folddb_engine::edit::feeds;
 use folddb_engine::state::log_sync;
 
-/// The next event behind the rows, if there is one by now.
+/// The next event after the rows, if there is one by now.
 pub(crate) fn poll_changes(feed: &mut Feed) -> Result<Option<FeedEvent>> {
     loop {
         if let Some(event) = next_note(feed) {
@@ -28,7 +28,7 @@ pub(crate) fn poll_changes(feed: &mut Feed) -> Result<Option<FeedEvent>> {
             continue;
         }
         if let Some(event) = next_note(feed) {
-            return reader::hand_out(feed, event); // it came after the last batch
+            return reader::hand_out(feed, event); // it follows the last batch
         }
         move_on(feed)?;
         if !raise_limit(feed)? {
@@ -37,7 +37,7 @@ pub(crate) fn poll_changes(feed: &mut Feed) -> Result<Option<FeedEvent>> {
     }
 }
 
-/// Something that happened to a table before the next batch; notes of others are passed over.
+/// An event of a table before the next batch; notes of uncovered tables are skipped.
 fn next_note(feed: &mut Feed) -> Option<FeedEvent> {
     while has_note_due(feed) {
         if let Some(event) = take_note(feed)? {
@@ -56,14 +56,14 @@ fn has_note_due(feed: &Feed) -> bool {
     feed.notes.front().is_some_and(is_due)
 }
 
-/// Goes past the next note; what it tells, where it is one of a table that the feed tells of.
+/// Passes the next note; returns its event if the feed covers the table.
 fn take_note(feed: &mut Feed) -> Option<Option<FeedEvent>> {
     let note = feed.notes.pop_front()?;
     feed.place.note = note.note;
     Some(note_event(&note, &feed.options, &mut feed.tables))
 }
 
-/// Reads the next batch; false where there is none before the limit.
+/// Reads the next batch; false if there is none before the limit.
 fn read_next(feed: &mut Feed) -> Result<bool> {
     let Stage::Changes(changes) = &mut feed.stage else { return Ok(false) };
     let engine = &feed.engine;
@@ -90,15 +90,15 @@ fn read_next(feed: &mut Feed) -> Result<bool> {
             Ok(true)
         }
         Err(error) => {
-            // The next call comes to it again.
+            // The next call reads it again.
             changes.follower = Follower::at(&engine.host, &engine.dir, from);
             Err(error)
         }
     }
 }
 
-/// Everything up to the limit was handed out, or is not told of: where nothing is left to be
-/// acknowledged, that much is, once it holds files that are not needed.
+/// Everything up to the limit was given, or is not covered: if nothing remains to be acknowledged,
+/// this acknowledges that much, once it releases files.
 fn move_on(feed: &mut Feed) -> Result<()> {
     let Stage::Changes(changes) = &feed.stage else { return Ok(()) };
     feed.place.lsn = changes.follower.lsn().max(feed.place.lsn);
@@ -113,12 +113,12 @@ fn move_on(feed: &mut Feed) -> Result<()> {
     acknowledge::acknowledge(feed, place)
 }
 
-/// Looks how far there is something to read; false when that is no farther than before.
+/// Updates the limit of what can be read; false if it is the same as before.
 fn raise_limit(feed: &mut Feed) -> Result<bool> {
     let Stage::Changes(changes) = &mut feed.stage else { return Ok(false) };
     let engine = &feed.engine;
     let Some(journal) = &engine.journal else { return Ok(false) };
-    let committer = engine.commit.lock(); // what is in the log before its end is published
+    let committer = engine.commit.lock(); // everything in the log before its end is published
     let (end_lsn, published) = (journal.end_lsn(), engine.published());
     drop(committer);
     if (end_lsn, published) == changes.limit {
@@ -126,8 +126,8 @@ fn raise_limit(feed: &mut Feed) -> Result<bool> {
     }
     match log_sync::sync_to(engine, end_lsn) {
         Ok(()) => changes.limit = (end_lsn, published),
-        // A store that writes no more still gives what is durable, and then says why it gives no
-        // more.
+        // A store that cannot write any more still gives what is durable, and then reports why it
+        // gives no more.
         Err(error) if journal.durable_lsn() <= changes.limit.0 => return Err(error),
         Err(_) => changes.limit.0 = journal.durable_lsn(),
     }

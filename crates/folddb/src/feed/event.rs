@@ -1,4 +1,4 @@
-//! What a feed reports, what it gives, and where in it somebody is.
+//! What a feed covers, its events, and positions in it.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -8,25 +8,25 @@ use folddb_base::{Lsn, Seq as RawSeq};
 use folddb_engine::seq::Seq;
 use folddb_engine::values::head::Head;
 
-/// What a feed reports, and how much it may hold.
+/// What a feed covers, and how much it may retain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeedOptions {
-    /// The only table that it reports; all where there is none. It need not be there yet, and may
-    /// come and go.
+    /// The only table that it covers; all if none. It need not exist yet, and may be dropped and
+    /// created again.
     pub table: Option<String>,
-    /// It reports keys whose bytes begin so.
+    /// It covers keys whose bytes have this prefix.
     pub prefix: Vec<u8>,
-    /// Bytes of log and values that are kept only for this feed: its budget. With more than that
-    /// the feed is lost, and begins again. None leaves a feed that is there the one that it has,
-    /// and gives a new one 1 GiB; one that is given counts from the opening on. Raise it where the
-    /// consumer may be away for long. With `u64::MAX` the feed is never lost for space: where the
-    /// disk is full or the store at its bound, writes wait for its consumer.
+    /// The budget: how many bytes of log and values may be kept only for this feed. If they exceed
+    /// it, the feed is lost, and begins again. None keeps the budget of an existing feed, and gives
+    /// a new one 1 GiB; a given budget applies from the opening on. Raise it if the consumer may be
+    /// away for long. With `u64::MAX` the feed is never lost for lack of space: if the disk is full
+    /// or the store at its bound, writes wait for its consumer.
     pub bytes_max: Option<u64>,
-    /// Whether it begins with what comes now, and gives no rows.
+    /// Whether it begins with the next changes, and gives no rows.
     pub from_now: bool,
 }
 
-/// A table, as feeds report it.
+/// A table, in feeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeedTable {
@@ -38,29 +38,29 @@ pub struct FeedTable {
     pub rules_text: String,
 }
 
-/// What a feed gives.
+/// An event of a feed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FeedEvent {
-    /// Forget all that this feed has given before: what comes now is everything.
+    /// Forget everything that this feed has given before: a complete copy follows.
     Begin {
         /// The rows are as of this seq.
         seq: Seq,
         /// And as of this time.
         time: SystemTime,
     },
-    /// There is a table.
+    /// A table exists.
     TableCreated(Arc<FeedTable>),
-    /// A table is gone, with all that is in it.
+    /// A table was dropped, with everything in it.
     TableDropped(Arc<FeedTable>),
-    /// What a key has.
+    /// The value of a key.
     Row(FeedRow),
-    /// There are no more rows. To acknowledge this, or anything after it, is to have them all.
+    /// There are no more rows. Acknowledging this, or anything after it, acknowledges all of them.
     RowsEnd,
-    /// A batch, whole, but for ops on what the feed does not report.
+    /// A complete batch, without ops that the feed does not cover.
     Batch(FeedBatch),
 }
 
-/// What a key had when the feed began.
+/// The value of a key when the feed began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeedRow {
@@ -68,12 +68,12 @@ pub struct FeedRow {
     pub table: Arc<FeedTable>,
     /// The key.
     pub key: Vec<u8>,
-    /// Its value; none where it is long, and where the fold fails on the key.
+    /// Its value; none if it is long, or if the fold fails on the key.
     pub value: Option<Vec<u8>>,
-    /// The head of a value of more than 16 MiB, with its length: such a one is not handed out
-    /// whole, read it from the store.
+    /// The head of a value of more than 16 MiB, with its length: such a value must be read from the
+    /// store.
     pub long: Option<Head>,
-    /// Until when it lasts; none where it does forever.
+    /// Its deadline; none if it lasts forever.
     pub deadline: Option<SystemTime>,
 }
 
@@ -81,11 +81,11 @@ pub struct FeedRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeedBatch {
-    /// The seq of its first op, told or not.
+    /// The seq of its first op, covered or not.
     pub first_seq: Seq,
     /// The seq of its last.
     pub last_seq: Seq,
-    /// When it was written, where a table of it or an age for deletes asks for that.
+    /// When it was written, if one of its tables or an age for deletes needs that.
     pub written: Option<SystemTime>,
     /// Its ops, in order.
     pub ops: Vec<FeedOp>,
@@ -103,33 +103,33 @@ pub struct FeedOp {
     pub key: Vec<u8>,
     /// What it does.
     pub change: FeedChange,
-    /// Until when the value that it brings lasts; none where it does forever.
+    /// The deadline of its value; none if it lasts forever.
     pub deadline: Option<SystemTime>,
 }
 
 /// What an op does to its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FeedChange {
-    /// Makes the value this one.
+    /// Sets the value.
     Put(Vec<u8>),
     /// Gives an absent key this value.
     PutIfAbsent(Vec<u8>),
-    /// Folds this operand on.
+    /// Folds this operand onto the value.
     Fold(Vec<u8>),
     /// Makes the key absent.
     Delete,
-    /// Makes all keys from the key on and below this one, in the order of the table, absent.
+    /// Deletes all keys from the key up to, but not including, this one, in the order of the table.
     DeleteRange(Vec<u8>),
-    /// Makes the value one that is too long to be handed out whole (more than 16 MiB), of this many
-    /// bytes: read it from the store.
+    /// Sets a value that is too long for an event (more than 16 MiB), of this many bytes: read it
+    /// from the store.
     PutLong(u64),
     /// Gives an absent key such a value.
     PutIfAbsentLong(u64),
-    /// Folds an operand of this many bytes on: read its value from the store.
+    /// Folds an operand of this many bytes onto the value: read the value from the store.
     FoldLong(u64),
 }
 
-/// A place in a feed: all up to an event. Later ones are greater.
+/// A position in a feed: everything up to an event. Later ones are greater.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedPosition {
     pub(crate) seq: RawSeq,
@@ -137,8 +137,7 @@ pub struct FeedPosition {
     pub(crate) note: u64,
     /// Not among the rows.
     pub(crate) is_settled: bool,
-    /// How often the feed had begun by then, in this process. It says nothing of where the place
-    /// is.
+    /// How often the feed had begun by then, in this process. It is not part of the position.
     pub(crate) begun: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Where a feed stands as the manifest says it, and what it tells of.
+//! The state of a feed in the manifest, and what it covers.
 
 use folddb_base::{Error, Result};
 use folddb_manifest::{FeedPhase, FeedState};
@@ -9,7 +9,7 @@ use crate::feed::event::{FeedOptions, FeedPosition};
 /// Longest name of a feed, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Fails where a feed reports something else than is asked for.
+/// Fails if a feed does not cover what is requested.
 pub(crate) fn check_same(name: &str, options: &FeedOptions, state: &FeedState) -> Result<()> {
     let table = Some(state.table.clone()).filter(|table| !table.is_empty());
     if (&table, &state.prefix) == (&options.table, &options.prefix) {

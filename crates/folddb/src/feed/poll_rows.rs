@@ -1,11 +1,11 @@
-//! Hands out the rows.
+//! Gives the rows.
 
 use folddb_base::Result;
 
 use crate::feed::event::FeedEvent;
 use crate::feed::reader::{self, Feed, Stage};
 
-/// The next row, or what stands around them.
+/// The next row, or an event around the rows.
 pub(crate) fn poll_rows(feed: &mut Feed) -> Result<Option<FeedEvent>> {
     let Stage::Rows(rows) = &mut feed.stage else { return Ok(None) };
     if !rows.has_begun {

@@ -1,4 +1,4 @@
-//! A feed while it is read: what it has handed out, and what it knows of the manifest.
+//! A feed while it is read: what it has given, and its view of the manifest.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -22,16 +22,16 @@ pub struct Feed {
     /// Its budget.
     pub(crate) bytes_max: u64,
     pub(crate) stage: Stage,
-    /// All up to here was handed out, or is not told of.
+    /// Everything up to here was given, or is not covered.
     pub(crate) place: FeedPosition,
-    /// As of the last event; `place` may be farther, past what it does not tell of.
+    /// The place of the last event; `place` may be farther, past what it does not cover.
     pub(crate) handed: FeedPosition,
     pub(crate) acknowledged: FeedPosition,
-    /// Something was handed out that is not acknowledged.
+    /// Something was given and is not acknowledged.
     pub(crate) owes: bool,
-    /// The tables that were met; none where it tells nothing of one.
+    /// The tables that were met; none for a table that it does not cover.
     pub(crate) tables: BTreeMap<TableId, Option<Met>>,
-    /// What has happened to tables after `place`, and as of which edit that is known.
+    /// The events of tables after `place`, and the edit as of which they are known.
     pub(crate) notes: VecDeque<TableNote>,
     pub(crate) notes_as_of: u64,
 }
@@ -43,12 +43,12 @@ pub(crate) enum Stage {
     Lost,
 }
 
-/// The batches that are still to come.
+/// The remaining batches.
 pub(crate) struct Changes {
     pub(crate) follower: Follower,
-    /// All before this is published and durable, and the seq that was the last then.
+    /// Everything before this is published and durable, and the last seq then.
     pub(crate) limit: (Lsn, Seq),
-    /// A batch that was read and not handed out, with the LSN after it.
+    /// A batch that was read and not given yet, with the LSN after it.
     pub(crate) next: Option<(FeedBatch, Lsn)>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn go_on(feed: &mut Feed) {
     feed.stage = Stage::Changes(Box::new(Changes { follower, limit, next: None }));
 }
 
-/// What the manifest says of the feed when it stands at a place.
+/// The manifest's state of the feed at a place.
 pub(crate) fn state_at(
     feed: &Feed,
     place: FeedPosition,
@@ -74,7 +74,7 @@ pub(crate) fn state_at(
     FeedState { name, table, prefix, bytes_max, phase, seq, lsn, note, values_from }
 }
 
-/// Whether it tells of a table.
+/// Whether it covers a table.
 pub(crate) fn tells_of(feed: &Feed, table: &str) -> bool {
     feed.options.table.as_ref().is_none_or(|only| only == table)
 }
@@ -84,7 +84,7 @@ pub(crate) fn lost_feed(feed: &Feed) -> Error {
     lost_error(&feed.name, feed.engine.manifest.lock().state().feeds.get(&feed.name))
 }
 
-/// Takes note of what has happened to tables, and to the feed.
+/// Reads new events of tables, and of the feed.
 pub(crate) fn look_at_edits(feed: &mut Feed) -> Result<()> {
     let edits = feed.engine.feeds.edits.load(Ordering::Acquire) + 1;
     if feed.notes_as_of == edits {
@@ -100,7 +100,7 @@ pub(crate) fn look_at_edits(feed: &mut Feed) -> Result<()> {
     Ok(())
 }
 
-/// An event is given to the consumer.
+/// Gives an event to the consumer.
 pub(crate) fn hand_out(feed: &mut Feed, event: FeedEvent) -> Result<Option<FeedEvent>> {
     (feed.owes, feed.handed) = (true, feed.place);
     Ok(Some(event))

@@ -16,11 +16,11 @@ use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::values::head::Head;
 
-/// The rows that are still to come.
+/// The remaining rows.
 pub(crate) struct Rows {
     pub(crate) snapshot: Snapshot,
     pub(crate) has_begun: bool,
-    /// The tables that are still to come.
+    /// The remaining tables.
     pub(crate) tables: VecDeque<Arc<TableCore>>,
     pub(crate) current: Option<(Arc<TableCore>, Met, LentRows)>,
 }
@@ -34,7 +34,7 @@ impl Rows {
                 Ok(Some((key, value))) => (key.to_vec(), Some(value)),
                 Err(error) if error.kind() == ErrorKind::FoldFailed => (rows.key().to_vec(), None),
                 Err(error) if table.check_alive().is_ok() => return Err(error),
-                Ok(None) | Err(_) => break, // at its end, or dropped, as will be told
+                Ok(None) | Err(_) => break, // at its end, or dropped, which is reported later
             };
             if !key.starts_with(prefix) {
                 continue;
@@ -42,7 +42,7 @@ impl Rows {
             let (value, long) = match value {
                 None => (None, None),
                 Some(Short::Value(value)) if value.len() <= VALUE_BYTES_MAX => (Some(value.to_vec()), None),
-                // One that was folded in memory may be long, too.
+                // A value that was folded in memory may be long, too.
                 Some(Short::Value(value)) => (None, Some(Head::of_value(table, &key, value))),
                 Some(Short::Long(head)) => (None, Some(head)),
             };
@@ -50,7 +50,7 @@ impl Rows {
             if met.has_stamps && (value.is_some() || long.is_some()) {
                 match head::head(engine, table, &key, Some(self.snapshot.seen())) {
                     Ok(head) => deadline = head.and_then(|head| head.deadline),
-                    Err(_) if table.check_alive().is_err() => break, // dropped, as will be told
+                    Err(_) if table.check_alive().is_err() => break, // dropped, which is reported later
                     Err(error) => return Err(error),
                 }
             }
@@ -61,8 +61,8 @@ impl Rows {
         Ok(None)
     }
 
-    /// Begins with the next table; none where there is none. One that has been dropped meanwhile
-    /// has no rows: what was written to it since, and that it is gone, is told behind.
+    /// Begins with the next table; none if there is none. A table that was dropped in the meantime
+    /// has no rows: later writes to it, and its drop, are given after the rows.
     pub(crate) fn next_table(&mut self, prefix: &[u8]) -> Result<Option<Arc<FeedTable>>> {
         let Some(table) = self.tables.pop_front() else { return Ok(None) };
         let core = &table;

@@ -1,39 +1,39 @@
-//! A feed that is read beside the process that writes: batch by batch, as that process hands them
-//! to the kernel.
+//! A feed that is read while another process writes: batch by batch, as that process passes them to
+//! the kernel.
 //!
 //! ```text
 //!   manifest   where the feed stands, which tables and files there are    looked at again and again
 //!   log        | seg | seg | seg ..waits where no frame is whole yet      read from where the feed stands
 //! ```
 //!
-//! No lock is taken, no store is opened and nothing is written: what the feed holds in the writer
-//! (`feeds.rs`) is what makes this safe. The log from where it stands, and the values that this
-//! leads to, stay until the feed is acknowledged, dropped or lost; so whatever the writer flushes,
-//! merges, rolls or removes meanwhile, the reader finds each batch, or learns from the manifest
-//! that the feed is lost.
+//! No lock is taken, no store is opened and nothing is written: this is safe because of what the
+//! feed retains in the writer (`feed_state.rs`). The log from its position on, with its values,
+//! stays until the feed is acknowledged, dropped or lost. So despite any flush, merge, new segment
+//! or removal in the writer, the reader finds each batch, or learns from the manifest that the feed
+//! is lost.
 //!
-//! **What it sees** is what durability `Process` promises: a batch once its frame is with the
-//! kernel, whole, in the order of commits, whether or not it is synced. One that was committed as
-//! `Buffered` shows when it is handed on, some 10 ms later. So, unlike by [`Feed`](crate::Feed), a
-//! consumer may learn of what a power cut then takes back. It cannot wait for what is durable: the
-//! log says that of a frame with a later one only, and in a store that syncs nothing it never does.
+//! **What it sees** is what durability `Process` promises: complete batches in the order of
+//! commits, once the frame has reached the kernel, whether or not it is synced. A batch committed
+//! as `Buffered` appears some 10 ms later. So, unlike with [`Feed`](crate::Feed), a consumer may
+//! see changes that a power cut then undoes. It cannot wait for durability: the log records that of
+//! a frame only in a later one, and never in a store that does not sync.
 //!
-//! **What it cannot do** is acknowledge, which is an edit of the manifest, and whose that is the
-//! lock says. What was read is given again after a restart, until a process that has the store open
-//! for writing acknowledges it ([`Feed::skip_to`](crate::Feed::skip_to)).
+//! **What it cannot do** is acknowledge, which is an edit of the manifest and needs the lock.
+//! Batches are given again after a restart, until a process that has the store open for writing
+//! acknowledges them ([`Feed::skip_to`](crate::Feed::skip_to)).
 //!
-//! **No hole is passed over.** Frames follow each other by their LSNs, from the place where the
-//! feed stands, and inside a file by their seqs. After the writer's crash recovery writes the end
-//! of the log again, elsewhere (`folddb_journal::archived_tail`): then this begins again where the
-//! feed stands and passes over the batches that it has given. Each of these must be the one that
-//! was: what this has given was with the kernel, so a crash of the writer alone takes none of it,
-//! and where others have come in its place, the files were put back to what they were before. The
-//! same where the feed has moved on past here: that was acknowledged, and has no batch that was not
-//! given.
+//! **No hole is skipped.** Frames follow each other by their LSNs, from the position of the feed,
+//! and inside a file by their seqs. After a crash of the writer, recovery rewrites the end of the
+//! log to another place (`folddb_journal::archived_tail`): then the reader begins again at the
+//! position of the feed and skips the batches that it has given. Each of these must be the same:
+//! they had reached the kernel, so a crash of the writer alone loses none of them, and if there are
+//! others in their place, the files were restored to an earlier state. The same applies if the
+//! feed's position has moved past this reader: that part was acknowledged, and has no batch that
+//! was not given.
 //!
-//! **No damage is waited for.** Where no whole frame stands, what the manifest vouches for is held
-//! against that place at each look, and what frames further on vouch for now and then, since that
-//! is a search: what was durable there and is not whole is an error that names the file.
+//! **It does not wait on damage.** At a place without a whole frame, each look checks whether the
+//! manifest records the log there as durable, and occasional searches check whether later frames
+//! do: a durable frame that is not whole is an error that names the file.
 
 mod frame;
 mod manifest;
@@ -68,18 +68,17 @@ pub use reader::SecondaryFeed;
 const LOOK_AFTER: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
 impl Store {
-    /// Opens a feed for reading beside the process that writes the store in `dir`, if there is one:
-    /// without its lock, without opening the store, and while batches come. The feed is there
-    /// already, with all its rows acknowledged, so that the writer keeps the log for it: make it by
-    /// [`Store::feed`], in the writer or while nobody writes. What it gives, and when, see the top
-    /// of [`SecondaryFeed`].
+    /// Opens a feed for reading while another process may write the store in `dir`: without its
+    /// lock, and without opening the store. The feed must exist, with all its rows acknowledged, so
+    /// that the writer retains the log for it: create it by [`Store::feed`], in the writer or while
+    /// nobody writes. For what it gives, and when, see [`SecondaryFeed`].
     ///
-    /// It gives changes from where the feed stands, or from `from` on: what a reader in this
-    /// process has given before it.
+    /// It gives changes from the position of the feed, or after `from`, up to which an earlier
+    /// reader in this process has given them.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] where there is no such feed, or it tells of something
-    /// else or has not given all its rows; [`crate::ErrorKind::FeedLost`]; damage; a failed read.
+    /// [`crate::ErrorKind::InvalidInput`] if there is no such feed, or it covers something else or
+    /// has not given all its rows; [`crate::ErrorKind::FeedLost`]; damage; a failed read.
     pub fn secondary_feed(
         dir: impl AsRef<Path>,
         name: &str,
@@ -138,18 +137,18 @@ impl SecondaryFeed {
         &self.name
     }
 
-    /// The place after the event that was handed out last, for
-    /// [`Feed::skip_to`](crate::Feed::skip_to). Only places of one reader are compared.
+    /// The position after the last event that was given, for
+    /// [`Feed::skip_to`](crate::Feed::skip_to). Only positions of one reader can be compared.
     pub fn position(&self) -> FeedPosition {
         self.place
     }
 
-    /// What it tells of.
+    /// What it covers.
     pub fn told(&self) -> FeedOptions {
         self.options.clone()
     }
 
-    /// Bytes of the batches that were met and are not acknowledged: the log that the writer holds
+    /// Bytes of the batches that were met and are not acknowledged: the log that the writer retains
     /// for them is not much longer.
     pub fn unacknowledged_bytes(&self) -> u64 {
         self.unacknowledged_bytes
@@ -175,13 +174,13 @@ impl SecondaryFeed {
         }
     }
 
-    /// The next event, if there is one by now: tables that come and go, and batches.
+    /// The next event, if there is one by now: batches, and tables that are created and dropped.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::FeedLost`] where the feed has lost its place, or the log does not go on
-    /// where this reader stands; [`crate::ErrorKind::Locked`] where another reader has acknowledged
-    /// what this one has not given yet; damage that is there each time that it is looked at; a
-    /// failed read. The next call comes to the same again.
+    /// [`crate::ErrorKind::FeedLost`] if the feed has lost its place, or the log does not continue
+    /// at the position of this reader; [`crate::ErrorKind::Locked`] if another reader has
+    /// acknowledged what this one has not given yet; persistent damage; a failed read. The next
+    /// call tries the same again.
     pub fn poll(&mut self) -> Result<Option<FeedEvent>> {
         manifest::again(|| self.poll_once().inspect_err(|_| self.is_in_doubt = true))
     }

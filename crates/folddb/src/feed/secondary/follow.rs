@@ -1,4 +1,4 @@
-//! Follows the log: the next batch, what was given before, and what is waited for.
+//! Follows the log: the next batch, batches that were given before, and waiting.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use folddb_engine::edit::feeds::history_in;
 use folddb_engine::recovery::secondary::is_known;
 use folddb_engine::state::value_state::value_files;
 
-/// After this many looks at a place without a whole frame, and then each time after twice as many,
-/// what lies beyond it is searched.
+/// After this many looks at a place without a whole frame, and then after twice as many each time,
+/// the log beyond it is searched.
 const SEARCH_AFTER: u32 = 16;
 
-/// Reads on to the next batch that was not handed out, if there is one.
+/// Reads on to the next batch that was not given, if there is one.
 pub(crate) fn read_next(feed: &mut SecondaryFeed) -> Result<()> {
     while feed.next.is_none() {
         let files = &feed.files;
@@ -43,20 +43,20 @@ pub(crate) fn read_next(feed: &mut SecondaryFeed) -> Result<()> {
     Ok(())
 }
 
-/// Nothing whole stands where the follower does, and the manifest is the same: waits for the
-/// writer, and so returns false; fails where what stood there was durable.
+/// There is no whole frame at the follower, and the manifest is the same: returns false to wait for
+/// the writer; fails if the log there was durable.
 fn keep_waiting(feed: &mut SecondaryFeed) -> Result<bool> {
     let lsn = feed.follower.lsn();
     let looks = if feed.wait.0 == lsn { feed.wait.1.saturating_add(1) } else { 1 };
     feed.wait = (lsn, looks);
-    let is_damaged = looks == u32::MAX; // it was when it was searched before
+    let is_damaged = looks == u32::MAX; // an earlier search found it
     let is_searched = is_damaged || looks >= SEARCH_AFTER && looks.is_power_of_two();
     let files = match is_searched {
         true => Some(history_in(&feed.host, &feed.dir, &feed.manifest.state)?),
         false => None,
     };
     let waits = feed.follower.check_wait(feed.manifest.durable_lsn(), files.as_deref());
-    // What is wrong is looked for again each time, until it has passed.
+    // The error is checked again each time, until it has passed.
     match waits {
         Err(error) => {
             feed.wait.1 = u32::MAX;
@@ -68,10 +68,10 @@ fn keep_waiting(feed: &mut SecondaryFeed) -> Result<bool> {
     Ok(false)
 }
 
-/// Takes a batch that the follower has gone past.
+/// Takes a batch that the follower has passed.
 fn take(feed: &mut SecondaryFeed, frame: &ReadFrame) -> Result<()> {
-    // What it speaks of stood in the manifest before it was written, and so does it in the
-    // manifest as it is now.
+    // The tables and segments that it names were in the manifest before it was written, and so they
+    // are in the present manifest.
     let is_known = is_known(&frame.payload, &feed.manifest.state);
     if standing::look(feed, !is_known)? == Look::Elsewhere {
         return Ok(());
@@ -95,9 +95,9 @@ fn take(feed: &mut SecondaryFeed, frame: &ReadFrame) -> Result<()> {
     Ok(())
 }
 
-/// Whether a batch may come next. Inside a file seqs have no gap. Where one begins, they may: what
-/// a power cut took from the end of a log took its seqs with it, and an opening that has told times
-/// of these gives them to nobody else.
+/// Whether a batch may come next. Inside a file seqs have no gap. At the beginning of a file they
+/// may: a power cut may lose the end of a log with its seqs, and an opening does not reuse seqs
+/// whose times are recorded.
 fn goes_on_with(feed: &SecondaryFeed, frame: &ReadFrame) -> bool {
     let begins_a_file = feed.files.iter().any(|file| file.first_lsn == frame.lsn);
     match begins_a_file {
@@ -106,7 +106,7 @@ fn goes_on_with(feed: &SecondaryFeed, frame: &ReadFrame) -> bool {
     }
 }
 
-/// Goes past a batch that was given before; fails where it is not the one that was.
+/// Skips a batch that was given before; fails if it is not the same.
 fn pass_over(feed: &mut SecondaryFeed, frame: &ReadFrame, mark: u64) -> Result<()> {
     let last_seq = frame.last_seq();
     let given = feed.given.binary_search_by_key(&last_seq, |(seq, _)| *seq);
@@ -123,7 +123,7 @@ fn pass_over(feed: &mut SecondaryFeed, frame: &ReadFrame, mark: u64) -> Result<(
         return Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW));
     }
     if last_seq == feed.place.seq {
-        feed.place.lsn = frame.end_lsn; // it may have been written anew since
+        feed.place.lsn = frame.end_lsn; // it may have been rewritten since
     }
     Ok(())
 }
@@ -147,8 +147,7 @@ pub(crate) fn batch(feed: &mut SecondaryFeed, frame: &ReadFrame) -> Result<FeedB
     reading.batch(&frame.followed())
 }
 
-/// Looks which file has the history where the follower stands; false where the log has not come
-/// to that yet.
+/// Finds the file with the history at the follower; false if the log has not reached that yet.
 fn find_files(feed: &mut SecondaryFeed) -> Result<bool> {
     let lsn = feed.follower.lsn();
     let mut goes_on_at = lsn;
@@ -165,7 +164,7 @@ fn find_files(feed: &mut SecondaryFeed) -> Result<bool> {
         if goes_on_at <= lsn {
             return check_no_file(feed);
         }
-        // What is there may be newer than what is known; the feed may stand elsewhere by now.
+        // The files may be newer than the known manifest; the feed may have moved by now.
         if standing::look(feed, true)? != Look::Same {
             return Ok(true);
         }
@@ -178,8 +177,7 @@ fn find_files(feed: &mut SecondaryFeed) -> Result<bool> {
     Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW))
 }
 
-/// No file has the history where the follower stands: waits for one, and so returns false; fails
-/// where there was one.
+/// No file has the history at the follower: returns false to wait for one; fails if there was one.
 fn check_no_file(feed: &SecondaryFeed) -> Result<bool> {
     let (lsn, durable_lsn) = (feed.follower.lsn(), feed.manifest.durable_lsn());
     let why = match feed.follower.owes_next() {

@@ -1,11 +1,11 @@
-//! A batch as it stands in the log.
+//! A batch in the log.
 
 use folddb_base::checksum::GrowingHash;
 use folddb_base::{Lsn, Seq};
 use folddb_journal::follow::Followed;
 use folddb_layout::frame::{self, LogOp};
 
-/// A batch as it stands in the log.
+/// A batch in the log.
 pub(crate) struct ReadFrame {
     pub(crate) lsn: Lsn,
     pub(crate) end_lsn: Lsn,
@@ -30,7 +30,7 @@ impl ReadFrame {
         self.first_seq + u64::from(self.count).saturating_sub(1)
     }
 
-    /// A hash of what the batch says, wherever its values lie: recovery may put them elsewhere.
+    /// A hash of the batch, independent of the places of its values, which recovery may change.
     pub(crate) fn mark(&self) -> u64 {
         let mut hash = GrowingHash::new(self.first_seq);
         for record in frame::records(&self.payload).flatten() {

@@ -1,4 +1,4 @@
-//! The manifest, as it was seen last, while another process writes it.
+//! The last read state of the manifest that another process writes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use folddb_rules::table_rules::TableRules;
 use folddb_engine::recovery::replay::replay_from;
 use folddb_engine::recovery::secondary::{ATTEMPTS_MAX, PAUSE, may_pass};
 
-/// The manifest, as it was seen last.
+/// The last read state of the manifest.
 pub(crate) struct SeenManifest {
     pub(crate) state: Arc<State>,
     pub(crate) number: FileNumber,
     pub(crate) edits: u64,
-    /// With this length it is the same still; none where it is to be read again in any case.
+    /// With this length it is unchanged; none if it must be read again in any case.
     pub(crate) len_bytes: Option<u64>,
 }
 
 impl SeenManifest {
-    /// Reads it; `before` is a file and how long it was before.
+    /// Reads it; `before` is a file and its earlier length.
     pub(crate) fn read(
         host: &Host,
         dir: &Path,
@@ -36,18 +36,18 @@ impl SeenManifest {
         Ok(SeenManifest { state, number, edits, len_bytes })
     }
 
-    /// Up to where it says that the log is durable.
+    /// The LSN up to which it records the log as durable.
     pub(crate) fn durable_lsn(&self) -> Lsn {
         replay_from(&self.state, self.edits).durable_lsn
     }
 
-    /// How long its file is now; none where it has gone.
+    /// The present length of its file; none if it is gone.
     pub(crate) fn length(&self, host: &Host, dir: &Path) -> Option<u64> {
         host.files.len_bytes(&dir.join(FileName::Manifest(self.number).to_string())).ok()
     }
 }
 
-/// The name and the rules of a table of the user's.
+/// The name and the rules of a table of the user.
 pub(crate) fn living(state: &State, id: TableId) -> Option<(String, String)> {
     let table = state.tables.get(&id)?;
     match TableRules::from_text(&table.rules_text) {
@@ -57,7 +57,7 @@ pub(crate) fn living(state: &State, id: TableId) -> Option<(String, String)> {
     }
 }
 
-/// Does something that the writer may disturb by what it does meanwhile, a few times if need be.
+/// Does work that the writer may disturb, several times if necessary.
 pub(crate) fn again<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
     let mut attempt = 1;
     loop {

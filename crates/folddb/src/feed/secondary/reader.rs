@@ -1,4 +1,4 @@
-//! A feed that is read beside the writer: what it has handed out, and what it has seen.
+//! A feed that is read while another process writes: what it has given, and what it has seen.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -14,16 +14,16 @@ use crate::feed::secondary::manifest::SeenManifest;
 use folddb_engine::state::counters::Counter;
 use folddb_value_log::ValueFiles;
 
-/// A feed that is read beside the process that writes: see
+/// A feed that is read while another process writes: see
 /// [`Store::secondary_feed`](crate::Store::secondary_feed).
 ///
-/// It gives each batch once that process has handed it to the kernel, which is what durability
-/// `Process` promises, whole and in the order of commits; nothing is left out, and nothing given
-/// twice by one reader. It acknowledges nothing: what it has given it gives again after a restart,
-/// until a process that has the store open for writing acknowledges it, by
+/// It gives each batch once that process has passed it to the kernel, as durability `Process`
+/// promises, complete and in the order of commits; nothing is left out, and one reader gives
+/// nothing twice. It does not acknowledge: batches are given again after a restart, until a process
+/// that has the store open for writing acknowledges them, by
 /// [`Feed::skip_to`](crate::Feed::skip_to) and [`Feed::acknowledge`](crate::Feed::acknowledge). A
-/// batch that is not synced yet may be given and then lost to a power cut: a consumer elsewhere
-/// that must never see such a one reads the feed in the process that writes, by
+/// batch that is not synced yet may be given and then lost in a power cut: a consumer that must
+/// never see such a batch reads the feed in the writing process, by
 /// [`Store::feed`](crate::Store::feed).
 pub struct SecondaryFeed {
     pub(crate) host: Host,
@@ -32,35 +32,35 @@ pub struct SecondaryFeed {
     pub(crate) options: FeedOptions,
     pub(crate) value_files_max: usize,
     pub(crate) manifest: SeenManifest,
-    /// The files of history, as they were looked for last.
+    /// The files of history, at the last look.
     pub(crate) files: Vec<HistoryFile>,
-    /// Where values lie, as the manifest was seen last.
+    /// Where values are, by the last read manifest.
     pub(crate) values: Option<ValueFiles>,
     pub(crate) value_reads: Counter,
     pub(crate) follower: Follower,
-    /// The seq of the last batch that the follower has gone past.
+    /// The seq of the last batch that the follower has passed.
     pub(crate) followed_seq: Seq,
-    /// All up to here was handed out, or is not told of.
+    /// Everything up to here was given, or is not covered.
     pub(crate) place: FeedPosition,
-    /// The batches up to `place` that were met here and are not acknowledged: of each its last seq,
-    /// and what tells it from any other.
+    /// The batches up to `place` that were met here and are not acknowledged: the last seq and the
+    /// mark of each.
     pub(crate) given: VecDeque<(Seq, u64)>,
-    /// All batches after this seq, up to `place`, are among those; another reader has met what was
-    /// before, or it is acknowledged.
+    /// All batches after this seq, up to `place`, are among those; earlier ones were met by another
+    /// reader, or are acknowledged.
     pub(crate) given_after: Seq,
     pub(crate) unacknowledged_bytes: u64,
-    /// A batch that was read and not handed out, and where it ends.
+    /// A batch that was read and not given yet, and where it ends.
     pub(crate) next: Option<(FeedBatch, End)>,
     pub(crate) tables: BTreeMap<TableId, Option<Met>>,
-    /// What has happened to tables after `place`.
+    /// The events of tables after `place`.
     pub(crate) notes: VecDeque<TableNote>,
-    /// Something did not fit the last time: look at everything again.
+    /// Something was inconsistent the last time: everything must be checked again.
     pub(crate) is_in_doubt: bool,
     /// Where it waits for a frame, and how often it has looked there.
     pub(crate) wait: (Lsn, u32),
 }
 
-/// Where a batch ends, and what tells it from others.
+/// Where a batch ends, and its mark.
 pub(crate) struct End {
     pub(crate) lsn: Lsn,
     pub(crate) bytes: u64,

@@ -1,4 +1,4 @@
-//! Where the feed stands by the manifest, which is looked at again and again.
+//! The position of the feed in the manifest, which is read repeatedly.
 
 use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
 use folddb_journal::follow::Follower;
@@ -8,17 +8,17 @@ use crate::feed::secondary::manifest::SeenManifest;
 use crate::feed::secondary::reader::{BEGIN_ANEW, SecondaryFeed};
 use folddb_engine::edit::feeds::lost_error;
 
-/// What a look at the manifest has shown.
+/// The result of a look at the manifest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     Same,
     Changed,
-    /// The follower stands where the feed does now: the end of the log was written again, or the
+    /// The follower was moved to the position of the feed: the end of the log was rewritten, or the
     /// feed has moved on.
     Elsewhere,
 }
 
-/// Reads the manifest where it has changed, or where that is forced.
+/// Reads the manifest if it has changed, or if forced.
 pub(crate) fn look(feed: &mut SecondaryFeed, is_forced: bool) -> Result<Look> {
     let before = feed.manifest.length(&feed.host, &feed.dir);
     if !is_forced && before.is_some() && before == feed.manifest.len_bytes {
@@ -37,8 +37,7 @@ pub(crate) fn look(feed: &mut SecondaryFeed, is_forced: bool) -> Result<Look> {
         return Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW));
     }
     let stands = take_state(feed)?;
-    // A feed that has nothing to tell moves on over places that have no batches, and lets their
-    // files go.
+    // A feed without changes moves on over places without batches, and releases their files.
     if is_rewritten || stands.lsn > feed.follower.lsn() {
         go_to(feed, &stands);
         return Ok(Look::Elsewhere);
@@ -46,7 +45,7 @@ pub(crate) fn look(feed: &mut SecondaryFeed, is_forced: bool) -> Result<Look> {
     Ok(Look::Changed)
 }
 
-/// Takes over what the manifest says of the feed, and of tables; where the feed stands.
+/// Takes over the manifest's state of the feed, and of tables; returns that of the feed.
 pub(crate) fn take_state(feed: &mut SecondaryFeed) -> Result<FeedState> {
     let feeds = &feed.manifest.state.feeds;
     let stands = feeds.get(&feed.name);
@@ -62,7 +61,7 @@ pub(crate) fn take_state(feed: &mut SecondaryFeed) -> Result<FeedState> {
     }
     if stands.seq == feed.place.seq {
         feed.unacknowledged_bytes = 0;
-        feed.place.lsn = stands.lsn; // that of a place from before may have been written anew since
+        feed.place.lsn = stands.lsn; // the log at the earlier place may have been rewritten since
     }
     let acknowledged = feed.given.partition_point(|(seq, _)| *seq <= stands.seq);
     feed.given.drain(..acknowledged);
@@ -72,8 +71,8 @@ pub(crate) fn take_state(feed: &mut SecondaryFeed) -> Result<FeedState> {
     Ok(stands)
 }
 
-/// Follows from where the feed stands, which stays a place in the log whatever is written again
-/// behind it.
+/// Follows from the position of the feed, which stays a place in the log even if the rest is
+/// rewritten.
 fn go_to(feed: &mut SecondaryFeed, stands: &FeedState) {
     follow_from(feed, stands.lsn, stands.seq);
 }
@@ -85,7 +84,7 @@ fn follow_from(feed: &mut SecondaryFeed, lsn: Lsn, seq: Seq) {
     feed.next = None;
 }
 
-/// Looks at everything again after something did not fit.
+/// Checks everything again after an inconsistency.
 pub(crate) fn begin_again(feed: &mut SecondaryFeed) -> Result<()> {
     let is_passing_over = feed.followed_seq < feed.place.seq;
     let look = look(feed, true)?;
