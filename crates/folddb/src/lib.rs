@@ -51,12 +51,11 @@
 //! | `delete` | absent | absent |
 //!
 //! They are the same on a [`Table`], a [`Batch`] and a [`Transaction`], as are `delete_range` and
-//! `delete_prefix`. What is read is the same of a table, of one as of a snapshot, and of one in a
+//! `delete_prefix`. Reads are the same on a table, on one as of a snapshot, and on one in a
 //! transaction: see [`Reader`].
 //!
-//! None of them reads, in a sorted table; one that is hashed ([`Rules::hashed`]) looks the key up.
-//! What `·` is, the table's rules say: see [`folds`] for those that come with the store, and
-//! [`Fold`] to bring your own.
+//! In a sorted table none of them reads; a hashed one ([`Rules::hashed`]) looks the key up. The
+//! table's rules define `·`: see [`folds`] for the built-in folds, and [`Fold`] for your own.
 //!
 //! # Types of values
 //! | values | the table folds by |
@@ -68,7 +67,7 @@
 //! | [`Updated`] | a function of yours, of an item and an [`Update`] of another type |
 //!
 //! A table whose fold takes other values is refused when it is opened, so that a typed write never
-//! makes what cannot be read.
+//! produces something unreadable.
 //!
 //! # Features
 //! | feature | by default | what it adds |
@@ -79,18 +78,18 @@
 //! | `lz4` | on | tables whose blocks are compressed ([`Rules::lz4`]) |
 //! | `testing` | off | `Options::host`: a simulated world |
 //!
-//! A table that needs what is off is refused, by name. Documents as text, the folds of JSON and
-//! indexes by what is in it need no feature.
+//! A table that needs a disabled feature is refused, by name. Documents as text, the folds of JSON
+//! and indexes on its contents need no feature.
 //!
 //! # Durability
 //! Each commit chooses its [`Durability`]; by default it survives the death of the process, and
-//! with [`Durability::Sync`] a power cut. After a failed write the store is *poisoned*: it reads,
-//! and refuses to write until it is opened again. A full disk is not poison: writes are refused
-//! until there is space.
+//! with [`Durability::Sync`] a power cut. After a failed write the store is *poisoned*: reads
+//! continue, and writes are refused until it is opened again. A full disk is not poison: writes are
+//! refused until there is space.
 //!
 //! The library prints nothing, reads no environment variable, and starts only the threads that
-//! [`BackgroundWork`] names, and those that [`BytesScan::fold_rows`] is told to use, which end with
-//! the call.
+//! [`BackgroundWork`] names, and those requested from [`BytesScan::fold_rows`], which end with the
+//! call.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

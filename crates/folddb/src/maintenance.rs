@@ -1,8 +1,7 @@
-//! What a person does for a store: looking whether it is whole, salvaging what is, asking what is
-//! wrong; copies that can be gone back to, and text that outlives it.
+//! Maintenance of stores: verifying, repairing and diagnosing; backups, and dumps as text.
 //!
-//! Each task is a file of its own and returns a plain report; the command line prints it. Modules
-//! stand bottom-up.
+//! Each task has its own file and returns a plain report; the command line prints it. Modules are
+//! in bottom-up order.
 
 mod finding;
 mod survey;

@@ -1,10 +1,11 @@
-//! The index of a hashed table of a store that is not open: what its checkpoint has, what the log
-//! says after it, and, where the checkpoint is lost, what the value segments themselves tell.
+//! The index of a hashed table in a store that is not open: from its checkpoint and the log after
+//! it, or, if the checkpoint is lost, from the value segments.
 //!
-//! A record of the value log holds its table and its key, and of two of one key the one that lies
-//! later was written later: who writes a key puts its value while nobody else writes it. So the
-//! segments from the first to the last give the last value of each key. They tell of no delete: a
-//! key that was deleted before the log begins is back. Used by `verify`, `repair` and `needed`.
+//! A record of the value log has its table and its key, and of two records of one key the one at
+//! the later place was written later, since a writer puts the value of a key while nobody else
+//! writes it. So the segments from the first to the last give the last value of each key. They have
+//! no deletes: a key that was deleted before the log begins reappears. Used by `verify`, `repair`
+//! and `needed`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,13 +39,13 @@ pub(crate) struct ValueLogFiles<'a> {
     open: BTreeMap<u32, ValueFile>,
 }
 
-/// Where the values of a segment lie.
+/// Where the values of a segment are.
 #[derive(Clone, Copy)]
 struct Listed {
     number: FileNumber,
     /// A file or directory of its own, or a file of relocated values.
     name: FileName,
-    /// The bytes that count of a file of its own, where that is known.
+    /// The valid bytes of a file of its own, if known.
     end: Option<u64>,
 }
 
@@ -85,7 +86,7 @@ impl<'a> ValueLogFiles<'a> {
         }
     }
 
-    /// Reads the record that a slot leads to.
+    /// Reads the record that a slot points to.
     pub(crate) fn read(
         &mut self,
         of: RecordsOf,
@@ -97,8 +98,8 @@ impl<'a> ValueLogFiles<'a> {
         read_record(file, of, slot, key, Reading::Sound, record, &|| {})
     }
 
-    /// Hands every record of a table that is whole to `visit`, with its slot and its key, in the
-    /// order in which they were written.
+    /// Passes every intact record of a table to `visit`, with its slot and its key, in the order in
+    /// which they were written.
     fn each(&mut self, table: TableId, visit: &mut VisitRecord<'_>) -> Result<()> {
         let mut by_number: Vec<Listed> = self.listed.values().copied().collect();
         by_number.sort_unstable_by_key(|listed| listed.number);
@@ -126,7 +127,7 @@ impl<'a> ValueLogFiles<'a> {
             match &file {
                 ValueFile::Relocated(moved, _) => {
                     let mut units = Vec::new();
-                    // What a damaged page tells of is passed over.
+                    // Records of a damaged page are skipped.
                     let _ = moved.moves(number, &mut |one| {
                         units.push((u64::from(one.new) * VALUE_ALIGN, one.old));
                         Ok(())
@@ -140,8 +141,8 @@ impl<'a> ValueLogFiles<'a> {
     }
 }
 
-/// Tries every place of a segment at which a record may begin. `take` says how long the one is that
-/// does.
+/// Tries every place of a segment at which a record may begin. `take` returns the length of one
+/// that does.
 fn each_offset(end: u64, take: &mut dyn FnMut(u64, u32) -> Result<Option<u64>>) -> Result<()> {
     let mut at = VALUES_HEADER_BYTES as u64;
     while at < end.saturating_sub(RECORD_HEAD_BYTES as u64) {
@@ -152,7 +153,7 @@ fn each_offset(end: u64, take: &mut dyn FnMut(u64, u32) -> Result<Option<u64>>) 
 }
 
 impl ValueLogFiles<'_> {
-    /// The same of a segment that is a directory: of two records of a key the one with the higher
+    /// The same for a segment that is a directory: of two records of a key the one with the higher
     /// unit was written later.
     fn each_value_file(
         &mut self,
@@ -183,7 +184,7 @@ impl ValueLogFiles<'_> {
 /// Takes a record of the value log, with its key.
 type VisitRecord<'v> = dyn FnMut(&mut ValueLogFiles<'_>, Slot, &[u8]) -> Result<()> + 'v;
 
-/// Takes a key of an index: its slot, and its record or what is wrong with that.
+/// Takes a key of an index: its slot, and its record or the error of that.
 type VisitKey<'v> = dyn FnMut(Point, Slot, Result<(Found, &[u8])>) -> Result<()> + 'v;
 
 /// A piece of a segment.
@@ -216,12 +217,12 @@ pub(crate) struct AtRest {
     of: RecordsOf,
     hashed: Hashed,
     flushed_seq: Seq,
-    /// What is wrong with its checkpoint: where it is empty, all that was saved can be read.
+    /// The errors of its checkpoint: if empty, everything that was saved can be read.
     pub(crate) faults: Vec<Error>,
 }
 
 impl AtRest {
-    /// The index as it was saved. `deep` reads every piece.
+    /// The saved index. `deep` reads every piece.
     pub(crate) fn open(
         files: &std::sync::Arc<dyn Files>,
         dir: &Path,
@@ -242,14 +243,14 @@ impl AtRest {
         AtRest { table: state.id, of: records_of(state), hashed, flushed_seq: state.flushed_seq, faults }
     }
 
-    /// An index of nothing, for one that is rebuilt.
+    /// An empty index, to be rebuilt.
     pub(crate) fn empty(store_id: u128, state: &TableState) -> AtRest {
         let hashed = Hashed::new(new_salt(store_id, state.id), IndexOptions::default());
         let of = records_of(state);
         AtRest { table: state.id, of, hashed, flushed_seq: state.flushed_seq, faults: Vec::new() }
     }
 
-    /// Takes a record of the log.
+    /// Applies a record of the log.
     pub(crate) fn take(&self, record: &FrameRecord<'_>, seq: Seq) -> Result<()> {
         if seq <= self.flushed_seq {
             return Ok(());
@@ -257,12 +258,12 @@ impl AtRest {
         self.hashed.take(record, seq, Past::Forgotten).map(drop)
     }
 
-    /// Takes the last record of each key out of the value segments.
+    /// Takes the last record of each key from the value segments.
     pub(crate) fn rebuild(&self, value_log: &mut ValueLogFiles<'_>) -> Result<()> {
         value_log.each(self.table, &mut |value_log, slot, key| self.put(value_log, slot, key))
     }
 
-    /// Takes a record of the log where the index was rebuilt: what it replaces is found by its key.
+    /// Applies a record of the log to a rebuilt index: the replaced entry is found by its key.
     pub(crate) fn take_by_key(
         &self,
         value_log: &mut ValueLogFiles<'_>,
@@ -306,27 +307,27 @@ impl AtRest {
         self.hashed.point(key)
     }
 
-    /// What the points of its keys are seeded with.
+    /// The seed of the points of its keys.
     pub(crate) fn salt(&self) -> u64 {
         self.hashed.salt()
     }
 
-    /// How many keys lead to each segment, by the quota that is kept beside the index.
+    /// How many keys point to each segment, by the account of the index.
     pub(crate) fn quota(&self) -> BTreeMap<u32, u64> {
         let counted = self.hashed.segments().into_iter().map(|(low, used)| (low, used.tally.records));
         counted.filter(|(_, records)| *records > 0).collect()
     }
 
-    /// Whether the log spoke of what the checkpoint does not have.
+    /// How many records of the log did not match the checkpoint.
     pub(crate) fn misfits(&self) -> u64 {
         self.hashed.index.facts().misfits
     }
 
-    /// Hands the place of every record that it leads to to `add`: the low bits of its segment, and
-    /// its unit.
+    /// Passes the place of every record that it points to to `add`: the low bits of its segment,
+    /// and its unit.
     ///
     /// # Errors
-    /// A piece of it that cannot be read.
+    /// A piece of it cannot be read.
     pub(crate) fn each_place(&self, add: &mut dyn FnMut(u32, u32)) -> Result<()> {
         let mut at = Some(IndexCursor::default());
         while let Some(from) = at {
@@ -337,8 +338,8 @@ impl AtRest {
         Ok(())
     }
 
-    /// Hands every key that it has to `visit`: its slot, and its record or what is wrong with that.
-    /// Pieces that cannot be read are passed over.
+    /// Passes every key to `visit`: its slot, and its record or the error of that. Pieces that
+    /// cannot be read are skipped.
     pub(crate) fn each(&self, value_log: &mut ValueLogFiles<'_>, visit: &mut VisitKey<'_>) -> Result<()> {
         let (mut at, mut record) = (Some(IndexCursor::default()), Vec::new());
         while let Some(from) = at {
@@ -358,13 +359,13 @@ impl AtRest {
     }
 }
 
-/// Whether a table is hashed, by its rules as they are stored.
+/// Whether a table is hashed, by its stored rules.
 pub(crate) fn is_hashed(table: &TableState) -> bool {
     let rules = folddb_rules::table_rules::TableRules::from_text(&table.rules_text);
     rules.is_ok_and(|rules| rules.kind == folddb_rules::table_rules::TableKind::Hashed)
 }
 
-/// How the records of a table are to be read, by its rules as they are stored.
+/// How the records of a table are read, by its stored rules.
 fn records_of(table: &TableState) -> RecordsOf {
     let rules = folddb_rules::table_rules::TableRules::from_text(&table.rules_text);
     let has_fronts = rules.is_ok_and(|rules| rules.keep.keeps_past() || rules.expire.has_stamps());

@@ -1,4 +1,4 @@
-//! Backups: a consistent copy of a store, made while writing goes on.
+//! Backups: a consistent copy of a store, made during writes.
 //!
 //! ```text
 //!   capture    under the manifest's lock: what lives, its part files pinned, the segments opened;
@@ -12,12 +12,11 @@
 //!   adopt      the list, a sync of the directory, and only then its name
 //! ```
 //!
-//! What lives according to the manifest, and the log from its start up to any later moment, are
-//! together what a crash at that moment would leave: so a generation is opened by the same
-//! recovery. Parts that a merge replaces meanwhile stay as long as the backup holds them, segments
-//! as long as they are open. Where another process writes, nobody holds values in files of their
-//! own: one that is gone when its turn comes ends the backup, which then begins again with the
-//! store as it is by then, a few times.
+//! The live files of the manifest, and the log from its start up to any later moment, are what a
+//! crash at that moment would leave: so a generation is opened by the same recovery. Parts that a
+//! merge replaces stay while the backup holds them, segments while they are open. If another
+//! process writes, nothing holds values in files of their own: if one is gone when its turn comes,
+//! the backup begins again with the present store, a few times.
 
 mod report;
 mod capture;
@@ -42,24 +41,23 @@ use folddb_engine::state::log_sync;
 pub use report::{BackupOptions, BackupReport, Moved};
 
 impl Store {
-    /// Adds a backup of the store, as it is now, to the place for backups at `to`, which is made
-    /// when nothing is there. Writing and reading go on. When this returns the backup is durable
-    /// and checked; until then it is not among [`Store::backups`].
+    /// Adds a backup of the present store to the directory for backups at `to`, which is created if
+    /// nothing is there. Reads and writes continue. When this returns the backup is durable and
+    /// checked; until then it is not in [`Store::backups`].
     ///
-    /// Parts are linked where the file system permits, else they are linked from the backup before
-    /// where it has them already, else copied.
+    /// Parts are hard-linked if the file system permits, otherwise linked from the previous backup
+    /// if it has them, otherwise copied.
     ///
-    /// Of a store that was opened beside a writer ([`Store::open_secondary`]) it is what that saw
-    /// when it was opened; where the writer has removed values since that lie in files of their
-    /// own, or was opened again and has written its archived log again, what is there now.
+    /// A backup of a secondary ([`Store::open_secondary`]) has the state at its opening; if the
+    /// writer has since removed values in files of their own, or was reopened and has rewritten its
+    /// archived log, it has the present state.
     ///
     /// # Errors
-    /// [`ErrorKind::SnapshotTooOld`] when a writer beside has removed such values each time that
-    /// this began again; [`ErrorKind::AlreadyExists`] when `to` is something else;
-    /// [`ErrorKind::InvalidInput`] when it lies inside a store or holds backups of another one;
-    /// [`ErrorKind::Locked`] while another backup to it is under way; [`ErrorKind::NoSpace`];
-    /// [`ErrorKind::Poisoned`]; any other failure of the operating system. What was made by then is
-    /// removed.
+    /// [`ErrorKind::SnapshotTooOld`] if another process has removed such values at each attempt;
+    /// [`ErrorKind::AlreadyExists`] if `to` is something else; [`ErrorKind::InvalidInput`] if it is
+    /// inside a store or has backups of another one; [`ErrorKind::Locked`] while another backup to
+    /// it is running; [`ErrorKind::NoSpace`]; [`ErrorKind::Poisoned`]; any other failure of the
+    /// operating system. An unfinished backup is removed.
     pub fn backup(&self, to: impl AsRef<Path>, options: &BackupOptions) -> Result<BackupReport> {
         let mut made = backup(self.engine(), to.as_ref(), options);
         let is_secondary = self.engine().options.beside.is_some();
@@ -75,12 +73,12 @@ impl Store {
     }
 }
 
-/// So often a backup that a writer beside has disturbed is tried.
+/// How often a backup that another writing process disturbs is tried.
 const ATTEMPTS_BESIDE: u32 = 5;
 
-/// Whether a writer beside may be the cause. One that is opened again cuts the tail of its archived
-/// log and writes it again: what is read of it here looks damaged then, and only another look tells
-/// it from damage.
+/// Whether another writing process may be the cause. When it is reopened, it cuts and rewrites the
+/// tail of its archived log: that then looks damaged here, and only another look distinguishes it
+/// from damage.
 fn may_be_disturbed(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::SnapshotTooOld | ErrorKind::Corruption)
 }
@@ -145,7 +143,7 @@ fn begin<'a>(
     Ok(making)
 }
 
-/// Checks what was made and writes its list; then all of it is durable but for its name.
+/// Checks the generation and writes its list; then everything except its name is durable.
 fn finish(mut making: Making<'_>, generation: u64) -> Result<BackupReport> {
     making.list.sort_by_key(|file| file.name);
     let first_seq = first_restorable(&making.capture.state, making.capture.last_seq);

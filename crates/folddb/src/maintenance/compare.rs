@@ -1,10 +1,9 @@
-//! Comparing two stores, and bringing one up to the other.
+//! Comparing two stores, and syncing one with the other.
 //!
-//! Both are read at one snapshot each, key by key, side by side: by their values where all of these
-//! lie beside their keys, and else by their heads. A separated value is read only where the heads
-//! leave it open whether two values are the same; two that both lie inline are always compared byte
-//! by byte. What is compared is what reads see: the folded values, however they came there, and
-//! until when they last.
+//! Both are read at one snapshot each, key by key in parallel: by their values if all of these are
+//! inline, otherwise by their heads. A separated value is read only if the heads do not decide
+//! whether two values are equal; two inline values are always compared byte by byte. The comparison
+//! is on what reads see: the folded values, independent of their history, and their deadlines.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -27,52 +26,51 @@ use folddb_engine::values::head::Head;
 use folddb_engine::write::encoded_batch::WriteOp;
 use folddb_engine::write::ops::Lifetime;
 
-/// A batch of what is brought over is committed when it holds this many ops, or this many bytes.
+/// A batch of transferred rows is committed when it has this many ops, or this many bytes.
 const BATCH_OPS: usize = 4096;
 
 const BATCH_BYTES: usize = 4 << 20;
 
-/// A key that two tables do not have alike.
+/// A key that differs between two tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Difference {
     /// The key.
     pub key: Vec<u8>,
-    /// What the first has there.
+    /// Its head in the first.
     pub first: Option<Head>,
-    /// What the second has there.
+    /// Its head in the second.
     pub second: Option<Head>,
 }
 
-/// What comparing two tables came to.
+/// The result of comparing two tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiffReport {
-    /// Keys that both have alike.
+    /// Keys that are equal in both.
     pub same: u64,
     /// Keys that only the first has.
     pub only_first: u64,
     /// Keys that only the second has.
     pub only_second: u64,
-    /// Keys whose values differ, or until when these last.
+    /// Keys whose values or deadlines differ.
     pub differing: u64,
-    /// Keys whose value could not be told, in one or the other, because its fold fails: they are
-    /// not compared.
+    /// Keys whose fold fails in one or the other: they are not compared.
     pub failing: u64,
 }
 
 impl DiffReport {
-    /// True where the two were found alike.
+    /// True if the two are equal.
     pub fn is_same(&self) -> bool {
         self.only_first + self.only_second + self.differing + self.failing == 0
     }
 }
 
-/// What bringing a table up to another did.
+/// The result of syncing a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SyncReport {
-    /// What was found before.
+    /// The differences that were found.
     pub found: DiffReport,
     /// Keys that were set.
     pub set: u64,
@@ -82,7 +80,7 @@ pub struct SyncReport {
     pub deleted: u64,
 }
 
-/// How a table is brought up to another.
+/// How a table is synced with another.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct SyncOptions {
@@ -90,7 +88,7 @@ pub struct SyncOptions {
 }
 
 impl SyncOptions {
-    /// Keys that only the second table has stay. Default false: they are deleted.
+    /// Keeps keys that only the second table has. Default false: they are deleted.
     pub fn keep_others(mut self, keep: bool) -> SyncOptions {
         self.keep_others = keep;
         self
@@ -98,16 +96,16 @@ impl SyncOptions {
 }
 
 impl BytesScan {
-    /// Compares the rows of this scan with those of another, of the same table in another store,
-    /// say, and hands what differs to `visit`, in the order of the keys, until it breaks. Values
-    /// are the same that have the same bytes and last equally long.
+    /// Compares the rows of this scan with those of another, for example of the same table in
+    /// another store, and passes differences to `visit`, in the order of the keys, until it breaks.
+    /// Values are equal if their bytes and their deadlines are.
     ///
-    /// Of a separated value the size and a hash of 32 bits are taken for its bytes: where one of
-    /// two is separated, or both do, other bytes of the same size pass for the same in one case of
-    /// 2^32. Values that lie inline are compared byte by byte.
+    /// For a separated value its size and a 32-bit hash stand for its bytes: if at least one of two
+    /// values is separated, different bytes of the same size appear equal in one of 2^32 cases.
+    /// Inline values are compared byte by byte.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the two do not go the same way in the same order of keys;
+    /// [`ErrorKind::InvalidInput`] if the two do not have the same direction and order of keys;
     /// otherwise as [`BytesScan::rows`].
     pub fn compare(
         self,
@@ -126,17 +124,17 @@ impl BytesScan {
 }
 
 impl Store {
-    /// Makes the rows of `to`, a scan of a table of this store, those of `from`, a scan over the
-    /// same range of a table of another one: what differs is set, and what only `to` has is
-    /// deleted. In batches, each atomic; as durable as [`Durability::Sync`] when this returns.
-    /// Values are set as they are folded, so a table that is brought up so has the values of the
-    /// other, and not its history. They last until they do there. What differs is what
-    /// [`BytesScan::compare`] finds: of separated values it misses one case of 2^32.
+    /// Makes the rows of `to`, a scan of a table of this store, equal to those of `from`, a scan
+    /// over the same range of a table in another store: rows that differ are set, and rows that
+    /// only `to` has are deleted. In batches, each atomic; as durable as [`Durability::Sync`] when
+    /// this returns. Folded values are set, so the table gets the values of the other, but not its
+    /// history. They have the same deadlines as there. The differences are those that
+    /// [`BytesScan::compare`] finds: it misses one of 2^32 for separated values.
     ///
     /// # Errors
     /// As [`Store::check_bring_up`], [`BytesScan::compare`] and [`Batch::commit`];
-    /// [`ErrorKind::NotDurable`] where all of it is written and visible, and only the sync at the
-    /// end has failed. Batches before the failure stay, and what is brought up once is not again.
+    /// [`ErrorKind::NotDurable`] if everything is written and visible, and only the sync at the end
+    /// has failed. Batches before the failure stay, and need not be transferred again.
     pub fn bring_up(&self, to: BytesScan, from: BytesScan, options: &SyncOptions) -> Result<SyncReport> {
         self.check_bring_up(&to, &from)?;
         let ours = self.bytes_table(&to.table.name)?;
@@ -164,14 +162,14 @@ impl Store {
         Ok(SyncReport { found, ..sync.report })
     }
 
-    /// Fails where [`Store::bring_up`] would refuse the two scans. Nothing is read or written.
+    /// Fails if [`Store::bring_up`] would refuse the two scans. Nothing is read or written.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`] where keys and values of the two tables mean other things, or
-    /// where those of `from` may expire and those of `to` may not; [`ErrorKind::InvalidInput`]
-    /// where `to` is no table of this store, or is seen by a snapshot or in its past, where the two
-    /// do not go over the same range in the same order, or where one stops after this many rows;
-    /// what is wrong with either scan.
+    /// [`ErrorKind::RulesMismatch`] if keys and values of the two tables have different meanings,
+    /// or if those of `from` may expire and those of `to` may not; [`ErrorKind::InvalidInput`] if
+    /// `to` is not a table of this store, or is read at a snapshot or in its past, if the two do
+    /// not cover the same range in the same order, or if one has a limit; the errors of either
+    /// scan.
     pub fn check_bring_up(&self, to: &BytesScan, from: &BytesScan) -> Result<()> {
         if !Arc::ptr_eq(&to.engine, self.engine()) {
             return Err(Error::invalid("a table is updated by its own store"));
@@ -186,14 +184,14 @@ impl Store {
     }
 }
 
-/// A comparison under way.
+/// A running comparison.
 struct Compared {
     first: Side,
     second: Side,
     report: DiffReport,
 }
 
-/// One of the two: its rows, and the one that it stands at.
+/// One of the two: its rows, and the present one.
 struct Side {
     scan: BytesScan,
     rows: LentRows,
@@ -201,10 +199,10 @@ struct Side {
     row: Option<Row>,
 }
 
-/// A key, and what it has; none where its fold fails.
+/// A key, and its value; none if its fold fails.
 type Row = (Vec<u8>, Option<Had>);
 
-/// What is at hand of a value.
+/// The part of a value that is in memory.
 enum Had {
     Value(Vec<u8>),
     Head(Head),
@@ -212,7 +210,7 @@ enum Had {
 
 impl Side {
     fn new(mut scan: BytesScan, by_value: bool) -> Result<Side> {
-        scan.plan.wanted = Wanted::Value; // whatever is wanted of its rows: keys alone tell nothing of values
+        scan.plan.wanted = Wanted::Value; // even if only keys are wanted: these do not show values
         let scan = scan.pinned()?;
         let rows = if by_value { scan.clone().rows()? } else { scan.clone().with_heads().rows()? };
         let mut side = Side { rows, scan, by_value, row: None };
@@ -237,7 +235,7 @@ impl Side {
         Ok(())
     }
 
-    /// Takes the row that it stands at.
+    /// Takes the present row.
     fn take(&mut self) -> Result<Option<Row>> {
         let row = self.row.take();
         if row.is_some() {
@@ -246,7 +244,7 @@ impl Side {
         Ok(row)
     }
 
-    /// The head of what it has of a key.
+    /// The head of a key's value.
     fn head(&self, key: &[u8], had: Had) -> Head {
         match had {
             Had::Head(head) => head,
@@ -257,15 +255,14 @@ impl Side {
 
 impl Compared {
     fn of(first: BytesScan, second: BytesScan) -> Result<Compared> {
-        // A value by itself is enough where it is no more than its bytes, and none is read from
-        // elsewhere.
+        // The value alone is enough if it is only its bytes, and none is separated.
         let is_plain = |scan: &BytesScan| scan.table.separate_from == usize::MAX && !scan.table.has_stamps;
         let by_value = is_plain(&first) && is_plain(&second);
         let (first, second) = (Side::new(first, by_value)?, Side::new(second, by_value)?);
         Ok(Compared { first, second, report: DiffReport::default() })
     }
 
-    /// The next key that the two do not have alike.
+    /// The next key that differs.
     fn next(&mut self) -> Result<Option<Difference>> {
         loop {
             self.first.scan.stop.check()?;
@@ -284,7 +281,7 @@ impl Compared {
         }
     }
 
-    /// Whether what the two have of one key differs.
+    /// Whether the rows of one key differ.
     fn judge(&mut self, first: Option<Row>, second: Option<Row>) -> Result<Option<Difference>> {
         let fails = |row: &Option<Row>| matches!(row, Some((_, None)));
         if fails(&first) || fails(&second) {
@@ -314,13 +311,13 @@ impl Compared {
         match (first, second) {
             (Had::Value(first), Had::Value(second)) => Ok(first == second),
             (Had::Head(first), Had::Head(second)) => self.are_same_by_heads(key, first, second),
-            _ => Ok(false), // cannot happen: both are read in one way
+            _ => Ok(false), // cannot happen: both are read in the same way
         }
     }
 
-    /// Where one of them is separated, values of one size and one hash are taken for the same;
-    /// those of one size and other hashes may be, where one is in several pieces: its hash tells
-    /// how it was cut, too. Then they are read piece by piece, side by side.
+    /// If one of them is separated, values with the same size and hash count as equal; those with
+    /// the same size and different hashes may be equal if one has several pieces, since its hash
+    /// depends on these. Then both are read piece by piece and compared.
     fn are_same_by_heads(&self, key: &[u8], first: &Head, second: &Head) -> Result<bool> {
         if (first.size_bytes, first.deadline) != (second.size_bytes, second.deadline) {
             return Ok(false);
@@ -331,7 +328,7 @@ impl Compared {
             return Ok(true);
         }
         if !has_one_hash && first.pieces == 1 && second.pieces == 1 {
-            return Ok(false); // both hashes are those of the bytes
+            return Ok(false); // both hashes are of the bytes
         }
         match (self.first.scan.read(key)?, self.second.scan.read(key)?) {
             (Some(mut first), Some(mut second)) => first.is_same(&mut second),
@@ -340,7 +337,7 @@ impl Compared {
     }
 }
 
-/// What is brought over.
+/// The transferred rows.
 struct Sync {
     ours: BytesTable,
     theirs: BytesScan,
@@ -377,8 +374,8 @@ impl Sync {
         Ok(())
     }
 
-    /// Sets what lasts as long as it does there: also forever, whatever the rules here say of who
-    /// says nothing.
+    /// Sets a value with its deadline there: also forever, regardless of the default of the rules
+    /// here.
     fn set(&mut self, key: &[u8], value: &[u8], deadline: Option<SystemTime>) {
         let ours = self.ours_until(deadline);
         self.batch.write(&ours, WriteOp::Put, key, value);
@@ -392,8 +389,8 @@ impl Sync {
         })
     }
 
-    /// Sets a value that is longer than one in a batch may be: piece by piece where the table takes
-    /// that, else as a whole. Returns its bytes.
+    /// Sets a value that is too long for a batch: piece by piece if the table takes that, otherwise
+    /// as a whole. Returns its bytes.
     fn long(&mut self, key: &[u8], deadline: Option<SystemTime>) -> Result<u64> {
         let ours = self.ours_until(deadline);
         if !ours.takes_streams() {
@@ -427,7 +424,7 @@ fn check_comparable(first: &BytesScan, second: &BytesScan) -> Result<()> {
         return Err(Error::invalid(message).advise("commit first, or compare at the transaction's snapshot"));
     }
     if let Some(hashed) = [first, second].into_iter().find(|scan| scan.table.hashed.is_some()) {
-        return Err(no_order(&hashed.table)); // two walks go in two orders
+        return Err(no_order(&hashed.table)); // two walks have different orders
     }
     let way = |scan: &BytesScan| (scan.table.rules.order.name().to_owned(), scan.plan.direction);
     if way(first) == way(second) {
@@ -439,8 +436,8 @@ fn check_comparable(first: &BytesScan, second: &BytesScan) -> Result<()> {
     Err(Error::invalid(message))
 }
 
-/// What is set and deleted is what differs in the range of `from`, so `to` must be all of that, as
-/// it is now.
+/// All differences in the range of `from` are set or deleted, so `to` must be the present state of
+/// that whole range.
 fn check_ranges(to: &BytesScan, from: &BytesScan) -> Result<()> {
     let name = &to.table.name;
     let message = if to.plan.at.is_some() {

@@ -1,7 +1,7 @@
-//! Files as backups move them: copied in pieces and synced, or given a second name.
+//! Files of backups: copied in pieces and synced, or hard-linked.
 //!
-//! What these return with `Ok` is durable but for the names in the directory, which the caller
-//! syncs once for all.
+//! After `Ok` everything is durable except the names in the directory, which the caller syncs once
+//! for all.
 
 use std::io;
 use std::ops::Range;
@@ -18,14 +18,14 @@ use folddb_value_log::relocated::read_past_errors;
 /// Bytes copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// After so many bytes the system is asked to write them, so that the sync at the end is short.
+/// After this many bytes the system is asked to write them, so that the sync at the end is short.
 const WRITEBACK_BYTES: u64 = 16 << 20;
 
-/// What a copy is made of: bytes to begin with, and a range of a file.
+/// The source of a copy: bytes at the front, and a range of a file.
 type Source<'a> = (&'a [u8], &'a dyn ReadFile, Range<u64>);
 
-/// Writes a new file that begins with `head` and goes on with the bytes `range` of `from`. Tells
-/// `moved` of every piece.
+/// Writes a new file that begins with `head` and continues with the bytes `range` of `from`. Calls
+/// `moved` for every piece.
 pub(crate) fn copy(
     files: &dyn Files,
     (head, from, range): Source<'_>,
@@ -40,8 +40,8 @@ pub(crate) fn copy(
     copy_by(files, (head, from, range), to, whole).map(drop)
 }
 
-/// The same of a file that its writer may cut to its end meanwhile: as far as it goes then. Returns
-/// how many bytes those are.
+/// The same for a file that its writer may cut to its end during the copy: up to its end. Returns
+/// how many bytes of it were copied.
 pub(crate) fn copy_to_end(
     files: &dyn Files,
     (from, range): (&dyn ReadFile, Range<u64>),
@@ -66,7 +66,7 @@ fn read_to_end(from: &dyn ReadFile, at: u64, piece: &mut [u8]) -> io::Result<usi
     Ok(left)
 }
 
-/// The same with zeros for what cannot be read. Returns how many bytes those are.
+/// The same with zeros for bytes that cannot be read. Returns how many those are.
 pub(crate) fn copy_past_errors(files: &dyn Files, (head, from, range): Source<'_>, to: &Path) -> Result<u64> {
     let mut unread = 0;
     copy_by(files, (head, from, range), to, &mut |at, piece| {
@@ -76,8 +76,8 @@ pub(crate) fn copy_past_errors(files: &dyn Files, (head, from, range): Source<'_
     Ok(unread)
 }
 
-/// Copies what `read` puts into the pieces of the range; one that it does not fill is the last.
-/// Returns how many bytes of the file those are.
+/// Copies the pieces of the range that `read` fills; a partly filled one is the last. Returns how
+/// many bytes of the file were copied.
 fn copy_by(
     files: &dyn Files,
     (head, from, range): Source<'_>,
@@ -120,8 +120,8 @@ pub(crate) fn write(files: &dyn Files, to: &Path, bytes: &[u8]) -> Result<()> {
     file.sync().map_err(|error| Error::io("sync", to, error))
 }
 
-/// The bytes of a small file; none where there is no such file. What is longer than `bytes_max` is
-/// damage.
+/// The bytes of a small file; none if there is no such file. A file longer than `bytes_max` is
+/// damaged.
 pub(crate) fn read_small(files: &dyn Files, path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>> {
     let file = match files.open(path) {
         Ok(file) => file,
@@ -140,7 +140,7 @@ pub(crate) fn read_small(files: &dyn Files, path: &Path, bytes_max: u64) -> Resu
     Ok(Some(bytes))
 }
 
-/// The hash of the end of a file, by which it is told from another of the same name and length.
+/// The hash of the end of a file, which distinguishes it from another of the same name and length.
 pub(crate) fn tail_hash(file: &dyn ReadFile, len_bytes: u64) -> io::Result<u64> {
     let mut tail = vec![0; len_bytes.min(TAIL_BYTES_MAX) as usize];
     file.read_exact_at(len_bytes - tail.len() as u64, &mut tail)?;
@@ -157,8 +157,8 @@ pub(crate) fn make_directory(files: &dyn Files, path: &Path) -> Result<()> {
     files.create_dir(path).map_err(|error| Error::io("create the directory", path, error))
 }
 
-/// Removes what is in a directory, directories of values too, and the directory. What stays is
-/// tried again by the next backup.
+/// Removes a directory and its contents, including directories of values. The next backup retries
+/// what stays.
 pub(crate) fn remove_all(files: &dyn Files, dir: &Path) {
     for name in files.list(dir).unwrap_or_default() {
         match FileName::parse(&name) {

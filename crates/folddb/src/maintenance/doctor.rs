@@ -1,9 +1,8 @@
-//! What is wrong with a store, what it costs, and what to do about it: facts in, advice out,
-//! heaviest first.
+//! What is wrong with a store, what it costs, and what to do about it: facts in, advice out, most
+//! severe first.
 //!
-//! [`advise`] is a pure function. The facts come from a store that is open, which knows its
-//! snapshots and failures, or from the files of one that is not, which are checked as `verify`
-//! does.
+//! [`advise`] is a pure function. The facts come from an open store, which knows its snapshots and
+//! failures, or from the files of a closed one, which are checked as `verify` does.
 
 mod facts;
 mod sample;
@@ -30,20 +29,19 @@ pub use facts::{Advice, Facts, TableFacts, Weight};
 /// A snapshot that has lived this long was probably forgotten. In seconds.
 const SNAPSHOT_S_MAX: f64 = 600.0;
 
-/// So many range deletes of a table are more than merges leave of one of a usual size.
+/// This many range deletes are more than merges leave of a table of a usual size.
 const RANGE_DELETES_MANY: usize = 32_768;
 
-/// Tables smaller than this are never worth an advice about their size. In bytes.
+/// Tables smaller than this get no advice about their size. In bytes.
 const TABLE_BYTES_MIN: u64 = 1 << 20;
 
-/// So many runs slow down every read, however small they are: openings merge them before there are
-/// as many.
+/// This many runs slow down every read, even if they are small: openings merge them before that.
 const RUNS_MANY: usize = 32;
 
-/// No more of the log than so many of the longest segments is kept where all is well.
+/// If all is well, the log is no longer than this many of the longest segments.
 const SEGMENTS_MAX: u64 = 5;
 
-/// What is wrong, heaviest first. Nothing where nothing is.
+/// What is wrong, most severe first; empty if nothing is.
 pub fn advise(facts: &Facts) -> Vec<Advice> {
     let mut advice = Vec::new();
     of_damage(facts, &mut advice);
@@ -241,7 +239,7 @@ fn of_memory(facts: &Facts, advice: &mut Vec<Advice>) {
 fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
     let (name, store) = (&feed.name, &facts.store);
     if name.starts_with(log_archive::PREFIX) {
-        return; // a lost one is told of its table, and the others hold what they are to
+        return; // a lost one is reported with its table, and the others retain what they should
     }
     let drop = format!("if nobody reads it any more, drop it: folddb feed drop {store} {name}");
     if let Some(why) = &feed.lost {
@@ -344,9 +342,8 @@ fn of_leftovers(facts: &Facts, advice: &mut Vec<Advice>) {
 // ---- gathering the facts ------------------------------------------------------------------------
 
 impl Store {
-    /// What is wrong with this store, as far as it knows while it is open, heaviest first; empty
-    /// when nothing is. Reads no file: [`Store::diagnose`] looks at those of a store that is
-    /// closed.
+    /// What is wrong with this store, as far as an open store knows, most severe first; empty if
+    /// nothing is. Reads no files: [`Store::diagnose`] checks those of a closed store.
     ///
     /// # Errors
     /// The store is closed.
@@ -354,8 +351,8 @@ impl Store {
         Ok(advise(&live_facts(self, true)?))
     }
 
-    /// What is wrong with the store at `path`, which nobody has open for writing and which need not
-    /// open. Of each table that opens the first rows are read, too.
+    /// What is wrong with the store at `path`, which nobody has open for writing; it need not be
+    /// possible to open it. Also reads the first rows of each table that opens.
     ///
     /// # Errors
     /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`]; a directory that cannot be listed.
@@ -379,13 +376,13 @@ impl Store {
     }
 }
 
-/// The facts of a store at rest, with what the first rows of its tables show.
+/// The facts of a closed store, including those from the first rows of its tables.
 fn sampled_facts(store: &Store) -> Result<Facts> {
     let mut facts = live_facts(store, false)?;
     for table in &mut facts.tables {
         table.unfit = store.bytes_table(&table.stats.name).ok().and_then(|table| unfit(&table));
     }
-    facts.stats.reads.fold_failures = 0; // those of the sample are told of their tables
+    facts.stats.reads.fold_failures = 0; // those of the sample are reported with their tables
     Ok(facts)
 }
 
@@ -393,7 +390,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
     let engine: &Engine = store.engine();
     let mut tables = Vec::new();
     for name in store.tables() {
-        // A table may be dropped meanwhile.
+        // A table may be dropped in between.
         let Ok(stats) = store.bytes_table(&name).and_then(|table| table.stats()) else { continue };
         let Ok(table) = store.bytes_table(&name) else { continue };
         let rules = &table.core().rules;

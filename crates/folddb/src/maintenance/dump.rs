@@ -1,7 +1,7 @@
-//! Dumps: the content of a store as text, for other versions, other programs, and people.
+//! Dumps: the contents of a store as text, for other versions, other programs, and people.
 //!
-//! One line a key, at one snapshot, in bounded memory; `lines.rs` has the form. What a dump leaves
-//! out is history: a key has the value that its writes have come to, and lasts as long as that.
+//! One line per key, at one snapshot, in bounded memory; `lines.rs` has the form. A dump has no
+//! history: a key has its folded value and its deadline.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -34,18 +34,18 @@ pub struct DumpReport {
     pub seq: Seq,
     /// Tables.
     pub tables: u64,
-    /// Keys, those whose fold fails among them.
+    /// Keys, including those whose fold fails.
     pub records: u64,
     /// Keys whose fold fails: dumped as the ops that were written.
     pub failing: u64,
-    /// The hash of the text, but for its last line, which holds it.
+    /// The hash of the text, except its last line, which contains it.
     pub hash: u64,
 }
 
 impl Store {
-    /// Writes the content of these tables, or of all where none is named, as text: see the guide on
-    /// operations for its form. All of it is as it was at one moment. The same content gives the
-    /// same text, but for the order of the rows of a hashed table, which is another in each store.
+    /// Writes the contents of these tables, or of all if none is named, as text: see the guide on
+    /// operations for its form. All of it is as of one moment. The same contents give the same
+    /// text, except for the order of the rows of a hashed table, which differs between stores.
     ///
     /// # Errors
     /// [`ErrorKind::TableNotFound`]; damage, a failed read, or a failed write of `out`.
@@ -53,13 +53,13 @@ impl Store {
         self.dump_seen(&Snapshot::take(self.engine(), HeldFor::Work), tables, out)
     }
 
-    /// The same as these tables were at a moment that is over, as far as all of them keep it: what
-    /// had expired then is left out, with the rules and indexes that tables have now. Nothing is
-    /// written where one does not keep it.
+    /// The same as of a past moment that all of these tables keep: values that had expired then are
+    /// left out; rules and indexes are the present ones. If one does not keep it, nothing is
+    /// written.
     ///
     /// # Errors
-    /// As [`Store::dump`]; [`ErrorKind::InvalidInput`] for a seq that nothing has been written with
-    /// yet, and for a moment that a table does not keep, naming the oldest that it does.
+    /// As [`Store::dump`]; [`ErrorKind::InvalidInput`] for a seq that has not been written yet, and
+    /// for a moment that a table does not keep, naming the oldest that it does.
     pub fn dump_at(&self, tables: &[String], as_of: AsOf, out: &mut dyn Write) -> Result<DumpReport> {
         self.dump_seen(&self.snapshot_at(as_of)?, tables, out)
     }
@@ -92,7 +92,7 @@ struct Dump<'a> {
     store: &'a Store,
     at: At,
     out: &'a mut dyn Write,
-    /// The line that is being made, kept from one to the next.
+    /// The present line; its buffer is reused.
     line: String,
     hash: u64,
     records: u64,
@@ -113,7 +113,7 @@ impl Dump<'_> {
                         return Ok(());
                     }
                 }
-                AnyRows::Inside(_) => return Ok(()), // which a dump never starts
+                AnyRows::Inside(_) => return Ok(()), // a dump never starts one
                 AnyRows::Hashed(rows) => {
                     if rows.next_row()?.is_none() {
                         return Ok(());
@@ -158,7 +158,7 @@ impl Dump<'_> {
         Ok(true)
     }
 
-    /// Writes a value that is at hand; one that is too long for a line in several, all but the
+    /// Writes a value in memory; if it is too long for a line, writes all of its lines except the
     /// last.
     fn value(
         &mut self,
@@ -179,7 +179,7 @@ impl Dump<'_> {
         Ok(())
     }
 
-    /// The same of one that is separated.
+    /// The same for a separated one.
     fn long(
         &mut self,
         core: &Arc<TableCore>,

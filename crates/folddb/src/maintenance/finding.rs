@@ -1,4 +1,4 @@
-//! What is wrong with a file of a store, where, and which keys it may cost.
+//! What is wrong with a file of a store, where, and which keys may be lost.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,37 +8,36 @@ use folddb_base::Error;
 use folddb_rules::codec::KeyCodec;
 use folddb_run::KeySpan;
 
-/// How much a finding matters.
+/// How severe a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Nothing is lost: what a crash leaves, and what could not be checked.
+    /// Nothing is lost: leftovers of a crash, and things that could not be checked.
     Note,
-    /// Bytes are not what was written.
+    /// Bytes differ from what was written.
     Damage,
 }
 
-/// Something about a store that is not as it should be.
+/// A problem of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
     /// The file's name in the store's directory.
     pub file: String,
-    /// The offset in it, where one can be named.
+    /// The offset in it, if known.
     pub offset: Option<u64>,
     /// What is wrong.
     pub what: String,
-    /// What it may cost.
+    /// What may be lost.
     pub losses: Vec<Loss>,
 }
 
-/// Keys of a table whose values may be missing, older than they were, or folded from less than was
-/// written.
+/// Keys of a table whose values may be missing, outdated, or incompletely folded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The table; empty for tables whose very names are lost.
+    /// The table; empty for tables whose names are lost.
     pub table: String,
     /// Only keys beyond this one, in the table's order; without it, from the first.
     pub after: Option<Vec<u8>>,
@@ -46,7 +45,7 @@ pub struct Loss {
     pub through: Option<Vec<u8>>,
     /// The same in words.
     pub keys: String,
-    /// How many records, where that is known.
+    /// How many records, if known.
     pub records: Option<u64>,
 }
 
@@ -79,15 +78,15 @@ impl Loss {
         Loss { table: table.to_owned(), after: None, through: None, keys, records: None }
     }
 
-    /// Tables that nothing names any more.
+    /// Tables whose names are lost.
     pub(crate) fn unnamed_tables() -> Loss {
         Loss { keys: "tables that nothing names any more".to_owned(), ..Loss::whole_table("") }
     }
 
-    /// Keys of a span, told by the codec of the table.
+    /// Keys of a span, shown by the codec of the table.
     pub(crate) fn of_span(table: &str, codec: &KeyCodec, span: &KeySpan) -> Loss {
         let KeySpan { last_read, next_read, .. } = span;
-        // What separates blocks is mostly no whole key: then its neighbours say it.
+        // A separator of blocks is usually not a whole key: then its neighbours are shown.
         let shown = |key: &Option<Vec<u8>>, whole: &Option<Vec<u8>>| {
             let key = key.as_ref()?;
             let whole = whole.as_ref().filter(|_| codec.check(key).is_err());
@@ -120,8 +119,8 @@ impl Loss {
     }
 }
 
-/// Records that are not what they should be, by the file that is at fault: the one that holds them,
-/// or the one that should hold their values.
+/// Records with errors, by the file at fault: the one that has them, or the one that should have
+/// their values.
 #[derive(Default)]
 pub(crate) struct Misfits {
     by_file: BTreeMap<String, Misfit>,
@@ -129,16 +128,16 @@ pub(crate) struct Misfits {
 
 /// Those of one file.
 pub(crate) struct Misfit {
-    /// Where the first of them stands, and what is wrong with it.
+    /// The place of the first of them, and what is wrong with it.
     offset: Option<u64>,
     first: String,
     pub(crate) records: u64,
-    /// The key of the last of them, where they come in order.
+    /// The key of the last of them, if they are in order.
     pub(crate) last_key: Option<Vec<u8>>,
 }
 
 impl Misfits {
-    /// Takes note of a record.
+    /// Notes a record.
     pub(crate) fn add(&mut self, file: &str, offset: Option<u64>, key: Option<&[u8]>, what: String) {
         let new = || Misfit { offset, first: what, records: 0, last_key: None };
         let misfit = match self.by_file.get_mut(file) {
@@ -149,8 +148,8 @@ impl Misfits {
         misfit.last_key = key.map(<[u8]>::to_vec);
     }
 
-    /// Takes note of a record whose value cannot be read. Where the error names a file, in that;
-    /// `dir` is the store's.
+    /// Notes a record whose value cannot be read, for the file that the error names; `dir` is the
+    /// store's.
     pub(crate) fn add_value(&mut self, dir: &Path, own_file: &str, key: &[u8], error: &Error, said: &str) {
         match error.damage() {
             Some(damage) => {
@@ -161,7 +160,7 @@ impl Misfits {
         }
     }
 
-    /// A finding for each file, with what it is about.
+    /// A finding for each file, with its records.
     pub(crate) fn findings(self) -> impl Iterator<Item = (Finding, Misfit)> {
         self.by_file.into_iter().map(|(file, misfit)| {
             let more = match misfit.records {

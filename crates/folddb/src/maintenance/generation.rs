@@ -1,4 +1,4 @@
-//! Checking a generation: that its files are those of its list, and that they hold what they claim.
+//! Checking a generation: its files are those of its list, and are valid.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,14 +20,14 @@ use folddb_engine::recovery::listed::check_relocated;
 use folddb_engine::state::hash_files::{listed_indexes, open_saved};
 use folddb_engine::values::at_rest::ValuesAtRest;
 
-/// A generation that was found whole.
+/// A generation that was found intact.
 pub(crate) struct Checked {
     pub(crate) version: Version,
     pub(crate) state: State,
     pub(crate) log: LogFacts,
 }
 
-/// What the log of a store directory holds.
+/// The contents of the log in a store directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogFacts {
     /// Where it ends.
@@ -40,12 +40,12 @@ pub(crate) struct LogFacts {
     pub(crate) segments: Vec<FileNumber>,
 }
 
-/// Checks a generation against its list. Every record is read of the parts that `reads_all` names;
-/// of the others, footer, index and facts. `read` is called with every file's length when it has
-/// been checked.
+/// Checks a generation against its list. Reads every record of the parts that `reads_all` names; of
+/// the others only footer, index and facts. Calls `read` with every file's length when it has been
+/// checked.
 ///
 /// # Errors
-/// The first thing that is not as it must be, naming the file.
+/// The first error, naming the file.
 pub(crate) fn check(
     host: &Host,
     (dir, list): (&Path, &BackupList),
@@ -116,8 +116,7 @@ pub(crate) fn check(
         read(end.unwrap_or(0));
     }
     for (&number, value_files) in &state.directories {
-        // Each value file that the list names is there, as was looked at above; here, that it names
-        // as many.
+        // The listed value files were checked above; this checks that the list is complete.
         let named = (FileName::ValueFile(number, 0), FileName::ValueFile(number, u32::MAX));
         let named = files.range(named.0..=named.1).map(|(_, file)| file.len_bytes);
         let (count, bytes) = named.fold((0, 0), |(count, bytes), one| (count + 1, bytes + one));
@@ -169,7 +168,7 @@ pub(crate) fn check(
     Ok(Checked { version, state, log })
 }
 
-/// A file has the length and the end that the list says.
+/// Checks that a file has the listed length and end.
 fn check_file(host: &Host, dir: &Path, file: &ListedFile) -> Result<()> {
     let path = dir.join(file.name.to_string());
     let opened = match host.files.open(&path) {
@@ -191,7 +190,7 @@ fn check_file(host: &Host, dir: &Path, file: &ListedFile) -> Result<()> {
     Ok(())
 }
 
-/// What `FORMAT` in a directory says, where this version can read it.
+/// The contents of `FORMAT` in a directory, if this version can read it.
 pub(crate) fn read_version(host: &Host, dir: &Path) -> Result<Version> {
     let path = dir.join(FileName::Format.to_string());
     let Some(bytes) = read_small(&*host.files, &path, FORMAT_FILE_BYTES_MAX as u64)? else {
@@ -205,15 +204,15 @@ pub(crate) fn read_version(host: &Host, dir: &Path) -> Result<Version> {
     Ok(version)
 }
 
-/// The first seq that a directory with this state can be restored at: all runs hold is older, and
-/// what came between is in the log.
+/// The first seq at which a directory with this state can be restored: everything in runs is older,
+/// and everything after is in the log.
 pub(crate) fn first_seq(state: &State) -> Seq {
     state.tables.values().map(TableState::last_seq).max().unwrap_or(0)
 }
 
-/// The first seq that a backup of this state, whose log ends with `last_seq`, can be restored at.
-/// The values that an index has led to on the way to its end may be gone by then, so a backup with
-/// a hashed table is of its end only.
+/// The first seq at which a backup of this state, whose log ends with `last_seq`, can be restored.
+/// Values that an index pointed to before its end may be gone, so a backup with a hashed table can
+/// be restored only at its end.
 pub(crate) fn first_restorable(state: &State, last_seq: Seq) -> Seq {
     let is_hashed = |table: &TableState| {
         TableRules::from_text(&table.rules_text).is_ok_and(|rules| rules.kind == TableKind::Hashed)
@@ -221,8 +220,7 @@ pub(crate) fn first_restorable(state: &State, last_seq: Seq) -> Seq {
     if state.tables.values().any(is_hashed) { last_seq } else { first_seq(state) }
 }
 
-/// Reads the log of a store directory from end to end; `wanted_seq` is where a restored one is to
-/// be cut.
+/// Reads the log of a store directory completely; `wanted_seq` is where a restored one is cut.
 pub(crate) fn read_log(host: &Host, dir: &Path, state: &State, wanted_seq: Seq) -> Result<LogFacts> {
     let from = from_of_copy(state);
     let base = state.last_seq.max(first_seq(state));
@@ -240,7 +238,7 @@ pub(crate) fn read_log(host: &Host, dir: &Path, state: &State, wanted_seq: Seq) 
     let has_values = &mut |frame: &ReplayFrame<'_>| values.has(frame);
     let replayed = folddb_journal::replay_checked(host, dir, &from, has_values, visit)?;
     let last_seq = replayed.last_seq.unwrap_or(0).max(base);
-    // Where the log tells of nothing that early, the state is that of the runs.
+    // If the log has nothing that early, the state is that of the runs.
     let before_log = first_of_log.map_or(last_seq, |first: Seq| first.saturating_sub(1)).min(wanted_seq);
     let cut = cut.unwrap_or((state.log_start_lsn, before_log));
     Ok(LogFacts { end_lsn: replayed.cut_lsn, last_seq, cut, segments: replayed.segments })

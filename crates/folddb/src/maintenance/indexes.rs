@@ -1,7 +1,7 @@
-//! Do the indexes of a store hold what their tables say? Every record is taken, and for each of its
-//! terms the entry is looked up; what is in the index beyond these is stale, which is no fault.
+//! Checks that the indexes of a store match their tables: for each term of every record the entry
+//! is looked up; other entries in the index are stale, which is not an error.
 //!
-//! Called by `verify`, of a store that is whole otherwise, and by `Store::check_index`.
+//! Called by `verify`, for an otherwise intact store, and by `Store::check_index`.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use folddb_engine::state::catalog::{IndexCore, TableCore};
 use folddb_engine::state::snapshots::HeldFor;
 use folddb_engine::write::index_entries::not_at_hand;
 
-/// What looking an index over came to.
+/// The result of checking an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexCheck {
@@ -31,21 +31,21 @@ pub struct IndexCheck {
     pub keys: u64,
     /// Entries of the index.
     pub entries: u64,
-    /// Terms of records that have no entry: records that are not found by them.
+    /// Terms of records that have no entry: queries for them miss these records.
     pub missing: u64,
     /// The first of these: the term, and the key of the record.
     pub first_missing: Option<(String, String)>,
-    /// Entries whose records have not their terms any more. They cost space and time until a merge
+    /// Entries whose records no longer have their terms. They cost space and time until a merge
     /// cleans them.
     pub stale: u64,
 }
 
 impl Store {
-    /// Compares an index with its table, as both are now: reads all of the table.
+    /// Compares the present index with its table: reads all of the table.
     ///
     /// # Errors
-    /// [`ErrorKind::TableNotFound`]; [`ErrorKind::InvalidInput`] where the table has no such index,
-    /// or it is being built; a failed read.
+    /// [`ErrorKind::TableNotFound`]; [`ErrorKind::InvalidInput`] if the table has no such index, or
+    /// it is being built; a failed read.
     pub fn check_index(&self, table: &str, index: &str) -> Result<IndexCheck> {
         let table = self.bytes_table(table)?;
         let index = indexing::index_of(table.core(), index)?;
@@ -103,7 +103,7 @@ fn check(store: &Store, table: &Arc<TableCore>, index: &IndexCore) -> Result<Ind
     Ok(found)
 }
 
-/// What is wrong with the indexes of a store that is whole otherwise.
+/// The problems of the indexes of an otherwise intact store.
 pub(crate) fn findings(dir: &std::path::Path, options: &Options, manifest: &str) -> Vec<Finding> {
     let store = match Store::open_as(dir, options.clone(), OpenMode::ReadOnly) {
         Ok(store) => store,
@@ -152,8 +152,8 @@ fn finding(store: &Store, table: &Arc<TableCore>, index: &IndexCore, manifest: &
     Some(Finding::damage(manifest, None, what))
 }
 
-/// Why an index could not have what it lacks, whatever befell it: its rule breaks the law of terms.
-/// Versions before this one made such.
+/// Why an index lacks entries without damage: its rule breaks the law of terms. Earlier versions
+/// accepted such rules.
 fn law_broken(store: &Store, table: &Arc<TableCore>, index: &IndexCore) -> Option<TermsBroken> {
     let samples = indexing::sample(store.engine(), table).ok()?;
     let extractor = index.extractor.as_ref().ok()?;

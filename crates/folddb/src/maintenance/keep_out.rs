@@ -1,8 +1,8 @@
-//! Directories that are FoldDB's own: a store, or a place for backups. Nobody else writes into
+//! Directories that belong to FoldDB: a store, or a directory of backups. Nobody else writes into
 //! them.
 //!
-//! Whoever makes a directory or a file somewhere for somebody asks here first: `place`, `restore`
-//! and `repair`, and programs that write files out of a store, which are told by [`Store::keeps`].
+//! All code that creates directories or files for a user checks here first: `place`, `restore` and
+//! `repair`, and programs that export files from a store, through [`Store::keeps`].
 
 use std::path::Path;
 
@@ -15,26 +15,26 @@ use crate::maintenance::copying::read_small;
 use crate::options::Options;
 use crate::store::Store;
 
-/// What the files begin with that make a directory one of these: the words that come first in
-/// `FORMAT` and `BACKUPS`.
+/// The beginning of the files that mark such directories: the first words of `FORMAT` and
+/// `BACKUPS`.
 const BEGINS: &[u8] = b"folddb ";
 
-/// Longer files are none of these.
+/// Longer files are not marks.
 const MARK_BYTES_MAX: u64 = 4096;
 
 impl Store {
-    /// Whether a directory is kept by FoldDB: it is a store, one in a place for backups, or such a
-    /// place. Nothing else may be written into it, nor into what lies below it. A store is told by
-    /// its file `FORMAT`, also by a damaged one.
+    /// Whether a directory belongs to FoldDB: it is a store, a backup, or a directory of backups.
+    /// Nothing else may be written into it or below it. A store is recognised by its file `FORMAT`,
+    /// even if that is damaged.
     pub fn keeps(dir: impl AsRef<Path>, options: &Options) -> bool {
         what_is(&*options.engine.host.files, dir.as_ref()).is_some()
     }
 }
 
-/// What a directory is that FoldDB keeps.
+/// What kind of FoldDB directory this is, if any.
 fn what_is(files: &dyn Files, dir: &Path) -> Option<&'static str> {
     let is_locked = || files.len_bytes(&dir.join(FileName::Lock.to_string())).is_ok();
-    // A file of somebody else may have the name by chance.
+    // A foreign file may have the name by chance.
     let begins_so = |mark: &Path| {
         let bytes = read_small(files, mark, MARK_BYTES_MAX).ok().flatten();
         bytes.is_some_and(|bytes| bytes.starts_with(BEGINS))
@@ -49,7 +49,7 @@ fn what_is(files: &dyn Files, dir: &Path) -> Option<&'static str> {
     is_marked(PLACE_FILE).then_some("place for backups")
 }
 
-/// Nothing but the store itself writes into a store's directory, nor into a backup's.
+/// Refuses to write into the directory of a store or of a backup.
 pub(crate) fn refuse_inside_store(files: &dyn Files, dir: &Path, what: &str) -> Result<()> {
     let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     for above in absolute.ancestors().skip(1) {

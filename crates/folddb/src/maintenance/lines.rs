@@ -1,5 +1,4 @@
-//! The lines of a dump, as text and back. Pure; what they come to is decided in `dump.rs` and
-//! `load.rs`.
+//! The lines of a dump, as text and back. Pure; their effects are in `dump.rs` and `load.rs`.
 //!
 //! ```text
 //!   {"folddb":"dump","version":1}
@@ -16,8 +15,8 @@
 //! Each is one line of JSON. The hash is a chain: xxh3-64 of each line with its newline, seeded
 //! with the hash of those before it, the first with 0. The same content is the same text.
 //!
-//! Version 1 knows no deadlines. A dump is of version 2 where the values of one of its tables may
-//! expire, and of version 1 otherwise, so that earlier programs read it.
+//! Version 1 has no deadlines. A dump is of version 2 if the values of one of its tables may
+//! expire, and of version 1 otherwise, so that earlier programs can read it.
 
 use folddb_base::checksum::hash64;
 use folddb_base::{Op, OpBuf};
@@ -30,14 +29,14 @@ use folddb_engine::write::encoded_batch::WriteOp;
 /// The newest version of the form.
 pub(crate) const VERSION: i128 = 2;
 
-/// The version of dumps that say nothing of deadlines.
+/// The version of dumps without deadlines.
 pub(crate) const WITHOUT_DEADLINES: i128 = 1;
 
 /// Longest line that is read, in bytes: a value of 16 MiB, each byte escaped, and its key. (Dumps
-/// of earlier versions have longer values on a line, as long as that holds them.)
+/// of earlier versions may have longer values on a line, within this limit.)
 pub(crate) const LINE_BYTES_MAX: usize = 128 << 20;
 
-/// What a line says.
+/// The contents of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Line {
     Start { version: i128 },
@@ -54,17 +53,17 @@ pub(crate) enum Said {
     Bytes(Vec<u8>),
 }
 
-/// What a key has.
+/// The state of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Content {
     Value(Said),
-    /// So many bytes, in the lines that follow.
+    /// This many bytes, in the lines that follow.
     Long(u64),
     /// Ops that do not fold, oldest first.
     Ops(Vec<(WriteOp, Vec<u8>)>),
 }
 
-/// How a dump ends.
+/// The totals at the end of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) tables: u64,
@@ -99,7 +98,7 @@ pub(crate) fn put_end(totals: &Totals, out: &mut String) {
     ));
 }
 
-/// A piece of a value whose key stands before.
+/// Appends a piece of the value whose key precedes it.
 pub(crate) fn put_piece(bytes: &[u8], out: &mut String) {
     out.push_str(&format!("{{\"piece\":\"{}\"}}\n", hex(bytes)));
 }
@@ -115,13 +114,13 @@ impl<'a> RowWriter<'a> {
         RowWriter { rules, scratch: Vec::new() }
     }
 
-    /// Writes a key, its value, and until when that lasts, where it does not forever.
+    /// Writes a key, its value, and its deadline if it has one.
     pub(crate) fn put_value(&mut self, key: &[u8], value: &[u8], until_ms: Option<u64>, out: &mut String) {
         self.put_key(key, out);
         let shown = self.rules.show_value(value).ok();
         let read =
             |rules: &BoundRules, datum: &Datum, back: &mut Vec<u8>| rules.read_value(datum, back).is_ok();
-        // Text and bytes say nothing that their digits do not.
+        // Text and bytes show nothing more than their digits.
         let says_more = |datum: &&Datum| !matches!(datum, Datum::Text(_) | Datum::Bytes(_));
         let is_shown = self.put("value", value, shown.as_ref(), read, out);
         put_until(until_ms, out);
@@ -140,8 +139,7 @@ impl<'a> RowWriter<'a> {
         out.push_str("}\n");
     }
 
-    /// Writes a key whose ops do not fold, which come newest first, and until when all of them
-    /// last.
+    /// Writes a key whose ops do not fold, given newest first, and their common deadline.
     pub(crate) fn put_ops(&mut self, key: &[u8], ops: &[OpBuf], until_ms: Option<u64>, out: &mut String) {
         self.put_key(key, out);
         out.push_str(",\"ops\":[");
@@ -164,8 +162,8 @@ impl<'a> RowWriter<'a> {
         self.put("key", key, shown.as_ref(), read, out);
     }
 
-    /// Appends `"name":shown` where that reads back as the bytes, else `"name_hex":"0x…"`. True for
-    /// the former.
+    /// Appends `"name":shown` if that reads back as the bytes, otherwise `"name_hex":"0x…"`. True
+    /// for the former.
     fn put(
         &mut self,
         name: &str,
@@ -200,8 +198,8 @@ fn put_until(until_ms: Option<u64>, out: &mut String) {
     }
 }
 
-/// An op as one that users write. What composing has made of an `Insert` and later operands is one
-/// of the two, since what stands before it is known: nothing, or ops that leave the key present.
+/// An op in the form that users write. A composed `Insert` with later operands becomes one of its
+/// two branches, since what precedes it is known: nothing, or ops that leave the key present.
 fn plain_op(op: &OpBuf, is_oldest: bool) -> (&'static str, &[u8]) {
     match op.op() {
         Ok(Op::Set(value)) => ("set", value),
@@ -209,7 +207,7 @@ fn plain_op(op: &OpBuf, is_oldest: bool) -> (&'static str, &[u8]) {
         Ok(Op::Fold(operand)) => ("fold", operand),
         Ok(Op::InsertFold { absent, .. }) if is_oldest => ("set", absent),
         Ok(Op::InsertFold { present, .. }) => ("fold", present),
-        Ok(Op::SetSeparated(pointer)) => ("set", pointer), // not met: separated values are loaded before
+        Ok(Op::SetSeparated(pointer)) => ("set", pointer), // cannot happen: separated values are loaded before
         Ok(Op::InsertSeparated(pointer)) => ("insert", pointer),
         Ok(Op::FoldSeparated(pointer)) => ("fold", pointer),
         Ok(Op::Delete) | Err(_) => ("delete", &[]),

@@ -1,9 +1,9 @@
-//! Loading a dump: tables are created, and each key gets what the dump says, batch by batch.
+//! Loading a dump: creates tables, and writes each key's value, batch by batch.
 //!
-//! A dump that was cut, or changed, ends without the line that tells its counts and its hash.
-//! [`Store::check_dump`] reads all of one without writing anything; where that can be done first,
-//! nothing of a bad dump is ever written. A load that fails before its first record is in takes
-//! away the tables that it has made.
+//! A truncated or changed dump lacks a last line with the right counts and hash.
+//! [`Store::check_dump`] reads all of one without writing anything; if that is done first, nothing
+//! of a bad dump is ever written. A load that fails before its first record removes the tables that
+//! it has created.
 
 mod text;
 
@@ -27,7 +27,7 @@ use folddb_engine::write::encoded_batch::WriteOp;
 use folddb_engine::write::ops::Lifetime;
 use folddb_engine::write::stream::ValueWriter;
 
-/// A batch is committed when it holds this many ops, or this many bytes.
+/// A batch is committed when it has this many ops, or this many bytes.
 const BATCH_OPS: usize = 4096;
 
 const BATCH_BYTES: usize = 1 << 20;
@@ -43,16 +43,16 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// Takes a dump that was cut: what is there of it is loaded, but for half a line. Default
-    /// false. Of a packed one that is all that can be unpacked: a reader that fails with
-    /// [`std::io::ErrorKind::UnexpectedEof`] has come to its end. What is cut in its first line is
-    /// no dump.
+    /// Accepts a truncated dump: all complete lines are loaded. Default false. Of a compressed one,
+    /// that is what can be decompressed: a reader that fails with
+    /// [`std::io::ErrorKind::UnexpectedEof`] has reached its end. A file that is cut in its first
+    /// line is not a dump.
     pub fn partial(mut self, partial: bool) -> LoadOptions {
         self.partial = partial;
         self
     }
 
-    /// Loads over what tables of the same names and rules hold: keys of the dump get its values,
+    /// Loads into existing tables of the same names and rules: keys of the dump get its values,
     /// others stay. Default false: such a table must be empty.
     pub fn over(mut self, over: bool) -> LoadOptions {
         self.over = over;
@@ -60,7 +60,7 @@ impl LoadOptions {
     }
 }
 
-/// What was loaded, or what a dump holds.
+/// What was loaded, or the contents of a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadReport {
@@ -68,34 +68,33 @@ pub struct LoadReport {
     pub tables: u64,
     /// Those of them that were created.
     pub created: Vec<String>,
-    /// Keys that the dump told: those that were loaded, had expired, or were skipped.
+    /// Keys of the dump: those that were loaded, had expired, or were skipped.
     pub records: u64,
-    /// Keys that were loaded, and have what the dump tells. None where a dump was only checked.
+    /// Keys that were loaded, and have the values of the dump. 0 if the dump was only checked.
     pub loaded: u64,
     /// Keys whose values had expired when they were loaded: they are absent.
     pub over: u64,
-    /// Keys that were not loaded, since the dump was cut within their values
+    /// Keys that were not loaded, since the dump ends within their values
     /// ([`LoadOptions::partial`]).
     pub skipped: u64,
-    /// Indexes that an older version made and that tables cannot have, as `TABLE/INDEX`, with the
-    /// reason: they are left out.
+    /// Indexes of an older version that tables cannot have, as `TABLE/INDEX`, with the reason: they
+    /// are left out.
     pub indexes_left: Vec<(String, String)>,
-    /// False for a dump that was cut.
+    /// False for a truncated dump.
     pub whole: bool,
 }
 
 impl Store {
-    /// Loads what [`Store::dump`] wrote. Tables that are not there are created under the rules that
-    /// the dump tells. Keys are written in batches, each atomic; when this returns all are as
-    /// durable as [`Durability::Sync`]. Values last until the dump says; what is over by now is
-    /// absent. Dumps of version 1 say nothing of that: of them values last as if they were written
-    /// now.
+    /// Loads the output of [`Store::dump`]. Missing tables are created with the rules in the dump.
+    /// Keys are written in batches, each atomic; when this returns all are as durable as
+    /// [`Durability::Sync`]. Values have the deadlines in the dump; expired ones are absent. Dumps
+    /// of version 1 have no deadlines: their values last as if they were written now.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`] for a table that is there under other rules, or whose fold is
-    /// not at hand; [`ErrorKind::AlreadyExists`] for one that is not empty;
-    /// [`ErrorKind::InvalidInput`] for a dump that was cut or changed, naming the line;
-    /// [`ErrorKind::NewerFormat`]; any failure of writing. Batches before the failure stay.
+    /// [`ErrorKind::RulesMismatch`] for an existing table with other rules, or if a fold is not
+    /// available; [`ErrorKind::AlreadyExists`] for one that is not empty;
+    /// [`ErrorKind::InvalidInput`] for a truncated or changed dump, naming the line;
+    /// [`ErrorKind::NewerFormat`]; any failed write. Batches before the failure stay.
     pub fn load(&self, dump: &mut dyn BufRead, options: &LoadOptions) -> Result<LoadReport> {
         let mut load = Load {
             store: self,
@@ -119,13 +118,13 @@ impl Store {
         }
     }
 
-    /// Reads all of a dump and checks its counts and its hash, that each line is one of a dump, and
-    /// that a store of these options can have tables by its rules. Writes nothing. Of a dump that
-    /// was cut, where that is taken, it says what is there.
+    /// Reads all of a dump and checks its counts and its hash, that each line is valid, and that a
+    /// store with these options can have its tables. Writes nothing. For a truncated dump, if
+    /// accepted, it reports what is there.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a dump that was cut or changed, naming the line, or for
-    /// rules that cannot be; [`ErrorKind::NewerFormat`]; a failed read.
+    /// [`ErrorKind::InvalidInput`] for a truncated or changed dump, naming the line, or for
+    /// impossible rules; [`ErrorKind::NewerFormat`]; a failed read.
     pub fn check_dump(
         dump: &mut dyn BufRead,
         options: &LoadOptions,
@@ -162,15 +161,15 @@ impl Store {
     }
 }
 
-/// Whether a store of these options can have a table by these rules. Which indexes it can have is
-/// known of some by its records only.
+/// Whether a store with these options can have a table with these rules. Whether it can have some
+/// indexes depends on its records.
 fn check_table(name: &str, rules_text: &str, custom: &Custom) -> Result<()> {
     let mut rules = TableRules::from_text(rules_text)?;
     rules.indexes.clear();
     table_edits::check_rules(name, &rules, custom).map(drop)
 }
 
-/// How many bytes of a value are missing behind a piece of it; none when it is whole.
+/// How many bytes of a value are missing after a piece of it; none if it is complete.
 fn left_of(missing: u64, piece: &[u8]) -> Result<Option<u64>> {
     match missing.checked_sub(piece.len() as u64) {
         Some(left) if !piece.is_empty() => Ok(Some(left).filter(|left| *left > 0)),
@@ -180,28 +179,28 @@ fn left_of(missing: u64, piece: &[u8]) -> Result<Option<u64>> {
 
 /// A value whose pieces are being read.
 enum Long {
-    /// Into the table, as they come.
+    /// Written to the table piece by piece.
     Stream(Box<ValueWriter>),
-    /// All of it is held, since its table takes no streams.
+    /// Held completely, since its table takes no streams.
     Held { value: Vec<u8>, of: BytesTable },
 }
 
-/// A load under way.
+/// A running load.
 struct Load<'a> {
     store: &'a Store,
     options: LoadOptions,
     batch: Batch,
     table: Option<BytesTable>,
-    /// The dump says until when values last.
+    /// The dump has deadlines.
     tells_deadlines: bool,
-    /// The value whose pieces are being read, and how many bytes of it are missing.
+    /// The value whose pieces are being read, and how many of its bytes are missing.
     long: Option<(Long, u64)>,
-    /// The record that is being read had expired when its load began.
+    /// The present record had expired when its load began.
     has_expired: bool,
     report: LoadReport,
-    /// Indexes that tables could not be made with, to be added once their records are there.
+    /// Indexes that tables could not be created with, to be added after their records.
     indexes: Vec<(String, IndexRule)>,
-    /// Keys that are loaded and in the store for good.
+    /// Keys that are loaded and committed.
     committed: u64,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -233,8 +232,7 @@ impl Load<'_> {
         }
     }
 
-    /// Commits the rest, and holds the accounts against one another: no key of the dump may be
-    /// left out without a word.
+    /// Commits the rest, and compares the counts: no key of the dump may be left out silently.
     pub(crate) fn end(&mut self) -> Result<()> {
         self.report.skipped += u64::from(self.long.take().is_some());
         self.commit()?;
@@ -249,7 +247,7 @@ impl Load<'_> {
         Err(Error::new(ErrorKind::Corruption, message))
     }
 
-    /// Counts the record that was just written: to the batch, or at once and behind all of it.
+    /// Counts the record that was just written: to the batch, or directly after it.
     fn count_written(&mut self, written: Written) {
         let count = if self.has_expired { &mut self.report.over } else { &mut self.report.loaded };
         *count += 1;
@@ -259,13 +257,13 @@ impl Load<'_> {
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.batch.commit(Durability::Process)?; // also an empty one: that may be for a mistake
+        self.batch.commit(Durability::Process)?; // also an empty one, which may have a mistake
         self.committed = self.report.loaded;
         Ok(())
     }
 
-    /// Says how many records are in where a load has failed. Where none are, the tables that it has
-    /// made go again, as long as nobody else has written to them.
+    /// Adds to the error of a failed load how many records are loaded. If there are none, removes
+    /// the tables that it has created, unless others have written to them.
     pub(crate) fn failed(mut self, error: Error) -> Error {
         if self.committed > 0 {
             return error.context(format!("after {} records that are loaded", self.committed));
@@ -275,7 +273,7 @@ impl Load<'_> {
             let Ok(table) = self.store.bytes_table(name) else { continue };
             let is_empty = table.scan().limit(1).rows().and_then(|mut rows| Ok(rows.next_row()?.is_none()));
             if is_empty.unwrap_or(false) {
-                let _ = self.store.drop_table(name); // what failed is what there is to tell
+                let _ = self.store.drop_table(name); // the first failure is the one to report
             }
         }
         error
@@ -306,7 +304,7 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Makes a table. With which indexes it can be is known of some only by its records.
+    /// Creates a table. Whether it can have some indexes depends on its records.
     fn create(&mut self, name: &str, mut rules: TableRules) -> Result<BytesTable> {
         let created = match self.store.create_bytes_table(name, rules.clone()) {
             Err(error) if error.kind() == ErrorKind::InvalidInput && !rules.indexes.is_empty() => {
@@ -321,8 +319,8 @@ impl Load<'_> {
         Ok(created)
     }
 
-    /// Adds the indexes that tables could not be made with; those that they cannot have with all
-    /// their records either are left out.
+    /// Adds the indexes that tables could not be created with; those that are impossible even with
+    /// all their records are left out.
     fn add_indexes(&mut self) -> Result<()> {
         for (table, rule) in std::mem::take(&mut self.indexes) {
             match self.store.bytes_table(&table).and_then(|table| table.add_index(&rule)) {
@@ -353,7 +351,7 @@ impl Load<'_> {
                     false => Long::Held { value: Vec::new(), of: table.clone() },
                 };
                 self.long = Some((long, bytes));
-                return Ok(()); // which is written when it is all there
+                return Ok(()); // it is written when it is complete
             }
             Content::Value(Said::Shown(datum)) => {
                 self.value.clear();
@@ -375,7 +373,7 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// How long a record lasts of which the dump says this.
+    /// The lifetime of a record with this deadline in the dump.
     fn lifetime(&self, table: &BytesTable, until_ms: Option<u64>) -> Result<Lifetime> {
         match until_ms {
             Some(_) if !table.core().expires => Err(Error::invalid(format!(
@@ -389,16 +387,16 @@ impl Load<'_> {
     }
 }
 
-/// Where a record went.
+/// Where a record was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
     ToBatch,
-    /// Into the store, and the batch before it.
+    /// Directly into the store, after the batch.
     AtOnce,
 }
 
-/// Adds an op to a batch, if it is one of its table. One that is longer than an op of a batch may
-/// be is written at once, behind the others.
+/// Adds an op to a batch, if it fits its table. One that is too long for a batch is written
+/// directly, after the others.
 fn write(
     batch: &mut Batch,
     table: &BytesTable,
@@ -415,7 +413,7 @@ fn write(
 }
 
 impl Load<'_> {
-    /// Takes a piece of the value that is being read.
+    /// Takes a piece of the present value.
     fn piece(&mut self, bytes: &[u8]) -> Result<()> {
         let Some((mut long, missing)) = self.long.take() else { return Ok(()) };
         let left = left_of(missing, bytes)?;

@@ -1,5 +1,5 @@
-//! Writes the list of what lives of a store that is made from another: of a backup, of a restored
-//! store, of a repaired one.
+//! Writes the manifest of a store that is made from another: of a backup, a restored store, or a
+//! repaired one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use folddb_manifest::{Loaded, ManifestLog, State};
 
 use folddb_engine::state::numbers::Numbers;
 
-/// Writes a manifest that holds this state and nothing else. Returns its number.
+/// Writes a manifest with exactly this state. Returns its number.
 pub(crate) fn write_manifest(host: &Host, dir: &Path, state: State) -> Result<FileNumber> {
     let (next_number, numbers) = (state.next_number, Numbers::starting_at(state.next_number));
     let loaded = Loaded { state, next_number, cut_bytes: 0, number: FileNumber(0), edits: 0 };

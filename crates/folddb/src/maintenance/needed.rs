@@ -1,13 +1,13 @@
-//! Which values of some segments a store leads to that is not open: what a copy of it needs.
+//! Which values of given segments a closed store points to: what a copy of it needs.
 //!
-//! | what leads there | where that stands |
+//! | pointers of | are in |
 //! |---|---|
-//! | records of sorted tables | the liveness of their parts; of those that are not flushed, the log |
+//! | records of sorted tables | the liveness of their parts; for unflushed records, the log |
 //! | hashed tables | their saved indexes, and the log after these |
 //!
-//! All of it is asked of files, as a recovery would find them, and nothing of an engine that is
-//! open: so it says the same of a backup under way, of one that is done, and of one that is to be
-//! restored. Asked for no segment, it looks at nothing.
+//! It reads only files, as a recovery would find them, not an open engine: so the result is the
+//! same for a backup in progress, a finished one, and one to be restored. Without segments it reads
+//! nothing.
 //!
 //! Called by `backup` and `generation`.
 
@@ -32,14 +32,14 @@ use folddb_engine::values::load::rope_of;
 /// Files that are kept open.
 const OPEN_FILES: usize = 8;
 
-/// What is needed of each segment or directory: units, rising, each once.
+/// What is needed of each segment or directory: units, ascending, each once.
 pub(crate) type NeededUnits = BTreeMap<FileNumber, Vec<u32>>;
 
-/// What the store in `dir` needs of these segments, whose log lies in `log_dir`, and is a copy up
-/// to where `state` knows it durable.
+/// What the store in `dir` needs of these segments; its log is in `log_dir`, a copy up to where
+/// `state` records it as durable.
 ///
 /// # Errors
-/// Damage of what leads there, naming the file; a failed read.
+/// Damage of a source of pointers, naming the file; a failed read.
 pub(crate) fn needed_units(
     host: &Host,
     (dir, log_dir): (&Path, &Path),
@@ -105,8 +105,8 @@ fn saved_indexes(host: &Host, dir: &Path, state: &State) -> Result<BTreeMap<Tabl
     Ok(indexes)
 }
 
-/// Takes what the log says of hashed tables into their indexes; of sorted ones what it leads to is
-/// needed.
+/// Applies the log's records of hashed tables to their indexes; values that those of sorted tables
+/// point to are needed.
 fn add_of_log(
     host: &Host,
     dir: &Path,
@@ -147,18 +147,18 @@ pub(crate) fn parts_of(state: &State, custom: &Custom) -> Result<Vec<(FileNumber
     Ok(parts)
 }
 
-/// Where the log of a copy begins, and what is known of it.
+/// Where the log of a copy begins, and what is known about it.
 pub(crate) fn from_of_copy(state: &State) -> ReplayFrom {
     ReplayFrom {
         store_id: state.store_id,
         log_start_lsn: state.log_start_lsn,
         durable_lsn: state.durable_lsn,
         is_open: state.log_open,
-        end: LogEnd::Copied, // or a store that was opened for reading, which has looked
+        end: LogEnd::Copied, // or of a read-only store, whose opening has checked it
     }
 }
 
-/// A cache that holds nothing, for parts that are read once.
+/// An empty cache, for parts that are read once.
 pub(crate) fn no_cache() -> Arc<Shared> {
     Shared::new(0, OPEN_FILES)
 }

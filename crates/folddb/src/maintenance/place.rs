@@ -1,4 +1,4 @@
-//! A place for backups: a directory of generations, all of one store.
+//! A directory of backups: generations, all of one store.
 //!
 //! ```text
 //!   place/BACKUPS            whose backups these are; makes the directory a place for backups
@@ -8,8 +8,8 @@
 //!         removing-000002/   one that is being removed
 //! ```
 //!
-//! A generation has its name only when all of it is durable and checked. What was cut short is
-//! removed by the next backup.
+//! A generation gets its name only when all of it is durable and checked. The next backup removes
+//! an interrupted one.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -29,7 +29,7 @@ use crate::maintenance::keep_out::refuse_inside_store;
 use folddb_engine::recovery::format::{lock_file, sync_parent};
 use folddb_engine::seq::Seq;
 
-/// A backup that can be restored, as its own list tells.
+/// A backup that can be restored, from its own list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Generation {
@@ -47,18 +47,18 @@ pub struct Generation {
     pub files: u64,
     /// The bytes of its files; linked ones take no space of their own.
     pub bytes: u64,
-    /// Why it cannot be restored, where its list is damaged or missing.
+    /// Why it cannot be restored, if its list is damaged or missing.
     pub damage: Option<String>,
 }
 
-/// A name in a place for backups.
+/// A name in a directory of backups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
     Generation(u64),
     Leftover(u64),
 }
 
-/// An open place for backups.
+/// An open directory of backups.
 pub(crate) struct Place {
     pub(crate) host: Host,
     pub(crate) dir: PathBuf,
@@ -68,7 +68,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Opens a place to add backups of a store to it, or makes one where there is nothing.
+    /// Opens a directory to add backups of a store, or creates one if nothing is there.
     pub(crate) fn open_or_make(host: &Host, dir: &Path, store_id: u128) -> Result<Place> {
         let files = &*host.files;
         refuse_inside_store(files, dir, "backups")?;
@@ -85,7 +85,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Says whose backups these are, or checks that it is said.
+    /// Records whose backups these are, or checks the record.
     fn settle_owner(&self) -> Result<()> {
         let files = &*self.host.files;
         match owner(files, &self.dir)? {
@@ -129,7 +129,7 @@ impl Place {
         self.dir.join(format!("making-{number:06}"))
     }
 
-    /// Gives a generation that is whole and durable its name.
+    /// Gives a complete and durable generation its name.
     pub(crate) fn adopt(&self, number: u64) -> Result<PathBuf> {
         let (files, path) = (&*self.host.files, self.dir.join(generation_name(number)));
         let renamed = files.rename(&self.draft_of(number), &path);
@@ -138,7 +138,7 @@ impl Place {
         Ok(path)
     }
 
-    /// The newest generation whose list is whole.
+    /// The newest generation with an intact list.
     pub(crate) fn newest(&self) -> Result<Option<(PathBuf, BackupList)>> {
         let mut numbers = generation_numbers(&*self.host.files, &self.dir)?;
         numbers.reverse();
@@ -151,8 +151,8 @@ impl Place {
         Ok(None)
     }
 
-    /// Removes all generations but the newest `keep`. One that somebody has open stays until the
-    /// next time. Returns the numbers of those that went.
+    /// Removes all generations except the newest `keep`. One that is open stays until the next
+    /// time. Returns the numbers of the removed ones.
     pub(crate) fn remove_all_but(&self, keep: usize) -> Result<Vec<u64>> {
         let numbers = generation_numbers(&*self.host.files, &self.dir)?;
         let old = &numbers[..numbers.len().saturating_sub(keep.max(1))];
@@ -180,7 +180,7 @@ impl Place {
     }
 }
 
-/// What `BACKUPS` is called while it is written.
+/// The name of `BACKUPS` while it is written.
 const DRAFT: &str = "BACKUPS.new";
 
 /// The backups in a place, oldest first.
@@ -193,13 +193,13 @@ pub(crate) fn generations(host: &Host, dir: &Path) -> Result<Vec<Generation>> {
     Ok(numbers.into_iter().map(|number| describe(files, number, dir.join(generation_name(number)))).collect())
 }
 
-/// Says that there are no backups in a directory.
+/// The error that there are no backups in a directory.
 pub(crate) fn no_backups(dir: &Path) -> Error {
     let message = format!("there are no backups at {}", dir.display());
     Error::new(ErrorKind::StoreNotFound, message).advise("check the path")
 }
 
-/// What the list of a generation tells.
+/// A generation, described from its list.
 pub(crate) fn describe(files: &dyn Files, number: u64, path: PathBuf) -> Generation {
     match read_list(files, &path) {
         Ok(list) => Generation {
@@ -235,11 +235,11 @@ pub(crate) fn read_list(files: &dyn Files, generation: &Path) -> Result<BackupLi
     BackupList::decode(&bytes).map_err(|cause| undecodable(&path, cause))
 }
 
-/// Whose backups are in a directory; none where it is no place for backups.
+/// Whose backups are in a directory; none if it is not a directory of backups.
 pub(crate) fn owner(files: &dyn Files, dir: &Path) -> Result<Option<u128>> {
     let path = dir.join(PLACE_FILE);
     let bytes = match read_small(files, &path, 4096) {
-        Err(error) if error.kind() == ErrorKind::Io && files.list(dir).is_err() => None, // a file, say
+        Err(error) if error.kind() == ErrorKind::Io && files.list(dir).is_err() => None, // for example a file
         read => read?,
     };
     bytes.map(|bytes| decode_place(&bytes).map_err(|cause| undecodable(&path, cause))).transpose()

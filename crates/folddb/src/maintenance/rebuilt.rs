@@ -1,7 +1,7 @@
-//! Tables whose runs a repair makes again from the log that they keep forever: which, what their
-//! logs hold, and whether that is whole.
+//! Tables whose runs a repair rebuilds from their archived logs: which, what their logs hold, and
+//! whether these are intact.
 //!
-//! Called by `repair`, and by `verify` where it reads all.
+//! Called by `repair`, and by a deep `verify`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,19 +29,18 @@ pub(crate) struct Rebuilt {
     pub(crate) logs: Vec<RebuiltLog>,
 }
 
-/// What one of them is made from.
+/// The log of one of them.
 pub(crate) struct RebuiltLog {
     /// The table.
     pub(crate) table: String,
     /// Its log begins here.
     from_lsn: Lsn,
-    /// And here goes on in what is replayed anyway.
+    /// It ends here; the rest is replayed anyway.
     to_lsn: Lsn,
 }
 
 impl Rebuilt {
-    /// Takes the runs of these tables out of `state`, so that nothing of them is taken over: all of
-    /// their log is new then.
+    /// Removes the runs of these tables from `state`, so that all of their log is new.
     ///
     /// # Errors
     /// There is no such table, or it does not archive its log.
@@ -70,8 +69,7 @@ impl Rebuilt {
         Ok(rebuilt)
     }
 
-    /// Says of the new tables that they archive their logs, too, before anything is written to
-    /// them.
+    /// Makes the new tables archive their logs, too, before anything is written to them.
     pub(crate) fn archive_logs(&self, engine: &Engine) -> Result<()> {
         for log in &self.logs {
             let mut manifest = engine.manifest.lock();
@@ -83,10 +81,10 @@ impl Rebuilt {
 }
 
 impl RebuiltLog {
-    /// Hands out the batches of the log, oldest first.
+    /// Passes the batches of the log to `visit`, oldest first.
     ///
     /// # Errors
-    /// Damage of the log, for which there is no help here; what `visit` returns.
+    /// Damage of the log, which cannot be repaired here; errors of `visit`.
     pub(crate) fn each(
         &self,
         host: &Host,
@@ -116,8 +114,8 @@ impl RebuiltLog {
     }
 }
 
-/// What is not whole of the logs that tables keep, up to where the log of all begins, which is read
-/// anyway. All runs may be whole all the same: what it costs shows when they are to be rebuilt.
+/// Damage in the archived logs of tables, up to the start of the common log, which is read anyway.
+/// All runs may be intact: the loss only matters when they must be rebuilt.
 ///
 /// # Errors
 /// A directory that cannot be listed.
@@ -142,14 +140,14 @@ pub(crate) fn damage_of_archived_logs(
         match follower.next(state.log_start_lsn, &file_at) {
             Ok(None) => break,
             Ok(Some(batch)) => {
-                // Marks and seals before it were stepped over.
+                // Marks and seals before it were skipped.
                 let file = file_at(batch.end_lsn.saturating_sub(1)).or(file);
                 walk.batch(batch.end_lsn, file.as_ref(), batch.payload, &mut misfits);
             }
             Err(error) => {
                 let at = follower.lsn();
                 findings.push(walk.hole(&error));
-                // What comes after it is examined, too.
+                // The rest is examined, too.
                 let Some(next) = next_file(&files, at) else { break };
                 follower = Follower::at(host, dir, next);
             }
@@ -159,21 +157,21 @@ pub(crate) fn damage_of_archived_logs(
     Ok(findings)
 }
 
-/// Where the next file begins that has some of the history after a place.
+/// Where the next file with history after a place begins.
 fn next_file(files: &[HistoryFile], lsn: Lsn) -> Option<Lsn> {
     files.iter().map(|file| file.first_lsn).find(|first_lsn| *first_lsn > lsn)
 }
 
-/// A look at the logs that tables keep.
+/// A check of archived logs.
 struct ArchivedLogs<'a> {
     dir: &'a Path,
-    /// The tables that keep theirs, and from where on.
+    /// The tables with archived logs, and where these begin.
     tables: BTreeMap<TableId, (String, Lsn)>,
     values: &'a ValuesAtRest<'a>,
 }
 
 impl ArchivedLogs<'_> {
-    /// Looks at a batch that ends there.
+    /// Checks a batch that ends there.
     fn batch(&self, end_lsn: Lsn, file: Option<&HistoryFile>, payload: &[u8], misfits: &mut Misfits) {
         let own_file = file.map_or_else(|| "the log".to_owned(), name_of);
         for record in frame::records(payload) {
@@ -206,7 +204,7 @@ impl ArchivedLogs<'_> {
         self.telling(Finding::damage(file, offset, in_words(error)))
     }
 
-    /// The same finding, which says what it costs.
+    /// The same finding, with what may be lost.
     fn telling(&self, finding: Finding) -> Finding {
         let names: Vec<String> = self.tables.values().map(|(name, _)| format!("`{name}`")).collect();
         let what = format!(
@@ -223,7 +221,7 @@ fn name_of(file: &HistoryFile) -> String {
     name.to_string()
 }
 
-/// Batches of the log of a table that its new runs lack. Of many the first says what is wrong.
+/// Batches in the log of a table that its new runs lack. The first one gives the reason.
 #[derive(Default)]
 pub(crate) struct LostBatches {
     count: u64,
@@ -231,7 +229,7 @@ pub(crate) struct LostBatches {
 }
 
 impl LostBatches {
-    /// Takes note of one.
+    /// Notes one.
     pub(crate) fn add(&mut self, frame: &ReplayFrame<'_>, why: String) {
         self.count += 1;
         self.first.get_or_insert((frame.lsn, why));

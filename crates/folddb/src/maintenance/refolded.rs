@@ -1,19 +1,19 @@
-//! Whether the blocks of a part come to what their summaries say: their values are folded once more
-//! while the part is verified.
+//! Checks the summaries of the blocks of a part: their values are folded again while the part is
+//! verified.
 
 use folddb_base::{OpKind, Record, Result};
 use folddb_rules::{Aggregate, FoldRules};
 use folddb_run::Part;
 
-/// What the blocks so far come to.
+/// The folds of the blocks so far.
 #[derive(Default)]
 pub(crate) struct Refolded {
-    /// Of each block where it begins, and what its values fold to; none where they do not.
+    /// Where each block begins, and what its values fold to; none if they do not fold.
     blocks: Vec<(u64, Option<Aggregate>)>,
 }
 
 impl Refolded {
-    /// Takes the next record, which stands in the block at this offset.
+    /// Takes the next record, which is in the block at this offset.
     pub(crate) fn push(&mut self, rules: &FoldRules, offset: u64, record: &Record<'_>) {
         if self.blocks.last().is_none_or(|(begins, _)| *begins != offset) {
             self.blocks.push((offset, Some(Aggregate::default())));
@@ -23,8 +23,8 @@ impl Refolded {
         *block = folded.and_then(|mut sum| sum.push(rules, record.payload).is_ok().then_some(sum));
     }
 
-    /// The first block whose values fold to something else than the part says, by its offset. To be
-    /// asked where each block of the part was read.
+    /// The first block whose values fold to something other than its summary, by its offset. Valid
+    /// if every block of the part was read.
     ///
     /// # Errors
     /// The summaries cannot be read.

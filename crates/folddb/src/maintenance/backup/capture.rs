@@ -1,5 +1,4 @@
-//! What a backup is of, taken in one moment: what lives, the files that hold it, and where the log
-//! ends.
+//! The state of a backup, captured in one moment: what lives, its files, and the end of the log.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,11 +18,11 @@ use folddb_engine::state::hash_files::IndexFile;
 use folddb_engine::state::view::PartFiles;
 use folddb_value_log::SegmentMap;
 
-/// What a backup is of, taken in one moment.
+/// The state of a backup, captured in one moment.
 pub(crate) struct Capture {
     /// What lives.
     pub(crate) state: Arc<State>,
-    /// The files of its parts and its values, which stay while this holds them.
+    /// Pins the files of its parts and its values.
     _pinned: (Vec<PartFiles>, Arc<SegmentMap>, Vec<Arc<IndexFile>>),
     pub(crate) segments: Vec<Segment>,
     pub(crate) values: Vec<ValuesCopy>,
@@ -37,19 +36,19 @@ pub(crate) struct Capture {
 pub(crate) struct Segment {
     pub(crate) number: FileNumber,
     pub(crate) file: Arc<dyn ReadFile>,
-    /// No frame that is needed lies beyond this offset.
+    /// No needed frame is beyond this offset.
     end_bytes: u64,
-    /// Left in order: what follows its last frame are zeros, which need not be copied.
+    /// Finished in order: after its last frame there are only zeros, which need not be copied.
     pub(crate) is_sealed: bool,
 }
 
-/// A value segment to take over.
+/// A value segment to be copied or linked.
 #[derive(Clone, Copy)]
 pub(crate) struct ValuesCopy {
     pub(crate) number: FileNumber,
-    /// Bytes of it that count.
+    /// Its valid bytes.
     pub(crate) bytes: u64,
-    /// Nothing about its file will ever change.
+    /// Its file will never change.
     pub(crate) is_sealed: bool,
 }
 
@@ -77,7 +76,7 @@ impl Segment {
     }
 }
 
-/// Takes in one moment what lives, the files that hold it, and where the log ends.
+/// Captures in one moment what lives, its files, and the end of the log.
 pub(crate) fn capture(engine: &Engine) -> Result<Capture> {
     match &engine.journal {
         Some(journal) => capture_while_open(engine, &Arc::clone(journal)),
@@ -86,8 +85,8 @@ pub(crate) fn capture(engine: &Engine) -> Result<Capture> {
 }
 
 fn capture_while_open(engine: &Engine, journal: &folddb_journal::JournalSync) -> Result<Capture> {
-    // No edit may come between, so that runs and log fit together and no segment goes that this
-    // state needs.
+    // No edit may come in between, so that runs and log are consistent and no needed segment is
+    // removed.
     let manifest = engine.manifest.lock();
     engine.check_open()?;
     let state = Arc::clone(manifest.state());
@@ -108,9 +107,9 @@ fn capture_while_open(engine: &Engine, journal: &folddb_journal::JournalSync) ->
     Ok(Capture { _pinned, state, segments, values, end_lsn, last_seq, writers_held })
 }
 
-/// Of a store that is opened for reading nothing changes. One who writes beside it may have gone on
-/// with the log, and have taken away what that led to, and segments that came after: so the log is
-/// not read again, but copied as far as it was read when the store was opened.
+/// A store that is opened for reading does not change. Another process may have continued the log,
+/// and removed values that it points to, and later segments: so the log is not read again, but
+/// copied as far as it was read at the opening.
 fn capture_at_rest(engine: &Engine) -> Result<Capture> {
     let state = Arc::clone(engine.manifest.lock().state());
     let (end_lsn, last_seq) = (engine.read_to_lsn, engine.published());
@@ -131,8 +130,8 @@ fn capture_at_rest(engine: &Engine) -> Result<Capture> {
     Ok(Capture { _pinned, state, segments, values, end_lsn, last_seq, writers_held })
 }
 
-/// The value segments, each as far as it counts now. One that is not sealed, or not cut to its end
-/// yet, is not linked: it will be, and what a backup holds never changes. Where nobody appends, an
+/// The value segments with their present valid bytes. A segment that is not sealed, or not cut to
+/// its end yet, is not linked: it will change, but a backup must not. If nobody appends, an
 /// unsealed one counts with its whole length.
 fn value_files(engine: &Engine, state: &State, open: &[ValuesEnd]) -> Result<Vec<ValuesCopy>> {
     let mut copies = Vec::new();
@@ -154,7 +153,7 @@ fn pin(engine: &Engine) -> (Vec<PartFiles>, Arc<SegmentMap>, Vec<Arc<IndexFile>>
     (parts, engine.values.files.present(), indexes)
 }
 
-/// The segments of the log that are there, oldest first.
+/// The existing segments of the log, oldest first.
 fn log_files(engine: &Engine) -> Result<BTreeSet<FileNumber>> {
     let names = engine.host.files.list(&engine.dir).map_err(|error| Error::io("list", &engine.dir, error))?;
     let number = |name: &String| match FileName::parse(name) {
@@ -169,7 +168,7 @@ fn open_segment(engine: &Engine, number: FileNumber) -> Result<Arc<dyn ReadFile>
     engine.host.files.open(&path).map_err(|error| segment_error(engine, "open", number, error))
 }
 
-/// The header of a segment; none where its making was cut short.
+/// The header of a segment; none if its creation was interrupted.
 fn segment_header(engine: &Engine, number: FileNumber, file: &dyn ReadFile) -> Result<Option<SegmentHeader>> {
     let mut bytes = vec![0; SEGMENT_HEADER_BYTES];
     match file.read_exact_at(0, &mut bytes) {

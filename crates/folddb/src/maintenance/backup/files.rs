@@ -1,4 +1,4 @@
-//! The files of a generation: second names where these go, copies else, and the list of them.
+//! The files of a generation: hard links if possible, otherwise copies, and the list of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(crate) fn fill(making: &mut Making<'_>) -> Result<()> {
     check_space(making, &to_copy)?;
     copy_log(making)?;
     let cut = put_open_values(making)?;
-    // Before what takes long: these nobody holds against a writer beside.
+    // First, before longer work: nothing keeps another writing process from removing these.
     to_copy.splice(..0, link_value_files(making, &state, &cut)?);
     check_space(making, &to_copy)?;
     for (name, bytes) in to_copy {
@@ -42,7 +42,7 @@ pub(crate) fn fill(making: &mut Making<'_>) -> Result<()> {
     copying::write(making.files(), &making.draft.join(FileName::Lock.to_string()), &[])
 }
 
-/// Gives the parts second names where that goes; the others are returned.
+/// Hard-links the parts if possible; returns the others.
 fn link_parts(making: &mut Making<'_>, state: &State) -> Result<Vec<(FileName, u64)>> {
     let mut to_copy = Vec::new();
     let parts = listed_parts(state).map(|(number, bytes)| (FileName::Part(number), bytes));
@@ -73,7 +73,7 @@ fn put_open_values(making: &mut Making<'_>) -> Result<Vec<(FileNumber, u64)>> {
         let name = FileName::Values(one.number);
         let path = making.engine.path(&name.to_string());
         let file = open(making, name, &path)?;
-        // The end of one that was cut cannot be read, so no generation before has the same.
+        // The end of a cut one cannot be read, so no previous generation has the same.
         let tail_hash = tail_hash(&*file, one.bytes).ok();
         if tail_hash.is_some_and(|tail_hash| link(making, name, (one.bytes, tail_hash), false)) {
             continue;
@@ -103,9 +103,9 @@ fn copy_open_values(
     Ok(len_bytes)
 }
 
-/// The same of the values in files of their own that the parts, the saved indexes and the copied
-/// log lead to. Nothing about such a file ever changes. Others are dead. Of segments that were cut,
-/// what is needed must lie within the copies.
+/// The same for the values in files of their own that the parts, the saved indexes and the copied
+/// log point to. Such files never change. Others are dead. Of segments that were cut, what is
+/// needed must lie within the copies.
 fn link_value_files(
     making: &mut Making<'_>,
     state: &State,
@@ -139,8 +139,8 @@ fn link_value_files(
     Ok(to_copy)
 }
 
-/// Gives a file of the store, or what the generation before has of it, a second name; false where
-/// neither goes.
+/// Hard-links a file of the store, or its copy in the previous generation; false if neither is
+/// possible.
 fn link(making: &mut Making<'_>, name: FileName, (len_bytes, tail_hash): (u64, u64), may_link: bool) -> bool {
     let (from, to) = (making.engine.path(&name.to_string()), making.draft.join(name.to_string()));
     let may_link = may_link && !making.options.copy && is_durable(making, name, &from);
@@ -171,10 +171,10 @@ fn open(making: &Making<'_>, name: FileName, path: &Path) -> Result<Arc<dyn Read
     })
 }
 
-/// Whether a file is on the disk as it is now. A segment of values is cut when it is sealed, and
-/// nothing has needed that to last: after a power cut it may be longer again, and so would be its
-/// second name. A value in a file of its own is as durable as the log that leads to it, which who
-/// only reads has not synced.
+/// Whether the present state of a file is durable. A value segment is cut when it is sealed, which
+/// need not be durable: after a power cut it may be longer again, and so would be its link. A value
+/// in a file of its own is as durable as the log that points to it, which a read-only store has not
+/// synced.
 fn is_durable(making: &Making<'_>, name: FileName, path: &Path) -> bool {
     let is_known = match name {
         FileName::Values(_) => false,
@@ -184,8 +184,8 @@ fn is_durable(making: &Making<'_>, name: FileName, path: &Path) -> bool {
     is_known || making.files().sync_file(path).is_ok()
 }
 
-/// Gives the copy that the generation before has of a file a second name. False where it has none
-/// of these facts.
+/// Hard-links the copy of a file in the previous generation. False if it has none with these
+/// properties.
 fn reuse(making: &Making<'_>, name: FileName, len_bytes: u64, tail_hash: u64, to: &Path) -> bool {
     let Some((dir, files)) = &making.before else { return false };
     let same = ListedFile { name, len_bytes, tail_hash, origin: Origin::Copied };
@@ -200,7 +200,7 @@ fn tail_hash_of(making: &Making<'_>, path: &Path, len_bytes: u64) -> Result<u64>
     tail_hash(&*file, len_bytes).map_err(|error| Error::io("read", path, error))
 }
 
-/// Refuses before anything large is written that cannot fit.
+/// Fails before anything large is written if it cannot fit.
 fn check_space(making: &Making<'_>, to_copy: &[(FileName, u64)]) -> Result<()> {
     let parts = to_copy.iter().map(|(_, bytes)| bytes).sum::<u64>();
     let need = parts + making.log_bytes.iter().sum::<u64>();
@@ -247,7 +247,8 @@ fn copy_file(
     Ok(())
 }
 
-/// What lives, and the log from where it is needed up to where it was copied, all of it durable.
+/// Writes the manifest: what lives, and the log from its needed start up to the end of the copy,
+/// all of it durable.
 fn write_list(making: &mut Making<'_>, state: &State) -> Result<()> {
     let mut state = State {
         values: making.capture.values.iter().map(|one| (one.number, Some(one.bytes))).collect(),

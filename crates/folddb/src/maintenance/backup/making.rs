@@ -1,4 +1,4 @@
-//! A generation under way.
+//! A generation that is being made.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use crate::maintenance::backup::capture::Capture;
 use crate::maintenance::backup::report::{BackupOptions, Moved};
 use folddb_engine::state::engine::Engine;
 
-/// A generation under way.
+/// A generation that is being made.
 pub(crate) struct Making<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) draft: &'a Path,
     pub(crate) options: &'a BackupOptions,
     pub(crate) capture: Capture,
-    /// The generation before, with its copies by name.
+    /// The previous generation, with its copies by name.
     pub(crate) before: Option<(PathBuf, HashMap<FileName, ListedFile>)>,
     pub(crate) list: Vec<ListedFile>,
     pub(crate) linked: Moved,
@@ -44,7 +44,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// What lives, and the log as it was copied.
+    /// What lives, with the log as it was copied.
     pub(crate) fn state_of_log(&self, state: &State) -> State {
         let end_lsn = self.capture.end_lsn.max(state.log_start_lsn);
         State {
@@ -52,7 +52,7 @@ impl<'a> Making<'a> {
             durable_lsn: end_lsn,
             log_open: end_lsn > state.log_start_lsn,
             log_copied: Some(true),
-            feeds: Arc::default(), // what they hold is not copied: who reads them begins anew
+            feeds: Arc::default(), // what they retain is not copied: their readers begin again
             ..state.clone()
         }
     }

@@ -1,4 +1,4 @@
-//! How a backup is made, and what is said of it.
+//! Options and reports of backups.
 
 use folddb_engine::seq::Seq;
 use std::path::PathBuf;
@@ -16,28 +16,28 @@ pub struct BackupOptions {
 }
 
 impl BackupOptions {
-    /// Copies parts although they could be linked, so that the backup shares no byte of the disk
-    /// with the store. Default false.
+    /// Copies parts instead of linking them, so that the backup shares no byte of the disk with the
+    /// store. Default false.
     pub fn copy(mut self, copy: bool) -> BackupOptions {
         self.copy = copy;
         self
     }
 
-    /// Afterwards removes all generations but the newest N, the new one included. Default:
-    /// all stay.
+    /// Afterwards removes all generations except the newest N, including the new one. Default: all
+    /// stay.
     pub fn keep(mut self, generations: Option<usize>) -> BackupOptions {
         self.keep = generations;
         self
     }
 
-    /// Reads and checks every record of the new generation, also of the files that were linked.
-    /// Default false: those that were copied.
+    /// Reads and checks every record of the new generation, including linked files. Default false:
+    /// only copied files.
     pub fn check_all(mut self, check_all: bool) -> BackupOptions {
         self.check_all = check_all;
         self
     }
 
-    /// Is called with the bytes that are done, and of how many, as the backup goes on.
+    /// Called with the bytes done, and the total, during the backup.
     pub fn progress(mut self, told: impl Fn(u64, u64) + Send + Sync + 'static) -> BackupOptions {
         self.progress = Some(Arc::new(told));
         self
@@ -51,7 +51,7 @@ impl std::fmt::Debug for BackupOptions {
     }
 }
 
-/// Files that came into a backup in one way.
+/// Files that were added to a backup in one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Moved {
@@ -68,7 +68,7 @@ impl Moved {
     }
 }
 
-/// What a backup has made.
+/// The result of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupReport {
@@ -76,13 +76,14 @@ pub struct BackupReport {
     pub generation: u64,
     /// Its directory.
     pub path: PathBuf,
-    /// The first seq that can be restored from it: where a table is hashed, the last.
+    /// The first seq that can be restored from it: if a table is hashed, the last.
     pub first_seq: Seq,
-    /// The seq at which it is consistent: all batches up to here are in it, whole, and none after.
+    /// The seq at which it is consistent: all batches up to here are completely in it, and none
+    /// after.
     pub last_seq: Seq,
-    /// Parts that are second names of the store's files.
+    /// Parts that are hard links to the store's files.
     pub linked: Moved,
-    /// Parts that are second names of copies in the generation before.
+    /// Parts that are hard links to copies in the previous generation.
     pub reused: Moved,
     /// Parts whose bytes were copied.
     pub copied: Moved,
@@ -90,6 +91,6 @@ pub struct BackupReport {
     pub log: Moved,
     /// Generations that were removed.
     pub removed: Vec<u64>,
-    /// How long writers were kept out.
+    /// How long writers were blocked.
     pub writers_held: Duration,
 }

@@ -1,4 +1,4 @@
-//! What a store says of itself, as far as advice goes by it, and the advice.
+//! The facts about a store that advice depends on, and the advice.
 
 use std::fmt;
 
@@ -7,28 +7,28 @@ use crate::maintenance::finding::Finding;
 use crate::table_stats::TableStats;
 use folddb_engine::state::feed_state::FeedStats;
 
-/// How much an advice matters.
+/// How severe an advice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// Good to know.
     Minor,
-    /// Something is slower, or larger, than it need be, or soon will not work.
+    /// Something is slower or larger than necessary, or will soon fail.
     Costly,
-    /// Something does not work, or data is at stake.
+    /// Something does not work, or data is at risk.
     Broken,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {
-    /// How much it matters.
+    /// Its severity.
     pub weight: Weight,
     /// What is wrong.
     pub what: String,
     /// What it costs.
     pub costs: String,
-    /// What to do, with the command to run where there is one.
+    /// What to do, with the command to run if there is one.
     pub todo: String,
 }
 
@@ -49,13 +49,13 @@ impl fmt::Display for Advice {
 pub struct Facts {
     /// Its path, for commands.
     pub store: String,
-    /// True when they are of a store that is open, and true only as long as that is.
+    /// True if they are of an open store, and valid only while that is open.
     pub is_live: bool,
-    /// What verifying its files has found.
+    /// The findings of verifying its files.
     pub findings: Vec<Finding>,
-    /// No manifest tells what lives: a repair needs the list of a backup.
+    /// No manifest lists what lives: a repair needs the list of a backup.
     pub needs_list: bool,
-    /// Why it does not open, if so it is.
+    /// Why it does not open, if it does not.
     pub refused: Option<String>,
     /// Its figures.
     pub stats: StoreStats,
@@ -65,21 +65,21 @@ pub struct Facts {
     pub free_bytes: u64,
     /// Bytes that must stay free for writes to go on.
     pub reserve_bytes: u64,
-    /// What the store may use, where it has a bound.
+    /// What the store may use, if it has a bound.
     pub bytes_max: Option<u64>,
     /// Bytes of memory for blocks, leaves and filters of runs.
     pub cache_bytes: u64,
     /// How many runs of a tier are merged into one.
     pub merge_factor: usize,
-    /// Bytes of runs that merging should have taken up already.
+    /// Bytes of runs that merges should have read already.
     pub overdue_bytes: u64,
     /// Bytes of memtables that wait to be flushed, and how many may.
     pub sealed_bytes: u64,
-    /// Batches in a log that was not closed, which an opening replays.
+    /// Batches in an unclosed log, which an opening replays.
     pub batches_to_replay: u64,
-    /// Whole batches at its end that the opening cuts instead.
+    /// Intact batches at its end that the opening cuts instead.
     pub batches_cut: u64,
-    /// Bytes of the segments of the log that what is in memory holds back.
+    /// Bytes of the segments of the log that memtables retain.
     pub log_bytes: u64,
     /// The size of the longest segment in bytes.
     pub segment_bytes: u64,
@@ -95,10 +95,10 @@ pub struct TableFacts {
     pub stats: TableStats,
     /// Filter bits a key.
     pub filter_bits: u32,
-    /// What of its rules is not at hand, in words.
+    /// Which functions of its rules are not available, in words.
     pub missing: Option<String>,
-    /// A value that its fold does not take, among the first rows of a store at rest, in words.
+    /// A value that its fold does not take, among the first rows of a closed store, in words.
     pub unfit: Option<String>,
-    /// Its rules say that its log is kept forever, and it is not.
+    /// Its rules archive its log forever, but it is not archived.
     pub lacks_log: bool,
 }

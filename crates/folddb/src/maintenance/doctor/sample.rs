@@ -1,18 +1,18 @@
 //! A sample of the rows of a table: whether its fold takes what programs have written to it.
 //!
-//! What a fold does not take was written by a program whose types are others, or by an older one
-//! whose fold took it: the checksums are right, so only reading values shows it. Called by the
-//! doctor of a store at rest.
+//! Values that the fold does not take were written by a program with other types, or by an older
+//! one whose fold took them: the checksums are right, so only reading values shows it. Called by
+//! the doctor of a closed store.
 
 use folddb_base::ErrorKind;
 
 use crate::bytes_table::BytesTable;
 use crate::maintenance::verify::check_value;
 
-/// So many rows of a table are read at most,
+/// Most rows of a table that are read.
 const ROWS: usize = 1000;
 
-/// or so many bytes of values. In bytes.
+/// Most bytes of values that are read.
 const BYTES: usize = 1 << 20;
 
 /// The first row of the sample whose value the fold does not take, in words.
@@ -29,7 +29,7 @@ pub(crate) fn unfit(table: &BytesTable) -> Option<String> {
                 bytes += value.len();
             }
             Err(error) if error.kind() == ErrorKind::FoldFailed => return Some(error.message().to_owned()),
-            Err(_) => return None, // damage, which verify tells of
+            Err(_) => return None, // damage, which verify reports
         }
         if bytes > BYTES {
             break;

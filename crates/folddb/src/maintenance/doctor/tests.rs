@@ -38,7 +38,7 @@ fn nothing_is_said_of_a_healthy_store() {
     assert_eq!(advise(&healthy()), []);
 }
 
-/// The one advice on a store that is healthy but for a change.
+/// The only advice on a store that is healthy except for a change.
 fn on(change: impl FnOnce(&mut Facts)) -> Advice {
     let mut facts = healthy();
     change(&mut facts);
@@ -123,7 +123,7 @@ fn tables_are_looked_at_each() {
         assert!(advice.iter().all(|one| one.what.contains(&format!("{runs} runs"))), "{advice:?}");
         !advice.is_empty()
     };
-    // At 32 runs it speaks, whatever the size of the table and of a merge.
+    // At 32 runs there is advice, for any size of the table and of a merge.
     for merge_factor in [2, 8, 16, 64, 1000] {
         assert!(with(32, merge_factor, 8 << 20), "merge factor {merge_factor}");
         assert!(with(32, merge_factor, 4096), "merge factor {merge_factor}");

@@ -24,11 +24,10 @@ impl<'a> Text<'a> {
         Text { dump, line: Vec::new(), number: 0, hash_before: 0, hash: 0, ends_in_half_a_line: false }
     }
 
-    /// The next line; none at the end of a dump that was cut, where that is taken as far as it
-    /// goes.
+    /// The next line; none at the end of a truncated dump, if that is accepted.
     pub(crate) fn next_of(&mut self, is_partial: bool) -> Result<Option<Line>> {
         match self.next() {
-            // What is cut in its first line says nothing, and may be anything.
+            // A file that is cut in its first line may be anything.
             Err(error) if self.number < 2 && error.kind() == ErrorKind::InvalidInput => {
                 Err(self.wrong(NO_DUMP))
             }
@@ -40,7 +39,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The pieces of a value stand behind it, and nowhere else.
+    /// The pieces of a value must follow it directly.
     pub(crate) fn check_place(&self, wants_piece: bool, line: &Line) -> Result<()> {
         match wants_piece == matches!(line, Line::Piece(_)) {
             true => Ok(()),
@@ -81,7 +80,7 @@ impl<'a> Text<'a> {
             let failed = |error| Error::io("read", Path::new("the dump"), error);
             let buffer = match self.dump.fill_buf() {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => &[], // packed, and cut
+                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => &[], // compressed and truncated
                 buffer => buffer.map_err(failed)?,
             };
             let newline = buffer.iter().position(|&byte| byte == b'\n');
@@ -105,7 +104,7 @@ impl<'a> Text<'a> {
         Ok(true)
     }
 
-    /// The last line must be the last, and tell what came before it.
+    /// The last line must be the last, and match what came before it.
     pub(crate) fn check_end(&mut self, totals: &Totals, tables: u64, records: u64) -> Result<()> {
         let found = Totals { tables, records, hash: self.hash_before };
         if *totals != found {
