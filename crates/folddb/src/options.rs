@@ -1,7 +1,7 @@
-//! The settings of a store: those of every day, and those that tune.
+//! The settings of a store: everyday ones, and tuning.
 //!
-//! Each says its unit, its default and when to change it. The engine's own struct stays inside, so
-//! that what is set here can change its form there.
+//! Each states its unit, its default and when to change it. The engine's own struct stays internal,
+//! so that its form can change.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Options {
     pub(crate) engine: EngineOptions,
 }
 
-/// Settings for those who have measured: see [`Options::tuning`].
+/// Settings to change only after measuring: see [`Options::tuning`].
 #[derive(Clone)]
 #[must_use = "settings do nothing until a store is opened with them"]
 pub struct Tuning {
@@ -29,7 +29,8 @@ pub struct Tuning {
 }
 
 impl Options {
-    /// Sets what is rarely worth setting: how the log, runs, merges, indexes and caches are cut.
+    /// Sets what rarely needs to be set: sizes and shares of the log, runs, merges, indexes and
+    /// caches.
     ///
     /// ```
     /// let options = folddb::Options::default()
@@ -42,57 +43,55 @@ impl Options {
     }
 
     /// Memory for memtables, caches and merges together, in bytes. Default 64 MiB, at least 4 MiB.
-    /// More makes merges rarer and reads warmer. What the process needs besides is promised, and
-    /// measured, in docs/LIMITS.md.
+    /// More makes merges rarer and reads warmer. docs/LIMITS.md promises what else the process
+    /// needs, as measured.
     pub fn memory_bytes(self, bytes: usize) -> Options {
         Options { engine: self.engine.memory_bytes(bytes) }
     }
 
     /// Shares memory, cache, background threads and the limit on what these write with other stores
-    /// of this process that are opened with the same [`Shared`]. Default none: the store has each
-    /// of them alone. `memory_bytes` bounds what this store has of the memory for memtables, and
-    /// `open_files_max` does not count: a `Shared` has 256 open files. A store with
-    /// [`BackgroundWork::Manual`] shares memory and cache, and its caller flushes.
+    /// of this process that are opened with the same [`Shared`]. Default none: the store has its
+    /// own. `memory_bytes` bounds this store's share for memtables, and `open_files_max` is
+    /// ignored: a `Shared` has 256 open files. A store with [`BackgroundWork::Manual`] shares
+    /// memory and cache, and its caller flushes.
     pub fn shared(self, shared: &Shared) -> Options {
         Options { engine: self.engine.shared(shared.engine.clone()) }
     }
 
-    /// The durability of commits that do not say their own. Default [`Durability::Process`].
+    /// The durability of commits without their own. Default [`Durability::Process`].
     pub fn durability(self, durability: Durability) -> Options {
         Options { engine: self.engine.durability(durability) }
     }
 
-    /// A bound on what the files of the store take on disk together, in bytes, which is never
-    /// passed. Default none. Writes are refused with `ErrorKind::NoSpace` in time for deletes,
-    /// flushes and merges to find a way back; how much that keeps, and the least budget, stand in
-    /// docs/LIMITS.md.
+    /// A strict bound on the disk space of all files of the store together, in bytes. Default none.
+    /// Writes are refused with `ErrorKind::NoSpace` early enough for deletes, flushes and merges to
+    /// free space; docs/LIMITS.md has the space that this reserves, and the least budget.
     pub fn disk_bytes_max(self, bytes: Option<u64>) -> Options {
         Options { engine: self.engine.disk_bytes_max(bytes) }
     }
 
     /// Free space of the file system below which writes other than deletes are refused, in bytes.
-    /// Default 64 MiB, which merges need to work their way out of a full disk.
+    /// Default 64 MiB, which merges need to recover from a full disk.
     pub fn disk_reserve_bytes(self, bytes: u64) -> Options {
         Options { engine: self.engine.disk_reserve_bytes(bytes) }
     }
 
-    /// How old a snapshot or a transaction may become. Default as old as it likes. Reading at an
-    /// older one, and committing one that has read, is `ErrorKind::SnapshotTooOld`; it keeps
-    /// nothing any more. A scan of a sorted table that is under way goes on to its end; one of a
-    /// hashed table ends with that error. Work that needs no snapshot of yours does not end for its
-    /// age: scans without one, dumps, backups, the rows that a feed begins with.
+    /// How old a snapshot or a transaction may become. Default: no limit. Reading at an older one,
+    /// and committing one that has read, is `ErrorKind::SnapshotTooOld`; it no longer keeps
+    /// anything. A running scan of a sorted table continues to its end; one of a hashed table ends
+    /// with that error. Work without a snapshot of yours is not limited: scans without one, dumps,
+    /// backups, the first rows of a feed.
     pub fn snapshot_age_max(self, age: Option<Duration>) -> Options {
         Options { engine: self.engine.snapshot_age_max(age) }
     }
 
-    /// Deletes in runs that are older than this are merged with all that they delete, so that it is
-    /// gone from the runs, whatever that merge costs: by so much later, about, and by what the
-    /// merge takes. Default none: deletes meet what they delete when it is worth it. Ages are known
-    /// of what is written while this is set. What is separated goes with its segment, when reclaim
-    /// comes to that; entries of indexes when they are cleaned, and logs that feeds or tables keep
-    /// stay. It says nothing of deletes of ranges, of what a snapshot still sees, of tables that
-    /// keep their past, and of memtables: what lies in these is on the disk in the log only, until
-    /// they are flushed.
+    /// Deletes in runs that are older than this are merged with everything that they delete, which
+    /// is then gone from the runs, at any cost of that merge: after about this time, plus that of
+    /// the merge. Default none: deletes are merged when it is worth it. Ages are known only for
+    /// writes made while this is set. Separated values are removed with their segment, by reclaim;
+    /// entries of indexes when they are cleaned; logs that feeds or tables retain stay. It does not
+    /// apply to range deletes, to what a snapshot still sees, to tables that keep their past, and
+    /// to memtables, whose contents are on disk only in the log until they are flushed.
     pub fn deletes_age_max(self, age: Option<Duration>) -> Options {
         Options { engine: self.engine.deletes_age_max(age) }
     }
@@ -102,12 +101,12 @@ impl Options {
         Options { engine: self.engine.background(background) }
     }
 
-    /// Calls this with what the store does and meets: flushes, merges, reclaims, writers that
-    /// waited, and poison. See [`Event`].
+    /// Calls this with the events of the store: flushes, merges, reclaims, writers that waited, and
+    /// poison. See [`Event`].
     ///
     /// A thread of the store calls it soon after, with one event at a time and no lock held: it may
-    /// read and write the store, but not close it. While it runs merges wait. At most 1,024 events
-    /// wait for it; of those beyond only the number is kept, [`Event::Missed`]. With
+    /// read and write the store, but not close it. Merges wait while it runs. At most 1,024 events
+    /// wait for it; further ones are only counted, [`Event::Missed`]. With
     /// [`BackgroundWork::Manual`] it is called within the steps that the caller takes. A store that
     /// is opened for reading has no events. A panic of the listener ends that one call.
     ///
@@ -125,17 +124,17 @@ impl Options {
         Options { engine: self.engine.on_event(listener) }
     }
 
-    /// Makes a custom fold known, so that tables which name it can be opened.
+    /// Registers a custom fold, so that tables with it can be opened.
     pub fn custom_fold(self, fold: Arc<dyn Fold>) -> Options {
         Options { engine: self.engine.custom_fold(fold) }
     }
 
-    /// Makes a custom key order known, so that tables which name it can be opened.
+    /// Registers a custom key order, so that tables with it can be opened.
     pub fn custom_order(self, order: Arc<dyn CustomOrder>) -> Options {
         Options { engine: self.engine.custom_order(order) }
     }
 
-    /// Makes a named predicate known, for the delete and short-circuit rules of tables.
+    /// Registers a named predicate, for the delete and short-circuit rules of tables.
     pub fn custom_predicate(
         self,
         name: &str,
@@ -144,8 +143,7 @@ impl Options {
         Options { engine: self.engine.custom_predicate(name, predicate) }
     }
 
-    /// Makes a function of yours that takes heads out of values known by this name
-    /// (`HeadRule::Named`).
+    /// Registers your function that takes heads from values under this name (`HeadRule::Named`).
     pub fn custom_head(
         self,
         name: &str,
@@ -154,8 +152,8 @@ impl Options {
         Options { engine: self.engine.custom_head(name, take) }
     }
 
-    /// Makes a function of yours that takes terms out of keys and values known by this name and
-    /// version (`TermRule::Custom`). It gives the same terms whenever it is asked.
+    /// Registers your function that takes terms from keys and values under this name and version
+    /// (`TermRule::Custom`). It must always give the same terms.
     pub fn custom_terms(
         self,
         name: &str,
@@ -165,8 +163,7 @@ impl Options {
         Options { engine: self.engine.custom_terms(name, version, take) }
     }
 
-    /// The world that the store lives in. Default the operating system; tests bring a simulated
-    /// one.
+    /// The environment of the store. Default the operating system; tests use a simulated one.
     #[cfg(feature = "testing")]
     pub fn host(self, host: folddb_host::Host) -> Options {
         Options { engine: self.engine.host(host) }
@@ -175,39 +172,39 @@ impl Options {
 
 impl Tuning {
     /// How many runs of similar size are merged into one. Default 8, from 2 to 64. More makes
-    /// writing cheaper and reading dearer.
+    /// writes cheaper and reads more expensive.
     pub fn merge_factor(self, runs: usize) -> Tuning {
         Tuning { engine: self.engine.merge_factor(runs) }
     }
 
     /// Size at which a file of a run is closed and the next begun, in bytes. Default 32 MiB.
-    /// Smaller needs less temporary space while merging and more files.
+    /// Smaller needs less temporary space for merges, but more files.
     pub fn part_bytes(self, bytes: u64) -> Tuning {
         Tuning { engine: self.engine.part_bytes(bytes) }
     }
 
-    /// How many files of runs may be open at once. Default 256, at least 8. Lower it where
-    /// descriptors are scarce.
+    /// How many files of runs may be open at once. Default 256, at least 8. Lower it if descriptors
+    /// are scarce.
     pub fn open_files_max(self, files: usize) -> Tuning {
         Tuning { engine: self.engine.open_files_max(files) }
     }
 
     /// Memory for the index of each hashed table, in bytes. Default none: all of it stays in
-    /// memory, some 14 bytes a key. What does not fit is let go of once it is saved, and read again
-    /// when it is asked for.
+    /// memory, some 14 bytes a key. Shards that do not fit are evicted once they are saved, and
+    /// read again when needed.
     pub fn index_bytes_max(self, bytes: Option<u64>) -> Tuning {
         Tuning { engine: self.engine.index_bytes_max(bytes) }
     }
 
-    /// Asks the system not to swap the indexes of hashed tables out. Default false. What it
-    /// refuses, by its limit on locked memory, is held all the same.
+    /// Asks the system not to swap the indexes of hashed tables out. Default false. Memory that it
+    /// refuses to lock, by its limit on locked memory, is used anyway.
     pub fn lock_in_memory(self, lock: bool) -> Tuning {
         Tuning { engine: self.engine.lock_in_memory(lock) }
     }
 
-    /// Whether the log is appended to in shared memory maps. Default true. Take false on file
-    /// systems where these are unsafe (some network file systems): each append is a system call
-    /// then.
+    /// Whether the log is appended to in shared memory maps. Default true. Use false on file
+    /// systems where these are unsafe (some network file systems): then each append is a system
+    /// call.
     pub fn mapped_log(self, mapped: bool) -> Tuning {
         let mode = if mapped { AppendMode::Mapped } else { AppendMode::Written };
         Tuning { engine: self.engine.append_mode(mode) }
@@ -219,40 +216,40 @@ impl Tuning {
         Tuning { engine: self.engine.segment_bytes(bytes) }
     }
 
-    /// Longest segment of the value log, in bytes. Default four of the log's, or a sixteenth of
-    /// `disk_bytes_max` where that is less; at least 8 KiB. For tests and tiny disks.
+    /// Longest segment of the value log, in bytes. Default four times that of the log, or a
+    /// sixteenth of `disk_bytes_max` if that is less; at least 8 KiB. For tests and tiny disks.
     pub fn value_segment_bytes(self, bytes: u64) -> Tuning {
         Tuning { engine: self.engine.value_segment_bytes(bytes) }
     }
 
-    /// In pieces of how many bytes streamed values lie. Default 4 MiB, or a sixteenth of
-    /// `memory_bytes` where that is less; at least 1 KiB, at most 16 MiB. Each writer holds two,
-    /// each reader one; a writer to a hashed table up to eight.
+    /// The length of the pieces of streamed values, in bytes. Default 4 MiB, or a sixteenth of
+    /// `memory_bytes` if that is less; at least 1 KiB, at most 16 MiB. Each writer holds two, each
+    /// reader one; a writer to a hashed table up to eight.
     pub fn stream_piece_bytes(self, bytes: usize) -> Tuning {
         Tuning { engine: self.engine.stream_piece_bytes(bytes) }
     }
 
-    /// Whether separated values are read past the page cache (`O_DIRECT`), where the file system
-    /// can. Default false. For stores much larger than memory whose values are each read once in a
-    /// long while: they push nothing else out of memory then. Values that are read again are read
-    /// from the disk again.
+    /// Whether reads of separated values bypass the page cache (`O_DIRECT`), if the file system
+    /// supports it. Default false. For stores much larger than memory whose values are rarely read:
+    /// then they evict nothing else from memory. Values that are read again are read from the disk
+    /// again.
     pub fn values_direct(self, direct: bool) -> Tuning {
         Tuning { engine: self.engine.values_direct(direct) }
     }
 
-    /// How much of the value log may be dead: when its full files take more than this many times
-    /// what is alive in them, background work copies what is alive out of the worst of them.
-    /// Default 1.4, at least 1.05. Less saves space and copies more: about as much as is written at
-    /// 1.4, twice as much at 1.2, where keys are overwritten uniformly.
+    /// How much of the value log may be dead: when its full files exceed this many times their live
+    /// bytes, background work copies the live values out of the worst of them. Default 1.4, at
+    /// least 1.05. Less saves space and copies more: about as much as is written at 1.4, twice as
+    /// much at 1.2, if keys are overwritten uniformly.
     pub fn value_space_max(self, times: f64) -> Tuning {
         Tuning { engine: self.engine.value_space_max(times) }
     }
 
-    /// How old a snapshot becomes before it keeps files of its own, and merges no longer keep
-    /// versions for it. Default 60 s. Sooner makes merges cheaper where many keys are overwritten
-    /// meanwhile, and takes the space of files that are merged away meanwhile. Hashed tables keep
-    /// what it sees in memory for as long as it lives. Memtables are flushed for it, at most twice
-    /// in this time. A transaction keeps no files: merges keep versions for it to its end.
+    /// The age at which a snapshot pins files, and merges no longer keep versions for it. Default
+    /// 60 s. Less makes merges cheaper if many keys are overwritten during snapshots, and costs the
+    /// space of files that are merged away. Hashed tables keep what it sees in memory while it
+    /// lives. Memtables are flushed for it, at most twice in this time. A transaction pins no
+    /// files: merges keep versions for it to its end.
     pub fn snapshot_files_after(self, age: Duration) -> Tuning {
         Tuning { engine: self.engine.snapshot_files_after(age) }
     }

@@ -1,5 +1,5 @@
-//! What a transaction's own writes are to an index: the entries that they would bring, and the keys
-//! whose entries at the snapshot no longer count.
+//! A transaction's own writes for an index: the entries that they would add, and the keys whose
+//! entries at the snapshot no longer count.
 //!
 //! ```text
 //!   a key it has written to      has the terms of what its ops make of the snapshot's value; its entries there are passed over
@@ -7,8 +7,8 @@
 //!   a range that it has deleted  its entries are passed over
 //! ```
 //!
-//! It is what was written before the iteration begins. What it takes from the snapshot is noted for
-//! the commit. Called by `hits`, for a find in a transaction.
+//! It includes writes before the iteration begins. Its reads of the snapshot are noted for the
+//! commit. Called by `hits`, for a find in a transaction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,12 +38,12 @@ pub(crate) struct OwnFound {
 /// What was written to a key.
 struct Own {
     ops: Vec<OpBuf>,
-    /// What they come to cannot be read.
+    /// Their result cannot be read.
     is_failed: bool,
 }
 
 impl OwnFound {
-    /// What was written to a table with an index; none where that is nothing.
+    /// The own writes to a table with an index; none if there are none.
     pub(crate) fn of(
         engine: &Engine,
         (table, extractor): (&Arc<TableCore>, &Extractor),
@@ -96,7 +96,7 @@ impl OwnFound {
         }
     }
 
-    /// What a key has that was written to; none where it was not, or is absent now.
+    /// The state of a key that was written to; none if it was not, or is absent now.
     pub(crate) fn look(
         &self,
         engine: &Engine,
@@ -121,12 +121,12 @@ impl OwnFound {
     }
 }
 
-/// Whether what ops come to depends on what was there.
+/// Whether the result of ops depends on the previous state.
 fn reads_past(ops: &[OpBuf]) -> bool {
     !ops.first().is_some_and(|op| matches!(op.kind, OpKind::Set | OpKind::Delete))
 }
 
-/// What the ops of a key make of what the snapshot has.
+/// The result of a key's ops on its state at the snapshot.
 fn value_of(
     engine: &Engine,
     table: &TableCore,

@@ -1,8 +1,8 @@
-//! What a transaction has written and not committed yet, and what its reads make of it.
+//! The uncommitted writes of a transaction, and their effect on its reads.
 //!
-//! Ops stand as they were given, key by key. A read of a key applies those of the key to what the
-//! snapshot has; a scan takes those of its range when it begins. When they are written, and until
-//! when they last, is known at the commit: nothing here expires.
+//! Ops are kept as given, key by key. A read of a key applies its ops to the state at the snapshot;
+//! a scan takes those of its range when it begins. Their write times and deadlines are known only
+//! at the commit: nothing here expires.
 //!
 //! Called by `transaction`, and by the scans that it begins (`any_rows`).
 
@@ -27,16 +27,16 @@ pub(crate) type OwnOps = (Vec<u8>, Vec<OpBuf>);
 #[derive(Default)]
 pub(crate) struct OwnWrites {
     ops: BTreeMap<(TableId, Vec<u8>), Vec<OpBuf>>,
-    /// The ranges that were deleted: from the first key on, below the second. Ops of their keys
-    /// begin with a delete.
+    /// The deleted ranges: from the first key up to, but not including, the second. Ops of their
+    /// keys begin with a delete.
     ranges: BTreeMap<TableId, Vec<DeletedRange>>,
 }
 
 /// See [`OwnWrites`].
 pub(crate) type DeletedRange = (Vec<u8>, Vec<u8>);
 
-/// What is read in a transaction: noted for its commit, and with what it has written, unless it
-/// reads at its snapshot alone.
+/// The context of reads in a transaction: reads are noted for its commit, and include its own
+/// writes, unless they are at its snapshot alone.
 #[derive(Clone)]
 pub(crate) struct Inside {
     pub(crate) reads: Arc<Reads>,
@@ -49,19 +49,19 @@ impl Inside {
         self.own.as_ref().is_some_and(|own| own.lock().has_any_of(table))
     }
 
-    /// The ranges that were deleted of a table.
+    /// The deleted ranges of a table.
     pub(crate) fn deleted_of(&self, table: &TableCore) -> Vec<DeletedRange> {
         self.own.as_ref().map(|own| own.lock().ranges_of(table).to_vec()).unwrap_or_default()
     }
 
-    /// What was written to the keys of a scan, in its order.
+    /// The own writes to the keys of a scan, in its order.
     pub(crate) fn own_of(&self, table: &TableCore, plan: &ScanPlan) -> Vec<OwnOps> {
         self.own.as_ref().map(|own| own.lock().within(table, plan)).unwrap_or_default()
     }
 }
 
 impl OwnWrites {
-    /// One more op.
+    /// Adds an op.
     pub(crate) fn note(&mut self, table: &TableCore, key: &[u8], op: OpBuf) {
         let is_hidden = self.is_deleted(table, key);
         let begin = || if is_hidden { vec![deleted()] } else { Vec::new() };
@@ -72,7 +72,7 @@ impl OwnWrites {
         own.push(op);
     }
 
-    /// All keys from `from` on and below `to` were deleted.
+    /// Adds a delete of all keys from `from` up to, but not including, `to`.
     pub(crate) fn note_range(&mut self, table: &TableCore, from: &[u8], to: &[u8]) {
         let order = &table.rules.order;
         let (low, high) = (Bound::Included(from.to_vec()), Bound::Excluded(to.to_vec()));
@@ -85,7 +85,7 @@ impl OwnWrites {
         self.ranges.entry(table.id).or_default().push((from.to_vec(), to.to_vec()));
     }
 
-    /// The ranges that were deleted of a table.
+    /// The deleted ranges of a table.
     fn ranges_of(&self, table: &TableCore) -> &[DeletedRange] {
         self.ranges.get(&table.id).map_or(&[], Vec::as_slice)
     }
@@ -126,21 +126,21 @@ impl OwnWrites {
     }
 }
 
-/// The op that a range delete is to each of its keys.
+/// The op of a range delete for each of its keys.
 pub(crate) fn deleted() -> OpBuf {
     OpBuf { kind: OpKind::Delete, payload: Vec::new() }
 }
 
-/// Whether a key lies in one of these ranges.
+/// Whether a key is in one of these ranges.
 pub(crate) fn is_in_any(table: &TableCore, ranges: &[DeletedRange], key: &[u8]) -> bool {
     let order = &table.rules.order;
     ranges.iter().any(|(from, to)| order.compare(from, key).is_le() && order.compare(key, to).is_lt())
 }
 
-/// What ops of a transaction make of what its snapshot has.
+/// The result of a transaction's ops on the state at its snapshot.
 ///
 /// # Errors
-/// The fold fails; the snapshot could not be read, or its fold fails and nothing was set over it.
+/// The fold fails; the snapshot cannot be read, or its fold fails and the ops do not replace it.
 pub(crate) fn applied(
     engine: &Engine,
     table: &TableCore,

@@ -1,9 +1,8 @@
-//! Folds over many rows on several threads: what is folded is cut into pieces, and each thread
-//! takes the next one.
+//! Folds over many rows on several threads: the range is divided into pieces, and each thread takes
+//! the next one.
 //!
-//! What is gathered of each piece is joined in the order of the pieces, so the outcome does not
-//! depend on who was faster. What a piece is, and what a row of it, says who cuts: scans
-//! (`scan_fold.rs`), and finds (`find_fold.rs`).
+//! The results of the pieces are joined in their order, so the outcome does not depend on timing.
+//! The callers define pieces and their rows: scans (`scan_fold.rs`), and finds (`find_fold.rs`).
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,10 +11,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use folddb_base::{Error, Result};
 use folddb_host::sync::{Mutex, thread};
 
-/// So many pieces for each thread: one that meets dear keys does not keep the others waiting.
+/// Pieces per thread: a thread with expensive keys does not keep the others waiting.
 const PIECES_PER_THREAD: usize = 4;
 
-/// What a step says: go on; or that the piece is at its end (none), or that all work is over.
+/// The result of a step: continue; or the piece is at its end (none), or all work is over.
 pub(crate) type Step = ControlFlow<Option<Over>>;
 
 /// Nothing more is wanted of any piece.
@@ -27,7 +26,7 @@ pub(crate) const GO_ON: Step = ControlFlow::Continue(());
 /// The piece has no more rows.
 pub(crate) const END: Step = ControlFlow::Break(None);
 
-/// What a step of a user's says.
+/// The result of a user's step.
 pub(crate) fn told(flow: ControlFlow<()>) -> Step {
     match flow {
         ControlFlow::Continue(()) => ControlFlow::Continue(()),
@@ -35,8 +34,8 @@ pub(crate) fn told(flow: ControlFlow<()>) -> Step {
     }
 }
 
-/// Into how many pieces work is cut for this many threads. Of what ends after this many rows no
-/// piece knows where it ends.
+/// The number of pieces for this many threads. Work with a limit of rows is refused, since no piece
+/// knows where it ends.
 pub(crate) fn pieces_for(threads: usize, what: &str, limit: usize) -> Result<usize> {
     match limit {
         usize::MAX => Ok(threads.max(1) * PIECES_PER_THREAD),
@@ -45,7 +44,7 @@ pub(crate) fn pieces_for(threads: usize, what: &str, limit: usize) -> Result<usi
 }
 
 /// Folds each piece on one of `threads` threads: opens it, and takes its rows by `step` until that
-/// ends the piece, or all work. What they come to is joined in the order of the pieces.
+/// ends the piece, or all work. The results are joined in the order of the pieces.
 pub(crate) fn fold_pieces<P: Sync, R, A: Send>(
     pieces: &[P],
     threads: usize,

@@ -1,9 +1,9 @@
-//! What deleting all keys of a prefix is made of: a range delete, and maybe the delete of one key
-//! more.
+//! The ops that delete all keys of a prefix: a range delete, and possibly the delete of one more
+//! key.
 //!
 //! A range delete begins with a key and ends before one. A range of a prefix may end with a key,
-//! begin after one, or have no end at all; keys are of a limited length, so there is a key before
-//! and behind each, and a first and a last one.
+//! begin after one, or have no end at all; keys have a limited length, so there is a key before and
+//! after each, and a first and a last one.
 
 use std::ops::Bound;
 
@@ -11,17 +11,17 @@ use folddb_base::limits::KEY_BYTES_MAX;
 use folddb_rules::KeyOrder;
 use folddb_rules::codec::KeyRange;
 
-/// The deletes that a range of keys takes, in the order of the table.
+/// The deletes for a range of keys, in the order of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PrefixDelete {
-    /// From the first key on, and below the second.
+    /// From the first key up to, but not including, the second.
     pub(crate) range: Option<(Vec<u8>, Vec<u8>)>,
-    /// The last key, where it belongs to the range.
+    /// The last key, if it belongs to the range.
     pub(crate) last: Option<Vec<u8>>,
 }
 
 impl PrefixDelete {
-    /// That of a range in bytewise order, in a table whose order has such ranges.
+    /// The deletes of a range in bytewise order, in a table whose order has such ranges.
     pub(crate) fn of(order: &KeyOrder, range: KeyRange) -> PrefixDelete {
         let is_reversed = matches!(order, KeyOrder::Reversed);
         let range = if is_reversed { range.mirrored() } else { range };

@@ -1,4 +1,4 @@
-//! Reading a table: the same for all that can be read, with types and without.
+//! Reading a table: the same for all readable handles, with and without types.
 //!
 //! ```text
 //!                 now            as of a snapshot, or in a transaction
@@ -6,8 +6,8 @@
 //!   of bytes      BytesTable     BytesTableAt
 //! ```
 //!
-//! Each has the methods of [`Reader`] as its own, so that nobody need import it; who writes a
-//! function for all of them names the trait. What is said of a method is said there, once.
+//! Each has the methods of [`Reader`] as its own, so that the trait need not be imported; generic
+//! functions name the trait. The methods are documented there, once.
 
 use folddb_base::{OpKind, Result};
 use folddb_rules::codec::{AsKey, Key, Value};
@@ -25,7 +25,7 @@ use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::values::head::Head;
 use folddb_engine::write::stream::ValueReader;
 
-/// What can be read of a table: as it is now ([`Table`], [`BytesTable`]), as of a snapshot
+/// Reads of a table: as it is now ([`Table`], [`BytesTable`]), as of a snapshot
 /// ([`Snapshot::table`]), and in a transaction ([`Transaction::table`](crate::Transaction::table)).
 ///
 /// ```
@@ -49,13 +49,13 @@ use folddb_engine::write::stream::ValueReader;
 /// # Ok::<(), folddb::Error>(())
 /// ```
 pub trait Reader: sealed::Sealed {
-    /// The type of the keys; bytes as they are stored, where the handle has no types.
+    /// The type of the keys; bytes as they are stored, if the handle has no types.
     type Key: Key;
     /// The type of the values.
     type Value: Value;
     /// A scan: [`Scan`] or [`BytesScan`].
     type Scan: IntoIterator<Item = Result<(Self::Key, Self::Value)>>;
-    /// What is asked of an index: [`Find`] or [`BytesFind`].
+    /// A query of an index: [`Find`] or [`BytesFind`].
     type Find;
 
     /// The name of the table.
@@ -64,27 +64,27 @@ pub trait Reader: sealed::Sealed {
     /// The value of `key`: the fold of everything written to it.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::FoldFailed`] when the table's fold fails on this key; damage; a failed
-    /// read. At a snapshot: a table of another store; [`crate::ErrorKind::SnapshotTooOld`] where it
-    /// has ended for its age.
+    /// [`crate::ErrorKind::FoldFailed`] if the table's fold fails on this key; damage; a failed
+    /// read. At a snapshot: a table of another store; [`crate::ErrorKind::SnapshotTooOld`] if it
+    /// has ended because of its age.
     fn get<Q: AsKey<Self::Key> + ?Sized>(&self, key: &Q) -> Result<Option<Self::Value>>;
 
     /// The values of several keys as of one moment, in the order in which the keys are given.
     ///
     /// # Errors
-    /// As [`Reader::get`] of a key of which that fails.
+    /// As [`Reader::get`], for a key on which that fails.
     fn get_many<'q, Q: AsKey<Self::Key> + ?Sized + 'q>(
         &self,
         keys: impl IntoIterator<Item = &'q Q>,
     ) -> Result<Vec<Option<Self::Value>>>;
 
-    /// True when `key` has a value.
+    /// True if `key` has a value.
     ///
     /// # Errors
     /// As [`Reader::get`].
     fn contains<Q: AsKey<Self::Key> + ?Sized>(&self, key: &Q) -> Result<bool>;
 
-    /// The head of the value of `key`: its size, its hash, and what the table's rules take out of
+    /// The head of the value of `key`: its size, its hash, and what the table's rules extract from
     /// it. A separated value is not read, unless an operand waits to be folded onto it.
     ///
     /// # Errors
@@ -98,8 +98,8 @@ pub trait Reader: sealed::Sealed {
     /// As [`Reader::get`].
     fn read<Q: AsKey<Self::Key> + ?Sized>(&self, key: &Q) -> Result<Option<ValueReader>>;
 
-    /// Where the value of `key` lies, to be handed to the system (`sendfile`) or read piece by
-    /// piece: see [`Located`].
+    /// Where the value of `key` is, to be passed to the system (`sendfile`) or read piece by piece:
+    /// see [`Located`].
     ///
     /// # Errors
     /// As [`Reader::get`].
@@ -112,11 +112,10 @@ pub trait Reader: sealed::Sealed {
     /// narrowed.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`], with the indexes that there are.
+    /// [`crate::ErrorKind::InvalidInput`], with the existing indexes.
     fn find(&self, index: &str) -> Result<Self::Find>;
 
-    /// How many rows there are, and what all values fold to. Of a range: that of a scan
-    /// ([`Scan::aggregate`]).
+    /// How many rows there are, and what all values fold to. For a range, see [`Scan::aggregate`].
     ///
     /// # Errors
     /// As [`BytesScan::aggregate`].
@@ -134,16 +133,16 @@ pub trait Reader: sealed::Sealed {
     /// As [`Reader::get`].
     fn last(&self) -> Result<Option<(Self::Key, Self::Value)>>;
 
-    /// True when no key has a value. Reads no values.
+    /// True if no key has a value. Reads no values.
     ///
     /// # Errors
     /// As [`Reader::get`].
     fn is_empty(&self) -> Result<bool>;
 }
 
-/// A table as a batch, a transaction or a snapshot takes it: [`Table`] or [`BytesTable`].
+/// A table for a batch, a transaction or a snapshot: [`Table`] or [`BytesTable`].
 pub trait AnyTable: sealed::Sealed {
-    /// The type of the keys; bytes as they are stored, where the handle has no types.
+    /// The type of the keys; bytes as they are stored, if the handle has no types.
     type Key: Key;
     /// The type of the values.
     type Value: Value;
@@ -156,7 +155,7 @@ pub trait AnyTable: sealed::Sealed {
     #[doc(hidden)]
     fn at(&self, bytes: BytesTableAt) -> Self::At;
 
-    /// Fails where an op is none of the table.
+    /// Fails if an op does not fit the table.
     #[doc(hidden)]
     fn check_op(&self, kind: OpKind, key: &[u8], value: &[u8]) -> Result<()>;
 }
@@ -220,8 +219,8 @@ impl<T: AnyTable> AnyTable for &T {
 impl<T: sealed::Sealed> sealed::Sealed for &T {}
 
 impl Snapshot {
-    /// A table as of the snapshot, which lives as long as this. A table of another store is an
-    /// error of what is read.
+    /// A table as of the snapshot, which lives as long as this. With a table of another store,
+    /// reads fail.
     pub fn table<T: AnyTable>(&self, table: &T) -> T::At {
         table.at(BytesTableAt::new(table.of_bytes(), self, None))
     }
@@ -245,7 +244,7 @@ impl Snapshot {
     }
 }
 
-/// Gives a handle its own methods to read by, by those of `self.bytes`, and the trait.
+/// Gives a handle its own reading methods, through those of `self.bytes`, and the trait.
 macro_rules! typed_reader {
     ($handle:ident) => {
         impl<K: Key, V: Value> $handle<K, V> {
@@ -267,7 +266,7 @@ macro_rules! typed_reader {
             /// given.
             ///
             /// # Errors
-            /// As [`Reader::get`] of a key of which that fails.
+            /// As [`Reader::get`], for a key on which that fails.
             pub fn get_many<'q, Q: AsKey<K> + ?Sized + 'q>(
                 &self,
                 keys: impl IntoIterator<Item = &'q Q>,
@@ -281,7 +280,7 @@ macro_rules! typed_reader {
                 Ok(values)
             }
 
-            /// True when `key` has a value.
+            /// True if `key` has a value.
             ///
             /// # Errors
             /// As [`Reader::get`].
@@ -306,7 +305,7 @@ macro_rules! typed_reader {
                 self.bytes.read(&encoded_key(key))
             }
 
-            /// Where the value of `key` lies: see [`Located`].
+            /// Where the value of `key` is: see [`Located`].
             ///
             /// # Errors
             /// As [`Reader::get`].
@@ -351,7 +350,7 @@ macro_rules! typed_reader {
                 self.scan().last()
             }
 
-            /// True when no key has a value.
+            /// True if no key has a value.
             ///
             /// # Errors
             /// As [`Reader::get`].
@@ -380,7 +379,7 @@ macro_rules! bytes_reader {
             /// given.
             ///
             /// # Errors
-            /// As [`Reader::get`] of a key of which that fails.
+            /// As [`Reader::get`], for a key on which that fails.
             pub fn get_many<'q, Q: AsKey<Vec<u8>> + ?Sized + 'q>(
                 &self,
                 keys: impl IntoIterator<Item = &'q Q>,
@@ -418,7 +417,7 @@ macro_rules! bytes_reader {
                 self.scan().last()
             }
 
-            /// True when no key has a value.
+            /// True if no key has a value.
             ///
             /// # Errors
             /// As [`Reader::get`].
@@ -431,7 +430,7 @@ macro_rules! bytes_reader {
     };
 }
 
-/// The trait, by the methods of the handle itself, which take a key as `$as_own` makes it.
+/// Implements the trait through the handle's own methods, which take a key converted by `$as_own`.
 macro_rules! reader {
     ($handle:ty [$($types:tt)*], ($k:ty, $v:ty), $scan:ty, $find:ty, $key:ident => $as_own:expr) => {
         impl<$($types)*> sealed::Sealed for $handle {}
@@ -494,7 +493,7 @@ bytes_reader!(BytesTable);
 bytes_reader!(BytesTableAt);
 
 mod sealed {
-    /// Only handles of tables are [`super::Reader`] and [`super::AnyTable`], so that these can
-    /// learn more.
+    /// Only handles of tables implement [`super::Reader`] and [`super::AnyTable`], so that these
+    /// can be extended.
     pub trait Sealed {}
 }

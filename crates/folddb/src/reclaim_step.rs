@@ -1,19 +1,19 @@
-//! What reclaiming dead values does, step by step, as users see it.
+//! The steps of reclaiming dead values, in the public API.
 
 use std::fmt;
 
 use folddb_merge::ReclaimPlan;
 
-/// Files of the value log whose live values are copied into a new one, so that the files go.
-/// Printed, it is a sentence.
+/// Files of the value log whose live values are copied into a new one, so that the files can be
+/// removed. Printed, it is a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReclaimStep {
-    /// The files that go, by number.
+    /// The files to be removed, by number.
     pub files: Vec<u64>,
     /// Bytes of the files.
     pub bytes: u64,
-    /// Bytes of what is alive in them.
+    /// Bytes of the live values in them.
     pub live_bytes: u64,
     /// About how long the new file will be, in bytes.
     pub new_bytes: u64,

@@ -1,46 +1,46 @@
-//! What a record does to its key, for those who look at the records of a key one by one.
+//! The effect of a record on its key, for examining the records of a key one by one.
 
 use folddb_base::{Op, OpKind, Rope};
 use folddb_rules::FoldRules;
 
-/// What a record does to its key.
+/// The effect of a record on its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordOp {
-    /// The value, whatever was there.
+    /// Sets the value.
     Put(RecordValue),
-    /// The value where nothing was there.
+    /// Sets the value of an absent key.
     PutIfAbsent(RecordValue),
-    /// The value folded onto what was there.
+    /// Folds the value onto the present one.
     Fold(RecordValue),
-    /// Both in one: `absent` where nothing was there, else `present` folded onto it.
+    /// Both in one: sets `absent` if the key is absent, otherwise folds `present` onto its value.
     PutIfAbsentFold {
         /// The value of a key that was absent.
         absent: Vec<u8>,
-        /// What is folded onto a value that was there.
+        /// The operand for a present value.
         present: Vec<u8>,
     },
-    /// Nothing is there any more.
+    /// Makes the key absent.
     Delete,
     /// It cannot be read: its bytes.
     Unreadable(Vec<u8>),
 }
 
-/// What a record brings.
+/// The value of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordValue {
-    /// These bytes, beside the key.
+    /// These bytes, inline.
     Inline(Vec<u8>),
     /// A value in the value log.
     Separated {
         /// Its length in bytes.
         bytes: u64,
-        /// In how many pieces it lies.
+        /// How many pieces it has.
         pieces: u32,
-        /// The segments of the value log in which they lie, rising.
+        /// Their segments in the value log, ascending.
         segments: Vec<u32>,
-        /// Where in its segment the one piece begins, in bytes; none of several.
+        /// The offset of a single piece in its segment, in bytes; none for several.
         offset: Option<u64>,
     },
 }
@@ -51,7 +51,7 @@ impl RecordOp {
         RecordOp::of(kind, payload, |payload| fold.value_in(payload))
     }
 
-    /// The op of a record whose payload is but its value.
+    /// The op of a record whose payload is only its value.
     pub(crate) fn plain(kind: OpKind, payload: &[u8]) -> RecordOp {
         RecordOp::of(kind, payload, |payload| payload)
     }
@@ -73,7 +73,7 @@ impl RecordOp {
         }
     }
 
-    /// The name of the op, as those who write it know it.
+    /// The name of the op, as in the API.
     pub fn name(&self) -> &'static str {
         match self {
             RecordOp::Put(_) => "put",
@@ -85,7 +85,7 @@ impl RecordOp {
         }
     }
 
-    /// The values and operands that it brings and that are inline.
+    /// Its inline values and operands.
     pub fn values(&self) -> impl Iterator<Item = &[u8]> {
         let (first, second) = match self {
             RecordOp::Put(value) | RecordOp::PutIfAbsent(value) | RecordOp::Fold(value) => match value {

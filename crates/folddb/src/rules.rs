@@ -22,7 +22,7 @@ use folddb_rules::{Expire, Fold, IndexRule, Keep};
 #[must_use = "rules do nothing until a table is opened with them"]
 pub struct Rules<K, V> {
     rules: TableRules,
-    /// What of it is none, in words.
+    /// The mistake in the rules, in words.
     mistake: Option<String>,
     types: PhantomData<fn() -> (K, V)>,
 }
@@ -34,16 +34,16 @@ impl<K, V> Clone for Rules<K, V> {
 }
 
 impl Rules<(), ()> {
-    /// A sorted table. It folds as its values are made for ([`folds::Stats`](crate::folds::Stats)
-    /// by `stats:f64`, and so on); of other values a later one replaces the earlier.
+    /// A sorted table. Values made for a fold use that ([`folds::Stats`](crate::folds::Stats) uses
+    /// `stats:f64`, and so on); for other values, a later one replaces the earlier.
     pub fn sorted<K: Key, V: Value>() -> Rules<K, V> {
         Rules::of(TableRules::new(K::codec()))
     }
 
-    /// A hashed table: for large sets of values by key, which nobody asks for in order. An index in
-    /// memory, of about fourteen bytes a key, says where each value lies, and a get is one read.
-    /// Scans go over the whole table, in no order of the keys. A write looks its key up: what it
-    /// replaces, and what a fold folds onto, is read when it is written.
+    /// A hashed table: for large sets of values by key that are not read in order. An index in
+    /// memory, of about fourteen bytes per key, has the place of each value, and a get is one read.
+    /// Scans cover the whole table, in no key order. A write looks its key up: the value that a
+    /// fold is applied to is read at the write.
     pub fn hashed<K: Key, V: Value>() -> Rules<K, V> {
         Rules::of(TableRules::hashed(K::codec()))
     }
@@ -62,9 +62,9 @@ impl<K: Key, V: Value> Rules<K, V> {
         Rules { rules, mistake: None, types: PhantomData }
     }
 
-    /// Has this index from the beginning, named `name`, by a rule of terms ([`crate::TermRule`]):
-    /// `json:/city`. A wrong rule is an error when the table is opened. Indexes of a table that is
-    /// there are added by [`Table::add_index`](crate::Table::add_index).
+    /// Adds an index from the beginning, named `name`, by a rule of terms ([`crate::TermRule`]):
+    /// `json:/city`. A wrong rule is an error when the table is opened. Indexes of an existing
+    /// table are added by [`Table::add_index`](crate::Table::add_index).
     pub fn index(mut self, name: &str, rule: &str) -> Self {
         match IndexRule::parse(&format!("{name}:{rule}")) {
             Some(index) => self.rules = self.rules.index(index),
@@ -73,7 +73,7 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// How values fold: one of [`crate::folds`], which knows the types that it folds, or its spec
+    /// How values fold: one of [`crate::folds`], which has the type that it folds, or its spec
     /// string.
     ///
     /// ```
@@ -83,8 +83,8 @@ impl<K: Key, V: Value> Rules<K, V> {
     /// assert_eq!(visits.as_table_rules(), visits_by_spec.as_table_rules());
     /// ```
     ///
-    /// A fold of other values does not compile. A spec string that is wrong, or that of a fold of
-    /// other values, is an error when the table is opened.
+    /// A fold of other values does not compile. A wrong spec string, or one of a fold of other
+    /// values, is an error when the table is opened.
     ///
     /// ```compile_fail
     /// use folddb::{Rules, folds};
@@ -93,25 +93,25 @@ impl<K: Key, V: Value> Rules<K, V> {
     pub fn fold(mut self, fold: impl IntoFold<V>) -> Self {
         self.rules = match fold.into_fold() {
             Ok(fold) => with_fold(self.rules, &fold),
-            Err(error) => self.rules.fold(&error.text), // who opens the table is told
+            Err(error) => self.rules.fold(&error.text), // reported when the table is opened
         };
         self
     }
 
-    /// A fold of your own. Its name and version are stored; the store's options must know it too
-    /// ([`crate::Options::custom_fold`]).
+    /// A fold of your own. Its name and version are stored; it must be registered in the store's
+    /// options, too ([`crate::Options::custom_fold`]).
     pub fn custom_fold(mut self, fold: &dyn Fold) -> Self {
         self.rules = self.rules.custom_fold(&fold.spec(), fold.version());
         self
     }
 
-    /// Keys run backwards.
+    /// Keys in reverse order.
     pub fn reversed(mut self) -> Self {
         self.rules = self.rules.order("reversed");
         self
     }
 
-    /// Keys run by an order of your own, which the store's options must know
+    /// Keys in an order of your own, which must be registered in the store's options
     /// ([`crate::Options::custom_order`]).
     pub fn order(mut self, name: &str) -> Self {
         self.rules = self.rules.order(name);
@@ -140,7 +140,7 @@ impl<K: Key, V: Value> Rules<K, V> {
     }
 
     /// Size of a block, the unit of reading, in bytes. Default 8192, from 512 to 65,536. Larger
-    /// packs better, smaller reads less for one key.
+    /// blocks compress better, smaller ones read less for one key.
     pub fn block_bytes(mut self, bytes: u32) -> Self {
         self.rules = self.rules.block_bytes(bytes);
         self
@@ -154,31 +154,31 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// Where values separated lie: many in one file, or each in a file of its own.
+    /// Where separated values are: many in one file, or each in a file of its own.
     /// [`ValuePlacement::Segments`] by default.
     pub fn value_placement(mut self, place: ValuePlacement) -> Self {
         self.rules = self.rules.value_placement(place);
         self
     }
 
-    /// Blocks of the bottom run say how many rows they show and what these fold to, so that
-    /// [`crate::Scan::count`] and [`crate::Scan::aggregate`] read little but what was written since
-    /// the last merge. Off by default; on, merges fold each value once more.
+    /// Blocks of the bottom run store how many rows they have and what these fold to, so that
+    /// [`crate::Scan::count`] and [`crate::Scan::aggregate`] read little except what was written
+    /// since the last merge. Off by default; if on, merges fold each value once more.
     pub fn summaries(mut self, summaries: bool) -> Self {
         self.rules = self.rules.summaries(summaries);
         self
     }
 
-    /// Its log is kept forever, with the values that it leads to, so that [`crate::Store::repair`]
-    /// can rebuild its runs from it ([`crate::maintenance::RepairOptions::rebuild_index`]). Off
-    /// by default; on, it costs the space of all that is ever written.
+    /// The log is archived forever, with its values, so that [`crate::Store::repair`] can rebuild
+    /// the runs from it ([`crate::maintenance::RepairOptions::rebuild_index`]). Off by default; if
+    /// on, it costs the space of everything that is ever written.
     pub fn archive_log(mut self, archives_log: bool) -> Self {
         self.rules = self.rules.archive_log(archives_log);
         self
     }
 
-    /// What of a value is its head, which [`crate::Table::head`] gives without reading a separated
-    /// value. None by default.
+    /// Which part of a value is its head, which [`crate::Table::head`] gives without reading a
+    /// separated value. None by default.
     pub fn head(mut self, rule: HeadRule) -> Self {
         self.rules = self.rules.head(rule);
         self
@@ -187,16 +187,16 @@ impl<K: Key, V: Value> Rules<K, V> {
     /// How much of the past the table keeps, for [`crate::Store::snapshot_at`],
     /// [`Table::get_at`](crate::Table::get_at) and [`Table::history`](crate::Table::history).
     /// [`Keep::Latest`] by default, which costs nothing. A hashed table keeps up to 16 versions of
-    /// each key: each has its place in the index, and a write to a key that has as many reads the
-    /// fronts of all; a delete of what is there is a version, all that a batch does to a key is
-    /// one, and `get_at` goes by times.
+    /// each key: each has its place in the index, and a write to a key with all versions reads the
+    /// fronts of all; a delete of a present value is a version, all ops of a batch on a key are
+    /// one, and `get_at` uses times.
     pub fn keep(mut self, keep: Keep) -> Self {
         self.rules = self.rules.keep(keep);
         self
     }
 
     /// How long values last. [`Expire::Never`] by default, which costs nothing; otherwise each
-    /// record has 12 bytes more. It is settled when the table is created.
+    /// record has 12 bytes more. It is fixed when the table is created.
     pub fn expire(mut self, expire: Expire) -> Self {
         self.rules = self.rules.expire(expire);
         self
@@ -215,7 +215,7 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// The stored form, of rules that are some.
+    /// The stored form, if the rules are valid.
     pub(crate) fn checked(&self, table: &str) -> Result<&TableRules> {
         match &self.mistake {
             Some(mistake) => Err(Error::invalid(format!("table `{table}`: {mistake}"))),

@@ -1,4 +1,4 @@
-//! Folds over scans on several threads (`parallel.rs`): the range is cut where pieces of parts
+//! Folds over scans on several threads (`parallel.rs`): the range is divided where pieces of parts
 //! begin.
 //!
 //! All pieces see the same snapshot, and are joined in the order of the keys.
@@ -19,13 +19,13 @@ use folddb_engine::read::scan::ScanPlan;
 use folddb_engine::state::snapshots::HeldFor;
 use folddb_engine::values::head::Head;
 
-/// So many keys are looked at for each piece, to cut about evenly.
+/// How many keys are examined for each piece, to divide about evenly.
 const BOUNDARIES_PER_PIECE: usize = 32;
 
 impl BytesScan {
-    /// Cuts the scan into at most `pieces` scans of about as many bytes, which follow one another
-    /// and see the same snapshot. They are cut where leaves of parts begin, so a table that is in
-    /// memory only stays whole. A limit stays that of each piece.
+    /// Divides the scan into at most `pieces` consecutive scans of about as many bytes each, with
+    /// the same snapshot. They are divided where leaves of parts begin, so a table that is only in
+    /// memory is not divided. A limit applies to each piece.
     ///
     /// # Errors
     /// As [`BytesScan::rows`].
@@ -46,17 +46,17 @@ impl BytesScan {
     }
 
     /// Folds all rows of the scan on `threads` threads: each piece of the range begins with
-    /// `start`, takes its rows by `step`, and what the pieces come to is joined, in the order of
-    /// the scan, by `join`. A `step` that breaks ends the work: what was gathered until then is
-    /// joined. With [`BytesScan::keys_only`] the values that `step` sees are empty, and none that
-    /// is separated is read.
+    /// `start`, takes its rows by `step`, and the results are joined, in the order of the scan, by
+    /// `join`. A `step` that breaks ends the work: the results until then are joined. With
+    /// [`BytesScan::keys_only`] the values that `step` sees are empty, and none that is separated
+    /// is read.
     ///
     /// # Errors
-    /// As [`BytesScan::rows`], of the first piece that fails; a fold that fails on a key is one. A
+    /// As [`BytesScan::rows`], of the first piece that fails, also by a fold that fails on a key. A
     /// scan with a limit is refused.
     ///
     /// # Panics
-    /// Where `start`, `step` or `join` does.
+    /// If `start`, `step` or `join` does.
     pub fn fold_rows<A: Send>(
         self,
         threads: usize,
@@ -70,14 +70,14 @@ impl BytesScan {
         self.fold_parallel(threads, &start, &piece, join)
     }
 
-    /// The same with the heads of the values instead of these: no separated value is read, but for
-    /// what [`Head`] says.
+    /// The same with the heads of the values instead of these: no separated value is read, except
+    /// as [`Head`] says.
     ///
     /// # Errors
     /// As [`BytesScan::fold_rows`].
     ///
     /// # Panics
-    /// Where `start`, `step` or `join` does.
+    /// If `start`, `step` or `join` does.
     pub fn fold_heads<A: Send>(
         self,
         threads: usize,
@@ -120,7 +120,7 @@ impl<K: Key, V: Value> Scan<K, V> {
     /// As [`BytesScan::fold_rows`]; a row that is not of the type of its table.
     ///
     /// # Panics
-    /// Where `start`, `step` or `join` does.
+    /// If `start`, `step` or `join` does.
     pub fn fold_rows<A: Send>(
         self,
         threads: usize,
@@ -137,13 +137,13 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.bytes.fold_parallel(threads, &start, &piece, join)
     }
 
-    /// The same of the keys alone: no separated value is read.
+    /// The same for the keys alone: no separated value is read.
     ///
     /// # Errors
     /// As [`Scan::fold_rows`].
     ///
     /// # Panics
-    /// Where `start`, `step` or `join` does.
+    /// If `start`, `step` or `join` does.
     pub fn fold_keys<A: Send>(
         self,
         threads: usize,
@@ -160,13 +160,13 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.bytes.keys_only().fold_parallel(threads, &start, &piece, join)
     }
 
-    /// The same of keys and the heads of their values: no separated value is read.
+    /// The same for keys and the heads of their values: no separated value is read.
     ///
     /// # Errors
     /// As [`Scan::fold_rows`].
     ///
     /// # Panics
-    /// Where `start`, `step` or `join` does.
+    /// If `start`, `step` or `join` does.
     pub fn fold_heads<A: Send>(
         self,
         threads: usize,
@@ -199,8 +199,8 @@ impl BytesScan {
     }
 }
 
-/// Keys inside the range between which about the same number of bytes lies, in order: enough of
-/// them for this many pieces.
+/// Keys inside the range with about the same number of bytes between them, in order: enough for
+/// this many pieces.
 fn boundaries(scan: &BytesScan, pieces: usize) -> Result<Vec<Vec<u8>>> {
     let order = &scan.table.rules.order;
     let view = pinned::view_at(&scan.engine, &scan.table, scan.plan.at)?;
@@ -229,7 +229,7 @@ fn is_within(order: &KeyOrder, key: &[u8], plan: &ScanPlan) -> bool {
     behind_low && before_high
 }
 
-/// As many of the keys as make this many pieces with about as many keys in each.
+/// Selects the keys that make this many pieces, with about as many keys in each.
 fn cuts(boundaries: Vec<Vec<u8>>, pieces: usize) -> Vec<Vec<u8>> {
     let all = boundaries.len() + 1;
     let is_cut = |at: usize| at * pieces / all > (at - 1) * pieces / all;

@@ -40,7 +40,7 @@ pub struct BytesScan {
     pub(crate) held: Option<Arc<Held>>,
     /// The transaction that it is a scan of.
     pub(crate) inside: Option<Inside>,
-    /// Who may end long work on it.
+    /// The flag that stops long work on it.
     pub(crate) stop: Stop,
 }
 
@@ -58,7 +58,7 @@ impl BytesScan {
         }
     }
 
-    /// The rest of the scan that a cursor is of.
+    /// The rest of a cursor's scan.
     pub(crate) fn resume(
         engine: &Arc<Engine>,
         table: &Arc<TableCore>,
@@ -85,9 +85,9 @@ impl BytesScan {
         self
     }
 
-    /// While this flag is true, what goes over the range in one call ends between two rows with
+    /// While this flag is true, work that covers the range in one call stops between two rows with
     /// [`crate::ErrorKind::Stopped`]: a count, an aggregate, a fold, a digest, a comparison,
-    /// [`crate::Store::bring_up`]. Whoever iterates rows stops by itself.
+    /// [`crate::Store::bring_up`]. A caller that iterates rows stops by itself.
     pub fn stopped_by(mut self, flag: &Arc<AtomicBool>) -> Self {
         self.stop = Stop::by(flag);
         self
@@ -144,7 +144,7 @@ impl BytesScan {
         self
     }
 
-    /// A range of bytes as it stands in the order of this table.
+    /// A range of bytes in the order of this table.
     pub(crate) fn in_order(&self, range: KeyRange) -> KeyRange {
         match self.table.rules.order {
             KeyOrder::Reversed => range.mirrored(),
@@ -172,7 +172,7 @@ impl BytesScan {
         stream::read_value(&self.engine, &self.table, key, self.plan.at)
     }
 
-    /// How two keys stand in the order of its table, the way that it goes.
+    /// Compares two keys in the order of its table and the direction of the scan.
     pub(crate) fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
         self.plan.compare(&self.table.rules.order, a, b)
     }
@@ -183,7 +183,7 @@ impl BytesScan {
         self
     }
 
-    /// The same scan for its values, but for the heads of long ones: see [`LentRows::next_short`].
+    /// The same scan for its values, or the heads of long ones: see [`LentRows::next_short`].
     pub(crate) fn short_values(mut self) -> BytesScan {
         self.plan.wanted = Wanted::Short;
         self
@@ -204,7 +204,7 @@ impl BytesScan {
         self
     }
 
-    /// Only keys: the rows come with empty values, and no separated value is read.
+    /// Only keys: rows have empty values, and no separated value is read.
     pub fn keys_only(mut self) -> Self {
         self.plan.wanted = Wanted::Nothing;
         self
@@ -215,7 +215,7 @@ impl BytesScan {
         self.keys_only().into_iter().map(|row| row.map(|(key, _)| key))
     }
 
-    /// The first row of the range, the way that the scan goes.
+    /// The first row of the range, in the direction of the scan.
     ///
     /// # Errors
     /// As [`BytesScan::rows`].
@@ -223,7 +223,7 @@ impl BytesScan {
         self.limit(1).into_iter().next().transpose()
     }
 
-    /// The last row of the range, the way that the scan goes.
+    /// The last row of the range, in the direction of the scan.
     ///
     /// # Errors
     /// As [`BytesScan::rows`].
@@ -231,7 +231,7 @@ impl BytesScan {
         self.reverse().first()
     }
 
-    /// True when the range has no row. Reads no separated value.
+    /// True if the range has no row. Reads no separated value.
     ///
     /// # Errors
     /// As [`BytesScan::rows`].
@@ -253,8 +253,8 @@ impl BytesScan {
         }
     }
 
-    /// Keys with the heads of their values instead of these: no separated value is read, but for
-    /// what [`Head`] says.
+    /// Keys with the heads of their values instead of these: no separated value is read, except as
+    /// [`Head`] says.
     pub fn heads(self) -> Heads {
         Heads { state: RowsState::start(self.with_heads()) }
     }
@@ -272,7 +272,7 @@ impl LentRows {
     /// The next key and its value; none at the end.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::FoldFailed`] where the fold fails on a key (the next call goes on behind
+    /// [`crate::ErrorKind::FoldFailed`] if the fold fails on a key (the next call continues after
     /// it); damage; a failed read.
     pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         if self.left == 0 {
@@ -287,8 +287,8 @@ impl LentRows {
         row
     }
 
-    /// Until when the value lasts that was given last; none where it does forever, or was written
-    /// by the transaction that scans.
+    /// The deadline of the last value; none if it lasts forever, or was written by the scanning
+    /// transaction.
     pub fn deadline(&self) -> Option<SystemTime> {
         self.rows.deadline_ms().map(moment)
     }
@@ -306,8 +306,8 @@ impl LentRows {
         row
     }
 
-    /// The next key and its value, or the head of one that is separated and is long; only where
-    /// short values are wanted.
+    /// The next key and its value, or the head of a long separated one; only if short values are
+    /// wanted.
     pub(crate) fn next_short(&mut self) -> Result<Option<(&[u8], Short<'_>)>> {
         if self.next_row()?.is_none() {
             return Ok(None);
@@ -320,7 +320,7 @@ impl LentRows {
         self.rows.stands().2
     }
 
-    /// Where the scan stands, to be gone on with later:
+    /// The position of the scan, to resume it later:
     /// [`BytesTable::resume`](crate::BytesTable::resume).
     pub fn cursor(&self) -> Cursor {
         let (owner, plan, key) = self.rows.stands();
@@ -384,7 +384,7 @@ impl RowsState {
 }
 
 impl BytesRows {
-    /// Where the scan stands, to be gone on with later; none after a failure.
+    /// The position of the scan, to resume it later; none after a failure.
     pub fn cursor(&self) -> Option<Cursor> {
         self.state.cursor()
     }

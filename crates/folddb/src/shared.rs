@@ -5,15 +5,15 @@ use std::fmt;
 
 use folddb_engine::shared::Shared as EngineShared;
 
-/// Open files of runs at rest, over all stores.
+/// Open files of idle runs, over all stores.
 const OPEN_FILES_MAX: usize = 256;
 
 /// A budget of memory, a cache, three background threads, and a limit on what they write, for all
 /// stores that are opened with it ([`Options::shared`](crate::Options::shared)). A store that is
-/// opened without has each of these alone.
+/// opened without it has its own.
 ///
-/// Cheap to clone. A store that is closed gives back what it had; the threads end with the last.
-/// One that is poisoned, or whose disk is full, stops no other.
+/// Cheap to clone. A closed store releases its share; the threads end with the last store. A
+/// poisoned store, or one with a full disk, does not stop others.
 ///
 /// ```
 /// # use folddb::{Options, Rules, Shared, Store};
@@ -34,19 +34,19 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// A budget of so many bytes for memtables, the cache and merges of all stores, at least 4 MiB.
-    /// Of it a store has at most its own `memory_bytes` for memtables. What else a process needs is
-    /// promised, and measured, in docs/LIMITS.md.
+    /// A budget of this many bytes for memtables, the cache and merges of all stores, at least 4
+    /// MiB. A store uses at most its own `memory_bytes` of it for memtables. docs/LIMITS.md
+    /// promises what else a process needs, as measured.
     pub fn new(memory_bytes: usize) -> Shared {
         Shared { engine: EngineShared::new(memory_bytes, OPEN_FILES_MAX) }
     }
 
-    /// Sets what background work of all stores may write in a second, in bytes, or that it may
-    /// write as fast as it can, which is the default. Merges, and what moves values, wait; flushes
-    /// count and never wait, since memory waits for them. It holds from now on, over any time but
-    /// for a second's worth more. Where merges fall behind for it, writers are slowed down. The log
-    /// and what a caller does himself (`compact`, `reclaim`) is no background work; what these
-    /// write in runs and files of values counts.
+    /// Limits the writes of background work of all stores, in bytes a second; none, the default, is
+    /// unlimited. Merges and reclaim wait; flushes count but never wait, since memory waits for
+    /// them. It applies from now on, over any time, with at most one second's worth more. If merges
+    /// fall behind because of it, writers are slowed down. The log and calls of the user
+    /// (`compact`, `reclaim`) are not limited, but what these write to runs and files of values
+    /// counts.
     pub fn set_background_bytes_per_s(&self, bytes: Option<u64>) {
         self.engine.throttle.set(bytes);
     }
@@ -56,12 +56,12 @@ impl Shared {
         self.engine.memory.tenants()
     }
 
-    /// Bytes of the budget, [`Shared::new`] has set it.
+    /// Bytes of the budget, as given to [`Shared::new`].
     pub fn memory_bytes(&self) -> usize {
         self.engine.memory.plan().memory_bytes()
     }
 
-    /// Bytes that memtables and the cache of all stores hold now.
+    /// Bytes that memtables and the cache of all stores use now.
     pub fn used_bytes(&self) -> u64 {
         let memtables = self.engine.memory.bytes();
         (memtables.active + memtables.sealed) as u64 + self.engine.cache.bytes()

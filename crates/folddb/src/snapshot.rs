@@ -24,17 +24,17 @@ use folddb_engine::write::read_set::Reads;
 use folddb_engine::write::stream;
 use folddb_engine::write::stream::ValueReader;
 
-/// The whole store as it was when the snapshot was taken. Free to take. While it is young, merges
-/// keep what it can see; later it keeps files of its own (`Tuning::snapshot_files_after`), and with
+/// The whole store as it was when the snapshot was taken. Taking one is free. While it is young,
+/// merges keep what it can see; later it pins files (`Tuning::snapshot_files_after`), and with
 /// [`Options::snapshot_age_max`](crate::Options::snapshot_age_max) it ends by itself. So drop it
-/// when done; a clone is of the same moment, and it lives as long as the last of them.
+/// when done; clones are of the same moment, and keep it alive.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     engine: EngineRef,
     held: Arc<Held>,
-    /// When it was asked for, where that was later than what it sees.
+    /// The moment of the request, if that is later than what it sees.
     asked: Option<At>,
-    /// Of one that a transaction reads at: what is read at it, for the commit to check.
+    /// The read set, if a transaction reads at it, for the commit to check.
     reads: Option<Arc<Reads>>,
 }
 
@@ -60,7 +60,8 @@ impl Snapshot {
         Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: None, reads: None }
     }
 
-    /// Takes a snapshot for work under way, and says where the log ends that has all that it sees.
+    /// Takes a snapshot for running work, and returns the end of the log that has everything it
+    /// sees.
     pub(crate) fn take_with_lsn(engine: &Arc<Engine>) -> Result<(Snapshot, Lsn)> {
         let committer = engine.commit.lock();
         let Some(journal) = &committer.journal else {
@@ -70,7 +71,7 @@ impl Snapshot {
         Ok((Snapshot::take_locked(engine, &committer, HeldFor::Work), lsn))
     }
 
-    /// A snapshot of a moment that is over.
+    /// A snapshot of a past moment.
     pub(crate) fn take_at(engine: &Arc<Engine>, as_of: AsOf) -> Result<Snapshot> {
         clock::check_written(engine, as_of)?;
         let (held, asked) = clock::hold_at(engine, as_of);
@@ -82,14 +83,14 @@ impl Snapshot {
         })
     }
 
-    /// The same for a transaction, which minds what is read at it.
+    /// The same for a transaction, which notes reads at it.
     pub(crate) fn take_noting(engine: &Arc<Engine>) -> (Snapshot, Arc<Reads>) {
         let past = Snapshot::take(engine, HeldFor::Transaction);
         let reads = Arc::new(Reads::new(past.seen()));
         (Snapshot { reads: Some(Arc::clone(&reads)), ..past }, reads)
     }
 
-    /// What was found of a key, which a transaction minds; also that its fold fails.
+    /// The result of reading a key, noted for a transaction, even if its fold fails.
     fn minded<T>(&self, table: &BytesTable, key: &[u8], found: Result<T>) -> Result<T> {
         let is_failed = found.as_ref().is_err_and(|error| error.kind() == ErrorKind::FoldFailed);
         if let Some(reads) = self.reads.as_ref().filter(|_| found.is_ok() || is_failed) {
@@ -98,23 +99,22 @@ impl Snapshot {
         found
     }
 
-    /// What a reader of `table` reads at, where that is kept.
+    /// The moment for a reader of `table`, if that is kept.
     pub(crate) fn at(&self, table: &BytesTable) -> Result<Option<At>> {
         self.check_own(table.engine())?;
-        pinned::pinned_files_at(table.engine(), Some(self.held.at))?; // whether it is over: hashed tables do not ask
+        pinned::pinned_files_at(table.engine(), Some(self.held.at))?; // checks whether it is too old: hashed tables do not
         if let Some(asked) = self.asked {
             clock::check_kept(table.engine(), &table.core, self.held.at, asked)?;
         }
         Ok(Some(self.held.at))
     }
 
-    /// The transaction's reads, where it is that of one.
+    /// The transaction's reads, if it belongs to one.
     pub(crate) fn reads(&self) -> Option<Arc<Reads>> {
         self.reads.clone()
     }
 
-    /// What keeps it, for a reader of `table`, where that is kept; and whether it is of a moment
-    /// that is over.
+    /// Its hold, for a reader of `table`, if that is kept; and whether it is of a past moment.
     pub(crate) fn hold_for(&self, table: &BytesTable) -> Result<(Arc<Held>, bool)> {
         self.at(table)?;
         let at = self.held.at;
@@ -122,7 +122,7 @@ impl Snapshot {
         Ok((Arc::clone(&self.held), self.asked.is_some_and(is_over)))
     }
 
-    /// What keeps it.
+    /// Its hold.
     pub(crate) fn into_held(self) -> Arc<Held> {
         self.held
     }
@@ -137,12 +137,12 @@ impl Snapshot {
         self.held.at
     }
 
-    /// The time that it reads at: what had expired then is absent.
+    /// The time that it reads at: values that had expired then are absent.
     pub fn time(&self) -> SystemTime {
         moment(self.held.at.time_ms)
     }
 
-    /// Whether it has ended: for its age
+    /// Whether it has ended: because of its age
     /// ([`Options::snapshot_age_max`](crate::Options::snapshot_age_max)), or with its store.
     pub fn has_ended(&self) -> bool {
         self.engine.0.check_open().is_err()

@@ -1,4 +1,4 @@
-//! What the store says about itself in figures.
+//! The figures of a store.
 
 use std::sync::Arc;
 
@@ -19,30 +19,30 @@ use folddb_engine::state::engine::Engine;
 use folddb_engine::state::pressure;
 use folddb_engine::values::segments;
 
-/// A file of the value log: a segment, or values of segments that were moved.
+/// A file of the value log: a segment, or relocated values of segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ValueSegment {
     /// Its number: the higher, the younger.
     pub number: u64,
-    /// Bytes of it that count; of one that is still added to, its length.
+    /// Its valid bytes; for one that is still written, its length.
     pub bytes: u64,
-    /// Values in it that runs or memtables point to, or indexes of hashed tables. Those that two
-    /// runs or memtables point to count twice.
+    /// Values in it that runs, memtables, or indexes of hashed tables point to. Those that two runs
+    /// or memtables point to count twice.
     pub live_values: u64,
     /// Bytes of the records of those.
     pub live_bytes: u64,
-    /// Nothing is added to it any more.
+    /// It is complete.
     pub is_sealed: bool,
     /// It is a directory, and each value in it is a file.
     pub in_files: bool,
-    /// The segments whose values lie in it: itself, or those that were moved into it.
+    /// The segments whose values are in it: itself, or those that were relocated to it.
     pub segments: Vec<u64>,
 }
 
 impl ValueSegment {
-    /// Bytes of it that nothing points to, but for the header of its file: what reclaim gives back
-    /// at most.
+    /// Bytes of it that nothing points to, without the header of its file: the most that reclaim
+    /// can free.
     pub fn dead_bytes(&self) -> u64 {
         let header_bytes = if self.in_files { 0 } else { VALUES_HEADER_BYTES as u64 };
         self.bytes.saturating_sub(self.live_bytes + header_bytes)
@@ -50,7 +50,7 @@ impl ValueSegment {
 }
 
 impl Store {
-    /// The store in figures.
+    /// The figures of the store.
     pub fn stats(&self) -> StoreStats {
         stats(self.background())
     }
@@ -61,8 +61,8 @@ impl Store {
     }
 }
 
-/// The segments, oldest first, with what parts point to in each. What two parts point to counts
-/// twice, but no more than there is.
+/// The segments, oldest first, with what parts point to in each. Values that two parts point to
+/// count twice, but at most all bytes of the file count.
 fn value_segments(engine: &Engine) -> Vec<ValueSegment> {
     let mut used = live_values::alive(engine);
     unflushed::add_unflushed(engine, &mut used);
@@ -71,7 +71,7 @@ fn value_segments(engine: &Engine) -> Vec<ValueSegment> {
         let alive = segments.iter().filter_map(|&segment| used.get(&(segment as u32)));
         let (live_values, live_bytes) =
             alive.fold((0, 0), |(values, bytes), one| (values + one.values, bytes + one.bytes));
-        // A slot does not know how long a long value is, but a directory how many it has.
+        // A slot does not have the length of a long value, but a directory has its number of files.
         let is_all_alive =
             state.directories.get(&FileNumber(number)).is_some_and(|had| *had == Some(live_values));
         let live_bytes = if is_all_alive { bytes } else { live_bytes };

@@ -1,4 +1,4 @@
-//! What users hold of a store.
+//! The handle of a store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -50,25 +50,25 @@ impl Store {
     /// Creates a store in a directory that does not exist yet, or is empty, and opens it.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`] when there is something; any failure of the operating system.
+    /// [`ErrorKind::AlreadyExists`] if the directory is not empty; any failure of the operating
+    /// system.
     pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Store> {
         open::create(path.as_ref(), &options.engine)?;
         Store::open(path, options)
     }
 
-    /// Opens a store that exists, to read it and to write to it. Everything that was acknowledged
-    /// before is there.
+    /// Opens an existing store for reading and writing. Everything that was acknowledged before is
+    /// there.
     ///
     /// # Errors
     /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`], [`ErrorKind::NewerFormat`],
-    /// [`ErrorKind::Permission`]; [`ErrorKind::ReadOnly`] where it is frozen;
-    /// [`ErrorKind::Corruption`], naming file and offset, when acknowledged data is damaged.
+    /// [`ErrorKind::Permission`]; [`ErrorKind::ReadOnly`] if it is frozen;
+    /// [`ErrorKind::Corruption`], naming file and offset, if acknowledged data is damaged.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Store> {
         Store::open_as(path.as_ref(), options.engine, OpenMode::Primary)
     }
 
-    /// Opens the store in a directory, creating it where the directory does not exist yet or is
-    /// empty.
+    /// Opens the store in a directory, creating it if the directory does not exist yet or is empty.
     ///
     /// ```
     /// # use folddb::{Options, Store};
@@ -81,8 +81,8 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As [`Store::open`]; [`ErrorKind::StoreNotFound`] where the directory holds something else;
-    /// any failure of the operating system.
+    /// As [`Store::open`]; [`ErrorKind::StoreNotFound`] if the directory has something else; any
+    /// failure of the operating system.
     pub fn open_or_create(path: impl AsRef<Path>, options: Options) -> Result<Store> {
         let path = path.as_ref();
         let not_found = match Store::open(path, options.clone()) {
@@ -90,7 +90,7 @@ impl Store {
             opened => return opened,
         };
         match open::create(path, &options.engine) {
-            // Either another process was faster, or there is something that is no store.
+            // Either another process was faster, or there is something that is not a store.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => match Store::open(path, options) {
                 Err(error) if error.kind() == ErrorKind::StoreNotFound => Err(not_found),
                 opened => opened,
@@ -99,9 +99,9 @@ impl Store {
         }
     }
 
-    /// Opens a store to read it: nothing on disk changes, and any number of processes may do so at
-    /// once while none writes. What the log holds beyond the runs must fit the memory; a longer log
-    /// is refused, with what it needs.
+    /// Opens a store for reading: nothing on disk changes, and any number of processes may do so at
+    /// once while none writes. The log beyond the runs must fit in memory; a longer log is refused,
+    /// with the memory that it needs.
     ///
     /// ```
     /// # use folddb::{ErrorKind, Options, Rules, Store};
@@ -125,11 +125,11 @@ impl Store {
         Store::open_as(path.as_ref(), options.engine, OpenMode::ReadOnly)
     }
 
-    /// Opens a store to read it while another process may write to it. It takes no lock: the store
-    /// is what was there when it was opened, with all that was acknowledged before in any mode but
-    /// [`Durability::Buffered`], and stays that; [`Store::refresh`] opens it again. Every file of
-    /// the store is held open, so it takes a descriptor for each. A store that nobody writes to is
-    /// better read by [`Store::open_read_only`].
+    /// Opens a store for reading while another process may write to it. It takes no lock: it shows
+    /// the state at its opening, with everything that was acknowledged before in any mode but
+    /// [`Durability::Buffered`], and does not change; [`Store::refresh`] opens it again. Every file
+    /// of the store is held open, so it needs a descriptor for each. If nobody writes, prefer
+    /// [`Store::open_read_only`].
     ///
     /// ```
     /// # use folddb::{Options, Rules, Store};
@@ -147,7 +147,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As [`Store::open`], but for [`ErrorKind::Locked`].
+    /// As [`Store::open`], except [`ErrorKind::Locked`].
     pub fn open_secondary(path: impl AsRef<Path>, options: Options) -> Result<Store> {
         Store::open_as(path.as_ref(), options.engine, OpenMode::Secondary)
     }
@@ -171,12 +171,11 @@ impl Store {
         &self.engine().dir
     }
 
-    /// Opens a table, creating it under these rules if the store has none of this name.
+    /// Opens a table, creating it with these rules if the store has none of this name.
     /// [`Store::open_table`] never creates one, [`Store::create_table`] always does.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesMismatch`] when the table exists under other rules; the message names
-    /// both.
+    /// [`ErrorKind::RulesMismatch`] if the table exists with other rules; the message names both.
     pub fn table<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<Table<K, V>> {
         let wanted = rules.checked(name)?;
         loop {
@@ -199,8 +198,8 @@ impl Store {
         }
     }
 
-    /// Opens a table that exists, whatever its rules are otherwise, by the types of its keys and
-    /// values. A mistyped name creates nothing.
+    /// Opens an existing table by the types of its keys and values, with any other rules. A
+    /// mistyped name creates nothing.
     ///
     /// ```
     /// # use folddb::{ErrorKind, Options, Rules, Store};
@@ -216,10 +215,9 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::TableNotFound`], with the names that there are; [`ErrorKind::RulesMismatch`]
-    /// where keys of the table are not of type `K`, or values that lie there are of another type
-    /// than `V`; [`ErrorKind::InvalidInput`] where the fold of the table takes no values of type
-    /// `V`.
+    /// [`ErrorKind::TableNotFound`], with the existing names; [`ErrorKind::RulesMismatch`] if keys
+    /// of the table are not of type `K`, or its values are of another type than `V`;
+    /// [`ErrorKind::InvalidInput`] if the fold of the table takes no values of type `V`.
     pub fn open_table<K: Key, V: Value>(&self, name: &str) -> Result<Table<K, V>> {
         let table = self.bytes_table(name)?;
         if let Some(difference) = table.core().rules.types_differ(&K::codec(), &V::codec()) {
@@ -229,22 +227,22 @@ impl Store {
         Table::new(table)
     }
 
-    /// Creates a table under these rules.
+    /// Creates a table with these rules.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidInput`] for a bad name, or rules that
-    /// cannot be.
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidInput`] for a bad name, or impossible
+    /// rules.
     pub fn create_table<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<Table<K, V>> {
         let wanted = rules.checked(name)?;
-        // A table that no value of the type fits is not made. Rules that name what is not there are
-        // refused where it is made.
+        // A table that fits no value of the type is not created. Rules with unavailable functions
+        // are refused at creation.
         if let Ok(bound) = wanted.bind(&self.engine().options.custom) {
             fit::<V>(name, &bound)?;
         }
         Table::new(self.create_bytes_table(name, wanted.clone())?)
     }
 
-    /// Creates a table under rules that are known at run time only.
+    /// Creates a table with rules that are known only at run time.
     ///
     /// # Errors
     /// As [`Store::create_table`].
@@ -252,17 +250,17 @@ impl Store {
         self.make_table(name, rules, Content::default())
     }
 
-    /// Whether a store of these options may have a table of this name by these rules: gives them
-    /// with all that they name. Nothing is written, and no store need be there.
+    /// Checks whether a store with these options may have a table of this name with these rules,
+    /// and returns them with their functions. Nothing is written, and no store is needed.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a bad name, or rules that cannot be.
+    /// [`ErrorKind::InvalidInput`] for a bad name, or impossible rules.
     pub fn check_table(name: &str, rules: &TableRules, options: &Options) -> Result<DynamicRules> {
         let bound = table_edits::check_rules(name, rules, &options.engine.custom)?;
         Ok(DynamicRules::of(Arc::new(bound)))
     }
 
-    /// The rules of a table that is to be made, with all that they name.
+    /// The rules of a table that is to be created, with their functions.
     pub(crate) fn check_new_table(&self, name: &str, rules: &TableRules) -> Result<BoundRules> {
         let engine = self.engine();
         engine.check_not_read_only()?;
@@ -273,7 +271,7 @@ impl Store {
         }
     }
 
-    /// Makes a table with this content, by one edit. One with indexes has none.
+    /// Creates a table with this content, by one edit. A table with indexes must have none.
     pub(crate) fn make_table(&self, name: &str, rules: TableRules, content: Content) -> Result<BytesTable> {
         let bound = self.check_new_table(name, &rules).inspect_err(|_| content.discard())?;
         Ok(self.handle(table_edits::make(self.engine(), name, bound, content)?))
@@ -283,7 +281,7 @@ impl Store {
     /// stored.
     ///
     /// # Errors
-    /// [`ErrorKind::TableNotFound`], with the names that there are; [`ErrorKind::Closed`].
+    /// [`ErrorKind::TableNotFound`], with the existing names; [`ErrorKind::Closed`].
     pub fn bytes_table(&self, name: &str) -> Result<BytesTable> {
         self.engine().check_open()?;
         let catalog = self.engine().catalog();
@@ -302,8 +300,8 @@ impl Store {
         self.engine().catalog().own().map(|table| table.name.clone()).collect()
     }
 
-    /// Removes a table and everything in it. Handles of it fail from now on; readers that are under
-    /// way end first.
+    /// Removes a table and everything in it. Its handles fail from now on; running readers end
+    /// first.
     ///
     /// # Errors
     /// [`ErrorKind::TableNotFound`]; a failed write.
@@ -333,11 +331,11 @@ impl Store {
         Transaction::begin(self.engine())
     }
 
-    /// Runs `work` in a transaction and commits that; where another one came between, all over
-    /// again, up to a thousand times.
+    /// Runs `work` in a transaction and commits it; after a conflict, runs it again, up to a
+    /// thousand times.
     ///
     /// # Errors
-    /// What `work` fails with; [`crate::ErrorKind::Conflict`] after this many times; otherwise as
+    /// The error of `work`; [`crate::ErrorKind::Conflict`] after this many times; otherwise as
     /// [`Batch::commit`].
     pub fn transact<R>(
         &self,
@@ -347,19 +345,18 @@ impl Store {
         transact(self.engine(), durability, work)
     }
 
-    /// The whole store as it was at a moment that is over, as far as its tables keep it
-    /// ([`crate::Keep`]): reading one that does not is an error that says since when it does. What
-    /// had expired then is absent. While the snapshot lives, merges keep what it can see. A time
-    /// that is still to come is the present.
+    /// The whole store as it was at a past moment, as far as its tables keep it ([`crate::Keep`]):
+    /// reading one that does not is an error that names the oldest kept moment. Values that had
+    /// expired then are absent. While the snapshot lives, merges keep what it can see. A future
+    /// time means the present.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] for a seq that nothing has been written with yet.
+    /// [`crate::ErrorKind::InvalidInput`] for a seq that has not been written yet.
     pub fn snapshot_at(&self, as_of: AsOf) -> Result<Snapshot> {
         Snapshot::take_at(self.engine(), as_of)
     }
 
-    /// The time that values expire by: that of the wall clock, in whole milliseconds, but it does
-    /// not go back.
+    /// The time for expiry: that of the wall clock, in whole milliseconds, but it never goes back.
     pub fn now(&self) -> SystemTime {
         moment(clock::now_ms(self.engine()))
     }
@@ -376,7 +373,7 @@ impl Store {
     pub fn sync(&self) -> Result<()> {
         let engine = self.engine();
         engine.check_open()?;
-        // Not by way of the committer, who has given the journal away while the store is being
+        // Not through the committer, which no longer has the journal while the store is being
         // closed.
         log_sync::sync_log(engine)
     }
@@ -389,12 +386,12 @@ impl Store {
         scheduler::flush_all(self.background())
     }
 
-    /// Gives back the space of dead values, here and now: files of values in which little is alive
-    /// are copied into fewer, as long as that is worth it. Background work does the same when
-    /// [`Tuning::value_space_max`](crate::Tuning::value_space_max) is passed. What was overwritten
-    /// counts as alive until a merge has met it: [`BytesTable::compact`] makes sure of that.
-    /// `progress` is called with each plan as it begins. Damaged files of values stay as they are;
-    /// the report tells them.
+    /// Reclaims the space of dead values (value-log GC), at once: files with few live values are
+    /// copied into fewer files, as long as that is worth it. Background work does the same when
+    /// [`Tuning::value_space_max`](crate::Tuning::value_space_max) is exceeded. Overwritten values
+    /// count as live until a merge has met them: [`BytesTable::compact`] ensures that. `progress`
+    /// is called with each plan as it begins. Damaged files of values stay as they are; the report
+    /// lists them.
     ///
     /// # Errors
     /// [`ErrorKind::NoSpace`]; a failed read or write.
@@ -403,13 +400,13 @@ impl Store {
         reclaim_now::reclaim_all(self.background(), &mut |plan| progress(&ReclaimStep::of(plan)))
     }
 
-    /// What [`Store::reclaim`] would do, as far as that can be told.
+    /// What [`Store::reclaim`] would do, as far as known.
     pub fn reclaim_plans(&self) -> Vec<ReclaimStep> {
         reclaim_now::reclaim_plans(self.background()).iter().map(ReclaimStep::of).collect()
     }
 
-    /// Takes one step of background: for stores opened with [`crate::BackgroundWork::Manual`]. Says
-    /// what it did; none when there is nothing to do.
+    /// Takes one step of background work: for stores opened with [`crate::BackgroundWork::Manual`].
+    /// Describes what it did; none if there is nothing to do.
     ///
     /// # Errors
     /// A failed write, or a full disk.
@@ -418,9 +415,9 @@ impl Store {
         scheduler::background_step(self.background())
     }
 
-    /// Takes one step of one kind of background work, as [`Store::background_step`] does of the
-    /// most urgent: with this and a seed a test replays a whole history. Says what it did; none
-    /// when there is nothing to do.
+    /// Takes one step of one kind of background work, while [`Store::background_step`] takes one of
+    /// the most urgent: with this and a seed a test replays a whole history. Describes what it did;
+    /// none if there is nothing to do.
     ///
     /// # Errors
     /// A failed write, or a full disk.
@@ -437,8 +434,8 @@ impl Store {
         scheduler::settle(self.background())
     }
 
-    /// Closes the store: what is in memory is flushed to runs, so that the next opening has nothing
-    /// to replay. Other clones and handles fail from now on.
+    /// Closes the store: memory is flushed to runs, so that the next opening has nothing to replay.
+    /// Other clones and handles fail from now on.
     ///
     /// # Errors
     /// A failed write; everything acknowledged is still there at the next opening.
@@ -448,10 +445,10 @@ impl Store {
 }
 
 impl Open {
-    /// `is_only` where nobody else has the store open by this.
+    /// `is_only` if there are no other clones of this.
     fn shut_down(&self, flush: bool, is_only: bool) -> Result<()> {
         let (background, engine) = (&*self.background, &self.background.engine);
-        // Whoever closes second waits for the first, which holds the store's lock until all is
+        // A second closer waits for the first, which holds the store's lock until everything is
         // written.
         let mut workers = self.workers.lock();
         if engine.health.is_closed() {
@@ -459,7 +456,7 @@ impl Open {
         }
         let flushed = match engine.options.read_only || !flush {
             true => Ok(()),
-            false => scheduler::flush_all(background), // fails with the cause where the store is poisoned
+            false => scheduler::flush_all(background), // fails with the cause if the store is poisoned
         };
         engine.health.close();
         engine.bell.ring();
@@ -468,14 +465,14 @@ impl Open {
         merge::abandon_merges(background);
         engine.catalog().all().for_each(|table| hash_checkpoint::abandon_saving(engine, table));
         reclaim::abandon_reclaim(background);
-        // Handles that others hold may still write a file, though none that is ever listed.
+        // Other handles may still write a file, though never a listed one.
         let is_last = is_only && Arc::strong_count(&self.background) == 1 && Arc::strong_count(engine) == 1;
         let sealed = match engine.health.cause() {
             None => log::close_journal(engine, is_last),
             Some(_) => Ok(()),
         };
         {
-            let _no_edit = engine.manifest.lock(); // one under way ends first; later ones find it closed
+            let _no_edit = engine.manifest.lock(); // a running one ends first; later ones find it closed
             engine.release_lock();
         }
         engine.let_go();
@@ -483,7 +480,7 @@ impl Open {
     }
 }
 
-/// Dropping flushes nothing: the log has it all.
+/// Dropping flushes nothing: the log has everything.
 impl Drop for Open {
     fn drop(&mut self) {
         let _ = self.shut_down(false, true);

@@ -1,4 +1,4 @@
-//! What users hold of a table, with the types of its keys and values.
+//! The handle of a table, with the types of its keys and values.
 
 use std::io::Read;
 use std::marker::PhantomData;
@@ -22,26 +22,25 @@ use folddb_engine::write::stream::ValueWriter;
 
 /// A table of keys `K` and values `V`. Cheap to clone; any number of threads may use it.
 ///
-/// Writes never read: they append, and the value of a key is the fold of all that was written to
-/// it.
+/// Writes never read: they append, and the value of a key is the fold of everything that was
+/// written to it.
 pub struct Table<K, V> {
     pub(crate) bytes: BytesTable,
-    /// Whether each value is looked at when it is written: not all that the type encodes need be
-    /// values of the table.
+    /// Whether each value is checked when it is written: the type may encode values that do not fit
+    /// the table.
     checks: bool,
     types: PhantomData<fn() -> (K, V)>,
 }
 
-/// How values of a type fit a table by these rules.
+/// How values of a type fit a table with these rules.
 ///
 /// # Errors
-/// They do not, naming the table and what would.
+/// They do not; names the table and what would fit.
 pub(crate) fn fit<V: Value>(name: &str, rules: &BoundRules) -> Result<Fit> {
     rules.fit::<V>().map_err(|cause| Error::invalid(format!("table `{name}`: {cause}")))
 }
 
-/// Fails where bytes that a type has encoded are no value of the table, or could not be decoded
-/// again.
+/// Fails if bytes that a type has encoded are not a value of the table, or cannot be decoded again.
 #[cold]
 pub(crate) fn check_value<V: Value>(table: &TableCore, value: &[u8]) -> Result<()> {
     let checked = table.rules.check_value(value).and_then(|()| V::decode(value).map(drop));
@@ -54,16 +53,16 @@ impl<K, V> Clone for Table<K, V> {
     }
 }
 
-/// Values of any length, written to tables that separate and hold bytes, and of hashed ones.
+/// Values of any length, for tables that separate bytes, and for hashed ones.
 impl<K: Key> Table<K, Vec<u8>> {
-    /// A writer of the value of `key`, up to 4 GiB long, which takes it piece by piece and holds no
-    /// more than a piece, in a hashed table four: see [`ValueWriter`]. The key has its former value
-    /// until it is finished. A batch holds no such value.
+    /// A writer of the value of `key`, up to 4 GiB long, which takes it piece by piece and holds at
+    /// most one piece, four in a hashed table: see [`ValueWriter`]. The key has its former value
+    /// until it is finished. Batches cannot include such values.
     ///
-    /// Where the table cannot keep a value in pieces ([`BytesTable::takes_streams`]: it keeps
-    /// values beside their keys, or they are checked as a whole) the writer holds all of it, and it
-    /// is up to 16 MiB long ([`VALUE_BYTES_MAX`](crate::limits::VALUE_BYTES_MAX)); a longer one
-    /// fails before it is finished, saying why and what to do.
+    /// If the table cannot keep a value in pieces ([`BytesTable::takes_streams`]: it keeps values
+    /// inline, or they are checked as a whole), the writer holds all of it, and it may be up to 16
+    /// MiB long ([`VALUE_BYTES_MAX`](crate::limits::VALUE_BYTES_MAX)); a longer one fails before it
+    /// is finished, saying why and what to do.
     ///
     /// # Errors
     /// As [`Table::put`].
@@ -71,11 +70,11 @@ impl<K: Key> Table<K, Vec<u8>> {
         self.bytes.writer(WriteOp::Put, &encoded_key(key))
     }
 
-    /// Makes all that `from` gives the value of `key`, up to 4 GiB, holding no more than a few
+    /// Sets the value of `key` to everything that `from` gives, up to 4 GiB, holding at most a few
     /// pieces of it in memory.
     ///
     /// # Errors
-    /// `from` fails: nothing is written then; as [`Table::writer`].
+    /// `from` fails: then nothing is written; as [`Table::writer`].
     pub fn put_from<Q: AsKey<K> + ?Sized>(&self, key: &Q, from: &mut impl Read) -> Result<Seq> {
         let mut writer = self.writer(key)?;
         writer.write_from(from)?;
@@ -91,8 +90,8 @@ impl<K: Key, V: Value> Table<K, V> {
         Ok(Table { bytes, checks, types: PhantomData })
     }
 
-    /// Fails where an op brings what is no value of the table. Nothing is to be looked at where all
-    /// values of the type are.
+    /// Fails if the value of an op does not fit the table. Not needed if all values of the type
+    /// fit.
     #[inline]
     pub(crate) fn check_written(&self, kind: OpKind, value: &[u8]) -> Result<()> {
         match self.checks && kind != OpKind::Delete {
@@ -106,16 +105,17 @@ impl<K: Key, V: Value> Table<K, V> {
         &self.bytes
     }
 
-    /// The same table, whose single writes are as durable as this says.
+    /// The same table, with this durability for single writes.
     #[must_use = "it is another handle that has this durability"]
     pub fn with_durability(&self, durability: Durability) -> Self {
         Table { bytes: self.bytes.with_durability(durability), ..*self }
     }
 
-    /// The same table, to which values are written that last this long: by themselves, in a batch,
-    /// in a transaction, and in pieces. A value that is there lasts on as it did after
-    /// [`Table::put_if_absent`], and after [`Table::fold`] as this says; with [`Lifetime::Default`]
-    /// and [`crate::Expire::ByWrite`] that is forever, also of one that had a deadline.
+    /// The same table, with this lifetime for values that are written: by single writes, in
+    /// batches, in transactions, and in pieces. A present value keeps its deadline after
+    /// [`Table::put_if_absent`], and gets this one after [`Table::fold`]; with
+    /// [`Lifetime::Default`] and [`crate::Expire::ByWrite`] that is forever, even if it had a
+    /// deadline.
     ///
     /// A table whose values last forever refuses such writes: [`crate::ErrorKind::InvalidInput`].
     ///
@@ -141,7 +141,7 @@ impl<K: Key, V: Value> Table<K, V> {
         Table { bytes: self.bytes.with_lifetime(lifetime), ..*self }
     }
 
-    /// Makes the value of `key` this one, whatever it was.
+    /// Sets the value of `key`.
     ///
     /// # Errors
     /// A key or value that is too long; [`crate::ErrorKind::NoSpace`] on a full disk; any failed
@@ -171,7 +171,7 @@ impl<K: Key, V: Value> Table<K, V> {
         self.write(OpKind::Fold, key, Some(operand))
     }
 
-    /// Makes `key` absent.
+    /// Deletes `key`.
     ///
     /// # Errors
     /// As [`Table::put`].
@@ -201,8 +201,8 @@ impl<K: Key, V: Value> Table<K, V> {
         })
     }
 
-    /// Makes all keys from `from` on and below `to`, in the order of the table, absent; as dear as
-    /// one write.
+    /// Deletes all keys from `from` up to, but not including, `to`, in the order of the table;
+    /// costs as much as one write.
     ///
     /// # Errors
     /// When `from` is not before `to`; otherwise as [`Table::put`].
@@ -210,8 +210,8 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.delete_range(&encoded_key(from), &encoded_key(to))
     }
 
-    /// Makes all keys that begin so absent: with the first elements of a tuple (`&("UA",)`), the
-    /// first letters of a string; as dear as one write or two.
+    /// Deletes all keys with this prefix: the first elements of a tuple (`&("UA",)`), or the first
+    /// letters of a string; costs as much as one or two writes.
     ///
     /// ```
     /// # use folddb::{Options, Rules, Store};
@@ -227,25 +227,24 @@ impl<K: Key, V: Value> Table<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] in a hashed table, and in one with an order of your own,
-    /// which have no such ranges; otherwise as [`Table::put`].
+    /// [`crate::ErrorKind::InvalidInput`] for a hashed table, and for one with an order of your
+    /// own, which have no such ranges; otherwise as [`Table::put`].
     pub fn delete_prefix<P: KeyPrefix<K> + ?Sized>(&self, prefix: &P) -> Result<Seq> {
         self.bytes.delete_within(prefix.key_range())
     }
 
-    /// The value that `key` had at a moment that is over, as far as the table keeps that.
+    /// The value that `key` had at a past moment, as far as the table keeps that.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] where the table does not keep it, saying since when it
-    /// does; otherwise as [`Table::get`].
+    /// [`crate::ErrorKind::InvalidInput`] if the table does not keep it, naming the oldest kept
+    /// moment; otherwise as [`Table::get`].
     pub fn get_at<Q: AsKey<K> + ?Sized>(&self, key: &Q, as_of: AsOf) -> Result<Option<V>> {
         let key = encoded_key(key);
         let value = self.bytes.get_at(&key, as_of)?;
         self.bytes.decoded(&key, value.as_deref())
     }
 
-    /// What `key` has been, newest first, as far as the table keeps that, at most `limit` states of
-    /// it.
+    /// The states of `key`, newest first, as far as the table keeps them, at most `limit`.
     ///
     /// # Errors
     /// As [`Table::get`].
@@ -261,7 +260,7 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.history(&key, limit)?.into_iter().map(typed).collect()
     }
 
-    /// Goes on with a scan where its cursor stood.
+    /// Resumes a scan at its cursor.
     ///
     /// # Errors
     /// As [`BytesTable::resume`].
@@ -270,7 +269,7 @@ impl<K: Key, V: Value> Table<K, V> {
     }
 }
 
-/// Most keys are no longer, and so take their memory once and do not grow into it.
+/// Most keys are no longer, so their buffer is allocated once and does not grow.
 const KEY_BYTES_USUAL: usize = 32;
 
 pub(crate) fn encoded_key<K, Q: AsKey<K> + ?Sized>(key: &Q) -> Vec<u8> {

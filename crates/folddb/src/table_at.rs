@@ -1,10 +1,10 @@
-//! A table as of a snapshot, or in a transaction: what [`Snapshot::table`] and
-//! [`Transaction::table`](crate::Transaction::table) give. Reads it as the table itself is read
+//! A table as of a snapshot, or in a transaction: the result of [`Snapshot::table`] and
+//! [`Transaction::table`](crate::Transaction::table). It is read like the table itself
 //! ([`crate::Reader`]).
 //!
-//! In a transaction a key that this has written to has what its ops make of the snapshot's value;
-//! it has no place in the store yet, and so its value is inline. What is read is noted for the
-//! commit, as far as it is the snapshot's.
+//! In a transaction, a key that it has written to has the result of its ops on the snapshot's
+//! value; that has no place in the store yet, so it is inline. Reads of the snapshot are noted for
+//! the commit.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct TableAt<K, V> {
 pub struct BytesTableAt {
     table: BytesTable,
     past: Snapshot,
-    /// What a transaction has written.
+    /// The own writes of a transaction.
     own: Option<Arc<Mutex<OwnWrites>>>,
 }
 
@@ -69,19 +69,19 @@ impl BytesTableAt {
         &self.table
     }
 
-    /// What a key comes to that the transaction has written to; none where it has not.
+    /// The state of a key that the transaction has written to; none if it has not.
     fn own_value(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
         let core = self.table.core();
         let Some(own) = self.own.as_ref().map(|own| own.lock().of(core, key)) else { return Ok(None) };
         if own.is_empty() {
             return Ok(None);
         }
-        // That its fold fails is something to go by, too.
+        // A failing fold is noted, too.
         let past = self.past.get_with(&self.table, key, |value| value.map(<[u8]>::to_vec));
         applied(self.table.engine(), core, key, past, &own).map(Some)
     }
 
-    /// Hands the value of `key` to `take` without copying it.
+    /// Passes the value of `key` to `take` without copying it.
     ///
     /// # Errors
     /// As [`Reader::get`](crate::Reader::get).
@@ -101,7 +101,7 @@ impl BytesTableAt {
         get_many::get_many(self.table.engine(), self.table.core(), keys, at, take)
     }
 
-    /// True when `key` has a value.
+    /// True if `key` has a value.
     ///
     /// # Errors
     /// As [`Reader::get`](crate::Reader::get).
@@ -137,7 +137,7 @@ impl BytesTableAt {
         }
     }
 
-    /// Where the value of `key` lies: see [`Located`].
+    /// Where the value of `key` is: see [`Located`].
     ///
     /// # Errors
     /// As [`Reader::get`](crate::Reader::get).
@@ -148,8 +148,8 @@ impl BytesTableAt {
         }
     }
 
-    /// A scan of the table, of all of it until it is narrowed; with what the transaction has
-    /// written before its iteration begins.
+    /// A scan of the table, of all of it until it is narrowed; includes the transaction's writes
+    /// before its iteration begins.
     pub fn scan(&self) -> BytesScan {
         let scan = self.past.scan_bytes(&self.table);
         match (self.past.reads(), &self.own) {
@@ -158,8 +158,8 @@ impl BytesTableAt {
         }
     }
 
-    /// Records by the terms of an index: see [`Reader::find`](crate::Reader::find). With what the
-    /// transaction has written before its iteration begins.
+    /// Records by the terms of an index: see [`Reader::find`](crate::Reader::find). Includes the
+    /// transaction's writes before its iteration begins.
     ///
     /// # Errors
     /// As [`Reader::find`](crate::Reader::find).

@@ -1,4 +1,4 @@
-//! Tables come and go: the edits of the manifest that make and remove them.
+//! Creating and dropping tables: the edits of the manifest.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use folddb_engine::state::hash_index::{Hashed, new_salt};
 use folddb_engine::state::view::{PartFile, TableView};
 use folddb_engine::state::{catalog, clock};
 
-/// What a table holds when it comes into being: a run, with the seq that all of it has.
+/// The initial content of a table: a run, with the seq of all of it.
 #[derive(Default)]
 pub(crate) struct Content {
     pub(crate) parts: Vec<(Arc<PartFile>, PartFacts)>,
@@ -31,7 +31,7 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// Nothing of it is needed: the table was not made.
+    /// Discards it: the table was not created.
     pub(crate) fn discard(&self) {
         self.parts.iter().for_each(|(part, _)| part.retire());
     }
@@ -57,7 +57,8 @@ impl Content {
     }
 }
 
-/// Whether a table of this name and by these rules can be: gives them with all that they name.
+/// Checks whether a table of this name with these rules is possible; returns them with their
+/// functions.
 pub(crate) fn check_rules(name: &str, rules: &TableRules, custom: &Custom) -> Result<BoundRules> {
     catalog::check_name(name)?;
     let in_table = |error: Error| error.context(format!("table `{name}`"));
@@ -65,7 +66,7 @@ pub(crate) fn check_rules(name: &str, rules: &TableRules, custom: &Custom) -> Re
     rules.bind(custom).map_err(in_table)
 }
 
-/// Makes a table with this content, by one edit. One with indexes has none.
+/// Creates a table with this content, by one edit. A table with indexes must have none.
 pub(crate) fn make(
     engine: &Arc<Engine>,
     name: &str,
@@ -95,14 +96,14 @@ pub(crate) fn make(
     }
     if !content.parts.is_empty() {
         feeds::check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
-        changes.extend(clock::times_change(engine, manifest.state())); // readers of the past ask for it
+        changes.extend(clock::times_change(engine, manifest.state())); // readers of the past need it
     }
     let told = feeds::note_of_table(engine, manifest.state(), (id, name, bound.rules.to_text()), false);
     changes.extend(told.inspect_err(|_| discard())?);
     changes.extend(new.changes.iter().cloned());
     feeds::edit_tables(engine, &mut manifest, &changes).inspect_err(|error| {
         if error.kind() == ErrorKind::NoSpace {
-            discard(); // the edit surely did not take place
+            discard(); // the edit has certainly not taken place
         }
     })?;
     let hashed = (bound.rules.kind == TableKind::Hashed)

@@ -1,4 +1,4 @@
-//! Figures of a table: its runs and their parts, its keys, what it takes.
+//! Figures of a table: its runs and their parts, its keys, its bytes.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use folddb_engine::state::hash_index::Hashed;
 pub struct TableStats {
     /// Its name.
     pub name: String,
-    /// Records in runs and memtables; several may be of one key.
+    /// Records in runs and memtables; a key may have several.
     pub records: u64,
-    /// An estimate of its keys, from the sketches of its parts. Of a hashed table that keeps
-    /// versions: all of these.
+    /// An estimate of its keys, from the sketches of its parts. For a hashed table that keeps
+    /// versions: all versions.
     pub keys_estimate: u64,
     /// Bytes of its part files.
     pub disk_bytes: u64,
@@ -27,7 +27,7 @@ pub struct TableStats {
     pub runs: Vec<RunInfo>,
     /// Range deletes in force.
     pub range_deletes: usize,
-    /// Memory of its index, in bytes, where it is hashed; none of a sorted table.
+    /// Memory of its index, in bytes, if it is hashed; none for a sorted table.
     pub index_bytes: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ pub struct PartInfo {
     pub min_seq: Seq,
     /// The newest seq in it.
     pub max_seq: Seq,
-    /// True when a merge under way has taken over the keys below `low`.
+    /// True if a running merge has taken over the keys below `low`.
     pub trimmed: bool,
 }
 
@@ -105,8 +105,7 @@ pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
     }
 }
 
-/// A hashed table has a record for each of its keys, or for each version that it keeps of one, and
-/// knows how many they are.
+/// A hashed table has a record for each key, or for each version of it, and knows their number.
 pub(crate) fn hashed_stats(core: &TableCore, hashed: &Hashed) -> TableStats {
     let keys = hashed.segments().values().map(|used| used.tally.records).sum();
     TableStats {

@@ -1,4 +1,4 @@
-//! What is done to one table, by its handle: merged, indexed, and described in figures.
+//! Operations on one table through its handle: compaction, indexes, and figures.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -15,11 +15,11 @@ use folddb_engine::background::compact;
 use folddb_engine::background::merge_job::Progress;
 
 impl BytesTable {
-    /// Merges all runs of the table into one, slice by slice, here and now, and then those of its
-    /// indexes, without what is stale in them.
+    /// Merges all runs of the table into one, step by step, at once, and then those of its indexes,
+    /// without stale entries.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::TableNotFound`] where it was dropped; [`crate::ErrorKind::NoSpace`]; a
+    /// [`crate::ErrorKind::TableNotFound`] if it was dropped; [`crate::ErrorKind::NoSpace`]; a
     /// failed read or write.
     pub fn compact(&self) -> Result<()> {
         self.compact_with(|_| ControlFlow::Continue(()))
@@ -47,19 +47,19 @@ impl BytesTable {
         Ok(())
     }
 
-    /// Adds an index to the table, and builds it of what the table has, here and now, while writes
-    /// go on. Adding it once more resumes what was broken off, or ended by a crash.
+    /// Adds an index to the table, and builds it from the table's records, at once, during writes.
+    /// Adding it again resumes a build that was stopped, or ended by a crash.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] for a rule that breaks the law of terms under the table's
+    /// [`crate::ErrorKind::InvalidInput`] for a rule that breaks the law of terms with the table's
     /// fold, with a counter-example; for a table that has another index of this name, or is hashed;
     /// a failed write.
     pub fn add_index(&self, rule: &IndexRule) -> Result<()> {
         self.add_index_with(rule, |_| ControlFlow::Continue(()))
     }
 
-    /// The same. `progress` is called after every few thousand keys and may stop it: the index is
-    /// then there, is followed by all that is written, and finds nothing until it is built.
+    /// The same. `progress` is called after every few thousand keys and may stop it: then the index
+    /// exists, gets entries of all writes, and refuses queries until it is built.
     ///
     /// # Errors
     /// As [`BytesTable::add_index`].
@@ -74,7 +74,7 @@ impl BytesTable {
     /// Removes an index of the table, and its entries.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] where the table has no such index; a failed write.
+    /// [`crate::ErrorKind::InvalidInput`] if the table has no such index; a failed write.
     pub fn drop_index(&self, index: &str) -> Result<()> {
         indexing::drop_index(self.background(), self.core(), index)
     }
@@ -84,10 +84,10 @@ impl BytesTable {
         indexing::infos(self.core())
     }
 
-    /// The table in figures, with the shape of its runs.
+    /// The figures of the table, with the shape of its runs.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::TableNotFound`] where it was dropped.
+    /// [`crate::ErrorKind::TableNotFound`] if it was dropped.
     pub fn stats(&self) -> Result<TableStats> {
         let stats = table_stats::table_stats(self.core());
         self.engine().check_readable(self.core())?;
@@ -118,7 +118,7 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.compact()
     }
 
-    /// The same; `progress` is called with how far it has come, and may stop it: see
+    /// The same; `progress` is called with the progress, and may stop it: see
     /// [`BytesTable::compact_with`].
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.add_index(rule)
     }
 
-    /// The same; `progress` is called with how far it has come, and may stop it: see
+    /// The same; `progress` is called with the progress, and may stop it: see
     /// [`BytesTable::add_index_with`].
     ///
     /// # Errors
@@ -161,7 +161,7 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.indexes()
     }
 
-    /// The table in figures, with the shape of its runs.
+    /// The figures of the table, with the shape of its runs.
     ///
     /// # Errors
     /// As [`BytesTable::stats`].

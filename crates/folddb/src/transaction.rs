@@ -1,9 +1,10 @@
-//! Transactions: reads at one snapshot and writes that happen only if what was read still holds.
+//! Transactions: reads at one snapshot, and writes that are committed only if what was read still
+//! holds.
 //!
-//! They are optimistic: nothing is locked, and a commit whose reads were overtaken fails with
-//! [`ErrorKind::Conflict`] and writes nothing. Whatever was not read does not count, so folds onto
-//! the same key never conflict with one another. After Kung and Robinson, "On Optimistic Methods
-//! for Concurrency Control", 1981: backward validation of the read set, under the commit lock.
+//! They are optimistic: nothing is locked, and a commit whose reads no longer hold fails with
+//! [`ErrorKind::Conflict`] and writes nothing. Only reads count, so folds onto the same key never
+//! conflict with one another. After Kung and Robinson, "On Optimistic Methods for Concurrency
+//! Control", 1981: backward validation of the read set, under the commit lock.
 
 use std::sync::Arc;
 
@@ -25,25 +26,24 @@ use folddb_engine::write::encoded_batch::WriteOp;
 use folddb_engine::write::read_set::Reads;
 
 /// Reads at one snapshot, and writes that are committed together, if nobody has written to what was
-/// read since, and no value that was read has expired. What a transaction writes it reads back;
-/// nobody else sees it before the commit. One that is dropped does nothing. One that only reads
-/// needs no commit, and its commit never fails. Of its own writes it does not know when they
-/// expire.
+/// read since, and no value that was read has expired. A transaction reads its own writes; nobody
+/// else sees them before the commit. If it is dropped, it does nothing. One that only reads needs
+/// no commit, and its commit never fails. Its own writes do not expire within it.
 ///
-/// What was read is every key that was got, whether it was there or not, and every range that was
-/// scanned, as far as the scan came: a key that came into it is a conflict as well. So transactions
-/// are serialisable: what was committed is what they would have done one after the other, in the
-/// order of their commits. Writes read nothing, and so never conflict with one another.
+/// The read set has every key that was read, present or not, and every range that was scanned, as
+/// far as the scan went: a new key in it is a conflict as well. So transactions are serialisable:
+/// the result is that of running them one after the other, in the order of their commits. Writes
+/// read nothing, so they never conflict with one another.
 #[must_use = "a transaction writes nothing until it is committed"]
 pub struct Transaction {
     past: Snapshot,
     reads: Arc<Reads>,
     batch: Batch,
-    /// What was written to each key, for reads and scans of its own.
+    /// The own writes to each key, for its reads and scans.
     own: Arc<Mutex<OwnWrites>>,
 }
 
-/// How often a transaction is begun again by [`crate::Store::transact`].
+/// How often [`crate::Store::transact`] begins a transaction again.
 pub(crate) const TRIES_MAX: usize = 1000;
 
 impl Transaction {
@@ -52,17 +52,16 @@ impl Transaction {
         Transaction { reads, past, batch: Batch::new(Arc::clone(engine)), own: Arc::default() }
     }
 
-    /// The snapshot that it reads at, without what the transaction has written. What is read at it
-    /// counts as read by the transaction, too: keys, scans as far as they come, aggregates, and
-    /// finds, with all the terms that they ask for. Who wants to read what others may change takes
-    /// a snapshot of the store.
+    /// The snapshot that it reads at, without the transaction's own writes. Reads at it count for
+    /// the transaction, too: keys, scans as far as they go, aggregates, and finds, with all terms
+    /// of their queries. To read without a conflict, take a snapshot of the store.
     pub fn snapshot(&self) -> &Snapshot {
         &self.past
     }
 
-    /// A table in the transaction: as of its snapshot, with what the transaction has written to it
-    /// before each read. What is read by it counts as read. It does not see what is written once
-    /// the transaction has ended.
+    /// A table in the transaction: as of its snapshot, with the transaction's own writes before
+    /// each read. Reads through it count for the transaction. It does not see writes after the end
+    /// of the transaction.
     pub fn table<T: AnyTable>(&self, table: &T) -> T::At {
         table.at(BytesTableAt::new(table.of_bytes(), &self.past, Some(&self.own)))
     }
@@ -79,10 +78,10 @@ impl Transaction {
         self.table(table).get(key)
     }
 
-    /// A scan of a table: at the snapshot, with what the transaction itself has written before its
-    /// iteration begins. At the commit nobody may have written to what it has gone over: from its
-    /// beginning to the last row that it has shown, or all of its range where it came to its end. A
-    /// scan of a hashed table goes over all of it.
+    /// A scan of a table: at the snapshot, with the transaction's own writes before its iteration
+    /// begins. Others must not have written by the commit to the part that it has covered: from its
+    /// beginning to the last row that it has returned, or its whole range if it reached its end. A
+    /// scan of a hashed table covers all of it.
     ///
     /// ```
     /// # use folddb::{Durability, Options, Rules, Store};
@@ -104,8 +103,8 @@ impl Transaction {
         self.table(table).scan()
     }
 
-    /// Folds `operand` onto the value of `key` and returns the result: a counter that hands
-    /// out numbers, say.
+    /// Folds `operand` onto the value of `key` and returns the result: for example, for a counter
+    /// of unique numbers.
     ///
     /// # Errors
     /// As [`Reader::get`].
@@ -125,12 +124,12 @@ impl Transaction {
     pub fn commit(self, durability: Durability) -> Result<Seq> {
         let Transaction { mut batch, reads, past, .. } = self;
         let committed = batch.commit_if(Some(&reads.take()), durability);
-        drop(past); // records that are newer than what was read stay apart from it until here
+        drop(past); // records that are newer than what was read stay separate until here
         committed
     }
 }
 
-/// Runs `work` in a transaction and commits it, again and again until no other has come between.
+/// Runs `work` in a transaction and commits it, and repeats that until there is no conflict.
 pub(crate) fn transact<R>(
     engine: &Arc<Engine>,
     durability: Durability,

@@ -12,7 +12,7 @@ use crate::bytes_table::BytesTable;
 use crate::find::BytesFind;
 use folddb_engine::values::head::Head;
 
-/// What is asked of an index of a typed table. Narrow it, then iterate.
+/// A query of an index of a typed table. Narrow it, then iterate.
 #[derive(Clone)]
 #[must_use = "nothing is looked up until it is iterated"]
 pub struct Find<K, V> {
@@ -79,8 +79,8 @@ impl<K: Key, V: Value> Find<K, V> {
         })
     }
 
-    /// Terms and keys of the records. Of a record with several of the terms that are asked for,
-    /// each with its own.
+    /// Terms and keys of the records. A record with several of the requested terms appears once for
+    /// each.
     pub fn terms(self) -> impl FusedIterator<Item = Result<(Element<'static>, K)>> {
         let table = self.bytes.table.clone();
         self.bytes.hits(false).map(move |hit| {

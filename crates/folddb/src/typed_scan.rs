@@ -28,7 +28,7 @@ impl<K: Key, V: Value> Scan<K, V> {
     }
 
     /// Begins at `bound`, included: a key, or the first elements of a tuple (`&("UA",)`: all keys
-    /// that begin so).
+    /// with them).
     pub fn from<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
         let span = self.span(bound);
         self.change(|scan| scan.low(span.from()))
@@ -68,7 +68,7 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.change(|scan| scan.low(low).high(high))
     }
 
-    /// The keys that count as equal to a bound, as they stand in this table.
+    /// The keys that count as equal to a bound, in the order of this table.
     fn span<B: KeyBound<K> + ?Sized>(&self, bound: &B) -> KeyRange {
         self.bytes.in_order(bound.span())
     }
@@ -95,7 +95,7 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.bytes.keys().map(move |key| K::decode(&key?).map_err(|cause| wrong_row(&table, &cause)))
     }
 
-    /// The first row of the range, the way that the scan goes.
+    /// The first row of the range, in the direction of the scan.
     ///
     /// # Errors
     /// As [`BytesScan::rows`].
@@ -103,7 +103,7 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.limit(1).into_iter().next().transpose()
     }
 
-    /// The last row of the range, the way that the scan goes.
+    /// The last row of the range, in the direction of the scan.
     ///
     /// # Errors
     /// As [`BytesScan::rows`].
@@ -111,7 +111,7 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.reverse().first()
     }
 
-    /// True when the range has no row. Reads no separated value.
+    /// True if the range has no row. Reads no separated value.
     ///
     /// # Errors
     /// As [`BytesScan::rows`].
@@ -129,8 +129,8 @@ impl<K: Key, V: Value> Scan<K, V> {
 }
 
 impl<K: Key, V: Value> Scan<K, V> {
-    /// Keys with the heads of their values instead of these: no separated value is read, but for
-    /// what [`Head`] says.
+    /// Keys with the heads of their values instead of these: no separated value is read, except as
+    /// [`Head`] says.
     pub fn heads(self) -> impl FusedIterator<Item = Result<(K, Head)>> {
         let table = self.bytes.table.name.clone();
         self.bytes.heads().map(move |row| {
@@ -160,8 +160,8 @@ pub struct TypedRows<K, V> {
 }
 
 impl<K: Key, V: Value> TypedRows<K, V> {
-    /// Where the scan stands, to be gone on with later: [`Table::resume`](crate::Table::resume);
-    /// none after a failure.
+    /// The position of the scan, to resume it later: [`Table::resume`](crate::Table::resume); none
+    /// after a failure.
     pub fn cursor(&self) -> Option<Cursor> {
         self.state.cursor()
     }

@@ -1,10 +1,10 @@
-//! A store that was created on the way to something that then failed is removed again.
+//! Removes a store again that was created for something that then failed.
 //!
 //! ```text
 //!   lock kept, closed, FORMAT removed: it is no store any more; then the other files, LOCK last
 //! ```
 //!
-//! What is not a file of a store stays, and so does the directory, which may have been there
+//! Files that do not belong to a store stay, and so does the directory, which may have existed
 //! before.
 
 use folddb_base::{Error, Result};
@@ -18,8 +18,8 @@ impl Store {
     /// for a program that creates a store and then fails to fill it. The directory stays, empty.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] where it has tables; [`crate::ErrorKind::ReadOnly`]; a
-    /// file that cannot be removed.
+    /// [`crate::ErrorKind::InvalidInput`] if it has tables; [`crate::ErrorKind::ReadOnly`]; a file
+    /// that cannot be removed.
     pub fn remove_unused(self) -> Result<()> {
         let engine = self.engine();
         engine.check_not_read_only()?;
@@ -30,7 +30,7 @@ impl Store {
             return Err(Error::invalid(message));
         }
         let (files, dir) = (&*engine.options.host.files, engine.dir.clone());
-        // Held to the end: nobody opens it meanwhile, and makes a table in it.
+        // Held to the end: nobody can open it in between and create a table.
         let _lock = engine.take_lock();
         let _ = self.clone().close(); // a failed write may be why it is removed
         let remove = |name: &str| {

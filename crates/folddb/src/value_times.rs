@@ -1,11 +1,11 @@
-//! When the values of a segment were written. No file of values says so; the pointers that lead
-//! there do.
+//! When the values of a segment were written. Files of values do not have these times; the pointers
+//! to the values do.
 //!
-//! So this reads every key of every run and of memory that leads to values, and none of the values:
-//! what a person asks for, not a program that runs all the time. Records of hashed tables have no
-//! time unless their values expire or their past is kept, and are not asked.
+//! So this reads every key with a pointer, in runs and memory, but none of the values: meant for
+//! occasional use. Records of hashed tables have no time unless their values expire or their past
+//! is kept, and are left out.
 //!
-//! Called by users, by way of `Store`.
+//! Called by users, through `Store`.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -17,7 +17,7 @@ use folddb_run::{Depth, Fault, Inspect, examine};
 use crate::store::Store;
 use folddb_engine::background::unflushed;
 
-/// When values of a segment were written that something leads to.
+/// When the live values of a segment were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ValueTimes {
@@ -28,16 +28,16 @@ pub struct ValueTimes {
 }
 
 impl ValueTimes {
-    /// Those of two segments together.
+    /// The times of two segments together.
     pub fn and(self, other: ValueTimes) -> ValueTimes {
         ValueTimes { oldest: self.oldest.min(other.oldest), youngest: self.youngest.max(other.youngest) }
     }
 }
 
 impl Store {
-    /// By segment, when the values were written that sorted tables lead to. Of a value in several
-    /// pieces the time of the newest counts for all. A segment of which nothing is known is not
-    /// there. Reads every key with a separated value.
+    /// By segment, when the live values of sorted tables were written. For a value in several
+    /// pieces the time of the newest counts for all. A segment without known times is left out.
+    /// Reads every key with a separated value.
     ///
     /// # Errors
     /// Damage, or a failed read.

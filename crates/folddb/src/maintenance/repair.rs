@@ -1,5 +1,5 @@
-//! Salvages what is whole of a damaged store into a new one, and says what is lost. The old store
-//! is only read.
+//! Salvages the intact data of a damaged store into a new one, and reports what is lost. The old
+//! store is only read.
 //!
 //! ```text
 //!   manifest   the newest, as far as it is whole, and the whole edits beyond; or the list of a backup
@@ -11,9 +11,8 @@
 //!   new store  built under another name, verified in every record, then given its own
 //! ```
 //!
-//! The new store has an identity of its own, and batches of the log get new seqs. A key whose
-//! newest records are lost shows what the older ones say: which keys that may be is told by the
-//! report.
+//! The new store has its own identity, and batches of the log get new seqs. A key whose newest
+//! records are lost shows the older ones: the report lists which keys that may be.
 
 mod report;
 mod mender;
@@ -49,14 +48,14 @@ use folddb_engine::state::numbers::Numbers;
 pub use report::{RepairOptions, RepairReport};
 
 impl Store {
-    /// Salvages what is whole of the store at `path` into a new one at `to`, which must not be
-    /// there yet or be empty. The old store is only read, and need not open. `progress` is called
-    /// with the bytes of parts that are done, and all of them.
+    /// Salvages the intact data of the store at `path` into a new one at `to`, which must not exist
+    /// yet or be empty. The old store is only read; it need not be possible to open it. `progress`
+    /// is called with the bytes of parts done, and the total.
     ///
     /// # Errors
     /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`], [`ErrorKind::AlreadyExists`];
-    /// [`ErrorKind::Corruption`] where no manifest tells what lives; [`ErrorKind::RulesMismatch`]
-    /// where the custom order of a table is not at hand; a failed write. What was made by then is
+    /// [`ErrorKind::Corruption`] if no manifest lists what lives; [`ErrorKind::RulesMismatch`] if
+    /// the custom order of a table is not available; a failed write. An unfinished new store is
     /// removed.
     pub fn repair(
         path: impl AsRef<Path>,
@@ -90,7 +89,7 @@ fn repair(
     refuse_inside_store(files, to, "the new store")?;
     check_free(options, to)?;
     let draft = draft_of(to)?;
-    copying::remove_all(files, &draft); // of a repair that was cut short
+    copying::remove_all(files, &draft); // of an interrupted repair
     format::make_empty_dir(files, &draft)?;
     let mut mender = Mender {
         survey: &survey,
@@ -127,7 +126,7 @@ fn check_free(options: &EngineOptions, to: &Path) -> Result<()> {
     }
 }
 
-/// Where the new store is built, beside where it will stand.
+/// Where the new store is built, next to its final place.
 fn draft_of(to: &Path) -> Result<PathBuf> {
     let Some(name) = to.file_name() else {
         return Err(Error::invalid(format!("{} cannot be the name of a new store", to.display())));

@@ -1,4 +1,4 @@
-//! Going back to a backup: a new store that holds what the store held at a seq.
+//! Restoring a backup: a new store with the contents at a seq.
 //!
 //! ```text
 //!   choose     the generation that is asked for, or the newest that has the seq
@@ -8,9 +8,8 @@
 //!   manifest, FORMAT    in this order: without FORMAT a directory is no store
 //! ```
 //!
-//! The new store has an identity of its own. Its history goes on from another point than that of
-//! the store it was copied from, so files and backups of the two must never be taken for each
-//! other's.
+//! The new store has its own identity. Its history continues from another point than that of the
+//! original store, so files and backups of the two must never be confused.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,28 +44,28 @@ pub struct RestoreOptions {
 }
 
 impl RestoreOptions {
-    /// This generation. Default the newest, or with [`RestoreOptions::at_seq`] the newest that has
-    /// it.
+    /// Restores this generation. Default: the newest, or with [`RestoreOptions::at_seq`] the newest
+    /// that has it.
     pub fn generation(mut self, number: Option<u64>) -> RestoreOptions {
         self.generation = number;
         self
     }
 
-    /// The state at the last batch that ends at or before this seq. Default: all that the
-    /// generation holds.
+    /// Restores the state at the last batch that ends at or before this seq. Default: everything in
+    /// the generation.
     pub fn at_seq(mut self, seq: Option<Seq>) -> RestoreOptions {
         self.at_seq = seq;
         self
     }
 
-    /// Copies parts although they could be linked, so that the store shares no byte of the disk
-    /// with the backup. Default false.
+    /// Copies parts instead of linking them, so that the store shares no byte of the disk with the
+    /// backup. Default false.
     pub fn copy(mut self, copy: bool) -> RestoreOptions {
         self.copy = copy;
         self
     }
 
-    /// Is called with the bytes that are done, and of how many, as the restore goes on.
+    /// Called with the bytes done, and the total, during the restore.
     pub fn progress(mut self, told: impl Fn(u64, u64) + Send + Sync + 'static) -> RestoreOptions {
         self.progress = Some(Arc::new(told));
         self
@@ -90,25 +89,25 @@ pub struct RestoreReport {
     pub last_seq: Seq,
     /// The identity of the new store.
     pub store_id: u128,
-    /// Bytes of parts that are second names of the backup's files.
+    /// Bytes of parts that are hard links to the backup's files.
     pub linked_bytes: u64,
     /// Bytes that were copied.
     pub copied_bytes: u64,
 }
 
 impl Store {
-    /// The backups in a place, oldest first. Those whose list is damaged are there too, and say so.
+    /// The backups in a directory, oldest first. Those with a damaged list are included, and say
+    /// so.
     ///
     /// # Errors
-    /// [`ErrorKind::StoreNotFound`] when `place` holds no backups; [`ErrorKind::Corruption`];
+    /// [`ErrorKind::StoreNotFound`] if `place` has no backups; [`ErrorKind::Corruption`];
     /// [`ErrorKind::NewerFormat`]; a failed read.
     pub fn backups(place: impl AsRef<Path>, options: &Options) -> Result<Vec<Generation>> {
         generations(&options.engine.host, place.as_ref())
     }
 
-    /// Makes a new store at `to` from a backup: `backups` is a place for backups, or the directory
-    /// of one generation. All of the backup is checked first. `options` tell the host, and what
-    /// custom orders of keys are needed.
+    /// Creates a new store at `to` from a backup: `backups` is a directory of backups, or that of
+    /// one generation. All of the backup is checked first. `options` provide custom orders of keys.
     ///
     /// # Errors
     /// [`ErrorKind::StoreNotFound`] when there is no backup; [`ErrorKind::InvalidInput`] for a
@@ -138,7 +137,7 @@ fn restore(
     refuse_what_is_there(host, to)?;
     let chosen = choose(host, backups, what)?;
     let lock = chosen.path.join(FileName::Lock.to_string());
-    // Keeps it from being removed. Who cannot lock it can still read it, on read-only media.
+    // Prevents its removal. Without a lock, as on read-only media, it can still be read.
     let _lock = lock_file(files, &lock, LockMode::Shared).ok();
     let list = read_list(files, &chosen.path)?;
     let mut told = Told::new(what, &list);
@@ -161,7 +160,7 @@ fn restore(
     })
 }
 
-/// A directory that is not empty is refused before the backup is read, which may take long.
+/// Refuses a directory that is not empty before the backup is read, which may take long.
 fn refuse_what_is_there(host: &Host, to: &Path) -> Result<()> {
     let is_free = match host.files.list(to) {
         Ok(names) => names.is_empty(),
@@ -188,7 +187,7 @@ fn choose(host: &Host, backups: &Path, what: &RestoreOptions) -> Result<Generati
     pick(&all, what, backups)
 }
 
-/// Which of these generations is asked for.
+/// Which of these generations is requested.
 fn pick(all: &[Generation], what: &RestoreOptions, place: &Path) -> Result<Generation> {
     let asked: Vec<&Generation> =
         all.iter().filter(|one| what.generation.is_none_or(|number| one.number == number)).collect();
@@ -263,7 +262,7 @@ fn is_moved(name: &FileName) -> bool {
     )
 }
 
-/// A store under way.
+/// A store that is being made.
 struct Making<'a> {
     host: &'a Host,
     from: &'a Path,
@@ -304,7 +303,7 @@ impl Making<'_> {
             durable_lsn: end_lsn,
             log_open: end_lsn > checked.state.log_start_lsn,
             log_copied: Some(true),
-            times: Arc::new(checked.state.times.until(last_seq)), // edits may have said more than is restored
+            times: Arc::new(checked.state.times.until(last_seq)), // edits may have later times than the restored state
             ..checked.state.clone()
         };
         forget_later_indexes(&mut state);
@@ -329,7 +328,7 @@ impl Making<'_> {
     }
 
     /// Copies a segment up to `end_lsn`, with a header that names the new store. Frames stay valid:
-    /// what seeds their hashes is the segment's salt, which stays, and their place.
+    /// their hashes are seeded with the segment's salt and their place, which do not change.
     fn segment(&mut self, number: FileNumber, store_id: u128, end_lsn: Lsn) -> Result<()> {
         let name = FileName::Log(number).to_string();
         let (from, to) = (self.from.join(&name), self.to.join(&name));
@@ -351,7 +350,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// What was written reads as what it is to be. Parts were read a moment ago.
+    /// Checks that the written files read back correctly. Parts were read a moment ago.
     fn check(&self, state: &State) -> Result<()> {
         let loaded = folddb_manifest::load(self.host, self.to)?;
         let log = read_log(self.host, self.to, &loaded.state, RawSeq::MAX)?;
@@ -365,8 +364,8 @@ impl Making<'_> {
     }
 }
 
-/// An index that was built later than the state that is restored may lack entries which the log had
-/// by then: it is to be built again, from the first key.
+/// An index that was built later than the restored state may lack entries which the log had by
+/// then: it must be rebuilt from the first key.
 fn forget_later_indexes(state: &mut State) {
     let last_seq = state.last_seq;
     state.tables.for_each_mut(|table| {

@@ -1,6 +1,5 @@
-//! What a directory holds and what its manifests say, read past whatever is wrong: the ground on
-//! which verifying, salvaging and advising stand. Works on stores that do not open; changes
-//! nothing.
+//! The contents of a directory and of its manifests, read past all errors: the base of verify,
+//! repair and doctor. Works on stores that do not open; changes nothing.
 
 mod lost_list;
 
@@ -24,29 +23,29 @@ use crate::maintenance::survey::lost_list::LostList;
 use folddb_engine::options::{OpenMode, Options};
 use folddb_engine::recovery::{format, replay};
 
-/// What there is.
+/// The result of a survey.
 pub(crate) struct Survey {
     pub(crate) dir: PathBuf,
     /// The files of a store, by name.
     pub(crate) files: Vec<FileName>,
-    /// What `FORMAT` says.
+    /// The contents of `FORMAT`.
     pub(crate) version: Result<Version>,
     /// All manifests, the newest first.
     pub(crate) manifests: Vec<Examined>,
-    /// The best that the manifests tell of what lives, and which of them.
+    /// The best list of what lives in the manifests, and its manifest.
     pub(crate) told: Option<Told>,
-    /// What is lost of the list of what lives, where something shows that: all of it, or its end.
+    /// What is known to be lost of the list of what lives: all of it, or its end.
     pub(crate) lost_list: Option<LostList>,
-    /// Nobody writes meanwhile.
+    /// Prevents writes during the survey.
     _lock: Box<dyn FileLock>,
 }
 
-/// What lives, as a manifest tells it.
+/// What lives, from a manifest.
 #[derive(Clone)]
 pub(crate) struct Told {
     pub(crate) number: FileNumber,
     pub(crate) state: State,
-    /// False where the manifest is damaged, so that the state is only what could be read of it.
+    /// False if the manifest is damaged, so that the state is only the readable part.
     pub(crate) is_whole: bool,
     pub(crate) edits: u64,
     /// The length of the manifest.
@@ -56,7 +55,7 @@ pub(crate) struct Told {
 }
 
 impl Survey {
-    /// Looks around.
+    /// Surveys a directory.
     ///
     /// # Errors
     /// `StoreNotFound`, `Locked` while a writer has the store open; the directory cannot be listed.
@@ -95,7 +94,7 @@ impl Survey {
         self.dir.join(file.to_string())
     }
 
-    /// What is wrong with `FORMAT` and the manifests, and which files nobody lists.
+    /// What is wrong with `FORMAT` and the manifests, and which files are not listed.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         self.look_at_format(&mut findings);
@@ -208,20 +207,20 @@ impl Survey {
         }
     }
 
-    /// Where the log begins, by what a manifest tells.
+    /// Where the log begins, by a manifest.
     pub(crate) fn log_start(&self, state: &State) -> ReplayFrom {
         replay::replay_from(state, self.told.as_ref().map_or(0, |told| told.edits))
     }
 
-    /// Where the log begins, and all that is known to be durable of it: later frames vouch for
-    /// earlier ones, so all are met first.
+    /// Where the log begins, and how much of it is known to be durable: later frames record that of
+    /// earlier ones, so all are read first.
     pub(crate) fn vouched_start(&self, options: &Options, state: &State) -> Result<ReplayFrom> {
         let from = self.log_start(state);
         let durable_lsn = self.read_log(options, &from, &mut |_, _| Ok(()))?.vouched_lsn;
         Ok(ReplayFrom { durable_lsn, ..from })
     }
 
-    /// Reads the log, if it is known where it begins.
+    /// Reads the log, if its start is known.
     pub(crate) fn read_log(
         &self,
         options: &Options,
@@ -249,9 +248,9 @@ impl Survey {
         Ok(lost)
     }
 
-    /// Looks whether the list has lost its end. Tables are durable in the manifest before the log
-    /// speaks of them. Where something is lacking that the manifest speaks of, and files are there
-    /// that it does not know or its last edit is cut, that edit or later ones may have said so.
+    /// Checks whether the list has lost its end. Tables are durable in the manifest before the log
+    /// names them. If something that the manifest lists is missing, and there are unlisted files or
+    /// its last edit is cut, that edit or later ones may have removed it.
     fn lost_end(&self, state: &State, options: &Options) -> Result<Option<LostList>> {
         let mut lost = LostList::default();
         let log = self.hear_log(state, options, &mut lost)?;
@@ -263,7 +262,7 @@ impl Survey {
         Ok(is_told.then_some(lost))
     }
 
-    /// Which tables the log speaks of that are not on the list.
+    /// Which tables the log names that are not on the list.
     fn hear_log(&self, state: &State, options: &Options, lost: &mut LostList) -> Result<LogReport> {
         self.read_log(options, &self.log_start(state), &mut |frame, _| {
             for record in frame::records(frame.payload).flatten() {
@@ -287,7 +286,7 @@ impl Survey {
         }
     }
 
-    /// The files that a list names, but the log.
+    /// The listed files, except the log.
     fn listed(&self, state: &State) -> impl Iterator<Item = PathBuf> {
         let parts = state.part_files().map(FileName::Part);
         let indexes = state.index_files().map(FileName::Index);
@@ -296,7 +295,7 @@ impl Survey {
         parts.chain(indexes).chain(values).chain(relocated).map(|file| self.path(file))
     }
 
-    /// The records of a part that no table claims, by its own facts.
+    /// The records of an unlisted part, by its own facts.
     fn records_of(&self, number: FileNumber, options: &Options) -> u64 {
         let (files, path, shared) =
             (&options.host.files, self.path(FileName::Part(number)), Shared::new(0, 1));
@@ -311,22 +310,22 @@ fn is_gone(path: &Path, options: &Options) -> bool {
     found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
-/// Told one by one only so often: where the manifest is not that of the log, every batch may be
-/// wrong.
+/// Reports errors of batches one by one only up to a limit: if the manifest does not belong to the
+/// log, every batch may be wrong.
 #[derive(Default)]
 pub(crate) struct Few(u64);
 
-/// So many.
+/// The limit.
 const FEW: u64 = 8;
 
 impl Few {
-    /// Passes on what is wrong with a batch, unless that has been done often enough.
+    /// Passes on the error of a batch, up to the limit.
     pub(crate) fn pass(&mut self, outcome: Result<(), String>) -> Result<(), String> {
         self.0 += u64::from(outcome.is_err());
         if self.0 > FEW { Ok(()) } else { outcome }
     }
 
-    /// Lets the last that was passed on stand for the others.
+    /// Adds the number of the others to the last one that was passed on.
     pub(crate) fn tell(&self, log: &mut LogReport) {
         let last = log.faults.iter_mut().rfind(|fault| fault.records == Some(0));
         if let Some(last) = last.filter(|_| self.0 > FEW) {
@@ -335,10 +334,11 @@ impl Few {
     }
 }
 
-/// The best that manifests tell: the newest that is whole, or else what can be read of the newest.
+/// The best list in the manifests: the newest intact one, or otherwise the readable part of the
+/// newest.
 fn choose(manifests: &[Examined]) -> Option<Told> {
-    // A manifest without any whole edit was never one; damage in a newer one is no reason to go
-    // back to an older.
+    // A manifest without any intact edit was never one; damage in a newer one is no reason to use
+    // an older.
     let newest = manifests.iter().find(|manifest| manifest.edits > 0 || !manifest.faults.is_empty())?;
     let told = |manifest: &Examined| {
         let state = manifest.patched.as_ref().filter(|state| state.store_id != 0).or(manifest.state.as_ref());
@@ -355,7 +355,7 @@ fn choose(manifests: &[Examined]) -> Option<Told> {
     match is_lost {
         false => told(newest),
         true => manifests.iter().find(|manifest| manifest.is_whole()).and_then(told).map(|told| Told {
-            is_whole: false, // it is not the one that counted
+            is_whole: false, // it is not the one that was used
             ..told
         }),
     }
@@ -367,8 +367,7 @@ pub(crate) fn bind(table: &TableState, options: &Options) -> Result<BoundRules> 
     TableRules::from_text(&table.rules_text).and_then(|rules| rules.bind(&options.custom)).map_err(in_table)
 }
 
-/// What the log's faults say of the store, each as a finding. Records that are lost may be of any
-/// table.
+/// The faults of the log as findings. Lost records may belong to any table.
 pub(crate) fn log_findings(report: &LogReport, state: &State) -> Vec<Finding> {
     let finding = |fault: &folddb_journal::LogFault| {
         let file = match fault.file {
@@ -393,7 +392,7 @@ pub(crate) fn log_findings(report: &LogReport, state: &State) -> Vec<Finding> {
     report.faults.iter().map(finding).collect()
 }
 
-/// What an error says, without the file and the offset that stand beside it.
+/// The message of an error, without the file and the offset, which are reported separately.
 pub(crate) fn in_words(error: &Error) -> String {
     error.damage().map_or_else(|| error.message().to_owned(), |damage| damage.what.clone())
 }

@@ -1,4 +1,4 @@
-//! Is a store whole? Reads all of it, past whatever is wrong, and lists that.
+//! Checks that a store is intact. Reads all of it, past all errors, and lists these.
 //!
 //! ```text
 //!   always    FORMAT, every edit of the manifests, the log's frames and chain; of each part that is listed: that it is there,
@@ -9,7 +9,7 @@
 //!             tables keep forever, with the values that these lead to
 //! ```
 //!
-//! It takes the lock as readers do, changes nothing, and works on stores that do not open.
+//! It takes the lock like a reader, changes nothing, and works on stores that do not open.
 
 mod report;
 mod look;
@@ -44,13 +44,13 @@ const CACHE_BYTES: u64 = 1 << 20;
 const OPEN_FILES: usize = 8;
 
 impl Store {
-    /// Checks the files of a store that nobody is writing to; `deep` reads every record. The store
-    /// need not open. `progress` is called with the bytes read so far, and those of all files that
-    /// will be.
+    /// Checks the files of a store that nobody is writing to; `deep` reads every record. It need
+    /// not be possible to open the store. `progress` is called with the bytes read so far, and the
+    /// total.
     ///
     /// # Errors
     /// [`crate::ErrorKind::StoreNotFound`], [`crate::ErrorKind::Locked`]; a directory that cannot
-    /// be listed. Whatever else is wrong is a finding of the report.
+    /// be listed. Everything else is a finding of the report.
     pub fn verify(
         path: impl AsRef<Path>,
         options: &Options,
@@ -62,7 +62,7 @@ impl Store {
     }
 }
 
-/// Checks what a survey has found.
+/// Checks the files of a survey.
 pub(crate) fn verify(
     survey: &Survey,
     options: &EngineOptions,

@@ -60,9 +60,9 @@ fn link_parts(making: &mut Making<'_>, state: &State) -> Result<Vec<(FileName, u
     Ok(to_copy)
 }
 
-/// Puts in the value segments that are appended to, or not cut to their ends yet. Where another
-/// process writes, it may cut one to its end while it is copied, or before: these are returned,
-/// with the lengths of their copies.
+/// Copies the value segments that are appended to, or not cut to their ends yet. If another process
+/// writes, it may cut one to its end during the copy, or before: these are returned, with the
+/// lengths of their copies.
 fn put_open_values(making: &mut Making<'_>) -> Result<Vec<(FileNumber, u64)>> {
     let mut cut = Vec::new();
     for index in 0..making.capture.values.len() {

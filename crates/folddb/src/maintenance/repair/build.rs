@@ -19,7 +19,7 @@ use folddb_engine::options::OpenMode;
 use folddb_engine::recovery::format;
 use folddb_engine::values::at_rest::ValuesAtRest;
 
-/// Builds it where the draft stands.
+/// Builds it at the draft's place.
 pub(crate) fn build(
     mender: &mut Mender<'_>,
     state: &State,
@@ -31,7 +31,7 @@ pub(crate) fn build(
     let mut next = State {
         store_id: format::new_store_id(mender.options),
         log_open: false,
-        feeds: Arc::default(), // what they would give is not what was salvaged
+        feeds: Arc::default(), // what they would give differs from what was salvaged
         ..state.clone()
     };
     secondary::drop_indexes_not_at_hand(mender, &mut next, rules);

@@ -1,4 +1,4 @@
-//! Hashed tables: their index is saved again, with the keys whose records are whole.
+//! Hashed tables: their index is saved again, with the keys whose records are intact.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::maintenance::repair::source;
 use crate::maintenance::survey::in_words;
 use folddb_engine::values::at_rest::ValuesAtRest;
 
-/// Saves the index of a hashed table again, with all keys whose records are whole. `placed` is
-/// where the values lie in the new store.
+/// Saves the index of a hashed table again, with all keys whose records are intact. `placed` is
+/// where the values are in the new store.
 pub(crate) fn save_whole(
     mender: &mut Mender<'_>,
     (state, placed): (&State, &State),
@@ -56,8 +56,8 @@ pub(crate) fn save_whole(
     mender.survey.read_log(mender.options, &from, &mut |frame, is_beyond| {
         let is_lost = !frame.is_durable && !values.has(&frame).unwrap_or(false);
         ended |= is_lost;
-        // A batch that has lost a value is left out whole, as of sorted tables; what comes behind
-        // it no longer fits the slots.
+        // A batch that has lost a value is left out completely, as in sorted tables; later records
+        // no longer match the slots.
         if is_lost || (ended || is_beyond) && !past_holes {
             return Ok(());
         }
@@ -87,7 +87,7 @@ pub(crate) fn save_whole(
     Ok(())
 }
 
-/// Writes a checkpoint of the keys of an index whose records are whole. Says which are not.
+/// Writes a checkpoint of the keys of an index whose records are intact. Returns which are not.
 fn save_index(
     mender: &mut Mender<'_>,
     name: &str,

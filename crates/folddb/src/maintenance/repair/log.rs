@@ -1,5 +1,5 @@
-//! The log: its batches are committed to the new store, in their order; so are those of the logs
-//! that tables keep.
+//! The log: its batches are committed to the new store, in their order; so are those of archived
+//! logs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use folddb_engine::values::load::rope_of;
 use folddb_engine::write::commit;
 use folddb_engine::write::encoded_batch::Encoded;
 
-/// Commits what the logs hold that tables keep forever, up to where the log of all begins.
+/// Commits the archived logs of tables, up to the start of the common log.
 pub(crate) fn rebuild_from_archives(
     mender: &mut Mender<'_>,
     store: &Store,
@@ -69,7 +69,8 @@ pub(crate) fn commit_log(
     let mut ended = false;
     let from = mender.survey.vouched_start(mender.options, state)?;
     let mut log = mender.survey.read_log(mender.options, &from, &mut |frame, is_beyond| {
-        // Values of what was never promised may not have got to the disk: the log ends there.
+        // Values of batches that were never promised may not have reached the disk: the log ends
+        // there.
         ended |= !frame.is_durable && !values.has(&frame).unwrap_or(false);
         if (ended || is_beyond) && !past_holes {
             left += 1;
@@ -102,8 +103,8 @@ fn tell_log(mender: &mut Mender<'_>, log: &LogReport, state: &State, left: u64) 
     if left == 0 {
         return;
     }
-    // What stands beyond a torn end was promised to survive the death of the process, and not a
-    // power cut. Nothing tells which of the two it was.
+    // Frames beyond a torn end were promised to survive the death of the process, but not a power
+    // cut. It is not known which of the two happened.
     let what = match log.faults.iter().all(|fault| fault.costs_nothing) {
         true => format!(
             "{left} whole batches stand beyond a torn end, or a value that is not whole, and were left: a power cut leaves such an \
@@ -118,8 +119,8 @@ fn tell_log(mender: &mut Mender<'_>, log: &LogReport, state: &State, left: u64) 
     mender.report.findings.push(Finding { losses, ..Finding::damage("the log", None, what) });
 }
 
-/// Commits a batch of an old log. What time it was when that was written is known from now on, as
-/// after a recovery: what had expired by then does not come to life.
+/// Commits a batch of an old log. The time of its write is known from now on, as after a recovery:
+/// values that had expired by then do not reappear.
 fn commit_again(engine: &Arc<Engine>, frame: &ReplayFrame<'_>, encoded: &mut Encoded) -> Result<()> {
     if let Some(time_ms) = frame.time_ms {
         engine.times.note(engine.published() + 1, time_ms);
@@ -127,8 +128,8 @@ fn commit_again(engine: &Arc<Engine>, frame: &ReplayFrame<'_>, encoded: &mut Enc
     commit::commit(engine, encoded, Durability::Process).map(drop)
 }
 
-/// A batch of the old log as the new store takes it: without tables that are gone, and without what
-/// is in runs.
+/// A batch of the old log for the new store: without dropped tables, and without records that are
+/// in runs.
 fn encode(
     frame: &ReplayFrame<'_>,
     state: &State,
@@ -147,7 +148,7 @@ fn encode(
             continue;
         }
         if core.hashed.is_some() || core.is_index() {
-            continue; // it is in the index that was saved, or comes with the record that it is of
+            continue; // it is in the saved index, or derived from its record
         }
         let is_range = record.op == LogOp::RangeDelete;
         if is_range && core.rules.order.compare(record.key, record.payload).is_ge() {

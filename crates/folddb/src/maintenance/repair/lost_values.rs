@@ -1,5 +1,4 @@
-//! What is lost with values that cannot be read: the records that lead to them, told stretch by
-//! stretch.
+//! What is lost with unreadable values: the records that point to them, reported by ranges of keys.
 
 use std::path::Path;
 
@@ -10,13 +9,13 @@ use folddb_run::KeySpan;
 use crate::maintenance::finding::{Finding, Loss, name_in};
 use folddb_engine::values::at_rest::ValuesAtRest;
 
-/// So many stretches of keys whose values are lost are told one by one of a part; the last stands
-/// for all beyond it.
+/// Most ranges of lost keys that are reported one by one for a part; the last one includes all
+/// further ones.
 const STRETCHES_MAX: usize = 64;
 
 // ---- what is lost -------------------------------------------------------------------------------
 
-/// Records of a part whose values are lost: they are left out, as records are that cannot be read.
+/// Records of a part whose values are lost: they are left out, like unreadable records.
 pub(super) struct LostValues<'a> {
     values: &'a ValuesAtRest<'a>,
     table: TableId,
@@ -24,11 +23,11 @@ pub(super) struct LostValues<'a> {
     dir: &'a Path,
     stretches: Vec<Stretch>,
     records: u64,
-    /// The key of the record before, and whether its value is lost.
+    /// The previous key, and whether its value is lost.
     before: Option<(Vec<u8>, bool)>,
 }
 
-/// Neighbouring keys whose values should be in one file.
+/// Adjacent keys whose lost values should be in one file.
 struct Stretch {
     file: String,
     offset: Option<u64>,
@@ -91,7 +90,7 @@ impl<'a> LostValues<'a> {
         }
     }
 
-    /// What is lost, stretch by stretch.
+    /// What is lost, range by range.
     pub(super) fn findings(self, table: &str, codec: &KeyCodec) -> impl Iterator<Item = Finding> {
         self.stretches.into_iter().map(move |stretch| {
             let last = codec.show_line(&stretch.through);

@@ -1,4 +1,4 @@
-//! The new store while it is built: where from, where to, and what was found so far.
+//! The new store while it is built: its source, its place, and the findings so far.
 
 use std::path::Path;
 use std::sync::Arc;

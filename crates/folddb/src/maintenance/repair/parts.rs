@@ -1,4 +1,4 @@
-//! Sorted tables: parts that are whole are copied, of others the whole blocks are written again.
+//! Sorted tables: intact parts are copied; the intact blocks of others are rewritten.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) fn salvage_table(
     Ok(())
 }
 
-/// Copies a part, or writes again what can be read of it. None where that is nothing.
+/// Copies a part, or rewrites its readable records. None if there are none.
 fn salvage_part(
     mender: &mut Mender<'_>,
     table: &TableState,
@@ -93,7 +93,7 @@ fn copy_part(
     Ok(part.clone())
 }
 
-/// Writes the records of a damaged part that can be read to a new one.
+/// Writes the readable records of a damaged part to a new one.
 fn salvage_records(
     mender: &mut Mender<'_>,
     (table, rules, values): (&TableState, &BoundRules, &ValuesAtRest<'_>),
@@ -104,7 +104,7 @@ fn salvage_records(
     let number = mender.numbers.take();
     let to = mender.draft.join(FileName::Part(number).to_string());
     let new_file = mender.options.host.files.create(&to).map_err(|error| Error::io("create", &to, error))?;
-    // Up to where its past was folded; all of it may be, where nothing tells.
+    // Up to where its past was folded; if unknown, all of it may be.
     let since = opened.as_ref().map_or(part.max_seq, |opened| opened.facts().kept_since);
     let times = folddb_merge::Times { since, ..folddb_merge::Times::default() };
     let writer = PartWriter::new(new_file, &to, number, write_options(rules, true, false, times));
@@ -146,7 +146,7 @@ fn salvage_records(
     Ok(Some(part_state(number, &writer.finish()?)))
 }
 
-/// Says what a part has lost.
+/// Reports what a part has lost.
 fn tell_lost(
     mender: &mut Mender<'_>,
     table: &TableState,
@@ -185,7 +185,7 @@ fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss 
     Loss::of_range(&table.name, rules.rules.key_codec(), &part.low, &part.high, Some(part.records))
 }
 
-/// Whether a part is whole, and the values that its records lead to.
+/// Whether a part is intact, and the values that its records point to.
 struct Faults<'a> {
     any: bool,
     lost: LostValues<'a>,
@@ -201,7 +201,7 @@ impl Inspect for Faults<'_> {
     }
 }
 
-/// Writes the records of a part that come in order, and searches where its index is lost.
+/// Writes the records of a part that are in order, and searches for blocks if its index is lost.
 struct Salvager<'a> {
     writer: PartWriter,
     order: &'a KeyOrder,

@@ -1,4 +1,4 @@
-//! How a store is salvaged, and what is said of it.
+//! Options and reports of repairs.
 
 use std::path::PathBuf;
 
@@ -15,23 +15,23 @@ pub struct RepairOptions {
 }
 
 impl RepairOptions {
-    /// Takes batches beyond a hole in the log too. Default false: what is there is then a prefix of
-    /// the log, and no batch is there whose predecessor is missing.
+    /// Also takes batches beyond a hole in the log. Default false: the new store then has a prefix
+    /// of the log, and no batch without its predecessors.
     pub fn past_holes(mut self, past_holes: bool) -> RepairOptions {
         self.past_holes = past_holes;
         self
     }
 
-    /// Makes the runs of this table again from its log, which the rules of the table keep forever
-    /// (`archive_log`), instead of taking over what can be read of them. May be said of several. Of
-    /// the past of such a table there is then what was written, and not when.
+    /// Rebuilds the runs of this table from its archived log (`archive_log`), instead of salvaging
+    /// them. May be set for several tables. The past of such a table then has what was written, but
+    /// not when.
     pub fn rebuild_index(mut self, table: &str) -> RepairOptions {
         self.rebuilt.push(table.to_owned());
         self
     }
 
-    /// Takes the list of what lives from a backup of the same store, for one whose manifest is
-    /// lost. Parts that were written since are not on it.
+    /// Takes the list of what lives from a backup of the same store, if the manifest is lost. Parts
+    /// that were written since are not on it.
     pub fn list_from(mut self, backup: Option<PathBuf>) -> RepairOptions {
         self.list_from = backup;
         self
@@ -44,7 +44,7 @@ impl RepairOptions {
 pub struct RepairReport {
     /// The identity of the new store.
     pub store_id: u128,
-    /// Parts that were copied whole.
+    /// Parts that were copied intact.
     pub parts_whole: u64,
     /// Parts of which only some blocks could be read, or whose index was lost.
     pub parts_salvaged: u64,
@@ -56,9 +56,9 @@ pub struct RepairReport {
     pub records_lost: u64,
     /// Batches taken from the log.
     pub batches: u64,
-    /// Batches that stand beyond a hole of the log and were left.
+    /// Batches beyond a hole of the log that were left out.
     pub batches_left: u64,
-    /// What was wrong: as damage what is lost with it, as a note where nothing is.
+    /// What was wrong: as damage if something is lost, otherwise as a note.
     pub findings: Vec<Finding>,
     /// The new store, verified in every record.
     pub verified: VerifyReport,

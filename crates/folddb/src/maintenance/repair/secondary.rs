@@ -1,4 +1,4 @@
-//! Secondary indexes are not salvaged, but built again of what is left of their tables.
+//! Secondary indexes are not salvaged, but rebuilt from the salvaged tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use crate::maintenance::repair::mender::Mender;
 use crate::store::Store;
 use folddb_engine::edit::indexes::extractor;
 
-/// Leaves out indexes whose table is gone, or whose terms cannot be taken here.
+/// Leaves out indexes whose table is gone, or whose function of terms is not available.
 pub(crate) fn drop_indexes_not_at_hand(
     mender: &mut Mender<'_>,
     next: &mut State,
@@ -39,7 +39,7 @@ pub(crate) fn drop_indexes_not_at_hand(
     gone.iter().for_each(|id| _ = next.tables.remove(id));
 }
 
-/// Builds the indexes again, of what is left of their tables.
+/// Rebuilds the indexes from the salvaged tables.
 pub(crate) fn build_indexes(store: &Store) -> Result<()> {
     let engine = store.engine();
     for table in engine.catalog().own() {
@@ -50,12 +50,12 @@ pub(crate) fn build_indexes(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// The table that this is an index of, where it is one.
+/// The table that this is an index of, if it is one.
 pub(crate) fn index_of(rules: Option<&BoundRules>) -> Option<&String> {
     rules?.rules.index_of.as_ref()
 }
 
-/// An index is not salvaged, but built again.
+/// Marks an index to be rebuilt instead of salvaged.
 pub(crate) fn to_be_built(index: &mut TableState) {
     index.runs.clear();
     index.range_deletes = SharedMap::default();

@@ -1,4 +1,4 @@
-//! What there is to salvage: the list of what lives, and whether the log behind it is there.
+//! The source of a repair: the list of what lives, and whether the log after it exists.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(crate) fn parts_of(table: &TableState) -> impl Iterator<Item = &PartState> {
     table.runs.iter().flat_map(|run| &run.parts)
 }
 
-/// What lives, by the store's own manifest or the one that was named.
+/// What lives, by the store's own manifest or the given one.
 pub(crate) fn list(survey: &Survey, how: &RepairOptions, options: &Options) -> Result<Told> {
     let Some(from) = &how.list_from else {
         return survey.told.clone().ok_or_else(|| no_list(survey));
@@ -54,7 +54,8 @@ pub(crate) fn rules_of(state: &State, options: &Options) -> Result<BTreeMap<Tabl
     state.tables.values().map(|table| Ok((table.id, bind(table, options)?))).collect()
 }
 
-/// What is wrong with FORMAT and the manifests is written again; what it loses shows elsewhere.
+/// FORMAT and the manifests are rewritten, so their damage alone loses nothing; other losses are
+/// reported separately.
 pub(crate) fn without_loss(findings: Vec<Finding>, told: &Told) -> Vec<Finding> {
     let manifest = FileName::Manifest(told.number).to_string();
     let weigh = |mut finding: Finding| {
@@ -72,9 +73,9 @@ pub(crate) fn without_loss(findings: Vec<Finding>, told: &Told) -> Vec<Finding> 
     findings.into_iter().map(weigh).collect()
 }
 
-/// Whether files of the log are missing that were needed when the list was written, from the first
-/// on: it is older than the store. Values that an index of then leads to may be dead and gone
-/// since; of what took their place only segments tell.
+/// Whether the first files of the log are missing that were needed when the list was written: then
+/// the list is older than the store. Values that its indexes point to may be gone since; only
+/// segments show what replaced them.
 pub(crate) fn is_log_lost(survey: &Survey, options: &Options, state: &State) -> Result<bool> {
     let log = survey.read_log(options, &survey.log_start(state), &mut |_, _| Ok(()))?;
     let is_gone = |fault: &LogFault| fault.file.is_none() && fault.lsn <= log.start_lsn;
@@ -87,8 +88,8 @@ pub(crate) fn next_number(survey: &Survey, state: &State) -> u64 {
     state.next_number.max(largest.saturating_add(1))
 }
 
-/// What a part holds has been flushed, also where the edit that said so is lost and the merge that
-/// wrote the part is not: the log must not be folded onto it once more.
+/// Records in a part are flushed, even if the edit that recorded it is lost and the merge that
+/// wrote the part is not: the log must not be folded onto them again.
 pub(crate) fn note_flushed(state: &mut State) {
     let ids: Vec<TableId> = state.tables.iter().map(|(id, _)| id).collect();
     for id in ids {

@@ -1,9 +1,9 @@
-//! Values that were put since the list was written that a repair goes by: their files are not on
-//! it, and are entered.
+//! Values that were put after the list of a repair was written: their files are not on it, and are
+//! added.
 //!
-//! A record says its table and its key, so what it is worth shows: the index of a hashed table is
-//! rebuilt from all segments, or the log leads to them. What no key comes to lead to is dead
-//! weight, which a reclaim takes away.
+//! A record has its table and its key, so the index of a hashed table can be rebuilt from all
+//! segments; others are found through the log. Values that no key points to are dead, and a reclaim
+//! removes them.
 //!
 //! Called by `repair`.
 
@@ -18,9 +18,9 @@ use crate::maintenance::finding::Finding;
 use crate::maintenance::survey::Survey;
 use folddb_engine::state::hash_index::low_bits;
 
-/// Enters every file of values that the list does not have: those that have a file of their own,
-/// then those that were moved. Of two files that carry a segment the younger counts, and one that
-/// is damaged only where no whole one does. Says what it has found.
+/// Adds every file of values that the list does not have: first segments, then files of relocated
+/// values. Of two files with the same segment the newer counts, and a damaged one only if there is
+/// no intact one. Returns its findings.
 pub(super) fn enter_unlisted(survey: &Survey, files: &dyn Files, state: &mut State) -> Vec<Finding> {
     let mut findings = Vec::new();
     for &name in &survey.files {
@@ -75,14 +75,14 @@ fn number_of_relocated(name: FileName) -> Option<FileNumber> {
     if let FileName::Relocated(number) = name { Some(number) } else { None }
 }
 
-/// Whether no segment that lives is of this number, or of one that a slot cannot tell from it.
+/// Whether no live segment has this number, or one with the same low bits.
 fn is_free(state: &State, number: FileNumber) -> bool {
     let mut listed = state.values.keys().chain(state.relocated.keys());
     u32::try_from(number.0).is_ok() && listed.all(|one| low_bits(one.0) != low_bits(number.0))
 }
 
-/// Whether values were ever put into a segment. One that was made ahead, and lost its header to a
-/// power cut, is all zeros there.
+/// Whether values were ever put into a segment. One that was created ahead, and lost its header in
+/// a power cut, has only zeros.
 fn has_begun(survey: &Survey, files: &dyn Files, name: FileName, number: FileNumber) -> Result<bool, String> {
     if matches!(name, FileName::ValueDirectory(_)) {
         return Ok(true);

@@ -1,6 +1,5 @@
-//! The value log of a store that is salvaged: its files are taken over with every byte that holds
-//! values where it stands, and what leads to them is written again where it is damaged. Which
-//! values are lost shows where pointers lead.
+//! The value log of a store that is salvaged: its files are copied with every value in its place;
+//! damaged headers and maps are rewritten. Lost values are found through pointers.
 //!
 //! ```text
 //!   .values   copied, under a new header; an empty one for one that is not there
@@ -8,7 +7,7 @@
 //!   .moved    copied where it is whole; else with a map of what its whole pages tell of
 //! ```
 //!
-//! Where the disk gives nothing, zeros stand in the copy.
+//! Unreadable bytes become zeros in the copy.
 //!
 //! Called by `repair`.
 
@@ -29,10 +28,10 @@ use crate::maintenance::survey::{Survey, in_words};
 
 // ---- where values lie ---------------------------------------------------------------------------
 
-/// Where the list is older than the store, values may have been moved since: a segment that does
-/// not lie where the list says is looked for in the files of relocated values, which say themselves
-/// what they carry. Of two that carry it the younger counts: what the older one has besides was
-/// dead. One that is damaged counts only for what no whole one carries.
+/// If the list is older than the store, values may have been relocated since: a segment that is not
+/// at its listed place is searched for in the files of relocated values, which list their segments.
+/// Of two files with a segment the newer counts: what only the older one has was dead. A damaged
+/// file counts only for segments without an intact one.
 pub(super) fn find_values(survey: &Survey, files: &dyn Files, state: &mut State) {
     let whole = |number: FileNumber| RelocatedFile::open(files, &survey.dir, number).ok();
     let damaged = |number: FileNumber| match whole(number) {
@@ -79,8 +78,8 @@ pub(super) fn find_values(survey: &Survey, files: &dyn Files, state: &mut State)
     state.relocated_files.retain(|file, _| used.contains(file));
 }
 
-/// Copies the values, as they are. Segments that are not there are written as empty ones, so that
-/// the store opens and only their values are missing.
+/// Copies the values unchanged. Missing segments are written as empty ones, so that the store opens
+/// and only their values are missing.
 pub(super) fn take_over(mender: &mut Mender<'_>, state: &mut State) -> Result<()> {
     let directories: Vec<FileNumber> = state.directories.keys().copied().collect();
     for &number in &directories {
@@ -134,8 +133,7 @@ fn segment(mender: &mut Mender<'_>, number: FileNumber, end: &mut Option<u64>) -
     Ok(())
 }
 
-/// Says that zeros stand for what the disk does not give. Which values that costs shows where
-/// pointers lead.
+/// Reports that unreadable bytes became zeros. The lost values are found through pointers.
 fn tell_unread(mender: &mut Mender<'_>, file: &str, bytes: u64) {
     if bytes > 0 {
         let what = format!("{bytes} bytes of it cannot be read, and are zeros in the new store");
@@ -143,8 +141,7 @@ fn tell_unread(mender: &mut Mender<'_>, file: &str, bytes: u64) {
     }
 }
 
-/// Copies values in files of their own as they are. Where their directory is lost, it becomes an
-/// empty one.
+/// Copies values in files of their own unchanged. A lost directory becomes an empty one.
 fn directory(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> Result<()> {
     let files = &*mender.options.host.files;
     let name = FileName::ValueDirectory(number).to_string();
@@ -177,8 +174,8 @@ fn directory(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> 
     Ok(())
 }
 
-/// Copies a file of relocated values. What leads to its records is written again where it is
-/// damaged; where all of that is lost, its segments become empty ones.
+/// Copies a file of relocated values. A damaged map is rewritten; if all of it is lost, its
+/// segments become empty ones.
 fn relocated_values(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> Result<()> {
     let files = &*mender.options.host.files;
     let name = FileName::Relocated(number);
@@ -192,7 +189,7 @@ fn relocated_values(mender: &mut Mender<'_>, state: &mut State, number: FileNumb
             let (mut bytes, to) = (moved.file_bytes(), mender.draft.join(name.to_string()));
             let unread = copying::copy_past_errors(files, (&[], moved.file(), 0..bytes), &to)?;
             if unread > 0 {
-                // Zeros may stand in what leads to its records, too; that is known, or nearly.
+                // The map may have zeros, too; its contents are known, or nearly.
                 files.remove(&to).map_err(|error| Error::io("remove", &to, error))?;
                 (bytes, _) = write_anew(&moved, files, mender.draft)?;
             }

@@ -1,5 +1,5 @@
-//! What shows that the list of what lives is lost: all of it, where no manifest begins with a whole
-//! snapshot; or the end of one whose edits are all whole.
+//! Evidence that the list of what lives is lost: all of it, if no manifest begins with an intact
+//! snapshot; or the end of one whose edits are all intact.
 //!
 //! ```text
 //!   names     of tables: what the bytes of a snapshot that was cut still say, and whole edits behind it
@@ -7,8 +7,7 @@
 //!   files     that nothing lists, and how many records their parts hold
 //! ```
 //!
-//! The list of a backup brings back what it has, so it is named in each message. Filled by the
-//! survey.
+//! The list of a backup restores what it has, so each message names it. Filled by the survey.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,18 +19,18 @@ use crate::maintenance::finding::Loss;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LostList {
     pub(super) is_all: bool,
-    /// Tables that are not on the list, but that something still names.
+    /// Tables that are not on the list, but are still named somewhere.
     pub(super) named: BTreeMap<TableId, String>,
-    /// Tables that only the log speaks of, and how many records of theirs it holds.
+    /// Tables that only the log names, and how many of their records it has.
     pub(super) nameless: BTreeSet<TableId>,
     pub(super) records: u64,
-    /// Files that are not on the list: how many, and the records of those of them that are parts.
+    /// Files that are not on the list: how many, and the records of parts among them.
     pub(super) files: u64,
     pub(super) file_records: u64,
 }
 
 impl LostList {
-    /// The tables that may be lost with it, besides those on the list.
+    /// The tables that may be lost with it, in addition to those on the list.
     pub(crate) fn tables(&self) -> impl Iterator<Item = Loss> {
         let unnamed = match self.nameless.len() {
             0 if !self.named.is_empty() => {
@@ -47,7 +46,7 @@ impl LostList {
         self.named.values().map(|name| Loss::whole_table(name)).chain([unnamed])
     }
 
-    /// What shows it, and the way that helps.
+    /// The evidence, and what to do.
     pub(crate) fn in_words(&self) -> String {
         let found = self.found().join("; ");
         match self.is_all {
@@ -56,7 +55,7 @@ impl LostList {
         }
     }
 
-    /// What is there all the same.
+    /// What exists nevertheless.
     pub(crate) fn found(&self) -> Vec<String> {
         let mut found = Vec::new();
         let unlisted = if self.is_all { "" } else { " that it does not list" };
@@ -89,7 +88,7 @@ impl LostList {
     }
 }
 
-/// What helps where a list is lost.
+/// What to do if a list is lost.
 const WAY: &str =
     "A backup of the store that lists them can bring them back: folddb repair --list-from BACKUP";
 

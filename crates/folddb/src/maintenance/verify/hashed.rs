@@ -1,4 +1,4 @@
-//! Hashed tables: that their index leads to the records of its keys.
+//! Hashed tables: checks that their index points to the records of its keys.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::maintenance::survey::{bind, in_words};
 use crate::maintenance::verify::look::Look;
 use crate::maintenance::verify::record;
 
-/// The index of a hashed table: its checkpoint, and where it was deep, that each of its keys leads
+/// Checks the index of a hashed table: its checkpoint, and, if deep, that each of its keys points
 /// to a record of that key.
 pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
     let Some(table) = state.tables.get(&index.table) else { return };
@@ -72,7 +72,7 @@ pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
     }
 }
 
-/// What is wrong with a record that the index of a hashed table leads to.
+/// Checks a record that the index of a hashed table points to.
 fn check_hashed(
     rules: &BoundRules,
     (index, point): (&AtRest, folddb_hash::Point),
@@ -89,11 +89,11 @@ fn check_hashed(
     value.and_then(|value| record::check_value(rules, value).err()).and_then(wrong)
 }
 
-/// Lets the indexes of hashed tables take what a batch says.
+/// Applies a batch to the indexes of hashed tables.
 pub(crate) fn take_hashed(frame: &ReplayFrame<'_>, hashed: &[AtRest]) -> Result<(), String> {
     for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload).flatten()) {
         let index = hashed.iter().find(|index| index.table == record.table);
-        // A shard that cannot be read was told of when its piece was looked at.
+        // An unreadable shard was reported when its piece was checked.
         let taken = index.filter(|index| index.faults.is_empty()).map(|index| index.take(&record, seq));
         taken.transpose().map_err(|error| format!("seq {seq}: {}", error.message()))?;
     }

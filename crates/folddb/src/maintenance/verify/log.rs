@@ -1,4 +1,4 @@
-//! The log, as far as it is needed: its frames, its records, and what the next opening would cut.
+//! Checks the needed part of the log: its frames, its records, and what the next opening would cut.
 
 use folddb_base::{Lsn, Result};
 use folddb_journal::ReplayFrame;
@@ -71,8 +71,8 @@ pub(crate) fn check_log(look: &mut Look<'_>, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Where something is lacking, an edit that is not whole may be what is wrong: it may have said
-/// that nothing of that is needed.
+/// If something is missing, an incomplete edit may be the cause: it may have recorded that it is no
+/// longer needed.
 fn suspect_manifest(look: &mut Look<'_>) {
     let name = look.manifest_name();
     let is_cut = look.survey.told.as_ref().is_some_and(|told| told.cut_bytes > 0);
@@ -83,7 +83,7 @@ fn suspect_manifest(look: &mut Look<'_>) {
     }
 }
 
-/// A batch of the log that nothing vouches for, and that points to a value which is not whole.
+/// A batch of the log that is not known to be durable, and that points to a damaged value.
 struct LostValue {
     file: FileName,
     offset: u64,
@@ -102,7 +102,7 @@ impl LostValue {
     }
 }
 
-/// The first value that a batch points to and that is not as it was written.
+/// The first damaged value that a batch points to.
 fn lost_value(frame: &ReplayFrame<'_>, values: &ValuesAtRest<'_>) -> Option<LostValue> {
     frame::records(frame.payload).flatten().find_map(|record| {
         rope_of(&record)?.pointers().filter(|pointer| !is_long(pointer.len)).find_map(|pointer| {

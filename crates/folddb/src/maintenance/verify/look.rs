@@ -1,4 +1,4 @@
-//! A verification under way.
+//! A running verification.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) struct Look<'a> {
     pub(crate) report: &'a mut VerifyReport,
     /// The files that tables have claimed.
     pub(crate) seen: BTreeSet<FileNumber>,
-    /// Some part that is listed is not there.
+    /// Some listed part is missing.
     pub(crate) is_missing_parts: bool,
     pub(crate) bytes_total: u64,
     pub(crate) progress: &'a mut dyn FnMut(u64, u64),

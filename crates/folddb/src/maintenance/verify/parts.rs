@@ -1,4 +1,4 @@
-//! Sorted tables: their parts, and where it is deep every record in them.
+//! Sorted tables: checks their parts, and, if deep, every record in them.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub(crate) fn check_tables(look: &mut Look<'_>, state: &State) {
     }
 }
 
-/// Without its order nothing of a table can be checked. That is damage only where the rules are no
-/// rules.
+/// Without its order nothing of a table can be checked. That is damage only if the rules are not
+/// valid.
 fn note_unreadable(look: &mut Look<'_>, table: &TableState, error: &folddb_base::Error) {
     let file = look.manifest_name();
     let what = format!("{}: its parts are not checked", error.message());
@@ -59,7 +59,7 @@ fn check_table(look: &mut Look<'_>, table: &TableState, rules: &BoundRules) {
     }
 }
 
-/// The parts of a run are disjoint and in order, so no key is in two of them.
+/// Checks that the parts of a run are disjoint and in order, so no key is in two of them.
 fn check_run(look: &mut Look<'_>, table: &TableState, rules: &BoundRules, run: &RunState) {
     let compare = |a: &[u8], b: &[u8]| rules.order.compare(a, b);
     let mut before: Option<&PartState> = None;
@@ -121,7 +121,7 @@ fn check_part(look: &mut Look<'_>, table: &TableState, rules: &BoundRules, state
     inspect(look, table, rules, state, &part);
 }
 
-/// Looks into a part whose frame is whole.
+/// Checks the contents of a part whose frame is intact.
 fn inspect(look: &mut Look<'_>, table: &TableState, rules: &BoundRules, state: &PartState, part: &Arc<Part>) {
     let name = FileName::Part(state.file).to_string();
     let before = look.report.checked.bytes;
@@ -150,7 +150,7 @@ fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss 
     Loss::of_range(&table.name, codec, &part.low, &part.high, Some(part.records))
 }
 
-/// What a part says of itself and the manifest says otherwise.
+/// How the facts of a part differ from the manifest.
 fn difference(state: &PartState, part: &Part, rules: &BoundRules) -> Option<String> {
     let facts = part.facts();
     let numbers = |records, deletes, min_seq, max_seq| {
@@ -166,17 +166,17 @@ fn difference(state: &PartState, part: &Part, rules: &BoundRules) -> Option<Stri
     (!is_low_right || facts.high != state.high).then(|| "other keys".to_owned())
 }
 
-/// Takes what a part holds.
+/// Takes the contents of a part.
 struct Inspector<'a, 'l> {
     look: &'a mut Look<'l>,
     table: &'a TableState,
     rules: &'a BoundRules,
     name: &'a str,
     records: u64,
-    /// Records that are none of the table, or whose values are lost.
+    /// Records that do not fit the table, or whose values are lost.
     misfits: Misfits,
     has_faults: bool,
-    /// What the blocks come to, in tables whose blocks say so.
+    /// The folds of the blocks, in tables with summaries.
     refolded: Option<Refolded>,
 }
 
@@ -216,8 +216,7 @@ impl Inspect for Inspector<'_, '_> {
 }
 
 impl Inspector<'_, '_> {
-    /// Blocks that come to something else than their summaries say. Where one could not be read,
-    /// that was told of.
+    /// Blocks that do not match their summaries. An unreadable block was reported already.
     fn tell_refolded(&mut self, part: &Part) {
         let Some(refolded) = self.refolded.take().filter(|_| !self.has_faults) else { return };
         if let Ok(Some(offset)) = refolded.fault(part) {

@@ -1,4 +1,4 @@
-//! Whether a record is one of its table, and a batch one of the store.
+//! Checks whether a record fits its table, and a batch the store.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,9 +13,9 @@ use folddb_engine::values::at_rest::ValuesAtRest;
 
 /// What is wrong with a record.
 pub(crate) enum Wrong {
-    /// The record itself is none of the table.
+    /// The record itself does not fit the table.
     Record(String),
-    /// The value that it leads to cannot be read.
+    /// The value that it points to cannot be read.
     Value(Error),
 }
 
@@ -34,7 +34,7 @@ impl Wrong {
     }
 }
 
-/// Whether a record is one of the table: its key, its values, its seq.
+/// Checks that a record fits the table: its key, its values, its seq.
 pub(crate) fn check_record(
     rules: &BoundRules,
     record: &Record<'_>,
@@ -66,16 +66,16 @@ pub(crate) fn check_record(
             let rope = Rope::decode(rope).map_err(|cause| cause.to_string())?;
             match load(&rope).map_err(Wrong::Value)? {
                 Some(value) => Ok(check_value(rules, &value)?),
-                None => Ok(()), // of what nobody holds, the pieces are whole
+                None => Ok(()), // too long to hold; its pieces are intact
             }
         }
     }
 }
 
-/// What is looked at has passed its checksum: so the disk is not at fault.
+/// The checksum is right, so the disk is not at fault.
 const WHOLE: &str = "its checksum is right, so a program wrote it so, and the disk did not damage it";
 
-/// Whether the fold takes these bytes. A fold of a user may panic, which is a no.
+/// Whether the fold takes these bytes. If a user's fold panics, it does not.
 pub(crate) fn check_value(rules: &BoundRules, value: &[u8]) -> Result<(), String> {
     let checked = catch_unwind(AssertUnwindSafe(|| rules.check_value(value)));
     match checked {
@@ -85,7 +85,7 @@ pub(crate) fn check_value(rules: &BoundRules, value: &[u8]) -> Result<(), String
     }
 }
 
-/// Whether what a batch holds are records of tables that there are, or were.
+/// Checks that the records of a batch belong to present or former tables.
 pub(crate) fn check_frame(
     frame: &ReplayFrame<'_>,
     rules: &[(&TableState, BoundRules)],
@@ -96,7 +96,7 @@ pub(crate) fn check_frame(
     for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload)) {
         let record = record.map_err(|cause| format!("a record of the batch: {cause}"))?;
         count += 1;
-        // Of tables that the manifest never had the survey tells.
+        // The survey reports tables that the manifest never had.
         let Some((table, rules)) = rules.iter().find(|(table, _)| table.id == record.table) else { continue };
         let in_table = |what: String| format!("seq {seq}, table `{}`: {what}", table.name);
         match record.op {
@@ -105,8 +105,8 @@ pub(crate) fn check_frame(
             }
             LogOp::Op(kind) if depth == Depth::Records => {
                 let record = Record { key: record.key, seq, kind, payload: record.payload };
-                // What was never promised may have lost its value: the log then ends there at the
-                // next opening.
+                // A batch that was never promised may have lost its value: the log then ends there
+                // at the next opening.
                 let checks = frame.is_durable || !kind.is_separated();
                 let load = |rope: &Rope<'_>| values.value((table.id, record.key), rope);
                 if checks {

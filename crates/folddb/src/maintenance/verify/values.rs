@@ -1,5 +1,4 @@
-//! The files of values that are listed: there, as long as they should be, and framed as they should
-//! be.
+//! Checks the listed files of values: existence, length and framing.
 
 use folddb_base::{Error, FileNumber, Result};
 use folddb_layout::file_name::FileName;
@@ -13,8 +12,8 @@ use crate::maintenance::survey::in_words;
 use crate::maintenance::verify::look::Look;
 use folddb_engine::recovery::listed::check_relocated;
 
-/// Each value segment that is listed is there, and as long as it says. What it holds is checked
-/// from where pointers lead.
+/// Checks that each listed value segment exists with its length. Its values are checked through
+/// pointers.
 pub(crate) fn check_files(look: &mut Look<'_>, state: &State) {
     for (&number, end) in &state.values {
         let name = state.values_name(number);
@@ -38,7 +37,7 @@ pub(crate) fn check_files(look: &mut Look<'_>, state: &State) {
     check_moved_files(look, state);
 }
 
-/// The header of a value segment is that of this segment.
+/// Checks that the header of a value segment belongs to it.
 fn check_own_header(look: &Look<'_>, number: FileNumber) -> Result<()> {
     let path = look.survey.path(FileName::Values(number));
     let mut header = vec![0; VALUES_HEADER_BYTES];
@@ -47,8 +46,8 @@ fn check_own_header(look: &Look<'_>, number: FileNumber) -> Result<()> {
     check_header(&header, number).map_err(|cause| Error::corrupt(&path, 0, cause))
 }
 
-/// Each file of relocated values that is listed is whole in what leads to its records; every page
-/// of its map is read where all is.
+/// Checks header, top and footer of each listed file of relocated values; if deep, also every page
+/// of its map.
 fn check_moved_files(look: &mut Look<'_>, state: &State) {
     let files = &*look.options.host.files;
     for (&number, &file_bytes) in &state.relocated_files {
