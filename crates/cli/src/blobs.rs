@@ -1,9 +1,9 @@
-//! The bytes of files as values, and values as files: whatever their length, no more than a piece
-//! is in memory.
+//! The bytes of files as values, and values as files: of any length, with at most one piece in
+//! memory.
 //!
-//! A table that takes no streams (its values stand beside their keys, or are checked as a whole)
-//! gets the value whole, up to the length that a value may have there; where folding could have
-//! made a longer one, as operands that fold to it.
+//! A table that takes no streams (its values are inline, or checked as a whole) gets the whole
+//! value, up to the longest that it allows; if folding could have made a longer one, as operands
+//! that fold to it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 /// Longest value that is held to be written as operands that fold to it, in bytes.
 const HELD_BYTES_MAX: usize = 256 << 20;
 
-/// A source that says to a bar how far it has been read.
+/// A source that reports its progress to a bar.
 struct Counted<'a, R>(R, &'a ProgressBar, u64);
 
 impl<R: Read> Read for Counted<'_, R> {
@@ -30,8 +30,8 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Puts all that `from` gives; `name` is where it comes from. Returns the seq, and how many
-/// bytes it was.
+/// Puts everything that `from` gives; `name` is its source. Returns the seq, and the number of
+/// bytes.
 pub(crate) fn put(
     table: &BytesTable,
     (op, key): (WriteOp, &[u8]),
@@ -71,8 +71,8 @@ pub(crate) fn put(
     Ok((seq, from.2))
 }
 
-/// The bytes of a file as the table stores them: JSON that is merged has one form there, whichever
-/// it has in a file.
+/// The bytes of a file as the table stores them: merged JSON has one form there, but may have
+/// others in a file.
 fn as_stored(table: &BytesTable, bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> {
     if table.rules().as_table_rules().fold.spec() != "json-merge" {
         return Ok(bytes);
@@ -84,13 +84,13 @@ fn as_stored(table: &BytesTable, bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> 
     Ok(value)
 }
 
-/// Whether a value is an operand, which may have to be read as one, and may be longer than one op.
+/// Whether a value is an operand, which may need parsing, and may be longer than one op.
 fn folds(table: &BytesTable) -> bool {
     table.rules().as_table_rules().fold.spec() != "replace"
 }
 
-/// Writes the value of `key` to `to`, which is called so. Returns its length; none where the key
-/// has none, and then nothing was opened.
+/// Writes the value of `key` to `to`, which has this name. Returns its length; none if the key has
+/// no value, and then nothing was opened.
 pub(crate) fn get<W: Write>(
     table: &BytesTable,
     key: &[u8],
@@ -103,7 +103,7 @@ pub(crate) fn get<W: Write>(
     write(reader, to, name, bar).map(Some)
 }
 
-/// The same of the value that the key had at a moment that is over. That one is read as a whole.
+/// The same for the value that the key had at a past moment, which is read as a whole.
 pub(crate) fn get_at<W: Write>(
     (table, as_of): (&BytesTable, AsOf),
     key: &[u8],
@@ -136,7 +136,7 @@ fn write<W: Write>(
     Ok(from.2)
 }
 
-/// Opens a file to be read, with its length where it has one; `-` is the standard input.
+/// Opens a file for reading, with its length if it has one; `-` is the standard input.
 pub(crate) fn open(name: &str) -> Result<(Box<dyn Read>, Option<u64>), Failure> {
     if name == "-" {
         return Ok((Box::new(io::stdin().lock()), None));
@@ -149,7 +149,7 @@ pub(crate) fn open(name: &str) -> Result<(Box<dyn Read>, Option<u64>), Failure> 
     Ok((Box::new(file), facts.is_file().then_some(facts.len())))
 }
 
-/// Creates a file that must not be there yet.
+/// Creates a file that must not exist yet.
 pub(crate) fn create(path: &Path) -> Result<File, Failure> {
     File::create_new(path).map_err(|error| cannot_write(&path.display().to_string(), &error))
 }

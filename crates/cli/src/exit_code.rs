@@ -1,5 +1,5 @@
-//! What the shell learns from a command: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4
-//! looked and found something wrong, 5 imported, but not all of it, 130 stopped by Ctrl-C.
+//! Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 checked and found something
+//! wrong, 5 imported, but not everything, 130 stopped by Ctrl-C.
 //!
 //! The one place that maps a kind of error to a code.
 
@@ -10,17 +10,16 @@ use folddb::ErrorKind;
 pub(crate) enum ExitCode {
     /// It is done.
     Done = 0,
-    /// The store, the table, the key, or a file that is named, is not there.
+    /// The store, the table, the key, or a named file does not exist.
     NotFound = 1,
     /// The command line, or what it names, is wrong.
     Usage = 2,
-    /// The store is damaged, or it or the operating system refuses.
+    /// The store is damaged, or the store or the operating system refuses.
     Refused = 3,
-    /// The command has done its work, and what it looked at is damaged, was not saved whole, or
+    /// The command has done its work, and what it checked is damaged, was not saved completely, or
     /// differs.
     Damaged = 4,
-    /// The command has come to its end, and some rows, or all, were not imported as they were meant
-    /// to be.
+    /// The command has finished, and some rows, or all, were not imported as intended.
     NotAllIn = 5,
     /// Ctrl-C stopped it: 128 and the number of the signal, as shells have it.
     Interrupted = 130,

@@ -10,19 +10,19 @@ use crate::exit_code::ExitCode;
 /// Why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The store says so.
+    /// An error of the store.
     Store(folddb::Error),
-    /// What was asked for is not there.
+    /// What was requested does not exist.
     NotFound(String),
     /// The command line is wrong.
     Usage(String),
     /// A file, or a rule of the command, refuses.
     Refused(String),
-    /// Whoever reads the output wants no more: a pipe is closed. The quiet end.
+    /// The reader of the output wants no more: a pipe is closed. Ends silently.
     OutputClosed,
-    /// Whoever sits before it wants it to stop.
+    /// The user has stopped it.
     Interrupted,
-    /// What went wrong has been said already.
+    /// The error has been printed already.
     Told(ExitCode),
 }
 
@@ -40,7 +40,7 @@ impl Failure {
         }
     }
 
-    /// Why a table is left out, in words, where this concerns it alone, so that a command can go on
+    /// Why a table is left out, in words, if this concerns it alone, so that a command can continue
     /// with the others.
     pub(crate) fn of_table(self) -> Result<String, Failure> {
         let is_of_table = match &self {
@@ -53,7 +53,7 @@ impl Failure {
         if is_of_table { Ok(self.to_string()) } else { Err(self) }
     }
 
-    /// The same, of a line of input where it is about that.
+    /// The same, for a line of input if it concerns that.
     pub(crate) fn at_line(self, line: u64) -> Failure {
         match self {
             Failure::Store(error) if error.kind() == ErrorKind::InvalidInput => {
@@ -63,7 +63,7 @@ impl Failure {
         }
     }
 
-    /// A failed call of the operating system on a file that is no part of a store.
+    /// A failed system call on a file that does not belong to a store.
     pub(crate) fn file(doing: &str, file: &str, error: &io::Error) -> Failure {
         let message = format!("cannot {doing} {file}: {error}");
         match error.kind() {
@@ -92,7 +92,7 @@ impl fmt::Display for Failure {
 impl From<folddb::Error> for Failure {
     fn from(error: folddb::Error) -> Failure {
         match error.kind() {
-            ErrorKind::Stopped => Failure::Interrupted, // nobody else raises the flag
+            ErrorKind::Stopped => Failure::Interrupted, // nothing else sets the flag
             _ => Failure::Store(error),
         }
     }

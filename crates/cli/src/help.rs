@@ -1,5 +1,5 @@
-//! The help of the whole program: its verbs in groups, as someone looks for them. Each verb is in
-//! one group, by a test; the arguments and texts are those of `args.rs`.
+//! The help of the whole program: its verbs in groups. Each verb is in one group, by a test; the
+//! arguments and texts are those of `args.rs`.
 
 use std::ffi::OsString;
 
@@ -39,7 +39,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Tools", &["shell", "check-fold", "bench", "completions", "man", "help"]),
 ];
 
-/// The program as clap knows it, with its verbs in groups.
+/// The program for clap, with its verbs in groups.
 pub(crate) fn command() -> Command {
     let mut command = Cli::command();
     command.build();

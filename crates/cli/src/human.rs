@@ -1,4 +1,4 @@
-//! Numbers, sizes and times as people write them, and the names that they may have meant.
+//! Numbers, sizes and times as people write them, and suggestions for mistyped names.
 
 use std::time::SystemTime;
 
@@ -36,8 +36,8 @@ pub(crate) fn rfc3339_seconds(moment: SystemTime) -> String {
     utc(moment).replace(' ', "T") + "Z"
 }
 
-/// A text on one line that no terminal takes for more than text: what would begin another line, or
-/// moves a cursor, is escaped, so that a key can pass for nothing that a command prints itself.
+/// A text on one line that is only text to a terminal: line ends and cursor movements are escaped,
+/// so that a key cannot imitate other output of a command.
 pub(crate) fn one_line(text: String) -> String {
     if text.chars().any(char::is_control) { text.escape_debug().to_string() } else { text }
 }
@@ -73,7 +73,7 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     if !(1970..=9999).contains(&year) || hour > 23 || minute > 59 || second > 59 {
         return Err(wrong());
     }
-    // The day is looked up, since the calendar is told in one direction only.
+    // The day is searched for, since the calendar function has only one direction.
     let (mut days, mut end) = (0, (year - 1969) * 366);
     while days < end {
         let middle = days + (end - days) / 2;
@@ -89,7 +89,7 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     Ok(AsOf::Time(moment(unix_s * 1000 + ms)))
 }
 
-/// The milliseconds of a fraction of a second, of which up to nine digits are given.
+/// The milliseconds of a fraction of a second with up to nine digits.
 fn milliseconds(digits: &str) -> Option<u64> {
     if !(1..=9).contains(&digits.len()) || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
@@ -97,8 +97,8 @@ fn milliseconds(digits: &str) -> Option<u64> {
     format!("{digits:0<3}")[..3].parse().ok()
 }
 
-/// Refuses a moment that is still to come, of a store whose time it is. Seconds are read as their
-/// end, so this one is not.
+/// Refuses a moment in the future, by the time of the store. Seconds are read as their end, so the
+/// present one is allowed.
 pub(crate) fn check_over(at: Option<AsOf>, now: SystemTime) -> Result<(), Failure> {
     match at {
         Some(AsOf::Time(at)) if unix_ms(at).saturating_sub(999) > unix_ms(now) => Err(Failure::Usage(
@@ -126,7 +126,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<usize, String> {
     if bytes < usize::MAX as f64 { Ok(bytes as usize) } else { Err(wrong()) }
 }
 
-/// The candidate that a mistyped word is nearest to, if one is near.
+/// The nearest candidate for a mistyped word, if one is near.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters = word.chars().count();
     let distance_max = if letters <= 2 { 0 } else { (letters / 3).clamp(1, 3) };
@@ -137,7 +137,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .map(|(_, near)| near)
 }
 
-/// How many letters to insert, drop or change (Levenshtein 1966), blind to case.
+/// How many letters to insert, drop or change (Levenshtein 1966), ignoring case.
 fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.to_lowercase(), b.to_lowercase());
     let b: Vec<char> = b.chars().collect();

@@ -1,5 +1,5 @@
-//! Rows from files into tables: where they come from, which of their columns feed what, and what
-//! becomes of the bad ones.
+//! Rows from files into tables: their sources, the mapping of their columns, and the handling of
+//! bad ones.
 
 pub(crate) mod sink;
 pub(crate) mod source;

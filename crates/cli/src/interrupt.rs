@@ -1,8 +1,8 @@
-//! Ctrl-C: while somebody hears it, it stops what a command does, and not the program.
+//! Ctrl-C: while it is handled, it stops the running command instead of the program.
 //!
-//! The signal sets a flag, at which long work looks between two rows. One that comes while nobody
-//! hears, or before the last one was heeded, ends the process, as it does by default. There is one
-//! such signal for a process, and so one flag.
+//! The signal sets a flag, which long work checks between two rows. A signal while it is not
+//! handled, or before the last one was processed, ends the process, as by default. A process has
+//! one such signal, and so one flag.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,17 +13,16 @@ use signal_hook::flag;
 
 use crate::failure::Failure;
 
-/// True: the next signal ends the process. Somebody who hears makes it false; the signal makes it
-/// true.
+/// If true, the next signal ends the process. Handling makes it false; the signal makes it true.
 static ENDS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Somebody hears.
+/// The signal is handled.
 static IS_HEARD: AtomicBool = AtomicBool::new(false);
 
 /// While it lives, a signal only asks to stop.
 pub(crate) struct Hearing(&'static AtomicBool);
 
-/// Begins to hear. Where the system does not let us, Ctrl-C ends the process, as ever.
+/// Begins to handle it. If the system does not allow that, Ctrl-C ends the process, as usual.
 pub(crate) fn hear() -> Hearing {
     let ends = ENDS.get_or_init(|| {
         let ends = Arc::new(AtomicBool::new(true));
@@ -39,7 +38,7 @@ pub(crate) fn hear() -> Hearing {
 }
 
 impl Hearing {
-    /// What was asked is done: the next signal only asks, too.
+    /// The request is processed: the next signal only sets the flag again.
     pub(crate) fn heed(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
@@ -52,17 +51,17 @@ impl Drop for Hearing {
     }
 }
 
-/// The flag that asks to stop, for calls of the store that go on for long; none while nobody hears.
+/// The flag for long calls of the store; none while the signal is not handled.
 pub(crate) fn flag() -> Option<Arc<AtomicBool>> {
     ENDS.get().filter(|_| IS_HEARD.load(Ordering::Relaxed)).cloned()
 }
 
-/// Breaks off where somebody who hears has been asked to stop.
+/// Breaks if the flag is set.
 pub(crate) fn flow() -> ControlFlow<()> {
     if check().is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// Fails when somebody who hears has been asked to stop.
+/// Fails if the flag is set.
 ///
 /// # Errors
 /// [`Failure::Interrupted`].

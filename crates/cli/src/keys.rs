@@ -26,7 +26,7 @@ pub(crate) fn bound(table: &BytesTable, words: &[String], hex: bool) -> Result<K
     Ok(in_order(table, span))
 }
 
-/// The keys that begin with what was typed, in the order of the table.
+/// The keys with a typed prefix, in the order of the table.
 pub(crate) fn prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<KeyRange, Failure> {
     if !table.rules().order().has_byte_prefixes() {
         let message = format!(
@@ -38,7 +38,7 @@ pub(crate) fn prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<
     Ok(in_order(table, typed_prefix(table, words, hex)?))
 }
 
-/// The bytes that the keys begin with which begin with what was typed, whatever their order.
+/// The bytes of a typed prefix, for any key order.
 pub(crate) fn prefix_bytes(table: &BytesTable, words: &[String], hex: bool) -> Result<Vec<u8>, Failure> {
     match typed_prefix(table, words, hex)?.low {
         Bound::Included(prefix) | Bound::Excluded(prefix) => Ok(prefix),
@@ -131,26 +131,26 @@ pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> 
 const STRUCTURED: [&str; 10] =
     ["stats", "quantiles", "set", "intersect", "bitmap", "counters", "top", "hll", "lww", "matmul"];
 
-/// Folds to which a text is a member or a name.
+/// Folds that take a text as a member or a name.
 const MEMBERS: [&str; 4] = ["set", "intersect", "counters", "hll"];
 
-/// Folds that show lists or pairs, which a column of CSV has as JSON.
+/// Folds that show lists or pairs, which are JSON in a column of CSV.
 const LISTED: [&str; 7] = ["set", "intersect", "bitmap", "counters", "top", "matmul", "lww"];
 
-/// Whether the fold of this spec takes lists, and maps that are no records.
+/// Whether the fold of this spec takes lists, and maps that are not records.
 pub(crate) fn is_structured(spec: &str) -> bool {
     spec.starts_with('{') || STRUCTURED.contains(&stem(spec))
 }
 
-/// What a field of CSV, as an export writes it, is to the fold of this spec.
+/// A field of CSV, as an export writes it, as a datum for the fold of this spec.
 pub(crate) fn csv_datum(spec: &str, text: &str) -> Option<Datum> {
     let of_members = matches!(stem(spec), "set" | "intersect" | "hll");
     if of_members && text.starts_with('{') {
-        // Members are exported in lists: an object is bytes, if it says so, or else the text of one
+        // Members are exported in lists: an object is bytes, if marked, otherwise the text of one
         // member.
         let read = datum::json::parse(text).ok()?;
         let as_bytes = datum::unwrapped(&read).map(Datum::Bytes);
-        return as_bytes.or_else(|| plain::miswrapped(&read).map(|_| read)); // which the fold refuses
+        return as_bytes.or_else(|| plain::miswrapped(&read).map(|_| read)); // the fold refuses it
     }
     if LISTED.contains(&stem(spec)) && text.starts_with(['[', '{']) {
         return datum::json::parse(text).ok();
@@ -162,10 +162,11 @@ fn stem(spec: &str) -> &str {
     spec.split(':').next().unwrap_or_default()
 }
 
-/// What a typed value is to the fold of this spec.
+/// A typed value as a datum for the fold of this spec.
 ///
 /// # Errors
-/// It begins like JSON, which the fold reads, and is none: a mistake in a list is no member.
+/// It begins like JSON, which the fold reads, but is not valid: a mistake in a list is not a
+/// member.
 pub(crate) fn value_datum(spec: &str, word: &str) -> Result<Datum, String> {
     let text = || Datum::Text(word.to_owned());
     if !word.trim_start().starts_with(['{', '[']) || !is_structured(spec) {
@@ -173,7 +174,7 @@ pub(crate) fn value_datum(spec: &str, word: &str) -> Result<Datum, String> {
     }
     let listed = || datum::json::text_of(&Datum::List(vec![text()]));
     match datum::json::parse(word) {
-        Err(_) if !MEMBERS.contains(&stem(spec)) => Ok(text()), // which the fold reads in a form of its own, or refuses
+        Err(_) if !MEMBERS.contains(&stem(spec)) => Ok(text()), // the fold reads it in its own form, or refuses it
         Err(cause) => {
             let what = "it begins like JSON, but is not JSON";
             Err(format!("{what}: {cause}; a text that begins so is one in a list: {}", listed()))

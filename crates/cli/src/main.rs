@@ -1,8 +1,8 @@
 //! Floor 5 of FoldDB: the command line, one binary `folddb`, verb first.
 //!
 //! `main` parses the arguments, runs one command and turns its outcome into an exit code.
-//! Everything that a command needs of the world (the output, the stores) comes to it through a
-//! [`session::Session`]. Modules stand bottom-up.
+//! Everything that a command needs (the output, the stores) comes through a [`session::Session`].
+//! Modules are in bottom-up order.
 
 #![forbid(unsafe_code)]
 

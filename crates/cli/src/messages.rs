@@ -1,4 +1,4 @@
-//! What is printed on the error output: what failed, and what else somebody should know.
+//! What is printed on the error output: failures, and notes for the user.
 //!
 //! The one place that prints errors.
 
@@ -11,7 +11,7 @@ use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 
-/// Prints what failed, on one line of its own, and says how the process ends.
+/// Prints a failure, on a line of its own, and returns the exit code of the process.
 pub(crate) fn report(done: Result<(), Failure>) -> ExitCode {
     let Err(failure) = done else { return ExitCode::Done };
     let message = failure.to_string();
@@ -21,22 +21,22 @@ pub(crate) fn report(done: Result<(), Failure>) -> ExitCode {
     failure.exit_code()
 }
 
-/// Longest message that is printed whole, in characters; of a longer one the ends are.
+/// Longest message that is printed completely, in characters; of a longer one, both ends are
+/// printed.
 const MESSAGE_CHARS_MAX: usize = 4000;
 
-/// Prints a message on the error output: as text, whatever the names and values in it do to a
-/// terminal. When nobody reads that any more, there is nobody to tell.
+/// Prints a message on the error output: as text, with control characters in names and values
+/// escaped. Ignores a closed error output.
 pub(crate) fn tell(line: &str) {
     tell_whole(&in_short(line));
 }
 
-/// The same, however long it is: somebody needs all of it.
+/// The same without a limit of length, for messages that are needed completely.
 pub(crate) fn tell_whole(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}", as_text(line));
 }
 
-/// A message without its middle, where that is long: the value of a key, say, which may be one of
-/// many.
+/// A message without its middle, if it is long: it may contain a long value, for example.
 fn in_short(message: &str) -> Cow<'_, str> {
     let chars = message.chars().count();
     if chars <= MESSAGE_CHARS_MAX {
@@ -48,8 +48,7 @@ fn in_short(message: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{head}… ({} characters more) …{tail}", human::count((last - first) as u64)))
 }
 
-/// A message with its control characters spelled out, but for the ends of its lines and the tabs in
-/// them.
+/// A message with its control characters escaped, except line ends and tabs.
 fn as_text(message: &str) -> Cow<'_, str> {
     let is_spelled = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
     if !message.contains(is_spelled) {
@@ -62,8 +61,8 @@ fn as_text(message: &str) -> Cow<'_, str> {
     Cow::Owned(message.chars().map(spell).collect())
 }
 
-/// Whoever types `--to KEY` means the end of a range, which `--before` is now. The likest word
-/// would be `--through`, which takes the key in.
+/// `--to KEY` was the end of a range, which is `--before` now. The nearest word would be
+/// `--through`, which includes the key.
 fn with_the_end_of_a_range(mut error: clap::Error) -> clap::Error {
     let is = |kind, word: &str| matches!(error.get(kind), Some(ContextValue::String(said)) if said == word);
     if is(ContextKind::InvalidArg, "--to") && is(ContextKind::SuggestedArg, "--through") {

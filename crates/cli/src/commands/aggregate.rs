@@ -1,5 +1,5 @@
-//! `folddb aggregate STORE TABLE`: how many rows a range has, what their values fold to, and what
-//! it took to know.
+//! `folddb aggregate STORE TABLE`: how many rows a range has, what their values fold to, and how
+//! much was read.
 
 use folddb::{AggregateCost, Datum};
 
@@ -36,7 +36,7 @@ fn cost_json(cost: AggregateCost) -> Json {
     }
 }
 
-/// What was read, and what summaries gave without reading it.
+/// How much was read, and how much summaries saved.
 fn cost_words(cost: AggregateCost) -> String {
     let read = match cost.rows_scanned {
         0 => "none was read".to_owned(),

@@ -1,5 +1,5 @@
-//! `folddb backup list PLACE`: the backups in a directory of them, and the seqs that each can be
-//! restored at.
+//! `folddb backup list PLACE`: the backups in a directory of them, and the seqs at which each can
+//! be restored.
 
 use folddb::{Datum, Generation, Store};
 use serde_json::{Value, json};

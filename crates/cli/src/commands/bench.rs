@@ -1,6 +1,6 @@
 //! `folddb bench NAME`: the benchmark programs of the systems that FoldDB unites.
 //!
-//! A benchmark whose final state is wrong ends with the exit code of damage, whatever its speed.
+//! A benchmark with a wrong final state ends with the exit code of damage.
 
 use folddb::ValuePlacement;
 use folddb::table_rules::TableKind;

@@ -1,5 +1,5 @@
 //! `folddb check-fold`: looks for operands that break a law of a fold, among samples from a file or
-//! among what a table holds. A search, not a proof.
+//! among the operands of a table. A search, not a proof.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -16,7 +16,7 @@ use crate::keys;
 use crate::render::json::{Json, object};
 use crate::session::Session;
 
-/// Samples where neither a file nor a table gives any: most folds read some of them.
+/// Samples if neither a file nor a table gives any: most folds read some of them.
 const USUAL_SAMPLES: [&str; 12] =
     ["0", "1", "2", "3", "-1", "-7", "0.1", "0.2", "1e100", "-1e100", "abc", "{\"a\": 1}"];
 
@@ -56,7 +56,7 @@ fn usual_samples(fold: &dyn Fold) -> Vec<Vec<u8>> {
     USUAL_SAMPLES.iter().filter_map(read).collect()
 }
 
-/// The operands in a file, one a line.
+/// The operands in a file, one per line.
 fn samples_in(file: &Path, fold: &dyn Fold, hex: bool) -> Result<Vec<Vec<u8>>, Failure> {
     let name = file.display().to_string();
     let opened = File::open(file).map_err(|error| Failure::file("open", &name, &error))?;

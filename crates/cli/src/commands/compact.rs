@@ -1,4 +1,4 @@
-//! `folddb compact STORE [TABLE...]`: merges all runs of a table into one. May be broken off at any
+//! `folddb compact STORE [TABLE...]`: merges all runs of a table into one. May be stopped at any
 //! moment; what is merged by then stays merged.
 
 use folddb::TableStats;
@@ -12,7 +12,7 @@ use crate::progress;
 use crate::session::{Opened, Session};
 
 pub(crate) fn run(args: &CompactArgs, session: &mut Session) -> Result<(), Failure> {
-    let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
+    let _hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let store = session.write(&args.store)?;
     let tables = if args.tables.is_empty() { store.tables() } else { args.tables.clone() };
     for name in &tables {
@@ -46,6 +46,6 @@ fn compact(store: &Opened, name: &str) -> Result<(TableStats, TableStats), Failu
         interrupt::flow()
     })?;
     bar.finish_and_clear();
-    interrupt::check()?; // the slice that was under way is merged
+    interrupt::check()?; // the running step is complete
     Ok((before, store.bytes_table(name)?.stats()?))
 }

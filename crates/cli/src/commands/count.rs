@@ -1,4 +1,4 @@
-//! `folddb count STORE TABLE`: how many keys there are.
+//! `folddb count STORE TABLE`: the number of keys.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! `folddb create STORE [TABLE]`: the only verb, besides `import --create`, that makes a store.
+//! `folddb create STORE [TABLE]`: the only verb that creates a store, together with `import
+//! --create`.
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::{Compression, TableKind, TableRules};
@@ -13,7 +14,7 @@ use crate::session::{Opened, Session};
 pub(crate) fn run(args: &CreateArgs, session: &mut Session) -> Result<(), Failure> {
     let rules = args.table.as_ref().map(|_| rules(args)).transpose()?;
     if let (Some(table), Some(rules)) = (&args.table, &rules) {
-        Store::check_table(table, rules, &session.options())?; // before a store is made
+        Store::check_table(table, rules, &session.options())?; // before a store is created
     }
     let store = open(args, session)?;
     if let (Some(table), Some(rules)) = (&args.table, rules) {
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &CreateArgs, session: &mut Session) -> Result<(), Failur
     })
 }
 
-/// Without a table the store must be new; with one it may be there.
+/// Without a table the store must be new; with one it may exist.
 fn open(args: &CreateArgs, session: &Session) -> Result<Opened, Failure> {
     if args.table.is_none() {
         return session.create(&args.store);

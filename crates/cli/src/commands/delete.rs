@@ -1,4 +1,4 @@
-//! `folddb delete STORE TABLE KEY...`, `--range FROM TO` and `--prefix KEY`: makes keys absent.
+//! `folddb delete STORE TABLE KEY...`, `--range FROM TO` and `--prefix KEY`: deletes keys.
 
 use std::ops::Bound;
 
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &DeleteArgs, session: &mut Session) -> Result<(), Failur
     session.report(&json!({ "seq": u64::from(seq) }), |_| Ok(()))
 }
 
-/// The keys that are to be absent.
+/// The keys to be deleted.
 enum What {
     Key(Vec<u8>),
     Range(Vec<u8>, Vec<u8>),
@@ -57,8 +57,8 @@ impl Begun {
     }
 }
 
-/// The first key that counts as equal to what was typed: a range takes in its start and stops short
-/// of its end.
+/// The first key that counts as equal to what was typed: a range includes its start and excludes
+/// its end.
 fn range_end(table: &BytesTable, word: &str, hex: bool) -> Result<Vec<u8>, Failure> {
     match keys::bound(table, &[word.to_owned()], hex)?.from() {
         Bound::Included(key) => Ok(key),

@@ -1,5 +1,5 @@
-//! `folddb diff STORE OTHER [TABLE]`: the keys that two stores do not have alike. `sync` brings one
-//! up to the other. Hashed tables are passed over, and told of.
+//! `folddb diff STORE OTHER [TABLE]`: the keys that differ between two stores. `sync` makes one
+//! equal to the other. Hashed tables are skipped and reported.
 
 use std::ops::ControlFlow;
 use std::time::SystemTime;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &DiffArgs, session: &mut Session) -> Result<(), Failure>
     if same { Ok(()) } else { Err(Failure::Told(ExitCode::Damaged)) }
 }
 
-/// Compares a table, and says whether it is the same in both.
+/// Compares a table, and returns whether it is equal in both.
 fn one_table(
     name: &str,
     (first, second): &(Opened, Opened),
@@ -57,15 +57,14 @@ fn one_table(
     }
 }
 
-/// Tells what the keys and values of the two mean where that is not the same.
+/// Reports different meanings of keys and values.
 fn tell_meanings((ours, theirs): (&BytesTable, &BytesTable), session: &mut Session) -> Result<bool, Failure> {
     let (first, second) = (ours.rules().meaning(), theirs.rules().meaning());
     let line = json!({ "table": ours.name(), "means": { "first": first, "second": second } });
     tell_rules(ours.name(), ("means other things", &first, &second), &line, session)
 }
 
-/// Tells how long the rules of the two let values last where that is not the same: what both have
-/// may be the same today, and what is written to them next is not.
+/// Reports different rules of expiry: present values may be equal, but future writes will differ.
 fn tell_lifetimes(
     (ours, theirs): (&BytesTable, &BytesTable),
     session: &mut Session,
@@ -75,7 +74,7 @@ fn tell_lifetimes(
     tell_rules(ours.name(), ("has other rules of expiry", &first, &second), &line, session)
 }
 
-/// Tells what the rules of two tables say where that is not the same.
+/// Reports different rules of two tables.
 fn tell_rules(
     table: &str,
     (what, first, second): (&str, &str, &str),
@@ -91,7 +90,7 @@ fn tell_rules(
     Ok(false)
 }
 
-/// The tables of either store, or the one that is asked for, which one of them must have.
+/// The tables of either store, or the requested one, which one of them must have.
 pub(crate) fn tables_of(
     (first, second): (&Opened, &Opened),
     only: Option<&str>,
@@ -110,12 +109,12 @@ pub(crate) fn tables_of(
     Err(Failure::NotFound(format!("neither {first} nor {second} has a table `{name}` ({known})")))
 }
 
-/// Whether a table cannot be gone through side by side with another.
+/// Whether a table is hashed, so that it cannot be compared row by row.
 pub(crate) fn is_hashed(table: &BytesTable) -> bool {
     table.rules().as_table_rules().kind == TableKind::Hashed
 }
 
-/// Tells of a hashed table what there is instead of comparing it.
+/// Reports a hashed table, and what to do instead of comparing it.
 fn not_compared(session: &mut Session, table: &str, instead: &str) -> Result<bool, Failure> {
     let line = json!({ "table": table, "compared": false, "reason": "hashed", "instead": instead });
     session.report(&line, |out| {
@@ -142,7 +141,7 @@ fn compare(
 ) -> Result<bool, Failure> {
     let means_same = tell_meanings((ours, theirs), session)?;
     let lasts_same = tell_lifetimes((ours, theirs), session)?;
-    // A time is one for both stores; a seq is the first one's, and says nothing in the other.
+    // A time applies to both stores; a seq only to the first.
     let theirs_at = args.range.at.filter(|at| matches!(at, AsOf::Time(_)));
     let first = ranges::narrow(ours, &args.range)?;
     let second = ranges::narrow_at(theirs, &args.range, theirs_at)?;
@@ -203,13 +202,13 @@ fn tell(
     })
 }
 
-/// How long a value is, and until when it lasts.
+/// The length of a value, and its deadline.
 fn value_in_words(head: &Head, deadlines: [Option<SystemTime>; 2]) -> String {
     let until = head.deadline.map(|at| format!(" until {}", deadline_in_words(at, deadlines)));
     human::bytes(head.size_bytes) + &until.unwrap_or_default()
 }
 
-/// One of two deadlines: to the second, or to the millisecond where they differ by less.
+/// One of two deadlines: to the second, or to the millisecond if they differ by less.
 fn deadline_in_words(at: SystemTime, both: [Option<SystemTime>; 2]) -> String {
     let utc = human::utc(at);
     match both {

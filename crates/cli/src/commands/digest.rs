@@ -1,4 +1,4 @@
-//! `folddb digest STORE TABLE`: the digest of a table, or of a range of it: to keep, and to compare
+//! `folddb digest STORE TABLE`: the digest of a table, or of a range of it: to save, and to compare
 //! with that of another store.
 
 use std::fmt::Display;
@@ -40,8 +40,8 @@ pub(crate) fn run(args: &DigestArgs, session: &mut Session) -> Result<(), Failur
     }
 }
 
-/// The root as it is printed: with the version in front, since roots of two versions say nothing of
-/// one another. Version 1 printed none.
+/// The root as it is printed: with the version in front, since roots of different versions do not
+/// compare. Version 1 printed none.
 fn root_of(digest: &Digest) -> String {
     format!("{DIGEST_VERSION}:{:016x}", digest.root())
 }
@@ -58,7 +58,7 @@ fn read(file: &Path) -> Result<Digest, Failure> {
     Digest::from_bytes(&bytes).map_err(|cause| Failure::Refused(no_digest(&name, &bytes, &cause)))
 }
 
-/// Why a file is no digest to compare with, and what to do about it.
+/// Why a file is not a comparable digest, and what to do.
 fn no_digest(name: &str, bytes: &[u8], cause: &impl Display) -> String {
     let again = "make it again with `folddb digest STORE TABLE --to FILE`";
     if printed_version(bytes).is_some_and(|version| version == DIGEST_VERSION) {
@@ -72,7 +72,7 @@ fn no_digest(name: &str, bytes: &[u8], cause: &impl Display) -> String {
     format!("{name} is a digest of {version}: it does not compare with version {DIGEST_VERSION} ({again})")
 }
 
-/// The version of a digest whose root was kept as it is printed: `2:` and 16 hexadecimal digits; of
+/// The version of a root that was saved as it is printed: `2:` and 16 hexadecimal digits; for
 /// version 1 the digits alone.
 fn printed_version(bytes: &[u8]) -> Option<u8> {
     let word = std::str::from_utf8(bytes).ok()?.split_whitespace().next()?;
@@ -81,7 +81,7 @@ fn printed_version(bytes: &[u8]) -> Option<u8> {
     version.parse().ok().filter(|_| is_root)
 }
 
-/// Prints the keys of the leaves that differ: those that differ are among them.
+/// Prints the keys of the leaves that differ, which include all keys that differ.
 fn compare(
     digest: &Digest,
     other: &Digest,
@@ -133,7 +133,7 @@ fn compare(
     Err(Failure::Told(ExitCode::Damaged))
 }
 
-/// Tells that the bytes of the two mean other things, so that nothing is to be compared.
+/// Reports that the bytes of the two have different meanings, so they cannot be compared.
 fn tell_meanings(
     digest: &Digest,
     other: &Digest,

@@ -1,4 +1,4 @@
-//! `folddb doctor STORE`: what is wrong, what it costs, what to do; heaviest first.
+//! `folddb doctor STORE`: what is wrong, what it costs, what to do; most severe first.
 
 use folddb::Store;
 use folddb::maintenance::{Advice, Weight};
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
     }
 }
 
-/// How far the look went.
+/// What was checked.
 fn so_far(args: &StoreArgs, is_open: bool) -> String {
     match is_open {
         true => ", as far as an open store knows; on a closed one, folddb verify reads the files".to_owned(),

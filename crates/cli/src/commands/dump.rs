@@ -1,5 +1,5 @@
-//! `folddb dump STORE [TABLE...]`: the content of a store as text, which `load` reads, on stdout or
-//! in a file; with `--at` as it was then.
+//! `folddb dump STORE [TABLE...]`: the contents of a store as text, which `load` reads, on stdout
+//! or in a file; with `--at` as of a past moment.
 
 use std::io::{self, Write};
 
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &DumpArgs, session: &mut Session) -> Result<(), Failure>
         let dumped = seen(&store, args, &mut out);
         return out.tell(dumped).map(|_| ());
     };
-    let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
+    let _hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let (dumped, bytes) = out_file::write_new(to, |out| dump(&store, args, out))?;
     report(session, to, &dumped, bytes)
 }
@@ -40,7 +40,7 @@ fn dump(store: &Store, args: &DumpArgs, out: &mut dyn Write) -> Result<(DumpRepo
     Ok((out.tell(dumped)?, bytes))
 }
 
-/// The dump of the present, or of the moment that is asked for.
+/// The dump of the present, or of the requested moment.
 fn seen(store: &Store, args: &DumpArgs, out: &mut dyn Write) -> folddb::Result<DumpReport> {
     match args.at {
         Some(as_of) => store.dump_at(&args.tables, as_of, out),
@@ -90,7 +90,7 @@ impl<'a> Watched<'a> {
         kind.into()
     }
 
-    /// What came of it: a reader that wants no more is no failure.
+    /// The outcome: a reader that wants no more is not a failure.
     fn tell(self, dumped: folddb::Result<DumpReport>) -> Result<DumpReport, Failure> {
         match (dumped, self.failed) {
             (Err(_), Some(cause)) => Err(cause.into()),

@@ -1,5 +1,5 @@
-//! `folddb explain STORE TABLE KEY...`: every record of a key, newest first, where it lies and why
-//! it is still there.
+//! `folddb explain STORE TABLE KEY...`: every record of a key, newest first, where it is and why it
+//! still exists.
 
 use folddb::{BytesTable, Datum, Explained, RecordOp, RecordValue};
 
@@ -42,14 +42,14 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
     })
 }
 
-/// When a record was written, and until when what it brings lasts.
+/// When a record was written, and the deadline of its value.
 fn times_of(record: &Explained) -> String {
     let written = record.written.map(|at| format!(", written {}", human::utc(at)));
     let until = record.deadline.map(|at| format!(", until {}", human::utc(at)));
     written.unwrap_or_default() + &until.unwrap_or_default()
 }
 
-/// The value that a record brings; both, where it brings two.
+/// The value of a record; both, if it has two.
 fn value_of(table: &BytesTable, op: &RecordOp) -> Datum {
     let show =
         |value: &[u8]| table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
@@ -66,7 +66,7 @@ fn value_of(table: &BytesTable, op: &RecordOp) -> Datum {
     }
 }
 
-/// Where a value lies that is not beside its key.
+/// Where a separated value is.
 fn where_separated(value: &RecordValue) -> Datum {
     let RecordValue::Separated { bytes, pieces, segments, offset } = value else { return Datum::Null };
     let number = |number: u64| Datum::Int(i128::from(number));

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ExportArgs, session: &mut Session) -> Result<(), Failur
     let deadlines = match file {
         "-" => print_rows::print(&mut session.out, &table, &args.rows, format)?,
         file => {
-            let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
+            let _hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
             out_file::write_new(file, |out| print_rows::print(out, &table, &args.rows, format))?
         }
     };
@@ -37,8 +37,7 @@ pub(crate) fn run(args: &ExportArgs, session: &mut Session) -> Result<(), Failur
     Ok(())
 }
 
-/// Refuses a range that has taken in the name of a file: options of keys take all words that
-/// follow.
+/// Refuses a range that includes the name of a file: options of keys take all words that follow.
 fn check_range(range: &RangeArgs) -> Result<(), Failure> {
     let bounds = [
         ("--prefix", &range.prefix),
@@ -59,7 +58,7 @@ fn check_range(range: &RangeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is written to a file of this name, where it says so.
+/// The format of a file of this name, if the name shows it.
 fn format_of(file: &str) -> Option<OutputFormat> {
     let file = file.strip_suffix(".gz").unwrap_or(file);
     match Path::new(file).extension().and_then(|extension| extension.to_str()) {

@@ -1,14 +1,15 @@
 //! `folddb export-dir STORE TABLE DIR`: each value becomes a file below a directory, at the path
 //! that is its key.
 //!
-//! Keys come from anywhere: one that is no plain path below the directory (`..`, an absolute path,
-//! an empty name, a way through a link or a file) is passed over and told, and nothing goes into a
-//! store or a place for backups. A file is written under another name first, so that what has its
-//! name is whole. One that is there stays: with the bytes of the value it is done, with others it
-//! is told.
+//! Keys come from anywhere: one that is not a plain path below the directory (`..`, an absolute
+//! path, an empty name, a path through a link or a file) is skipped and reported, and nothing is
+//! written into a store or a directory of backups. A file is written under another name first, so
+//! that a file with its name is complete. An existing file stays: if its bytes differ from the
+//! value, that is reported.
 //!
-//! A file that cannot be read or written, and a value that is damaged, is refused by its name, and
-//! the others are written, as `tar` and `rsync` do. What ends the whole says how many are written.
+//! A file that cannot be read or written, and a damaged value, is refused by its name, and the
+//! others are written, as `tar` and `rsync` do. An error that ends the export says how many are
+//! written.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader, ErrorKind, Read, Write};
@@ -25,22 +26,22 @@ use crate::messages;
 use crate::session::Session;
 use crate::{blobs, human, interrupt, progress};
 
-/// What became of a key.
+/// The outcome for a key.
 enum Exported {
     /// A file of this many bytes.
     Written(u64),
-    /// Nothing: there is a file with these bytes, or the key was deleted meanwhile.
+    /// Nothing: there is a file with these bytes, or the key was deleted in between.
     Left,
-    /// Nothing: there is a file with other bytes, which is to stay.
+    /// Nothing: there is a file with other bytes, which stays.
     Differs(String),
     /// Nothing, and why it cannot be a file here.
     PassedOver(String),
-    /// Nothing, since its file or its value refuses.
+    /// Nothing, since its file or its value has an error.
     Refused(String),
 }
 
-/// The name of a file that is being written, or the beginning of its name. One that is there
-/// already may be the value of a key, or be anybody's: it stays.
+/// The name of a file that is being written, or the beginning of its name. An existing one may be
+/// the value of a key, or belong to anybody: it stays.
 const UNDER_WAY: &str = ".folddb-unfinished";
 
 pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Failure> {
@@ -49,9 +50,9 @@ pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Fai
     let options = session.options();
     refuse_inside_store(&args.dir, &options)?;
     fs::create_dir_all(&args.dir).map_err(|error| cannot("create", &args.dir, &error))?;
-    refuse_inside_store(&args.dir, &options)?; // its path may have led through what was not there
+    refuse_inside_store(&args.dir, &options)?; // its path may have led through missing directories
     let bar = progress::bytes_bar(None, "writing");
-    let hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
+    let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let mut tally = Tally::default();
     let ended = export_all(args, &options, &table, &bar, &mut tally);
     bar.finish_and_clear();
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Fai
     if differing + passed_over + refused > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
 }
 
-/// What became of the keys.
+/// The outcomes for the keys.
 #[derive(Default)]
 struct Tally {
     written: u64,
@@ -74,7 +75,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Takes note of what became of a key, and names what did not become a file.
+    /// Notes the outcome for a key, and names a key without a file.
     fn note(&mut self, exported: Exported, bar: &ProgressBar) {
         let why = match exported {
             Exported::Written(len) => {
@@ -132,7 +133,7 @@ impl Tally {
     }
 }
 
-/// Writes the value of each key to its file. Fails where no other key would fare better.
+/// Writes the value of each key to its file. Fails if no other key would succeed.
 fn export_all(
     args: &ExportDirArgs,
     options: &Options,
@@ -149,7 +150,7 @@ fn export_all(
     Ok(())
 }
 
-/// Takes a failure that concerns one file, or the value of one key, for its outcome.
+/// Makes a failure that concerns one file, or the value of one key, its outcome.
 fn refused(failure: Failure) -> Result<Exported, Failure> {
     let is_of_key = match &failure {
         Failure::Usage(_) | Failure::NotFound(_) | Failure::Refused(_) => true,
@@ -190,7 +191,7 @@ fn export(
     let got = blobs::get(table, key, make, &path.display().to_string(), bar);
     let len = match got {
         Ok(Some(len)) => len,
-        Ok(None) => return Ok(Exported::Left), // deleted meanwhile
+        Ok(None) => return Ok(Exported::Left), // deleted in between
         Err(failure) => {
             let _ = fs::remove_file(&unfinished);
             return Err(failure);
@@ -203,7 +204,7 @@ fn export(
     Ok(Exported::Written(len))
 }
 
-/// Whether a file that is there and is to stay has the value of a key.
+/// Whether an existing file that stays has the value of a key.
 fn compare(
     table: &BytesTable,
     key: &[u8],
@@ -212,7 +213,7 @@ fn compare(
     bar: &ProgressBar,
 ) -> Result<Exported, Failure> {
     let name = path.display().to_string();
-    let Some(head) = table.head(key)? else { return Ok(Exported::Left) }; // deleted meanwhile
+    let Some(head) = table.head(key)? else { return Ok(Exported::Left) }; // deleted in between
     let mut is_same = facts.is_file() && facts.len() == head.size_bytes;
     if is_same {
         let file = File::open(path).map_err(|error| cannot("read", path, &error))?;
@@ -225,7 +226,7 @@ fn compare(
     })
 }
 
-/// Takes what a file should hold, and compares.
+/// A writer that compares with the contents of a file.
 struct Compared<'a> {
     file: BufReader<File>,
     theirs: Vec<u8>,
@@ -237,7 +238,7 @@ impl Write for Compared<'_> {
         if *self.is_same {
             self.theirs.resize(ours.len(), 0);
             *self.is_same = match self.file.read_exact(&mut self.theirs) {
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => false, // it was cut meanwhile
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => false, // it was cut in between
                 read => read.map(|()| self.theirs == ours)?,
             };
         }
@@ -249,7 +250,7 @@ impl Write for Compared<'_> {
     }
 }
 
-/// Creates a file in the directory of another, under a name that none has.
+/// Creates a file in the directory of another, under a free name.
 fn create_secondary(path: &Path) -> Result<(File, PathBuf), Failure> {
     let mut name = path.with_file_name(UNDER_WAY);
     for next in 1.. {
@@ -263,19 +264,19 @@ fn create_secondary(path: &Path) -> Result<(File, PathBuf), Failure> {
     Err(Failure::Refused(format!("no name is free next to {}", path.display())))
 }
 
-/// The path that a key is, below any directory; none where it is none.
+/// The path of a key, below any directory; none if it is not a path.
 fn path_of(table: &BytesTable, key: &[u8]) -> Option<PathBuf> {
     let Ok(Datum::Text(text)) = table.rules().as_table_rules().key_codec().show(key) else { return None };
     let path = PathBuf::from(&text);
     let is_plain = |component| matches!(component, Component::Normal(_));
-    // `components` passes over doubled and trailing slashes and over dots, which would make two
-    // keys one file.
+    // `components` ignores doubled and trailing slashes and dots, which would make two keys one
+    // file.
     let is_said_plainly =
         text.split('/').all(|name| !matches!(name, "" | "." | "..")) && !text.contains('\0');
     (is_said_plainly && path.components().all(is_plain)).then_some(path)
 }
 
-/// Nothing goes into a directory that is a store, or one of backups, or that lies in one.
+/// Refuses a directory that is a store, or one of backups, or is inside one.
 fn refuse_inside_store(dir: &Path, options: &Options) -> Result<(), Failure> {
     let named = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     let there = named.ancestors().find_map(|above| fs::canonicalize(above).ok());
@@ -292,8 +293,8 @@ fn in_store(dir: &Path, kept: &Path) -> Failure {
     ))
 }
 
-/// Makes the directories that a file needs, none of them through a link, nor in a store. Gives what
-/// is in the way of one.
+/// Creates the directories that a file needs, none of them through a link, nor in a store. Returns
+/// what is in the way of one.
 fn make_parents(dir: &Path, relative: &Path, options: &Options) -> Result<Option<PathBuf>, Failure> {
     let mut at = dir.to_owned();
     for name in relative.parent().into_iter().flat_map(Path::components) {

@@ -1,5 +1,5 @@
 //! `folddb feed list STORE`: the change feeds of a store, how far their consumers are, and what is
-//! held for them; `folddb feed drop STORE NAME`.
+//! retained for them; `folddb feed drop STORE NAME`.
 
 use folddb::{Datum, FeedStats, datum};
 use serde_json::{Value, json};

@@ -1,6 +1,5 @@
 //! `folddb find STORE TABLE INDEX [TERM]`: the rows that an index finds by a term, or by a range of
-//! terms, in their order. Where it is not one term that is asked for, each row says by which it was
-//! found.
+//! terms, in their order. Unless it is a query for one term, each row has its term.
 
 use std::num::NonZero;
 use std::ops::{Bound, ControlFlow};
@@ -73,7 +72,7 @@ fn count_spread(find: BytesFind) -> folddb::Result<u64> {
     find.fold_hits(threads, false, || 0, step, |a, b| a + b)
 }
 
-/// What is asked of the index.
+/// The query of the index.
 fn narrow(find: BytesFind, args: &FindArgs) -> BytesFind {
     let bound = |included: &Option<String>, excluded: &Option<String>| match (included, excluded) {
         (Some(term), _) => Bound::Included(term.clone()),

@@ -13,7 +13,7 @@ pub(crate) fn completions(args: &CompletionsArgs, session: &mut Session) -> Resu
     Ok(session.out.write_all(&text)?)
 }
 
-/// The man pages: of the program, then of every verb; printed, or each in a file of its own.
+/// The man pages: of the program, then of every verb; printed, or each in its own file.
 pub(crate) fn man(args: &ManArgs, session: &mut Session) -> Result<(), Failure> {
     if let Some(dir) = &args.dir {
         let failed = |error| Failure::file("write", &dir.to_string_lossy(), &error);

@@ -42,8 +42,8 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     session.report(&report, |out| value::write(out, rules, &shown))
 }
 
-/// Writes the value of a key to a file that is not there yet, or to the output; false where there
-/// is none. What could not be written in full goes again.
+/// Writes the value of a key to a new file, or to the output; false if there is none. An incomplete
+/// file is removed.
 fn write_to(
     of: (&BytesTable, Option<AsOf>),
     key: &[u8],

@@ -1,5 +1,5 @@
-//! `folddb head STORE TABLE KEY...`: what is known of the value of a key without reading it, where
-//! it is separated.
+//! `folddb head STORE TABLE KEY...`: what is known of the value of a key without reading it, if it
+//! is separated.
 
 use folddb::Datum;
 

@@ -1,6 +1,6 @@
-//! `folddb history STORE TABLE KEY...`: what a key has been, newest first, as far as its table
-//! keeps that. For people a long value is cut, and its size told; for programs it is whole, up to
-//! as long as one that is written at once may be.
+//! `folddb history STORE TABLE KEY...`: the states of a key, newest first, as far as its table
+//! keeps them. For people a long value is truncated, and its size shown; for programs it is
+//! complete, up to the longest single write.
 
 use std::num::NonZeroUsize;
 use std::time::SystemTime;
@@ -17,7 +17,7 @@ use crate::render::json::{Json, Told, object};
 use crate::render::{columns, table};
 use crate::session::Session;
 
-/// What a key was.
+/// A state of a key.
 type State = HistoryEntry<Option<Vec<u8>>>;
 
 pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failure> {
@@ -53,7 +53,7 @@ fn shown(rules: &DynamicRules, value: &[u8]) -> Datum {
     rules.show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()))
 }
 
-/// The value on a line, and how long it is where that does not hold all of it.
+/// The value on a line, and its length if it is truncated.
 fn in_words(rules: &DynamicRules, state: &State) -> String {
     let Some(value) = &state.value else { return "(absent)".to_owned() };
     let paths = columns::value_paths(rules.as_table_rules().fold.spec());
@@ -63,8 +63,8 @@ fn in_words(rules: &DynamicRules, state: &State) -> String {
     }
 }
 
-/// When a state was written, no finer than it is known: hashed tables keep the time of each write,
-/// and the others one for about all of a second.
+/// When a state was written, as exactly as known: hashed tables keep the time of each write, others
+/// about one per second.
 fn written(state: &State, at: SystemTime) -> String {
     if state.seq.is_none() { human::rfc3339(at) } else { human::rfc3339_seconds(at) }
 }

@@ -1,8 +1,7 @@
 //! `folddb import STORE TABLE FILE`: reads rows and folds them into a table.
 //!
-//! Everything that may be wrong with the command line is found before a store is created. Rows are
-//! written in batches as they are read, so memory is bounded whatever the file's size, and at the
-//! end all are synced.
+//! All errors of the command line are found before a store is created. Rows are written in batches
+//! as they are read, so memory is bounded for files of any size, and at the end all are synced.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,7 +43,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let bad = BadRows::new(args.bad_rows.as_deref(), &rows.header())?;
 
     let began = Instant::now();
-    let hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
+    let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let strict = args.strict;
     let mut import =
         Import { mapping, bad, strict, read: 0, written: 0, empty: 0, missing: None, lacking: Vec::new() };
@@ -55,7 +54,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     bar.finish_and_clear();
     drop(hearing);
     let set_aside = import.bad.finish();
-    // What was committed before a failure is whole rows: it stays, and the report says how many.
+    // Rows that were committed before a failure stay, and the report says how many.
     let store = sink.into_store();
     store.as_ref().map(|store| store.sync()).transpose()?;
     let how = match &ended {
@@ -97,7 +96,7 @@ fn check_aside(args: &ImportArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens the table, or finds all that it needs to be made when that is asked for.
+/// Opens the table, or determines everything needed to create it, if requested.
 fn open_sink<'a>(
     args: &'a ImportArgs,
     stated: &mut Stated,
@@ -145,12 +144,12 @@ fn open_sink<'a>(
     Ok((Sink::to_come(session, into, store, rules), mapping))
 }
 
-/// Whether a row was refused for the length of its value.
+/// Whether a row was refused because of the length of its value.
 fn is_too_long(error: &folddb::Error, value: &[u8]) -> bool {
     error.kind() == ErrorKind::InvalidInput && value.len() > VALUE_BYTES_MAX
 }
 
-/// An import under way.
+/// A running import.
 struct Import {
     mapping: Mapping,
     bad: BadRows,
@@ -160,12 +159,12 @@ struct Import {
     empty: u64,
     /// Which fields no row had, in words.
     missing: Option<String>,
-    /// Which fields some rows had and some had not, and how many had not.
+    /// Which fields some rows lacked, and how many.
     lacking: Vec<(String, u64)>,
 }
 
 impl Import {
-    /// Imports all rows, and commits what was read before anything that fails.
+    /// Imports all rows, and commits the rows before a failing one.
     fn all(
         &mut self,
         sink: &mut Sink<'_>,
@@ -185,7 +184,7 @@ impl Import {
                 };
                 self.read += u64::from(row.is_some());
                 if matches!(row, Some(Ok(true))) && value.len() > VALUE_BYTES_MAX {
-                    self.written += sink.commit()?; // what is refused from here on is this row
+                    self.written += sink.commit()?; // a failure from here on concerns this row
                 }
                 match row {
                     None => {}
@@ -209,7 +208,7 @@ impl Import {
         let lacking = rows.lacking_fields(optional).into_iter();
         self.lacking = lacking.map(|(name, rows)| (name.to_owned(), rows)).collect();
         if let (Some(missing), 0) = (&self.missing, self.written) {
-            // Nothing is in yet: whoever mends the command line may run it again.
+            // Nothing is imported yet: the user may fix the command line and run it again.
             return Err(Failure::Usage(format!(
                 "{missing}; nothing is imported (if no row needs it: --optional FIELD)"
             )));

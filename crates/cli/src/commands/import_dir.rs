@@ -1,12 +1,11 @@
 //! `folddb import-dir STORE TABLE DIR`: each file below a directory becomes the value of its path.
 //!
-//! A file is passed over where the table has a value of its size that was written after the file
-//! was, or that is the same. Links, what is neither file nor directory, and stores are passed over,
-//! too, and counted.
+//! A file is skipped if the table has a value of its size that was written after the file, or that
+//! is equal. Links, stores, and what is neither file nor directory are skipped, too, and counted.
 //!
 //! A file that cannot be read, or whose name or bytes the table does not take, is refused by its
-//! name, and the others are stored, as `tar` and `rsync` do. What ends the whole says how many are
-//! in.
+//! name, and the others are stored, as `tar` and `rsync` do. An error that ends the import says how
+//! many are stored.
 
 use std::fs::Metadata;
 use std::io::Read;
@@ -27,7 +26,7 @@ use crate::messages;
 use crate::session::{Opened, Session};
 use crate::{blobs, human, interrupt, progress};
 
-/// What became of the files.
+/// The outcomes for the files.
 #[derive(Default)]
 struct Tally {
     stored: u64,
@@ -38,12 +37,12 @@ struct Tally {
     refused: u64,
 }
 
-/// So many files that are refused are named.
+/// Most refused files that are named.
 const REFUSED_TOLD_MAX: u64 = 10;
 
 impl Tally {
-    /// Takes note of a file that cannot be a value, and names it; one that concerns more than a
-    /// file is handed on.
+    /// Notes a file that cannot be a value, and names it; a failure that concerns more than a file
+    /// is returned.
     fn refuse(&mut self, failure: Failure, bar: &ProgressBar) -> Result<(), Failure> {
         let is_of_file = match &failure {
             Failure::Usage(_) | Failure::NotFound(_) | Failure::Refused(_) => true,
@@ -73,7 +72,7 @@ pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Fai
     let bar = progress::bytes_bar(None, "storing");
     let files = files_below(&args.dir, &options, &bar, &mut tally)?;
     bar.set_length(files.iter().map(|(_, facts)| facts.len()).sum());
-    let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
+    let _hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let store = open(args, session)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
     let ended = files.iter().try_for_each(|file| match import(args, &table, file, &bar, &mut tally) {
@@ -138,8 +137,8 @@ fn open(args: &ImportDirArgs, session: &Session) -> Result<Opened, Failure> {
     Ok(store)
 }
 
-/// All files below a directory, by path; those of stores are none of them, not of the one that is
-/// written to either. A directory below that cannot be read is refused.
+/// All files below a directory, by path, except those of stores, including the target. An
+/// unreadable directory is refused.
 fn files_below(
     dir: &Path,
     options: &Options,
@@ -186,7 +185,7 @@ fn import(
     bar: &ProgressBar,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
-    interrupt::check()?; // what is stored stays, and is unchanged the next time
+    interrupt::check()?; // stored files stay, and are unchanged the next time
     let key = key_of(table, path.strip_prefix(&args.dir).unwrap_or(path))?;
     let name = path.display().to_string();
     if !args.overwrite
@@ -220,8 +219,8 @@ fn key_of(table: &BytesTable, path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(key)
 }
 
-/// Whether what is stored is this file: of its size, and written after the file was last changed or
-/// put there, or where nobody knows when the same.
+/// Whether the stored value is this file: of its size, and written after the last change or
+/// creation of the file; if that time is unknown, equal bytes.
 fn is_unchanged(
     table: &BytesTable,
     key: &[u8],
@@ -232,7 +231,7 @@ fn is_unchanged(
     if head.size_bytes != facts.len() {
         return Ok(false);
     }
-    // A file that is moved or copied here with its old time is changed now all the same.
+    // A file that is moved or copied here with its old time counts as changed now.
     let there_since = Duration::new(facts.ctime().max(0) as u64, facts.ctime_nsec().max(0) as u32);
     let changed = facts.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     let changed = changed.map(|modified| modified.max(there_since));

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &IndexArgs, session: &mut Session) -> Result<(), Failure
 
 fn add(args: &IndexAddArgs, session: &mut Session) -> Result<(), Failure> {
     let rule = rules_words::rule(&args.index)?;
-    let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
+    let _hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?;
     if table.indexes().iter().any(|index| index.rule == rule && index.is_built) {
@@ -39,7 +39,7 @@ fn add(args: &IndexAddArgs, session: &mut Session) -> Result<(), Failure> {
         interrupt::flow()
     })?;
     bar.finish_and_clear();
-    interrupt::check()?; // what is built stays, and `index add` goes on with it
+    interrupt::check()?; // the progress stays, and `index add` continues
     store.close()?;
     let (keys, entries) = done.map_or((0, 0), |at| (at.keys_done, at.entries));
     let report = json!({ "index": rule.to_string(), "keys": keys, "entries": entries });

@@ -1,5 +1,6 @@
 //! `folddb load STORE [FILE]`: loads what `dump` wrote. A file is read twice: all of it is checked
-//! before anything is written. Of a pipe that is the beginning, with the rules of its first table.
+//! before anything is written. For a pipe only the beginning is checked, with the rules of its
+//! first table.
 
 use std::io::{self, BufRead, Cursor, Read};
 use std::sync::Arc;
@@ -17,8 +18,7 @@ use crate::messages;
 use crate::progress;
 use crate::session::{Opened, Session};
 
-/// So much of what is read once is looked at before a store is made: the rules of a table are
-/// shorter.
+/// How much of a pipe is checked before a store is created: the rules of a table are shorter.
 const HEAD_BYTES_MAX: u64 = 1 << 20;
 
 pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure> {
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure>
     } else {
         source.reader = checked_beginning(source.reader, &session.options())?;
     }
-    // In a shell, that hears; and who waits for a pipe is ended as ever.
+    // A shell handles Ctrl-C itself; waiting for a pipe is ended as usual.
     let _hearing = (session.shared.is_none() && is_file).then(interrupt::hear);
     let (store, is_new) = open(args, session)?;
     let before = store.last_seq();
@@ -61,14 +61,14 @@ fn open(args: &LoadArgs, session: &Session) -> Result<(Opened, bool), Failure> {
     }
 }
 
-/// Checks the first two lines of what can be read once only: that it begins as a dump does, and the
-/// rules of the first table. Gives all of it to be read.
+/// Checks the first two lines of a source that can be read only once: that it is a dump, and the
+/// rules of the first table. Returns a reader of all of it.
 fn checked_beginning(reader: Box<dyn BufRead>, of_store: &Options) -> Result<Box<dyn BufRead>, Failure> {
     let (mut reader, mut head) = (Patient(reader), Vec::new());
     for _ in 0..2 {
         let line = (&mut reader).take(HEAD_BYTES_MAX).read_until(b'\n', &mut head);
         match line {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break, // of what was packed
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break, // of a compressed one
             line => line.map_err(|error| Failure::file("read", "stdin", &error))?,
         };
     }
@@ -89,14 +89,14 @@ fn over(
     bar.finish_and_clear();
     match done {
         Err(error) if interrupt::check().is_err() => {
-            messages::tell(&format!("folddb: {}", error.message())); // which says how many records are in
+            messages::tell(&format!("folddb: {}", error.message())); // this says how many records are loaded
             Err(Failure::Interrupted)
         }
         done => Ok(done?),
     }
 }
 
-/// Waits where a pipe has nothing yet, until Ctrl-C.
+/// Waits while a pipe has nothing yet, until Ctrl-C.
 struct Patient(Box<dyn BufRead>);
 
 impl Read for Patient {
@@ -177,7 +177,7 @@ fn as_json(args: &LoadArgs, report: &LoadReport, is_new: bool) -> Value {
     })
 }
 
-/// What was loaded, and what became of the other records of the dump.
+/// What was loaded, and the outcome for the other records of the dump.
 fn in_words(args: &LoadArgs, report: &LoadReport) -> String {
     let LoadReport { tables, records, loaded, over, skipped, whole, .. } = report;
     let (of_tables, store) = (human::plural(*tables, "table"), args.store.display());

@@ -1,5 +1,5 @@
-//! `folddb put STORE TABLE KEY... VALUE`, or with `--file FILE`: the value of a key, whatever it
-//! was, or with `--if-absent` only where it has none. Nothing is read from the store.
+//! `folddb put STORE TABLE KEY... VALUE`, or with `--file FILE`: sets the value of a key, or with
+//! `--if-absent` only if it has none. Nothing is read from the store.
 
 use folddb::WriteOp;
 use serde_json::json;

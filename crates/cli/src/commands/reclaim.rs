@@ -1,6 +1,6 @@
-//! `folddb reclaim STORE [--dry-run]`: gives back the space of dead values, by copying what is
-//! alive out of the files in which little is. May be broken off at any moment; what is given back
-//! by then stays given back. Files that are damaged stay, and are told.
+//! `folddb reclaim STORE [--dry-run]`: frees the space of dead values, by copying live values out
+//! of files with few of them. May be stopped at any moment; space that is freed by then stays free.
+//! Damaged files stay, and are reported.
 
 use folddb::ReclaimStep;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::session::Session;
 
-/// Hidden values that are less than such a share of all are not worth telling.
+/// Hidden values of less than this share of all are not reported.
 const HIDDEN_SHARE: u64 = 50;
 
 pub(crate) fn run(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failure> {
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failu
     }
 }
 
-/// What would be done, and nothing is.
+/// Reports what would be done, without doing it.
 fn plans(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let plans = store.reclaim_plans();

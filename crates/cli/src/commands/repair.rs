@@ -1,5 +1,5 @@
-//! `folddb repair STORE NEW`: salvages what is whole of a damaged store into a new one. The old one
-//! is only read.
+//! `folddb repair STORE NEW`: salvages the intact data of a damaged store into a new one. The old
+//! one is only read.
 
 use folddb::Store;
 use folddb::maintenance::{RepairOptions, RepairReport};

@@ -1,4 +1,4 @@
-//! `folddb restore BACKUP STORE`: makes a new store from a backup, which is checked first.
+//! `folddb restore BACKUP STORE`: creates a new store from a backup, which is checked first.
 
 use folddb::{RestoreOptions, Seq, Store};
 use serde_json::json;

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
     session.report(&report, |out| tables.iter().try_for_each(|(stats, _)| tiers::write(out, stats)))
 }
 
-/// The table that is named, or all.
+/// The named table, or all.
 pub(crate) fn chosen(store: &Opened, table: Option<&str>) -> Result<Vec<String>, Failure> {
     match table {
         Some(name) => Ok(vec![store.known_table(name)?.name().to_owned()]),

@@ -1,18 +1,17 @@
 //! `folddb shell STORE`: the verbs at a prompt, without the name of the store.
 //!
-//! On a terminal there are history and completion; from elsewhere the lines are a script, an error
-//! does not end the rest, and the exit code is that of the first command that failed. `#` begins a
-//! comment.
+//! On a terminal there are history and completion; other input is a script: an error does not end
+//! it, and the exit code is that of the first failed command. `#` begins a comment.
 //!
-//! Where lines are typed, Ctrl-C ends what a line does, or drops a line that is half typed, and no
-//! more: also at a terminal that moves no cursor (`TERM=dumb`). A script it stops, as `psql` does:
-//! nobody could say which of its lines was meant, and what comes behind may build on the one that
-//! was stopped. One that is over says so with exit code 130. It is heard from the first line to the
-//! last, so that none ends the process unheard.
+//! For typed lines, Ctrl-C only ends the running command, or drops a half-typed line, also at a
+//! terminal that moves no cursor (`TERM=dumb`). It stops a script, as in `psql`: it is not known
+//! which line was meant, and later ones may depend on the stopped one. A stopped script ends with
+//! exit code 130. Ctrl-C is handled from the first line to the last, so it never just ends the
+//! process.
 //!
-//! `begin` begins a transaction: until `commit` or `abort` what `get`, `put`, `fold` and `delete`
-//! do with keys is done in it. Where a command of it fails in a script, `commit` writes nothing:
-//! who types sees what failed, and may go on.
+//! `begin` begins a transaction: until `commit` or `abort`, `get`, `put`, `fold` and `delete` of
+//! keys are done in it. If one of its commands fails in a script, `commit` writes nothing; a user
+//! who types sees the failure, and may continue.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal};
@@ -38,7 +37,7 @@ use crate::interrupt::{self, Hearing};
 use crate::messages;
 use crate::session::{Begun, Session};
 
-/// What the shell says on `help`: one screen.
+/// The output of `help`: one screen.
 const HELP: &str =
     "  get TABLE KEY...              the value of a key; a word for each element; history: its past
   head TABLE KEY...             size, hash and head of a value, which is not read for it
@@ -64,7 +63,7 @@ const HELP: &str =
 Words with spaces stand in quotes. --json prints any report as JSON.
 ";
 
-/// Verbs that mean nothing in a shell.
+/// Verbs that do not apply in a shell.
 const OUTSIDE: [&str; 8] = ["shell", "completions", "man", "help", "verify", "repair", "freeze", "thaw"];
 
 /// How a verb is run.
@@ -115,15 +114,15 @@ struct Shell<'a> {
 enum Input {
     /// From a terminal, with history and completion.
     Editor,
-    /// From one that moves no cursor.
+    /// From a terminal that moves no cursor.
     Typed,
-    /// From elsewhere.
+    /// Other input.
     Script,
 }
 
 impl Input {
     fn of_process() -> Input {
-        // Those that the editor of lines leaves to the system, too.
+        // The terminals that the line editor leaves to the system, too.
         let is_dumb = std::env::var("TERM").is_ok_and(|term| ["dumb", "cons25", "emacs"].contains(&&*term));
         match io::stdin().is_terminal() {
             true if is_dumb => Input::Typed,
@@ -133,10 +132,10 @@ impl Input {
     }
 }
 
-/// What stands before a line that is typed.
+/// The prompt of a typed line.
 const PROMPT: &str = "folddb> ";
 
-/// So often it is looked whether Ctrl-C came while a line is waited for.
+/// How often Ctrl-C is checked while waiting for a line.
 const LOOKS_EVERY: Duration = Duration::from_millis(50);
 
 /// The lines of the standard input, each read when the last one was taken.
@@ -146,7 +145,7 @@ fn lines() -> Receiver<io::Result<String>> {
     lines
 }
 
-/// What a line was.
+/// The outcome of a line.
 enum Line {
     Done,
     /// Ctrl-C stopped it.
@@ -166,7 +165,7 @@ impl Shell<'_> {
                     Line::Stopped => self.hearing.heed(),
                     Line::Done => {}
                 },
-                // The terminal has forgotten what was typed of this line.
+                // The terminal has dropped the typed part of this line.
                 Next::Stopped => {
                     self.hearing.heed();
                     writeln!(session.out)?;
@@ -174,7 +173,7 @@ impl Shell<'_> {
                 Next::End => break,
             }
         }
-        self.first_failure = None; // people have seen it
+        self.first_failure = None; // the user has seen it
         Ok(())
     }
 
@@ -213,7 +212,7 @@ impl Shell<'_> {
             match editor.readline(PROMPT) {
                 Ok(line) => {
                     let _ = editor.add_history_entry(&line);
-                    self.hearing.heed(); // a signal that came before is none for this line
+                    self.hearing.heed(); // an earlier signal is not for this line
                     let ended = self.line(&line, session)?;
                     self.hearing.heed();
                     if let Line::Exit = ended {
@@ -225,9 +224,9 @@ impl Shell<'_> {
                 Err(error) => return Err(failed(error)),
             }
         }
-        self.first_failure = None; // people have seen it
+        self.first_failure = None; // the user has seen it
         if let Some(file) = &history {
-            let _ = editor.save_history(file); // a history is nothing to fail for
+            let _ = editor.save_history(file); // a lost history is not a failure
         }
         Ok(())
     }
@@ -262,7 +261,7 @@ impl Shell<'_> {
             done => messages::report(done),
         };
         match (code, words[0].as_str()) {
-            (ExitCode::NotFound, "get" | "head") => self.note(code), // which is an answer
+            (ExitCode::NotFound, "get" | "head") => self.note(code), // an answer, not a failure
             _ => self.note_in_transaction(code, session),
         }
         Ok(if code == ExitCode::Interrupted { Line::Stopped } else { Line::Done })
@@ -282,7 +281,7 @@ impl Shell<'_> {
         session.end(done)
     }
 
-    /// Notes how a line ended, of a transaction, too, which a script has begun.
+    /// Notes how a line ended, also for a transaction in a script.
     fn note_in_transaction(&mut self, code: ExitCode, session: &mut Session) {
         self.note(code);
         if let Some(begun) = session.transaction.as_mut().filter(|_| self.input == Input::Script) {
@@ -297,7 +296,7 @@ impl Shell<'_> {
     }
 }
 
-/// What came of waiting for a line.
+/// The outcome of waiting for a line.
 enum Next {
     Line(String),
     /// Ctrl-C came first.
@@ -321,7 +320,7 @@ fn next_line(lines: &Receiver<io::Result<String>>) -> Result<Next, Failure> {
     }
 }
 
-/// Says where Ctrl-C stopped a script.
+/// The failure of a script that Ctrl-C stopped.
 fn stopped(at: &str) -> Failure {
     messages::tell(&format!("folddb: Ctrl-C stopped the script {at}; what follows it was not run"));
     Failure::Told(ExitCode::Interrupted)
@@ -350,7 +349,7 @@ fn transact(verb: &str, session: &mut Session) -> Result<(), Failure> {
             let seq = begun.transaction.commit(begun.durability)?;
             session.report(&serde_json::json!({ "seq": u64::from(seq) }), |_| Ok(()))
         }
-        (_, Some(_), _) => Ok(()), // what is dropped does nothing
+        (_, Some(_), _) => Ok(()), // a dropped transaction does nothing
         (verb, None, _) => {
             Err(Failure::Usage(format!("there is nothing to {verb}: begin a transaction first")))
         }
@@ -382,9 +381,9 @@ fn with_store(words: &[String], path: &Path) -> Vec<OsString> {
     line
 }
 
-/// Splits a line into words: spaces divide, quotes of both kinds hold together, a backslash takes
-/// the next letter as it is (inside single quotes it is one itself), `#` at the start of a word
-/// begins a comment.
+/// Splits a line into words: spaces separate them, both kinds of quotes group, a backslash escapes
+/// the next character (inside single quotes it is literal), `#` at the start of a word begins a
+/// comment.
 fn split(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -416,7 +415,7 @@ fn quoted(letters: &mut std::str::Chars<'_>, quote: char, word: &mut String) -> 
     Err(format!("a quote {quote} is not closed"))
 }
 
-/// Where the lines typed so far are kept: beside the user's own data, not in the store.
+/// Where the history of lines is kept: with the user's own data, not in the store.
 fn history_file() -> Option<PathBuf> {
     let data = std::env::var_os("XDG_DATA_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let dir =

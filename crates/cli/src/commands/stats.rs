@@ -36,7 +36,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
     })
 }
 
-/// A figure of a store: its group, its name in that, what it is.
+/// A figure of a store: its group, its name in that, its value.
 type Figure = (&'static str, &'static str, Datum);
 
 /// The figures of a store. Counters begin at the opening.
@@ -72,7 +72,7 @@ fn as_json(figures: &[Figure]) -> Json {
     Json(Datum::Map(groups))
 }
 
-/// Figures that people are told even when they are zero.
+/// Figures that are shown to people even if they are zero.
 const ALWAYS_TOLD: [(&str, &str); 3] = [("", "last_seq"), ("disk", "bytes"), ("memory", "memtable_bytes")];
 
 fn is_told((group, name, value): &Figure) -> bool {

@@ -1,6 +1,6 @@
-//! `folddb sync SOURCE TARGET [TABLE]`: makes the tables of one store, or a range of one, what
-//! those of another are. Only what differs is written. A table that is not there yet is made, with
-//! its indexes. Hashed tables are passed over, and told of.
+//! `folddb sync SOURCE TARGET [TABLE]`: makes the tables of one store, or a range of one, equal to
+//! those of another. Only differences are written. A missing table is created, with its indexes.
+//! Hashed tables are skipped and reported.
 
 use folddb::{BytesTable, ErrorKind, SyncOptions, SyncReport};
 use serde_json::json;
@@ -19,10 +19,10 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
         let message = format!("{} is the source and the target: name two stores", args.source.display());
         return Err(Failure::Usage(message));
     }
-    let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
+    let _hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let from = session.read(&args.source)?;
     let to = session.write_other(&args.target)?;
-    // All that may be refused is looked at before anything is written.
+    // Everything that may be refused is checked before anything is written.
     let names = diff::tables_of((&from, &to), args.table.as_deref())?;
     let plans = names.iter().map(|name| plan((&from, &to), name, args)).collect::<Result<Vec<_>, _>>()?;
     let mut all = true;
@@ -42,13 +42,13 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
     if all { Ok(()) } else { Err(Failure::Told(ExitCode::Damaged)) }
 }
 
-/// What is to be done with a table.
+/// What to do with a table.
 enum Plan {
     /// Nothing: only the target has it.
     OnlyHere,
     /// Nothing: it is hashed here or there.
     Hashed,
-    /// Nothing: why it cannot be brought up.
+    /// Nothing: why it cannot be synced.
     Refused(String),
     BringUp(BytesTable),
 }
@@ -69,21 +69,21 @@ fn plan(stores: (&Opened, &Opened), name: &str, args: &SyncArgs) -> Result<Plan,
     }
 }
 
-/// Fails where the table cannot be brought up.
+/// Fails if the table cannot be synced.
 fn check(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<(), Failure> {
     let from = ranges::narrow(theirs, &args.range)?;
     match to.bytes_table(theirs.name()) {
         Ok(ours) => to.check_bring_up(&ranges::narrow_at(&ours, &args.range, None)?, &from)?,
         Err(error) if error.kind() == ErrorKind::TableNotFound => {
-            theirs.rules().check_writable()?; // what it is made with
-            from.limit(0).rows().map(drop)?; // what is wrong with the scan
+            theirs.rules().check_writable()?; // needed to create it
+            from.limit(0).rows().map(drop)?; // checks the scan for errors
         }
         Err(error) => return Err(error.into()),
     }
     Ok(())
 }
 
-/// A table that only the target has is nobody's copy; `drop` is for that.
+/// A table that only the target has is left; `drop` removes it.
 fn tell_left(session: &mut Session, table: &str, args: &SyncArgs) -> Result<bool, Failure> {
     session.report(&json!({ "table": table, "left": true }), |out| {
         writeln!(out, "table {table}: only in {}, left as it is", args.target.display())
@@ -98,7 +98,7 @@ fn tell_refused(session: &mut Session, table: &str, why: &str) -> Result<bool, F
     Ok(false)
 }
 
-/// Tells of a hashed table how else it may be brought over.
+/// Reports how a hashed table can be copied otherwise.
 fn pass_over(session: &mut Session, table: &str, args: &SyncArgs) -> Result<bool, Failure> {
     let (source, target) = (args.source.display(), args.target.display());
     let instead = format!("folddb dump {source} {table} --to FILE; folddb load {target} FILE --over");
@@ -123,7 +123,7 @@ fn bring_up(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<SyncRep
         Err(error) => return Err(error.into()),
     };
     let options = SyncOptions::default().keep_others(args.keep);
-    // Of which moment is said of the source: what is brought up is the present.
+    // The moment applies to the source; the target is always the present.
     let to_scan = ranges::narrow_at(&ours, &args.range, None)?;
     Ok(to.bring_up(to_scan, ranges::narrow(theirs, &args.range)?, &options)?)
 }

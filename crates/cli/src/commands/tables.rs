@@ -1,4 +1,4 @@
-//! `folddb tables STORE`: what tables there are, and by which rules.
+//! `folddb tables STORE`: the tables, and their rules.
 
 use folddb::table_rules::{TableKind, TableRules};
 use folddb::{Datum, Expire, Keep};
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
     })
 }
 
-/// How values fold, or what they are where they replace, and anything that is not usual.
+/// How values fold, or their type if they replace, and everything unusual.
 fn fold_words(rules: &TableRules, indexes: u64) -> String {
     let mut words = match rules.fold.spec() {
         spec @ ("replace" | "first") => format!("{spec} ({})", rules.value_codec()),

@@ -12,7 +12,7 @@ use crate::human;
 use crate::render::table;
 use crate::session::Session;
 
-/// Characters of the bar that shows how much of a segment is alive.
+/// Characters of the bar that shows how much of a segment is live.
 const BAR_CHARS: u64 = 20;
 
 pub(crate) fn run(args: &ValuesArgs, session: &mut Session) -> Result<(), Failure> {
@@ -40,8 +40,8 @@ pub(crate) fn run(args: &ValuesArgs, session: &mut Session) -> Result<(), Failur
     })
 }
 
-/// When the living values of a file were written, by those of the segments that lie in it; none
-/// where no key tells.
+/// When the live values of a file were written, from those of its segments; none if no key has a
+/// time.
 fn times_of(segment: &ValueSegment, times: &BTreeMap<u64, ValueTimes>) -> Option<ValueTimes> {
     segment.segments.iter().filter_map(|number| times.get(number).copied()).reduce(ValueTimes::and)
 }
@@ -67,7 +67,7 @@ fn as_json(segment: &ValueSegment, times: Option<&BTreeMap<u64, ValueTimes>>) ->
     report
 }
 
-/// What a file of the value log is.
+/// The kind of a file of the value log.
 fn state(segment: &ValueSegment) -> String {
     match (segment.segments.as_slice(), segment.is_sealed) {
         (_, true) if segment.in_files => "sealed, files".to_owned(),

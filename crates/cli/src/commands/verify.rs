@@ -1,5 +1,5 @@
-//! `folddb verify STORE [--deep]`: whether a store is whole. It need not open, and nothing on disk
-//! changes.
+//! `folddb verify STORE [--deep]`: whether a store is intact. It works on stores that do not open,
+//! and changes nothing on disk.
 
 use folddb::Store;
 use folddb::maintenance::VerifyReport;
@@ -38,7 +38,7 @@ pub(crate) fn verify(path: &std::path::Path, deep: bool, session: &Session) -> R
     Ok(report?)
 }
 
-/// One line: what was looked at, and how it stands.
+/// One line: what was checked, and the result.
 pub(crate) fn summary(report: &VerifyReport) -> String {
     let checked = &report.checked;
     let looked = format!(

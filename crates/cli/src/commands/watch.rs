@@ -1,5 +1,5 @@
-//! `folddb watch STORE NAME`: what a change feed has to give: rows the first time, then every batch
-//! since what was printed last.
+//! `folddb watch STORE NAME`: prints a change feed: rows the first time, then every batch since the
+//! last printed one.
 //!
 //! ```text
 //!   without --wait   the store is open for writing:   what there is is printed, and acknowledged
@@ -7,10 +7,10 @@
 //!   in the shell     the shell's store is read, whoever writes by it
 //! ```
 //!
-//! What is printed is acknowledged when it has been printed, so a watch that is broken off is told
-//! the same again. One that waits holds no lock, so it acknowledges when it ends, and in between
-//! only once much has come; where another process has the store open by then it cannot, and says
-//! so.
+//! Events are acknowledged after they are printed, so after an interrupted watch the same is
+//! printed again. A watch that waits holds no lock, so it acknowledges when it ends, and before
+//! that only once much has been printed; if another process then has the store open, it cannot, and
+//! says so.
 
 use folddb::table_rules::TableRules;
 use folddb::{
@@ -32,18 +32,17 @@ use crate::render::head;
 use crate::render::json::{self, Json, object};
 use crate::session::{Opened, Session, once_unlocked_within};
 
-/// After this many batches what has been printed is acknowledged.
+/// After this many batches the printed ones are acknowledged.
 const ACKNOWLEDGE_EVERY: u64 = 1000;
 
-/// A watch that waits tries to acknowledge when the writer holds this many bytes of log for what it
-/// has printed.
+/// A watch that waits tries to acknowledge when the writer retains this many bytes of log for what
+/// it has printed.
 const HELD_BYTES_MAX: u64 = 64 << 20;
 
-/// So long it waits at a time, before it looks whether it is to end.
+/// How long it waits at a time before it checks whether to end.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// So long it tries to have the store for a moment: other commands have it for as long as they
-/// take.
+/// How long it tries to open the store for a moment: other commands may have it open.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &WatchArgs, session: &mut Session) -> Result<(), Failure> {
@@ -57,11 +56,11 @@ pub(crate) fn run(args: &WatchArgs, session: &mut Session) -> Result<(), Failure
     store.close()
 }
 
-/// A watch under way.
+/// A running watch.
 struct Watch<'a> {
     args: &'a WatchArgs,
     printer: Printer,
-    /// It ends after this many batches more.
+    /// It ends after this many more batches.
     left: u64,
 }
 
@@ -87,8 +86,8 @@ impl Watch<'_> {
 
     // ---- in a store that is open for writing ----------------------------------------------------
 
-    /// Prints what the feed has, which is made where there is none, and acknowledges it; in the
-    /// shell it waits for more.
+    /// Prints and acknowledges the present events of the feed, which is created if there is none;
+    /// in the shell it waits for more.
     fn drain(
         &mut self,
         store: &Opened,
@@ -133,7 +132,7 @@ impl Watch<'_> {
         let mut reached = Reached { printed: feed.position(), acknowledged: feed.position() };
         let watched = self.follow(&mut feed, &mut reached, session);
         let is_over = match &watched {
-            Err(Failure::OutputClosed) => true, // what nobody has read is not acknowledged
+            Err(Failure::OutputClosed) => true, // unread output is not acknowledged
             Err(Failure::Store(error)) => error.kind() == ErrorKind::FeedLost,
             _ => false,
         };
@@ -157,7 +156,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Prints what comes, each event as it comes.
+    /// Prints each event as it arrives.
     fn follow(
         &mut self,
         feed: &mut SecondaryFeed,
@@ -174,7 +173,7 @@ impl Watch<'_> {
             if held_bytes <= asks_at_bytes || self.args.peek {
                 continue;
             }
-            // To ask for the lock takes its time, and a writer may keep it: not after each event.
+            // Trying the lock takes time, and a writer may hold it: so not after each event.
             asks_at_bytes = held_bytes + HELD_BYTES_MAX;
             if self.acknowledge_secondary(feed, reached.printed, Duration::ZERO, session)? {
                 (reached.acknowledged, asks_at_bytes) = (reached.printed, HELD_BYTES_MAX);
@@ -183,8 +182,9 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// The feed, for reading beside a writer. Where nobody writes it is made, and what it has is
-    /// printed; where somebody does it is there. None where enough has been printed already.
+    /// The feed, for reading while another process writes. If nobody writes it is created, and its
+    /// present events are printed; otherwise it must exist. None if enough has been printed
+    /// already.
     fn begin(&mut self, session: &mut Session) -> Result<Option<SecondaryFeed>, Failure> {
         let (args, options) = (self.args, session.options());
         let since = Instant::now();
@@ -223,8 +223,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Acknowledges what was printed, in a store that is open for that moment; false where another
-    /// process has it.
+    /// Acknowledges what was printed, by opening the store for a moment; false if another process
+    /// has it open.
     fn acknowledge_secondary(
         &self,
         feed: &SecondaryFeed,
@@ -246,13 +246,14 @@ impl Watch<'_> {
     }
 }
 
-/// How far a watch beside a writer has come: what was not printed and flushed is not acknowledged.
+/// The progress of a watch while another process writes: only printed and flushed events are
+/// acknowledged.
 struct Reached {
     printed: FeedPosition,
     acknowledged: FeedPosition,
 }
 
-/// The next event, which is waited for as long as the user says; none when that is over.
+/// The next event; waits for the time that the user gives, and returns none after that.
 ///
 /// # Errors
 /// [`Failure::Interrupted`]; as `next`.
@@ -272,15 +273,15 @@ fn wait_for(
     }
 }
 
-/// What the keys begin with, by the type of the keys of the table, where one is named. It must be
-/// there unless the user says otherwise, or the feed is there already: a feed of a table that was
-/// mistyped would never tell anything.
+/// The prefix of keys, by the key type of the table, if one is named. The table must exist unless
+/// the user says otherwise, or the feed exists already: a feed of a mistyped table would never give
+/// anything.
 fn prefix_bytes(store: &Opened, args: &WatchArgs) -> Result<Vec<u8>, Failure> {
     let is_there = |name: &String| store.tables().contains(name);
     let made = store.feeds().into_iter().find(|feed| feed.name == args.name);
     let is_made = made.is_some();
-    // A feed that is there goes on as it was made, with words or with bytes, whether its table has
-    // come or gone meanwhile.
+    // An existing feed continues as it was created, with words or with bytes, even if its table was
+    // created or dropped since.
     if let (Some(made), [word]) = (&made, &args.prefix[..])
         && plain_bytes(word).is_ok_and(|bytes| bytes == made.prefix)
     {
@@ -314,10 +315,10 @@ fn plain_bytes(word: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// Prints events, one to a line; a batch one op to a line.
+/// Prints events, one per line; a batch one op per line.
 struct Printer {
     is_json: bool,
-    /// The rules of the tables that were met, where they can be read here.
+    /// The rules of the tables that were met, if they can be read here.
     tables: BTreeMap<u32, Option<DynamicRules>>,
 }
 
@@ -349,7 +350,7 @@ impl Printer {
     }
 
     fn op(&mut self, out: &mut dyn Write, batch: &FeedBatch, op: &FeedOp) -> io::Result<()> {
-        // The ops of one batch hang together.
+        // The ops of one batch are marked as connected.
         let mark = if batch.first_seq == batch.last_seq { ' ' } else { '+' };
         let (what, value) = self.change(op);
         let value = value.map(|value| format!("  {}", shown(&value))).unwrap_or_default();
@@ -434,7 +435,7 @@ impl Printer {
     }
 }
 
-/// A key or a value as it stands in a line.
+/// A key or a value in a line.
 fn shown(datum: &Datum) -> String {
     human::one_line(datum.to_string())
 }

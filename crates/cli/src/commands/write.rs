@@ -1,5 +1,5 @@
-//! `folddb fold STORE TABLE KEY... VALUE`, and what `put` shares with it: one op on one key. None
-//! of them reads, but `fold --get`.
+//! `folddb fold STORE TABLE KEY... VALUE`, and what `put` shares with it: one op on one key. Only
+//! `fold --get` reads.
 
 use folddb::{Datum, WriteOp};
 use serde_json::json;
@@ -16,7 +16,7 @@ pub(crate) fn run(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Resul
     write(op, args, session)
 }
 
-/// `fold`, which may ask what the value comes to.
+/// `fold`, which may return the resulting value.
 pub(crate) fn fold(args: &FoldArgs, session: &mut Session) -> Result<(), Failure> {
     let of = &args.write;
     if !args.get {
@@ -55,7 +55,7 @@ pub(crate) fn write(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Res
     let value = keys::value(&table, value)?;
     if let Some(begun) = &mut session.transaction {
         if args.ttl.ttl.is_some() {
-            rules_words::check_expires(&args.table, table.rules().as_table_rules())?; // now, and not when it is committed
+            rules_words::check_expires(&args.table, table.rules().as_table_rules())?; // now, not at the commit
         }
         begun.write((&table, op), (&key, &value), args.durability.into());
         return Ok(());

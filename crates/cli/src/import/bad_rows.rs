@@ -1,5 +1,5 @@
-//! Bad rows: counted, the first of them told, all of them written aside when asked. None is dropped
-//! silently.
+//! Bad rows: counted, the first of them reported, all of them written to a file on request. None is
+//! dropped silently.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 use crate::import::rows::{BadRow, Rows};
 
-/// How many are told.
+/// How many are reported.
 const TOLD_MAX: usize = 10;
 
 /// What other programs write for missing values.
 const USUAL_NULLS: [&str; 7] = ["NA", "N/A", "NULL", "null", "None", "\\N", "-"];
 
-/// What became of the bad rows of an import.
+/// The bad rows of an import.
 pub(crate) struct BadRows {
     /// How many there were.
     pub(crate) count: u64,
@@ -25,19 +25,19 @@ pub(crate) struct BadRows {
 struct Aside {
     writer: csv::Writer<File>,
     name: String,
-    /// The file, where it was made: it goes again when no row was bad.
+    /// The file, if it was created: it is removed if no row was bad.
     made: Option<PathBuf>,
 }
 
 impl BadRows {
-    /// Counts bad rows, and writes them to a file if one is named, which must not be there yet:
-    /// line, reason, and the row as it was.
+    /// Counts bad rows, and writes them to a file if one is named, which must not exist yet: line,
+    /// reason, and the row as it was.
     pub(crate) fn new(file: Option<&Path>, header: &[String]) -> Result<BadRows, Failure> {
         let aside = file.map(|path| Aside::create(path, header)).transpose()?;
         Ok(BadRows { count: 0, told: Vec::new(), aside })
     }
 
-    /// Takes note of a bad row.
+    /// Notes a bad row.
     pub(crate) fn add(&mut self, rows: &Rows, bad: BadRow) -> Result<(), Failure> {
         self.count += 1;
         if let Some(aside) = &mut self.aside {
@@ -49,7 +49,7 @@ impl BadRows {
         Ok(())
     }
 
-    /// Hands all that was written aside to the operating system; a file of none goes again.
+    /// Passes the file of bad rows to the operating system; an empty one is removed.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         let Some(aside) = &mut self.aside else { return Ok(()) };
         if let (0, Some(made)) = (self.count, &aside.made) {
@@ -58,7 +58,7 @@ impl BadRows {
         aside.writer.flush().map_err(|error| Failure::file("write", &aside.name, &error))
     }
 
-    /// The lines that tell people of them.
+    /// The lines that report them.
     pub(crate) fn tell(&self) -> Vec<String> {
         let mut lines: Vec<String> =
             self.told.iter().map(|(line, bad)| format!("line {line}: {bad}")).collect();
@@ -72,7 +72,7 @@ impl BadRows {
         lines
     }
 
-    /// A text that other programs write for missing values, where it is what made rows bad.
+    /// A text that other programs write for missing values, if it made rows bad.
     fn likely_null(&self) -> Option<&'static str> {
         let blamed = |null: &&str| {
             let quoted = [format!("`{null}`"), format!("{null:?}")];

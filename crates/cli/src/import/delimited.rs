@@ -1,5 +1,5 @@
-//! Records of delimited text (CSV, TSV), one after the other, as RFC 4180 has them, and what other
-//! programs write.
+//! Records of delimited text (CSV, TSV), one after the other, by RFC 4180, and in variants of other
+//! programs.
 //!
 //! ```text
 //!   a,b\n             fields between delimiters; a record ends with \n, \r\n or \r; empty lines are passed over
@@ -7,11 +7,10 @@
 //!   "a"b              what follows a closing quote on the line where it opened belongs to the field
 //! ```
 //!
-//! **A quote that does not close** would take in rows that are none of it. That it does not close
-//! is known when the text ends inside, when the record is longer than any may be, or when the next
-//! quote, on a later line, has text behind it: that one was to open a field. The record is bad
-//! then, and reading goes on at the line after the one on which the quote opened: nothing behind
-//! that line is taken for a part of a row.
+//! **An unclosed quote** would include unrelated rows. It is detected when the text ends inside it,
+//! when the record is too long, or when the next quote, on a later line, is followed by text: that
+//! one was meant to open a field. Then the record is bad, and reading continues at the line after
+//! the one on which the quote opened: nothing after that line is taken for a part of the row.
 
 use std::io::{self, BufRead};
 
@@ -20,7 +19,7 @@ use csv::ByteRecord;
 const QUOTE: u8 = b'"';
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What reading the next record gave.
+/// The result of reading the next record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A record.
@@ -28,13 +27,13 @@ pub(crate) enum Found {
     /// The last field of the record begins with a quote that does not close. The field is the rest
     /// of that line.
     OpenQuote,
-    /// The record is longer than any may be; its line is passed over.
+    /// The record is too long; its line is skipped.
     TooLong,
     /// There are no more.
     End,
 }
 
-/// How reading on went.
+/// The result of reading more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum More {
     Read,
@@ -45,10 +44,9 @@ enum More {
 /// How a field ended.
 enum FieldEnd {
     Delimiter,
-    /// The end of the record, which stands there, or the end of the text.
+    /// The end of the record, which is there, or the end of the text.
     Record,
-    /// Its quote does not close: that stands here, and on the line so many behind that of the
-    /// record.
+    /// Its quote does not close: its place, and its line relative to that of the record.
     OpenQuote {
         at: usize,
         lines: u64,
@@ -56,20 +54,20 @@ enum FieldEnd {
     TooLong,
 }
 
-/// The records of a text. An error of the reader leaves all as it was before the record: it may be
-/// asked again.
+/// The records of a text. An error of the reader leaves the state before the record: the call may
+/// be repeated.
 pub(crate) struct Records {
     reader: Box<dyn BufRead>,
     delimiter: u8,
     /// Longest record, in bytes.
     bytes_max: usize,
-    /// What has been read; all before `begin` is done with.
+    /// The text read so far; everything before `begin` is processed.
     text: Vec<u8>,
-    /// Where the next record begins, or what is between it and the last.
+    /// Where the next record begins, or the text between it and the last.
     begin: usize,
     /// The line of `begin`, from 1.
     line: u64,
-    /// What stands before `begin` is a `\r`, whose `\n` may follow.
+    /// The byte before `begin` is a `\r`, whose `\n` may follow.
     after_return: bool,
     /// The rest of a line that is too long comes first.
     passes_line: bool,
@@ -79,14 +77,15 @@ pub(crate) struct Records {
     field: Vec<u8>,
     /// The fields of the present record.
     pub(crate) record: ByteRecord,
-    /// The line that the present record is told of: where it begins, or where its quote opens.
+    /// The line under which the present record is reported: where it begins, or where its quote
+    /// opens.
     pub(crate) record_line: u64,
-    /// How many lines behind that its end is.
+    /// How many lines after that its end is.
     pub(crate) record_lines: u64,
 }
 
 impl Records {
-    /// The records of a text, of which none is longer than `bytes_max`.
+    /// The records of a text, each of at most `bytes_max` bytes.
     pub(crate) fn new(reader: Box<dyn BufRead>, delimiter: u8, bytes_max: usize) -> Records {
         Records {
             reader,
@@ -141,7 +140,7 @@ impl Records {
         }
     }
 
-    /// The next record begins behind `at`, this many lines on.
+    /// The next record begins after `at`, this many lines later.
     fn end_record(&mut self, at: usize, lines: u64, found: Found) -> Found {
         (self.record_line, self.record_lines) = (self.line, lines);
         self.begin += at;
@@ -150,7 +149,7 @@ impl Records {
         found
     }
 
-    /// Takes the field at `at`, which becomes the end of it.
+    /// Takes the field at `at`, which moves to its end.
     fn take_field(&mut self, at: &mut usize, lines: &mut u64) -> io::Result<FieldEnd> {
         self.field.clear();
         if self.byte(*at)? != Some(QUOTE) {
@@ -166,7 +165,7 @@ impl Records {
         self.take_bare(at)
     }
 
-    /// Takes what stands up to the next delimiter or the end of the line.
+    /// Takes the text up to the next delimiter or the end of the line.
     fn take_bare(&mut self, at: &mut usize) -> io::Result<FieldEnd> {
         loop {
             let rest = &self.text[self.begin + *at..];
@@ -185,7 +184,7 @@ impl Records {
         }
     }
 
-    /// Takes what stands behind an opening quote, and the closing one; false where there is none.
+    /// Takes the text after an opening quote, and the closing one; false if there is none.
     fn take_quoted(&mut self, at: &mut usize, lines: &mut u64) -> io::Result<bool> {
         loop {
             let rest = &self.text[self.begin + *at..];
@@ -209,7 +208,7 @@ impl Records {
         }
     }
 
-    /// Whether a field ends at `at`, or behind the blanks there.
+    /// Whether a field ends at `at`, or after the blanks there.
     fn ends_field(&mut self, mut at: usize) -> io::Result<bool> {
         loop {
             match self.byte(at)? {
@@ -242,7 +241,7 @@ impl Records {
         Ok(())
     }
 
-    /// Passes over what is left of a line that was too long.
+    /// Skips the rest of a line that was too long.
     fn pass_line(&mut self) -> io::Result<()> {
         while self.passes_line {
             let rest = &self.text[self.begin..];
@@ -253,7 +252,7 @@ impl Records {
         Ok(())
     }
 
-    /// Passes over the ends of lines; false at the end of the text.
+    /// Skips line ends; false at the end of the text.
     fn pass_line_ends(&mut self) -> io::Result<bool> {
         while let Some(byte) = self.byte(0)? {
             if !is_line_end(byte) {
@@ -267,7 +266,7 @@ impl Records {
         Ok(false)
     }
 
-    /// The byte so far behind `begin`; none at the end of the text.
+    /// The byte at this distance from `begin`; none at the end of the text.
     fn byte(&mut self, at: usize) -> io::Result<Option<u8>> {
         while self.begin + at >= self.text.len() {
             if self.read_on()? == More::End {
@@ -277,7 +276,7 @@ impl Records {
         Ok(Some(self.text[self.begin + at]))
     }
 
-    /// Reads more of the text, behind what there is.
+    /// Reads more of the text.
     fn read_on(&mut self) -> io::Result<More> {
         let is_too_long = self.text.len() - self.begin > self.bytes_max;
         if self.is_ended {

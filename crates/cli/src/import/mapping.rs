@@ -1,11 +1,11 @@
 //! Which columns of a file make the key of a record, and which feed its value.
 //!
-//! 1. [`Stated`] is what the command line says, read without a file or a store.
-//! 2. [`Stated::rules`] makes of it the rules of a new table, or checks it against those of the
-//!    table that is there.
+//! 1. [`Stated`] is the command line, read without a file or a store.
+//! 2. [`Stated::rules`] makes the rules of a new table from it, or checks it against those of an
+//!    existing table.
 //! 3. [`Mapping::bind`] finds the columns in the file.
-//! 4. [`Mapping::fill`] makes key and value of a row. It allocates nothing for rows like the one
-//!    before.
+//! 4. [`Mapping::fill`] makes the key and value of a row. It allocates nothing for rows like the
+//!    previous one.
 
 use folddb::DynamicRules;
 use folddb::codec::{ElementType, KeyCodec, ValueCodec};
@@ -25,7 +25,7 @@ use crate::keys;
 pub(crate) struct Stated {
     key_columns: Vec<String>,
     key_codec: Option<KeyCodec>,
-    /// The fold with its sources, where one is stated.
+    /// The fold with its sources, if given.
     columns: Option<Columns>,
     value_column: Option<String>,
     value_codec: Option<ValueCodec>,
@@ -33,7 +33,7 @@ pub(crate) struct Stated {
 }
 
 impl Stated {
-    /// Reads what the command line says.
+    /// Reads the command line.
     pub(crate) fn parse(args: &ImportArgs) -> Result<Stated, Failure> {
         let parse_fold = |text: &String| {
             folds::parse_columns(text).map_err(|error| {
@@ -54,11 +54,10 @@ impl Stated {
         })
     }
 
-    /// Takes the columns of the key from a table that is there and knows their names, where none
-    /// are stated.
+    /// Takes the columns of the key from the names in an existing table, if none are given.
     ///
     /// # Errors
-    /// None are stated or known; or a stated one has the name of another element, which would mix
+    /// None are given or known; or a given one has the name of another element, which would mix
     /// keys up.
     pub(crate) fn settle_key(&mut self, table: &str, existing: Option<&TableRules>) -> Result<(), Failure> {
         let names: Vec<&str> = existing.into_iter().flat_map(TableRules::names_of_key).collect();
@@ -82,8 +81,8 @@ impl Stated {
         Ok(())
     }
 
-    /// The rules of the table: its own, which what is stated must not contradict, or those that are
-    /// stated.
+    /// The rules of the table: its own, which the command line must not contradict, or the given
+    /// ones.
     pub(crate) fn rules(&self, table: &str, existing: Option<&TableRules>) -> Result<TableRules, Failure> {
         let Some(existing) = existing else { return Ok(self.new_rules()) };
         let mut asked = existing.clone();
@@ -130,8 +129,8 @@ impl Stated {
     }
 }
 
-/// A mistake in `sum:u46 = n`, which reads as a field `sum` as well, is one in a fold where the
-/// word before the colon is the name of one.
+/// A mistake in `sum:u46 = n`, which could also be a field `sum`, counts as one in a fold if the
+/// word before the colon is the name of a fold.
 fn mistaken_fold(text: &str) -> Option<SpecError> {
     let spec = text.split('=').next().unwrap_or(text).trim_end();
     let stem = |spec: &str| spec.split(':').next().unwrap_or_default().trim().to_owned();
@@ -173,11 +172,11 @@ enum Feed {
     Literal,
 }
 
-/// The columns of a file, found: makes keys and values of its rows.
+/// The found columns of a file: makes keys and values of its rows.
 pub(crate) struct Mapping {
     key_slots: Vec<Slot>,
     nullable: Vec<Nullable>,
-    /// Of each element of the key, whether a list may stand for it.
+    /// Whether each element of the key may be a list.
     is_tuple: Vec<bool>,
     key: Datum,
     value: ValueMap,
@@ -189,17 +188,17 @@ enum Takes {
     Fold(String),
     /// A codec, as text or bytes.
     Codec,
-    /// A codec, as JSON: of NDJSON all that stands there, of CSV the text of it.
+    /// A codec, as JSON: from NDJSON any value, from CSV its text.
     Json,
 }
 
 enum ValueMap {
-    /// One column or constant is the value. An empty field of CSV is no contribution to a fold, but
-    /// a value where values replace.
+    /// One column or constant is the value. An empty field of CSV contributes nothing to a fold,
+    /// but is a value if values replace.
     Plain { feed: Feed, takes: Takes, datum: Datum },
     /// Columns and constants are the fields; empty ones are absent.
     Record { record: Box<Record>, takes: Vec<Takes>, feeds: Vec<Feed>, datum: Datum },
-    /// All columns that are not of the key.
+    /// All columns outside the key.
     Json,
 }
 
@@ -217,7 +216,7 @@ impl Mapping {
         Ok(Mapping { key_slots, nullable, is_tuple, key, value: ValueMap::bind(stated, rules, rows)? })
     }
 
-    /// Makes key and value of the present row. False when the row has nothing to contribute.
+    /// Makes the key and value of the present row. False if the row contributes nothing.
     pub(crate) fn fill(
         &mut self,
         rows: &Rows,
@@ -282,9 +281,9 @@ fn takes_lists(element: &ElementType) -> bool {
 /// Whether an element of the key may be null.
 enum Nullable {
     No,
-    /// Where the value is missing.
+    /// If the value is missing.
     Missing,
-    /// Where the field is empty, too: it would be no value of the type.
+    /// Also if the field is empty: it would not be a value of the type.
     EvenEmpty,
 }
 
@@ -300,15 +299,14 @@ impl Nullable {
     }
 }
 
-/// Whether this is an object that stands for bytes, or that is misspelt.
+/// Whether this is an object that stands for bytes, or a misspelt one.
 fn is_wrapped(nested: &Datum) -> bool {
     matches!(nested, Datum::Bytes(_))
         || datum::unwrapped(nested).is_some()
         || plain::miswrapped(nested).is_some()
 }
 
-/// Bytes that stand in NDJSON as such. No other object or list is a key: its text would be one key
-/// with the same text.
+/// Bytes in NDJSON. No other object or list is a key: it would be confused with the same text.
 fn wrapped_key(rows: &Rows, slot: Slot) -> Result<Datum, BadRow> {
     let nested = rows.nested(slot).unwrap_or(&Datum::Null);
     match (nested, datum::unwrapped(nested)) {
@@ -322,7 +320,8 @@ fn wrapped_key(rows: &Rows, slot: Slot) -> Result<Datum, BadRow> {
     }
 }
 
-/// Becomes what stands in a column, as the fold of this spec takes it; codecs take text.
+/// Sets the datum to the contents of a column, in the form for the fold of this spec; codecs take
+/// text.
 fn put_field(
     datum: &mut Datum,
     (rows, slot, text): (&Rows, Slot, &str),
@@ -342,8 +341,7 @@ fn put_field(
                 return Err(BadRow::column(rows.column(slot), wrong));
             }
         },
-        // Of `patch` any text is an object; lists and objects of JSON are edits, as exports have
-        // them.
+        // For `patch` any text is an object; lists and objects of JSON are edits, as in exports.
         (Takes::Fold(spec), Some(nested)) if keys::is_structured(spec) || spec == "patch" => {
             Some(nested.clone())
         }
@@ -357,7 +355,7 @@ fn put_field(
     Ok(())
 }
 
-/// Becomes this text, in the same place in memory where it was text before.
+/// Sets the datum to this text, reusing the buffer of an earlier text.
 fn put_text(datum: &mut Datum, text: &str) {
     match datum {
         Datum::Text(present) => {
@@ -460,8 +458,8 @@ impl ValueMap {
                 }
                 match (rules.read_value(datum, value), feed) {
                     (Ok(()), _) => Ok(true),
-                    // Of JSON an empty text is one where the fold takes it, and nothing else where
-                    // it does not.
+                    // In JSON an empty text is an operand if the fold takes it, otherwise it is
+                    // nothing.
                     (Err(_), _) if is_empty => Ok(false),
                     (Err(cause), Feed::Column(slot)) => Err(BadRow::column(rows.column(*slot), cause.0)),
                     (Err(cause), Feed::Literal) => Err(BadRow::whole(cause.0)),
@@ -497,7 +495,7 @@ fn has_fields(datum: &Datum) -> bool {
     matches!(datum, Datum::Map(fields) if fields.iter().any(|(_, field)| *field != Datum::Null))
 }
 
-/// Finds the column that a record could not read.
+/// Finds the column that could not be read as a field of a record.
 fn blame(record: &Record, feeds: &[Feed], datum: &Datum, rows: &Rows, cause: &str) -> BadRow {
     let Datum::Map(fields) = datum else { return BadRow::whole(cause) };
     for (index, ((name, field), feed)) in fields.iter().zip(feeds).enumerate() {

@@ -1,8 +1,8 @@
 //! Rows of a file, one at a time: their fields by column, their line, and what is wrong with bad
 //! ones.
 //!
-//! A column is asked for by name once ([`Rows::slot`]) and read by its slot from then on. A row
-//! that cannot be read is a *bad row*; only a failing file ends the reading.
+//! A column is looked up by name once ([`Rows::slot`]) and then read by its slot. A row that cannot
+//! be read is a *bad row*; only a failing file ends the reading.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -20,20 +20,20 @@ use crate::import::source::Source;
 /// Longest row of a file, in bytes.
 const ROW_BYTES_MAX: usize = 128 << 20;
 
-/// What some programs begin a file of UTF-8 with.
+/// What some programs write at the beginning of a UTF-8 file.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// So many names of fields are remembered, to say which one may have been meant.
+/// How many names of fields are remembered for suggestions.
 const UNSEEN_NAMES_MAX: usize = 64;
 
-/// A number for a column that was asked for.
+/// The number of a requested column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(usize);
 
 /// What is wrong with a row, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BadRow {
-    /// The column, where one is to blame.
+    /// The column, if one is the cause.
     pub(crate) column: Option<String>,
     /// What was expected.
     pub(crate) reason: String,
@@ -60,13 +60,13 @@ impl std::fmt::Display for BadRow {
     }
 }
 
-/// What reading the next row gave.
+/// The result of reading the next row.
 pub(crate) enum Next {
     /// A row; its fields can be read.
     Row,
     /// A row that cannot be read.
     Bad(BadRow),
-    /// Nothing has come for a moment; more may.
+    /// Nothing has arrived for a moment; more may.
     Wait,
     /// There are no more.
     End,
@@ -90,7 +90,7 @@ enum Form {
 struct Delimited {
     records: Records,
     columns: Vec<String>,
-    /// Rows that had to be read to count the columns: all of them bad but the last.
+    /// Rows that had to be read to count the columns: all of them bad except the last.
     pending: VecDeque<(u64, Found, ByteRecord)>,
 }
 
@@ -98,27 +98,27 @@ struct Ndjson {
     reader: Box<dyn BufRead>,
     columns: Vec<String>,
     text: Vec<u8>,
-    /// Which of the columns no row has had so far, and what the rows had instead.
+    /// Which columns no row has had so far, and which fields the rows had instead.
     unseen: Unseen,
-    /// The text is the beginning of a line, of which the reader had no more yet.
+    /// The text is the beginning of a line; the reader had no more yet.
     is_partial: bool,
     /// The fields of the present row, each name once.
     object: Vec<(String, Datum)>,
 }
 
-/// Which of the columns that were asked for no row has had.
+/// Which requested columns no row has had.
 #[derive(Default)]
 struct Unseen {
     slots: Vec<usize>,
-    /// Names of fields that rows had meanwhile, some of them.
+    /// Some names of fields that rows had instead.
     names: Vec<String>,
-    /// How many rows had no field of each column, also where others had.
+    /// How many rows lacked each column, even if others had it.
     lacking: Vec<u64>,
     rows: u64,
 }
 
 impl Unseen {
-    /// Takes note of a row.
+    /// Notes a row.
     fn see(&mut self, columns: &[String], object: &[(String, Datum)]) {
         self.rows += 1;
         self.lacking.resize(columns.len(), 0);
@@ -141,7 +141,7 @@ impl Unseen {
 }
 
 impl Rows {
-    /// Begins to read; takes the header, where there is one.
+    /// Begins to read; takes the header, if there is one.
     pub(crate) fn open(
         source: Source,
         format: InputFormat,
@@ -179,7 +179,7 @@ impl Rows {
         self.line
     }
 
-    /// Goes on to the next row.
+    /// Moves to the next row.
     pub(crate) fn advance(&mut self) -> Result<Next, Failure> {
         let line_before = self.line;
         let next = match &mut self.form {
@@ -194,8 +194,7 @@ impl Rows {
         })
     }
 
-    /// The text of a column in the present row, which may be empty; none where the value is
-    /// missing.
+    /// The text of a column in the present row, which may be empty; none if the value is missing.
     pub(crate) fn field(&self, slot: Slot) -> Result<Option<Cow<'_, str>>, BadRow> {
         let text = match &self.form {
             Form::Delimited(form) => {
@@ -215,13 +214,13 @@ impl Rows {
     }
 
     /// The array or object that a column of NDJSON holds in the present row, which may stand for
-    /// bytes; none where it is something else.
+    /// bytes; none if it is something else.
     pub(crate) fn nested(&self, slot: Slot) -> Option<&Datum> {
         let is_nested = |datum: &&Datum| matches!(datum, Datum::List(_) | Datum::Map(_) | Datum::Bytes(_));
         self.json(slot).filter(is_nested)
     }
 
-    /// What a column of NDJSON holds in the present row; none where it is not there.
+    /// The contents of a column of NDJSON in the present row; none if it is missing.
     pub(crate) fn json(&self, slot: Slot) -> Option<&Datum> {
         match &self.form {
             Form::Delimited(_) => None,
@@ -229,7 +228,7 @@ impl Rows {
         }
     }
 
-    /// True where fields are text, which may be JSON.
+    /// True if fields are text, which may be JSON.
     pub(crate) fn is_delimited(&self) -> bool {
         matches!(self.form, Form::Delimited(_))
     }
@@ -242,7 +241,7 @@ impl Rows {
         }
     }
 
-    /// All columns of the present row but these, as a JSON object.
+    /// All columns of the present row except these, as a JSON object.
     pub(crate) fn object_without(&self, slots: &[Slot]) -> Result<Datum, BadRow> {
         let mut object = Vec::new();
         match &self.form {
@@ -263,8 +262,8 @@ impl Rows {
         Ok(Datum::Map(object))
     }
 
-    /// Of these lines of JSON, which fields that were asked for none has had, but for some: a
-    /// sentence, where there are any.
+    /// A sentence about requested fields, except some, that no line of JSON has had, if there are
+    /// any.
     pub(crate) fn missing_fields(&self, but: &[String]) -> Option<String> {
         let Form::Ndjson(form) = &self.form else { return None };
         let missing =
@@ -279,8 +278,7 @@ impl Rows {
         Some(format!("none of the {rows} of {} has a field {}", self.source_name, told.join(", ")))
     }
 
-    /// Of these lines of JSON, how many had no such field, for each field that was asked for and
-    /// that others had, but for some.
+    /// How many lines of JSON lacked each requested field, except some, that others had.
     pub(crate) fn lacking_fields(&self, but: &[String]) -> Vec<(&str, u64)> {
         let Form::Ndjson(form) = &self.form else { return Vec::new() };
         let fields = form.columns.iter().zip(form.unseen.lacking.iter().copied());
@@ -288,7 +286,7 @@ impl Rows {
         some.filter(|(name, _)| !but.contains(name)).map(|(name, lacking)| (name.as_str(), lacking)).collect()
     }
 
-    /// The header that bad rows are written aside under.
+    /// The header of the file of bad rows.
     pub(crate) fn header(&self) -> Vec<String> {
         match &self.form {
             Form::Delimited(form) => form.columns.clone(),
@@ -296,7 +294,7 @@ impl Rows {
         }
     }
 
-    /// The present row as it stood in the file.
+    /// The present row as it was in the file.
     pub(crate) fn raw(&self) -> Vec<Vec<u8>> {
         match &self.form {
             Form::Delimited(form) => form.records.record.iter().map(<[u8]>::to_vec).collect(),
@@ -341,7 +339,7 @@ impl Delimited {
         Ok(form)
     }
 
-    /// Reads a record, however long the reader has nothing yet.
+    /// Reads a record, waiting while the reader has nothing yet.
     fn read_first(&mut self) -> std::io::Result<Found> {
         loop {
             match self.records.advance() {
@@ -472,7 +470,7 @@ impl Ndjson {
     }
 }
 
-/// A value of JSON as the text of a field: a number as it is written, a list and an object as their
+/// A value of JSON as the text of a field: a number as it is written, lists and objects as their
 /// JSON.
 fn text_of(value: &Datum) -> Cow<'_, str> {
     match value {
@@ -482,8 +480,8 @@ fn text_of(value: &Datum) -> Cow<'_, str> {
     }
 }
 
-/// The text of a field as a value of JSON: numbers that JSON writes so and all of its readers read,
-/// null where empty.
+/// The text of a field as a value of JSON: numbers in JSON's own form that all readers can read,
+/// null if empty.
 fn json_of(text: &str) -> Datum {
     let is_wide = |value: i128| i64::try_from(value).is_err() && u64::try_from(value).is_err();
     match datum::json::parse(text) {

@@ -1,7 +1,8 @@
-//! Where imported rows go: in batches to a table, or in the order of their keys to a new one.
+//! The destination of imported rows: in batches to a table, or in the order of their keys to a new
+//! one.
 //!
-//! A table that is not there yet, and its store, come with the first rows that are committed: an
-//! import of which nothing is in leaves nothing behind.
+//! A missing table, and its store, are created with the first committed rows: an import without any
+//! leaves nothing behind.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,15 +15,15 @@ use folddb::{Batch, BytesBulkLoad, BytesTable, Durability, Lifetime, WriteOp};
 use crate::failure::Failure;
 use crate::session::{Opened, Session};
 
-/// A batch is committed when it holds this many ops, or this many bytes.
+/// A batch is committed when it has this many ops, or this many bytes.
 const BATCH_OPS: usize = 4096;
 const BATCH_BYTES: usize = 1 << 20;
 
-/// A batch is committed, too, when its first op has waited so long: rows through a pipe are in
+/// A batch is also committed when its first op has waited this long: rows from a pipe are committed
 /// within a second.
 const BATCH_TIME: Duration = Duration::from_millis(700);
 
-/// Progress is shown after so many rows that are loaded.
+/// Progress is shown after this many loaded rows.
 const LOADED_ROWS: u64 = 4096;
 
 /// Takes the rows of an import.
@@ -32,22 +33,22 @@ pub(crate) struct Sink<'a> {
     rules: DynamicRules,
     op: WriteOp,
     store: Option<Opened>,
-    /// Rows for a table that is not there yet, with their lines, and the bytes of them.
+    /// Rows for a missing table, with their lines, and their bytes.
     waiting: Vec<(u64, Vec<u8>, Vec<u8>)>,
     waiting_bytes: usize,
-    /// Since when the first row waits that is not committed.
+    /// When the first uncommitted row began to wait.
     since: Instant,
     table: Option<Made>,
 }
 
-/// Where rows go, as the command line says.
+/// The destination of rows, from the command line.
 #[derive(Clone, Copy)]
 pub(crate) struct Into<'a> {
     /// The directory of the store.
     pub(crate) path: &'a Path,
     /// The table.
     pub(crate) table: &'a str,
-    /// Rows come in the order of their keys, and make the table.
+    /// Rows are in the order of their keys, and create the table.
     pub(crate) is_sorted: bool,
     /// How long they last.
     pub(crate) lifetime: Lifetime,
@@ -61,15 +62,15 @@ enum Made {
     Batches {
         table: Box<BytesTable>,
         batch: Box<Batch>,
-        /// Rows that are committed already and not told of.
+        /// Rows that are committed already and not reported yet.
         separated: u64,
     },
-    /// All at once: it comes into being with them.
+    /// All at once: it is created with them.
     Load(Box<BytesBulkLoad>),
 }
 
 impl<'a> Sink<'a> {
-    /// Into a table that is there.
+    /// Into an existing table.
     pub(crate) fn of_table(
         session: &'a Session,
         into: Into<'a>,
@@ -81,8 +82,8 @@ impl<'a> Sink<'a> {
         Sink { table: Some(made), ..Sink::to_come(session, into, Some(store), rules) }
     }
 
-    /// Into a table by these rules, which is made with the first rows that are committed; and so is
-    /// its store, where there is none.
+    /// Into a table with these rules, which is created with the first committed rows; and so is its
+    /// store, if there is none.
     pub(crate) fn to_come(
         session: &'a Session,
         into: Into<'a>,
@@ -102,8 +103,8 @@ impl<'a> Sink<'a> {
         &self.rules
     }
 
-    /// Takes a row. What came before one whose value is longer than an op of a batch may be is to
-    /// be committed first: such a row is written at once.
+    /// Takes a row. If its value is too long for a batch, it is written directly, so the rows
+    /// before it must be committed first.
     pub(crate) fn write(&mut self, line: u64, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         if self.is_empty() {
             self.since = Instant::now();
@@ -117,7 +118,7 @@ impl<'a> Sink<'a> {
         self.put(key, value)
     }
 
-    /// Makes the table, and its store, where they are not there yet, and hands them what waits.
+    /// Creates the table, and its store, if they do not exist, and writes the waiting rows.
     fn make(&mut self) -> Result<(), Failure> {
         if self.table.is_some() {
             return Ok(());
@@ -140,7 +141,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Hands a row to the table.
+    /// Writes a row to the table.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         let Into { lifetime, durability, .. } = self.into;
         let put = match &mut self.table {
@@ -154,7 +155,7 @@ impl<'a> Sink<'a> {
                 Ok(())
             }
             Some(Made::Load(load)) => load.push(self.op, key, value),
-            None => Ok(()), // it is made before
+            None => Ok(()), // it is created before
         };
         Ok(put?)
     }
@@ -167,7 +168,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Whether enough has come to commit it, or has waited for long, or to show how far it is.
+    /// Whether there is enough to commit, or it has waited long enough, or progress is to be shown.
     pub(crate) fn is_full(&self) -> bool {
         let (rows, bytes) = match &self.table {
             None => (self.waiting.len(), self.waiting_bytes),
@@ -177,20 +178,19 @@ impl<'a> Sink<'a> {
         rows > 0 && (rows >= BATCH_OPS || bytes >= BATCH_BYTES || self.since.elapsed() >= BATCH_TIME)
     }
 
-    /// Commits what has come, and says how many rows that were. What is loaded is committed at the
-    /// end.
+    /// Commits the rows, and returns their number. Loaded rows are committed at the end.
     pub(crate) fn commit(&mut self) -> Result<u64, Failure> {
         if !self.waiting.is_empty() {
             self.make()?;
         }
         let Some(Made::Batches { batch, separated, .. }) = &mut self.table else { return Ok(0) };
         let ops = batch.len() as u64;
-        batch.commit(self.into.durability)?; // also an empty one: that may be for a mistake
+        batch.commit(self.into.durability)?; // also an empty one, which may have a mistake
         Ok(std::mem::take(separated) + ops)
     }
 
-    /// Makes the table that is loaded, and says how many rows that has committed. One that no row
-    /// came for is made where none was amiss.
+    /// Creates the loaded table, and returns how many rows that has committed. A table without rows
+    /// is created only if no row was bad.
     pub(crate) fn finish(&mut self, is_all_well: bool) -> Result<u64, Failure> {
         if is_all_well {
             self.make()?;
@@ -204,7 +204,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// What a row does to its key: it folds, or where values replace it sets.
+/// The op of a row: a fold, or a put if values replace.
 fn op_of(rules: &TableRules) -> WriteOp {
     if rules.fold.spec() == "replace" { WriteOp::Put } else { WriteOp::Fold }
 }

@@ -1,5 +1,4 @@
-//! Files of rows: a path or stdin, unpacked when the first two bytes say gzip, and counted as it is
-//! read.
+//! Files of rows: a path or stdin, decompressed if it begins like gzip, with its bytes counted.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -15,21 +14,21 @@ use crate::args::InputFormat;
 use crate::failure::Failure;
 
 const BUFFER_BYTES: usize = 1 << 18;
-/// What is read of a pipe at once, and how often before somebody takes it.
+/// How much of a pipe is read at once, and how many chunks may wait.
 const CHUNK_BYTES: usize = 1 << 16;
 const CHUNKS_AHEAD: usize = 4;
-/// After so long without anything a reader of a pipe is told.
+/// After this time without data a reader of a pipe is notified.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// What packed files begin with.
+/// The beginning of gzip files.
 pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// An open file of rows.
 pub(crate) struct Source {
-    /// What it holds, unpacked.
+    /// Its decompressed contents.
     pub(crate) reader: Box<dyn BufRead>,
     /// Its name, for messages.
     pub(crate) name: String,
-    /// Bytes of the file, packed; none for a pipe.
+    /// Bytes of the compressed file; none for a pipe.
     pub(crate) bytes_total: Option<u64>,
     /// Bytes read from the file so far.
     pub(crate) bytes_read: Arc<AtomicU64>,
@@ -65,7 +64,7 @@ fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>) -> Result<S
     Ok(Source { reader, name: name.to_owned(), bytes_total, bytes_read })
 }
 
-/// What a file holds, by its name; CSV where that does not say.
+/// The format of a file, by its name; CSV if that does not show it.
 pub(crate) fn format_of(path: &str) -> InputFormat {
     let path = path.strip_suffix(".gz").unwrap_or(path);
     match Path::new(path).extension().and_then(|extension| extension.to_str()) {
@@ -75,9 +74,8 @@ pub(crate) fn format_of(path: &str) -> InputFormat {
     }
 }
 
-/// What comes through a pipe, read by a thread of its own. Where nothing comes for [`PATIENCE`], a
-/// read fails with `WouldBlock` and may be tried again, so that whoever reads can do something else
-/// meanwhile.
+/// The data of a pipe, read by its own thread. If nothing arrives for [`PATIENCE`], a read fails
+/// with `WouldBlock` and may be retried, so that the reader can do something else in between.
 struct Pipe {
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: Cursor<Vec<u8>>,

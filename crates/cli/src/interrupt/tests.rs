@@ -1,5 +1,5 @@
-//! Signals are raised while somebody hears and before the work begins, so that it meets the flag at
-//! its first row, however quick it is. One test: there is one such signal for a process.
+//! Signals are raised while they are handled and before the work begins, so that even quick work
+//! meets the flag at its first row. One test, since a process has only one such signal.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ fn run(words: &[&str], session: &mut Session) -> Result<(), Failure> {
     session.end(done)
 }
 
-/// A store with tables of every kind that is counted in a way of its own.
+/// A store with tables of every kind that has its own way of counting.
 fn fill(path: &Path) {
     let path = path.to_str().expect("a plain name");
     let tables: [(&str, &[&str]); 5] = [

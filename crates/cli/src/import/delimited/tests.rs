@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Gives so many bytes at a time, and nothing yet each second time that it is asked.
+/// Gives this many bytes at a time, and nothing at every second call.
 struct Hesitant {
     text: Cursor<Vec<u8>>,
     bytes: usize,
@@ -22,7 +22,7 @@ impl Read for Hesitant {
     }
 }
 
-/// What a record was: its line, what it is, and its fields.
+/// A record: its line, its kind, and its fields.
 type Told = (u64, Found, Vec<String>);
 
 fn read_by(text: &str, bytes: usize, bytes_max: usize) -> Vec<Told> {
@@ -70,8 +70,8 @@ fn quotes_hold_delimiters_lines_and_quotes() {
 
 #[test]
 fn a_quote_that_does_not_close_is_told_where_it_opens() {
-    // At the end of the text; in the middle of it, where the next one was to open a field; behind
-    // lines that are quoted well.
+    // At the end of the text; in the middle of it, where the next quote opens a field; after
+    // well-quoted lines.
     assert_eq!(read("1,\"x\n2,y"), [open_quote(1, &["1", "\"x"]), row(2, &["2", "y"])]);
     let text = "1,\"x\n2,y\n3,\"z\"\n4,w\n";
     let good = [row(2, &["2", "y"]), row(3, &["3", "z"]), row(4, &["4", "w"])];
@@ -100,7 +100,7 @@ fn field() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever a writer of such files writes comes back, in whatever pieces it comes.
+    /// Everything that a writer of such files writes is read back, in pieces of any size.
     #[test]
     fn what_is_written_is_read(
         rows in prop::collection::vec(prop::collection::vec(field(), 1..4), 0..8),
@@ -113,8 +113,7 @@ proptest! {
         prop_assert_eq!(read, rows);
     }
 
-    /// A quote that is left open costs the line that it stands on, and no other, whatever stands on
-    /// the others.
+    /// An unclosed quote costs only its own line, for any other lines.
     #[test]
     fn an_open_quote_costs_one_line(
         before in prop::collection::vec(("[a-c0-9]{1,3}", "[a-c0-9 ]{0,3}", any::<bool>()), 0..6),

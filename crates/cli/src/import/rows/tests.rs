@@ -126,7 +126,7 @@ fn a_quote_in_the_first_row_leaves_the_count_of_columns_to_the_next() {
     );
 }
 
-/// No more than a row may have is read for it, and reading goes on behind its line.
+/// No more than the largest row is read for it, and reading continues after its line.
 #[test]
 fn a_quote_that_does_not_close_does_not_take_in_a_file_without_lines() {
     let rest = std::io::BufReader::new(std::io::repeat(b'x').take(ROW_BYTES_MAX as u64 * 2));
