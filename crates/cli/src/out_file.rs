@@ -1,6 +1,5 @@
-//! New files that commands write: packed where their names end in .gz. A file has its name once it
-//! is whole and synced, so that whatever ends the program leaves no part of one that passes for
-//! all.
+//! New files that commands write: packed where their names end in .gz. A file gets its name once it
+//! is whole and synced, so no end of the program leaves a partial file that passes for a whole one.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -13,13 +12,13 @@ use tempfile::NamedTempFile;
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// What the name of a file ends in that is not whole.
+/// The ending of the name of a file that is not whole yet.
 const PARTIAL: &str = ".partial";
 
-/// Creates a file, which must not be there yet, and has it written.
+/// Creates a file, which must not exist yet, and has it written.
 ///
-/// One that could not be written in full goes again, also where Ctrl-C asks to stop. One whose
-/// writer has told what is wrong itself ([`Failure::Told`]) stays.
+/// A file that could not be written in full is removed, also where Ctrl-C asks to stop. It stays
+/// where its writer has reported the trouble itself ([`Failure::Told`]).
 pub(crate) fn write_new<T>(
     name: &str,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
@@ -42,7 +41,7 @@ pub(crate) fn write_new<T>(
     written
 }
 
-/// What the process lets others do with its files decides, as for any other file.
+/// The umask of the process decides, as for any other file.
 fn readable() -> std::fs::Permissions {
     use std::os::unix::fs::PermissionsExt;
     std::fs::Permissions::from_mode(0o666)
@@ -67,7 +66,7 @@ fn fill<T>(
     } else {
         Ok(write(&mut out))
     };
-    interrupt::check()?; // which is why, whatever came of it
+    interrupt::check()?; // a stop goes before the result of `write`
     let written = written?;
     out.0.flush().map_err(failed)?;
     drop(out);
@@ -75,7 +74,7 @@ fn fill<T>(
     written
 }
 
-/// A file that takes no more once Ctrl-C asks to stop.
+/// A file that takes no more bytes once Ctrl-C asks to stop.
 struct Stoppable<W>(W);
 
 impl<W: Write> Write for Stoppable<W> {

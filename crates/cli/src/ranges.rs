@@ -10,7 +10,7 @@ use crate::human;
 use crate::interrupt;
 use crate::keys;
 
-/// The scan of a range, at the moment that is asked for.
+/// The scan of a range, at the moment that the command asks for.
 pub(crate) fn narrow(table: &BytesTable, range: &RangeArgs) -> Result<BytesScan, Failure> {
     narrow_at(table, range, range.at)
 }

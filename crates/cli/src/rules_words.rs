@@ -15,7 +15,7 @@ pub(crate) fn rule(text: &str) -> Result<IndexRule, Failure> {
     })
 }
 
-/// Refuses to say how long a value lasts in a table whose values last forever.
+/// Refuses a lifetime for a value of a table whose values last forever.
 pub(crate) fn check_expires(table: &str, rules: &TableRules) -> Result<(), Failure> {
     if rules.expire.has_stamps() {
         return Ok(());

@@ -1,7 +1,7 @@
 //! What a command runs in: the output, the settings for all verbs, and the way to a store.
 //!
-//! A single command opens the store that it names, for reading where it only reads. In the shell
-//! all commands share the store that the shell holds open.
+//! A single command opens the store that it names; a command that only reads opens it for reading.
+//! In the shell all commands share the store that the shell holds open.
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
@@ -24,23 +24,22 @@ pub(crate) struct Session {
     pub(crate) out: Box<dyn Write>,
     /// The store that the shell holds open.
     pub(crate) shared: Option<Store>,
-    /// The stores that the command has opened for writing: they are closed in order when it has
-    /// ended, however it ends.
+    /// The stores that the command has opened for writing. They are closed in order when it ends,
+    /// also by an error.
     own: RefCell<Vec<Store>>,
-    /// The store that the command has created to fill it: nothing of it is left where that fails
-    /// before there is a table.
+    /// The store that the command has created to fill it. Where that fails before there is a table,
+    /// nothing of it is left.
     created: RefCell<Option<Created>>,
-    /// The transaction that the shell has begun: what is read and written of single keys is its
-    /// own.
+    /// The transaction that the shell has begun: reads and writes of single keys belong to it.
     pub(crate) transaction: Option<Begun>,
 }
 
-/// A transaction that has begun, and how durable its commit is to be: as the strongest of its
-/// writes asks for.
+/// A transaction that has begun, and the durability of its commit: the strongest that its writes
+/// ask for.
 pub(crate) struct Begun {
     pub(crate) transaction: Transaction,
     pub(crate) durability: Durability,
-    /// A command of it has failed, and nobody has seen that.
+    /// A command of it has failed where no person saw that.
     pub(crate) has_failed: bool,
 }
 
@@ -56,7 +55,7 @@ impl Begun {
         self.strengthen(durability);
     }
 
-    /// Notes how durable a write is to be.
+    /// Notes the durability of a write.
     pub(crate) fn strengthen(&mut self, durability: Durability) {
         if durability == Durability::Sync {
             self.durability = durability;
@@ -92,7 +91,7 @@ impl Session {
         }
     }
 
-    /// Hands on what is still in the buffer of the output.
+    /// Flushes the buffer of the output.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.out.flush()?)
     }
@@ -111,7 +110,7 @@ impl Session {
         Ok(())
     }
 
-    /// The options of an opening.
+    /// The options to open a store with.
     pub(crate) fn options(&self) -> Options {
         let options = Options::default().deletes_age_max(self.globals.deletes_age_max);
         match self.globals.memory {
@@ -129,7 +128,7 @@ impl Session {
     }
 
     /// A store opened for reading. Nothing on disk changes, and others may read it at the same
-    /// time. Where one writes to it, it is read as it is at this moment.
+    /// time. Where another process writes to it, it is read as it is now.
     pub(crate) fn open_to_read(&self, path: &Path) -> Result<Store, Failure> {
         match Store::open_read_only(path, self.options()) {
             Err(error) if error.kind() == ErrorKind::Locked => {
@@ -158,8 +157,7 @@ impl Session {
         }
     }
 
-    /// Opens a second store to read it, whichever the first is: it may be the one that the shell
-    /// holds open.
+    /// Opens a second store to read it; it may be the one that the shell holds open.
     pub(crate) fn read_other(&self, path: &Path) -> Result<Opened, Failure> {
         match &self.shared {
             Some(store) if is_one_place(store.path(), path) => {
@@ -179,7 +177,8 @@ impl Session {
         self.once_unlocked(|| Store::open(path, self.options()))
     }
 
-    /// Does what locks a store, as soon as no other process has it locked, if it may wait for that.
+    /// Runs `work`, which locks a store, once no other process holds the lock, if it may wait for
+    /// that.
     pub(crate) fn once_unlocked<T>(&self, work: impl FnMut() -> folddb::Result<T>) -> folddb::Result<T> {
         let wait = self.globals.wait_lock.unwrap_or_default();
         once_unlocked_within(wait, || interrupt::flow().is_continue(), work)
@@ -191,9 +190,9 @@ impl Session {
         Opened { store, shared: false }
     }
 
-    /// Ends a command, however that went: closes what it has opened for writing, so that what is in
-    /// memory goes to runs and the log takes no space, and removes the store that it has created
-    /// and failed to make a table in.
+    /// Ends a command, failed or not: closes the stores that it has opened for writing, so that
+    /// memory goes to runs and the log takes no space. Removes the store that it has created, if it
+    /// failed to make a table in it.
     pub(crate) fn end(&self, done: Result<(), Failure>) -> Result<(), Failure> {
         let unused = self.created.take().filter(|made| done.is_err() && made.store.tables().is_empty());
         let removed = unused.map_or(Ok(()), Created::remove);
@@ -211,8 +210,8 @@ impl Session {
         Ok(self.keep(Store::create(path, self.options())?))
     }
 
-    /// Creates a store that is there to be filled: where the command then fails without a table in
-    /// it, it goes again.
+    /// Creates a store to be filled; it is removed where the command then fails without a table in
+    /// it.
     pub(crate) fn create_to_fill(&self, path: &Path) -> Result<Opened, Failure> {
         let had_dir = path.exists();
         let opened = self.create(path)?;
@@ -229,14 +228,14 @@ impl Created {
             return Ok(());
         }
         match std::fs::remove_dir(&path) {
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()), // somebody put something there
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()), // no longer empty
             removed => removed.map_err(|error| Failure::file("remove", &path.display().to_string(), &error)),
         }
     }
 }
 
-/// Does what locks a store, as soon as no other process has it locked: within this time, and as
-/// long as `goes_on` says so. Else it fails as locked.
+/// Runs `work`, which locks a store, once no other process holds the lock: within this time, and as
+/// long as `goes_on` says so. Otherwise it fails as locked.
 pub(crate) fn once_unlocked_within<T>(
     patience: Duration,
     goes_on: impl Fn() -> bool,
@@ -267,7 +266,7 @@ impl Deref for Opened {
 }
 
 impl Opened {
-    /// A table, or an error that names the one that was meant.
+    /// A table, or an error that suggests the one that was meant.
     pub(crate) fn known_table(&self, name: &str) -> Result<BytesTable, Failure> {
         self.store.bytes_table(name).map_err(|error| match error.kind() {
             ErrorKind::TableNotFound => Failure::NotFound(self.unknown_table(name)),
@@ -282,7 +281,7 @@ impl Opened {
         format!("the store {path} has no table `{name}` ({})", human::suggestion(name, &known))
     }
 
-    /// Closes the store before the command ends, where that has more to say or do.
+    /// Closes the store before the command ends, for a command with more to say or do.
     pub(crate) fn close(self) -> Result<(), Failure> {
         if !self.shared {
             self.store.close()?;

@@ -16,7 +16,7 @@ use crate::human;
 pub(crate) const HEAD_FIELDS: [&str; 7] =
     ["size_bytes", "hash", "version", "separated", "written", "deadline", "head"];
 
-/// What a counter of 64 bits shows that is full.
+/// What a full counter of 64 bits shows.
 const FULL: i128 = u64::MAX as i128;
 
 /// A column of the value: its name, and the fields that lead to it.
@@ -24,7 +24,7 @@ const FULL: i128 = u64::MAX as i128;
 pub(crate) struct Path {
     /// The names of the fields, outermost first; none for the value itself.
     pub(crate) fields: Vec<String>,
-    /// What stands there is a counter that stays at 2^64-1 once it is there.
+    /// The value is a counter that stays at 2^64-1 once it gets there.
     saturates: bool,
     /// It is one of the two parts that make a value of `lww`.
     is_of_pair: bool,
@@ -35,7 +35,7 @@ impl Path {
         Path { fields, saturates: false, is_of_pair: false }
     }
 
-    /// Makes a counter that is full say so, for people.
+    /// Makes a full counter say so, for people.
     fn mark_full(&self, value: &mut Datum) {
         let at = self.fields.iter().try_fold(value, |value, name| match value {
             Datum::Map(fields) => fields.iter_mut().find(|(of, _)| of == name).map(|(_, value)| value),
@@ -51,7 +51,7 @@ impl Path {
         if self.fields.is_empty() { "value".to_owned() } else { self.fields.join(".") }
     }
 
-    /// What stands at the end of the path; null where a field is absent.
+    /// The value at the end of the path; null where a field is absent.
     pub(crate) fn find<'a>(&self, value: &'a Datum) -> &'a Datum {
         self.fields.iter().fold(value, |value, name| value.field(name).unwrap_or(&Datum::Null))
     }
@@ -71,7 +71,7 @@ pub(crate) fn value_paths(spec: &str) -> Vec<Path> {
     paths
 }
 
-/// A value that folds by `spec` as people are to read it: counters that are full say so.
+/// A value that folds by `spec` as people read it: full counters say so.
 pub(crate) fn for_people(paths: &[Path], mut value: Datum) -> Datum {
     paths.iter().for_each(|path| path.mark_full(&mut value));
     value
@@ -121,11 +121,11 @@ fn parts_of(fold: &dyn Fold, spec: &str) -> Vec<String> {
 /// What shows a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// A codec: bytes are told from text by the 0x that they begin with.
+    /// A codec: the leading 0x distinguishes bytes from text.
     ByCodec,
     /// A fold.
     ByFold,
-    /// A codec, as JSON, which all of it stays.
+    /// A codec, as JSON; all of it stays JSON.
     Json,
 }
 
@@ -146,7 +146,8 @@ pub(crate) struct Columns {
     picked: Option<Vec<usize>>,
     hex: bool,
     values: Shown,
-    /// Of each column of the key, whether CSV cannot tell an absent element from an empty one.
+    /// For each column of the key, whether CSV cannot distinguish an absent element from an empty
+    /// one.
     unclear_nulls: Vec<bool>,
 }
 
@@ -180,8 +181,8 @@ impl Columns {
         Columns { has_term: false, keys, paths, picked: None, hex, values, unclear_nulls }
     }
 
-    /// The same, with a column for each value that an import takes from one: of `lww` not one for
-    /// each of its parts.
+    /// The same, with one column for each value that an import takes: `lww` gets one, not one per
+    /// part.
     pub(crate) fn for_import(mut self) -> Columns {
         let mut paths: Vec<Path> = Vec::new();
         for mut path in std::mem::take(&mut self.paths) {
@@ -209,7 +210,7 @@ impl Columns {
         Columns { paths, values: Shown::ByCodec, ..Columns::of(rules, true, hex) }
     }
 
-    /// The same behind a column of terms, if it is to be there.
+    /// The same behind a column of terms, if one is wanted.
     pub(crate) fn behind_terms(self, has_term: bool) -> Columns {
         Columns { has_term, ..self }
     }
@@ -246,7 +247,7 @@ impl Columns {
         }
     }
 
-    /// Of each column, what shows it.
+    /// For each column, what shows it.
     pub(crate) fn kinds(&self) -> Vec<Shown> {
         let of = |index: usize| if index < self.keys.len() { Shown::ByCodec } else { self.values };
         match &self.picked {
@@ -258,7 +259,7 @@ impl Columns {
         }
     }
 
-    /// True when rows say by which term they were found.
+    /// True when rows have the term that they were found by.
     pub(crate) fn has_term(&self) -> bool {
         self.has_term
     }
@@ -273,7 +274,7 @@ impl Columns {
         !self.paths.is_empty()
     }
 
-    /// A value as people are to read it.
+    /// A value as people read it.
     pub(crate) fn for_people(&self, value: Datum) -> Datum {
         for_people(&self.paths, value)
     }

@@ -1,4 +1,4 @@
-//! What a look at a store has found, as JSON.
+//! What a check of a store has found, as JSON.
 
 use folddb::maintenance::{Finding, Loss, VerifyReport};
 use serde_json::{Value, json};

@@ -19,7 +19,7 @@ pub(crate) fn from_datum(datum: &Datum) -> Json {
     Json(datum.clone())
 }
 
-/// What may stand in a report.
+/// What a report may hold.
 pub(crate) trait Told {
     fn told(self) -> Datum;
 }

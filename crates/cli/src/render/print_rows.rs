@@ -13,8 +13,8 @@ use crate::render::columns::Columns;
 use crate::render::head;
 use crate::render::rows::RowWriter;
 
-/// Prints rows, and says of how many values of them it has left out until when they last. A key
-/// whose fold fails is told on the error output, and the others go on.
+/// Prints rows, and says for how many values it has left out until when they last. A key whose fold
+/// fails is reported on the error output; the others go on.
 pub(crate) fn print(
     out: &mut dyn Write,
     table: &BytesTable,
@@ -41,7 +41,7 @@ pub(crate) fn print(
         scan = scan.keys_only();
     }
     if args.heads {
-        return print_heads(out, table, scan, format, &columns).map(|()| 0); // which show it
+        return print_heads(out, table, scan, format, &columns).map(|()| 0); // the heads show it
     }
     let mut rows = scan.rows()?;
     let mut writer = RowWriter::new(out, format, &columns)?;
@@ -63,7 +63,7 @@ pub(crate) fn print(
     told(failed_keys).map(|()| if columns.has_values() { deadlines } else { 0 })
 }
 
-/// The scan of the range, or what is left of one.
+/// The scan of the range, or the rest of one.
 fn begin(table: &BytesTable, args: &RowsArgs) -> Result<BytesScan, Failure> {
     let Some(cursor) = &args.resume else { return ranges::narrow(table, &args.range) };
     let how = if args.strict { Resume::Strict } else { Resume::Relaxed };
@@ -90,7 +90,7 @@ fn print_heads(
     told(failed_keys)
 }
 
-/// Tells of a key whose fold fails; other errors end the scan.
+/// Reports a key whose fold fails; other errors end the scan.
 pub(crate) fn tell_failed(error: folddb::Error) -> Result<u64, Failure> {
     if error.kind() != ErrorKind::FoldFailed {
         return Err(error.into());
@@ -99,7 +99,7 @@ pub(crate) fn tell_failed(error: folddb::Error) -> Result<u64, Failure> {
     Ok(1)
 }
 
-/// What the exit code says of keys whose folds failed.
+/// What the exit code says about keys whose folds failed.
 pub(crate) fn told(failed_keys: u64) -> Result<(), Failure> {
     if failed_keys > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
 }

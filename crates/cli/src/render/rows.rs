@@ -1,6 +1,6 @@
 //! Rows on their way out: gathered into pages of a table, or written one by one as CSV or NDJSON.
 //!
-//! Memory is bounded by a page, whatever the number of rows.
+//! Memory is bounded by a page, for any number of rows.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -98,7 +98,7 @@ impl<'a> RowWriter<'a> {
         Ok(())
     }
 
-    /// Writes what is left, and under a table how many rows there were.
+    /// Writes the rest, and under a table the number of rows.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         match self.out {
             Target::Table { out, page } => {
@@ -124,9 +124,9 @@ fn write_page(
     table::write(out, header, &rows)
 }
 
-/// Appends a value as a field of CSV: null empty, numbers in full, lists and maps as JSON, and as
-/// such bytes that a fold shows. An empty text that a fold shows is no empty field, which an import
-/// takes for nothing. Where values are JSON, so is the field.
+/// Appends a value as a field of CSV: null empty, numbers in full, lists and maps as JSON, and
+/// bytes that a fold shows as JSON, too. An empty text that a fold shows is not an empty field,
+/// since an import reads that as nothing. Where values are JSON, so is the field.
 fn put_csv_field(datum: &Datum, kind: Shown, text: &mut String) {
     match (datum, kind) {
         (_, Shown::Json) => datum::json::put(datum, text),
@@ -143,7 +143,7 @@ fn put_csv_field(datum: &Datum, kind: Shown, text: &mut String) {
     }
 }
 
-/// Appends a row as JSON: key and value with all that is in them, or the columns that were picked.
+/// Appends a row as JSON: the whole key and value, or the columns that were picked.
 fn put_value_file(columns: &Columns, header: &[String], row: &Row, text: &mut String) {
     if columns.are_picked() {
         let fields = columns.fields(row);

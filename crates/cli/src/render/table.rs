@@ -61,7 +61,7 @@ pub(crate) fn cell(datum: &Datum) -> String {
     cut(text).0
 }
 
-/// A text as one line that is not too long, and whether it had to be cut for that.
+/// A text as one line that is not too long, and whether it was cut.
 pub(crate) fn cut(text: String) -> (String, bool) {
     let printable = human::one_line(text);
     match printable.char_indices().nth(CELL_CHARS_MAX) {
