@@ -18,7 +18,7 @@ use crate::scan::Scan;
 
 /// A scan, batch by batch.
 ///
-/// Who asks for the next one may have the lock of the interpreter or not, and PyO3 cannot tell: so
+/// The caller of the next one may hold the lock of the interpreter or not, and PyO3 cannot tell. So
 /// nothing in here asks for that lock.
 struct Batches(Option<Guarded<(Frame, LentRows)>>);
 
@@ -48,7 +48,7 @@ fn read(frame: &Frame, rows: &mut LentRows) -> folddb::Result<Option<Result<Reco
     Ok((columns.len > 0).then(|| columns.finish()))
 }
 
-/// All of it, read at once: so are tables whose fold takes the lock of the interpreter itself.
+/// All of it, read at once, for tables whose fold takes the lock of the interpreter itself.
 fn read_all(frame: &Frame, rows: &mut LentRows) -> folddb::Result<Vec<Result<ArrayRef, ArrowError>>> {
     let mut batches = Vec::new();
     while let Some(batch) = read(frame, rows)? {
@@ -65,7 +65,7 @@ fn field_of(schema: &Schema) -> FieldRef {
     Arc::new(Field::new("", DataType::Struct(schema.fields().clone()), false))
 }
 
-/// Rows in columns, as the interface of Arrow gives them on: `pyarrow.table(columns)`,
+/// Rows in columns, handed on by the interface of Arrow: `pyarrow.table(columns)`,
 /// `polars.DataFrame(columns)`, `pandas.DataFrame.from_arrow(columns)`.
 #[pyclass(frozen, module = "folddb")]
 pub(crate) struct Columns {

@@ -1,7 +1,7 @@
-//! What is under way on a thread: calls into a store, and functions of Python that a store calls.
+//! What runs on a thread: calls into a store, and functions of Python that a store calls.
 //!
 //! A store calls a fold with locks held, so the fold must not call a store: it would wait for
-//! itself. What the fold raises is kept, for the call that fails of it.
+//! itself. What the fold raises is kept for the call that fails because of it.
 
 use std::cell::{Cell, RefCell};
 
@@ -17,7 +17,7 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Puts back what a cell had.
+/// Restores the value of a cell.
 struct Back<T: Copy + 'static>(&'static std::thread::LocalKey<Cell<T>>, T);
 
 impl<T: Copy + 'static> Drop for Back<T> {
@@ -51,7 +51,7 @@ pub(crate) fn calling<T>(work: impl FnOnce() -> T) -> Result<T> {
     Ok(work())
 }
 
-/// Keeps what a function has raised for the call of Python that it happens in, if there is one.
+/// Keeps what a function has raised for the surrounding call of Python, if there is one.
 pub(crate) fn keep_raised(raised: PyErr) {
     if CALLING.get() {
         drop(RAISED.replace(Some(raised)));

@@ -1,7 +1,7 @@
 //! One column of rows: its cells as elements of keys, and as data.
 //!
-//! Arrow has many types for text, bytes and whole numbers; each becomes the one of its sort here.
-//! What has no sort (a date, a decimal) is refused by name, since its meaning would be a guess.
+//! Arrow has many types for text, bytes and whole numbers; each becomes the one of its sort here. A
+//! type without a sort (a date, a decimal) is refused by name, since its meaning would be a guess.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) enum Cells {
     Constant(Datum),
 }
 
-/// The type that stands for all of its sort; none where there is no such.
+/// The type that represents its sort; none where there is no such sort.
 pub(crate) fn sort_of(of: &DataType) -> Option<DataType> {
     Some(match of {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
@@ -98,7 +98,7 @@ impl Cells {
     /// A cell as data.
     ///
     /// # Errors
-    /// What is nested in it has no sort.
+    /// Something nested in it has no sort.
     pub(crate) fn datum(&self, row: usize) -> Result<Datum, String> {
         if self.is_null(row) {
             return Ok(Datum::Null);

@@ -37,11 +37,12 @@ pub(crate) enum Source {
 /// Encodes one object of Python.
 pub(crate) type Encode<'a> = &'a dyn Fn(&Bound<'_, PyAny>, &mut Vec<u8>) -> PyResult<()>;
 
-/// Takes what stands for keys or values. A list is encoded object by object; of one that does not
-/// fit and may be passed over, and of `None` that is no value, null stands for it.
+/// Takes columns of keys or values. A list is encoded object by object. An object that does not fit
+/// and may be skipped becomes null, as does a `None` that is no value.
 ///
 /// # Errors
-/// InvalidInput for what is no column; for an object of a list that does not fit, with its row.
+/// InvalidInput for something that is no column, and for an object of a list that does not fit,
+/// with its row.
 pub(crate) fn source(given: &Bound<'_, PyAny>, skips: bool, encode: Encode<'_>) -> PyResult<Source> {
     if let Ok(list) = given.cast::<PyList>() {
         return encoded(list, skips, encode).map(Source::Encoded);
@@ -80,7 +81,7 @@ fn encoded(list: &Bound<'_, PyList>, skips: bool, encode: Encode<'_>) -> PyResul
     Ok(Column::Arrays { arrays, of: DataType::Binary })
 }
 
-/// An array of encoded objects has about so many bytes at most: its places are of 32 bits.
+/// About the most bytes of an array of encoded objects: its offsets have 32 bits.
 const ARRAY_BYTES: usize = 256 << 20;
 
 /// Whether an error says that an object does not fit, rather than that something broke.
@@ -119,8 +120,8 @@ fn arrays(given: AnyArray) -> PyResult<Column> {
     Ok(Column::Arrays { arrays, of })
 }
 
-/// The columns of a table, which Arrow gives as one column of structs; one of no rows has no array
-/// of them.
+/// The columns of a table, which Arrow gives as one column of structs; a table without rows has no
+/// array.
 fn columns_of(arrays: &[ArrayRef], fields: &Fields) -> PyResult<Vec<(Option<String>, Column)>> {
     if arrays.iter().any(|array| array.null_count() > 0) {
         return Err(invalid("a row is null as a whole: give its columns, which may be null one by one"));
@@ -133,7 +134,7 @@ fn columns_of(arrays: &[ArrayRef], fields: &Fields) -> PyResult<Vec<(Option<Stri
 }
 
 impl Column {
-    /// How many rows it has; none where it has as many as are wanted.
+    /// The number of its rows; none where it has as many as are wanted.
     pub(crate) fn len(&self) -> Option<u64> {
         match self {
             Column::Arrays { arrays, .. } => Some(arrays.iter().map(|array| array.len() as u64).sum()),
@@ -141,14 +142,14 @@ impl Column {
         }
     }
 
-    /// Bytes of it, about.
+    /// About its bytes.
     pub(crate) fn len_bytes(&self) -> usize {
         let Column::Arrays { arrays, .. } = self else { return 0 };
         arrays.iter().filter_map(|array| array.to_data().get_slice_memory_size().ok()).sum()
     }
 }
 
-/// A part of columns that are as long as one another: so many rows of an array of each.
+/// A part of columns of the same length: some rows of one array of each.
 pub(crate) struct Chunk {
     pub(crate) first_row: u64,
     pub(crate) len: usize,
@@ -172,7 +173,7 @@ impl Chunk {
     }
 }
 
-/// Cuts columns of the same length where one of their arrays ends, and after so many rows.
+/// Cuts columns of the same length where one of their arrays ends, and after `rows_max` rows.
 pub(crate) fn chunks(columns: &[&Column], rows: u64, rows_max: usize) -> Vec<Chunk> {
     let mut places = vec![(0, 0); columns.len()];
     let (mut chunks, mut first_row) = (Vec::new(), 0);

@@ -1,5 +1,4 @@
-//! Folds that are written in Python: named, versioned, and checked on samples before they are
-//! taken.
+//! Folds written in Python: named, versioned, and checked on samples before they are accepted.
 //!
 //! They are slow: each fold takes the lock of the interpreter, also on the threads of the store.
 
@@ -54,7 +53,8 @@ impl PythonFold {
     }
 }
 
-/// What was raised as the failure of a fold. The call that it happens in has it as the cause.
+/// What was raised, as the failure of a fold. The exception of the surrounding call has it as its
+/// cause.
 fn failure(raised: PyErr) -> FoldFailure {
     let failure = FoldFailure::new(raised.to_string());
     calls::keep_raised(raised);

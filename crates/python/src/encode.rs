@@ -1,4 +1,4 @@
-//! Rows of columns as the bytes of keys and operands, without a row of Python between.
+//! Rows of columns as the bytes of keys and operands, without a row of Python in between.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -19,7 +19,7 @@ pub(crate) struct Encoder<'t> {
     table: &'t Placed,
     keys: Keys,
     values: Shape,
-    /// The columns of values begin here; those of keys stand before.
+    /// The columns of values begin here; those of keys come before.
     first_value: usize,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Row {
 
 impl<'t> Encoder<'t> {
     /// # Errors
-    /// As many columns, or such names, as the table cannot have.
+    /// More columns than the table can have, or names that it cannot have.
     pub(crate) fn new(
         table: &'t Placed,
         keys: &Source,
@@ -61,8 +61,8 @@ impl<'t> Encoder<'t> {
         Ok(Encoder { table, keys, values, first_value })
     }
 
-    /// True when the types of the columns leave nothing that may not fit, but for what is the same
-    /// in all rows: the first of them tell of that.
+    /// True when the types of the columns ensure that every row fits, but for constants of all
+    /// rows: the first rows show whether those fit.
     pub(crate) fn is_total(&self, keys: &[&Column], values: &[&Column]) -> bool {
         let are_keys = match (&self.keys, &*self.table.codec) {
             (Keys::Encoded, _) => return false,
@@ -216,7 +216,7 @@ fn null() -> String {
     "the key is null".to_owned()
 }
 
-/// An element of a key that is longer may be one of a key that is too long.
+/// A longer element may make a key too long.
 const TEXT_BYTES_MAX: usize = 1_000;
 
 fn is_of_element(of: &ElementType, column: &Column) -> bool {
@@ -240,7 +240,7 @@ fn is_of_sort(of: &ElementType, column: &DataType) -> bool {
     }
 }
 
-/// Whether nothing in it is long. Where that is not told at once, it may be.
+/// Whether nothing in it is long. False where that is not known at once.
 fn is_short(array: &ArrayRef) -> bool {
     let fits = |bytes: i64| usize::try_from(bytes).is_ok_and(|bytes| bytes <= TEXT_BYTES_MAX);
     match array.data_type() {
@@ -291,8 +291,8 @@ fn number<T: TryFrom<i128>>(cells: &Cells, row: usize) -> Option<T> {
     T::try_from(cells.int(row)?).ok()
 }
 
-/// Columns of keys in the order of the elements, where the rules name these and the columns have
-/// names, too.
+/// Columns of keys in the order of the elements, where both the elements and the columns have
+/// names.
 ///
 /// # Errors
 /// A column of a name that no element has, or an element without its column.

@@ -1,8 +1,8 @@
-//! How a call fails: an exception of the class that is named as the kind of the error.
+//! How a call fails: by an exception whose class has the name of the kind of the error.
 //!
-//! The classes are in `python/folddb/errors.py`; each is a `folddb.Error`, and where Python has a
-//! class of its own for such trouble, one of that, too. The text names the thing and the place, and
-//! says what the caller can do. What a fold in Python has raised is the cause of the exception.
+//! The classes are in `python/folddb/errors.py`; each is a `folddb.Error`, and also of Python's own
+//! class for such errors, where there is one. The text names the thing and the place, and says what
+//! the caller can do. The cause of the exception is what a fold in Python has raised.
 
 use folddb::{Error, ErrorKind};
 use pyo3::exceptions::PyException;
@@ -33,9 +33,9 @@ pub(crate) fn invalid(message: impl Into<String>) -> PyErr {
     raise(Error::invalid(message))
 }
 
-/// What is not about Python is worked on without the lock of the interpreter: other threads go on,
-/// and a fold that is written in Python can run on a thread of the store. Whatever may wait for a
-/// store is called by this: a thread that waits with that lock waits for one that wants it.
+/// Runs `work` without the lock of the interpreter: other threads go on, and a fold written in
+/// Python can run on a thread of the store. Everything that may wait for a store is called by this:
+/// a thread that waits with that lock would wait for one that wants it.
 ///
 /// # Errors
 /// What `work` gives; a call of a function that a store has called.

@@ -1,10 +1,10 @@
-//! What one thread uses at a time, and what is over at some time: batches and transactions.
+//! Things that one thread uses at a time and that end: batches and transactions.
 
 use std::sync::{Arc, Mutex, TryLockError};
 
 use folddb::{Error, Result};
 
-/// Something for one thread at a time. A second call meanwhile is refused instead of waiting: it
+/// Something for one thread at a time. A second call meanwhile is refused and does not wait: it
 /// would wait with the lock of the interpreter, which the first may need.
 pub(crate) struct Exclusive<T>(Arc<Mutex<Option<T>>>);
 
@@ -22,7 +22,7 @@ impl<T> Exclusive<T> {
     /// Does something with it.
     ///
     /// # Errors
-    /// It is over; another thread uses it; what `work` gives.
+    /// It is over; another thread uses it; those of `work`.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
         let mut held = match self.0.try_lock() {
             Ok(held) => held,

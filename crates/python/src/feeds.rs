@@ -94,7 +94,7 @@ impl FeedOf {
     }
 }
 
-/// So long is waited at once, between two looks for signals.
+/// The longest wait between two checks for signals.
 const WAIT: Duration = Duration::from_millis(100);
 
 #[pymethods]
@@ -103,14 +103,14 @@ impl FeedOf {
         this
     }
 
-    /// The next event that is there already; the iteration ends where there is none, and goes on
+    /// The next event that is there already. The iteration ends where there is none, and goes on
     /// when it is begun again.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let event = self.feed.with(py, Feed::poll)?;
         event.map(|event| self.event(py, &event)).transpose()
     }
 
-    /// The next event, waiting for one at most so many seconds; None where none came.
+    /// The next event, waited for at most `timeout_s` seconds; None where none came.
     #[pyo3(signature = (timeout_s = f64::INFINITY))]
     fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Option<Bound<'py, PyAny>>> {
         if timeout_s.is_nan() {
@@ -132,8 +132,8 @@ impl FeedOf {
         }
     }
 
-    /// Says that everything that was taken so far is done: the feed goes on behind it, also after
-    /// it was opened again.
+    /// Says that everything taken so far is done: the feed goes on behind it, also when it is
+    /// opened again.
     fn acknowledge(&self, py: Python<'_>) -> PyResult<()> {
         self.feed.with(py, |feed| {
             let place = feed.position();

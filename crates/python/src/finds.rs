@@ -1,4 +1,4 @@
-//! Finding records by what is in them: hits of an index.
+//! Finding records by their contents: hits of an index.
 
 use std::ops;
 
@@ -31,7 +31,7 @@ pub(crate) struct Asked<'py> {
 
 impl Find {
     /// # Errors
-    /// There is no such index; a term that is none.
+    /// There is no such index, or the term is none of it.
     pub(crate) fn new(
         py: Python<'_>,
         table: &Placed,

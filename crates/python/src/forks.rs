@@ -1,7 +1,7 @@
-//! What a forked child must not touch, and what is let go of late.
+//! What a forked child must not touch, and what is dropped late.
 //!
 //! A fork copies the memory of a store, but none of its threads, and leaves locked what another
-//! thread had locked. So whatever holds on to a store is held in a [`Guarded`], which knows how
+//! thread had locked. So everything that holds a store is kept in a [`Guarded`], which knows how
 //! often the process had been forked when it was made: in a child it gives an error instead of what
 //! it holds, and never drops it.
 
@@ -23,13 +23,13 @@ pub(crate) fn count() -> u32 {
     FORKS.load(Ordering::Relaxed)
 }
 
-/// Told by the interpreter in each forked child.
+/// Called by the interpreter in each forked child.
 #[pyfunction]
 pub(crate) fn _forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Something that holds on to a store.
+/// Something that holds a store.
 pub(crate) struct Guarded<T: Send + 'static> {
     held: Option<T>,
     forks: u32,
@@ -41,8 +41,8 @@ impl<T: Send + 'static> Guarded<T> {
         Guarded { held: Some(held), forks: count(), outlives_calls: false }
     }
 
-    /// The same for what is dropped by code that is not Python's, of which nobody can tell whether
-    /// it has the lock of the interpreter.
+    /// The same for what is dropped by code outside Python, which may or may not hold the lock of
+    /// the interpreter.
     pub(crate) fn outliving(held: T) -> Guarded<T> {
         Guarded { held: Some(held), forks: count(), outlives_calls: true }
     }
@@ -64,7 +64,7 @@ impl<T: Send + 'static> Guarded<T> {
         self.held.as_ref().filter(|_| self.is_here())
     }
 
-    /// The same, to change it, where nobody can tell who has the lock of the interpreter.
+    /// The same, to change it, where the lock of the interpreter may or may not be held.
     pub(crate) fn reach(&mut self) -> Result<&mut T> {
         if !self.is_here() {
             return Err(in_child());
@@ -74,7 +74,7 @@ impl<T: Send + 'static> Guarded<T> {
 }
 
 impl<T: Send + 'static> Guarded<Mutex<T>> {
-    /// Does something with what one thread uses at a time; another one waits for its turn.
+    /// Does something with what one thread uses at a time; other threads wait for their turn.
     ///
     /// # Errors
     /// As [`Guarded::get`] before any lock is looked at; as `detached`, which lets no function in
@@ -93,11 +93,11 @@ impl<T: Send + 'static> Drop for Guarded<T> {
     fn drop(&mut self) {
         let Some(held) = self.held.take() else { return };
         if !self.is_here() {
-            return std::mem::forget(held); // its locks may be held by threads that are not here
+            return std::mem::forget(held); // its locks may be held by threads of the parent
         }
-        // The last handle of a store waits for threads that may run folds that are written in
-        // Python, and those for the lock that this thread may have. In a fold, where a collection
-        // may drop anything, this thread may be the one that is waited for.
+        // The last handle of a store waits for threads that may run folds written in Python, and
+        // those wait for the lock that this thread may hold. In a fold, where a collection may drop
+        // anything, this thread may be the one waited for.
         if self.outlives_calls || calls::is_called() {
             return drop_elsewhere(held);
         }
@@ -106,7 +106,7 @@ impl<T: Send + 'static> Drop for Guarded<T> {
     }
 }
 
-/// Threads that drop what was let go of at a bad moment.
+/// Threads that drop what must not be dropped where it was released.
 static DROPPING: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
 fn drop_elsewhere<T: Send + 'static>(held: T) {
@@ -116,7 +116,7 @@ fn drop_elsewhere<T: Send + 'static>(held: T) {
     dropping.push(thread);
 }
 
-/// Waits until all is dropped that was let go of before.
+/// Waits until everything released before is dropped.
 pub(crate) fn wait_for_drops() {
     let dropping = std::mem::take(&mut *DROPPING.lock().unwrap_or_else(PoisonError::into_inner));
     dropping.into_iter().for_each(|thread| drop(thread.join()));

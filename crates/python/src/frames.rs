@@ -98,7 +98,7 @@ fn element_field(name: &str, of: &ElementType) -> Field {
         ElementType::Bytes | ElementType::Stamp => DataType::Binary,
         _ => DataType::Utf8,
     };
-    Field::new(name, of, true) // in what get_many gives, too
+    Field::new(name, of, true) // null in the results of get_many, too
 }
 
 fn value_fields(table: &Placed, rules: &TableRules) -> (Vec<Field>, Shape) {
@@ -145,8 +145,8 @@ fn value_fields(table: &Placed, rules: &TableRules) -> (Vec<Field>, Shape) {
     }
 }
 
-/// What the fold shows of the number 1; none where that is no operand of it, or where the names of
-/// what is shown depend on the value, as those of counters do.
+/// What the fold shows for the number 1. None where that is no operand of it, or where the names
+/// shown depend on the value, as with counters.
 fn sample(fold: &dyn folddb::Fold) -> Option<Datum> {
     let shown = |number| {
         let mut operand = Vec::new();
@@ -183,10 +183,10 @@ fn is_number(shown: &Datum) -> bool {
     matches!(shown, Datum::Int(_) | Datum::Float(_) | Datum::Null)
 }
 
-/// So many rows are a batch at most.
+/// The most rows of a batch.
 const BATCH_ROWS: usize = 65_536;
 
-/// A batch ends with the row that fills so many bytes. An array of text or bytes holds 2 GiB.
+/// A batch ends with the row that fills this many bytes. An array of text or bytes holds 2 GiB.
 const BATCH_BYTES: usize = 64 << 20;
 
 /// Rows on their way into columns.
@@ -203,7 +203,7 @@ impl Rows<'_> {
     }
 
     /// # Errors
-    /// Bytes that are no key or value of the table; what no column can hold.
+    /// Bytes that are no key or value of the table, and values that no column can hold.
     pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         self.len += 1;
         self.push_key(key)?;
@@ -305,7 +305,7 @@ fn wrong(table: &Placed, what: &str) -> Error {
     Error::invalid(format!("table `{}` has a {what} that is not of its type", table.name()))
 }
 
-/// Why something cannot stand in a column.
+/// Why a column cannot hold something.
 #[derive(Debug)]
 enum Unfit {
     TooLong(usize),

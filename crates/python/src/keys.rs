@@ -50,8 +50,8 @@ fn number<'py, T: for<'a> FromPyObject<'a, 'py>>(key: &Bound<'py, PyAny>) -> Opt
     if key.is_instance_of::<PyBool>() { None } else { key.extract().ok() }
 }
 
-/// A number with a point, or a whole one that is one, too: of two that are not, one would be taken
-/// for the other.
+/// A number with a point, or a whole one that equals one exactly: otherwise two keys could become
+/// the same.
 fn float(key: &Bound<'_, PyAny>) -> Option<f64> {
     if !key.is_instance_of::<PyInt>() {
         return number(key);
@@ -85,7 +85,7 @@ fn elements<'py>(key: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     }
 }
 
-/// Appends a tuple of just these types, or where not all is asked for, its first elements.
+/// Appends a tuple of just these types, or its first elements where not all are asked for.
 fn typed(
     table: &str,
     codec: &KeyCodec,
@@ -171,7 +171,7 @@ fn untyped(table: &str, codec: &KeyCodec, key: &Bound<'_, PyAny>, out: &mut Vec<
 /// A term of an index.
 ///
 /// # Errors
-/// InvalidInput for what no term is.
+/// InvalidInput where it is no term.
 pub(crate) fn element(table: &str, term: &Bound<'_, PyAny>) -> PyResult<Element<'static>> {
     any(term, 0).map_err(|why| invalid(format!("table `{table}`: {why}, nor a term")))
 }
@@ -206,7 +206,7 @@ fn any(element: &Bound<'_, PyAny>, depth: usize) -> Result<Element<'static>, Str
     }
 }
 
-/// The bytes with which all keys begin that begin so: the first elements of a tuple, or the
+/// The bytes that all keys with this beginning begin with: the first elements of a tuple, or the
 /// beginning of text or bytes.
 ///
 /// # Errors

@@ -2,13 +2,13 @@
 //!
 //! `docs/PYTHON.md` says how it is used. What holds everywhere:
 //!
-//! - **The interpreter is let go of** wherever the engine works (`errors::detached`), so threads go
-//!   on, and a fold that is written in Python can run on a thread of the store.
-//! - **What a store calls calls no store** (`calls`): a fold, and what is told of progress.
-//! - **Whatever holds on to a store is guarded** (`forks`): a forked child gets an error, and never
-//!   touches locks and threads that it does not have.
-//! - **Keys and values are of just the types that the table says** (`keys`, `values`); what is none
-//!   is named, with its table, before anything is written.
+//! - **The lock of the interpreter is released** wherever the engine works (`errors::detached`), so
+//!   threads go on, and a fold that is written in Python can run on a thread of the store.
+//! - **What a store calls calls no store** (`calls`): a fold, and a function for progress.
+//! - **Everything that holds a store is guarded** (`forks`): a forked child gets an error, and
+//!   never touches locks and threads that it does not have.
+//! - **Keys and values are of just the types that the table says** (`keys`, `values`); anything
+//!   else is named, with its table, before anything is written.
 //!
 //! It knows only what is public in `folddb`, and has no unsafe code.
 
@@ -46,8 +46,8 @@ mod store;
 
 use pyo3::prelude::*;
 
-/// What the package `folddb` is made of. An interpreter without its lock is not claimed, and turns
-/// it on when it imports this.
+/// What the package `folddb` is made of. Free-threaded interpreters are not supported: they turn
+/// the lock on when they import this.
 #[pymodule(gil_used = true)]
 mod _folddb {
     #[pymodule_export]

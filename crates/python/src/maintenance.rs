@@ -1,4 +1,4 @@
-//! What a person does for a store: look whether it is whole, back it up and restore it.
+//! Maintenance of a store: check it, back it up and restore it.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -13,8 +13,8 @@ use crate::calls;
 use crate::errors::detached;
 use crate::settings::options;
 
-/// A function of Python that is told how much is done, of how much. Where it raises, the work ends
-/// if it can, and raises that.
+/// A function of Python that is called with the work done and the work in all. Where it raises, the
+/// work ends if it can, and raises that.
 pub(crate) struct Progress {
     told: Option<Py<PyAny>>,
     raised: Mutex<Option<PyErr>>,
@@ -37,7 +37,7 @@ impl Progress {
         }
     }
 
-    /// What was raised by it, before what the work says.
+    /// What it raised, otherwise the result of the work.
     pub(crate) fn result<T>(&self, done: PyResult<T>) -> PyResult<T> {
         match self.raised.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
             Some(raised) => Err(raised),
@@ -92,8 +92,8 @@ pub(crate) fn restore<'py>(
     Ok(told)
 }
 
-/// Checks a store that nobody has open: every file, and with `deep` every value. What it finds is
-/// in `damage` and `notes`.
+/// Checks a store that is not open anywhere: every file, and with `deep` every value. What it finds
+/// is in `damage` and `notes`.
 #[pyfunction]
 #[pyo3(signature = (path, *, deep = false, progress = None, **settings))]
 pub(crate) fn verify<'py>(

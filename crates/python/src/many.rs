@@ -5,9 +5,9 @@
 //! ```
 //!
 //! All rows are checked before the first is written, unless the types of the columns leave nothing
-//! to check. The operands of one key in a chunk are folded with one another first, where that shows
-//! nowhere: the fold is associative, so the value is the same. Where a table keeps its past or its
-//! log, or a feed reads it, each row is a record of its own.
+//! to check. The operands of one key in a chunk are folded with one another first, where no reader
+//! can see that: the fold is associative, so the value is the same. Where a table keeps its past or
+//! its log, or a feed reads it, each row is a record of its own.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -26,10 +26,10 @@ use crate::columns::{Chunk, Column, Source, chunks};
 use crate::encode::{Encoder, Row};
 use crate::place::{Place, Placed};
 
-/// So many rows are a batch at most.
+/// The most rows of a batch.
 const CHUNK_ROWS_MAX: usize = 65_536;
 
-/// Rows of about so many bytes are a batch: each thread has one, encoded.
+/// About the bytes of the rows of a batch: each thread has one, encoded.
 const CHUNK_BYTES: u64 = 32 << 20;
 
 /// Rows that are to be written.
@@ -37,7 +37,7 @@ pub(crate) struct Many {
     pub(crate) op: WriteOp,
     pub(crate) keys: Source,
     pub(crate) values: Source,
-    /// Rows that do not fit are passed over.
+    /// Rows that do not fit are skipped.
     pub(crate) skips: bool,
 }
 
@@ -60,8 +60,8 @@ impl Many {
         rows_of(&columns)
     }
 
-    /// Writes the rows, and tells after each batch how many are done, of how many. Returns how many
-    /// were written.
+    /// Writes the rows, and calls `tell` after each batch with the rows done and the rows in all.
+    /// Returns how many were written.
     ///
     /// # Errors
     /// InvalidInput, naming the first row that does not fit: nothing is written then. As a commit,
@@ -151,8 +151,8 @@ pub(crate) fn encoded_keys(table: &Placed, keys: &Source) -> Result<Vec<Vec<u8>>
     Ok(encoded)
 }
 
-/// The fold by which operands of one key are folded before they are written, where that shows
-/// nowhere; for puts the later one is what stays.
+/// The fold by which operands of one key are folded before they are written, where no reader can
+/// see that; of puts, the later one stays.
 enum First {
     Nothing,
     Later,
@@ -311,7 +311,7 @@ impl Work<'_> {
         Ok(ops)
     }
 
-    /// Folds an operand onto one that stands there. False where that cannot be.
+    /// Folds an operand onto an earlier one. False where that is not possible.
     fn fold(&self, ops: &mut Ops, place: usize, key: &[u8], value: &[u8], out: &mut Vec<u8>) -> bool {
         let First::Fold(fold) = &self.folds else {
             ops.folded[place] = Some(value.to_vec());
@@ -319,7 +319,7 @@ impl Work<'_> {
         };
         out.clear();
         match fold.fold(key, ops.value(place), value, out) {
-            // What would be too long for a record is folded by the store, side by side.
+            // Operands whose result is too long for a record stay separate; the store folds them.
             Ok(Outcome::Value) if out.len() > VALUE_BYTES_MAX => false,
             Ok(Outcome::Value) => {
                 let kept = ops.folded[place].get_or_insert_default();
@@ -335,7 +335,7 @@ impl Work<'_> {
         }
     }
 
-    /// Writes the ops of a chunk in one commit; in a batch or a transaction, with that.
+    /// Writes the ops of a chunk in one commit; in a batch or a transaction, with its commit.
     fn commit(&self, ops: &Ops) -> Result<()> {
         let rows = (0..ops.ends.len()).map(|place| (ops.key(place), ops.value(place)));
         if !matches!(self.table.place, Place::Now) {
@@ -390,8 +390,8 @@ impl Ops {
     }
 }
 
-/// Does `work` on all chunks by several threads, and `then` on what it gives, in order, by this
-/// one. The first error ends it.
+/// Does `work` on all chunks by several threads, and `then` on the results, in order, by this one.
+/// The first error ends it.
 fn in_order<T: Send>(
     chunks: &[Chunk],
     work: impl Fn(&Chunk) -> Result<T> + Sync,
@@ -420,7 +420,7 @@ fn in_order<T: Send>(
         drop(sender);
         let done = take_in_order(&receiver, &mut then);
         has_failed.store(true, Ordering::Relaxed);
-        drop(receiver); // who waits to send is done
+        drop(receiver); // a thread that waits to send ends
         done
     })
 }

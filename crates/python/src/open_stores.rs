@@ -1,7 +1,7 @@
 //! The stores that this process has open: the end of the interpreter closes them.
 //!
-//! Their threads may run folds that are written in Python, and so have to end before it does. A
-//! store is open as long as anything of it is held, a table or a scan, say.
+//! Their threads may run folds written in Python, so they have to end before it does. A store is
+//! open as long as anything of it is held, a table or a scan, say.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -22,8 +22,8 @@ pub(crate) fn keep(store: Store) -> Arc<Store> {
     store
 }
 
-/// Told by the interpreter before it ends. An error of the last moment is of no use to anyone: what
-/// was committed is in the log.
+/// Called by the interpreter before it ends. Errors are ignored here: what was committed is in the
+/// log.
 #[pyfunction]
 pub(crate) fn _close_all(py: Python<'_>) {
     let open = std::mem::take(&mut *OPEN.lock().unwrap_or_else(PoisonError::into_inner));
@@ -34,5 +34,5 @@ pub(crate) fn _close_all(py: Python<'_>) {
         }
         forks::wait_for_drops();
     });
-    std::mem::forget(open); // of a forked child's parent nothing is dropped here
+    std::mem::forget(open); // a forked child drops nothing of its parent
 }

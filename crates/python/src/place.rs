@@ -14,7 +14,7 @@ use crate::exclusive::Exclusive;
 use crate::strict::Wants;
 use crate::values::Values;
 
-/// A store with what its writes are told where nothing else is said.
+/// A store with the default settings of its writes.
 #[derive(Clone)]
 pub(crate) struct Opened {
     pub(crate) store: Arc<Store>,
@@ -29,7 +29,7 @@ impl Opened {
     }
 }
 
-/// A table somewhere. What is done by its methods needs no interpreter.
+/// A table somewhere. Its methods need no interpreter.
 #[derive(Clone)]
 pub(crate) struct Placed {
     pub(crate) store: Arc<Store>,
@@ -38,7 +38,7 @@ pub(crate) struct Placed {
     pub(crate) codec: Arc<KeyCodec>,
     pub(crate) values: Values,
     pub(crate) wants: Arc<Wants>,
-    /// What values that are dicts are made into.
+    /// The class that dicts become instances of.
     pub(crate) class: Option<Arc<Py<PyAny>>>,
     pub(crate) place: Place,
 }
@@ -73,7 +73,7 @@ impl Placed {
         self.table.name()
     }
 
-    /// The table itself, for what is done to no other.
+    /// The table itself, for calls that need it as it is now.
     ///
     /// # Errors
     /// It is in a snapshot, a transaction or a batch.
@@ -179,8 +179,8 @@ impl Placed {
         }
     }
 
-    /// Writes, or adds to the batch or transaction, which writes at its end. The seq of what is
-    /// written already.
+    /// Writes, or adds to the batch or transaction, which writes at its end. Returns the seq if it
+    /// is written already.
     pub(crate) fn write(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Option<u64>> {
         match &self.place {
             Place::Now => self.table.write(op, key, value).map(|seq| Some(seq.into())),

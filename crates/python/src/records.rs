@@ -1,4 +1,4 @@
-//! What is told about keys, values and stores: the named tuples of `folddb.records`, and dicts.
+//! Facts about keys, values and stores: the named tuples of `folddb.records`, and dicts.
 
 use folddb::Head;
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ pub(crate) fn record<'py>(
     py.import("folddb.records")?.getattr(name)?.call1(fields)
 }
 
-/// What is known of a value without reading it.
+/// What is known about a value without reading it.
 pub(crate) fn head<'py>(py: Python<'py>, head: &Head) -> PyResult<Bound<'py, PyAny>> {
     let fields = (head.size_bytes, head.hash, head.is_separated, head.written, head.deadline, head.version);
     record(py, "Head", fields)

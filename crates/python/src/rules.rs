@@ -15,7 +15,7 @@ use crate::errors::invalid;
 /// The rules that these arguments say; all else has its default.
 ///
 /// # Errors
-/// InvalidInput for a name that there is not, and for a value that is none.
+/// InvalidInput for an unknown name, and for a value that does not fit it.
 pub(crate) fn of(arguments: &Bound<'_, PyDict>) -> PyResult<TableRules> {
     let mut rules = match arguments.get_item("rules")? {
         Some(text) => typed(&text.extract::<String>()?)?,
@@ -70,7 +70,7 @@ fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     }
 }
 
-/// Types of Python that stand for types of keys and their elements.
+/// Types of Python as types of keys and their elements.
 fn element(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(types) = value.cast::<PyTuple>() {
         let types = types.iter().map(|of| element(&of)).collect::<PyResult<Vec<_>>>()?;
@@ -104,7 +104,7 @@ fn key(value: &Bound<'_, PyAny>) -> PyResult<KeyCodec> {
 /// The type of values that replace each other, or that a fold in Python takes.
 ///
 /// # Errors
-/// InvalidInput where there is none such.
+/// InvalidInput where there is no such type.
 pub(crate) fn value(value: &Bound<'_, PyAny>) -> PyResult<ValueCodec> {
     let name = match value.cast::<PyType>() {
         Err(_) => text(value)?,

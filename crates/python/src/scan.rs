@@ -16,7 +16,7 @@ use crate::place::Placed;
 use crate::records::{self, record};
 use crate::typed::value_of;
 
-/// What is said of a range, all of it by the names that scans have in Rust; `start` is `from`.
+/// The bounds of a range, by the names that scans have in Rust; `start` is `from`.
 #[derive(Default)]
 pub(crate) struct Bounds<'py> {
     pub(crate) prefix: Option<Bound<'py, PyAny>>,
@@ -132,7 +132,7 @@ impl Scan {
         self.rows(py, Gives::Values)
     }
 
-    /// What the values of the range add up to: rows, and their values folded with one another.
+    /// The totals of the range: the number of rows, and their values folded with one another.
     pub(crate) fn aggregate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (table, scan) = self.begin(py)?;
         let found = detached(py, || scan.aggregate())?;
@@ -141,7 +141,7 @@ impl Scan {
         record(py, "Aggregate", (found.rows, value))
     }
 
-    /// The keys with what is known of their values without reading them.
+    /// The keys with what is known about their values without reading them.
     fn heads<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
         let (table, scan) = self.begin(py)?;
         let found = detached(py, || scan.heads().collect::<Result<Vec<_>>>())?;
@@ -212,10 +212,10 @@ impl Gives {
     }
 }
 
-/// So many rows are read ahead at most, without the lock of the interpreter.
+/// The most rows that are read ahead, without the lock of the interpreter.
 const AHEAD_MAX: usize = 256;
 
-/// A scan under way.
+/// A running scan.
 struct Walk {
     rows: BytesRows,
     ahead: VecDeque<Result<(Vec<u8>, Vec<u8>)>>,

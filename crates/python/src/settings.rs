@@ -1,4 +1,4 @@
-//! Settings of a store, and what a write is told, from what Python gives.
+//! Settings of a store and of a write, from the arguments of Python.
 
 use std::time::{Duration, SystemTime};
 
@@ -38,7 +38,7 @@ pub(crate) fn lifetime(of: &Bound<'_, PyAny>) -> PyResult<Lifetime> {
     )))
 }
 
-/// A moment that is over: a seq, or an aware `datetime`.
+/// A past moment: a seq, or an aware `datetime`.
 pub(crate) fn as_of(of: &Bound<'_, PyAny>) -> PyResult<AsOf> {
     if of.is_instance_of::<PyInt>() {
         return Ok(AsOf::Seq(of.extract::<u64>()?.into()));
@@ -54,7 +54,7 @@ pub(crate) fn as_of(of: &Bound<'_, PyAny>) -> PyResult<AsOf> {
 /// Settings by the names that they have in Rust: sizes in bytes, ages as `timedelta`.
 ///
 /// # Errors
-/// InvalidInput for a name that there is not, and for a value that is none.
+/// InvalidInput for an unknown name, and for a value that does not fit it.
 pub(crate) fn options(settings: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     let mut options = Options::default();
     for (name, value) in settings.into_iter().flatten() {

@@ -7,8 +7,8 @@ use crate::errors::detached;
 use crate::forks::Guarded;
 
 /// A budget of memory, a cache, three background threads, and a limit on what these write, for all
-/// stores that are opened with it: `folddb.open(path, shared=folddb.Shared(64 << 20))`. It is used
-/// as long as a store has it.
+/// stores that are opened with it: `folddb.open(path, shared=folddb.Shared(64 << 20))`. It lives as
+/// long as a store has it.
 #[pyclass(frozen, module = "folddb", name = "Shared")]
 pub(crate) struct SharedOf(Guarded<Shared>);
 
@@ -27,8 +27,8 @@ impl SharedOf {
         detached(py, || Ok(Shared::new(memory_bytes))).map(|shared| SharedOf(Guarded::new(shared)))
     }
 
-    /// Sets how many bytes background work of all stores may write in a second; None is as many as
-    /// it can, which is the default. Flushes count, and never wait.
+    /// Sets how many bytes background work of all stores may write in a second; None, the default,
+    /// is no limit. Flushes count, and never wait.
     #[pyo3(signature = (bytes))]
     fn set_background_bytes_per_s(&self, py: Python<'_>, bytes: Option<u64>) -> PyResult<()> {
         let shared = self.shared()?;

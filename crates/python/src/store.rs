@@ -39,8 +39,7 @@ fn opened(
     Ok(StoreOf(Guarded::new(Opened { store, durability, options })))
 }
 
-/// Opens a store, to read it and to write to it. Where there is none it is an error, unless
-/// `create` says to make one.
+/// Opens a store, to read it and to write to it. It must exist, unless `create` says to make one.
 #[pyfunction]
 #[pyo3(signature = (path, *, create = false, **settings))]
 pub(crate) fn _open(
@@ -77,8 +76,8 @@ pub(crate) fn _open_read_only(
     opened(py, path, settings, Store::open_read_only)
 }
 
-/// Opens a store to read it while another process may write to it: it stays what was there when it
-/// was opened; `refresh` opens it again.
+/// Opens a store to read it while another process may write to it: it shows the store as it was
+/// when it was opened; `refresh` opens it again.
 #[pyfunction]
 #[pyo3(signature = (path, **settings))]
 pub(crate) fn _open_secondary(
@@ -190,9 +189,8 @@ impl StoreOf {
         TransactionOf::begin(py, self.opened(durability)?)
     }
 
-    /// Calls `work` with a transaction and commits it, again and again until no other has come
-    /// between, at most a thousand times. Returns what `work` returns; where it raises nothing is
-    /// written.
+    /// Calls `work` with a transaction and commits it, again and again until there is no conflict,
+    /// at most a thousand times. Returns what `work` returns; where it raises, nothing is written.
     #[pyo3(signature = (work, *, durability = None))]
     fn transact<'py>(
         &self,
@@ -254,7 +252,7 @@ impl StoreOf {
         maintenance::backup(py, self.store()?, to, keep, progress)
     }
 
-    /// What the store would be better off with, in words.
+    /// Advice on the store, in words.
     fn doctor(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let store = self.store()?;
         let advice = detached(py, || store.doctor())?;
@@ -310,8 +308,8 @@ impl StoreOf {
         Ok(StoreOf(Guarded::new(Opened { store, ..self.0.get()?.clone() })))
     }
 
-    /// Flushes and closes the store. What is done by its handles afterwards raises Closed; closing
-    /// it again does nothing.
+    /// Flushes and closes the store. Calls by its handles raise Closed afterwards; closing it again
+    /// does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let store = self.store()?.clone();
         detached(py, || match store.close() {

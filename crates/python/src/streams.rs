@@ -33,12 +33,12 @@ impl RawReader {
     }
 }
 
-/// So many bytes are read at once at most.
+/// The most bytes that are read at once.
 const READ_BYTES_MAX: usize = 1 << 20;
 
 #[pymethods]
 impl RawReader {
-    /// The next bytes, at most so many; none at the end.
+    /// The next bytes, at most `bytes_max`; none at the end.
     fn read<'py>(&self, py: Python<'py>, bytes_max: usize) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.with(py, |reader| {
             let mut bytes = vec![0; bytes_max.min(READ_BYTES_MAX)];
@@ -62,7 +62,7 @@ impl RawReader {
     }
 }
 
-/// The writer of a value, which is there when it is finished.
+/// The writer of a value, which exists once it is finished.
 #[pyclass(frozen, module = "folddb")]
 pub(crate) struct RawWriter(Guarded<Mutex<Option<ValueWriter>>>);
 

@@ -1,7 +1,7 @@
 //! What values may be made of: a number of one, text of another, and never one for the other.
 //!
 //! The folds themselves take numbers as text, and truth values as numbers, since people type them.
-//! What comes from Python is of a type already.
+//! Values from Python have a type already.
 
 use folddb::codec::ValueCodec;
 use folddb::folds::Record;

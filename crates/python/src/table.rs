@@ -143,8 +143,8 @@ impl Table {
         self.delete(py, key).map(drop)
     }
 
-    /// Makes the value of a key this one, whatever it was. Returns the seq of the record; None
-    /// where it is written later, with a batch or a transaction.
+    /// Replaces the value of a key by this one. Returns the seq of the record; None where it is
+    /// written later, with a batch or a transaction.
     pub(crate) fn put(
         &self,
         py: Python<'_>,
@@ -197,9 +197,9 @@ impl Table {
     /// of columns; for records a table, or a dict of columns. A value that is no column stands for
     /// all rows. A null operand folds nothing.
     ///
-    /// All rows are checked first: where one does not fit, it is named and nothing is written, or
-    /// with `skip_invalid` it is passed over. `progress` is told rows done and rows in all; where
-    /// it raises, the rows that are not done are not written.
+    /// All rows are checked first: a row that does not fit is named and nothing is written; with
+    /// `skip_invalid` it is skipped. `progress` is called with the rows done and the rows in all;
+    /// where it raises, the remaining rows are not written.
     #[pyo3(signature = (keys, values, *, skip_invalid = false, progress = None))]
     fn fold_many(
         &self,
@@ -267,8 +267,8 @@ impl Table {
         detached(py, || table.delete_range(&from, &to))
     }
 
-    /// Makes all keys absent that begin so: a tuple by its first elements, text or bytes by their
-    /// beginning.
+    /// Makes all keys with this beginning absent: a tuple by its first elements, text or bytes by
+    /// their beginning.
     pub(crate) fn delete_prefix(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         let table = self.0.get()?;
         let prefix = keys::prefix(table.name(), &table.codec, prefix)?;
@@ -321,12 +321,12 @@ impl Table {
         true // a handle is one whether the table has keys or not
     }
 
-    /// What the values of the table add up to: rows, and their values folded with one another.
+    /// The totals of the table: the number of rows, and their values folded with one another.
     fn aggregate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.range(Bounds::default(), false, None)?.aggregate(py)
     }
 
-    /// What is known of a value without reading it; None where the key is absent.
+    /// What is known about a value without reading it; None where the key is absent.
     fn head<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (table, key) = self.key(key)?;
         let head = detached(py, || table.head(&key))?;
@@ -389,8 +389,8 @@ impl Table {
         Ok(indexes.into_iter().map(|index| (index.rule.name.clone(), index.rule.terms.to_string())).collect())
     }
 
-    /// The records that have a term in an index: just this one, those that begin so, or those from
-    /// `start` on and before another.
+    /// The records that have a term in an index: just this term, terms with this beginning, or
+    /// terms from `start` on and before another.
     #[pyo3(signature = (index, term = None, *, prefix = None, start = None, before = None, reverse = false,
                         limit = None))]
     fn find(
@@ -423,8 +423,8 @@ impl Table {
         py.import("folddb.streams")?.getattr("writer")?.call1((RawWriter::new(writer),))
     }
 
-    /// Merges all runs of the table into one, here and now. `progress` is told bytes done and
-    /// bytes in all; where it raises, the work ends.
+    /// Merges all runs of the table into one, right away. `progress` is called with the bytes
+    /// done and the bytes in all; where it raises, the work ends.
     #[pyo3(signature = (progress = None))]
     fn compact(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let itself = self.0.get()?.itself().map_err(raise)?;
@@ -433,7 +433,7 @@ impl Table {
         progress.result(detached(py, || itself.compact_with(tell)))
     }
 
-    /// What is known of the table: keys, records and bytes, about.
+    /// Estimates for the table: keys, records and bytes.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let itself = self.0.get()?.itself().map_err(raise)?;
         let stats = detached(py, || itself.stats())?;
@@ -462,8 +462,8 @@ impl Table {
         Ok(Table::new(Placed { table: own, durability, ..table.clone() }))
     }
 
-    /// Another handle of the table, whose values last so long: a `timedelta`, until a `datetime`
-    /// with a time zone, or forever by None. The rules of the table must have `expire`.
+    /// Another handle of the table, whose values last for this lifetime: a `timedelta`, until a
+    /// `datetime` with a time zone, or forever by None. The rules of the table must have `expire`.
     fn with_lifetime(&self, lifetime: &Bound<'_, PyAny>) -> PyResult<Table> {
         let table = self.0.get()?;
         let table = Placed { table: table.table.with_lifetime(self::lifetime(lifetime)?), ..table.clone() };

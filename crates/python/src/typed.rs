@@ -23,7 +23,7 @@ pub(crate) fn value_of<'py>(py: Python<'py>, table: &Placed, datum: &Datum) -> P
 /// The same table, whose values are instances of this class; dicts again where it is `None`.
 ///
 /// # Errors
-/// InvalidInput for what is no class.
+/// InvalidInput where it is no class.
 pub(crate) fn with_type(table: &Placed, class: &Bound<'_, PyAny>) -> PyResult<Placed> {
     if !class.is_none() && !class.is_callable() {
         return Err(invalid(format!("{} is no class", shown(class))));

@@ -26,7 +26,7 @@ impl BatchOf {
 }
 
 /// Reads at one snapshot, and writes that are committed together when the `with` block ends, if
-/// nobody has written to what was read since.
+/// what was read was not written to since.
 #[pyclass(frozen, module = "folddb", name = "Transaction")]
 pub(crate) struct TransactionOf {
     store: Guarded<Opened>,
@@ -39,7 +39,7 @@ impl TransactionOf {
         Ok(TransactionOf { store: Guarded::new(opened), transaction: Guarded::new(transaction) })
     }
 
-    /// Commits as the engine gives it, so that a conflict can be told from other trouble.
+    /// Commits with the engine's own result, which distinguishes a conflict from other errors.
     pub(crate) fn try_commit(&self, py: Python<'_>) -> PyResult<folddb::Result<u64>> {
         let transaction = self.transaction.get()?.take().map_err(raise)?;
         let durability = self.store.get()?.durability;
@@ -80,7 +80,7 @@ impl TransactionOf {
         self.table(table)?.get(table.py(), key, default)
     }
 
-    /// Folds an operand onto the value of a key, and returns what that comes to.
+    /// Folds an operand onto the value of a key, and returns the result.
     fn fold_and_get<'py>(
         &self,
         table: &Bound<'py, PyAny>,
@@ -98,7 +98,7 @@ macro_rules! gathering_verbs {
     ($gathers:ident, $held:ident, $place:ident) => {
         #[pymethods]
         impl $gathers {
-            /// A table in here, by its handle or its name: what is done by it belongs to this.
+            /// A table in here, by its handle or its name: its ops belong to this.
             fn table(&self, table: &Bound<'_, PyAny>) -> PyResult<Table> {
                 let placed = table_of(self.store.get()?, table)?;
                 Ok(Table::new(placed.at(Place::$place(self.$held.get()?.clone()))))
@@ -153,7 +153,7 @@ macro_rules! gathering_verbs {
                 self.table(table)?.delete_range(table.py(), start, before).map(drop)
             }
 
-            /// Makes all keys absent that begin so.
+            /// Makes all keys with this beginning absent.
             fn delete_prefix(&self, table: &Bound<'_, PyAny>, prefix: &Bound<'_, PyAny>) -> PyResult<()> {
                 self.table(table)?.delete_prefix(table.py(), prefix).map(drop)
             }

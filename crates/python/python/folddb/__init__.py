@@ -61,7 +61,7 @@ __all__ = [
     "verify",
 ]
 
-# Threads of a store may run folds that are written in Python: they end before it does.
+# Threads of a store may run folds written in Python, so they end before the interpreter does.
 _atexit.register(_close_all)
 
 if hasattr(_os, "register_at_fork"):
@@ -95,8 +95,8 @@ def fold(
 def open(path: "str | _os.PathLike[str]", *, create: bool = False, **settings: Any) -> Store:
     """Opens a store, to read it and to write to it.
 
-    Where there is none it is an error, unless `create` says to make one. Settings go by the names
-    that they have in Rust: `memory_bytes=64 << 20`, `durability="sync"`, ...
+    It must exist, unless `create` says to make one. Settings have the names that they have
+    in Rust: `memory_bytes=64 << 20`, `durability="sync"`, ...
     """
     return _open(path, create=create, **settings)
 
@@ -114,6 +114,6 @@ def open_read_only(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
 def open_secondary(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
     """Opens a store to read it while another process may write to it.
 
-    It stays what was there when it was opened; `refresh` opens it again.
+    It shows the store as it was when it was opened; `refresh` opens it again.
     """
     return _open_secondary(path, **settings)

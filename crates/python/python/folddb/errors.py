@@ -1,6 +1,6 @@
 """Exceptions, a class for each kind of error; the names are those of the kinds in Rust and in C.
 
-Each is an `Error`. Where Python has a class of its own for such trouble, it is one of that, too:
+Each is an `Error`, and also of Python's own class for such errors, where there is one:
 `except FileNotFoundError` catches a `StoreNotFound`. The text names the thing and the place, and
 says what the caller can do.
 """
@@ -11,7 +11,7 @@ class Error(Exception):
 
 
 class InvalidInput(Error, ValueError):
-    """The call itself is wrong: a key of another type, a rule that cannot be. Mend the call."""
+    """The call itself is wrong: a key of another type, a rule that is not possible. Fix the call."""
 
 
 class StoreNotFound(Error, FileNotFoundError):
@@ -27,7 +27,7 @@ class TableNotFound(Error, LookupError):
 
 
 class RulesMismatch(Error):
-    """The table exists under other rules, or a function that they name is not at hand."""
+    """The table exists under other rules, or a function that they name was not given."""
 
 
 class Locked(Error):
@@ -47,7 +47,7 @@ class NoSpace(Error):
 
 
 class NotDurable(Error):
-    """A synced commit is written and visible, but the disk has not said that it has it."""
+    """A synced commit is written and visible, but the disk has not confirmed it."""
 
 
 class Corruption(Error):
@@ -63,11 +63,11 @@ class FoldFailed(Error):
 
 
 class Conflict(Error):
-    """What a transaction read was overtaken. Nothing of it is written: begin again."""
+    """What a transaction read has changed since. Nothing of it is written: begin again."""
 
 
 class SnapshotTooOld(Error):
-    """What a snapshot saw is not kept any more."""
+    """What a snapshot saw is no longer kept."""
 
 
 class FeedLost(Error):
