@@ -1,9 +1,8 @@
-//! What a backup costs those who write meanwhile: `cargo run -p folddb-sim --release --example
+//! What a backup costs writers meanwhile: `cargo run -p folddb-sim --release --example
 //! backup_cost`.
 //!
 //! Two threads write flat out, first alone, then while one backup follows the other, linked and
-//! copied. Printed are commits a second, the longest that one commit took, and how long backups
-//! kept writers out.
+//! copied. It prints commits a second, the longest commit, and how long backups kept writers out.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -34,7 +34,7 @@ fn word(name: &str) -> Option<String> {
     std::env::args().skip_while(|argument| argument != name).nth(1)
 }
 
-/// A line on standard error that tells how far it is, where somebody looks on.
+/// A line on standard error with the progress, where that is a terminal.
 struct Bar {
     what: &'static str,
     total: u64,
@@ -86,14 +86,13 @@ impl Moments {
         }
     }
 
-    /// Those that come before `end`.
+    /// Those before `end`.
     fn before(&self, end: u64) -> impl Iterator<Item = u64> + use<> {
         (self.from..self.to.min(end)).step_by(self.step)
     }
 }
 
-/// Whether a piece is asked for that has `name` in this option; all are where the option is not
-/// given.
+/// Whether the piece `name` of this option is asked for; without the option, all are.
 fn is_asked_for(option: &str, name: &str) -> bool {
     word(option).is_none_or(|part| name.to_lowercase().contains(&part.to_lowercase()))
 }

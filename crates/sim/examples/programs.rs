@@ -1,11 +1,11 @@
 //! Plays random programs against the model, as many as asked for: `cargo run -p folddb-sim
 //! --release --example programs -- --seeds 1000 [--from 0] [--actions 60]`.
 //!
-//! `--threads` has threads do the background work of every store, and not of one in four;
-//! `--on-disk` has the stores in the directory for temporary files, and not in memory. With both,
-//! beside other work, time passes where it seldom does: `.ci/races sleeps`. `--held-clock` reads
-//! the clock between actions only, for a machine whose clock jumps (libfaketime). `--print` prints
-//! programs, and plays none.
+//! With `--threads`, threads do the background work of every store, not of one in four. With
+//! `--on-disk`, stores are in the directory for temporary files, not in memory. With both, next to
+//! other work, time passes where it seldom does: `.ci/races sleeps`. `--held-clock` reads the clock
+//! between actions only, for a machine whose clock jumps (libfaketime). `--print` prints programs,
+//! and plays none.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! Soaks a store: processes that use all of it are killed at any moment, and what they leave is
-//! checked.
+//! Soaks a store: processes that use all of it are killed at random moments, and the store that
+//! they leave is checked.
 //!
 //! `cargo run -p folddb-sim --release --example soak -- --minutes 10 [--seed S]`
 //!

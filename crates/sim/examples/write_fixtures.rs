@@ -3,7 +3,7 @@
 //! `folddb_sim::fixtures::NAMES`, only those. Not with `--release`: there an index is built in
 //! fewer steps, and none is left half built.
 //!
-//! The directory must not be there: what has been released once is never written again.
+//! The directory must not exist: fixtures of a release are never written again.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Comparing what a store shows with what the model says: single keys, scans, pieces of scans.
+//! Comparing a store with the model: single keys, scans, pieces of scans.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::tables::{KEYS, Kind, Order, Shape};
 /// Agreement, or what differs.
 pub(crate) type Outcome = Result<(), String>;
 
-/// The range that a range delete is about, the right way round; none where it is empty.
+/// The range of a range delete, the right way round; none where it is empty.
 pub(crate) fn range(shape: &Shape, op: &TableOp) -> Option<(Vec<u8>, Vec<u8>)> {
     let (a, b) = (shape.key(op.key), shape.key(op.value % KEYS));
     match shape.compare(&a, &b) {
@@ -24,7 +24,7 @@ pub(crate) fn range(shape: &Shape, op: &TableOp) -> Option<(Vec<u8>, Vec<u8>)> {
     }
 }
 
-/// What the delete of a prefix is made of, in the order of the table; none where that has no such
+/// The ops of the delete of a prefix, in the order of the table; none where the table has no such
 /// ranges.
 pub(crate) fn prefix_ops(shape: &Shape, op: &TableOp) -> Option<Vec<ModelOp>> {
     let prefix = prefix_of(shape, op);
@@ -55,8 +55,8 @@ pub(crate) fn prefix_of(shape: &Shape, op: &TableOp) -> Vec<u8> {
     prefix
 }
 
-/// A key as a reader has it: of some by `get`, of some among several, and of some as a stream. Size
-/// and presence agree.
+/// A key as a reader has it: some keys by `get`, some among several, some as a stream. Size and
+/// presence must agree.
 pub(crate) fn read_key<R>(reader: &R, key: &[u8]) -> folddb::Result<Option<Vec<u8>>>
 where
     R: Reader<Key = Vec<u8>, Value = Vec<u8>>,
@@ -83,7 +83,7 @@ where
     Ok(value)
 }
 
-/// All keys that there may be, asked at once in an order of their own, and the ends of the table.
+/// All possible keys, asked at once in an order of their own, and the ends of the table.
 pub(crate) fn compare_reader<R>(expected: &[ModelRow], shape: &Shape, reader: &R) -> Outcome
 where
     R: Reader<Key = Vec<u8>, Value = Vec<u8>>,
@@ -153,7 +153,7 @@ pub(crate) fn compare_table(
 fn compare_whole(expected: &[ModelRow], mut rows: Vec<Dumped>) -> Outcome {
     rows.sort();
     let found: Vec<_> = rows.iter().flatten().map(|(key, value)| (&key[..], short(value))).collect();
-    // A row on which the fold fails, as it may in a transaction, tells no key and so has no place
+    // A row on which the fold fails, as it may in a transaction, shows no key, so it has no place
     // among the others.
     let dumped = |(key, present): &ModelRow| match present {
         Present::Value(value) => Some((key.clone(), value.clone())),
@@ -230,9 +230,9 @@ pub(crate) fn compare_rows(expected: &[ModelRow], scan: BytesScan) -> Outcome {
     }
 }
 
-/// Compares what a range comes to with what its rows do, whatever of it was told without reading
-/// them: their number, and of folds whose outcome shows the order or the choice their fold. Where
-/// the fold fails on a row nothing is to be told.
+/// Compares the aggregate of a range with that of its rows, also where it was known without reading
+/// them: their number, and their fold for folds whose outcome shows the order or the choice. Where
+/// the fold fails on a row, there must be no aggregate.
 pub(crate) fn compare_aggregate(expected: &[ModelRow], shape: &Shape, scan: &BytesScan) -> Outcome {
     let value_of = |(_, present): &ModelRow| match present {
         Present::Value(value) => Some(value.clone()),
@@ -262,7 +262,7 @@ pub(crate) fn compare_aggregate(expected: &[ModelRow], shape: &Shape, scan: &Byt
     same("what the rows come to", &(told.rows, told.value), &(expected.len() as u64, folded))
 }
 
-/// The rows that a scan is about.
+/// The rows of a scan.
 pub(crate) fn chosen(rows: Vec<ModelRow>, scan: &ScanShape, inside: impl Fn(&[u8]) -> bool) -> Vec<ModelRow> {
     let mut rows: Vec<ModelRow> = rows.into_iter().filter(|(key, _)| inside(key)).collect();
     if scan.reverse {

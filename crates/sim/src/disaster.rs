@@ -1,14 +1,14 @@
 //! Every disaster at every moment: a small program that goes through everything a store does,
 //! crashed before each change that it makes, and with each of its calls failing once.
 //!
-//! A crash is tried in several ways: the process dies and the kernel lives on; the power goes, and
-//! several seeds decide what is left of what was not synced; and either happens again in the middle
-//! of the recovery. Then the store must open, hold a prefix of the history that reaches as far as
-//! was promised, in whole batches, with no file too many or too few; and it must take more writes
-//! and survive another crash.
+//! A crash is tried in several ways. The process dies and the kernel lives on. Or the power goes,
+//! and several seeds decide what is left of unsynced data. Either happens again in the middle of
+//! the recovery. Then the store must open, hold a prefix of the history that reaches as far as was
+//! promised, in whole batches, with no file too many or too few; and it must take more writes and
+//! survive another crash.
 //!
-//! Many crashes leave the same disk. Each such world is gone through once, and what another moment
-//! had promised is held against where the store stood there: see [`Judged`].
+//! Many crashes leave the same disk. Each such world is gone through once; promises of other
+//! moments are compared with the state that the store had there: see [`Judged`].
 
 use folddb::{BackgroundJob, BackgroundWork, Durability, Expire, Keep};
 use folddb_host::AppendMode;
@@ -29,12 +29,12 @@ const WORLD: u64 = 7;
 pub struct Effort {
     /// Power cuts at each moment, each of another seed.
     pub cuts: u8,
-    /// Of the changes that the recovery makes, a crash before each so-many-th; none where it is 0.
+    /// Crashes before every `opening_step`-th change of the recovery; before none where it is 0.
     pub opening_step: u64,
 }
 
-/// Of the crashes that leave a world which was gone through before, one in so many is gone through
-/// all the same.
+/// Of the crashes that leave a world which was gone through before, one in this many is gone
+/// through again.
 const AGAIN_EACH: u64 = 500;
 
 /// A program whose moments are tried one after the other.
@@ -57,8 +57,7 @@ impl EveryCall {
         EveryCall::of(program, aftermath)
     }
 
-    /// The same program with somebody who follows its feed, and who afterwards must come to have
-    /// what the store has.
+    /// The same program with a follower of its feed, which must have what the store has afterwards.
     ///
     /// # Errors
     /// It goes wrong without any disaster.
@@ -68,8 +67,8 @@ impl EveryCall {
         EveryCall::of(program, aftermath)
     }
 
-    /// The other small program, of the kinds of tables that the first has not, with somebody who
-    /// follows its feed.
+    /// The other small program, of the kinds of tables that the first lacks, with a follower of its
+    /// feed.
     ///
     /// # Errors
     /// It goes wrong without any disaster.
@@ -92,12 +91,12 @@ impl EveryCall {
         EveryCall { judged: Mutex::new(Judged::again_each(1)), ..self }
     }
 
-    /// How many crashes were judged so far, and how.
+    /// The number of crashes judged so far, by outcome.
     pub fn counts(&self) -> Counts {
         self.judged.lock().counts()
     }
 
-    /// How many changes the program makes, and so how many moments there are to crash at.
+    /// How many changes the program makes: the number of moments to crash at.
     pub fn changes(&self) -> u64 {
         self.changes
     }
@@ -107,8 +106,8 @@ impl EveryCall {
         self.calls
     }
 
-    /// Crashes the program before its `n`-th change, counted from 0; before none, where there are
-    /// not so many: then it crashes at its end. Returns the number of crashes that were tried.
+    /// Crashes the program before its `n`-th change, counted from 0; at its end, where it has fewer
+    /// changes. Returns the number of crashes that were tried.
     ///
     /// # Errors
     /// What is wrong after one of them, and which.
@@ -237,9 +236,9 @@ pub fn workload(append_mode: AppendMode) -> Program {
 }
 
 /// A small program over hashed tables, with versions, with deadlines, with files of their own for
-/// their values; over values in files, values that are joined, and indexes that are built, broken
-/// off and gone on with. Checkpoints of the hashed tables, and changes after them, are saved;
-/// values move, dead files go.
+/// their values; over values in files, joined values, and indexes whose building is broken off and
+/// continued. Checkpoints of the hashed tables, and changes after them, are saved; values move,
+/// dead files go.
 pub fn varied_workload(append_mode: AppendMode) -> Program {
     let settings = Settings {
         background: BackgroundWork::Manual,
@@ -268,8 +267,7 @@ pub fn varied_workload(append_mode: AppendMode) -> Program {
         all.extend([Action::Release(0), Action::Clock(50, if round == 1 { HOUR_S } else { 0 })]);
         all.extend([Action::Compact(1, None), Action::Compact(2, None), Action::Reclaim]);
         all.extend(match round {
-            // An end of the log that nobody has synced is kept for the consumer, unless it followed
-            // in between.
+            // An unsynced end of the log is kept for the consumer, unless it followed in between.
             0 => (0..4).flat_map(|_| [varied_batch(chance, Durability::Process), Action::Abandon]).collect(),
             1 => vec![Action::Settle, varied_batch(chance, Durability::Sync)],
             2 => vec![Action::Drop(0), Action::Create(0, Shape { in_files: true, ..hashed(Kind::Replace) })],
@@ -283,7 +281,7 @@ pub fn varied_workload(append_mode: AppendMode) -> Program {
 /// An hour, by which the wall clock jumps: deadlines come.
 const HOUR_S: i32 = (HOUR_MS / 1000) as i32;
 
-/// Some short values and separated some, over few keys: most of what is written is dead soon.
+/// Some short and some separated values, over few keys: most of them are dead soon.
 fn varied_batch(chance: &mut Seeded, durability: Durability) -> Action {
     let mut all = ops(chance, 9, 700);
     for op in &mut all {

@@ -2,8 +2,7 @@
 //!
 //! A [`FaultyFiles`] counts every call that a store makes, holds what is written to a quota, and
 //! fails the calls that a [`Fault`] names: the n-th call of all, every sync, each append to a part.
-//! A store that is given one lives in a world that refuses; after [`FaultyFiles::heal`] it works
-//! again.
+//! A store over one meets refusals; after [`FaultyFiles::heal`] it works again.
 
 use std::collections::HashMap;
 use std::io;
@@ -29,7 +28,7 @@ pub enum Call {
     Write,
     /// Syncs such a file.
     WriteSync,
-    /// Writes once more over what a file has.
+    /// Overwrites bytes of a file.
     WriteOver,
     /// Creates a segment.
     CreateAppend,
@@ -81,9 +80,9 @@ pub struct Fault {
     pub calls: Vec<Call>,
     /// Only on files whose name contains this; on any where it is empty.
     pub name: String,
-    /// So many such calls go through first.
+    /// How many such calls go through first.
     pub skip: u64,
-    /// So many fail then.
+    /// How many fail then.
     pub times: u64,
     /// The error of the operating system, by its number (5 is EIO, 28 is ENOSPC).
     pub os_error: i32,
@@ -157,7 +156,7 @@ struct World {
 }
 
 impl World {
-    /// A file has so many bytes more.
+    /// Notes that a file has `more` bytes more.
     fn grow(&mut self, path: &Path, more: u64) {
         *self.bytes.entry(path.to_owned()).or_default() += more;
         self.most_bytes = self.most_bytes.max(self.used_bytes());
@@ -214,13 +213,13 @@ impl FaultyFiles {
         world.quota_bytes = None;
     }
 
-    /// Leaves so many bytes free from now on; `None` for as many as the disk has.
+    /// Leaves this many bytes free from now on; `None` for as many as the disk has.
     pub fn leave_free(&self, bytes: Option<u64>) {
         let mut world = self.world.lock();
         world.quota_bytes = bytes.map(|bytes| world.used_bytes() + bytes);
     }
 
-    /// The most that all files together ever took, in bytes, looked at whenever one grew.
+    /// The most bytes that all files ever took together, measured whenever one grew.
     pub fn most_bytes(&self) -> u64 {
         self.world.lock().most_bytes
     }

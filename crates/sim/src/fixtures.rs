@@ -1,5 +1,5 @@
 //! Stores as this version writes them, kept in `fixtures/` for all later versions to open, and how
-//! they are looked at.
+//! they are checked.
 //!
 //! ```text
 //!   fixtures/v1/closed/          a store that was closed: every fold, every codec, both encodings of blocks, several runs
@@ -21,9 +21,8 @@
 //!   fixtures/v5/restored/        a store that was restored from a backup and not opened since: its log is a copy
 //! ```
 //!
-//! What is there is never written again: another way in which a version writes is another
-//! directory. Written by the example `write_fixtures`, looked at by the tests `fixtures` and
-//! `format_doc`.
+//! Files there are never written again: a version that writes otherwise gets another directory.
+//! Written by the example `write_fixtures`, looked at by the tests `fixtures` and `format_doc`.
 
 mod lengths;
 mod still;
@@ -52,12 +51,11 @@ pub fn options() -> Options {
     small().host(Host { clock: still, ..Host::real() })
 }
 
-/// What fixtures there are, by name: each is a store or a place for backups, and what is known of
-/// it.
+/// The fixtures by name: each is a store or a place for backups, with its known contents.
 pub const NAMES: [&str; 9] =
     ["closed", "unclosed", "backup", "settled", "died", "sealed", "copied", "lasting", "restored"];
 
-/// Writes one of the fixtures into a directory that is there and does not have it.
+/// Writes one of the fixtures into an existing directory that does not have it.
 ///
 /// # Errors
 /// A failed write; a name that is none of [`NAMES`].

@@ -5,10 +5,10 @@
 //!                  ->  verify --deep                    names the file, wherever the data is not as it was
 //! ```
 //!
-//! One of the stores has separated values and that reclaim has moved; there every way of reading a
-//! value is tried, and heads, which no damage to values reaches ([`values`]).
+//! One of the stores has separated values, some moved by reclaim. There every way of reading a
+//! value is tried, and heads, which no damage to values affects ([`values`]).
 //!
-//! What is left is listed by [`Outcome`]: bytes that nobody reads, and the two limits that
+//! [`Outcome`] lists the rest: bytes that are never read, and the two limits that
 //! docs/DURABILITY.md states. A step that fails while the store is being made panics: without it
 //! there is nothing to flip. `tests/flips.rs` takes a share, `cargo run -p folddb-sim --release
 //! --example flips` all of them.
@@ -37,7 +37,7 @@ const BATCHES: u64 = 45;
 
 const LOGGED: u64 = 12;
 
-/// So many of the last batches are not synced.
+/// How many of the last batches are not synced.
 const UNSYNCED: u64 = 2;
 
 /// A small store on disk, and what it holds.
@@ -47,22 +47,22 @@ pub struct Fixture {
     dump: Dump,
     /// The same without the batches that nothing vouches for.
     vouched_dumps: Vec<Dump>,
-    /// Where in the log nothing vouches for the frames any more.
+    /// Where in the log frames begin that nothing vouches for.
     vouched_offset: u64,
-    /// Where in the log its first frame stands that is needed.
+    /// Where in the log the first needed frame begins.
     needed_offset: u64,
     /// Where values are separated: the heads of all keys.
     heads: Option<Vec<Option<Head>>>,
 }
 
-/// What came of a flip.
+/// The outcome of a flip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Opening or reading gives an error that names the file, and so does verifying.
     Refused,
     /// The data is right all the same, and verifying names the file.
     Named,
-    /// The data is right, and nothing that matters stands there.
+    /// The data is right, and the byte does not matter.
     Unused(&'static str),
     /// One of the limits that are stated.
     Limit(&'static str),
@@ -107,8 +107,8 @@ fn fill(batch: &mut Batch, tables: &[BytesTable], i: u64) {
 }
 
 impl Fixture {
-    /// Writes the store into an empty directory: closed in order, or as a process leaves it that
-    /// dies while it writes.
+    /// Writes the store into an empty directory: closed in order, or as left by a process that dies
+    /// while it writes.
     ///
     /// # Errors
     /// The store's.
@@ -125,7 +125,7 @@ impl Fixture {
             fill(&mut batch, &tables, i);
             batch.commit(Durability::Process)?;
             if i == BATCHES / 2 {
-                snapshot = Some(store.snapshot()); // so that records keep their seqs
+                snapshot = Some(store.snapshot()); // it keeps the seqs of records
             }
             if i.is_multiple_of(BATCHES / 3) {
                 store.flush()?;
@@ -216,7 +216,7 @@ impl Fixture {
         frames.len().checked_sub(UNSYNCED as usize).and_then(|at| frames.get(at)).copied().unwrap_or(0)
     }
 
-    /// A segment says at offset 48 which LSN stands behind its header.
+    /// A segment has the LSN behind its header at offset 48.
     fn needed_offset_of(&self, log_start_lsn: u64) -> u64 {
         let log = self.files.iter().find(|file| file.name.ends_with(".log"));
         let first_lsn =
@@ -241,7 +241,7 @@ impl Fixture {
     }
 
     /// Flips the bits of `mask` in one byte, salvages the store to `to`, and puts the byte back.
-    /// What is saved must verify, and must be what was there, but for keys that the report tells as
+    /// The result must verify and have the same contents, but for keys that the report lists as
     /// lost.
     ///
     /// # Errors
@@ -305,7 +305,7 @@ impl Fixture {
         }
     }
 
-    /// The same where values are separated: what the damage does not reach is read on.
+    /// The same where values are separated: values that the damage does not affect are still read.
     fn judge_values(&self, heads: &[Option<Head>], file: &Whole, at: usize) -> Outcome {
         let verified = Store::verify(&self.dir, &options(), true, |_, _| {});
         let is_named = verified.as_ref().is_ok_and(|report| names(report, &file.name));
@@ -345,7 +345,7 @@ impl Fixture {
         }
     }
 
-    /// Whether the record in which this byte stands has a value that no key has.
+    /// Whether the record with this byte has a value that no key has.
     fn is_dead(&self, file: &Whole, at: usize) -> bool {
         values::value_at(file, at).is_some_and(|value| {
             let has = |held: &[u8]| held.windows(value.len()).any(|stretch| stretch == value);

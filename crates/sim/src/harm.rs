@@ -1,6 +1,6 @@
 //! Files of a small store that were cut, removed, zeroed, made longer, swapped, or hold the bytes
-//! of another file of their kind: what a backup that was restored in part, a misdirected write or a
-//! careless hand leaves.
+//! of another file of their kind: the result of a partly restored backup, a misdirected write or a
+//! careless user.
 //!
 //! ```text
 //!   (1)  wherever `open` refuses, or a read fails        verify --deep finds damage, and repair finds something
@@ -12,9 +12,9 @@
 //!   (5)  where two segments of the log were swapped       repair loses nothing
 //! ```
 //!
-//! What no store can tell is listed by [`Beyond`], and decided by what was done to which file,
-//! never by what came of it. A step that fails while the stores are being made panics: without it
-//! there is nothing to harm. Called by `tests/harm.rs`, which takes a share each day.
+//! [`Beyond`] lists what no store can detect; the harm and its file decide this, never the outcome.
+//! A step that fails while the stores are being made panics: without it there is nothing to harm.
+//! Called by `tests/harm.rs`, which takes a share each day.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -34,7 +34,7 @@ const FILLER_BYTES: usize = 60 << 10;
 /// A record of the value log, of a value of 200 bytes, takes no more.
 const VALUE_RECORD_BYTES_MAX: usize = 256;
 
-/// Behind these bytes the header of a segment is zeros.
+/// Behind these bytes, the header of a segment has only zeros.
 const HEADER_SAYS_BYTES: usize = 80;
 
 /// All rows of all tables.
@@ -45,13 +45,13 @@ pub type Dump = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
 pub enum Left {
     /// Its process died behind a sync, and two batches later.
     Died,
-    /// The same; but the last that it did was an edit of the manifest, so that nothing is in the
-    /// log behind it.
+    /// The same, but its last change was an edit of the manifest, so that nothing is in the log
+    /// behind it.
     DiedBehindAnEdit,
-    /// The same; but the log had just gone on in another segment, and no edit of the manifest came
+    /// The same, but the log had just rolled to another segment, without an edit of the manifest
     /// after that.
     DiedBehindARoll,
-    /// The same; but it had been idle since the sync, and background work had looked.
+    /// The same, but it had been idle since the sync, and background work had noticed.
     DiedIdle,
     /// Closed in order.
     Closed,
@@ -69,7 +69,7 @@ pub struct Harmed {
     /// What the store may hold after a crash of its machine: all that was synced, and whole batches
     /// more.
     synced: Vec<Dump>,
-    /// How far the log is durable by the manifest's word.
+    /// How far the log is durable according to the manifest.
     manifest_lsn: u64,
 }
 
@@ -78,29 +78,29 @@ pub struct Harmed {
 pub enum Harm {
     /// A file has the bytes of another; true where the store had that one earlier.
     Over(String, String, bool),
-    /// It is cut to so many bytes.
+    /// It is cut to this many bytes.
     Cut(String, usize),
     /// It is gone.
     Gone(String),
     /// From here on it is all zeros.
     Zeros(String, usize),
-    /// So many bytes were added, of this value.
+    /// This many bytes of this value were added.
     Longer(String, usize, u8),
     /// Two files have each other's bytes.
     Swapped(String, String),
 }
 
-/// What no store can tell, with the reason.
+/// What no store can detect, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Beyond {
-    /// What was synced last looks, without the bytes that came after it, like the end of a write
-    /// that the power cut.
+    /// Without the bytes after it, the last synced data looks like the end of a write that a power
+    /// cut ended.
     LastGroup,
     /// The last edit of the manifest, where nothing speaks of what it did.
     LastEdit,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Came {
     /// Opening or reading is refused.
@@ -148,7 +148,7 @@ fn write(store: &Store, tables: &[BytesTable], i: u64) -> folddb::Result<()> {
 }
 
 impl Harmed {
-    /// Writes a store into an empty directory, and leaves it so.
+    /// Writes a store into an empty directory, and leaves it in this state.
     ///
     /// # Errors
     /// The store's.
@@ -166,7 +166,7 @@ impl Harmed {
                 write(&store, &tables, i)
             })
         };
-        // A part of each table, and segments that are not needed any more and go.
+        // A part of each table, and segments that are no longer needed and are removed.
         go_on(20)?;
         store.sync()?;
         let mut earlier = read_all(&written);
@@ -224,7 +224,7 @@ impl Harmed {
         Ok(Harmed { left, dir, temp: within.to_owned(), files, earlier, synced, manifest_lsn })
     }
 
-    /// All that is done to files, one after the other.
+    /// All harms, one after the other.
     pub fn harms(&self) -> Vec<Harm> {
         let mut harms = Vec::new();
         for (name, bytes) in &self.files {
@@ -249,7 +249,7 @@ impl Harmed {
         harms
     }
 
-    /// Does it, looks at what came of it, and puts the files back.
+    /// Does it, judges the outcome, and restores the files.
     ///
     /// # Errors
     /// Says which of the promises does not hold.
@@ -265,10 +265,10 @@ impl Harmed {
         for (name, _) in &changed {
             put(&self.dir.join(name), self.files.get(name).map(Vec::as_slice));
         }
-        judged.unwrap_or_else(|_| Err("it panics".to_owned())) // which no damaged file may make it do
+        judged.unwrap_or_else(|_| Err("it panics".to_owned())) // no damaged file may cause that
     }
 
-    /// Files with the bytes that they get; none where they go.
+    /// Files with the bytes that they get; none where they are removed.
     fn changed(&self, harm: &Harm) -> Vec<(String, Option<Vec<u8>>)> {
         let of = |name: &String| self.files.get(name).cloned().unwrap_or_default();
         let one = |name: &String, bytes: Vec<u8>| vec![(name.clone(), Some(bytes))];
@@ -383,7 +383,7 @@ impl Harmed {
         format!("{:?} rows, and not {:?}", rows(found), self.synced.first().map(rows))
     }
 
-    /// What no store can tell of what was done.
+    /// Why no store can detect this harm, if none can.
     fn beyond(&self, harm: &Harm) -> Option<Beyond> {
         let (name, at) = match harm {
             Harm::Zeros(name, at) => (name, *at),
@@ -413,8 +413,7 @@ impl Harmed {
         (is_silent && at >= HEADER_SAYS_BYTES).then_some(Beyond::LastGroup)
     }
 
-    /// The lengths that matter of a file: its edges, a few between, and the ends of what is framed
-    /// in it.
+    /// The lengths of a file that matter: its edges, a few between, and the ends of its frames.
     fn lengths(&self, name: &str, bytes: &[u8]) -> Vec<usize> {
         let (len, used) = (bytes.len(), used(bytes));
         let mut lengths = vec![0, 1, len / 4, len / 2, len / 4 * 3, len.saturating_sub(1), used / 2, used];
@@ -445,7 +444,7 @@ fn is_alike(a: &str, b: &str) -> bool {
     kind(a) == kind(b)
 }
 
-/// Where the bytes end that are not zero.
+/// The end of the bytes that are not zero.
 fn used(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
@@ -461,7 +460,7 @@ fn frame_ends(bytes: &[u8]) -> Vec<usize> {
     ends
 }
 
-/// Whether a file is a segment of the log in which a frame stands.
+/// Whether a file is a segment of the log with a frame.
 fn used_segment(name: &str, files: &BTreeMap<String, Vec<u8>>) -> bool {
     name.ends_with(".log") && files.get(name).is_some_and(|bytes| !frame_ends(bytes).is_empty())
 }
@@ -512,7 +511,7 @@ fn dump(store: &Store) -> folddb::Result<Dump> {
 }
 
 // The files below are the test's own, in a directory that it has made: where the system refuses
-// one, nothing that is seen of the store says anything, so the test ends there.
+// one, the store shows nothing, so the test ends there.
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("the test makes directories where it has made one");

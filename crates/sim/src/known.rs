@@ -1,5 +1,4 @@
-//! What a player knows: what was written, what of it was promised, and what is in doubt because a
-//! call failed on the way.
+//! What a player knows: the writes, the promises for them, and the doubts because a call failed.
 //!
 //! ```text
 //!   history    |--- promised if the power goes ---|--- promised if the process dies ---|--- written ---|-- in doubt --|
@@ -31,11 +30,11 @@ pub(crate) struct Known {
     ends: Vec<Seq>,
     promised_to_power: Seq,
     promised_to_death: Seq,
-    /// What a call that failed may have done all the same.
+    /// The possible effects of a failed call.
     doubt: Doubt,
 }
 
-/// What a table came into being with.
+/// The initial contents of a table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Loaded {
     /// The seq of its rows.
@@ -50,11 +49,11 @@ pub(crate) struct Loaded {
 pub(crate) struct Fitting {
     /// The end of the history that it holds.
     pub(crate) end: Seq,
-    /// What is known if it is so.
+    /// What is known in this state.
     pub(crate) known: Known,
 }
 
-/// Where an opened store stood, and all but promises that the judgement on it hung on.
+/// The state of an opened store, and all other inputs of its judgement but promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stood {
     /// Its last seq.
@@ -118,7 +117,7 @@ impl Known {
         self.ends.push(last_seq);
     }
 
-    /// What was done to an index of a table failed, and may have happened or not.
+    /// A change of an index of a table failed, and may have happened or not.
     pub(crate) fn doubt_index(&mut self, name: &str) {
         self.doubt.indexed.push(name.to_owned());
     }
@@ -155,8 +154,8 @@ impl Known {
         self.promised_to_power = self.model.last_seq();
     }
 
-    /// Whether all up to this seq is promised to survive the death of the process, and that the
-    /// power goes, too, where it does.
+    /// Whether everything up to this seq is promised to survive the death of the process, or with
+    /// `power` a power cut.
     pub(crate) fn keeps(&self, seq: Seq, power: bool) -> bool {
         seq <= if power { self.promised_to_power } else { self.promised_to_death }
     }
@@ -181,9 +180,9 @@ impl Known {
         Ok(())
     }
 
-    /// What it may be that an opened store holds, the newest state first. More than one where rows
-    /// look alike in several, as when the last that was written to a key changed nothing: the past
-    /// of the keys may tell them apart.
+    /// The possible states of an opened store, the newest first. There are several where they have
+    /// the same rows, as when the last write to a key changed nothing; the past of the keys may
+    /// distinguish them.
     pub(crate) fn fitting(&self, contents: &Contents, last_seq: Seq) -> Result<Vec<Fitting>, String> {
         let mut known = self.clone();
         known.settle_tables(contents)?;
@@ -204,8 +203,8 @@ impl Known {
         Ok(ends.iter().rev().map(|&end| Fitting { end, known: known.cut(end, last_seq) }).collect())
     }
 
-    /// A number that is the same where [`Known::fitting`] and all that follows from it are, for a
-    /// store with this last seq, but for what was promised.
+    /// A number that is equal where [`Known::fitting`] and all that follows from it are equal, for
+    /// a store with this last seq, apart from promises.
     pub(crate) fn print(&self, last_seq: Seq) -> u64 {
         let mut print = DefaultHasher::new();
         (self.model.print(last_seq), format!("{:?}", self.doubt)).hash(&mut print);
@@ -213,8 +212,8 @@ impl Known {
         print.finish()
     }
 
-    /// Whether a store that stands there holds what was promised. It was the newest state that it
-    /// could be in, and it is so still if no promise goes beyond it.
+    /// Whether a store in this state holds everything promised. It was in the newest state
+    /// possible, and still is if no promise goes beyond it.
     pub(crate) fn is_kept_by(&self, stood: &Stood) -> bool {
         let floor = self.promised_to_death;
         stood.end == floor || (stood.end > floor && self.ends.contains(&stood.end))
@@ -249,7 +248,7 @@ impl Known {
         contents.iter().all(|(name, rows)| is_dump_of(rows, &self.model.rows_at(name, seq)))
     }
 
-    /// Says what is there instead of what should be: for each table where in the history it stands.
+    /// Describes a store that is wrong: for each table, its place in the history.
     fn what_is_there(&self, contents: &Contents, floor: Seq) -> String {
         let mut text = format!(
             "no state that it may be in: promised is all up to seq {floor}, written all up to {}",

@@ -29,13 +29,13 @@ const LIST_DIR: &str = "crates/sim/mutations";
 pub(crate) struct Mutation {
     /// What goes wrong, in a few words.
     pub(crate) name: String,
-    /// What a store that had this fault would do to somebody.
+    /// What a store with this fault would do to its user.
     pub(crate) why: String,
     /// The source file, from the root of the workspace.
     pub(crate) file: String,
-    /// Stands in it exactly once.
+    /// Text that the file contains exactly once.
     pub(crate) find: String,
-    /// Stands there instead.
+    /// The text instead of it.
     pub(crate) replace: String,
     /// The test that must fail.
     pub(crate) test: Test,
@@ -83,7 +83,7 @@ impl Test {
     }
 }
 
-/// Whether a source has a function of this name, with `#[test]` among what stands right above it.
+/// Whether a source has a function of this name, with `#[test]` among the lines right above it.
 fn has_test(text: &str, function: &str) -> bool {
     let head = format!("fn {function}(");
     text.match_indices(&head).any(|(at, _)| {
@@ -101,7 +101,7 @@ fn sources_below(dir: &Path) -> Vec<PathBuf> {
 }
 
 impl Mutation {
-    /// What is wrong with it, if something is, in a workspace at `root`.
+    /// Its fault, if it has one, in a workspace at `root`.
     pub(crate) fn fault(&self, root: &Path) -> Option<String> {
         let name_fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if self.name.is_empty() || !self.name.bytes().all(name_fits) {
@@ -119,7 +119,7 @@ impl Mutation {
     /// The text of its file with the fault in it.
     ///
     /// # Errors
-    /// The file cannot be read, or does not hold what is to be replaced exactly once.
+    /// The file cannot be read, or does not contain the text to replace exactly once.
     pub(crate) fn mutated(&self, root: &Path) -> Result<String, String> {
         let text =
             fs::read_to_string(root.join(&self.file)).map_err(|error| format!("{}: {error}", self.file))?;

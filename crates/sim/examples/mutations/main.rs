@@ -1,5 +1,5 @@
 //! Proves that the tests can fail: puts deliberate faults into a copy of the engine, one at a time,
-//! and demands that the test which is named beside each fails then.
+//! and demands that the test named with each fails then.
 //!
 //! ```text
 //!   cargo run -p folddb-sim --example mutations                     all
@@ -7,9 +7,9 @@
 //!   cargo run -p folddb-sim --example mutations -- --sample 2       two at random
 //! ```
 //!
-//! The list is in `crates/sim/mutations/`; `list.rs` beside this file describes it. First every
-//! test that is asked for must pass on the engine as it is. Exit code 1 means that a fault
-//! survived, 2 that the list or the machine is at fault.
+//! The list is in `crates/sim/mutations/`; `list.rs` next to this file describes it. First every
+//! test asked for must pass on the unchanged engine. Exit code 1 means that a fault survived, 2
+//! that the list or the machine is at fault.
 
 mod list;
 mod tree;
@@ -131,7 +131,7 @@ fn workspace() -> Result<(PathBuf, PathBuf), String> {
         .ok_or_else(|| "cargo metadata names no workspace".to_owned())
 }
 
-/// The mutations that are asked for, so ordered that little has to be built between two of them.
+/// The mutations asked for, in an order that needs little building between two of them.
 fn choose(all: Vec<Mutation>, arguments: &Arguments) -> Result<Vec<Mutation>, String> {
     let is_in_crate = |one: &Mutation| Path::new(&one.file).starts_with(one.test.package_dir());
     let is_named = |one: &Mutation| arguments.only.iter().any(|name| one.name.contains(name.as_str()));

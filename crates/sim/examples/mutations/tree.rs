@@ -8,8 +8,8 @@
 //!   target/mutations/build    what cargo builds of it
 //! ```
 //!
-//! It has a target directory of its own, since cargo tells crates of two workspaces apart by their
-//! names only: what was built with a fault in it would be taken for the crate of the workspace
+//! It has a target directory of its own, since cargo distinguishes crates of two workspaces by
+//! their names only: a build with a fault in it would be taken for the crate of the workspace
 //! itself.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A copy of the workspace's files. Nobody else uses it meanwhile.
+/// A copy of the workspace's files. No other run uses it meanwhile.
 pub(crate) struct Tree {
     /// Its root.
     pub(crate) root: PathBuf,
@@ -28,10 +28,10 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Copies every file of the workspace at `from` that git knows, or would.
+    /// Copies every file of the workspace at `from` that git tracks, or would.
     ///
     /// # Errors
-    /// Git cannot be asked, another run is under way, or a file cannot be copied.
+    /// Git does not answer, another run has not ended, or a file cannot be copied.
     pub(crate) fn copy_of(from: &Path, target_dir: &Path) -> Result<Tree, String> {
         let place = target_dir.join("mutations");
         let root = place.join("tree");
@@ -71,7 +71,7 @@ impl Tree {
     }
 }
 
-/// The files that git tracks or would, and that are there.
+/// The files that git tracks or would, and that exist.
 fn files_of(workspace: &Path) -> Result<BTreeSet<PathBuf>, String> {
     let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let told = Command::new("git").args(list).current_dir(workspace).output();

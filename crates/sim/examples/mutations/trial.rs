@@ -1,8 +1,8 @@
 //! Building a test in the copy, running it, and judging how it ended.
 //!
 //! A fault counts as caught only where the named test ran and its harness says that it failed. A
-//! test that does not build says nothing about the engine, and one that hangs or dies is no
-//! judgement that a person can read.
+//! test that does not build says nothing about the engine, and one that hangs or dies gives no
+//! readable verdict.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -33,13 +33,13 @@ pub(crate) struct Workshop {
     pub(crate) tree: Tree,
     /// How long a test may run.
     pub(crate) limit: Duration,
-    /// So many times it is run on each fault: what tries at random must find it each time.
+    /// How often a test is run on each fault: tests that try at random must find it each time.
     pub(crate) times: u32,
 }
 
 impl Workshop {
-    /// Builds a test and runs it, in the tree as it is. The first outcome that is no failure, or
-    /// else the last failure.
+    /// Builds a test and runs it, in the tree as it is. Returns the first outcome that is no
+    /// failure, otherwise the last failure.
     pub(crate) fn run(&self, test: &Test, times: u32) -> Outcome {
         let program = match self.build(test) {
             Ok(program) => program,
@@ -83,7 +83,7 @@ impl Workshop {
             cargo.env("RUSTFLAGS", "--cfg folddb_schedules");
             cargo.env("CARGO_TARGET_DIR", self.tree.build_dir.join("schedules"));
         }
-        // Nobody steps through it, and dependencies are built more often than they are used: a
+        // No debugger steps through it, and dependencies are built more often than they are used: a
         // sixth of the time.
         cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
         cargo.args(["--config", "profile.dev.package.\"*\".opt-level=0"]);
@@ -118,7 +118,7 @@ impl Workshop {
         }
     }
 
-    /// Runs the program for this one test; how it ended, or nothing when its time was over.
+    /// Runs the program for this one test. Returns how it ended, or nothing when its time was over.
     fn run_to_file(
         &self,
         program: &std::path::Path,
@@ -131,8 +131,7 @@ impl Workshop {
             .args(["--exact", &test.name, "--include-ignored"])
             .current_dir(&package_dir)
             .env("CARGO_MANIFEST_DIR", &package_dir)
-            // A counterexample is not looked for to be kept, nor made small: that it is there is
-            // enough.
+            // A counterexample is neither kept nor shrunk: its existence is enough.
             .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1")
             .env("PROPTEST_MAX_SHRINK_ITERS", "0")
             .stdin(Stdio::null())
@@ -168,7 +167,7 @@ fn verdict(status: ExitStatus, output: &[u8]) -> Outcome {
     }
 }
 
-/// What a panic said: the line after the one that tells where it was.
+/// The message of a panic: the line after the one with its place.
 fn first_words(output: &str) -> String {
     let mut lines =
         output.lines().skip_while(|line| !(line.starts_with("thread '") && line.contains("panicked at")));

@@ -1,6 +1,6 @@
 //! The small store whose values are separated: in segments, in files of their own, and in a file
-//! that reclaim has moved them to. What stands where in those files, and what each way of reading a
-//! value says of a damaged one.
+//! that reclaim has moved them to. The layout of those files, and the result of each way of reading
+//! a damaged value.
 //!
 //! Called by `flips`.
 
@@ -19,19 +19,19 @@ use super::whole::{Dump, Whole, names_file, tables_of};
 
 /// Keys of each table.
 const KEYS: u64 = 9;
-/// Bytes that are written and soon dead, so that there is something to give back.
+/// Bytes that are written and soon dead, so that there is space to reclaim.
 const DEAD_BYTES: usize = 24 << 10;
 
-/// A stretch of a file that holds values.
+/// A range of a file that holds values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// What it is.
     pub kind: PieceKind,
-    /// Where it stands.
+    /// Where it is.
     pub range: Range<usize>,
 }
 
-/// What stands in files that hold values.
+/// The parts of files that hold values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PieceKind {
     /// The header of a segment, or of a file of relocated values.
@@ -160,7 +160,7 @@ fn records(bytes: &[u8], range: Range<usize>, push: &mut dyn FnMut(PieceKind, Ra
     }
 }
 
-/// The value of the record in which this byte stands.
+/// The value of the record with this byte.
 pub(super) fn value_at(file: &Whole, at: usize) -> Option<&[u8]> {
     let pieces = pieces(file);
     let here = pieces.iter().position(|piece| piece.range.contains(&at))?;
@@ -171,7 +171,7 @@ pub(super) fn value_at(file: &Whole, at: usize) -> Option<&[u8]> {
 
 // ---- each way of reading ------------------------------------------------------------------------
 
-/// What the heads of all keys are, but for those of the hashed table, which lie with the values.
+/// The heads of all keys, but for those of the hashed table, which are stored with the values.
 pub(super) fn heads(store: &Store) -> folddb::Result<Vec<Option<Head>>> {
     let mut heads = Vec::new();
     for table in tables(store)?.iter().filter(|table| table.name() != "hashed") {
@@ -183,7 +183,7 @@ pub(super) fn heads(store: &Store) -> folddb::Result<Vec<Option<Head>>> {
 }
 
 /// Reads every value in every way. Each answer is right, or an error that names file and offset,
-/// and the table and the key where one is asked for. Returns how many were errors.
+/// and for a single key the table and the key. Returns how many were errors.
 ///
 /// # Errors
 /// Says what is none of that.

@@ -16,7 +16,7 @@ pub struct Whole {
     pub bytes: Vec<u8>,
 }
 
-/// The tables of these names, which are made where they are not there.
+/// The tables of these names, created where they do not exist.
 pub(crate) fn tables_of<const N: usize>(
     store: &Store,
     rules: [(&str, TableRules); N],
@@ -25,8 +25,7 @@ pub(crate) fn tables_of<const N: usize>(
     rules.into_iter().map(table).collect()
 }
 
-/// Whether an error names the file. Which version may read a file cannot be told from damage in
-/// what says so.
+/// Whether an error names the file. Damage to the version of a file looks like a newer version.
 pub(crate) fn names_file(error: &folddb::Error, name: &str) -> bool {
     let is_damage = error.kind() == ErrorKind::Corruption && error.message().contains("offset");
     let is_version = error.kind() == ErrorKind::NewerFormat;

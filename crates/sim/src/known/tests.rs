@@ -1,4 +1,4 @@
-//! What is passed over because another process stood alike must not pass for what was promised.
+//! A judgement skipped because of an equal state must not hide a broken promise.
 
 use folddb_base::stamp::NEVER;
 
