@@ -1,11 +1,11 @@
-//! Beside the floors of FoldDB: what it is tested with.
+//! What FoldDB is tested with.
 //!
-//! - [`model`]: what a store means, told naively; [`tables`]: the same for the rules of tables.
+//! - [`model`]: what a store means, in a naive form; [`tables`]: the same for the rules of tables.
 //! - [`program`]: random programs over the whole public interface; [`play`]: playing one on a store
 //!   and on the model, which must agree after every action.
 //! - [`everything`]: a store with every fold and every codec in it; [`fixtures`]: stores that all
 //!   later versions must open.
-//! - [`numbered`]: batches that tell which of them are there.
+//! - [`numbered`]: batches that show which of them a store has.
 //! - [`threads`]: real threads at once, with a checker.
 //! - [`faulty_files`]: files that run out of space and fail on command; [`world`]: a whole
 //!   simulated world, whose power may fail.
@@ -47,8 +47,8 @@ pub mod process;
 pub mod soak;
 pub mod openings;
 
-/// Where tests that sync very often put their files: in memory, where the system has such a place,
-/// so that they take seconds and not minutes. What they test is not the disk.
+/// The place for files of tests that sync very often: in memory, where the system has such a place,
+/// so that they take seconds and not minutes. They do not test the disk.
 pub fn memory_dir() -> std::path::PathBuf {
     let shared = std::path::Path::new("/dev/shm");
     if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() }

@@ -1,8 +1,8 @@
-//! The model: what a store means, told as naively as can be.
+//! The model: what a store means, in the most naive form.
 //!
-//! A table is the list of everything that was ever written to it, and a state is got by applying
-//! that list from the beginning, one op at a time. There are no runs, no merges and no composition
-//! of ops.
+//! A table is the list of everything that was ever written to it, and applying that list from the
+//! beginning, one op at a time, gives a state. There are no runs, no merges and no composition of
+//! ops.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -47,33 +47,33 @@ struct ModelTable {
     born: u64,
     /// What was written. Copies share the ops, which may be long.
     history: Vec<(Seq, Arc<ModelOp>, Stamp)>,
-    /// The seq of the rows that it came into being with; 0 where it was empty.
+    /// The seq of its initial rows; 0 where it was empty.
     loaded_at: Seq,
-    /// When those rows were there surely, and when surely not yet.
+    /// When those rows were surely present, and when surely not yet.
     loaded: LoadTime,
     index: Index,
-    /// The last seq when all of it was in the index: moments from then on can be asked.
+    /// The last seq when all of it was in the index: queries can ask for moments from then on.
     index_since: Seq,
 }
 
-/// Since when rows are there with which a table came into being: they are as old as the last write
-/// before their load, and when that was the store knows only of tables that ask for the time.
+/// The age of the initial rows of a table: they are as old as the last write before their load; the
+/// store knows its time only for tables that ask for the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadTime {
-    /// They are not there before the last write to such a table.
+    /// They do not exist before the last write to such a table.
     pub after_ms: u64,
-    /// They are there from the beginning of their load on.
+    /// They exist from the beginning of their load on.
     pub by_ms: u64,
 }
 
-/// A state that a key was in, and the record that left it so.
+/// A state of a key, and the record that caused it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelState {
     /// The record.
     pub seq: Seq,
     /// When it was written.
     pub write_ms: u64,
-    /// What the key was then; none where it was absent.
+    /// The key in this state; none where it was absent.
     pub present: Option<Present>,
     /// Until when.
     pub deadline_ms: u64,
@@ -96,8 +96,8 @@ pub enum Index {
 pub enum Written {
     /// It was not.
     Not,
-    /// It was, unless it had a value, which an insert leaves as it is: a hashed table looks, and
-    /// writes nothing then.
+    /// It was, unless it had a value: an insert keeps that. A hashed table checks this, and writes
+    /// nothing then.
     Unless,
     /// It was.
     Surely,
@@ -124,16 +124,16 @@ type TableState = BTreeMap<Vec<u8>, Lasting>;
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     tables: BTreeMap<String, ModelTable>,
-    /// How many were made.
+    /// How many tables were created.
     made: u64,
     last_seq: Seq,
-    /// When seqs were written, of those that were told with a time; rising.
+    /// When seqs were written, for seqs with a known time; rising.
     times: Vec<(Seq, u64)>,
-    /// The last seqs of batches, of those that were told.
+    /// The known last seqs of batches.
     ends: Vec<Seq>,
-    /// The time that the store says it is.
+    /// The time according to the store.
     now_ms: u64,
-    /// The latest time that any process of it has said.
+    /// The latest time of any of its processes.
     latest_ms: u64,
 }
 
@@ -173,13 +173,13 @@ impl Model {
         self.tables.get(name).map(|table| table.shape)
     }
 
-    /// Which table it is that has this name now: another one of the same name has another number. 0
-    /// where there is none.
+    /// The number of the table with this name now: another table of the same name has another
+    /// number. 0 where there is none.
     pub fn born(&self, name: &str) -> u64 {
         self.tables.get(name).map_or(0, |table| table.born)
     }
 
-    /// Whether anybody has written to a key after `seq`.
+    /// Whether a key was written to after `seq`.
     pub fn was_written_since(&self, table: &str, key: &[u8], seq: Seq) -> Written {
         let Some(table) = self.tables.get(table) else { return Written::Not };
         let since = table.history.iter().filter(|(at, op, _)| *at > seq && is_about(&table.shape, op, key));
@@ -197,7 +197,7 @@ impl Model {
         self.tables.get(name).map(|table| table.index).unwrap_or_default()
     }
 
-    /// It has it so now, when the last seq is this.
+    /// It has it in this state now, when the last seq is this.
     pub fn set_index(&mut self, name: &str, index: Index, last_seq: Seq) {
         if let Some(table) = self.tables.get_mut(name) {
             if index == Index::Built && table.index != Index::Built {
@@ -207,12 +207,12 @@ impl Model {
         }
     }
 
-    /// From which seq on moments can be asked of its index.
+    /// The first seq whose moment its index can be asked for.
     pub fn index_since(&self, name: &str) -> Seq {
         self.tables.get(name).map_or(0, |table| table.index_since)
     }
 
-    /// Takes note that entries of indexes have the seqs up to this one.
+    /// Notes that entries of indexes have the seqs up to this one.
     pub fn pass_to(&mut self, last_seq: Seq) {
         self.last_seq = last_seq;
     }
@@ -253,24 +253,24 @@ impl Model {
         self.last_seq
     }
 
-    /// The store says that it is so late.
+    /// The time according to the store is this.
     pub fn set_time(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
         self.latest_ms = self.latest_ms.max(now_ms);
     }
 
-    /// The time that it was told last.
+    /// The last time that it was given.
     pub fn now_ms(&self) -> u64 {
         self.now_ms
     }
 
-    /// The latest that it ever was: what was told and nothing written with may be forgotten by a
-    /// crash, and time go back over it.
+    /// The latest time ever: a crash may forget a time that no write has, and time may go back over
+    /// it.
     pub fn latest_ms(&self) -> u64 {
         self.latest_ms
     }
 
-    /// Applies one op whose value lasts. A table that is not there takes none.
+    /// Applies one op whose value lasts. A missing table takes none.
     pub fn apply(&mut self, table: &str, op: ModelOp) {
         self.apply_at(table, op, Stamp { write_ms: self.now_ms, deadline_ms: NEVER });
     }
@@ -286,8 +286,8 @@ impl Model {
         }
     }
 
-    /// Applies an op of a row with which a table came into being, whose seq is an older one; the
-    /// load began at this time.
+    /// Applies an op of an initial row of a table, which has an older seq; the load began at this
+    /// time.
     pub fn load(&mut self, table: &str, seq: Seq, begun_ms: u64, op: ModelOp) {
         let stamp = Stamp { write_ms: self.now_ms, deadline_ms: NEVER };
         let before = self.times.partition_point(|(at, _)| *at <= seq);
@@ -298,18 +298,17 @@ impl Model {
         }
     }
 
-    /// The seq of the rows that a table came into being with; 0 where there were none.
+    /// The seq of the initial rows of a table; 0 where there were none.
     pub fn loaded_at(&self, table: &str) -> Seq {
         self.tables.get(table).map_or(0, |table| table.loaded_at)
     }
 
-    /// Since when those are there.
+    /// The age of those rows.
     pub fn loaded(&self, table: &str) -> LoadTime {
         self.tables.get(table).map_or_else(LoadTime::default, |table| table.loaded)
     }
 
-    /// The seqs and times of all that was written to a table, but for rows that it came into being
-    /// with.
+    /// The seqs and times of all writes to a table, but for its initial rows.
     pub fn writes(&self, table: &str) -> Vec<(Seq, u64)> {
         let Some(table) = self.tables.get(table) else { return Vec::new() };
         let written = table.history.iter().filter(|(seq, ..)| *seq > table.loaded_at);
@@ -321,7 +320,7 @@ impl Model {
         self.ends.push(self.last_seq);
     }
 
-    /// The store as it was at `seq`, to go on from there in another way. Tables that were dropped
+    /// The store as it was at `seq`, to go on differently from there. Tables that were dropped
     /// since are gone.
     pub fn until(&self, seq: Seq) -> Model {
         let mut model = Model { last_seq: seq.min(self.last_seq), ..self.clone() };
@@ -331,14 +330,14 @@ impl Model {
         model
     }
 
-    /// Whether a table that is still there was written to after `low` and up to `high`.
+    /// Whether a table that still exists was written to after `low` and up to `high`.
     pub fn has_ops_between(&self, low: Seq, high: Seq) -> bool {
         let mut seqs = self.tables.values().flat_map(|table| &table.history).map(|(seq, ..)| *seq);
         seqs.any(|seq| low < seq && seq <= high)
     }
 
-    /// Takes back all that was written after `seq`, and gives the next op the seq after `last_seq`:
-    /// some seqs may be taken by what a crash has lost.
+    /// Undoes all writes after `seq`, and gives the next op the seq after `last_seq`: writes lost
+    /// by a crash may have taken some seqs.
     pub fn cut(&mut self, seq: Seq, last_seq: Seq) {
         for table in self.tables.values_mut() {
             table.history.retain(|(at, ..)| *at <= seq);
@@ -348,8 +347,8 @@ impl Model {
         self.last_seq = last_seq;
     }
 
-    /// A number that two models share, and only they, that are the same once each is
-    /// [cut](Model::cut) at some seq up to this one, whatever they were told later.
+    /// A number that two models share if and only if they are equal once each is [cut](Model::cut)
+    /// at some seq up to this one; later ops do not matter.
     pub fn print(&self, until: Seq) -> u64 {
         let mut print = DefaultHasher::new();
         for (name, table) in &self.tables {
@@ -373,14 +372,14 @@ impl Model {
         self.rows_seen(table, seq, self.now_ms)
     }
 
-    /// As [`Model::rows_at`], of a reader who reads at another time than now.
+    /// As [`Model::rows_at`], for a reader at another time than now.
     pub fn rows_seen(&self, table: &str, seq: Seq, time_ms: u64) -> Vec<ModelRow> {
         let Some(table) = self.tables.get(table) else { return Vec::new() };
         let mut state = TableState::new();
         for (_, op, stamp) in table.history.iter().filter(|(at, ..)| *at <= seq) {
             apply(&table.shape, &mut state, op, *stamp);
         }
-        // A fold that has failed is told as long as a value would last.
+        // A failed fold shows for as long as a value would last.
         let is_seen = |(_, deadline_ms): &Lasting| *deadline_ms > time_ms;
         let seen = state.into_iter().filter(|(_, lasting)| is_seen(lasting));
         let mut rows: Vec<ModelRow> = seen.map(|(key, (present, _))| (key, present)).collect();
@@ -390,9 +389,8 @@ impl Model {
 }
 
 impl Model {
-    /// What a key has been, newest first: after each op that was about it, the seq of that and what
-    /// it left; the newest `count` of them, without those at the old end in which the key was
-    /// absent.
+    /// The past of a key, newest first: for each op on it, its seq and the result; the newest
+    /// `count` of them, without those at the old end in which the key was absent.
     pub fn history(&self, table: &str, key: &[u8], count: usize) -> Vec<(Seq, Option<Present>)> {
         let Some(table) = self.tables.get(table) else { return Vec::new() };
         if table.shape.order == Order::Hashed {
@@ -408,8 +406,8 @@ impl Model {
         states
     }
 
-    /// The same of a hashed table, oldest first: all that a batch does to a key is one version, and
-    /// where it comes to nothing none.
+    /// The same for a hashed table, oldest first: all ops of a batch on a key are one version, or
+    /// none where they change nothing.
     fn hashed_states(&self, table: &ModelTable, key: &[u8]) -> Vec<(Seq, Option<Present>)> {
         let mut state = TableState::new();
         let mut versions = Vec::new();
@@ -453,7 +451,7 @@ impl ModelTable {
     }
 }
 
-/// The newest so many versions, the newest first, without those at the old end in which the key was
+/// The newest `count` versions, the newest first, without those at the old end in which the key was
 /// absent.
 fn newest(mut versions: Vec<(Seq, Option<Present>)>, count: usize) -> Vec<(Seq, Option<Present>)> {
     versions.reverse();
@@ -473,7 +471,8 @@ fn is_about(shape: &Shape, op: &ModelOp, key: &[u8]) -> bool {
     }
 }
 
-/// One op on a table. Whether what it meets has expired is examined when it is written.
+/// Applies one op to a table. Whether the earlier value has expired is examined when the op is
+/// written.
 fn apply(shape: &Shape, state: &mut TableState, op: &ModelOp, stamp: Stamp) {
     if let ModelOp::Insert(key, _) | ModelOp::Fold(key, _) = op
         && state

@@ -1,11 +1,11 @@
-//! Numbered batches over two tables: what batch `i` does is known, so the state after the batches 1
-//! to n is known for every n, and a store shows by itself which n it holds, or that it holds no
-//! such state.
+//! Numbered batches over two tables. The ops of batch `i` are known, so the state after the batches
+//! 1 to n is known for every n. A store shows by itself which n it holds, or that it holds no such
+//! state.
 //!
 //! A batch sets its key of the log, round and round, to its number and some bytes that follow from
-//! it, and adds its number to one of a few sums, under a long name. A batch that is lost, doubled,
-//! torn, or out of order shows. Both tables fill their memtables at about the same speed, so that
-//! now one is flushed and now the other.
+//! it, and adds its number to one of a few sums, under a long name. A lost, doubled, torn or
+//! misordered batch shows. Both tables fill their memtables at about the same speed, so that now
+//! one is flushed and now the other.
 
 use std::collections::BTreeMap;
 
@@ -38,10 +38,11 @@ impl Numbered {
         batch.put(&self.log, &(i % LOG_KEYS), &log_value(i)).fold(&self.sums, &(i % SUM_KEYS), &operand(i));
     }
 
-    /// The number of the last batch, given that exactly the batches 1 to n are there, each whole.
+    /// The number of the last batch, given that the store holds exactly the batches 1 to n, each
+    /// whole.
     ///
     /// # Errors
-    /// Says what is there instead, or why it cannot be read.
+    /// Says what it holds instead, or why it cannot be read.
     pub fn last(&self) -> Result<u64, String> {
         self.rows().map_err(|error| format!("cannot read: {error:?}"))?.last()
     }
@@ -64,10 +65,11 @@ pub struct NumberedRows {
 }
 
 impl NumberedRows {
-    /// The number of the last batch, given that exactly the batches 1 to n are there, each whole.
+    /// The number of the last batch, given that the store holds exactly the batches 1 to n, each
+    /// whole.
     ///
     /// # Errors
-    /// Says what is there instead.
+    /// Says what it holds instead.
     pub fn last(&self) -> Result<u64, String> {
         let NumberedRows { log, sums } = self;
         let last = log.values().map(|value| number(value)).max().unwrap_or(0);
@@ -99,7 +101,7 @@ fn log_value(i: u64) -> Vec<u8> {
     value
 }
 
-/// The long name under which the sum of a key stands.
+/// The long name of the sum of a key.
 fn name(key: u64) -> Vec<u8> {
     vec![b'a' + key as u8; 700]
 }
@@ -108,7 +110,7 @@ fn operand(i: u64) -> Counters {
     Counters::of(name(i % SUM_KEYS), i as i64)
 }
 
-/// The sum of a key; none that any batch gives where there is something else besides.
+/// The sum of a key; a sum that no batch gives where there is another counter, too.
 fn sum_of(key: u64, counters: &Counters) -> u64 {
     if counters.len() == 1 { counters.get(&name(key)) as u64 } else { u64::MAX }
 }

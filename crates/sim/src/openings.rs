@@ -2,9 +2,9 @@
 //! a minute.
 //!
 //! Each opening writes one row and then ends in one of three ways: closed in order, dropped, or
-//! dead. After each of them all that was written must be there, and what the store takes must stay
-//! bounded: runs, files, bytes of the manifest, file numbers, and what an opening does, counted in
-//! calls and bytes and never in seconds.
+//! dead. After each of them, all that was written must be there, and the size of the store must
+//! stay bounded: runs, files, bytes of the manifest, file numbers, and the work of an opening,
+//! counted in calls and bytes and never in seconds.
 //!
 //! Called by `tests/openings.rs` for a few thousand openings, and by the example `openings` for a
 //! year of them.
@@ -16,7 +16,7 @@ use folddb::{Result, Rules, Store, Table};
 use crate::small_store::options;
 use crate::world::SimDisk;
 
-/// The bounds, whatever the number of openings.
+/// The bounds, for any number of openings.
 const RUNS_MAX: usize = 17;
 const FILES_MAX: usize = 220;
 const MANIFEST_BYTES_MAX: u64 = 64 << 10;
@@ -28,7 +28,7 @@ const BYTES_EACH_MAX: u64 = 200_000;
 const KEYS: u64 = 500;
 const BLOBS: u64 = 20;
 
-/// What was seen.
+/// The measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// How often the store was opened.
@@ -43,7 +43,7 @@ pub struct Seen {
     pub number: u64,
     /// Calls and bytes written, on average over the last thousand openings.
     pub calls_each: u64,
-    /// The same of bytes.
+    /// The same for bytes.
     pub bytes_each: u64,
 }
 
@@ -113,7 +113,8 @@ fn blob(turn: u64) -> Vec<u8> {
     format!("{turn:>200}").into_bytes()
 }
 
-/// Opens a store so often, each time for one write. `told` hears of every thousandth opening.
+/// Opens a store `openings` times, each time for one write. Calls `told` at every thousandth
+/// opening.
 ///
 /// # Errors
 /// What was lost, or which bound was passed, with the opening.
@@ -158,7 +159,7 @@ fn open_once(disk: &SimDisk, turn: u64) -> Result<std::result::Result<(), String
     Ok(Ok(()))
 }
 
-/// Looks at what an opening has left.
+/// Checks the store that an opening has left.
 fn look(disk: &SimDisk, turn: u64, seen: &mut Seen) -> Result<()> {
     let names = disk.names(&SimDisk::store_dir());
     seen.files = seen.files.max(names.len());

@@ -1,5 +1,5 @@
-//! A temporary directory with a store in it, removed when it goes. Tests of the whole begin with
-//! one.
+//! A temporary directory with a store in it, removed when it is dropped. Tests of the whole begin
+//! with one.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ impl Place {
     /// A new empty directory.
     ///
     /// # Panics
-    /// If none can be made. So do the others if the store refuses: a test has ended then.
+    /// If none can be made. The others panic if the store refuses: a test ends then.
     pub fn new() -> Place {
         Place { temp: tempfile::tempdir_in(crate::memory_dir()).expect("a directory") }
     }

@@ -2,8 +2,8 @@
 //! `get`, a scan of every table, counts, at the present and at every live snapshot.
 //!
 //! A program is played on real files ([`play`]), or in a simulated world ([`play_in`]), where it
-//! may also crash, in the middle of anything, and where calls may fail. What a store must hold
-//! after that is told by what was acknowledged before: `known.rs`.
+//! may also crash, in the middle of anything, and where calls may fail. What was acknowledged
+//! before decides what a store must hold after that: `known.rs`.
 //!
 //! ```text
 //!   clock     the time between actions                                parts    what a player holds beside its store
@@ -55,8 +55,7 @@ pub use crash::{Counts, Found, Judged, play_until_death};
 pub use player::Disagreement;
 pub use wreck::Wreck;
 
-/// Plays a program in a directory that does not exist yet. What it says of crashes and faults is
-/// passed over.
+/// Plays a program in a directory that does not exist yet. Its crashes and faults are skipped.
 ///
 /// # Errors
 /// The first disagreement of store and model.

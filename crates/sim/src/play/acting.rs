@@ -22,7 +22,7 @@ impl Player {
         Ok(())
     }
 
-    /// Looks at what an action has left: a dead process, or a store to compare.
+    /// Checks the result of an action: a dead process, or a store to compare.
     fn after_action(&mut self, action: &Action) -> Outcome {
         if self.disk.as_ref().is_some_and(SimDisk::is_dead) {
             return self.perish();

@@ -1,8 +1,7 @@
-//! What a player asks of an index: for everything, forwards and backwards, and each time in one
-//! other way.
+//! The queries of a player to an index: for everything, forwards and backwards, and each time in
+//! one other way.
 //!
-//! Of keys whose fold fails there are errors; and an index that was built later than the moment
-//! that is asked for refuses.
+//! Keys whose fold fails give errors; an index that was built after the moment asked for refuses.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -16,19 +15,19 @@ use crate::tables::{Mark, Shape};
 /// A term with a key that has it.
 type Found = (Mark, Vec<u8>);
 
-/// An index at a moment, and what its table has then.
+/// An index at a moment, and the contents of its table then.
 pub(super) struct Asked<'a> {
     pub(super) shape: &'a Shape,
     pub(super) rows: &'a [ModelRow],
     pub(super) find: BytesFind,
     /// Decides about the one other way.
     pub(super) turn: u64,
-    /// The moment may be one of before the index was built.
+    /// The moment may be before the index was built.
     pub(super) may_refuse: bool,
 }
 
 impl Asked<'_> {
-    /// Holds what is found against the rows.
+    /// Compares the hits with the rows.
     pub(super) fn compare(&self) -> Outcome {
         let mut expected = Model::found(self.shape, self.rows);
         self.find_and_compare("what is found", self.find.clone(), &expected)?;
@@ -66,7 +65,7 @@ impl Asked<'_> {
             4 => self.compare_values(all),
             5 => self.compare_threads(all),
             _ => match &low {
-                Mark::Number(_) => Ok(()), // which has no prefix
+                Mark::Number(_) => Ok(()), // it has no prefix
                 Mark::Bytes(bytes) => {
                     let prefix = &bytes[..bytes.len().min(1)];
                     let is_in = |mark: &Mark| matches!(mark, Mark::Bytes(bytes) if bytes.starts_with(prefix));
@@ -77,7 +76,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Two terms, the lower one first: some that there are, where there are any.
+    /// Two terms, the lower one first: existing ones, where there are any.
     fn two_terms(&self, all: &[Found]) -> (Mark, Mark) {
         let nth = |n: u64| all.get(n as usize % all.len().max(1)).map(|(mark, _)| mark.clone());
         let absent = Mark::Number(i128::from(self.turn % 5));
@@ -129,8 +128,7 @@ impl Asked<'_> {
         }
     }
 
-    /// All hits that are no errors which there must or may be; none where the index rightly
-    /// refuses.
+    /// All hits but the errors that must or may occur; none where the index rightly refuses.
     fn gather(&self, hits: impl IntoIterator<Item = Result<Hit, Error>>) -> Result<Option<Vec<Hit>>, String> {
         let mut found = Vec::new();
         for hit in hits {

@@ -9,7 +9,7 @@ use crate::play::player::{Player, said};
 
 impl Player {
     pub(super) fn steps(&mut self, steps: u8) -> Outcome {
-        // Where threads do the background work they are left alone.
+        // Threads that do the background work are left alone.
         if self.settings.background == BackgroundWork::Threads {
             return Ok(());
         }

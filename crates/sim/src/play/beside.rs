@@ -14,12 +14,11 @@ impl Player {
     // ---- beside and sealed ----------------------------------------------------------------------
 
     /// Another process reads the store while this one has it open: it sees all that was
-    /// acknowledged, and each batch whole. The one that was opened so the last time is still what
-    /// it was.
+    /// acknowledged, and each batch whole. The one that was opened this way last time is unchanged.
     pub(super) fn beside(&mut self) -> Outcome {
         let Some(disk) = self.disk.clone() else { return self.look_secondary() };
         if disk.has_lost() {
-            return Ok(()); // nobody knows what it would read
+            return Ok(()); // its contents are not known
         }
         disk.aside(|| self.look_secondary())
     }

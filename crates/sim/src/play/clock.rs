@@ -1,7 +1,6 @@
-//! A clock that is read between actions and stands still while one goes on: so store and model have
-//! the same time, however the machine's clock jumps. Where nobody asks for it a player has the
-//! machine's own, since then a millisecond also ends in the midst of an action, as it does for
-//! everybody.
+//! A clock that is read between actions and stands still during one: so store and model have the
+//! same time, also where the machine's clock jumps. By default a player has the machine's own,
+//! since then a millisecond also ends in the middle of an action, as in normal use.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,7 +23,7 @@ impl HeldClock {
         clock
     }
 
-    /// From now on it is as late as the machine says now.
+    /// From now on it shows the machine's present time.
     pub(super) fn read(&self) {
         self.wall_ms.store(self.machine.unix_millis(), Ordering::Relaxed);
     }

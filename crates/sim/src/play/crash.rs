@@ -1,5 +1,5 @@
 //! What a player does when a process ends: it lets the next one open the store, perhaps several
-//! times in vain, and holds what that finds against what was promised.
+//! times in vain, and compares its findings with the promises.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,17 +17,16 @@ use crate::world::SimDisk;
 /// A world that a process finds, and what is known of the store in it.
 pub struct Found(Wreck);
 
-/// The worlds that were judged so far, and what came of it.
+/// The worlds judged so far, and the results.
 ///
-/// What a process finds decides what it does: the files with their names, what of them is durable,
-/// the clocks, and chance. To another one that finds the same, with the same history up to the last
-/// seq that is in the store, the same happens; all that may differ is what had been promised by
-/// then, so that alone is compared. The same holds of what the opening has made of it, as far as
-/// that can be seen: the disk, and all rows that the open store gives. So each world is opened
-/// once, and each that openings lead to is gone on with once.
+/// The findings of a process decide what it does: the files with their names, their durable parts,
+/// the clocks, and chance. The same happens to another process with the same findings and the same
+/// history up to the last seq in the store. Only the promises may differ, so only these are
+/// compared. The same holds for the visible result of the opening: the disk, and all rows of the
+/// open store. So each world is opened once, and each result of openings is continued once.
 ///
-/// Of those that are passed over for that, one in so many is played all the same, and must end in
-/// the same world.
+/// Of the worlds skipped for that, one in `again_each` is played again, and must end in the same
+/// world.
 #[derive(Debug)]
 pub struct Judged {
     found: HashMap<u64, Ending>,
@@ -43,13 +42,13 @@ pub struct Counts {
     pub crashes: u64,
     /// A process found what another had found before.
     pub found_alike: u64,
-    /// It opened the store, and then had what another had had.
+    /// It opened the store, and then had the same as another.
     pub opened_alike: u64,
     /// How many of both were played once more.
     pub again: u64,
 }
 
-/// Where a store stood when it was opened, and the world that it ended in.
+/// The state of a store when it was opened, and the world that it ended in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ending {
     stood: Stood,
@@ -57,7 +56,7 @@ struct Ending {
 }
 
 impl Judged {
-    /// None so far. Of those that are alike one in so many is played once more.
+    /// None so far. Of equal ones, one in `again_each` is played once more.
     pub fn again_each(again_each: u64) -> Judged {
         Judged {
             found: HashMap::new(),
@@ -72,7 +71,7 @@ impl Judged {
         self.counts
     }
 
-    /// Whether this one is to be played although it is alike.
+    /// Whether this one is played although it is equal to another.
     fn plays_again(&mut self) -> bool {
         let alike = self.counts.found_alike + self.counts.opened_alike;
         let plays = alike.is_multiple_of(self.again_each);
@@ -81,7 +80,7 @@ impl Judged {
     }
 }
 
-/// Plays a program up to where the process dies in `disk`, or to its end, and returns what is left.
+/// Plays a program up to the death of the process in `disk`, or to its end, and returns the wreck.
 ///
 /// # Errors
 /// A disagreement before that.
@@ -107,15 +106,15 @@ pub fn play_until_death(program: &Program, disk: &SimDisk) -> Result<Wreck, Disa
 }
 
 impl Wreck {
-    /// What the next process finds, where the power goes or where it does not.
+    /// What the next process finds, with a power cut or without.
     pub fn next(&self, power: bool, chance: &mut Seeded) -> Found {
         let mut known = self.known.clone();
         let disk = next_world(&self.disk, power, &mut known, chance);
         Found(Wreck { disk, known, ..self.clone() })
     }
 
-    /// All that decides what comes of a store with this last seq, but for the world and what was
-    /// promised.
+    /// All inputs of the outcome for a store with this last seq, but for the world and the
+    /// promises.
     pub(super) fn print(&self, last_seq: Seq) -> u64 {
         let of_wreck = || {
             let mut print = DefaultHasher::new();
@@ -128,8 +127,7 @@ impl Wreck {
 }
 
 impl Found {
-    /// The wrecks that are left where the process dies before each of the changes that it makes
-    /// while it opens the store.
+    /// The wrecks of a process that dies before each of its changes while it opens the store.
     pub fn dying_in_opening(&self) -> Vec<Wreck> {
         let worlds = self.0.disk.before_changes(|disk| {
             let opened = self.player(disk).open_store();
@@ -139,12 +137,12 @@ impl Found {
         worlds.into_iter().map(|disk| Wreck { disk, ..self.0.clone() }).collect()
     }
 
-    /// The process opens the store, and then `aftermath` is played; unless it is known from another
-    /// what would come of it.
+    /// The process opens the store, and then `aftermath` is played, unless the result is known from
+    /// another.
     ///
     /// # Errors
-    /// What it finds is not what it must be, or the aftermath goes wrong, or it goes another way
-    /// than with the other.
+    /// Its findings are wrong, the aftermath goes wrong, or the result differs from that of the
+    /// other.
     pub fn judge(&self, aftermath: &Program, judged: &mut Judged) -> Result<(), Disagreement> {
         judged.counts.crashes += 1;
         let world = self.0.disk.print();
@@ -162,7 +160,7 @@ impl Found {
         Ok(())
     }
 
-    /// Whether a process that stood there knew the same, and what was promised here is kept there.
+    /// Whether a process in that state knew the same, and the promises here are kept there.
     fn stands_like(&self, Ending { stood, .. }: &Ending) -> bool {
         self.0.known.is_kept_by(stood) && self.0.print(stood.last_seq) == stood.print
     }
@@ -173,8 +171,8 @@ impl Found {
         player
     }
 
-    /// Where the store stood, and where that ends; none where it was made anew, or stood where it
-    /// might have stood otherwise. `known` is what came of it before, if anything did.
+    /// The state of the store, and the end of the play; none where the store was created anew, or
+    /// its state was ambiguous. `known` is the earlier result, if there is one.
     fn play(
         &self,
         player: &mut Player,
@@ -206,7 +204,7 @@ impl Found {
         let stood = player.stood.take();
         player.compares = false;
         player.play(&aftermath.actions)?;
-        player.disk.iter().for_each(SimDisk::pause_alike); // reads may have been spared by what a cache had
+        player.disk.iter().for_each(SimDisk::pause_alike); // a cache may have saved reads
         let world = player.disk.as_ref().map_or(0, SimDisk::print);
         let played = stood.map(|(last_seq, end)| {
             let stood = Stood { last_seq, end, print: self.0.print(last_seq) };

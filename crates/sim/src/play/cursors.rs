@@ -1,7 +1,6 @@
-//! What a player does with cursors: it leaves scans, keeps where they stood as bytes, over restarts
-//! and crashes too, and goes on with them. What they must show then is what the same scan showed
-//! when it was left, or what a scan shows now; those are compared with the model after every
-//! action.
+//! What a player does with cursors: it leaves scans, keeps their positions as bytes, over restarts
+//! and crashes too, and resumes them. They must then show the rest of the scan as it was when it
+//! was left, or the rows of a scan now; those are compared with the model after every action.
 
 use folddb::time::unix_ms;
 use folddb::{BytesScan, BytesTable, Cursor, ErrorKind, Expire, Keep, Resume, Snapshot};
@@ -12,7 +11,7 @@ use crate::play::player::{Player, said};
 use crate::program::{CursorStep, ScanShape};
 use crate::tables::{Order, Shape};
 
-/// No more are kept.
+/// The most that are kept.
 const CURSORS_MAX: usize = 6;
 
 impl Player {
@@ -44,8 +43,8 @@ impl Player {
         let snapshot = at.and_then(|at| self.snapshot(at));
         let start = snapshot.map_or_else(|| table.scan(), |snapshot| snapshot.scan(&table));
         let start = narrow(start, &shape, &scan);
-        // Taken before the rows are: the scan reads at this time or later. In the other order the
-        // model would take snapshots for live that are younger than what the scan saw.
+        // Taken before the rows are: the scan reads at this time or later. In the other order, the
+        // model would consider snapshots live that are younger than the scan.
         let (seq, time_ms) = match snapshot {
             Some(snapshot) => (u64::from(snapshot.seq()), unix_ms(snapshot.time())),
             None => (u64::from(self.store()?.last_seq()), unix_ms(self.store()?.now())),
@@ -111,7 +110,7 @@ impl Player {
 }
 
 impl Left {
-    /// It shows what it would have shown then.
+    /// It shows the rows that it would have shown then.
     fn compare_strict(&self, mut found: Vec<Dumped>) -> Outcome {
         let mut expected = self.rest.clone();
         if self.shape.order == Order::Hashed {
@@ -122,14 +121,14 @@ impl Left {
         same("whether the values of a strict scan are the same", &(found == expected), &true)
     }
 
-    /// It shows what is there now, from where it stood on.
+    /// It shows the rows of now, from its position on.
     fn compare_relaxed(&self, table: &BytesTable, rest: BytesScan) -> Outcome {
         let found = dump(rest).map_err(said("go on with a scan"))?;
         let now = dump(narrow(table.scan(), &self.shape, &self.scan)).map_err(said("scan"))?;
         if self.shape.order == Order::Hashed {
             return self.compare_walk(&found, &now);
         }
-        // Rows on which the fold fails show no key: where they are about, only the others are
+        // Rows on which the fold fails show no key: where there are any, only the others are
         // compared.
         let Some(last) = self.shown.last() else {
             let is_right = if self.has_ended { now.ends_with(&found) } else { now == found };
@@ -144,7 +143,7 @@ impl Left {
         let expected: Vec<&Dumped> = now.iter().filter(|row| is_beyond(row)).collect();
         let found: Vec<&Dumped> = found.iter().filter(|row| row.is_some()).collect();
         if self.has_ended {
-            // It stands behind the last key that it has looked at, with a value or not.
+            // Its position is behind the last key that it has looked at, with a value or not.
             return same(
                 "whether the rest of a scan that has ended is right",
                 &expected.ends_with(&found),
@@ -154,8 +153,8 @@ impl Left {
         same("the rest of a relaxed scan", &found, &expected)
     }
 
-    /// A table without an order: all that is found is there now and was not shown, and what is
-    /// there now and was there then is found or was shown.
+    /// A table without an order: each row found exists now and was not shown, and each row that
+    /// exists now and existed then is found or was shown.
     fn compare_walk(&self, found: &[Dumped], now: &[Dumped]) -> Outcome {
         let (shown, rest) = (keys(&self.shown), keys(&self.rest));
         let (found_keys, now_keys) = (keys(found), keys(now));
@@ -166,7 +165,7 @@ impl Left {
     }
 }
 
-/// What of a scan a cursor keeps: ranges and direction.
+/// The parts of a scan that a cursor keeps: ranges and direction.
 fn wanted(scan: &ScanShape, shape: &Shape) -> ScanShape {
     use crate::program::Edge::Open;
     let scan = ScanShape { prefix: None, limit: None, chunk: None, ..*scan };

@@ -1,10 +1,9 @@
-//! A player's consumer of a change feed. What it has made of the feed outlives the processes of the
-//! store, as a consumer elsewhere does: after a crash it goes on with what it had when it last
-//! acknowledged.
+//! A player's consumer of a change feed. Its state outlives the processes of the store, as that of
+//! a consumer elsewhere does: after a crash it goes on from its last acknowledgement.
 //!
-//! Another one reads the same feed beside the store, from where it was acknowledged last. It lives
-//! on while the store is closed, dropped and opened again, up to a crash: it sees each batch once,
-//! whatever the writer does in between.
+//! Another one reads the same feed next to the store, from the last acknowledgement on. It lives on
+//! while the store is closed, dropped and opened again, up to a crash: it sees each batch once,
+//! also across changes by the writer.
 
 use folddb::{ErrorKind, FeedOptions, Store};
 
@@ -16,15 +15,15 @@ use crate::replica::Told;
 
 const NAME: &str = "follower";
 
-/// The budget of feeds that are given none.
+/// The default budget of feeds.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// More events are never left over.
+/// Never are more events pending.
 const EVENTS_MAX: usize = 1_000_000;
 
 impl Player {
-    /// Takes what the feed gives, as far as that is asked for; where it gives no more, the consumer
-    /// has what the store has.
+    /// Takes the events of the feed, as far as the action says; at its end, the consumer has the
+    /// contents of the store.
     pub(super) fn follow(&mut self, follow: &Follow) -> Outcome {
         let most = follow.events.map_or(EVENTS_MAX, usize::from);
         if !self.open_feed()? {
@@ -124,8 +123,8 @@ impl Player {
 
     // ---- beside ---------------------------------------------------------------------------------
 
-    /// Takes what the feed gives beside the store, as far as that is asked for. Where all that was
-    /// written is with the kernel, the consumer has what the store has then.
+    /// Takes the events of the feed next to the store, as far as the action says. Where all writes
+    /// have reached the kernel, the consumer has the contents of the store then.
     pub(super) fn follow_secondary(&mut self, follow: &FollowSecondary) -> Outcome {
         if follow.synced {
             let synced = self.store()?.sync();
@@ -138,7 +137,7 @@ impl Player {
         let Some(disk) = self.disk.clone() else { return self.read_secondary(follow) };
         if disk.is_dead() || disk.has_lost() {
             self.consumer.beside = None;
-            return Ok(()); // nobody knows what it would read
+            return Ok(()); // its contents are not known
         }
         disk.aside(|| self.read_secondary(follow))
     }
@@ -175,7 +174,7 @@ impl Player {
         Ok(())
     }
 
-    /// False where the feed cannot be read beside: nobody has acknowledged its rows yet, or it is
+    /// False where a secondary cannot read the feed: its rows are not acknowledged yet, or it is
     /// lost.
     fn open_secondary(&mut self) -> Result<bool, String> {
         if self.consumer.beside.is_some() {

@@ -1,9 +1,9 @@
 //! What a transaction finds in the index of a table, and what that means for its commit.
 //!
-//! A find is for all terms. So a record with a term that was not there, or another key of it,
-//! is a conflict, and so is whatever is written to a key that was a hit at the snapshot, unless
-//! the transaction has hidden that by its own writes. Of all else a commit may fail or not:
-//! entries that no longer hold were examined, too.
+//! A find is for all terms. So a record with a new term, or another key of a term, is a conflict.
+//! So is each write to a key that was a hit at the snapshot, unless the transaction has hidden that
+//! by its own writes. With all other writes a commit may fail or not: entries that no longer hold
+//! were examined, too.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::play::write::ops_of;
 use crate::tables::{INDEX, Shape};
 
 impl Player {
-    /// What it finds is what the table has for it; all entries of the index are read.
+    /// It finds the rows that the table has for it; all entries of the index are read.
     pub(super) fn find_in(&self, running: &mut Running, (table, shape): (&BytesTable, &Shape)) -> Outcome {
         let (model, name) = (&self.known.model, table.name());
         let snapshot = running.transaction.snapshot();
@@ -77,7 +77,7 @@ fn own_keys(running: &Running, name: &str, shape: &Shape) -> OwnKeys {
 }
 
 impl Found {
-    /// Whether records have come that it would have found, if it was not refused.
+    /// Whether there are new records that it would have found, if it was not refused.
     pub(super) fn lacks_some(&self, model: &Model, name: &str) -> bool {
         if self.may_be_refused {
             return false;
@@ -86,7 +86,7 @@ impl Found {
         now.iter().any(|hit| !self.at_snapshot.contains(hit))
     }
 
-    /// Whether the index that was asked is gone.
+    /// Whether the index that it asked was dropped.
     pub(super) fn is_gone(&self, model: &Model, name: &str) -> bool {
         model.index(name) != Index::Built || model.index_since(name) != self.since
     }

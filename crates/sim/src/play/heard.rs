@@ -1,4 +1,4 @@
-//! What a store reported to its listener: it is held against the statistics when the store is
+//! The events that a store reported to its listener, compared with the statistics when the store is
 //! closed.
 
 use std::sync::Arc;

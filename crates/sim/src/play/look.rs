@@ -1,4 +1,4 @@
-//! What a player looks at after every action: all of every table, at the present, at every live
+//! What a player compares after every action: all of every table, at the present, at every live
 //! snapshot, and in the past that the table keeps (`past`). And scans of a part of one.
 
 use folddb::time::unix_ms;
@@ -56,8 +56,8 @@ impl Player {
         }
     }
 
-    /// Where a call fails the scan may end with that error; the rows that it shows before are
-    /// right, and so is the next scan.
+    /// Where a call fails, the scan may end with that error; the rows before it are right, and so
+    /// is the next scan.
     fn scan_under_faults(&self, disk: &SimDisk, slot: u8, at: Option<u8>, scan: &ScanShape) -> Outcome {
         let before = disk.failed().len();
         let scanned = self.scan_now(slot, at, scan);

@@ -1,4 +1,4 @@
-//! Other stores beside that of a player: its tables are compared with those of a second one, which
+//! Other stores next to that of a player: its tables are compared with those of a second one, which
 //! is brought up to them; the store is read beside its writer; it is sealed and read by several;
 //! and tables that archive their logs are made anew from it.
 
@@ -23,10 +23,10 @@ use crate::program::Other;
 use crate::tables::{Order, Shape};
 use crate::world::SimDisk;
 
-/// So deep are the digests that are compared.
+/// The depth of the digests that are compared.
 const DEPTH: u8 = 2;
 
-/// A deadline that no random program comes to, in milliseconds since 1970.
+/// A deadline that no random program reaches, in milliseconds since 1970.
 const FAR_OFF_MS: u64 = 1 << 42;
 
 /// Another store with a table like one of the player's.
@@ -57,7 +57,7 @@ impl Player {
 
     // ---- comparing ------------------------------------------------------------------------------
 
-    /// A second store, which holds what a table was some time ago.
+    /// A second store, with the contents of a table at an earlier time.
     fn second_store(&self, table: &BytesTable, shape: &Shape, of: u8) -> Result<Second, String> {
         let temp = tempfile::tempdir_in(crate::memory_dir()).map_err(|error| error.to_string())?;
         let options = match &self.disk {
