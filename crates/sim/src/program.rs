@@ -1,8 +1,8 @@
 //! Random programs over the whole public interface of a store, as values that print and shrink.
 //!
-//! Every action makes sense in every state, or does nothing: a table that is not there is passed
-//! over, an index runs round. So any subsequence of a program is a program, and a failing one
-//! shrinks by leaving out (`program/shrink.rs`). `program/random.rs` draws them.
+//! Every action makes sense in every state, or does nothing: a missing table is skipped, an index
+//! wraps around. So any subsequence of a program is a program, and a failing one shrinks by leaving
+//! out (`program/shrink.rs`). `program/random.rs` draws them.
 
 mod draws;
 mod strewn;
@@ -21,19 +21,19 @@ pub use shrink::shrink;
 /// How many tables a program may have at once.
 pub const TABLES: u8 = 3;
 
-/// The most tables that it may have besides for a while ([`Action::Many`]).
+/// The most further tables that it may have for a while ([`Action::Many`]).
 pub const MANY_TABLES: u8 = 250;
 
-/// Values of so many bytes are separated in the tables that separate: few of the short lengths, and
-/// all of the long ones.
+/// The length from which values are separated in the tables that separate: few of the short
+/// lengths, and all of the long ones.
 pub const SEPARATE_FROM: u32 = 32;
 
-/// A program: how the store is opened, and what is done to it.
+/// A program: how the store is opened, and the actions on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// How the store is opened.
     pub settings: Settings,
-    /// What is done, in order.
+    /// The actions, in order.
     pub actions: Vec<Action>,
 }
 
@@ -46,31 +46,31 @@ pub struct Settings {
     pub append_mode: AppendMode,
     /// Runs of a tier.
     pub merge_factor: usize,
-    /// What the change feed tells of, where one is followed.
+    /// The scope of the change feed, where one is followed.
     pub feed: FeedShape,
 }
 
-/// What a change feed tells of, and how much it may hold. By itself all there is, with the budget
-/// that feeds have by themselves.
+/// The scope of a change feed, and how much it may hold. By default everything, with the default
+/// budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedShape {
     /// The only table.
     pub table: Option<u8>,
-    /// What the keys begin with.
+    /// The beginning of the keys.
     pub prefix: &'static [u8],
     /// Its budget.
     pub bytes_max: Option<u64>,
 }
 
-/// One thing that is done.
+/// One action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Creates a table, unless it is there.
+    /// Creates a table, unless it exists.
     Create(u8, Shape),
     /// Drops a table.
     Drop(u8),
-    /// From now on there are so many small tables besides: more are made, each seventh with a row,
-    /// or those that are too many are dropped.
+    /// From now on there are this many small tables, too: missing ones are created, each seventh
+    /// with a row, or surplus ones are dropped.
     Many(u8),
     /// Writes one op.
     Write(TableOp),
@@ -78,25 +78,24 @@ pub enum Action {
     Commit(Vec<TableOp>, Durability),
     /// Takes a snapshot.
     Snapshot,
-    /// Lets a snapshot go.
+    /// Drops a snapshot.
     Release(u8),
     /// Flushes.
     Flush,
-    /// Takes so many steps of background work.
+    /// Takes this many steps of background work.
     Step(u8),
     /// Waits until background work has nothing to do.
     Settle,
-    /// Merges a table into one run; or breaks off after so many looks at the progress.
+    /// Merges a table into one run, or breaks off after this many reports of progress.
     Compact(u8, Option<u8>),
-    /// Gives back the space of dead values.
+    /// Reclaims the space of dead values.
     Reclaim,
-    /// Adds an index to a table, or goes on with that, or breaks it off after so many looks at the
-    /// progress.
+    /// Adds an index to a table or continues to, or breaks off after this many reports of progress.
     AddIndex(u8, Option<u8>),
     /// Drops it.
     DropIndex(u8),
-    /// Takes a snapshot of a moment that is over: before one of the writes to a table, so many
-    /// 255ths of them ago.
+    /// Takes a snapshot of a past moment: before one of the writes to a table, this many 255ths of
+    /// them ago.
     Past(u8, u8),
     /// Scans a table, at the present or at a snapshot, and compares.
     Scan(u8, Option<u8>, ScanShape),
@@ -106,30 +105,30 @@ pub enum Action {
     Close,
     /// Drops the store without closing it, and opens it again.
     Abandon,
-    /// Opens the store for reading only, looks, and opens it for writing again.
+    /// Opens the store for reading only, compares, and opens it for writing again.
     LookOnly,
     /// Takes one step of one kind of background work.
     Background(BackgroundJob),
     /// A consumer follows the change feed of the store.
     Follow(Follow),
-    /// A consumer follows it beside the process that writes.
+    /// A consumer follows it next to the process that writes.
     FollowSecondary(FollowSecondary),
     /// A step of a transaction.
     Transact(Transact),
     /// A step of a bulk load.
     Load(Load),
-    /// A scan is left, or gone on with.
+    /// A scan is left, or resumed.
     Cursor(CursorStep),
-    /// Another store comes to be beside this one, or another reader.
+    /// Another store next to this one, or another reader.
     Other(Other),
-    /// Lets so many milliseconds pass, and the wall clock jump by so many seconds besides. From
+    /// Lets this many milliseconds pass, and the wall clock jump by this many further seconds. From
     /// here on: in a simulated world only.
     Clock(u16, i32),
     /// Lets the process die, with or without the power.
     Crash(Crash),
     /// Breaks something.
     Break(Breakage),
-    /// Mends all that is broken, and reopens a store that is poisoned.
+    /// Ends all faults, and reopens a poisoned store.
     Heal,
     /// Flips bits of a byte of a file, in another world that is a copy of this one.
     Rot(u8, u16, u8),
@@ -138,26 +137,25 @@ pub enum Action {
 /// How far a consumer follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Follow {
-    /// It takes at most so many events; all that there are where it does not say.
+    /// It takes at most this many events; all of them by default.
     pub events: Option<u8>,
     /// And then acknowledges.
     pub acknowledges: bool,
 }
 
-/// How far a consumer follows that reads the feed beside the process that writes.
+/// How far a consumer follows that reads the feed next to the process that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FollowSecondary {
-    /// It takes at most so many events; all that there are where it does not say.
+    /// It takes at most this many events; all of them by default.
     pub events: Option<u8>,
-    /// The writer syncs before: then all that was written is there to be read.
+    /// The writer syncs before: then all writes are readable.
     pub synced: bool,
 }
 
-/// A step of a transaction: of the first of those that run, of the second, and so on, round and
-/// round.
+/// A step of a transaction: the number of an open one, which wraps around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transact {
-    /// Begins another one, unless enough run.
+    /// Begins another one, unless enough are open.
     Begin,
     /// Reads a key of a table.
     Get(u8, u8, u8),
@@ -167,32 +165,32 @@ pub enum Transact {
     Find(u8, u8),
     /// Writes.
     Write(u8, TableOp),
-    /// Folds, and reads what that comes to.
+    /// Folds, and reads the result.
     FoldAndGet(u8, TableOp),
     /// Commits.
     Commit(u8, Durability),
-    /// Gives it up.
+    /// Abandons it.
     Forget(u8),
 }
 
-/// A step of a bulk load; of none that is under way all but the first do nothing.
+/// A step of a bulk load; without an open load, all but the first do nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Load {
     /// Begins one, of a table by these rules.
     Begin(u8, Shape),
-    /// Hands it rows, in the order of their keys; those that come too late are left out. What they
-    /// say of the table does not count.
+    /// Hands it rows, in the order of their keys, without those that come too late. The table that
+    /// they name does not count.
     Rows(Vec<TableOp>),
-    /// Makes the table.
+    /// Creates the table.
     Finish,
-    /// Lets it be.
+    /// Abandons it.
     GiveUp,
 }
 
 /// What is done with cursors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CursorStep {
-    /// A scan of a table, at the present or at a snapshot, is left after so many rows.
+    /// A scan of a table, at the present or at a snapshot, is left after this many rows.
     Leave {
         /// The table.
         slot: u8,
@@ -203,40 +201,40 @@ pub enum CursorStep {
         /// How many rows it has shown.
         rows: u8,
     },
-    /// One of those that were left goes on, if it can.
+    /// One of the scans that were left goes on, if it can.
     GoOn(u8, Resume),
 }
 
 /// Another store, or another reader of this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
-    /// Compares a table with another that has what it had so many 255ths of all seqs ago, and
-    /// brings that up.
+    /// Compares a table with another that has its contents of this many 255ths of all seqs ago, and
+    /// brings that one up to date.
     Compare(u8, u8),
-    /// Brings a table up to such another: back to what it was then.
+    /// Makes a table equal to such another: back to its contents then.
     BringUp(u8, u8),
-    /// Reads the store beside its writer, and what was opened so before.
+    /// Reads the store next to its writer, and the earlier secondary.
     Beside,
     /// Freezes the store, reads it, and thaws it.
     Freeze,
-    /// Makes the tables that archive their logs anew, in another store.
+    /// Rebuilds the tables that archive their logs, in another store.
     Rebuild,
     /// Dumps the store as text, and loads that into another store.
     Dump,
-    /// Backs the store up as the reader sees it that was opened beside last, and restores that.
+    /// Backs the store up as the last secondary sees it, and restores that.
     BackUp,
 }
 
 /// How a process ends, and what happens while the next one opens the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crash {
-    /// It dies before the change after so many changes; at once where there are none.
+    /// It dies after this many changes, before the next; at once where there are none.
     pub after: u8,
     /// Whether the power goes too.
     pub power: bool,
-    /// Decides what is left.
+    /// Decides what survives.
     pub seed: u8,
-    /// Openings that die after so many changes, one after the other, and whether the power goes.
+    /// Openings that die after this many changes, one after the other, and whether the power goes.
     pub openings: Vec<(u8, bool)>,
 }
 
@@ -245,9 +243,9 @@ pub struct Crash {
 pub struct Breakage {
     /// What.
     pub what: Broken,
-    /// So many such calls go through first.
+    /// How many such calls go through first.
     pub skip: u8,
-    /// So many fail then.
+    /// How many fail then.
     pub times: u8,
 }
 
@@ -268,9 +266,9 @@ pub enum Broken {
     Read,
     /// Any call that takes space finds none.
     NoSpace,
-    /// The disk has so many times 16 KiB left as `skip` says.
+    /// The disk has `skip` times 16 KiB left.
     FullDisk,
-    /// One call in four takes as many times 10 ms as `times` says.
+    /// One call in four takes `times` times 10 ms.
     Slow,
 }
 
@@ -279,7 +277,7 @@ pub enum Broken {
 pub struct TableOp {
     /// The table.
     pub table: u8,
-    /// What is done.
+    /// What it does.
     pub what: What,
     /// The key.
     pub key: u8,
@@ -302,24 +300,24 @@ pub enum What {
     Delete,
     /// Makes the keys from this one to the one with the number `value` absent.
     DeleteRange,
-    /// Makes the keys absent that begin as this one does, for so many bytes as `value` says.
+    /// Makes the keys absent that share the first `value` bytes of this one.
     DeletePrefix,
 }
 
-/// What part of a table a scan goes over, and how.
+/// The part of a table that a scan reads, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanShape {
     /// Where it begins.
     pub low: Edge,
     /// Where it ends.
     pub high: Edge,
-    /// Only keys that begin as this one does, for so many bytes; the edges do not count then.
+    /// Only keys that share this many first bytes of this one; the edges do not count then.
     pub prefix: Option<(u8, u8)>,
     /// From the highest key down.
     pub reverse: bool,
-    /// At most so many rows.
+    /// At most this many rows.
     pub limit: Option<u8>,
-    /// In pieces of so many rows, each beginning behind the one before.
+    /// In pieces of this many rows, each beginning behind the one before.
     pub chunk: Option<u8>,
 }
 

@@ -78,7 +78,7 @@ impl Player {
         Ok(Second { store: other, table: theirs, _temp: temp })
     }
 
-    /// It is compared, brought up, and is the same then.
+    /// It is compared and brought up to date, and then is the same.
     fn compare_with_other(&self, slot: u8, of: u8) -> Outcome {
         let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
         let Second { store: other, table: theirs, _temp } = self.second_store(&table, &shape, of)?;
@@ -109,7 +109,7 @@ impl Player {
     }
 
     /// A table of the store itself is brought up to the second one, while calls may fail and the
-    /// process may die: in one batch, since there is little of it.
+    /// process may die: in one batch, since the table is small.
     fn bring_up(&mut self, slot: u8, of: u8) -> Outcome {
         let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
         if shape.order == Order::Hashed {
@@ -131,7 +131,7 @@ impl Player {
         }
         let last_seq = u64::from(self.store()?.last_seq());
         match brought {
-            // Its batch is committed, and what came after that has failed.
+            // Its batch is committed, and a later step has failed.
             Err(error) if last_seq > self.known.model.last_seq() => {
                 self.known.written(ops, Durability::Process);
                 self.refused("bring up", error)
@@ -140,7 +140,7 @@ impl Player {
         }
     }
 
-    /// What a table needs to be what another is.
+    /// The ops that make a table equal to another.
     fn what_differs(&self, table: &BytesTable, theirs: &BytesTable) -> Result<Ops, String> {
         let write_ms = unix_ms(self.store()?.now());
         let (mut ops, mut failure) = (Ops::new(), Ok(()));
@@ -162,8 +162,8 @@ impl Player {
         failure.map(|()| ops)
     }
 
-    /// Digests of the same rows are the same, in however many pieces values lie; those of rows that
-    /// last until another time are not, and those of rows that mean other things do not compare.
+    /// Digests of the same rows are the same, in whatever pieces values are stored. Those of rows
+    /// with another deadline differ, and those of rows with another meaning do not compare.
     fn compare_digests(
         &self,
         shape: &Shape,
@@ -186,7 +186,7 @@ impl Player {
         same("the leaves that differ by a deadline", &differing(&digest()?)?, &vec![leaf])
     }
 
-    /// Closes the store and freezes it; several read it then, and nobody may write.
+    /// Closes the store and freezes it; then several readers open it, and no writer may.
     fn freeze(&mut self) -> Outcome {
         self.let_go();
         let store = self.store.take().ok_or("the store is not open")?;
@@ -244,8 +244,7 @@ impl Player {
 
     // ---- copies ---------------------------------------------------------------------------------
 
-    /// The store as text, loaded by another one, is what it was: whatever form its values have in
-    /// JSON.
+    /// The store as text, loaded by another one, is the same, for all forms of values in JSON.
     fn dump_and_load(&self) -> Outcome {
         let store = self.store()?;
         let before = contents(store).map_err(said("read what is to be dumped"))?;
@@ -260,7 +259,7 @@ impl Player {
         other.load(&mut &text[..], &LoadOptions::default()).map_err(said("load a dump"))?;
         let found = contents(&other).map_err(said("read what was loaded"))?;
         let after = contents(store).map_err(said("read what was dumped"))?;
-        // Deadlines pass meanwhile, where time does: rows go then, and none comes.
+        // Deadlines may pass meanwhile: then rows expire, and none is added.
         for (((name, rows), (_, first)), (_, last)) in found.iter().zip(&before).zip(&after) {
             let what = format!("whether {name} ({:?}) is the same, loaded", self.known.model.shape(name));
             same(&what, &(is_left_of(rows, first) && is_left_of(last, rows)), &true)?;
@@ -268,9 +267,9 @@ impl Player {
         same("the number of tables, loaded", &found.len(), &after.len())
     }
 
-    /// A backup that is made beside the writer, of a reader that was opened some time ago: it is
-    /// what that saw, or, where the writer has removed values since that it would have needed, what
-    /// is there now. On real files, where it may link and the writer may go on meanwhile.
+    /// A backup made next to the writer, of a reader that was opened some time ago. It holds what
+    /// the reader saw, or the present contents where the writer has removed values since that it
+    /// needs. On real files, where it may link and the writer may go on meanwhile.
     fn back_up_beside(&mut self) -> Outcome {
         if self.disk.is_some() {
             return Ok(());
@@ -303,8 +302,8 @@ impl Player {
 
     // ---- archived logs --------------------------------------------------------------------------
 
-    /// Makes tables anew from the logs that they keep, in a store that comes to be elsewhere: it
-    /// holds what this one does.
+    /// Rebuilds tables from the logs that they keep, in a new store elsewhere: it holds what this
+    /// one does.
     fn rebuild(&mut self) -> Outcome {
         let names = self.known.model.tables();
         let keeps = |name: &String| self.known.model.shape(name).is_some_and(|shape| shape.archives_log);
@@ -328,7 +327,7 @@ impl Player {
         self.reopen()
     }
 
-    /// The same of what a crash now would leave, in another world.
+    /// The same for the result of a crash now, in another world.
     fn rebuild_aside(&self, disk: &SimDisk, how: &RepairOptions, to: &std::path::Path) -> Outcome {
         let world = || self.options().host(disk.after_death().host());
         let opened = Store::open(&self.dir, world()).map_err(said("open the store elsewhere"))?;
@@ -350,7 +349,7 @@ impl Player {
     }
 }
 
-/// Whether these rows are what is left of those, in their order.
+/// Whether these rows are some of those, in their order.
 fn is_left_of(rows: &[Dumped], of: &[Dumped]) -> bool {
     let mut of = of.iter();
     rows.iter().all(|row| of.any(|one| one == row))

@@ -1,5 +1,5 @@
-//! What a player holds beside its store: scans that were left, transactions and loads under way,
-//! the consumer of the feed.
+//! What a player holds next to its store: scans that were left, open transactions and loads, the
+//! consumer of the feed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -26,40 +26,40 @@ pub(super) struct Left {
     pub(super) seq: Seq,
     /// The time that it read at.
     pub(super) time_ms: u64,
-    /// It has come to its end.
+    /// It has reached its end.
     pub(super) has_ended: bool,
     /// The rows that it has shown, and those that it would have shown.
     pub(super) shown: Vec<Dumped>,
     pub(super) rest: Vec<Dumped>,
 }
 
-/// A transaction, and what it must mean.
+/// A transaction, and its expected meaning.
 pub(super) struct Running {
     pub(super) transaction: Transaction,
     /// What it has read.
     pub(super) reads: BTreeSet<(String, Vec<u8>)>,
-    /// The tables that it has scanned: a range delete that takes no key from what it saw may be a
-    /// conflict.
+    /// The tables that it has scanned: a range delete may be a conflict even if it deletes no key
+    /// that the scan saw.
     pub(super) scanned: BTreeSet<String>,
     /// The tables whose indexes it has asked.
     pub(super) found: BTreeMap<String, Found>,
     /// What it has written, in order.
     pub(super) ops: Vec<(TableOp, Shape)>,
-    /// Which of the tables of their names those were that it has met.
+    /// The numbers of the tables that it has met, by their names.
     pub(super) met: BTreeMap<String, u64>,
 }
 
 /// What a transaction has found in an index.
 pub(super) struct Found {
     pub(super) shape: Shape,
-    /// From which seq on that index can be asked, and whether a find may have been refused.
+    /// The first seq that the index can be asked for, and whether a find may have been refused.
     pub(super) since: Seq,
     pub(super) may_be_refused: bool,
-    /// All that there was at the snapshot.
+    /// All hits at the snapshot.
     pub(super) at_snapshot: Vec<(Mark, Vec<u8>)>,
 }
 
-/// A load under way, and what its table comes to.
+/// An open load, and the result of its table.
 pub(super) struct Loading {
     pub(super) load: BytesBulkLoad,
     pub(super) slot: u8,
@@ -73,24 +73,24 @@ pub(super) struct Loading {
     pub(super) last: Option<Vec<u8>>,
 }
 
-/// A store that was opened beside its writer.
+/// A store that was opened next to its writer.
 pub(super) struct Beside {
     pub(super) store: Store,
-    /// All that was in it then.
+    /// Its contents then.
     pub(super) contents: Contents,
     /// Its tables by their names, as they were then: the writer may make others of the same name.
     pub(super) shapes: BTreeMap<String, Shape>,
 }
 
 impl Beside {
-    /// What of some contents is in tables of such shapes.
+    /// The part of some contents in tables of such shapes.
     pub(super) fn of(&self, contents: &Contents, is_such: impl Fn(&Shape) -> bool) -> Contents {
         let is_in = |name: &String| self.shapes.get(name).is_some_and(&is_such);
         contents.iter().filter(|(name, _)| is_in(name)).cloned().collect()
     }
 }
 
-/// A snapshot of a moment that was over when it was taken.
+/// A snapshot of a moment in the past.
 pub(super) struct Past {
     pub(super) snapshot: Snapshot,
     /// The tables that kept that moment then, as the number of each.
@@ -109,20 +109,20 @@ pub(super) struct Consumer {
     /// Open while the store is.
     pub(super) feed: Option<Feed>,
     pub(super) replica: Replica,
-    /// Who reads the feed beside the store, in this world, and what that has made of it.
+    /// The reader of the feed next to the store, in this world, and its replica.
     pub(super) beside: Option<(SecondaryFeed, Replica)>,
-    /// What it was at the places that may be acknowledged, oldest first: one, and another where
-    /// nobody knows what came of it.
+    /// The replica at each position that may be acknowledged, oldest first: one, and a second where
+    /// the outcome is not known.
     pub(super) kept: Vec<(FeedPosition, Replica)>,
-    /// The one in the store has read since the one beside it was opened.
+    /// The feed in the store was read since the secondary one was opened.
     pub(super) has_raced: bool,
-    /// Its rows are acknowledged: the feed can be read beside the store.
+    /// Its rows are acknowledged: a secondary can read the feed.
     pub(super) has_acknowledged: bool,
-    /// The store was asked for a feed, which there may be from then on.
+    /// The store was asked for a feed, which may exist from then on.
     pub(super) has_met_feed: bool,
     /// What rules as text mean.
     pub(super) shapes: BTreeMap<String, Shape>,
-    /// The disk was full once, so the store may have given the feed up: that outlives the process.
+    /// The disk was full once, so the store may have dropped the feed; this outlives the process.
     pub(super) may_be_lost: bool,
 }
 
@@ -143,7 +143,7 @@ impl Clone for Consumer {
 }
 
 impl Consumer {
-    /// A number that only consumers share who go on alike in the next process.
+    /// A number that only consumers with the same future in the next process share.
     pub(super) fn print(&self) -> u64 {
         let mut print = DefaultHasher::new();
         for (place, replica) in &self.kept {
@@ -154,7 +154,7 @@ impl Consumer {
         print.finish()
     }
 
-    /// A table may come to have these rules.
+    /// A table may get these rules.
     pub(super) fn know(&mut self, shape: &Shape) {
         self.shapes.insert(shape.rules().to_text(), *shape);
     }

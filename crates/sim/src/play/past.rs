@@ -1,15 +1,15 @@
-//! What a player knows of the past: what keys have been, tables as they were, and snapshots of
-//! moments that were over when they were taken.
+//! What a player knows about the past: earlier states of keys and tables, and snapshots of past
+//! moments.
 //!
 //! ```text
 //!   -- may be gone --|------- kept: told, and told right -------|
 //!                    boundary: the time that it is, less the window
 //! ```
 //!
-//! Whatever is told is right, on both sides of the boundary. Beyond it a whole table is refused,
-//! and of a key no more is told than its state at the boundary. Clocks jump by whole hours, so that
-//! nobody need know the boundary to the millisecond. What processes said of the time and wrote
-//! nothing with may be forgotten by a crash: what they have folded is gone all the same.
+//! Every answer is right, on both sides of the boundary. Beyond it, a whole table is refused, and a
+//! key shows no more than its state at the boundary. Clocks jump by whole hours, so the boundary
+//! need not be known to the millisecond. A crash may forget a time that no write has; the past
+//! folded by that time is gone all the same.
 
 use folddb::time::{moment, unix_ms};
 use folddb::{AsOf, BytesTable, ErrorKind, Expire, Keep, Snapshot};
@@ -21,15 +21,15 @@ use crate::play::parts::Past;
 use crate::play::player::{Player, said};
 use crate::tables::{HOUR_MS, KEYS, Order, Shape};
 
-/// No more at once.
+/// The most at once.
 const PASTS_MAX: usize = 4;
 
 /// How far back a table with a window looks.
 #[derive(Clone, Copy)]
 struct Boundary {
-    /// What was written by then is beyond it.
+    /// Writes up to then are beyond it.
     gone_ms: u64,
-    /// What was written since then is surely kept.
+    /// Writes since then are surely kept.
     kept_ms: u64,
 }
 
@@ -41,7 +41,7 @@ impl Boundary {
 }
 
 impl Player {
-    /// What keys have been, in a table that promises to know.
+    /// Compares the past of keys, in a table that promises to keep it.
     pub(super) fn compare_past(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
         let count = match shape.keep {
             Keep::Versions(count) => count as usize,
@@ -63,7 +63,7 @@ impl Player {
                 .into_iter()
                 .map(|version| (version.seq.map(u64::from), version.value.map(Present::Value)))
                 .collect();
-            let is_hashed = shape.order == Order::Hashed; // which knows versions by their times
+            let is_hashed = shape.order == Order::Hashed; // its versions go by their times
             let expected: Vec<_> =
                 expected.into_iter().map(|(seq, present)| ((!is_hashed).then_some(seq), present)).collect();
             same(&format!("the history of {}", key.escape_ascii()), &found, &expected)?;
@@ -99,7 +99,7 @@ impl Player {
         let writes = model.writes(table.name());
         let at = writes.len() * (writes.len() % 4) / 4;
         if let Some(&(next, write_ms)) = writes.get(at) {
-            // Just before a write, whose time is that of the moment.
+            // Just before a write; the moment has the time of that write.
             let is_gone = write_ms <= boundary.gone_ms;
             let moment =
                 Moment { as_of: AsOf::Seq((next - 1).into()), seq: next - 1, time_ms: write_ms, is_gone };
@@ -109,7 +109,7 @@ impl Player {
         self.compare_time(model, table, shape, boundary, hours_ago)
     }
 
-    /// The table as it was at a quarter past an hour, when nothing was written and nothing expired.
+    /// The table as it was at a quarter past an hour, when there were no writes and no deadlines.
     fn compare_time(
         &self,
         model: &Model,
@@ -162,8 +162,8 @@ impl Player {
         self.pasts.iter().filter(sees).map(|past| &past.snapshot)
     }
 
-    /// A table as the snapshots of the past see it: those for whom it was kept when they were taken
-    /// see it as long as they live.
+    /// A table as the snapshots of the past see it: if it was kept when they were taken, they see
+    /// it as long as they live.
     pub(super) fn compare_pasts(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
         for Past { snapshot, kept } in &self.pasts {
             if shape.order == Order::Hashed {
@@ -185,7 +185,7 @@ impl Player {
 /// A moment of the past of a table.
 struct Moment {
     as_of: AsOf,
-    /// What was written to the table by then.
+    /// The last write to the table by then.
     seq: Seq,
     time_ms: u64,
     /// Whether it must be refused.
@@ -214,7 +214,7 @@ impl Moment {
     }
 }
 
-/// What a key has been, in a table with a window.
+/// Compares the past of a key, in a table with a window.
 fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], boundary: Boundary) -> Outcome {
     let newer = |ms: u64| states.iter().take_while(|state| state.write_ms > ms).count();
     // The state at the boundary, too, unless it had expired by then.
@@ -222,8 +222,8 @@ fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], boundary: 
     let sure = newer(boundary.kept_ms);
     let least =
         sure + usize::from(states.get(sure).is_some_and(|state| state.deadline_ms > boundary.kept_ms));
-    // What was written with a deadline before the window never was alive in it, and may go with
-    // what has expired: told or not, it counts as absent here.
+    // A value with a deadline before the window was never alive in it, and may be dropped as
+    // expired: shown or not, it counts as absent here.
     let was_dead = |state: &ModelState| state.deadline_ms <= boundary.kept_ms;
     let seen_as = |seq: Option<Seq>, present: Option<Present>| {
         let is_dead = states.iter().any(|state| Some(state.seq) == seq && was_dead(state));
@@ -258,7 +258,7 @@ fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], boundary: 
     }
 }
 
-/// Whether a table keeps what a snapshot of the past sees.
+/// Whether a table keeps the state that a snapshot of the past sees.
 fn is_kept(model: &Model, table: &str, snapshot: &Snapshot) -> bool {
     match model.shape(table).map(|shape| shape.keep) {
         Some(Keep::Forever) => true,
@@ -269,7 +269,7 @@ fn is_kept(model: &Model, table: &str, snapshot: &Snapshot) -> bool {
     }
 }
 
-/// Whether a read is refused for what is not kept. That a fold fails is told.
+/// Whether a read is refused because its moment is not kept. A failed fold is no refusal.
 fn is_refused(read: folddb::Result<()>) -> Result<bool, String> {
     match read {
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(true),

@@ -1,4 +1,4 @@
-//! The player: a store, the model, and what is known of both.
+//! The player: a store, the model, and what is known about both.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::program::{Crash, Settings};
 use crate::tables::{Shape, with_customs};
 use crate::world::SimDisk;
 
-/// Where a program and its store part ways.
+/// Where a store differs from the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// The index of the action after which they do.
+    /// The index of the action after which it differs.
     pub at: usize,
     /// What differs.
     pub message: String,
@@ -46,34 +46,34 @@ pub(super) struct Player {
     pub(super) clock: Option<Arc<HeldClock>>,
     /// Absent for moments only.
     pub(super) store: Option<Store>,
-    /// What it has reported since it was opened.
+    /// The events that it has reported since it was opened.
     pub(super) heard: Arc<Heard>,
     pub(super) snapshots: Vec<Snapshot>,
-    /// Snapshots of moments that were over when they were taken.
+    /// Snapshots of past moments.
     pub(super) pasts: Vec<Past>,
-    /// Transactions under way.
+    /// Open transactions.
     pub(super) transactions: Vec<Running>,
     /// Scans that were left: they outlive processes.
     pub(super) left: Vec<Left>,
-    /// The store as it was opened beside this one the last time.
+    /// The secondary of the store that was opened last.
     pub(super) beside: Option<Beside>,
-    /// A bulk load under way.
+    /// An open bulk load.
     pub(super) loading: Option<Loading>,
-    /// Who follows the store's feed.
+    /// The consumer of the store's feed.
     pub(super) consumer: Consumer,
     pub(super) known: Known,
-    /// How the process that is about to die will.
+    /// The coming death of the process.
     pub(super) pending: Option<Crash>,
     /// True once the disk of this process was full.
     pub(super) was_full: bool,
     /// Whether store and model are compared after every action, or only after crashes.
     pub(super) compares: bool,
-    /// True once the store was made and its making acknowledged.
+    /// True once the creation of the store was acknowledged.
     pub(super) is_created: bool,
-    /// When the store was made.
+    /// When the store was created.
     pub(super) epoch_ms: u64,
-    /// The last seq of the store when it was opened last, and the end of the history that it held;
-    /// none where it might have been another.
+    /// The last seq of the store when it was opened last, and the end of its history; none where
+    /// that was ambiguous.
     pub(super) stood: Option<(Seq, Seq)>,
 }
 
@@ -128,20 +128,20 @@ impl Player {
         with_customs(self.with_ages(options))
     }
 
-    /// The options of a store that begins to report anew.
+    /// The options of a store, whose events are counted anew.
     pub(super) fn reporting(&mut self) -> Options {
         self.heard = Arc::default();
         self.options().on_event(self.heard.listener())
     }
 
-    /// What an error means: where the process is dead or calls have failed, that is what they do,
-    /// as far as the kind of the error says so; else it is a disagreement.
+    /// Judges an error: it is excused where the process is dead or calls have failed, if its kind
+    /// fits; otherwise it is a disagreement.
     pub(super) fn refused(&self, doing: &str, error: Error) -> Outcome {
         if self.is_excused(error.kind()) { Ok(()) } else { Err(said(doing)(error)) }
     }
 
-    /// Whether what has happened to calls of this process gives errors of this kind. No fault makes
-    /// bytes rot, or takes a table away.
+    /// Whether the faults of this process give errors of this kind. No fault makes bytes rot, or
+    /// takes a table away.
     fn is_excused(&self, kind: ErrorKind) -> bool {
         let Some(disk) = &self.disk else { return false };
         match kind {
@@ -178,7 +178,7 @@ impl Player {
         }
     }
 
-    /// Lets go of all that is of a store that is open.
+    /// Drops everything that belongs to the open store.
     pub(super) fn let_go(&mut self) {
         self.snapshots.clear();
         self.pasts.clear();
@@ -187,7 +187,7 @@ impl Player {
         self.consumer.feed = None;
     }
 
-    /// The time that the store says it is, for the model.
+    /// Gives the model the time according to the store.
     pub(super) fn tell_time(&mut self) {
         self.clock.iter().for_each(|clock| clock.read());
         if let Some(store) = &self.store {
@@ -227,7 +227,7 @@ impl Player {
         let is_even = self.settings.merge_factor.is_multiple_of(2);
         let is_written = self.settings.append_mode == AppendMode::Written;
         match (is_even, is_written) {
-            // In threads of its own background work might end one while it is compared.
+            // Background work in its own threads might end a snapshot while it is compared.
             _ if self.settings.background == BackgroundWork::Threads => None,
             (true, true) if self.disk.is_some() => Some(Duration::from_millis(20)),
             (false, true) if self.disk.is_some() => Some(Duration::from_millis(5)),
@@ -236,7 +236,7 @@ impl Player {
         }
     }
 
-    /// Lets go of the snapshots that have ended for their age.
+    /// Drops the snapshots that have ended because of their age.
     pub(super) fn let_go_of_ended(&mut self) -> Outcome {
         let before = self.snapshots.len();
         self.snapshots.retain(|snapshot| !Snapshot::has_ended(snapshot));

@@ -1,5 +1,5 @@
-//! A process ends, and the next one opens the store, perhaps several times in vain, and holds what
-//! it finds against what was promised.
+//! A process ends, and the next one opens the store, perhaps several times in vain, and its
+//! findings are compared with the promises.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -67,8 +67,8 @@ impl Player {
     }
 
     fn go_on_in_next_world(&mut self, disk: &SimDisk, power: bool, chance: &mut Seeded) {
-        // What is lost may have its seq taken by another write, of which a cursor knows nothing:
-        // see `Resume::Strict`.
+        // Another write may take the seq of a lost one, which a cursor does not notice: see
+        // `Resume::Strict`.
         self.left.retain(|left| self.known.keeps(left.seq, power));
         self.disk = Some(next_world(disk, power, &mut self.known, chance));
         self.beside = None;
@@ -115,7 +115,7 @@ impl Player {
         }
     }
 
-    /// Its making was cut short: then it is no store yet, and another place will do.
+    /// If its creation was cut short, it is no store yet, and another place is used.
     pub(super) fn not_opened(&mut self, error: Error) -> Outcome {
         if error.kind() == ErrorKind::StoreNotFound && !self.is_created {
             self.dir.set_extension("again");
@@ -128,7 +128,7 @@ impl Player {
     pub(super) fn next_process(&mut self) -> Outcome {
         let Some(disk) = self.disk.clone() else { return Ok(()) };
         if !disk.failed().is_empty() {
-            // A store that takes no more writes hands on no batches that it has buffered.
+            // A store that takes no more writes does not write its buffered batches.
             self.left.retain(|left| self.known.keeps(left.seq, false));
         }
         disk.forget_failures();
@@ -138,7 +138,7 @@ impl Player {
             Err(_) if disk.is_dead() => Ok(()),
             Err(error) => {
                 self.refused("open the store", error)?;
-                // What failed goes away, and a new process comes.
+                // The faults end, and a new process starts.
                 disk.die();
                 self.go_on_in_next_world(&disk, false, &mut Seeded::new(disk.changes()));
                 self.open_soundly()
@@ -146,7 +146,7 @@ impl Player {
         }
     }
 
-    /// Takes a store that has been opened, if it holds what it must.
+    /// Takes an opened store, if it holds what it must.
     fn adopt(&mut self, store: Store) -> Outcome {
         let contents = self.contents_of(&store)?;
         self.adopt_with(store, &contents)
@@ -157,9 +157,9 @@ impl Player {
         disk.aside(|| contents(store)).map_err(said("read the store after a crash"))
     }
 
-    /// What an opened store has come to, as a number: the world that the opening has left, and what
-    /// the store shows. Some time passes before it goes on, so that it does not matter how many
-    /// calls the opening took.
+    /// The state of an opened store as a number: the world after the opening, and the contents of
+    /// the store. Some time passes before it goes on, so that the number of calls of the opening
+    /// does not matter.
     pub(super) fn print_of(&self, store: &Store, contents: &Contents) -> u64 {
         let mut print = DefaultHasher::new();
         if let Some(disk) = &self.disk {

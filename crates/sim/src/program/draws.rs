@@ -1,4 +1,4 @@
-//! What the actions of random programs are made of, each drawn by chance.
+//! The parts of the actions of random programs, each drawn by chance.
 
 use std::time::Duration;
 

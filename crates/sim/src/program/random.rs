@@ -32,15 +32,14 @@ impl Program {
     }
 }
 
-/// In one program of so many there are many tables for a while.
+/// One program in this many has many tables for a while.
 const MANY_EVERY: u64 = 20;
 
 fn with_many_tables(mut actions: Vec<Action>, seed: u64) -> Vec<Action> {
     if !seed.is_multiple_of(MANY_EVERY) {
         return actions;
     }
-    // Few actions see all of them: what is compared after each action are all tables at all
-    // snapshots.
+    // Few actions see all of them, since each action compares all tables at all snapshots.
     let chance = &mut Seeded::new(seed ^ 0x3a3a);
     let at = chance.below(actions.len() as u64 + 1) as usize;
     let then = (at + 1 + chance.below(6) as usize).min(actions.len());
@@ -84,7 +83,7 @@ impl Program {
     }
 }
 
-/// What a feed tells of: in every third program all, with the budget that it has by itself.
+/// The scope of a feed: in every third program everything, with the default budget.
 fn feed(seed: u64) -> FeedShape {
     const PREFIXES: [&[u8]; 12] =
         [b"", b"", b"", b"", b"", b"", b"\0", b"\0\0\0\0\x0b", b"a", b"key/", b"key/1", b"\xff\xff"];
@@ -186,7 +185,7 @@ fn action(chance: &mut Seeded, temper: &Temper) -> Action {
             let len = chance.below(longest);
             let mut ops: Vec<TableOp> = (0..len).map(|_| op(chance, temper)).collect();
             if temper.ranges > 0 && len % 8 == 7 {
-                ops.iter_mut().for_each(|op| op.what = What::DeleteRange); // so many that background work plans by their number
+                ops.iter_mut().for_each(|op| op.what = What::DeleteRange); // enough for merges planned by their number
             }
             Action::Commit(ops, durability)
         }

@@ -26,7 +26,7 @@ pub fn shrink(program: &Program, fails: &mut dyn FnMut(&Program) -> bool) -> Pro
     best
 }
 
-/// What the feed tells of need not be as it was drawn for the program to fail.
+/// The program may fail with another scope of the feed, too.
 fn shrink_feed(best: &mut Program, fails: &mut dyn FnMut(&Program) -> bool) {
     let plainer: [fn(FeedShape) -> FeedShape; 3] = [
         |feed| FeedShape { table: None, ..feed },

@@ -1,5 +1,5 @@
-//! What is strewn among the actions of a program, each kind by chances of its own: the rest of a
-//! seed's program stays the same.
+//! Actions strewn among those of a program, each kind by chances of its own: the rest of a seed's
+//! program stays the same.
 
 use folddb::{Durability, Expire, Resume};
 
@@ -165,7 +165,7 @@ fn with_others(actions: Vec<Action>, seed: u64) -> Vec<Action> {
     all
 }
 
-/// In every second program; in one of four hours pass besides, where there is a clock to be moved.
+/// In every second program; in one of four, hours pass, too, where there is a clock to move.
 fn with_pasts(actions: Vec<Action>, seed: u64) -> Vec<Action> {
     let chance = &mut Seeded::new(seed ^ 0x9a57);
     let (has_pasts, has_hours) = (chance.one_in(2), chance.one_in(4));
@@ -182,7 +182,7 @@ fn with_pasts(actions: Vec<Action>, seed: u64) -> Vec<Action> {
 }
 
 /// In every second program, and seldom there: each makes two stores. Backups are made of what a
-/// reader has seen some time ago, so readers come to be more often.
+/// reader has seen some time ago, so there are more readers.
 fn with_copies(actions: Vec<Action>, seed: u64) -> Vec<Action> {
     let chance = &mut Seeded::new(seed ^ 0xc0b7);
     if chance.one_in(2) {
@@ -217,7 +217,7 @@ fn with_documents(mut actions: Vec<Action>, seed: u64) -> Vec<Action> {
     actions
 }
 
-/// In every second program with transactions: they ask indexes, also for what they have written.
+/// In every second program with transactions: they ask indexes, also for their own writes.
 fn with_finds(actions: Vec<Action>, seed: u64) -> Vec<Action> {
     let chance = &mut Seeded::new(seed ^ 0xf1d5);
     let is_transacting = actions.iter().any(|action| matches!(action, Action::Transact(_)));
