@@ -1,12 +1,12 @@
-//! What a process uses of its machine, and tests that are processes of their own.
+//! The resources of a process, and tests that are processes of their own.
 //!
-//! Memory, descriptors and threads belong to a process, so whoever promises them measures a process
-//! in which nothing else goes on: the test program, run again with one ignored test chosen, which
-//! reports on its standard output.
+//! Memory, descriptors and threads belong to a process, so a test of their limits measures a
+//! process in which nothing else runs: the test program, run again with one ignored test chosen,
+//! which reports on its standard output.
 
 use std::process::Command;
 
-/// What this process uses, as the system tells in `/proc/self`; zeros where it does not.
+/// The resources of this process according to `/proc/self`; zeros where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The most memory that it ever had resident, in bytes: its own, and pages of maps (the
@@ -14,7 +14,7 @@ pub struct Usage {
     pub peak_bytes: u64,
     /// Memory that is resident now, in bytes.
     pub resident_bytes: u64,
-    /// As much of that as is no page of a file, in bytes.
+    /// The part of that outside pages of files, in bytes.
     pub anonymous_bytes: u64,
     /// Open descriptors.
     pub descriptors: u64,
@@ -23,14 +23,14 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What is used at this moment.
+    /// The present usage.
     pub fn now() -> Usage {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let descriptors = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
         Usage::parse(&status, (descriptors as u64).saturating_sub(1)) // the one that lists them
     }
 
-    /// What another process of this user uses; none when it is gone.
+    /// The usage of another process of this user; none when it has ended.
     pub fn of(process: u32) -> Option<Usage> {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
         let descriptors = std::fs::read_dir(format!("/proc/{process}/fd")).ok()?.count();
@@ -53,17 +53,17 @@ impl Usage {
     }
 }
 
-/// Set in a process that was started by [`report_of`]: what it is to do.
+/// The task of a process that was started by [`report_of`].
 const TASK: &str = "FOLDDB_TEST_TASK";
 
-/// Before what a child reports on its line of output.
+/// The prefix of the line that a child reports.
 const REPORT: &str = "report: ";
 
 /// Runs the ignored test `test` of this program alone in a process, with a task to do, and returns
 /// what it reports.
 ///
 /// # Panics
-/// The process does not start, or ends without a report; what it said is in the message.
+/// The process does not start, or ends without a report; its output is in the message.
 pub fn report_of(test: &str, task: &str) -> String {
     let output = Command::new(std::env::current_exe().expect("this program has a path"))
         .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
@@ -83,7 +83,7 @@ pub fn task() -> Option<String> {
     std::env::var(TASK).ok()
 }
 
-/// Tells whoever waits in [`report_of`].
+/// Reports to the caller of [`report_of`].
 pub fn report(what: impl std::fmt::Display) {
     println!("\n{REPORT}{what}");
 }

@@ -1,5 +1,5 @@
-//! What a consumer makes of a change feed: a model of its own, which knows of the store only what
-//! the feed has told.
+//! The replica of a consumer of a change feed: a model of its own, which knows the store only by
+//! the feed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,8 +17,8 @@ use crate::tables::Shape;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replica {
     model: Model,
-    /// Keys on which the fold had failed when the feed began: what they become is not known before
-    /// they are set again.
+    /// Keys on which the fold had failed when the feed began: their state is not known before they
+    /// are set again.
     failed: BTreeSet<(String, Vec<u8>)>,
     /// It has begun, and has all rows.
     pub(crate) is_complete: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
-    /// A number that only replicas share that are the same.
+    /// A number that only equal replicas share.
     pub(crate) fn print(&self) -> u64 {
         let Replica { model, failed, is_complete, has_begun, began_ms, last_seq } = self;
         let mut print = DefaultHasher::new();
@@ -37,7 +37,7 @@ impl Replica {
         print.finish()
     }
 
-    /// Takes what comes next. `shapes` tells what rules as text mean.
+    /// Takes the next event. `shapes` has the meanings of rules as text.
     pub(crate) fn take(&mut self, event: FeedEvent, shapes: &BTreeMap<String, Shape>) -> Outcome {
         match event {
             FeedEvent::Begin { seq, time } => {
@@ -89,7 +89,7 @@ impl Replica {
         Ok(())
     }
 
-    /// It has what the store has of what it is told, at the time that `model` says it is.
+    /// It has the contents of the store within its scope, at the time of `model`.
     pub(crate) fn compare(&self, model: &Model, told: &Told) -> Outcome {
         let mut mine = self.model.clone();
         mine.set_time(model.now_ms());
@@ -122,15 +122,15 @@ impl Replica {
     }
 }
 
-/// What a feed tells of.
+/// The scope of a feed.
 pub(crate) struct Told {
     /// The only table, where it is one.
     pub(crate) table: Option<String>,
-    /// What the keys begin with.
+    /// The beginning of the keys.
     pub(crate) prefix: Vec<u8>,
 }
 
-/// A key of a replica that it was not to be told of.
+/// A key of a replica outside its scope.
 fn untold(mine: &Model, told: &Told) -> Option<Vec<u8>> {
     let mut keys =
         mine.tables().into_iter().flat_map(|name| mine.rows_at(&name, Seq::MAX)).map(|(key, _)| key);

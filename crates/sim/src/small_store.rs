@@ -1,16 +1,15 @@
-//! A small store in a simulated world, for tests that take the power away at one moment: how it is
-//! opened, and what a crash may leave of it.
+//! A small store in a simulated world, for tests that cut the power at one moment: its options, and
+//! the possible results of a crash.
 //!
-//! Called by the tests `power_*`, `reclaim_power` and `backup_power`, each with what its moments
-//! need besides.
+//! Called by the tests `power_*`, `reclaim_power` and `backup_power`, each with additions for its
+//! moments.
 
 use folddb::{BackgroundWork, Options, Store};
 
 use crate::chance::Seeded;
 use crate::world::SimDisk;
 
-/// Options under which little data already fills memtables and segments, and nothing is done behind
-/// the test's back.
+/// Options under which little data fills memtables and segments, without background work.
 pub fn options(disk: &SimDisk) -> Options {
     Options::default()
         .host(disk.host())
@@ -28,16 +27,16 @@ pub fn create(disk: &SimDisk, options: Options) -> Store {
     Store::create(SimDisk::store_dir(), options).unwrap_or_else(|error| panic!("{error}\n{}", disk.diary(40)))
 }
 
-/// The store that is there.
+/// The existing store.
 ///
 /// # Panics
-/// It does not open; what was last done to the disk stands beside the error.
+/// It does not open; the last calls of the disk are in the message.
 pub fn open(disk: &SimDisk, options: Options) -> Store {
     Store::open(SimDisk::store_dir(), options).unwrap_or_else(|error| panic!("{error}\n{}", disk.diary(40)))
 }
 
 /// The worlds that a crash before this change may leave, each with what happened: the process died,
-/// or the power went, in so many ways.
+/// or the power went, in `cuts` ways.
 pub fn crashed(disk: &SimDisk, seed: u64, change: u64, cuts: u64) -> Vec<(String, SimDisk)> {
     let died = (format!("died before change {change}"), disk.after_death());
     let cut = |cut: u64| {

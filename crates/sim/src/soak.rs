@@ -1,9 +1,9 @@
-//! The soak: real processes that use the whole interface of one store, killed with SIGKILL at any
-//! moment, opened again and checked, for as long as one likes.
+//! The soak: real processes that use the whole interface of one store, killed with SIGKILL at
+//! random moments, opened again and checked, for any time.
 //!
-//! Whoever soaks says how the writing process is started; it calls [`write_until_killed`]. The
-//! batches are numbered (see [`crate::numbered`]), so the state after any of them is known: what is
-//! found must be such a state, and at least what was acknowledged in a mode that survives. Memory,
+//! The caller says how the writing process is started; it calls [`write_until_killed`]. The batches
+//! are numbered (see [`crate::numbered`]), so the state after any of them is known: the store must
+//! be in such a state, with at least all batches acknowledged in a mode that survives. Memory,
 //! descriptors and the directory must not grow.
 
 use std::fmt;
@@ -18,15 +18,15 @@ use crate::chance::Seeded;
 use crate::numbered::Numbered;
 use crate::process::Usage;
 
-/// What no writer may ever have resident, in bytes: the promise of docs/LIMITS.md for this store,
-/// and the program.
+/// The most resident bytes of a writer: the promise of docs/LIMITS.md for this store, and the
+/// program.
 const RESIDENT_BYTES_MAX: u64 = 48 << 20;
-/// What no writer may ever have open: see docs/LIMITS.md.
+/// The most open descriptors of a writer: see docs/LIMITS.md.
 const DESCRIPTORS_MAX: u64 = 96;
-/// What no closed store may take: the data are less than 2 MB, and their garbage is merged away.
+/// The most bytes of a closed store: the data are less than 2 MB, and their garbage is merged away.
 const DISK_BYTES_MAX: u64 = 24 << 20;
 
-/// As small as it goes, so that flushes and merges are always under way.
+/// As small as possible, so that flushes and merges always run.
 pub fn options() -> Options {
     Options::default().memory_bytes(4 << 20).tuning(|t| {
         t.segment_bytes(1 << 20)
@@ -79,8 +79,8 @@ fn say(line: &str) -> Result<(), String> {
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| format!("nobody listens: {error}"))
 }
 
-/// Now and then something that leaves the numbered tables as they are: snapshots and scans, a table
-/// that comes, is filled, emptied by a range delete and goes, or an optimization.
+/// Sometimes an action that does not change the numbered tables: snapshots and scans, a table that
+/// is created, filled, emptied by a range delete and dropped, or an optimization.
 fn besides(store: &Store, chance: &mut Seeded) -> Result<()> {
     match chance.below(400) {
         0..4 => {
@@ -115,7 +115,7 @@ fn besides(store: &Store, chance: &mut Seeded) -> Result<()> {
 pub struct Soak<'a> {
     /// The directory of the store, which does not exist yet.
     pub dir: PathBuf,
-    /// Decides when is killed, and what the writers do.
+    /// Decides the moments of kills, and the actions of writers.
     pub seed: u64,
     /// How long.
     pub lasting: Duration,
@@ -123,14 +123,14 @@ pub struct Soak<'a> {
     pub writer: &'a dyn Fn(&Path, u64) -> Command,
 }
 
-/// What a soak has seen.
+/// The findings of a soak.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Processes killed.
     pub kills: u64,
     /// As many of them before they had opened the store.
     pub kills_while_opening: u64,
-    /// Batches that are there at the end.
+    /// Batches in the store at the end.
     pub batches: u64,
     /// The most memory that a writer had resident, in bytes.
     pub resident_bytes_max: u64,
@@ -159,8 +159,7 @@ impl Soak<'_> {
     /// Soaks.
     ///
     /// # Errors
-    /// Says what was found that may not be, and in which round. The directory stays as it was
-    /// found.
+    /// Says what is wrong, and in which round. The directory stays unchanged.
     pub fn run(&self, progress: &mut dyn FnMut(&Summary)) -> Result<Summary, String> {
         let failed = |error: folddb::Error| format!("{error:?}");
         Numbered::open(&Store::create(&self.dir, options()).map_err(failed)?).map_err(failed)?;
@@ -231,7 +230,7 @@ impl Soak<'_> {
         Ok(last)
     }
 
-    /// Opens the store, checks what is in it, and closes it, after which nothing may lie about.
+    /// Opens the store, checks its contents, and closes it, after which no other file may be left.
     /// Returns the last batch.
     fn look(&self, read_only: bool, summary: &mut Summary) -> Result<u64, String> {
         let failed = |error: folddb::Error| format!("{error:?}");

@@ -1,5 +1,5 @@
-//! The tables that random programs use: their rules as the store gets them, and their meaning told
-//! a second time, naively, for the model. Nothing here asks the store's own algebra.
+//! The tables that random programs use: their rules for the store, and a second, naive form of
+//! their meaning for the model. Nothing here asks the store's own algebra.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ pub enum Kind {
     MaxU64,
     /// The smaller byte string.
     MinBytes,
-    /// Byte strings with commas between.
+    /// Byte strings joined by commas.
     Append,
     /// A custom fold: joins, fails where a side holds `!`, and panics where one holds `?`.
     Brittle,
@@ -67,9 +67,9 @@ pub struct Shape {
     pub block_bytes: u32,
     /// Filter bits a key.
     pub filter_bits: u8,
-    /// From how many bytes on values are separated, where the kind permits it.
+    /// The length from which values are separated, where the kind permits it.
     pub separate: Option<u32>,
-    /// Whether those lie in files of their own.
+    /// Whether those are in files of their own.
     pub in_files: bool,
     /// How much of the past is kept.
     pub keep: Keep,
@@ -85,7 +85,7 @@ pub const HOUR_MS: u64 = 3_600_000;
 /// A window of the past. Clocks jump by whole hours, so that nothing is written near its boundary.
 pub const WINDOW_MS: u64 = 2 * HOUR_MS + HOUR_MS / 2;
 
-/// How many keys a table may have. Few, so that they meet.
+/// How many keys a table may have. Few, so that ops meet on them.
 pub const KEYS: u8 = 28;
 
 const NAME_BY_LENGTH: &str = "by-length";
@@ -160,7 +160,7 @@ impl Shape {
 
     /// How long the value with this number lasts, and its deadline, when it is written at this time
     /// to a store that began at `epoch_ms`. Deadlines stand in the middle between whole hours since
-    /// then, and clocks jump by whole hours: so nobody need know the time of a write to the
+    /// then, and clocks jump by whole hours: so the time of a write need not be known to the
     /// millisecond.
     pub fn lifetime(&self, number: u8, write_ms: u64, epoch_ms: u64) -> (Lifetime, u64) {
         let hours = |hours: u64| hours * HOUR_MS + HOUR_MS / 2;
@@ -180,25 +180,24 @@ impl Shape {
         }
     }
 
-    /// Whether blocks say what they come to: where they are small, in tables that may have it.
+    /// Whether blocks have summaries: where they are small, in tables that may have them.
     fn has_summaries(&self) -> bool {
         let is_of_now = self.keep == Keep::Latest && self.expire == Expire::Never;
         self.block_bytes == 512 && is_of_now && self.order != Order::Hashed
     }
 
-    /// Whether a store that was opened beside a writer shows the same rows of the table however
-    /// long it is open: values in files of their own are opened when they are read, and may be
-    /// gone.
+    /// Whether a secondary shows the same rows of the table as long as it is open: values in files
+    /// of their own are opened when they are read, and may be gone.
     pub fn lasts_beside(&self) -> bool {
         !self.in_files && self.lasts()
     }
 
-    /// Whether a store notes when it is written to.
+    /// Whether a store notes the times of writes.
     pub fn is_timed(&self) -> bool {
         self.keep != Keep::Latest || self.expire != Expire::Never
     }
 
-    /// Whether its rows stay what they are as time passes.
+    /// Whether its rows stay the same as time passes.
     pub fn lasts(&self) -> bool {
         self.expire == Expire::Never
     }
@@ -276,7 +275,7 @@ impl Shape {
         }
     }
 
-    /// What folding `later` onto `earlier` gives; none where it fails.
+    /// The fold of `later` onto `earlier`; none where it fails.
     pub fn fold(&self, earlier: &[u8], later: &[u8]) -> Option<Vec<u8>> {
         let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or(0);
         Some(match self.kind {
@@ -310,7 +309,7 @@ impl Shape {
 
 // ---- JSON ---------------------------------------------------------------------------------------
 
-/// Values of names, and documents: each as it is kept, digit for digit. None has a comma or a
+/// Values of names, and documents: each as it is stored, digit for digit. None has a comma or a
 /// colon.
 const LEAVES: [&str; 8] = ["17", "1.10", "-0.0", "18446744073709551617", "1e400", "\"text\"", "true", "\"\""];
 
@@ -338,7 +337,7 @@ fn document(number: u8) -> Vec<u8> {
 /// Names and values of an object, as their text.
 type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// An object as it is kept: one that replaces says so.
+/// An object as it is stored: one that replaces says so.
 fn text_of(replaces: bool, fields: &Fields) -> Vec<u8> {
     let fields: Vec<Vec<u8>> =
         fields.iter().map(|(name, value)| [b"\"", &name[..], b"\":", value].concat()).collect();
@@ -346,7 +345,7 @@ fn text_of(replaces: bool, fields: &Fields) -> Vec<u8> {
     if replaces { [b"{\"$set\":", &object[..], b"}"].concat() } else { object }
 }
 
-/// An object that is kept so, and whether it replaces; none where it is a leaf.
+/// The object of a stored text, and whether it replaces; none where it is a leaf.
 fn object_of(text: &[u8]) -> Option<(bool, Fields)> {
     let inner = |text: &[u8]| {
         let fields = text.split(|byte| *byte == b',').filter(|field| !field.is_empty());
@@ -359,27 +358,26 @@ fn object_of(text: &[u8]) -> Option<(bool, Fields)> {
     }
 }
 
-/// A document behind which another one comes: leaves and objects that replace win, others merge
-/// name by name.
+/// A document with a later one on it: leaves and objects that replace win, others merge name by
+/// name.
 fn merged(earlier: &[u8], later: &[u8]) -> Vec<u8> {
     let Some((false, changes)) = object_of(later) else { return later.to_vec() };
     let (replaces, mut fields) = object_of(earlier).unwrap_or((true, Fields::new()));
     fields.extend(changes);
     if replaces {
-        fields.retain(|_, value| value != b"null"); // a merge keeps what it takes out, for what comes before it
+        fields.retain(|_, value| value != b"null"); // a merge keeps removals, for earlier documents
     }
     text_of(replaces, &fields)
 }
 
-/// What letters a value has, roughly: whatever joins or chooses of two values has no others than
-/// they.
+/// The letters of a value, roughly: a join or choice of two values has only theirs.
 fn marks(value: &[u8]) -> BTreeSet<u8> {
     let mut is_there = [false; 5];
     value.iter().filter(|byte| **byte != b',').for_each(|byte| is_there[usize::from(byte % 5)] = true);
     (0..5).filter(|mark| is_there[usize::from(*mark)]).collect()
 }
 
-/// Makes the custom folds, orders, predicates and terms of all shapes known.
+/// Registers the custom folds, orders, predicates and terms of all shapes.
 pub fn with_customs(options: Options) -> Options {
     options
         .custom_fold(Arc::new(Brittle))
@@ -402,8 +400,8 @@ impl CustomOrder for ByLength {
     }
 }
 
-/// Joins byte strings, unless one has a character that it cannot bear. Associative: a failure
-/// inside any bracketing is a failure of all.
+/// Joins byte strings, unless one has a character that it refuses. Associative: a failure inside
+/// any bracketing is a failure of all.
 struct Brittle;
 
 impl Fold for Brittle {

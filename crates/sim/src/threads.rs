@@ -1,11 +1,11 @@
 //! Real threads on one store at once, with a checker: see [`books`] for what must hold at every
-//! moment, and `threads/actors.rs` for who does what.
+//! moment, and `threads/actors.rs` for the actors.
 //!
-//! A run is a series of rounds on one store. Each opens it, lets all actors loose, and ends it in
-//! the middle of their work: somebody closes it, two do at once, or the last handle is dropped.
-//! Then every thread must end, with the error `Closed`, and the next opening must find exactly what
-//! was acknowledged. The seed decides what each thread chooses; how the system interleaves them it
-//! cannot decide, so a run that failed may need several tries.
+//! A run is a series of rounds on one store. Each opens it, starts all actors, and ends it in the
+//! middle of their work: one thread closes it, two do at once, or the last handle is dropped. Then
+//! every thread must end, with the error `Closed`, and the next opening must find exactly what was
+//! acknowledged. The seed decides the choices of each thread, but not how the system interleaves
+//! them, so repeating a failure may need several tries.
 
 pub mod books;
 pub mod watch;
@@ -27,7 +27,7 @@ use watch::{Desk, Watchman};
 /// How a run goes.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What all choices follow from.
+    /// The seed of all choices.
     pub seed: u64,
     /// How often the store is opened.
     pub rounds: u64,
@@ -39,7 +39,7 @@ pub struct Plan {
     pub background: Option<BackgroundWork>,
 }
 
-/// What a run has done.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Rounds.
@@ -92,7 +92,7 @@ pub fn run(dir: &Path, plan: &Plan) -> Result<Report, String> {
     Ok(report)
 }
 
-/// As little memory as there may be, so that flushes and merges are always under way.
+/// As little memory as possible, so that flushes and merges always run.
 fn options(plan: &Plan, chance: &mut Seeded) -> (Options, BackgroundWork) {
     let manual = chance.one_in(3);
     let background =
@@ -173,7 +173,7 @@ fn play(
     world.trouble.into_inner().map_or(Ok(()), Err)
 }
 
-/// Who works in a round, with a desk for each and the first one for the round itself.
+/// The actors of a round, with a desk for each and the first one for the round itself.
 #[allow(clippy::type_complexity)]
 fn cast(plan: &Plan, chance: &mut Seeded, store: &Store) -> (Vec<Desk>, Vec<Box<dyn Actor + Send>>) {
     let mut desks = vec![Desk::new("the round")];
@@ -206,7 +206,7 @@ fn note_figures(world: &World<'_>, report: &mut Report) {
     }
 }
 
-/// Ends the store while everybody uses it.
+/// Ends the store while all actors use it.
 fn end(world: &World<'_>, ending: Ending) {
     world.closing.store(true, Ordering::SeqCst);
     let take = || world.store.read().clone();
@@ -221,8 +221,7 @@ fn end(world: &World<'_>, ending: Ending) {
             scope.spawn(|| close(take()));
             close(take());
         }),
-        // Whoever uses it at this moment has the last handle, and drops it in the midst of the
-        // others.
+        // An actor that uses it at this moment has the last handle, and drops it amid the others.
         Ending::Drop => drop(world.store.write().take()),
     }
     if !matches!(ending, Ending::Drop) {

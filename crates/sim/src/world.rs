@@ -1,12 +1,12 @@
 //! A simulated world to run a store in: files, a clock and chance, all in memory and all from one
 //! seed.
 //!
-//! A [`SimDisk`] is what one process sees. It implements the traits of `folddb_host`, counts the
+//! A [`SimDisk`] is the view of one process. It implements the traits of `folddb_host`, counts the
 //! calls and keeps a diary of them, fails those that a [`Fault`] names, and lets the process die
-//! before any change it would make. What the next process finds is another `SimDisk`:
-//! [`SimDisk::after_death`] where only the process died and the kernel lives,
-//! [`SimDisk::after_power_cut`] where what was not synced is lost, kept or torn (`world/power.rs`
-//! says how). Handles of the old process go on writing to the old disk, and so change nothing.
+//! before any change. The next process finds another `SimDisk`: [`SimDisk::after_death`] where only
+//! the process died and the kernel lives, [`SimDisk::after_power_cut`] where unsynced data is lost,
+//! kept or torn (`world/power.rs` says how). Handles of the old process go on writing to the old
+//! disk, and so change nothing.
 //!
 //! ```text
 //!   a write, a sync that fails, a name          the process dies        the power goes
@@ -46,8 +46,7 @@ pub struct SimDisk {
 }
 
 impl SimDisk {
-    /// An empty world. Everything that happens in it follows from `seed` and from the calls that
-    /// are made.
+    /// An empty world. Everything in it follows from `seed` and from the calls.
     pub fn new(seed: u64) -> SimDisk {
         let machine = Machine {
             files: BTreeMap::new(),
@@ -80,7 +79,7 @@ impl SimDisk {
         SimDisk { machine: Arc::new(Mutex::new(machine)) }
     }
 
-    /// Where a store may be put: its parent directory is there, and durable.
+    /// A path for a store: its parent directory exists, and is durable.
     pub fn store_dir() -> PathBuf {
         PathBuf::from("/store")
     }
@@ -90,7 +89,7 @@ impl SimDisk {
         Host { files: Arc::new(self.clone()), clock: Arc::new(self.clone()), chance: Arc::new(self.clone()) }
     }
 
-    /// The same world once more: what happens in one of the two does not happen in the other.
+    /// A copy of this world: the two do not affect each other.
     pub fn fork(&self) -> SimDisk {
         let mut machine = self.machine.lock();
         let diary = machine.diary.fork();
@@ -133,9 +132,8 @@ impl SimDisk {
         power::drop_nameless(&mut machine);
     }
 
-    /// From now on each process is given the same random numbers and begins at a whole minute, as
-    /// if one had taken some time to come. So what it finds on the disk is all that tells it when
-    /// the last one died.
+    /// From now on each process gets the same random numbers and begins at a whole minute, as if it
+    /// had taken some time to start. So only the disk shows it when the last one died.
     pub fn begin_processes_alike(&self) {
         self.machine.lock().begins_alike = true;
     }
@@ -160,7 +158,7 @@ impl SimDisk {
         kept.unwrap_or_default().into_iter().map(SimDisk::of).collect()
     }
 
-    /// Takes the power away here so many times, by seed, and shows each disk that is left.
+    /// Cuts the power here `cuts` times, by seed, and shows each resulting disk.
     pub fn after_power_cuts(&self, cuts: u64, mut judge: impl FnMut(&SimDisk)) {
         for seed in 0..cuts {
             let left = self.after_power_cut(&mut Seeded::new(seed));
@@ -192,13 +190,13 @@ impl SimDisk {
         self.machine.lock().calls
     }
 
-    /// How many of them may have changed what a crash leaves: all but reads. A crash after a read
+    /// How many of them may have changed the result of a crash: all but reads. A crash after a read
     /// is the crash before it.
     pub fn changes(&self) -> u64 {
         self.machine.lock().changes
     }
 
-    /// How many bytes were handed over to be written.
+    /// How many bytes were given to be written.
     pub fn bytes_written(&self) -> u64 {
         self.machine.lock().bytes_written
     }
@@ -213,13 +211,13 @@ impl SimDisk {
         self.machine.lock().faults.list.push(fault);
     }
 
-    /// Whether one of the faults says that there is no space: a store may give up then what it
-    /// holds for feeds.
+    /// Whether one of the faults says that there is no space: then a store may drop what it holds
+    /// for feeds.
     pub fn will_be_full(&self) -> bool {
         self.machine.lock().faults.list.iter().any(|fault| matches!(fault.os_error, ENOSPC | EDQUOT))
     }
 
-    /// Takes all faults away, slowness too, and gives the disk all the space it wants.
+    /// Removes all faults, also slowness, and any limit of space.
     pub fn heal(&self) {
         let mut machine = self.machine.lock();
         machine.faults.list.clear();
@@ -238,7 +236,7 @@ impl SimDisk {
         self.machine.lock().has_met_fault
     }
 
-    /// Forgets what faults have hit so far, as a process does that starts again.
+    /// Forgets the calls that faults have hit so far, as a restarted process does.
     pub fn forget_failures(&self) {
         self.machine.lock().faults.failed.clear();
     }
@@ -251,7 +249,7 @@ impl SimDisk {
         seen
     }
 
-    /// Leaves so many bytes free from now on; `None` for as many as anyone may want.
+    /// Leaves this many bytes free from now on; `None` is without limit.
     pub fn leave_free(&self, bytes: Option<u64>) {
         let mut machine = self.machine.lock();
         machine.capacity_bytes = bytes.map(|bytes| machine.used_bytes() + bytes);

@@ -177,7 +177,7 @@ impl Player {
         print.finish()
     }
 
-    /// As [`Player::adopt`], where it is known what is in it.
+    /// As [`Player::adopt`], with known contents.
     pub(super) fn adopt_with(&mut self, store: Store, contents: &Contents) -> Outcome {
         let Some(disk) = self.disk.clone() else { return Ok(()) };
         if self.epoch_ms == 0 {
@@ -239,7 +239,7 @@ impl Player {
     }
 }
 
-/// The world that the next process finds. Sets what is promised in it.
+/// The world that the next process finds. Sets the promises in it.
 pub(super) fn next_world(disk: &SimDisk, power: bool, known: &mut Known, chance: &mut Seeded) -> SimDisk {
     let next = if power { disk.after_power_cut(chance) } else { disk.after_death() };
     if power {
@@ -256,8 +256,8 @@ pub(super) fn names(disk: &SimDisk, dir: &Path) -> BTreeSet<String> {
     disk.names(dir).into_iter().map(|(name, _)| name).collect()
 }
 
-/// The files that there must be, by the manifest, and the segments that there are, and whether a
-/// feed holds some.
+/// The files that must exist according to the manifest, the existing segments, and whether a feed
+/// holds some.
 fn files_wanted(disk: &SimDisk, dir: &Path) -> Result<(BTreeSet<String>, Vec<String>, bool), String> {
     let loaded = folddb_manifest::load(&disk.host(), dir).map_err(said("load the manifest"))?;
     let mut wanted: BTreeSet<String> =
@@ -285,7 +285,7 @@ impl Player {
             }
             Err(error) => {
                 self.refused("create the store", error)?;
-                // Where it is whole all the same it opens; else it is made elsewhere.
+                // It opens if it is whole; otherwise it is created elsewhere.
                 if self.disk.as_ref().is_some_and(SimDisk::is_dead) { Ok(()) } else { self.open_soundly() }
             }
         }
@@ -301,7 +301,7 @@ impl Player {
         self.reopen()
     }
 
-    /// Dropping a store flushes nothing, but hands the log on and syncs it, unless calls fail.
+    /// Dropping a store flushes no memtable, but writes and syncs the log, unless calls fail.
     pub(super) fn abandon(&mut self) -> Outcome {
         let was_sound = self.store()?.stats().poisoned_by.is_none();
         self.let_go();
@@ -330,7 +330,7 @@ impl Player {
         self.store = None;
         let options = self.options();
         self.store = Some(Store::open_read_only(&self.dir, options).map_err(said("open for reading only"))?);
-        self.tell_time(); // the clock may have gone back over what nothing was written with
+        self.tell_time(); // the clock may have gone back over a time that no write has
         self.compare()?;
         if let Some((table, shape)) = self.table(0)? {
             let refused = table.write(WriteOp::Delete, &shape.key(0), &[]).map_err(|error| error.kind());

@@ -1,7 +1,7 @@
-//! A byte of a file rots, in another world: what is read then is right, or an error that names the
-//! file, and what `verify` finds, too.
+//! A byte of a file rots, in another world: each read then is right, or an error that names the
+//! file, as are the findings of `verify`.
 //!
-//! What no store can tell is decided by which byte it is, never by what came of it:
+//! The byte decides what no store can detect, never the outcome:
 //!
 //! ```text
 //!   a frame of the log that nothing vouches for        it and what follows may be missing; what is before it is not
@@ -24,16 +24,16 @@ use crate::play::contents::contents;
 use crate::play::player::{Player, said};
 use crate::world::SimDisk;
 
-/// Segments are mostly empty: their beginning is where it hurts.
+/// Segments are mostly empty: only damage to their beginning matters.
 const SEGMENT_SPAN_BYTES: u64 = 40_000;
 
-/// What may be missing, in silence, where a byte has rotted.
+/// What may be missing, without an error, where a byte has rotted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
     Nothing,
     /// All that was written after this seq.
     After(Seq),
-    /// What the last edit of the manifest did.
+    /// The changes of the last edit of the manifest.
     LastEdit,
 }
 
@@ -83,18 +83,18 @@ impl Player {
     }
 }
 
-/// Whether an error tells that this file has rotted. A version number that has cannot be told from
-/// a newer one; and where the last edit of a manifest is missing, it is others that do not fit.
+/// Whether an error says that this file has rotted. A rotten version number looks like a newer one;
+/// and where the last edit of a manifest is missing, other files do not fit.
 fn tells(error: &Error, name: &str, missing: Missing) -> bool {
     let is_named = error.to_string().contains(name);
     match error.kind() {
         ErrorKind::Corruption => is_named || missing == Missing::LastEdit,
-        ErrorKind::NewerFormat => is_named || name == "FORMAT", // the whole store is said to be newer
+        ErrorKind::NewerFormat => is_named || name == "FORMAT", // it speaks of the whole store
         _ => false,
     }
 }
 
-/// All files of a store in which there is something, those of directories too.
+/// All files of a store that are not empty, also those in directories.
 fn files_of(disk: &SimDisk, dir: &Path) -> Vec<(String, u64)> {
     let mut files = Vec::new();
     for (name, len_bytes) in disk.names(dir) {
@@ -154,7 +154,7 @@ impl Frame {
     }
 }
 
-/// How far the log is durable by the word of the manifest and of all frames but this one.
+/// How far the log is durable according to the manifest and all frames but this one.
 fn vouched_lsn(disk: &SimDisk, dir: &Path, but: Option<u64>) -> Result<u64, String> {
     let manifest = folddb_manifest::load(&disk.fork().host(), dir).map_err(said("load the manifest"))?;
     let frames = all_frames(disk, dir)?.into_iter().filter(|frame| Some(frame.lsn) != but);

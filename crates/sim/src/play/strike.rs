@@ -47,7 +47,7 @@ impl Player {
             Broken::Write => on(&WRITES),
             Broken::TornWrite => Fault { half: true, ..on(&WRITES) },
             Broken::Sync if skip % 4 == 3 => {
-                // Blocks may be looked for when they are written: on NFS, in a thin volume.
+                // Blocks may be allocated only when they are written: on NFS, in a thin volume.
                 (self.was_full, self.consumer.may_be_lost) = (true, true);
                 let os_error = if skip % 8 == 3 { ENOSPC } else { EDQUOT };
                 Fault { os_error, ..on(&[Call::WriteSync, Call::AppendSync]) }
@@ -57,8 +57,8 @@ impl Player {
             Broken::Read => on(&[Call::Read, Call::Open, Call::List, Call::Len]),
             Broken::NoSpace => {
                 (self.was_full, self.consumer.may_be_lost) = (true, true);
-                // A file system without preallocation finds no room for an append too, and a quota
-                // has an error of its own.
+                // Without preallocation, a file system may have no space for an append either; a
+                // quota has an error of its own.
                 const GROWS: [Call; 4] = [Call::Write, Call::Append, Call::Create, Call::CreateAppend];
                 let os_error = if skip % 2 == 0 { ENOSPC } else { EDQUOT };
                 Fault { os_error, half: skip % 4 < 2, ..on(&GROWS) }
@@ -72,7 +72,7 @@ impl Player {
         disk.break_on(fault);
     }
 
-    /// Mends all, and reopens a store that does not write any more.
+    /// Ends all faults, and reopens a store that no longer writes.
     fn heal(&mut self, disk: &SimDisk) -> Outcome {
         disk.heal();
         if self.store()?.stats().poisoned_by.is_some() { self.abandon() } else { Ok(()) }

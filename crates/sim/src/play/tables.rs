@@ -47,7 +47,7 @@ impl Player {
         same("reading a dropped table", &refused, &Err(ErrorKind::Closed))
     }
 
-    /// Makes or drops tables until there are so many besides those that programs name.
+    /// Creates or drops tables until there are `count` besides those that programs name.
     pub(super) fn many(&mut self, count: u8) -> Outcome {
         let mut rows = Vec::new();
         for slot in TABLES..TABLES + MANY_TABLES {

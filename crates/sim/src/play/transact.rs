@@ -1,6 +1,6 @@
 //! What a player does with transactions. Everything else goes on between their steps; the model
-//! says of each commit whether it must go through, and a transaction that does is a batch like any
-//! other, whole or not there after a crash.
+//! says of each commit whether it must go through, and a committed transaction is a batch like any
+//! other, whole or absent after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,21 +21,20 @@ use crate::play::write::{ops_of, write_op};
 use crate::program::{Edge, ScanShape, TableOp, Transact, What};
 use crate::tables::{KEYS, Order, Shape};
 
-/// The number of a value that lasts as long as its table says.
+/// The number of a value with the lifetime of its table.
 const DEFAULT_LIFETIME: u8 = 0;
 
-/// No more run at once.
+/// The most that are open at once.
 const RUNNING_MAX: usize = 3;
 
-/// Keys, tables that were scanned, and what was found in indexes.
+/// Keys, scanned tables, and hits of indexes.
 type HasRead<'a> = (&'a BTreeSet<(String, Vec<u8>)>, &'a BTreeSet<String>, &'a BTreeMap<String, Found>);
 
-/// What must come of a commit, as far as reads decide that.
+/// The required outcome of a commit, as far as reads decide that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Commits,
-    /// What was read was absent and is absent; whether somebody has written to it meanwhile may be
-    /// forgotten.
+    /// A key read was absent and is absent; the store may have forgotten writes to it in between.
     Either,
     Conflicts,
 }
@@ -110,7 +109,7 @@ impl Player {
         Ok(())
     }
 
-    /// Does something in one of the transactions that run.
+    /// Does something in one of the open transactions.
     fn in_transaction(&mut self, which: u8, step: impl FnOnce(&Player, &mut Running) -> Outcome) -> Outcome {
         let mut running = std::mem::take(&mut self.transactions);
         let at = usize::from(which) % running.len().max(1);
@@ -119,7 +118,7 @@ impl Player {
         done
     }
 
-    /// A table, which the transaction meets now. None where it is not there, or another one than it
+    /// A table, which the transaction meets now. None where it is missing, or not the one that it
     /// has met by this name.
     fn meet(&self, running: &mut Running, slot: u8) -> Result<Option<(BytesTable, Shape)>, String> {
         let Some((table, shape)) = self.table(slot)? else { return Ok(None) };
@@ -146,7 +145,7 @@ impl Player {
         Ok(Some((table, shape)))
     }
 
-    /// What it reads is what its snapshot has, with what it has written itself since.
+    /// It reads what its snapshot has, with its own writes since.
     fn get_in(&self, running: &mut Running, table: &BytesTable, key: &[u8]) -> Outcome {
         let found = match read_key(&running.transaction.table(table), key) {
             Ok(value) => value.map(Present::Value),
@@ -164,7 +163,7 @@ impl Player {
         same(&what, &found, &running.sees(&self.known.model, table.name(), key))
     }
 
-    /// What it scans is the same; all keys of what the scan has gone over are read.
+    /// It scans the same; all keys in the range that the scan has passed count as read.
     fn scan_in(
         &self,
         running: &mut Running,
@@ -218,7 +217,7 @@ impl Player {
                 Err(format!("a transaction at seq {} is committed, whose reads were overtaken", at.0))
             }
             Err(error) if lacks_index && error.kind() == ErrorKind::Closed => Ok(()),
-            // Hashed tables fold before anybody looks whether the others are there.
+            // Hashed tables fold before the commit checks whether the others exist.
             Err(error) if is_over && matches!(error.kind(), ErrorKind::Closed | ErrorKind::FoldFailed) => {
                 Ok(())
             }
@@ -259,7 +258,7 @@ impl Running {
         model.set_time(unix_ms(past.time()));
         for (op, shape) in &self.ops {
             for model_op in ops_of(op, shape) {
-                // When they are written, and until when they last, shows after the commit.
+                // Their times and deadlines show after the commit.
                 model.apply_at(
                     &name_of(op.table),
                     model_op,
@@ -271,13 +270,13 @@ impl Running {
     }
 }
 
-/// The keys that a scan has gone over which shows these rows of a table: there or not. None where
-/// it is refused.
+/// The keys, present or not, that a scan has passed which shows these rows. None where it is
+/// refused.
 fn read_keys(rows: Vec<ModelRow>, shape: &Shape, scan: &ScanShape) -> Option<Vec<Vec<u8>>> {
     let all = (0..KEYS).map(|number| shape.key(number));
     if shape.order == Order::Hashed {
         let is_all = match scan.prefix {
-            Some((number, len)) => len == 0 || shape.key(number).is_empty(), // which is no bound
+            Some((number, len)) => len == 0 || shape.key(number).is_empty(), // no bound
             None => scan.low == Edge::Open && scan.high == Edge::Open,
         };
         return (is_all && !scan.reverse).then(|| all.collect());
@@ -303,7 +302,7 @@ fn read_keys(rows: Vec<ModelRow>, shape: &Shape, scan: &ScanShape) -> Option<Vec
     Some(all.filter(|key| is_inside(key)).filter(is_passed).collect())
 }
 
-/// What the reads at a seq and a time say of a commit now.
+/// The verdict of the reads at a seq and a time on a commit now.
 fn verdict(model: &Model, (reads, scanned, found): HasRead<'_>, (seq, time_ms): (Seq, u64)) -> Verdict {
     let is_there = |rows: Vec<ModelRow>, key: &[u8]| rows.iter().any(|(at, _)| at == key);
     let of = |(table, key): &(String, Vec<u8>)| {

@@ -1,4 +1,4 @@
-//! What a dead process leaves.
+//! The remains of a dead process.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ use crate::play::parts::Consumer;
 use crate::program::{Crash, Settings};
 use crate::world::SimDisk;
 
-/// What a dead process leaves: the world, and what is known of the store in it. Any number of next
-/// processes may be tried on one.
+/// The remains of a dead process: the world, and what is known of the store in it. Any number of
+/// next processes may be tried on one.
 #[derive(Clone)]
 pub struct Wreck {
     pub(super) settings: Settings,
@@ -23,11 +23,11 @@ pub struct Wreck {
     pub(super) consumer: Consumer,
     pub(super) epoch_ms: u64,
     pub(super) is_created: bool,
-    /// How the program wanted the process to end, where it did.
+    /// The crash that the program asked for, if it did.
     pub(super) pending: Option<Crash>,
     pub(super) prints: Prints,
 }
 
-/// The prints of what is known up to some seqs, as far as anybody has asked. Wrecks share them that
-/// differ in their worlds and promises alone.
+/// The prints of the knowledge up to some seqs, computed on demand. Wrecks that differ only in
+/// their worlds and promises share them.
 pub(super) type Prints = Arc<Mutex<BTreeMap<Seq, u64>>>;

@@ -1,5 +1,5 @@
-//! What a player writes: single ops, streams, batches; and what it takes note of when that is
-//! acknowledged, refused, or fails.
+//! The writes of a player: single ops, streams, batches; and what it notes when they are
+//! acknowledged, refused, or fail.
 
 use folddb::time::unix_ms;
 use folddb::{BytesTable, Durability, ErrorKind, Expire, WriteOp};
@@ -108,8 +108,8 @@ impl Player {
         self.committed(self.in_order(taken), durability, committed)
     }
 
-    /// The ops of a batch in the order of their seqs: what is done to hashed tables is found out
-    /// last, and has the last ones.
+    /// The ops of a batch in the order of their seqs: ops on hashed tables are resolved last, and
+    /// have the last ones.
     pub(super) fn in_order(&self, mut ops: Ops) -> Ops {
         let is_hashed =
             |name: &str| self.known.model.shape(name).is_some_and(|shape| shape.order == Order::Hashed);
@@ -117,7 +117,7 @@ impl Player {
         ops
     }
 
-    /// Takes note of what came of a batch.
+    /// Notes the outcome of a batch.
     pub(super) fn committed(
         &mut self,
         ops: Ops,
@@ -128,7 +128,7 @@ impl Player {
             Ok(_) if !ops.is_empty() && self.has_lost_a_sync() => {
                 Err("a commit is acknowledged after a sync of the log or the manifest has failed".to_owned())
             }
-            // A batch that is empty is never in the way of anything.
+            // An empty batch never matters.
             Ok(_) if ops.is_empty() => Ok(()),
             Ok(seq) => {
                 self.known.written(ops, durability);
@@ -136,35 +136,33 @@ impl Player {
             }
             // Hashed tables fold when they are written to.
             Err(error) if error.kind() == ErrorKind::FoldFailed => self.fails_to_fold(&ops),
-            // It is there, and with the kernel: only its sync has failed.
+            // It is visible and has reached the kernel: only its sync has failed.
             Err(error) if error.kind() == ErrorKind::NotDurable => {
                 same("the durability of a batch that may not be durable", &durability, &Durability::Sync)?;
                 self.known.written(ops, Durability::Process);
                 self.refused("sync a commit", error)
             }
-            // A batch that is refused is never seen, before or after a crash: nothing is noted of
-            // it.
+            // A refused batch is never visible, before or after a crash: nothing is noted.
             Err(error) => self.refused("commit", error),
         }
     }
 
-    /// Nothing of a batch is written whose fold fails on a key of a hashed table: by the model it
-    /// must.
+    /// Nothing is written of a batch whose fold fails on a key of a hashed table; it must fail in
+    /// the model, too.
     fn fails_to_fold(&self, ops: &Ops) -> Outcome {
         let mut model = self.known.model.clone();
         let fails = ops.iter().any(|(table, op, stamp)| {
             model.apply_at(table, op.clone(), *stamp);
             let is_hashed = model.shape(table).is_some_and(|shape| shape.order == Order::Hashed);
-            // Also where what it would have given is over already: it is folded when it is written.
+            // Also where the result has expired already: it is folded when it is written.
             let rows = model.rows_seen(table, Seq::MAX, 0);
             is_hashed && rows.iter().any(|(_, now)| *now == Present::Failed)
         });
         same("whether the fold fails", &fails, &true)
     }
 
-    /// Whether a sync has failed in this process of which nobody knows what it has left: one that
-    /// fails for lack of space has left no more than another. A segment that was being made went
-    /// with it.
+    /// Whether a sync with an unknown result has failed in this process; a failure for lack of
+    /// space is no exception. A segment in creation was removed with it.
     pub(super) fn has_lost_a_sync(&self) -> bool {
         let Some(disk) = &self.disk else { return false };
         let files = disk.names(&self.dir);
@@ -185,7 +183,7 @@ impl Player {
     }
 }
 
-/// How an op is written that is written as a stream: one in four, where the table takes them.
+/// How an op is written as a stream: one in four, where the table takes streams.
 fn streamed(op: &TableOp, table: &BytesTable, shape: &Shape) -> Option<WriteOp> {
     let how = match op.what {
         What::Put => WriteOp::Put,
@@ -194,7 +192,7 @@ fn streamed(op: &TableOp, table: &BytesTable, shape: &Shape) -> Option<WriteOp> 
         What::Fold if shape.kind == Kind::Append && shape.expire == Expire::Never => WriteOp::Fold,
         _ => return None,
     };
-    // What is left by 4 says how long it lasts.
+    // The remainder by 4 decides its lifetime.
     ((op.value / 4).is_multiple_of(4) && table.takes_streams()).then_some(how)
 }
 

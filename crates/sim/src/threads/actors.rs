@@ -1,4 +1,4 @@
-//! Who works on the store, each in a thread of its own, and checks what it sees as it goes.
+//! The actors on the store, each in a thread of its own, which check what they see.
 //!
 //! | actor | does | checks |
 //! |---|---|---|
@@ -24,10 +24,10 @@ use crate::chance::Seeded;
 
 /// Snapshots that historians hold together.
 const SNAPSHOTS_MAX: usize = 5;
-/// So many steps may a thread take after the store is closed before one of them must have failed.
+/// How many steps a thread may take after the store is closed before one must fail.
 const STEPS_AFTER_CLOSE_MAX: u64 = 200;
 
-/// How far something has come: begun before it is tried, done once it is acknowledged.
+/// The progress of something: begun before it is tried, done once it is acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     begun: AtomicU64,
@@ -58,7 +58,7 @@ impl Ledger {
         Ledger { steps: some(), singles: some(), hits: Progress::default() }
     }
 
-    /// Nothing is under way: what was begun and not acknowledged did not take place.
+    /// No step is running: those begun and not acknowledged did not take place.
     pub(super) fn settle(&self) {
         for progress in self.steps.iter().chain(&self.singles).chain([&self.hits]) {
             progress.begun.store(progress.done(), Ordering::SeqCst);
@@ -74,12 +74,12 @@ pub(super) struct Kept {
 
 /// What the threads of a round share.
 pub(super) struct World<'l> {
-    /// Gone once the store is to be dropped.
+    /// None once the store is to be dropped.
     pub(super) store: RwLock<Option<Store>>,
     pub(super) books: Books,
     pub(super) ledger: &'l Ledger,
     pub(super) background: BackgroundWork,
-    /// Somebody is about to close the store: from now on any call may fail.
+    /// The store is about to be closed: from now on any call may fail.
     pub(super) closing: AtomicBool,
     /// It is closed: from now on every call must fail.
     pub(super) closed: AtomicBool,
@@ -90,7 +90,7 @@ pub(super) struct World<'l> {
     pub(super) passed: AtomicU64,
     /// How many cuts were checked.
     pub(super) cuts: AtomicU64,
-    /// What went wrong first.
+    /// The first error.
     pub(super) trouble: Mutex<Option<String>>,
 }
 
@@ -197,7 +197,7 @@ impl Writer {
         Writer { w, chance, batch: store.batch() }
     }
 
-    /// Commits step `n`, now and then with a row for the table that passes, which may be dropped
+    /// Commits step `n`, sometimes with a row for the passing table, which may be dropped
     /// meanwhile.
     fn commit(&mut self, world: &World<'_>, n: u64) -> Result<Seq, Stop> {
         let passing = if self.chance.one_in(4) { world.passing.lock().clone() } else { None };
@@ -306,8 +306,8 @@ impl Reader {
         Reader { chance, last: vec![[0; 3]; writers as usize], last_hits: 0 }
     }
 
-    /// `found` must lie between what was done before and what is begun by now, and not before what
-    /// was seen last.
+    /// `found` must be between the steps done before and those begun by now, and not before the
+    /// last one seen.
     fn within(what: &str, last: &mut u64, before: u64, found: u64, progress: &Progress) -> Step {
         let begun = progress.begun();
         let holds = (*last).max(before) <= found && found <= begun;
@@ -357,7 +357,7 @@ impl Actor for Reader {
     }
 }
 
-/// Uses the table that passes, if one does. It may be dropped meanwhile, and then refuses.
+/// Uses the passing table, if there is one. It may be dropped meanwhile, and then refuses.
 fn visit_passing(world: &World<'_>, chance: &mut Seeded) -> Step {
     let Some((number, table)) = world.passing.lock().clone() else { return Ok(()) };
     let visited = (|| -> Result<(), Stop> {
@@ -438,7 +438,7 @@ impl Scanner {
         })
     }
 
-    /// Keys come in order and none twice, whatever is merged meanwhile.
+    /// Keys come in order and none twice, also during merges.
     fn in_order(&mut self, world: &World<'_>) -> Step {
         let reversed = self.chance.one_in(2);
         let limit = 1 + self.chance.below(2000) as usize;

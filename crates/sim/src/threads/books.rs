@@ -1,4 +1,4 @@
-//! What the threads write, and what must hold of it at every moment.
+//! The writes of the threads, and what must hold for them at every moment.
 //!
 //! Writer `w` commits steps 1, 2, 3, ... Step `n` is one batch over most of these tables, so that
 //! any one moment of the store shows, for each writer, exactly the steps up to some `n`:
@@ -24,7 +24,7 @@ use folddb::{Batch, Result, Rules, Snapshot, Store, Table};
 
 use crate::chance::Seeded;
 
-/// What all accounts hold together.
+/// The total of all accounts.
 pub const TOTAL: i64 = 1_000_000;
 /// Accounts on each side.
 pub const ACCOUNTS: u64 = 16;
@@ -35,7 +35,7 @@ const GROUPS_KEPT: u64 = 8;
 const HISTORY: u64 = 512;
 const WINDOW_EVERY: u64 = 8;
 const WINDOW_ROWS: u64 = 5;
-/// What a padded value is read as when it is not what its number makes of it.
+/// The number read from a padded value that does not fit its number.
 const WRONG: u64 = u64::MAX;
 
 /// The tables.
@@ -240,7 +240,7 @@ impl Cut {
     /// and nothing else.
     ///
     /// # Errors
-    /// Says what is there instead.
+    /// Says what it shows instead.
     pub fn steps(&self, writers: u64) -> Result<Vec<u64>, String> {
         let total: i64 = self.left.values().chain(self.right.values()).sum();
         if total != TOTAL {
@@ -256,8 +256,8 @@ impl Cut {
         Ok(steps)
     }
 
-    /// What is there once each writer has done so many steps, but for what is not known: accounts
-    /// and single writes.
+    /// The cut once each writer has done these steps, but for unknown parts: accounts and single
+    /// writes.
     fn after(steps: &[u64]) -> Cut {
         let mut cut = Cut::default();
         for (w, &n) in (0..).zip(steps).filter(|(_, n)| **n > 0) {

@@ -1,7 +1,7 @@
-//! Who waits forever: each thread says at its [`Desk`] what it begins, and a watchman looks whether
-//! it goes on.
+//! Finds threads that wait forever: each thread notes at its [`Desk`] what it begins, and a
+//! watchman checks whether it goes on.
 //!
-//! A deadlock cannot be joined, so the watchman prints what every thread was about and ends the
+//! A deadlock cannot be joined, so the watchman prints what every thread was doing and ends the
 //! process.
 
 use std::fmt::Write;
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Without a step for so long a thread is taken to hang. Long, since machines are slow and what it
-/// waits for may be much.
+/// A thread without a step for this long is considered hung. Long, since machines are slow and it
+/// may wait for much work.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Where a thread says what it does.
@@ -59,17 +59,17 @@ impl Desk {
 /// Looks at the desks now and then.
 #[derive(Debug)]
 pub struct Watchman {
-    /// The steps of each desk, and since when it has had so many.
+    /// The steps of each desk, and since when it has had this number.
     seen: Vec<(u64, Instant)>,
 }
 
 impl Watchman {
-    /// One who comes on duty now.
+    /// A watchman whose watch begins now.
     pub fn new(desks: &[Desk], now: Instant) -> Watchman {
         Watchman { seen: desks.iter().map(|desk| (desk.steps(), now)).collect() }
     }
 
-    /// What all are about, if one of them has hung for longer than `patience`.
+    /// What all threads are doing, if one has hung for longer than `patience`.
     pub fn look(&mut self, desks: &[Desk], now: Instant, patience: Duration) -> Option<String> {
         let mut hangs = false;
         for (desk, seen) in desks.iter().zip(&mut self.seen) {
@@ -91,7 +91,7 @@ impl Watchman {
         text
     }
 
-    /// Stands guard until `done`. Ends the process when a thread hangs.
+    /// Watches until `done`. Ends the process when a thread hangs.
     pub fn guard(mut self, desks: &[Desk], done: &AtomicBool) {
         while !done.load(Ordering::Acquire) {
             if let Some(dump) = self.look(desks, Instant::now(), PATIENCE) {
@@ -103,8 +103,8 @@ impl Watchman {
     }
 }
 
-/// What the system says about the threads of this process, where it says anything: name, state,
-/// where it waits.
+/// Facts of the system about the threads of this process, if available: name, state, where it
+/// waits.
 fn system_threads() -> String {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return String::new() };
     let read = |path: std::path::PathBuf| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
