@@ -260,13 +260,12 @@ impl SimDisk {
         self.machine.lock().slow = Some((one_in.max(1), takes.as_nanos() as u64));
     }
 
-    /// True when a sync has failed since the power last went, so that the kernel may have forgotten
-    /// what it had.
+    /// True when a sync has failed since the last power cut, so that the kernel may have lost data.
     pub fn has_lost(&self) -> bool {
         self.machine.lock().has_lost
     }
 
-    /// The page cache lets go of what it believes to be on the disk: what a failed sync has lost
+    /// The page cache drops all that it considers to be on the disk: data lost by a failed sync
     /// shows its old bytes.
     pub fn evict(&self) {
         let mut machine = self.machine.lock();
@@ -325,7 +324,7 @@ impl SimDisk {
         self.machine.lock().diary.push(Entry::Note(text.into()));
     }
 
-    /// The last lines of the diary: every call, what came of it, and every crash.
+    /// The last lines of the diary: every call, its outcome, and every crash.
     pub fn diary(&self, lines: usize) -> String {
         self.machine.lock().diary.tail(lines)
     }

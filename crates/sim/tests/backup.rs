@@ -1,6 +1,6 @@
-//! Backups: made while others write, each is the store at one seq, whole batches only; restored at
-//! any seq that it offers it equals the model; what fails or is cut short half way leaves no backup
-//! that looks whole; damage is found and named.
+//! Backups. Made during writes, each is the store at one seq, in whole batches. Restored at any seq
+//! that it offers, it equals the model. A failed or interrupted one leaves no backup that looks
+//! whole. Damage is found and named.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -80,8 +80,8 @@ fn pair(store: &Store) -> Pair {
     (counts, store.table("bodies", Rules::sorted::<u64, Vec<u8>>()).expect("a table"))
 }
 
-/// Writes batches until told to stop: each adds one to the writer's count, and says in the other
-/// table which it is. Returns the seqs at which they ended.
+/// Writes batches until `stop` is set: each adds one to the writer's count, and notes its number in
+/// the other table. Returns the seqs at which they ended.
 fn write_until(store: &Store, writer: u64, stop: &AtomicBool) -> Vec<folddb::Seq> {
     let (counts, bodies) = pair(store);
     let mut ends = Vec::new();
@@ -160,7 +160,7 @@ fn a_backup_made_while_four_threads_write_is_a_prefix_of_whole_batches() {
         listed.iter().map(|one| (one.first_seq, one.last_seq)).collect::<Vec<_>>(),
         reports.iter().map(|one| (one.first_seq, one.last_seq)).collect::<Vec<_>>(),
     );
-    // In the middle of what a backup offers, too.
+    // In the middle of the seqs that a backup offers, too.
     for (at, report) in reports.iter().enumerate() {
         let (first, last) = (u64::from(report.first_seq), u64::from(report.last_seq));
         let seq = first + (last - first) / 2;
@@ -335,7 +335,7 @@ fn parts_are_linked_reused_or_copied_and_counted() {
     assert_eq!((more.reused.files + more.copied.files, more.linked.files), (parts(&more), 0));
     assert!(more.copied.files > 0 && more.copied.bytes < more.reused.bytes / 2, "{more:?}");
 
-    // Another file under the number of one that is there is not taken for it.
+    // Another file under the number of an existing one is not taken for it.
     let list = std::fs::read_to_string(more.path.join("BACKUP")).expect("text");
     assert!(list.lines().any(|line| line.starts_with("file ") && line.ends_with(" copied")), "{list}");
     for report in [&linked, &copied, &more] {
@@ -362,7 +362,7 @@ fn old_generations_are_removed_when_asked() {
         write(&store, round * 10 + 1..=round * 10 + 10);
         store.backup(&to, &BackupOptions::default()).expect("a backup");
     }
-    // One that somebody reads stays until the next time.
+    // One that has a reader stays until the next time.
     let reader = Store::open_read_only(to.join("000002"), options()).expect("it opens");
     let report = store.backup(&to, &BackupOptions::default().keep(Some(2))).expect("a backup");
     assert_eq!((report.generation, report.removed), (5, vec![1, 3]));
@@ -390,7 +390,7 @@ fn a_store_that_is_opened_for_reading_is_backed_up_as_it_lies() {
     let reader = Store::open_read_only(place.path("store"), options()).expect("it opens");
     let crashed = reader.backup(&to, &BackupOptions::default()).expect("a backup");
     assert_eq!((crashed.first_seq, crashed.last_seq), (100.into(), 160.into()));
-    // The segment was left in order: what it would still have held are zeros, which are not copied.
+    // The segment was closed in order: the rest of it would be zeros, which are not copied.
     assert!(crashed.log.files == 1 && crashed.log.bytes < MIB / 4, "{crashed:?}");
     drop(reader);
     Store::open(place.path("store"), options()).expect("it opens").close().expect("it closes");
@@ -505,7 +505,8 @@ fn a_damaged_backup_is_refused_and_the_file_named() {
                     assert!(!place.path("new").exists(), "nothing is left of a restore that is refused");
                     refused += 1;
                 }
-                // A segment may begin before the log's start, with what runs have and nobody reads.
+                // A segment may begin before the log's start, with frames that are in runs and no
+                // longer read.
                 Ok(_) => {
                     assert!(name.ends_with(".log"), "{name} {how} is not noticed");
                     assert_eq!(last_of(&place.path("new")), 80, "{name} {how}");
@@ -541,8 +542,8 @@ fn a_damaged_backup_is_refused_and_the_file_named() {
 
 // ---- failures half way --------------------------------------------------------------------------
 
-/// What versions before wrote when a value was gone at its turn: a backup whose list and manifest
-/// agree that it has less.
+/// The result of earlier versions when a value was removed before its turn: a backup whose list and
+/// manifest agree that it has less.
 fn lacking(made: &Path, lacks: FileName) {
     let host = Host::real();
     let list = std::fs::read(made.join(LIST_FILE)).expect("a list");
@@ -602,8 +603,8 @@ fn faulty_options(files: &FaultyFiles) -> Options {
     options().host(Host { files: Arc::new(files.clone()), ..Host::real() })
 }
 
-/// Makes a second backup in a world where calls fail by `fault`; then the world is whole again, and
-/// what is there is looked at. True when no call failed.
+/// Makes a second backup in a world where calls fail by `fault`; then the faults end, and the
+/// result is checked. True when no call failed.
 fn backup_with(fault: Fault, how: &BackupOptions) -> bool {
     let place = Place::new();
     let files = FaultyFiles::new(Host::real().files);
@@ -693,7 +694,7 @@ fn a_backup_that_finds_no_space_leaves_nothing_behind() {
         assert!(refused.message().contains(what), "{refused}");
         files.leave_free(None);
     }
-    // The space runs out on the way, too.
+    // The space runs out during it, too.
     files.break_on(Fault {
         os_error: 28,
         half: true,

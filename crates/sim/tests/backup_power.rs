@@ -1,6 +1,5 @@
-//! Backups and restores that a crash cuts short, before each of their changes: what is listed
-//! afterwards is whole, what was promised is there, and what was cut short is out of the way of the
-//! next.
+//! Backups and restores that a crash cuts short, before each of their changes: listed backups are
+//! whole, promised ones exist, and interrupted ones do not disturb the next.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +27,7 @@ fn write(store: &Store, range: std::ops::RangeInclusive<u64>) {
     }
 }
 
-/// A store with one backup, at batch 50, and some more since; everything is on the disk.
+/// A store with one backup, at batch 50, and more batches since; everything is on the disk.
 fn world() -> (SimDisk, Store) {
     let disk = SimDisk::new(SEED);
     let store = Store::create(SimDisk::store_dir(), options(&disk)).expect("a store");
@@ -48,7 +47,7 @@ fn last_of(disk: &SimDisk, dir: &Path) -> Result<u64, String> {
     Numbered::open(&store).map_err(|error| error.to_string())?.last()
 }
 
-/// Every backup that is listed is whole, and holds what it says; returns the last batches of them.
+/// Every listed backup is whole, and holds what it says; returns their last batches.
 fn backups_in(disk: &SimDisk, said: &str) -> Vec<u64> {
     let listed = Store::backups(place(), &options(disk)).unwrap_or_else(|error| panic!("{said}: {error}"));
     let restore = |(at, one): (usize, &folddb::Generation)| {
@@ -70,7 +69,8 @@ fn crash_in_backup(how: &BackupOptions, step: usize, cuts: u64) {
         assert!(made || disk.is_dead(), "only death ends it");
         for (said, next) in small_store::crashed(&disk, SEED, n, cuts) {
             let found = backups_in(&next, &said);
-            // The new one is there when that was promised, and the old one unless it was to go.
+            // The new one exists when that was promised, and the old one unless it was to be
+            // removed.
             assert!(found.contains(&70) || !made, "{said}: {found:?}");
             assert!(found == [50] || found == [50, 70] || found == [70], "{said}: {found:?}");
             let store = Store::open(SimDisk::store_dir(), options(&next))

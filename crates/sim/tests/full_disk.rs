@@ -1,5 +1,5 @@
-//! A full disk is no disaster: writes are refused with a clear error, reads and deletes go on,
-//! nothing that was acknowledged is lost, and writing resumes by itself when there is space again.
+//! A full disk is no disaster: writes are refused with a clear error, reads and deletes go on, no
+//! acknowledged write is lost, and writing resumes by itself when there is space again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,7 +47,7 @@ impl World {
         names.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// Part files in the directory, whether the store knows them or not.
+    /// Part files in the directory, known to the store or not.
     fn part_files(&self) -> usize {
         let names = std::fs::read_dir(self.dir.path().join("store")).expect("the directory lists");
         names.flatten().filter(|entry| entry.path().extension().is_some_and(|kind| kind == "part")).count()
@@ -71,7 +71,7 @@ fn write_until_refused(table: &Table<u64, Vec<u8>>, first: u64) -> (u64, ErrorKi
     unreachable!("there are enough numbers")
 }
 
-/// Tries a write until it goes through.
+/// Tries a write until it succeeds.
 fn write_when_there_is_space(table: &Table<u64, Vec<u8>>, key: u64) {
     let began = Instant::now();
     while let Err(error) = table.put(&key, &value(key)) {
@@ -217,8 +217,8 @@ fn openings_that_find_no_space_leave_nothing_behind_however_many_there_are() {
             other.put(&key, &value(key)).unwrap();
         }
         drop((store, table, other)); // as a process that dies: all is in the log
-        // The same failure again and again, wherever it comes: what an opening left, the next one
-        // removes.
+        // The same failure again and again, at every call: each opening removes the leftovers of
+        // the one before.
         let mut failures = 0;
         for skip in 0..12 {
             let mut names = Vec::new();

@@ -1,6 +1,6 @@
 //! Reclaim on a disk that is full, or nearly: it needs room to give room back. Whichever of its
-//! calls finds none, the store is whole and as it was; where space is short it moves what gives
-//! back most for the least room; and once there is room the value log comes down by itself.
+//! calls finds none, the store stays whole and unchanged. Where space is short, it moves the values
+//! that free most for the least space. Once there is space, the value log shrinks by itself.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn round_of(key: u64) -> u64 {
     if key.is_multiple_of(3) { ROUNDS } else { 0 }
 }
 
-/// Every segment holds what is alive beside what is dead, and everything is in runs.
+/// Every segment has live and dead values, and everything is in runs.
 fn fill(store: &Store) {
     for round in 0..=ROUNDS {
         for table in tables(store) {
@@ -85,7 +85,7 @@ fn is_down(store: &Store) -> bool {
     stats.disk.value_bytes * 2 <= stats.disk.value_live_bytes * 3
 }
 
-/// The files of relocated values that are there, listed or not.
+/// The existing files of relocated values, listed or not.
 fn relocated_files(disk: &SimDisk) -> usize {
     disk.names(&SimDisk::store_dir()).iter().filter(|(name, _)| name.ends_with(".moved")).count()
 }
@@ -125,8 +125,8 @@ fn whichever_call_of_a_reclaim_finds_no_space_the_store_is_whole_and_comes_down_
             assert_holds(&store, &what);
             world.heal();
             if store.stats().poisoned_by.is_some() {
-                // What a sync of the list has failed for may be on the disk or not: only an opening
-                // tells.
+                // Data of a failed sync of the list may be on the disk or not: only an opening
+                // shows it.
                 let is_of_list = |(call, path): &(Call, PathBuf)| {
                     *call == Call::WriteSync && path.to_string_lossy().contains("MANIFEST")
                 };
@@ -162,8 +162,8 @@ fn whichever_call_of_a_reclaim_finds_no_space_the_store_is_whole_and_comes_down_
     assert!(met >= 6 && refused >= 4 && poisoned <= met / 4, "{counts}");
 }
 
-/// The list finds no space, whichever edit it is, while everything in some segments dies: they go
-/// all the same once there is room.
+/// The list finds no space, whichever edit it is, while everything in some segments dies: they are
+/// removed as well once there is space.
 #[test]
 fn dead_segments_whose_edit_found_no_space_go_when_there_is_room() {
     let whole = SimDisk::new(4);
@@ -242,7 +242,7 @@ fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on()
     assert_verifies(&world, "after it");
 }
 
-/// Not a byte is left: nothing can move, nothing is lost, and nobody waits; then there is room.
+/// Not a byte is left: nothing can move, nothing is lost, and no call waits; then there is space.
 #[test]
 fn without_a_byte_left_reclaim_lets_all_be_and_begins_when_there_is_room() {
     let world = SimDisk::new(3);

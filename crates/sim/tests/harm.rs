@@ -6,15 +6,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use folddb_sim::harm::{Came, Harm, Harmed, Left};
 
-/// One in so many is tried, beginning elsewhere each day.
+/// One in this many is tried, with another beginning each day.
 const EVERY: usize = 6;
 
 fn today() -> usize {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400) as usize
 }
 
-/// What is always tried: other bytes in a segment of the log, one that is shorter, and a manifest
-/// that is.
+/// Harms that are always tried: other bytes in a segment of the log, a shorter segment, and a
+/// shorter manifest.
 fn is_always(harm: &Harm) -> bool {
     match harm {
         Harm::Over(name, ..) | Harm::Gone(name) => name.ends_with(".log"),

@@ -1,9 +1,8 @@
-//! The house stands on its floors: a crate uses only crates of lower floors, never its own floor,
-//! never above.
+//! Floors: a crate uses only crates of lower floors, never of its own floor or above.
 //!
 //! Each crate states its floor under `[package.metadata.folddb]` in its `Cargo.toml`; `sim`,
-//! `bench` and other crates beside the house state none and may use any, but no crate of the house
-//! uses them, save the command line, which offers the benches.
+//! `bench` and other crates outside the floors state none and may use any. No crate with a floor
+//! uses them, except the command line, which offers the benches.
 
 #[path = "house/columns.rs"]
 mod columns;
@@ -21,7 +20,7 @@ struct Crate {
     uses: Vec<String>,
 }
 
-/// The crates of the workspace, and the door for Python beside it, with what they use in normal
+/// The crates of the workspace, and the Python crate outside it, with their dependencies in normal
 /// builds.
 fn workspace() -> BTreeMap<String, Crate> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -195,8 +194,8 @@ fn reason_and_tests(lines: &[&str], index: usize) -> Option<Vec<String>> {
     (has_reason && !tests.is_empty()).then_some(tests)
 }
 
-/// The files with blocks of unsafe code, how many there are in each, and where the tests stand that
-/// its comments name.
+/// The files with blocks of unsafe code, how many each has, and where the tests are that its
+/// comments name.
 const UNSAFE: [(&str, usize, Tests); 4] = [
     ("host/src/mapped.rs", 11, Tests::NextDoor),
     ("c/src/memory.rs", 10, Tests::Programs),

@@ -1,5 +1,5 @@
-//! What has happened in a world, in order: every call and what came of it, every crash. It prints,
-//! and two runs of one seed print the same.
+//! The events of a world, in order: every call and its outcome, every crash. It prints, and two
+//! runs of one seed print the same.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ pub(crate) enum Entry {
         /// Where in the file, and how much; 0 where that means nothing.
         offset: u64,
         len_bytes: u64,
-        /// A hash of what was written.
+        /// A hash of the written bytes.
         hash: u32,
         /// The error, if it failed.
         error: Option<String>,
     },
-    /// What the world did, or who plays in it.
+    /// A note of the world, or of its player.
     Note(String),
 }
 
-/// The lines so far. Copies share what came before them.
+/// The lines so far. Copies share earlier lines.
 #[derive(Clone, Default)]
 pub(crate) struct Diary {
     past: Option<Arc<Diary>>,

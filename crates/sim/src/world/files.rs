@@ -241,8 +241,7 @@ impl Handle {
         };
         machine.file_mut(self.id)?.write(self.end, &bytes[..take]);
         machine.note_call(call, &self.path, (self.end, bytes), &outcome);
-        // An append that fails is as if it had not been, though a part of its bytes may stand
-        // there.
+        // A failed append has no effect, though the file may have some of its bytes.
         if outcome.is_ok() || call == Call::Write {
             self.end += take as u64;
         }

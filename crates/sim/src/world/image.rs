@@ -1,6 +1,5 @@
 //! The bytes of a file, in pages that copies share: a disk is copied at every crash, and few pages
-//! differ. Each knows a hash of itself once somebody has asked, so that two disks are told apart by
-//! looking at little.
+//! differ. Each computes its hash on demand, so that comparing two disks reads little.
 //!
 //! ```text
 //!   | page 0 | page 1 | (none) | page 3 |        a page that is not there is all zeros
@@ -19,7 +18,7 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 #[derive(Clone)]
 struct Page {
     bytes: [u8; PAGE_BYTES as usize],
-    /// Of the bytes; none where they are all zeros, as those of a page that is not there.
+    /// Of the bytes; none where they are all zeros, like a missing page.
     hash: OnceLock<Option<u64>>,
 }
 
@@ -48,8 +47,7 @@ impl Default for Page {
 pub(crate) struct Image {
     pages: Arc<BTreeMap<u64, Arc<Page>>>,
     len_bytes: u64,
-    /// A hash of the pages, and the end of the last byte that is not zero, once somebody has asked
-    /// for them.
+    /// A hash of the pages, and the end of the last byte that is not zero, computed on demand.
     filled: OnceLock<(u64, u64)>,
 }
 

@@ -1,5 +1,4 @@
-//! The state of a simulated machine: what is on its disk, what is only in its page cache, and who
-//! holds what.
+//! The state of a simulated machine: its disk, its page cache, and its locks.
 //!
 //! ```text
 //!   a file        now      what every reader sees (the page cache)
@@ -20,7 +19,7 @@ use super::image::{Image, PAGE_BYTES};
 use crate::chance::Seeded;
 use crate::faulty_files::{Call, ENOSPC, Failure, Faults};
 
-/// Bytes that a disk writes whole or not at all, but for garbage.
+/// The unit that a disk writes whole or not at all, but for garbage.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
 pub(crate) type FileId = u64;
@@ -36,13 +35,13 @@ pub(crate) struct Machine {
     pub(crate) next_id: u64,
     pub(crate) locks: BTreeMap<FileId, Lock>,
     pub(crate) faults: Faults,
-    /// While somebody only looks, reads meet no fault.
+    /// During inspections, reads meet no fault.
     pub(crate) are_faults_asleep: bool,
     pub(crate) capacity_bytes: Option<u64>,
     pub(crate) calls: u64,
     /// Calls that may have changed something.
     pub(crate) changes: u64,
-    /// Bytes that were handed over to be written.
+    /// Bytes that were given to be written.
     pub(crate) bytes_written: u64,
     /// The process dies before it makes this change, counted from the first of all.
     pub(crate) dies_before: Option<u64>,
@@ -53,15 +52,15 @@ pub(crate) struct Machine {
     pub(crate) has_met_fault: bool,
     pub(crate) clock_ns: u64,
     pub(crate) wall_s: u64,
-    /// One call in so many takes so long.
+    /// One call in this many takes this long.
     pub(crate) slow: Option<(u64, u64)>,
-    /// Every process begins alike: see [`super::SimDisk::begin_processes_alike`].
+    /// Every process begins the same way: see [`super::SimDisk::begin_processes_alike`].
     pub(crate) begins_alike: bool,
-    /// The worlds before each change, where somebody asked for them.
+    /// The worlds before each change, where they are recorded.
     pub(crate) before_changes: Option<Vec<Machine>>,
-    /// What the process is given as random.
+    /// The random numbers of the process.
     pub(crate) chance: Seeded,
-    /// What the world decides by.
+    /// The random numbers of the world.
     pub(crate) luck: Seeded,
     pub(crate) diary: Diary,
 }
@@ -72,11 +71,11 @@ pub(crate) struct File {
     pub(crate) durable: Image,
     pub(crate) dirty: BTreeSet<u64>,
     pub(crate) lost: BTreeSet<u64>,
-    /// Written to through a memory map: pages get to the disk whenever the system likes.
+    /// Written to through a memory map: pages reach the disk at any time.
     pub(crate) is_mapped: bool,
-    /// Bytes that are set aside for it, and need no more space.
+    /// Bytes reserved for it, which need no more space.
     pub(crate) reserved_bytes: u64,
-    /// The length that a process has cut it to, where those that come ask for no more than that.
+    /// The length that a process has cut it to, where later processes ask for no more than that.
     pub(crate) given_up: Option<u64>,
 }
 
@@ -87,7 +86,7 @@ pub(crate) struct Dir {
     pub(crate) pending: Vec<NameChange>,
 }
 
-/// What a name stands for.
+/// The node of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
     File(FileId),
@@ -166,7 +165,7 @@ impl File {
         self.lost.retain(|&sector| sector < beyond);
     }
 
-    /// Takes a sector's bytes from the page cache to the disk.
+    /// Writes a sector from the page cache to the disk.
     fn put_on_disk(&mut self, sector: u64) {
         let mut bytes = [0; SECTOR_BYTES as usize];
         self.now.read(sector * SECTOR_BYTES, &mut bytes);
@@ -180,7 +179,7 @@ impl File {
         self.durable.set_len(self.now.len_bytes());
     }
 
-    /// A sync that fails: some sectors got to the disk, the others are marked clean all the same.
+    /// A failed sync: some sectors reached the disk, the others are marked clean as well.
     pub(crate) fn sync_badly(&mut self, luck: &mut Seeded) {
         let durable_bytes = self.durable.len_bytes();
         for sector in std::mem::take(&mut self.dirty) {
@@ -193,7 +192,7 @@ impl File {
         self.durable.set_len(durable_bytes);
     }
 
-    /// The page cache lets go of what it believes to be on the disk.
+    /// The page cache drops all that it considers to be on the disk.
     pub(crate) fn evict(&mut self) {
         for sector in std::mem::take(&mut self.lost) {
             let mut bytes = [0; SECTOR_BYTES as usize];
@@ -214,7 +213,7 @@ fn gone() -> io::Error {
 }
 
 impl Machine {
-    /// A call begins: it counts, it takes time, and it may be the one that is never made or that
+    /// A call begins: it counts, it takes time, and it may be the one that never happens or that
     /// fails.
     pub(crate) fn begin(&mut self, call: Call, path: &Path) -> Result<(), Failure> {
         let dead = || Failure { error: gone(), half: false };
@@ -243,7 +242,7 @@ impl Machine {
         self.faults.judge(call, path).inspect_err(|_| self.has_met_fault = true)
     }
 
-    /// Keeps the world as it is before a change, for who asked for it.
+    /// Keeps the world as it is before a change, where worlds are recorded.
     fn keep_before_change(&mut self, call: Call, path: &Path) {
         let Some(mut kept) = self.before_changes.take() else { return };
         let diary = self.diary.fork();
@@ -255,8 +254,8 @@ impl Machine {
     }
 
     /// The next process is given the same random numbers as any other, and begins at a whole
-    /// minute. What it makes is told apart from what others have made, and in the same order,
-    /// however much that was.
+    /// minute. Its nodes are distinct from those of others, and in the same order, however many
+    /// there were.
     pub(crate) fn begin_alike(&mut self) {
         (self.chance, self.luck) = (Seeded::new(1), Seeded::new(2));
         self.wall_s = (self.wall_s + self.clock_ns.div_ceil(1_000_000_000)).next_multiple_of(60);
@@ -270,7 +269,7 @@ impl Machine {
         self.clock_ns = self.clock_ns.next_multiple_of(100_000_000);
     }
 
-    /// Writes into the diary what came of a call.
+    /// Writes the outcome of a call into the diary.
     pub(crate) fn note_call<T>(
         &mut self,
         call: Call,
@@ -358,7 +357,7 @@ impl Machine {
         self.next_id
     }
 
-    /// Makes a file, which must not be there.
+    /// Creates a file, which must not exist.
     pub(crate) fn create_file(&mut self, path: &Path, file: File) -> io::Result<FileId> {
         let id = self.next_id();
         self.put_new(path, Node::File(id))?;
@@ -401,7 +400,7 @@ pub(crate) fn name_of(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Whether a call may change what a crash leaves. (`Lock` makes the file that it locks.)
+/// Whether a call may change the result of a crash. (`Lock` creates the file that it locks.)
 pub(crate) fn may_change(call: Call) -> bool {
     (call.changes() && call != Call::Prepare) || call == Call::Lock
 }

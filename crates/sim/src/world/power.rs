@@ -1,4 +1,4 @@
-//! What a power cut leaves of a machine.
+//! The state of a machine after a power cut.
 //!
 //! - **Sectors** (512 bytes) that were not synced are, each on its own, old, new, torn (new up to
 //!   some byte, then old), or garbage. Garbage never touches a byte that old and new agree on: a
@@ -21,14 +21,14 @@ use super::image::{Image, PAGE_BYTES};
 use super::machine::{Dir, DirId, File, FileId, Machine, Node, ROOT, SECTOR_BYTES};
 use crate::chance::Seeded;
 
-/// How a power cut treats what was not synced.
+/// How a power cut treats unsynced data.
 #[derive(Clone, Copy, Debug)]
 struct Temper {
-    /// Of 16 sectors, so many got there.
+    /// How many of 16 sectors reached the disk.
     sectors_kept: u64,
-    /// Of 16 sectors, so many are torn or garbage besides.
+    /// How many more of 16 sectors are torn or garbage.
     sectors_hurt: u64,
-    /// Of 16 changes of names, so many got there.
+    /// How many of 16 changes of names reached the disk.
     names_kept: u64,
 }
 
@@ -39,7 +39,7 @@ impl Temper {
     }
 }
 
-/// What became of a sector.
+/// The fate of a sector.
 enum Fate {
     Old,
     New,
@@ -59,7 +59,7 @@ fn fate(temper: &Temper, chance: &mut Seeded) -> Fate {
     }
 }
 
-/// Takes the power away; everything that is left is durable.
+/// Cuts the power; everything that survives is durable.
 pub(crate) fn cut_power(machine: &mut Machine, chance: &mut Seeded) {
     let temper = Temper::of(chance);
     if machine.begins_alike {
@@ -76,8 +76,7 @@ pub(crate) fn cut_power(machine: &mut Machine, chance: &mut Seeded) {
     }
     drop_nameless(machine);
     for file in machine.files.values_mut() {
-        // Where worlds are compared, what becomes of one file says nothing of what becomes of the
-        // next.
+        // Where worlds are compared, the fate of one file does not affect that of the next.
         let own = &mut Seeded::new(if machine.begins_alike { chance.next_u64() } else { 0 });
         let image = left_of(file, &temper, if machine.begins_alike { own } else { &mut *chance });
         *file = File {
@@ -108,7 +107,7 @@ pub(crate) fn named(machine: &Machine) -> (BTreeSet<DirId>, BTreeSet<FileId>) {
             continue;
         }
         let Some(dir) = machine.dirs.get(&id) else { continue };
-        // A name that is lost may come back as long as its loss is not durable.
+        // A lost name may come back as long as its loss is not durable.
         for node in dir.now.values().chain(dir.durable.values()).chain(dir.pending.iter().filter_map(put_by))
         {
             match node {
@@ -135,7 +134,7 @@ fn left_of(file: &File, temper: &Temper, chance: &mut Seeded) -> Image {
         by_page.entry(sector * SECTOR_BYTES / PAGE_BYTES).or_default().push(sector);
     }
     for (page, sectors) in by_page {
-        // Up to where the page held its new bytes when it was written back.
+        // The end of the page's new bytes when it was written back.
         let new_until = if file.is_mapped && !chance.one_in(3) {
             page * PAGE_BYTES + chance.below(PAGE_BYTES + 1)
         } else {

@@ -1,8 +1,7 @@
-//! A number for a world: equal where the next process meets the same.
+//! A number for a world: equal where the next process meets the same state.
 //!
-//! It is made of all that decides what that process meets: what is on the disk and what only in the
-//! page cache, the clocks, and what chance will give. What happened before is in it only by what it
-//! has left.
+//! It covers all that decides this state: the disk, the page cache, the clocks, and the next random
+//! numbers. Earlier events count only by their results.
 //!
 //! Values are found by their places, and a segment of them is only ever refused for being too
 //! short: whether a cut of the zeros behind them has got to the disk is not in it. A power cut
@@ -27,7 +26,7 @@ pub(crate) fn of_machine(machine: &Machine) -> u64 {
     print.finish()
 }
 
-/// All that decides what reads and power cuts give.
+/// All that decides the results of reads and power cuts.
 fn of_file(file: &File) -> u64 {
     let mut print = DefaultHasher::new();
     (file.now.print(file.given_up), file.durable.print(file.given_up)).hash(&mut print);

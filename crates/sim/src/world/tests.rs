@@ -1,4 +1,4 @@
-//! The simulated disk keeps to what it says, since everything else is judged by it.
+//! The simulated disk behaves as documented, since it judges everything else.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,4 +1,4 @@
-//! Which files use which, and which of these arrows run up.
+//! The arrows between files, and those of them that run up.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,8 +11,8 @@ use syn::{Expr, ExprMethodCall, ItemImpl, ItemUse, Macro, Path, Token, UseTree};
 use crate::file::{Crate, methods_of};
 use crate::resolve::Target;
 
-/// Methods of collections and iterators, and of types of other crates: whose they are is known only
-/// where the receiver is called like the type.
+/// Methods of collections and iterators, and of types of other crates: their type is known only
+/// where the receiver has the name of the type.
 const OF_ANYBODY: [&str; 54] = [
     "all",
     "any",
@@ -87,7 +87,7 @@ pub(crate) fn upward(house: &Crate) -> BTreeSet<(String, String)> {
     wrong.into_iter().map(|(from, to)| (house.name(from), house.name(to))).collect()
 }
 
-/// Whether `from` may use `to`: the room of `to` stands below that of `from` among the children of
+/// Whether `from` may use `to`: the module of `to` is below that of `from` among the children of
 /// their common parent. A parent may use its child, and a child its parent, but not each the other.
 fn runs_down(house: &Crate, from: usize, to: usize, arrows: &BTreeSet<(usize, usize)>) -> bool {
     let (mine, other) = (&house.modules[from].path, &house.modules[to].path);
@@ -103,8 +103,8 @@ fn runs_down(house: &Crate, from: usize, to: usize, arrows: &BTreeSet<(usize, us
     }
 }
 
-/// Methods of types whose `impl` blocks stand in several files, by their names: of which type, in
-/// which module. A name that several types give to a method is left out, save for calls on `self`.
+/// Methods of types whose `impl` blocks are in several files, by their names, with type and module.
+/// A name that several types give to a method is left out, except for calls on `self`.
 fn strewn_methods(house: &Crate) -> HashMap<String, Vec<(Of, usize)>> {
     let mut by_name: HashMap<String, Vec<(Of, usize)>> = HashMap::new();
     let mut homes: HashMap<Of, BTreeSet<usize>> = HashMap::new();
@@ -130,7 +130,7 @@ fn type_at(target: Option<Target>) -> Option<Of> {
     Some((target.module, target.names.first()?.clone()))
 }
 
-/// The last name of what a method is called on.
+/// The last name of the receiver of a method.
 fn receiver_name(receiver: &Expr) -> Option<String> {
     match receiver {
         Expr::Path(path) => Some(path.path.segments.last()?.ident.to_string()),
@@ -171,7 +171,7 @@ impl Eye<'_> {
         self.see_method(method, Some(&of));
     }
 
-    /// The method `name` of a type; of whatever type has one, where none is known.
+    /// The method `name` of a type; of any type that has one, where none is known.
     fn see_method(&mut self, name: &str, of: Option<&Of>) {
         let Some(found) = self.strewn.get(name) else { return };
         let home = match of {
@@ -185,7 +185,7 @@ impl Eye<'_> {
         }
     }
 
-    /// The type of that method which is called as its receiver is: `engine` is an `Engine`.
+    /// The type of that method whose name is that of the receiver: `engine` is an `Engine`.
     fn called_like(&self, receiver: &str, method: &str) -> Option<Of> {
         let plain = receiver.replace('_', "");
         let found = self.strewn.get(method)?.iter().find(|((_, name), _)| name.to_lowercase() == plain)?;

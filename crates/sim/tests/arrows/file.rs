@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use syn::{Attribute, File, ImplItem, Item, ItemMod, Type, UseTree, Visibility};
 
-/// A module, and where it stands among the children of its parent.
+/// A module, and its place among the children of its parent.
 pub(crate) struct Module {
     /// The names of its parents and its own.
     pub(crate) path: Vec<String>,
@@ -36,7 +36,7 @@ impl Crate {
         house
     }
 
-    /// Reads the module of `file`, whose children stand in `folder`.
+    /// Reads the module of `file`, whose children are in `folder`.
     fn add(
         &mut self,
         file: &Path,
@@ -71,7 +71,7 @@ impl Crate {
             }
             match item {
                 Item::Mod(module) if module.content.is_none() => self.add_child(index, &module, folder),
-                // What is written in the midst of a file is part of the file.
+                // A module inside a file is part of the file.
                 Item::Mod(ItemMod { content: Some((_, inner)), .. }) => self.take(index, inner, folder),
                 Item::Use(item) => {
                     self.bind(index, &mut Vec::new(), &item.tree);

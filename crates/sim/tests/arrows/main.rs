@@ -1,13 +1,13 @@
-//! In each crate a file uses only modules whose `mod` line stands above its own, so that the list
-//! in `lib.rs` reads from the ground up, and no two files use each other.
+//! In each crate, a file uses only modules whose `mod` line is above its own, so that the list in
+//! `lib.rs` reads from the ground up, and no two files use each other.
 //!
-//! An arrow is drawn from a file to the file of whatever a path in it names, and to the file of a
-//! method that is called on a struct whose `impl` blocks are strewn over several files:
+//! An arrow leads from a file to the file of everything that a path in it names, and to the file of
+//! a method that is called on a struct whose `impl` blocks are in several files:
 //! `self.flush_step()` is an arrow that no `use` shows. Re-exports are none: they are followed to
-//! what they name. Tests are not looked at.
+//! their targets. Tests are left out.
 //!
-//! What does not run down today stands in `exceptions.txt`, a line each: who, and whom it uses. The
-//! list only shrinks.
+//! `exceptions.txt` lists the arrows that do not run down today, one a line: a file, and the file
+//! that it uses. The list only shrinks.
 
 mod arrow;
 mod file;

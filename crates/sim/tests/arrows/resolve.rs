@@ -1,4 +1,4 @@
-//! What a path names: the module in which it is declared, through whatever re-exports.
+//! The target of a path: the module that declares it, through any re-exports.
 
 use crate::file::Crate;
 

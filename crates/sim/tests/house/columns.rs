@@ -1,7 +1,7 @@
 //! Prose is at most 100 columns wide, on all pages and in all comments.
 //!
 //! Tables, fenced blocks, pictures and what a program writes (between `<!-- begin` and `<!-- end`)
-//! are no prose, and one long word, a link say, may stand alone on its line.
+//! are no prose, and one long word, such as a link, may be alone on its line.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The files of the project whose names end so, without what was built and what git keeps.
+/// The files of the project with this ending, without build results and git's own files.
 pub(crate) fn files_ending(ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![project()];

@@ -1,4 +1,4 @@
-//! Links of the pages lead to files and headings that are there.
+//! Links of the pages lead to existing files and headings.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,14 +36,14 @@ fn anchors(page: &str) -> Vec<String> {
     found
 }
 
-/// Where the links of a page lead, but for addresses elsewhere.
+/// The targets of the links of a page, but for other sites.
 fn links(page: &str) -> Vec<String> {
     let targets = page.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
     let inner = targets.map(|(target, _)| target.to_owned());
     inner.filter(|target| !target.contains("://") && !target.contains(char::is_whitespace)).collect()
 }
 
-/// What is wrong with a link on a page, if something is.
+/// The fault of a link on a page, if it has one.
 fn fault(page: &Path, link: &str) -> Option<String> {
     let (file, anchor) = link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor)));
     let target = if file.is_empty() { page.to_owned() } else { page.parent()?.join(file) };
