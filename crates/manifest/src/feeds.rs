@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use folddb_base::bytes::Malformed;
 use folddb_base::{FileNumber, Lsn, SharedMap};
-use folddb_layout::manifest_edit::{Change, FeedState, TableNote};
+use folddb_layout::manifest_edit::{Change, FeedPhase, FeedState, LossCause, TableNote};
 
 /// The end of a log that a crash left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub struct Feeds {
     kept: Vec<ArchivedLog>,
     /// By their numbers, shared by states: there may be one for each table.
     notes: SharedMap<u64, Arc<TableNote>>,
+    /// The highest number that a note or a feed has had. It outlives them: who read a feed beside
+    /// the store that is gone must not take a later one for it.
+    last_note: u64,
 }
 
 impl Feeds {
@@ -73,11 +76,11 @@ impl Feeds {
 
     /// The number of the newest note that there has been; 0 before the first.
     pub fn last_note(&self) -> u64 {
-        let of_feeds = self.all().map(|feed| feed.note);
-        of_feeds.chain(self.notes.last().map(|(&note, _)| note)).max().unwrap_or(0)
+        self.last_note
     }
 
     pub(crate) fn set(&mut self, feed: &FeedState) {
+        self.last_note = self.last_note.max(feed.note);
         self.feeds.insert(feed.name.clone(), feed.clone());
         self.forget_unneeded();
     }
@@ -101,6 +104,7 @@ impl Feeds {
         if self.notes.last().is_some_and(|(&last, _)| last >= note.note) {
             return Err(Malformed::Order);
         }
+        self.last_note = self.last_note.max(note.note);
         self.notes.insert(note.note, Arc::new(note.clone()));
         Ok(())
     }
@@ -114,12 +118,34 @@ impl Feeds {
     }
 
     pub(crate) fn put_snapshot(&self, changes: &mut Vec<Change>) {
+        self.put_last_note(changes);
         changes.extend(self.all().map(|feed| Change::SetFeed { feed: feed.clone() }));
         changes.extend(self.kept.iter().map(|kept| {
             let ArchivedLog { file, first_lsn, next_lsn } = *kept;
             Change::ArchiveLog { file, first_lsn, next_lsn }
         }));
         changes.extend(self.notes().map(|note| Change::NoteTable { note: note.clone() }));
+    }
+
+    /// What says the last number where nothing else does: a feed without a name that stood there,
+    /// and is dropped.
+    fn put_last_note(&self, changes: &mut Vec<Change>) {
+        let of_feeds = self.all().map(|feed| feed.note);
+        let said = of_feeds.chain(self.notes.last().map(|(&note, _)| note)).max().unwrap_or(0);
+        if said < self.last_note {
+            let feed = FeedState {
+                name: String::new(),
+                table: String::new(),
+                prefix: Vec::new(),
+                bytes_max: 0,
+                phase: FeedPhase::Lost(LossCause::Gone),
+                seq: 0,
+                lsn: 0,
+                note: self.last_note,
+                values_from: FileNumber(0),
+            };
+            changes.extend([Change::SetFeed { feed }, Change::DropFeed { name: String::new() }]);
+        }
     }
 }
 

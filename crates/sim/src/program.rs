@@ -141,6 +141,8 @@ pub struct Follow {
     pub events: Option<u8>,
     /// And then acknowledges.
     pub acknowledges: bool,
+    /// Before that the feed, where it is open, is dropped and made again under its name.
+    pub renews: bool,
 }
 
 /// How far a consumer follows that reads the feed next to the process that writes.

@@ -2,6 +2,7 @@
 //! writer rolls, flushes, merges, reclaims, closes and dies, or an error by name where the feed was
 //! lost.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -206,6 +207,60 @@ fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
     }
     said(open(FeedOptions::default()), ErrorKind::FeedLost, ["budget", "--again"]);
     store.drop_feed(NAME).expect_err("it is being read");
+}
+
+/// Tables by what the reader was told of them.
+fn heard(met: &[FeedEvent]) -> BTreeSet<String> {
+    let mut tables = BTreeSet::new();
+    for event in met {
+        match event {
+            FeedEvent::TableCreated(table) => drop(tables.insert(table.name.clone())),
+            FeedEvent::TableDropped(table) => drop(tables.remove(&table.name)),
+            _ => {}
+        }
+    }
+    tables
+}
+
+#[test]
+fn who_reads_a_feed_that_was_dropped_and_made_again_is_told_and_misses_no_table_in_silence() {
+    for (is_opened_again, is_written) in [(false, false), (true, false), (false, true), (true, true)] {
+        let temp = tempfile::tempdir().expect("a directory");
+        let dir = temp.path().join("store");
+        let mut store = Store::create(&dir, manual()).expect("a store");
+        make_feed(&store, None);
+        let (mut reader, mut met) = (beside(&dir), Vec::new());
+        let table = |store: &Store, name: &str| {
+            drop(store.table::<u64, u64>(name, Rules::sorted()).expect("a table"))
+        };
+        ["one", "two"].iter().for_each(|name| table(&store, name));
+        take_all(&mut reader, &mut met);
+        assert_eq!(heard(&met).len(), 2, "{met:?}");
+        // While nobody is told of it a table goes.
+        store.drop_feed(NAME).expect("it is there");
+        store.drop_table("two").expect("it is there");
+        if is_opened_again {
+            store.close().expect("it closes");
+            store = Store::open(&dir, manual()).expect("it opens");
+        }
+        make_feed(&store, None);
+        table(&store, "three");
+        if is_written {
+            write(&store, 0);
+        }
+        let error = loop {
+            match reader.poll() {
+                Ok(Some(event)) => met.push(event),
+                Ok(None) => {
+                    assert_eq!(heard(&met), store.tables().into_iter().collect(), "nothing is said");
+                    panic!("it was not told that `two` is gone, and yet has not met it");
+                }
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+        assert!(error.to_string().contains("made again"), "{error}");
+    }
 }
 
 // ---- damage, and places of before ---------------------------------------------------------------

@@ -76,7 +76,8 @@ pub(crate) fn begin_at(feed: &mut Feed, from_now: bool) -> Result<()> {
     let (snapshot, lsn) = Snapshot::take_with_lsn(&engine)?;
     log_sync::sync_to(&engine, lsn)?; // a power cut must not undo what the rows show
     let phase = if from_now { FeedPhase::Changes } else { FeedPhase::Rows };
-    let note = manifest.state().feeds.last_note();
+    // No reader beside the store that stands in an earlier feed of this name is as far as that.
+    let note = manifest.state().feeds.last_note() + 1;
     let (seq, is_settled) = (snapshot.seen().seq, from_now);
     let place = FeedPosition { seq, lsn, note, is_settled, begun: 0 };
     let begun = reader::state_at(feed, place, phase, feeds::values_from(&engine, manifest.state(), lsn));

@@ -1,5 +1,4 @@
 use folddb_base::TableId;
-use folddb_layout::manifest_edit::{FeedPhase, LossCause};
 
 use super::*;
 use crate::State;
@@ -56,7 +55,7 @@ fn what_every_feed_is_past_goes() {
     assert_eq!(state.feeds.from_lsn(), Some(2000), "a lost feed holds nothing");
     state.apply(&Change::DropFeed { name: "b".to_owned() }).expect("it goes");
     assert!(state.feeds.kept().is_empty() && state.feeds.notes().next().is_none());
-    assert_eq!(state.feeds.last_note(), 1);
+    assert_eq!(state.feeds.last_note(), 2, "of the note that has gone");
     assert_eq!(state.apply(&Change::DropFeed { name: "b".to_owned() }), Err(Malformed::Bounds));
 }
 
@@ -67,6 +66,21 @@ fn a_snapshot_gives_the_same_feeds() {
     let mut again = State::default();
     state.snapshot().iter().for_each(|change| again.apply(change).expect("it fits"));
     assert_eq!(again, state);
+}
+
+#[test]
+fn the_number_of_the_last_note_outlives_feeds_notes_and_snapshots() {
+    let drop = |name: &str| Change::DropFeed { name: name.to_owned() };
+    for changes in [
+        vec![set(feed("a", 1000, 3)), note(4), note(5), drop("a")],
+        vec![set(feed("a", 1000, 5)), drop("a"), set(feed("b", 1000, 2))],
+    ] {
+        let state = state(&changes);
+        assert_eq!((state.feeds.notes().count(), state.feeds.last_note()), (0, 5));
+        let mut again = State::default();
+        state.snapshot().iter().for_each(|change| again.apply(change).expect("it fits"));
+        assert_eq!(again, state);
+    }
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //!
 //! Another one reads the same feed next to the store, from the last acknowledgement on. It lives on
 //! while the store is closed, dropped and opened again, up to a crash: it sees each batch once,
-//! also across changes by the writer.
+//! also across changes by the writer. If the feed was dropped and created again under its name, it
+//! is told, and follows no other feed than its own.
 
 use folddb::{ErrorKind, FeedOptions, Store};
 
@@ -26,6 +27,9 @@ impl Player {
     /// contents of the store.
     pub(super) fn follow(&mut self, follow: &Follow) -> Outcome {
         let most = follow.events.map_or(EVENTS_MAX, usize::from);
+        if follow.renews && self.consumer.feed.is_some() {
+            self.drop_feed()?;
+        }
         if !self.open_feed()? {
             return Ok(());
         }
@@ -77,6 +81,22 @@ impl Player {
         let feeds = self.store()?.feeds();
         let found = feeds.iter().find(|feed| feed.name == NAME).map(|feed| feed.bytes_max);
         same("the budget of the feed", &found, &Some(self.settings.feed.bytes_max.unwrap_or(BYTES_MAX)))
+    }
+
+    /// Drops the feed, which is made again where it is opened next. Who reads it beside the store
+    /// is not asked until it is there again: then it is to be told.
+    fn drop_feed(&mut self) -> Outcome {
+        self.consumer.feed = None;
+        self.consumer.has_acknowledged = false;
+        if let Err(error) = self.store()?.drop_feed(NAME) {
+            return self.refused("drop the feed", error);
+        }
+        self.consumer.kept.clear();
+        let beside = self.consumer.beside.take();
+        if self.open_feed()? {
+            self.consumer.beside = beside;
+        }
+        Ok(())
     }
 
     /// False where the feed cannot be opened now.

@@ -56,19 +56,21 @@ impl Program {
         let every = *chance.pick(&[2, 5, 12]);
         // Chances of its own: the rest of a seed's program stays the same.
         let beside = &mut Seeded::new(seed ^ 0xbe51de);
+        let renewing = &mut Seeded::new(seed ^ 0x7e4e3);
         let mut actions = Vec::new();
         for action in self.actions {
             actions.push(action);
             if chance.one_in(every) {
                 let events = (!chance.one_in(2)).then(|| chance.below(60) as u8);
-                actions.push(Action::Follow(Follow { events, acknowledges: !chance.one_in(3) }));
+                let (acknowledges, renews) = (!chance.one_in(3), renewing.one_in(6));
+                actions.push(Action::Follow(Follow { events, acknowledges, renews }));
             }
             if beside.one_in(every) {
                 let events = beside.one_in(3).then(|| beside.below(20) as u8);
                 actions.push(Action::FollowSecondary(FollowSecondary { events, synced: beside.one_in(2) }));
             }
         }
-        actions.push(Action::Follow(Follow { events: None, acknowledges: true }));
+        actions.push(Action::Follow(Follow { events: None, acknowledges: true, renews: false }));
         Program { actions, settings: Settings { feed: feed(seed), ..self.settings } }
     }
 

@@ -54,10 +54,12 @@ pub(crate) fn take_state(feed: &mut SecondaryFeed) -> Result<FeedState> {
     };
     if stands.seq > feed.place.seq || stands.note > feed.place.note {
         let why = format!(
-            "feed `{}` was also read by another consumer, which has acknowledged it up to seq {}; this reader is at {}",
+            "feed `{}` was also read by another consumer, which has acknowledged it up to seq {}, or was made again; this reader is at {}",
             feed.name, stands.seq, feed.place.seq
         );
-        return Err(Error::new(ErrorKind::Locked, why).advise("read it by one consumer, or use two feeds"));
+        let advice =
+            "read it by one consumer, or use two feeds; where it was made again, begin with its rows";
+        return Err(Error::new(ErrorKind::Locked, why).advise(advice));
     }
     if stands.seq == feed.place.seq {
         feed.unacknowledged_bytes = 0;
