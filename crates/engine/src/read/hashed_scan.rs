@@ -140,6 +140,10 @@ impl HashedRows {
             let Some(slot) = self.next_slot()? else { return Ok(None) };
             let Some(found) = self.read(slot, reading)? else { continue };
             if !found.is_alive(self.at.time_ms) {
+                self.plan.passed_max -= 1;
+                if self.plan.passed_max == 0 {
+                    self.end();
+                }
                 continue;
             }
             self.last.clear();

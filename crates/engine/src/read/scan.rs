@@ -39,6 +39,9 @@ pub struct ScanPlan {
     /// The lower bound that a cursor set, if one did. In a hashed table it is a place in the walk;
     /// any other bound is refused.
     pub resumed: Option<Bound<Vec<u8>>>,
+    /// It ends, as if there were no more rows, once it has passed over so many keys that have none:
+    /// deleted ones, expired ones.
+    pub passed_max: u64,
 }
 
 /// What is wanted of a row in addition to its key.
@@ -65,6 +68,7 @@ impl ScanPlan {
             at,
             wanted: Wanted::Value,
             resumed: None,
+            passed_max: u64::MAX,
         }
     }
 
@@ -301,6 +305,8 @@ impl Rows {
                 return Ok(Some((&self.key, &self.value)));
             }
             self.pass();
+            self.plan.passed_max -= 1;
+            self.done |= self.plan.passed_max == 0;
         }
         Ok(None)
     }

@@ -6,8 +6,10 @@
 
 use folddb_base::ErrorKind;
 
+use crate::any_rows::AnyRows;
 use crate::bytes_table::BytesTable;
 use crate::maintenance::verify::check_value;
+use folddb_engine::read::scan::ScanPlan;
 
 /// Most rows of a table that are read.
 const ROWS: usize = 1000;
@@ -15,16 +17,25 @@ const ROWS: usize = 1000;
 /// Most bytes of values that are read.
 const BYTES: usize = 1 << 20;
 
+/// Most keys without a value that are passed over: looking at each of a table whose values have all
+/// expired would take as long as a scan of the whole table.
+const PASSED: u64 = 10_000;
+
 /// The first row of the sample whose value the fold does not take, in words.
 pub(crate) fn unfit(table: &BytesTable) -> Option<String> {
     let rules = &table.core().rules;
     let mut bytes = 0;
-    for row in table.scan().into_iter().take(ROWS) {
-        match row {
-            Ok((key, value)) => {
-                if let Err(what) = check_value(rules, &value) {
-                    let key = rules.rules.key_codec().show_line(&key);
-                    return Some(format!("the value of key {key}: {what}"));
+    let plan = ScanPlan { passed_max: PASSED, ..ScanPlan::everything(None) };
+    let mut rows = AnyRows::start(table.engine(), table.core(), plan).ok()?;
+    for _ in 0..ROWS {
+        match rows.next_row() {
+            Ok(None) => break,
+            Ok(Some((key, value))) => {
+                if let Err(what) = check_value(rules, value) {
+                    let key = rules.rules.key_codec().show_line(key);
+                    return Some(format!(
+                        "the value of key {key}: {what}; its checksum is right, so a program wrote it so"
+                    ));
                 }
                 bytes += value.len();
             }
@@ -37,3 +48,6 @@ pub(crate) fn unfit(table: &BytesTable) -> Option<String> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests;
