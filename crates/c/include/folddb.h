@@ -1127,7 +1127,8 @@ bool folddb_restore(const char *from, const char *to, folddb_options *options, c
 // `options` and `progress` may be NULL. Returns whether the store is whole. `findings`, unless it
 // is NULL, is set to how many things are wrong.
 //
-// Errors: Corruption, with the first thing that is wrong; StoreNotFound, Locked; a folder that
+// Errors: Corruption, with the first thing that is wrong; FoldFailed where nothing is damaged, and
+// a program wrote values that their tables do not take; StoreNotFound, Locked; a folder that
 // cannot be listed.
 bool folddb_verify(const char *path,
                    folddb_options *options,

@@ -76,7 +76,8 @@ pub extern "C" fn folddb_restore(
 /// `options` and `progress` may be NULL. Returns whether the store is whole. `findings`, unless it
 /// is NULL, is set to how many things are wrong.
 ///
-/// Errors: Corruption, with the first thing that is wrong; StoreNotFound, Locked; a folder that
+/// Errors: Corruption, with the first thing that is wrong; FoldFailed where nothing is damaged, and
+/// a program wrote values that their tables do not take; StoreNotFound, Locked; a folder that
 /// cannot be listed.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_verify(
@@ -95,10 +96,16 @@ pub extern "C" fn folddb_verify(
                 told(context, done, total);
             }
         })?;
-        let damage: Vec<_> =
-            report.findings.iter().filter(|found| found.severity == Severity::Damage).collect();
-        put(findings, damage.len());
-        let Some(first) = damage.first() else { return Ok(true) };
+        // The heaviest come first.
+        let wrong: Vec<_> = report.findings.iter().filter(|found| found.severity != Severity::Note).collect();
+        put(findings, wrong.len());
+        let Some(first) = wrong.first() else { return Ok(true) };
+        if first.severity == Severity::Unfit {
+            let message = format!("{path} is not damaged; in {}: {}", first.file, first.what);
+            return Err(
+                Error::new(ErrorKind::FoldFailed, message).advise("put such keys again, or delete them")
+            );
+        }
         let message = format!("{path} is damaged in {}: {}", first.file, first.what);
         Err(Error::new(ErrorKind::Corruption, message))
     })

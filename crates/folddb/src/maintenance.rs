@@ -7,6 +7,7 @@ mod finding;
 mod survey;
 mod at_rest;
 mod refolded;
+mod unfit;
 mod indexes;
 mod rebuilt;
 mod verify;

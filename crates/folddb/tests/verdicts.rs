@@ -5,10 +5,13 @@
 mod common;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use common::small;
-use folddb::maintenance::{Advice, RepairOptions, RepairReport, Severity, VerifyReport, Weight};
-use folddb::{Durability, Options, Rules, Store};
+use folddb::codec::KeyCodec;
+use folddb::maintenance::{Advice, Finding, RepairOptions, RepairReport, Severity, VerifyReport, Weight};
+use folddb::table_rules::TableRules;
+use folddb::{Durability, Fold, FoldFailure, Options, Outcome, Rules, Store, WriteOp};
 
 fn options() -> Options {
     small().disk_reserve_bytes(0)
@@ -126,4 +129,106 @@ fn a_part_that_is_gone_is_damage_to_all_three() {
     assert!(repaired.lost().any(|one| one.file == name), "{:?}", repaired.findings);
     assert_eq!((repaired.parts_lost, repaired.records_lost), (1, 100));
     assert!(advice[0].weight == Weight::Broken && advice[0].what.contains(&name), "{advice:?}");
+}
+
+/// A fold that takes any text; or, as a later version of the program has it, only short ones.
+struct Short {
+    bytes_max: usize,
+}
+
+impl Fold for Short {
+    fn spec(&self) -> String {
+        "short".to_owned()
+    }
+
+    fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
+        match value.len() <= self.bytes_max {
+            true => Ok(()),
+            false => Err(FoldFailure::new(format!("{} bytes are too many", value.len()))),
+        }
+    }
+
+    fn fold(&self, _: &[u8], _: &[u8], _: &[u8], _: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        Ok(Outcome::KeepLater)
+    }
+}
+
+fn with_short(bytes_max: usize) -> Options {
+    options().custom_fold(Arc::new(Short { bytes_max }))
+}
+
+/// A store in whose tables one value of ten is too long for the later version: in runs, in values
+/// of their own, in the index of a hashed table, in the log.
+fn written_by_another(path: &Path) {
+    let written = path.with_extension("written");
+    let store = Store::create(&written, with_short(usize::MAX)).unwrap();
+    let rules = [
+        TableRules::new(KeyCodec::U64).custom_fold("short", 1),
+        TableRules::new(KeyCodec::U64).custom_fold("short", 1).separate(Some(64)).summaries(true),
+        TableRules::hashed(KeyCodec::U64).custom_fold("short", 1),
+    ];
+    for (name, rules) in NAMES.into_iter().zip(rules) {
+        let table = store.create_bytes_table(name, rules).unwrap();
+        for key in 0..100_u64 {
+            let len = if key % 10 == 3 { 500 } else { 100 };
+            table.write(WriteOp::Put, &key.to_be_bytes(), &vec![b'x'; len]).unwrap();
+        }
+        store.flush().unwrap();
+        table.write(WriteOp::Put, &1000_u64.to_be_bytes(), &[b'y'; 700]).unwrap();
+    }
+    store.sync().unwrap();
+    copy(&written, path);
+}
+
+const NAMES: [&str; 3] = ["plain", "apart", "hashed"];
+
+#[test]
+fn what_a_program_wrote_is_told_apart_from_damage_and_deletes_mend_it() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("store");
+    written_by_another(&path);
+    let report = Store::verify(&path, &with_short(200), true, |_, _| {}).unwrap();
+    assert_eq!(report.damage().next(), None);
+    assert!(!report.is_clean());
+    for name in NAMES {
+        let of_table = |one: &&Finding| one.what.contains(&format!("table `{name}`"));
+        let said: String = report.unfit().filter(of_table).map(|one| format!("{one}\n")).collect();
+        for key in [3, 13, 23, 33, 43, 53, 63, 73, 83, 93, 1000] {
+            let is_named = [", ", ":", " "].iter().any(|end| said.contains(&format!(" {key}{end}")));
+            assert!(is_named, "{name}: {key} is not named: {said}");
+        }
+        assert!(said.contains("500 bytes are too many"), "{said}");
+        assert!(said.contains("a program wrote"), "{said}");
+        assert!(report.unfit().all(|one| one.losses.is_empty()), "{said}");
+    }
+    // A repair loses nothing, and changes nothing.
+    let to = temp.path().join("new");
+    let repaired = Store::repair(&path, &to, &RepairOptions::default(), &with_short(200), |_, _| {}).unwrap();
+    assert!(repaired.is_complete(), "{:?}", repaired.findings);
+    assert_eq!(repaired.verified.damage().next(), None);
+    assert!(repaired.verified.unfit().next().is_some(), "{:?}", repaired.verified.findings);
+    // Deletes and a merge mend it.
+    let store = Store::open(&path, with_short(200)).unwrap();
+    for name in NAMES {
+        let table = store.bytes_table(name).unwrap();
+        for key in (3..100_u64).step_by(10).chain([1000]) {
+            table.write(WriteOp::Delete, &key.to_be_bytes(), &[]).unwrap();
+        }
+        store.flush().unwrap();
+        table.compact().unwrap();
+    }
+    store.close().unwrap();
+    let report = Store::verify(&path, &with_short(200), true, |_, _| {}).unwrap();
+    assert!(report.is_clean(), "{:?}", report.findings);
+}
+
+#[test]
+fn damage_beside_what_a_program_wrote_is_damage_and_comes_first() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("store");
+    written_by_another(&path);
+    std::fs::remove_file(newest(&path, "part")).unwrap();
+    let report = Store::verify(&path, &with_short(200), true, |_, _| {}).unwrap();
+    assert_eq!(report.findings[0].severity, Severity::Damage, "{:?}", report.findings);
+    assert!(report.unfit().next().is_some(), "{:?}", report.findings);
 }

@@ -92,8 +92,8 @@ pub(crate) fn restore<'py>(
     Ok(told)
 }
 
-/// Checks a store that is not open anywhere: every file, and with `deep` every value. What it finds
-/// is in `damage` and `notes`.
+/// Checks a store that nobody has open: every file, and with `deep` every value. What it finds is
+/// in `damage`, `unfit` (values that programs wrote and that their tables do not take) and `notes`.
 #[pyfunction]
 #[pyo3(signature = (path, *, deep = false, progress = None, **settings))]
 pub(crate) fn verify<'py>(
@@ -113,6 +113,7 @@ pub(crate) fn verify<'py>(
     let told = PyDict::new(py);
     told.set_item("is_clean", report.is_clean())?;
     told.set_item("damage", PyList::new(py, of(Severity::Damage).map(ToString::to_string))?)?;
+    told.set_item("unfit", PyList::new(py, of(Severity::Unfit).map(ToString::to_string))?)?;
     told.set_item("notes", PyList::new(py, of(Severity::Note).map(ToString::to_string))?)?;
     told.set_item("tables", report.checked.tables)?;
     told.set_item("records", report.checked.records)?;

@@ -58,14 +58,25 @@ pub(crate) fn summary(report: &VerifyReport) -> String {
         1 => " except for a batch that the next opening removes".to_owned(),
         cut => format!(" except for {} batches that the next opening removes", human::count(cut)),
     };
+    let unfit = report.unfit().count() as u64;
     match (found, report.deep) {
+        (0, _) if unfit > 0 => format!(
+            "no file is damaged{but}, and programs wrote values that their tables do not take, in {}: {looked}. A backup or a \
+             repair changes nothing about them. Put such keys again, or remove them: folddb delete STORE TABLE KEY, then \
+             folddb compact STORE TABLE; or open the store with the fold and the types that wrote them",
+            human::plural(unfit, "place"),
+        ),
         (0, true) => format!("whole{but}: {looked}; every record was read"),
         (0, false) => format!("whole{but} as far as it was read: {looked}; --deep reads every record"),
         (found, _) => {
             let places = human::plural(found as u64, "place");
             match report.store_id {
                 Some(_) => format!(
-                    "damaged: {places}; {looked}. Restore a backup, or salvage what is whole: folddb repair STORE NEW"
+                    "damaged: {places}; {looked}. Restore a backup, or salvage what is whole: folddb repair STORE NEW{}",
+                    match unfit {
+                        0 => "",
+                        _ => ". What is unfit a program wrote so: put such keys again, or delete them",
+                    }
                 ),
                 None => format!(
                     "damaged: {places}; no table was looked at, since nothing tells which there are. Restore a backup, or salvage \
@@ -75,3 +86,6 @@ pub(crate) fn summary(report: &VerifyReport) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,7 @@ pub(crate) fn finding_json(finding: &Finding) -> Value {
     json!({
         "severity": match finding.severity {
             folddb::maintenance::Severity::Damage => "damage",
+            folddb::maintenance::Severity::Unfit => "unfit",
             folddb::maintenance::Severity::Note => "note",
         },
         "file": finding.file,

@@ -13,6 +13,10 @@ use folddb_run::KeySpan;
 pub enum Severity {
     /// Nothing is lost: leftovers of a crash, and things that could not be checked.
     Note,
+    /// Every byte is as a program wrote it, and the table does not take the value: its type of
+    /// values or its fold is another than that of the program. Nothing is lost, and no repair mends
+    /// it: such keys are put again or deleted.
+    Unfit,
     /// Bytes differ from what was written.
     Damage,
 }
@@ -58,6 +62,10 @@ impl Finding {
             what: what.into(),
             losses: Vec::new(),
         }
+    }
+
+    pub(crate) fn unfit(file: impl Into<String>, offset: Option<u64>, what: impl Into<String>) -> Finding {
+        Finding { severity: Severity::Unfit, ..Finding::damage(file, offset, what) }
     }
 
     pub(crate) fn note(file: impl Into<String>, what: impl Into<String>) -> Finding {
@@ -181,6 +189,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.severity {
             Severity::Damage => write!(f, "damage: {}", self.file)?,
+            Severity::Unfit => write!(f, "unfit: {}", self.file)?,
             Severity::Note => write!(f, "note: {}", self.file)?,
         }
         if let Some(offset) = self.offset {

@@ -93,7 +93,7 @@ pub(crate) fn verify(
             false => Vec::new(),
         };
         let has_indexes = told.state.tables.values().any(|table| is_index(table, options));
-        if deep && has_indexes && report.is_clean() {
+        if deep && has_indexes && report.damage().next().is_none() {
             report.findings.extend(indexes::findings(&survey.dir, options, &look::manifest_name(survey)));
         }
         report.findings.extend(damage_of_kept);

@@ -12,6 +12,7 @@ use folddb_run::Depth;
 use crate::maintenance::at_rest::{AtRest, ValueLogFiles, index_name};
 use crate::maintenance::finding::{Finding, Loss, Misfits};
 use crate::maintenance::survey::{bind, in_words};
+use crate::maintenance::unfit::Unfit;
 use crate::maintenance::verify::look::Look;
 use crate::maintenance::verify::record;
 
@@ -35,7 +36,7 @@ pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
         return;
     }
     let mut value_log = ValueLogFiles::new(&look.options.host.files, &look.survey.dir, state);
-    let (mut records, mut misfits) = (0, Misfits::default());
+    let (mut records, mut misfits, mut unfit) = (0, Misfits::default(), Unfit::default());
     let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
     let walked = index.each(&mut value_log, &mut |point, slot, found| {
         records += 1;
@@ -46,8 +47,13 @@ pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
             }
             Ok((found, record)) => {
                 let value = found.is_alive(0).then(|| found.value(record));
-                let wrong = check_hashed(&rules, (index, point), (found.key(record), value));
-                wrong.into_iter().for_each(|wrong| misfits.add(&name, None, None, wrong));
+                let key = found.key(record);
+                let shown = || rules.rules.key_codec().show_line(key);
+                if let Some(wrong) = wrong_key(&rules, (index, point), key) {
+                    misfits.add(&name, None, None, format!("the record of key {}: {wrong}", shown()));
+                } else if let Some(Err(why)) = value.map(|value| record::check_value(&rules, value)) {
+                    unfit.add(&name, None, (&table.name, shown()), why);
+                }
             }
         }
         Ok(())
@@ -56,6 +62,7 @@ pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
     if let Err(unread) = walked {
         misfits.add(&name, None, None, unread.to_string());
     }
+    look.report.findings.extend(unfit.findings());
     for (finding, misfit) in misfits.findings() {
         let loss = Loss { records: Some(misfit.records), ..loss() };
         look.report.findings.push(finding.costs(loss));
@@ -72,21 +79,17 @@ pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
     }
 }
 
-/// Checks a record that the index of a hashed table points to.
-fn check_hashed(
+/// Checks the key of a record that the index of a hashed table points to.
+fn wrong_key(
     rules: &BoundRules,
     (index, point): (&AtRest, folddb_hash::Point),
-    (key, value): (&[u8], Option<&[u8]>),
+    key: &[u8],
 ) -> Option<String> {
-    let wrong =
-        |what: String| Some(format!("the record of key {}: {what}", rules.rules.key_codec().show_line(key)));
     if index.point(key) != point {
-        return wrong("the index has it in the place of another key".to_owned());
+        return Some("the index has it in the place of another key".to_owned());
     }
-    if let Err(cause) = rules.rules.key_codec().check(key) {
-        return wrong(format!("it is not a key of the table: {cause}"));
-    }
-    value.and_then(|value| record::check_value(rules, value).err()).and_then(wrong)
+    let checked = rules.rules.key_codec().check(key);
+    checked.err().map(|cause| format!("it is not a key of the table: {cause}"))
 }
 
 /// Applies a batch to the indexes of hashed tables.

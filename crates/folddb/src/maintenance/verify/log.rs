@@ -11,6 +11,7 @@ use folddb_run::Depth;
 use crate::maintenance::at_rest::{AtRest, is_hashed};
 use crate::maintenance::finding::{Finding, Severity};
 use crate::maintenance::survey::{Few, bind, log_findings};
+use crate::maintenance::unfit::Unfit;
 use crate::maintenance::verify::look::Look;
 use crate::maintenance::verify::{hashed, record};
 use folddb_engine::recovery::replay::check_known;
@@ -24,7 +25,7 @@ pub(crate) fn check_log(look: &mut Look<'_>, state: &State) -> Result<()> {
         state.tables.values().filter_map(|table| Some((table, bind(table, options).ok()?))).collect();
     let values = &look.at_rest;
     let from = survey.vouched_start(options, state)?;
-    let (mut lost, mut cut, mut few) = (None, 0, Few::default());
+    let (mut lost, mut cut, mut few, mut unfit) = (None, 0, Few::default(), Unfit::default());
     let tables = state.tables.values().filter(|table| is_hashed(table));
     let at_rest = |table| {
         AtRest::open(&options.host.files, &survey.dir, state.store_id, table, depth == Depth::Records)
@@ -40,9 +41,11 @@ pub(crate) fn check_log(look: &mut Look<'_>, state: &State) -> Result<()> {
             true => hashed::take_hashed(&frame, &hashed),
             false => Ok(()),
         };
-        few.pass(known.and(taken).and_then(|()| record::check_frame(&frame, &rules, depth, values)))
+        let mut checked = || record::check_frame(&frame, &rules, depth, values, &mut unfit);
+        few.pass(known.and(taken).and_then(|()| checked()))
     })?;
     few.tell(&mut log);
+    look.report.findings.extend(unfit.findings());
     for one in &hashed {
         hashed::check_index(look, state, one);
     }

@@ -11,6 +11,7 @@ use folddb_run::{Depth, Fault, Inspect, KeySpan, Part};
 use crate::maintenance::finding::{Finding, Loss, Misfits};
 use crate::maintenance::refolded::Refolded;
 use crate::maintenance::survey::{bind, in_words};
+use crate::maintenance::unfit::Unfit;
 use crate::maintenance::verify::look::Look;
 use crate::maintenance::verify::record;
 use crate::maintenance::verify::record::Wrong;
@@ -132,12 +133,13 @@ fn inspect(look: &mut Look<'_>, table: &TableState, rules: &BoundRules, state: &
         name: &name,
         records: 0,
         misfits: Misfits::default(),
+        unfit: Unfit::default(),
         has_faults: false,
         refolded: rules.rules.summaries.then(Refolded::default),
     };
     folddb_run::examine(part, inspector.look.depth, &mut inspector);
-    inspector.tell_misfits();
     inspector.tell_refolded(part);
+    inspector.tell_misfits();
     let records = inspector.records;
     look.report.checked.records += if look.depth == Depth::Records { records } else { state.records };
     let read = look.report.checked.bytes - before;
@@ -175,6 +177,8 @@ struct Inspector<'a, 'l> {
     records: u64,
     /// Records that do not fit the table, or whose values are lost.
     misfits: Misfits,
+    /// Records whose values the table does not take.
+    unfit: Unfit,
     has_faults: bool,
     /// The folds of the blocks, in tables with summaries.
     refolded: Option<Refolded>,
@@ -196,6 +200,7 @@ impl Inspect for Inspector<'_, '_> {
                 let what = format!("the record of key {key}: {what}");
                 self.misfits.add(self.name, Some(offset), Some(record.key), what);
             }
+            Wrong::Unfit(why) => self.unfit.add(self.name, Some(offset), (&self.table.name, key), why),
             Wrong::Value(error) => {
                 let (dir, said) = (&self.look.survey.dir, format!("the value of key {key}"));
                 self.misfits.add_value(dir, self.name, record.key, &error, &said);
@@ -216,9 +221,13 @@ impl Inspect for Inspector<'_, '_> {
 }
 
 impl Inspector<'_, '_> {
-    /// Blocks that do not match their summaries. An unreadable block was reported already.
+    /// Blocks that do not match their summaries. Unreadable blocks, and values that do not fit, are
+    /// reported separately.
     fn tell_refolded(&mut self, part: &Part) {
-        let Some(refolded) = self.refolded.take().filter(|_| !self.has_faults) else { return };
+        let Some(refolded) = self.refolded.take().filter(|_| !self.has_faults && self.unfit.is_empty())
+        else {
+            return;
+        };
         if let Ok(Some(offset)) = refolded.fault(part) {
             let what =
                 "the values of a block do not fold to what its summary says; no record is lost with it";
@@ -227,6 +236,7 @@ impl Inspector<'_, '_> {
     }
 
     fn tell_misfits(&mut self) {
+        self.look.report.findings.extend(std::mem::take(&mut self.unfit).findings());
         for (finding, misfit) in std::mem::take(&mut self.misfits).findings() {
             let span = KeySpan { through: misfit.last_key, ..KeySpan::default() };
             let mut loss = Loss::of_span(&self.table.name, self.rules.rules.key_codec(), &span);

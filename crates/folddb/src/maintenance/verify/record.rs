@@ -9,6 +9,7 @@ use folddb_manifest::TableState;
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::Depth;
 
+use crate::maintenance::unfit::Unfit;
 use folddb_engine::values::at_rest::ValuesAtRest;
 
 /// What is wrong with a record.
@@ -17,20 +18,13 @@ pub(crate) enum Wrong {
     Record(String),
     /// The value that it points to cannot be read.
     Value(Error),
+    /// It is whole, and the table does not take its value.
+    Unfit(String),
 }
 
 impl From<String> for Wrong {
     fn from(what: String) -> Wrong {
         Wrong::Record(what)
-    }
-}
-
-impl Wrong {
-    fn into_words(self) -> String {
-        match self {
-            Wrong::Record(what) => what,
-            Wrong::Value(error) => error.message().to_owned(),
-        }
     }
 }
 
@@ -57,40 +51,40 @@ pub(crate) fn check_record(
                 Stamp::split(payload)
                     .map_err(|_| "it has no stamp, and values of the table expire".to_owned())?;
             }
-            Ok(check_value(rules, rules.fold.value_in(payload))?)
+            check_value(rules, rules.fold.value_in(payload)).map_err(Wrong::Unfit)
         }
         Op::InsertFold { absent, present } => {
-            Ok(check_value(rules, absent).and_then(|()| check_value(rules, present))?)
+            check_value(rules, absent).and_then(|()| check_value(rules, present)).map_err(Wrong::Unfit)
         }
         Op::SetSeparated(rope) | Op::InsertSeparated(rope) | Op::FoldSeparated(rope) => {
             let rope = Rope::decode(rope).map_err(|cause| cause.to_string())?;
             match load(&rope).map_err(Wrong::Value)? {
-                Some(value) => Ok(check_value(rules, &value)?),
+                Some(value) => check_value(rules, &value).map_err(Wrong::Unfit),
                 None => Ok(()), // too long to hold; its pieces are intact
             }
         }
     }
 }
 
-/// The checksum is right, so the disk is not at fault.
-const WHOLE: &str = "its checksum is right, so a program wrote it so, and the disk did not damage it";
-
-/// Whether the fold takes these bytes. If a user's fold panics, it does not.
+/// Whether the fold takes these bytes. Their checksum is right: if it does not, a program wrote
+/// them so. If a user's fold panics, it does not.
 pub(crate) fn check_value(rules: &BoundRules, value: &[u8]) -> Result<(), String> {
     let checked = catch_unwind(AssertUnwindSafe(|| rules.check_value(value)));
     match checked {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(cause)) => Err(format!("it is not a value of the table: {cause}; {WHOLE}")),
-        Err(_) => Err(format!("the fold panics on its value; {WHOLE}")),
+        Ok(Err(cause)) => Err(cause.to_string()),
+        Err(_) => Err("the fold panics on it".to_owned()),
     }
 }
 
-/// Checks that the records of a batch belong to present or former tables.
+/// Checks that the records of a batch belong to present or former tables. Values that their tables
+/// do not take are no fault of the batch, and are added to `unfit`.
 pub(crate) fn check_frame(
     frame: &ReplayFrame<'_>,
     rules: &[(&TableState, BoundRules)],
     depth: Depth,
     values: &ValuesAtRest<'_>,
+    unfit: &mut Unfit,
 ) -> Result<(), String> {
     let mut count = 0;
     for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload)) {
@@ -109,9 +103,16 @@ pub(crate) fn check_frame(
                 // at the next opening.
                 let checks = frame.is_durable || !kind.is_separated();
                 let load = |rope: &Rope<'_>| values.value((table.id, record.key), rope);
-                if checks {
-                    check_record(rules, &record, Seq::MAX, &load)
-                        .map_err(|wrong| in_table(wrong.into_words()))?;
+                let checked = if checks { check_record(rules, &record, Seq::MAX, &load) } else { Ok(()) };
+                match checked {
+                    Ok(()) => {}
+                    Err(Wrong::Record(what)) => return Err(in_table(what)),
+                    Err(Wrong::Value(error)) => return Err(in_table(error.message().to_owned())),
+                    Err(Wrong::Unfit(why)) => {
+                        let key = rules.rules.key_codec().show_line(record.key);
+                        let why = format!("at seq {seq}, {why}");
+                        unfit.add("the log", None, (&table.name, key), why);
+                    }
                 }
             }
             _ => {}

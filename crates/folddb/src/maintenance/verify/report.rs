@@ -49,9 +49,14 @@ pub struct Checked {
 }
 
 impl VerifyReport {
-    /// True if nothing is damaged.
+    /// True if nothing is damaged, and each value is one that its table takes.
     pub fn is_clean(&self) -> bool {
-        self.findings.iter().all(|finding| finding.severity < Severity::Damage)
+        self.findings.iter().all(|finding| finding.severity == Severity::Note)
+    }
+
+    /// Values that programs wrote and that their tables do not take: no bytes are damaged there.
+    pub fn unfit(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.severity == Severity::Unfit)
     }
 
     /// What is damaged.

@@ -1,0 +1,82 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use folddb::codec::KeyCodec;
+use folddb::maintenance::{RepairOptions, VerifyReport};
+use folddb::table_rules::TableRules;
+use folddb::{Fold, FoldFailure, Options, Outcome, Store, WriteOp};
+
+use super::summary;
+
+/// A fold that takes values up to so many bytes.
+struct Short(usize);
+
+impl Fold for Short {
+    fn spec(&self) -> String {
+        "short".to_owned()
+    }
+
+    fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
+        match value.len() <= self.0 {
+            true => Ok(()),
+            false => Err(FoldFailure::new(format!("{} bytes are too many", value.len()))),
+        }
+    }
+
+    fn fold(&self, _: &[u8], _: &[u8], _: &[u8], _: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        Ok(Outcome::KeepLater)
+    }
+}
+
+fn options(bytes_max: usize) -> Options {
+    Options::default().custom_fold(Arc::new(Short(bytes_max)))
+}
+
+/// A store with a value that a later version of its fold does not take.
+fn written_by_another(path: &Path) {
+    let store = Store::create(path, options(100)).expect("a store");
+    let rules = TableRules::new(KeyCodec::U64).custom_fold("short", 1);
+    let table = store.create_bytes_table("t", rules).expect("a table");
+    table.write(WriteOp::Put, &7_u64.to_be_bytes(), &[1; 50]).expect("it is written");
+    store.close().expect("it closes");
+}
+
+fn verify(path: &Path) -> VerifyReport {
+    Store::verify(path, &options(10), true, |_, _| {}).expect("a report")
+}
+
+#[test]
+fn the_advice_fits_what_was_found() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let path = temp.path().join("store");
+    written_by_another(&path);
+    let report = verify(&path);
+    let (said, found) = (summary(&report), report.findings[0].to_string());
+    assert!(
+        found.starts_with("unfit: ") && found.contains("table `t`") && found.contains("key 7:"),
+        "{found}"
+    );
+    assert!(
+        said.starts_with("no file is damaged") && said.contains("folddb delete STORE TABLE KEY"),
+        "{said}"
+    );
+    assert!(!said.contains("folddb repair"), "{said}");
+
+    let format = path.join("FORMAT");
+    let bytes = std::fs::read(&format).expect("it reads");
+    std::fs::write(&format, &bytes[..bytes.len() / 2]).expect("it is cut");
+    let said = summary(&verify(&path));
+    assert!(said.starts_with("damaged: 1 place;") && said.contains("folddb repair STORE NEW"), "{said}");
+    assert!(said.contains("put such keys again"), "{said}");
+}
+
+#[test]
+fn a_repair_of_it_is_whole_and_says_that_it_mends_no_such_value() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let (path, new) = (temp.path().join("store"), temp.path().join("new"));
+    written_by_another(&path);
+    let repaired = Store::repair(&path, &new, &RepairOptions::default(), &options(10), |_, _| {});
+    let said = crate::commands::repair::summary(&repaired.expect("it is repaired"), "new");
+    assert!(said.starts_with("nothing is lost") && said.contains("put again or deleted"), "{said}");
+    assert!(!said.contains("report this"), "{said}");
+}
