@@ -20,6 +20,7 @@ mod source;
 mod lost_values;
 mod values;
 mod unlisted;
+mod listed;
 mod parts;
 mod hashed;
 mod secondary;
@@ -78,7 +79,10 @@ fn repair(
     let files = &*options.host.files;
     let survey = Survey::take(path, options)?;
     let mut told = source::list(&survey, how, options)?;
-    let mut findings = source::without_loss(survey.findings(), &told);
+    let mut findings = source::without_loss(survey.findings(), &told, how);
+    if let Some(from) = &how.list_from {
+        findings.push(listed::lacks(&survey, &told.state, from, options)?);
+    }
     find_values(&survey, files, &mut told.state);
     source::note_flushed(&mut told.state);
     if !told.is_whole || source::is_log_lost(&survey, options, &told.state)? {

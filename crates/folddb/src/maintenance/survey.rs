@@ -1,12 +1,14 @@
 //! The contents of a directory and of its manifests, read past all errors: the base of verify,
 //! repair and doctor. Works on stores that do not open; changes nothing.
 
-mod lost_list;
+pub(crate) mod lost_list;
+mod value_tables;
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use folddb_base::{Error, ErrorKind, FileNumber, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, Result, Seq, TableId};
 use folddb_host::files::FileLock;
 use folddb_journal::{LogReport, ReplayFrame, ReplayFrom};
 use folddb_layout::file_name::FileName;
@@ -179,7 +181,7 @@ impl Survey {
     }
 
     /// The part files, files of indexes and of values that the manifest does not list.
-    fn unlisted(&self, state: &State) -> impl Iterator<Item = FileName> {
+    pub(crate) fn unlisted(&self, state: &State) -> impl Iterator<Item = FileName> {
         let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();
         let is_listed = move |file: &FileName| match file {
             FileName::Part(number) | FileName::Index(number) => listed.contains(number),
@@ -262,6 +264,19 @@ impl Survey {
         Ok(is_told.then_some(lost))
     }
 
+    /// The tables that the log, files of values and the store's own manifests tell of, and that are
+    /// not on another list.
+    pub(crate) fn tables_beyond(&self, list: &State, options: &Options) -> Result<Vec<Loss>> {
+        let mut lost = LostList::default();
+        let own = self.told.iter().flat_map(|told| told.state.tables.values());
+        lost.named.extend(own.map(|table| (table.id, table.name.clone())));
+        lost.named.extend(self.lost_list.iter().flat_map(|lost| lost.named.clone()));
+        lost.named.retain(|table, _| table.0 >= list.next_table_id);
+        self.hear_log(list, options, &mut lost)?;
+        self.count_files(list, options, &mut lost);
+        Ok(if lost.has_tables() { lost.tables().collect() } else { Vec::new() })
+    }
+
     /// Which tables the log names that are not on the list.
     fn hear_log(&self, state: &State, options: &Options, lost: &mut LostList) -> Result<LogReport> {
         self.read_log(options, &self.log_start(state), &mut |frame, _| {
@@ -280,8 +295,13 @@ impl Survey {
     fn count_files(&self, state: &State, options: &Options, lost: &mut LostList) {
         for file in self.unlisted(state) {
             lost.files += 1;
+            let found = value_tables::tables_in(&options.host.files, &self.dir, file).into_iter();
+            let is_told = |table: &TableId| lost.named.contains_key(table) || lost.nameless.contains(table);
+            let is_lost = |table: &TableId| table.0 >= state.next_table_id && !is_told(table);
+            let found: Vec<TableId> = found.filter(is_lost).collect();
+            lost.in_values.extend(found);
             if let FileName::Part(number) = file {
-                lost.file_records += self.records_of(number, options);
+                lost.file_records += self.facts_of(number, options).map_or(0, |(_, records)| records);
             }
         }
     }
@@ -295,13 +315,19 @@ impl Survey {
         parts.chain(indexes).chain(values).chain(relocated).map(|file| self.path(file))
     }
 
-    /// The records of an unlisted part, by its own facts.
-    fn records_of(&self, number: FileNumber, options: &Options) -> u64 {
+    /// The seqs of an unlisted part, and how many records it has, by its own facts.
+    pub(crate) fn facts_of(
+        &self,
+        number: FileNumber,
+        options: &Options,
+    ) -> Option<(RangeInclusive<Seq>, u64)> {
         let (files, path, shared) =
             (&options.host.files, self.path(FileName::Part(number)), Shared::new(0, 1));
         let open = |order| Part::open(files, &path, number, &order, &shared);
         let part = open(KeyOrder::Bytewise).or_else(|_| open(KeyOrder::Reversed));
-        part.map_or(0, |part| part.facts().records)
+        let part = part.ok()?;
+        let facts = part.facts();
+        Some((facts.min_seq..=facts.max_seq, facts.records))
     }
 }
 

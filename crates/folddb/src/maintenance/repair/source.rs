@@ -41,7 +41,7 @@ fn no_list(survey: &Survey) -> Error {
     let words = lost.clone().flat_map(|lost| lost.found()).map(|found| format!("; {found}"));
     let losses: Vec<String> = lost.flat_map(|lost| lost.tables()).map(|loss| loss.to_string()).collect();
     let message = format!(
-        "no manifest in {} can be read, and the parts alone do not show their table{}; lost without a list: {}; name a backup \
+        "no manifest in {} can be read{}; lost without a list: {}; name a backup \
          of the store that lists them (--list-from)",
         survey.dir.display(),
         words.collect::<String>(),
@@ -55,11 +55,14 @@ pub(crate) fn rules_of(state: &State, options: &Options) -> Result<BTreeMap<Tabl
 }
 
 /// FORMAT and the manifests are rewritten, so their damage alone loses nothing; other losses are
-/// reported separately.
-pub(crate) fn without_loss(findings: Vec<Finding>, told: &Told) -> Vec<Finding> {
+/// reported separately, also those of a list that comes from elsewhere.
+pub(crate) fn without_loss(findings: Vec<Finding>, told: &Told, how: &RepairOptions) -> Vec<Finding> {
     let manifest = FileName::Manifest(told.number).to_string();
     let weigh = |mut finding: Finding| {
-        if finding.file == manifest && finding.severity == Severity::Damage {
+        if how.list_from.is_some() {
+            finding.severity = Severity::Note;
+            finding.losses.clear();
+        } else if finding.file == manifest && finding.severity == Severity::Damage {
             if finding.losses.is_empty() {
                 let tables = told.state.tables.values();
                 let named = tables.map(|table| Loss::whole_table(&table.name));

@@ -4,7 +4,8 @@
 //! ```text
 //!   names     of tables: what the bytes of a snapshot that was cut still say, and whole edits behind it
 //!   numbers   of tables: the log has them in its records, also of tables that nothing names any more
-//!   files     that nothing lists, and how many records their parts hold
+//!   files     that nothing lists, and how many records their parts hold; parts do not say of which table they are, and records
+//!             of values do
 //! ```
 //!
 //! The list of a backup restores what it has, so each message names it. Filled by the survey.
@@ -24,15 +25,30 @@ pub(crate) struct LostList {
     /// Tables that only the log names, and how many of their records it has.
     pub(super) nameless: BTreeSet<TableId>,
     pub(super) records: u64,
+    /// Tables that files of values tell of and nothing else does. Some may have been dropped.
+    pub(super) in_values: BTreeSet<TableId>,
     /// Files that are not on the list: how many, and the records of parts among them.
     pub(super) files: u64,
     pub(super) file_records: u64,
 }
 
 impl LostList {
+    /// Whether it is known of any table that is lost.
+    pub(crate) fn has_tables(&self) -> bool {
+        !self.named.is_empty() || !self.nameless.is_empty() || !self.in_values.is_empty()
+    }
+
     /// The tables that may be lost with it, in addition to those on the list.
     pub(crate) fn tables(&self) -> impl Iterator<Item = Loss> {
         let unnamed = match self.nameless.len() {
+            0 if !self.in_values.is_empty() => Loss {
+                keys: format!(
+                    "{} whose names are gone, by number {}, unless dropped before, and any others",
+                    counted(self.in_values.len() as u64, "table"),
+                    numbers(&self.in_values)
+                ),
+                ..Loss::unnamed_tables()
+            },
             0 if !self.named.is_empty() => {
                 Loss { keys: "any others, whose names are gone".to_owned(), ..Loss::whole_table("") }
             }
@@ -63,26 +79,36 @@ impl LostList {
             let names: Vec<String> = self.named.values().map(|name| format!("`{name}`")).collect();
             found.push(format!("what is left of it still names {}", names.join(", ")));
         }
-        match (self.nameless.first(), self.nameless.last()) {
-            (Some(first), Some(last)) => {
-                let numbers = match self.nameless.len() {
-                    1 => format!("by number {first}"),
-                    _ => format!("by number {first} to {last}"),
-                };
+        match self.nameless.len() as u64 {
+            tables @ 1.. => {
                 let lists = if self.is_all { "nothing names" } else { "the manifest never had" };
                 found.push(format!(
-                    "the log holds {} of {} that {lists}, {numbers}",
+                    "the log holds {} of {} that {lists}, by number {}",
                     counted(self.records, "record"),
-                    counted(self.nameless.len() as u64, "table"),
+                    counted(tables, "table"),
+                    numbers(&self.nameless),
                 ));
             }
-            _ if self.is_all => {}
-            _ => found.push("something that its edits name is missing".to_owned()),
+            0 if self.is_all => {}
+            0 => found.push("something that its edits name is missing".to_owned()),
         }
         if self.files > 0 {
             let holds = if self.files == 1 { "holds" } else { "hold" };
             let records = counted(self.file_records, "record");
             found.push(format!("{}{unlisted} {holds} {records} in parts", counted(self.files, "file")));
+        }
+        if !self.in_values.is_empty() {
+            let tables = counted(self.in_values.len() as u64, "table");
+            found.push(format!(
+                "files of values have those of {tables} that nothing names, by number {}",
+                numbers(&self.in_values)
+            ));
+        }
+        if self.file_records > 0 && self.nameless.is_empty() {
+            found.push(
+                "parts do not say of which table they are, so how many tables there were is not known"
+                    .to_owned(),
+            );
         }
         found
     }
@@ -92,6 +118,14 @@ impl LostList {
 const WAY: &str =
     "A backup of the store that lists them can bring them back: folddb repair --list-from BACKUP";
 
-fn counted(count: u64, what: &str) -> String {
+/// The numbers of tables, as a range where there are many.
+fn numbers(tables: &BTreeSet<TableId>) -> String {
+    match (tables.first(), tables.last()) {
+        (Some(first), Some(last)) if first != last => format!("{first} to {last}"),
+        (first, _) => first.map(TableId::to_string).unwrap_or_default(),
+    }
+}
+
+pub(crate) fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
