@@ -1,5 +1,6 @@
 //! Programs in C, compiled against the library as it is installed.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -20,6 +21,11 @@ pub(crate) fn installed() -> &'static Path {
 fn built() -> PathBuf {
     let test = std::env::current_exe().expect("the test is a file");
     test.parent().expect("it is in a folder").to_owned()
+}
+
+/// Says what this machine lacks. Not by a macro, whose lines a test that passes does not show.
+pub(crate) fn not_checked(why: &str) {
+    writeln!(std::io::stderr(), "NOT CHECKED: {why}").expect("there is a standard error");
 }
 
 pub(crate) fn succeeded(what: &str, output: &Output) {

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::compile::{installed, succeeded};
+use crate::compile::{installed, not_checked, succeeded};
 use crate::header::functions;
 
 #[test]
@@ -12,7 +12,7 @@ fn the_shared_library_exports_the_functions_of_the_header_and_nothing_else() {
     let Ok(output) =
         Command::new("nm").args(["-D", "--defined-only", "--format=just-symbols"]).arg(library).output()
     else {
-        println!("NOT CHECKED: there is no nm here");
+        not_checked("there is no nm here");
         return;
     };
     succeeded("nm", &output);
@@ -28,7 +28,7 @@ fn folddb_pc_says_how_to_compile_and_link() {
     let asked = ["--cflags", "--libs", "folddb"];
     let folder = prefix.join("lib/pkgconfig");
     let Ok(output) = Command::new("pkg-config").args(asked).env("PKG_CONFIG_PATH", folder).output() else {
-        println!("NOT CHECKED: there is no pkg-config here");
+        not_checked("there is no pkg-config here");
         return;
     };
     succeeded("pkg-config", &output);

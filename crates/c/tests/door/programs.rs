@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::compile::{How, compiled, succeeded};
+use crate::compile::{How, compiled, not_checked, succeeded};
 use crate::header::functions;
 
 fn run(name: &str, how: How) {
@@ -30,7 +30,7 @@ fn run_all(name: &str) {
     run(name, How::Static);
     match Command::new("valgrind").arg("--version").output() {
         Ok(_) => run(name, How::Valgrind),
-        Err(_) => println!("NOT CHECKED: there is no valgrind here, so {name} did not run under it"),
+        Err(_) => not_checked(&format!("there is no valgrind here, so {name} did not run under it")),
     }
     run(name, How::Sanitized);
 }

@@ -190,7 +190,10 @@ impl Import {
                     None => {}
                     Some(Ok(true)) => match sink.write(rows.line(), &key, &value) {
                         Err(Failure::Store(error)) if is_too_long(&error, &value) => {
-                            self.add_bad(rows, BadRow::whole(error.message()))?;
+                            self.add_bad(
+                                rows,
+                                BadRow::whole(format!("{}; {}", error.message(), error.advice())),
+                            )?;
                         }
                         written => written.map_err(|failure| failure.at_line(rows.line()))?,
                     },
