@@ -178,3 +178,71 @@ fn a_log_full_of_range_deletes_is_read_back_in_memtables_that_have_few() {
         store.settle().unwrap();
     }
 }
+
+const ROWS: u64 = 100_000;
+
+/// A table of one run of many parts, settled.
+fn table_of_parts(store: &Store) -> Table<u64, u64> {
+    let table = store.table("t", Rules::sorted()).unwrap();
+    let mut batch = store.batch();
+    for key in 0..ROWS {
+        batch.put(&table, &key, &key.wrapping_mul(0x9E37_79B9_7F4A_7C15)); // what no block packs
+    }
+    batch.commit(folddb::Durability::Process).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
+    table
+}
+
+fn parts_of(store: &Store) -> usize {
+    store.bytes_table("t").unwrap().stats().unwrap().runs.iter().map(|run| run.parts.len()).sum()
+}
+
+#[test]
+fn parts_that_range_deletes_cover_go_without_a_merge_and_the_range_deletes_with_them() {
+    // All at once; by ranges that touch, none of which covers a part; and all but both ends.
+    let (one, many): (&[(u64, u64)], Vec<(u64, u64)>) =
+        (&[(0, ROWS)], (0..200).map(|n| (n * ROWS / 200, (n + 1) * ROWS / 200)).collect());
+    for (ranges, left) in [(one, 0), (&many[..], 0), (&[(10, ROWS - 10)], 20)] {
+        let temp = tempfile::tempdir().unwrap();
+        let store =
+            Store::create(temp.path().join("store"), options().tuning(|t| t.part_bytes(16 << 10))).unwrap();
+        let table = table_of_parts(&store);
+        let (parts, before) = (parts_of(&store), store.stats().background);
+        assert!(parts > 10, "{parts} parts");
+        for (from, to) in ranges {
+            table.delete_range(from, to).unwrap();
+        }
+        store.flush().unwrap();
+        store.settle().unwrap();
+        let merged = store.stats().background.records_merged - before.records_merged;
+        let of_two_parts = 2 * ROWS / parts as u64;
+        assert!(merged <= 2 * of_two_parts, "{merged} of {ROWS} records were merged, {ranges:?}");
+        assert!(parts_of(&store) <= 2, "{ranges:?}");
+        // The parts at the ends, of which it covers some, keep it.
+        let kept = store.bytes_table("t").unwrap().stats().unwrap().range_deletes;
+        assert!(kept <= usize::from(left > 0), "{ranges:?}");
+        assert_eq!(rows(&table).len(), left, "{ranges:?}");
+        store.close().unwrap();
+        let store = Store::open(temp.path().join("store"), options()).unwrap();
+        assert_eq!(rows(&store.table("t", Rules::sorted()).unwrap()).len(), left, "{ranges:?}");
+    }
+}
+
+#[test]
+fn parts_that_a_snapshot_sees_or_a_newer_write_stands_in_stay() {
+    let temp = tempfile::tempdir().unwrap();
+    let store =
+        Store::create(temp.path().join("store"), options().tuning(|t| t.part_bytes(16 << 10))).unwrap();
+    let table = table_of_parts(&store);
+    let snapshot = store.snapshot();
+    table.delete_range(&0, &ROWS).unwrap();
+    table.put(&7, &70).unwrap();
+    store.flush().unwrap();
+    store.settle().unwrap();
+    assert_eq!(rows(&table), [(7, 70)]);
+    assert_eq!(rows_at(&snapshot, &table).len() as u64, ROWS);
+    drop(snapshot);
+    store.settle().unwrap();
+    assert_eq!(rows(&table), [(7, 70)]);
+    assert!(parts_of(&store) <= 1);
+}

@@ -10,47 +10,17 @@
 //!    be dropped, a merge is planned for that alone. The estimate assumes that deadlines and seqs
 //!    are spread evenly between the first and the last.
 //!
-//!
-//! In addition to expired values it counts what a range delete covers: merges drop that, too, and
-//! nothing else would make one due.
-//!
-//! Called by `merge`.
-
-use std::sync::Arc;
+//! Called by `drop_parts` and `merge`.
 
 use folddb_base::Seq;
 use folddb_layout::part::StampFacts;
-use folddb_manifest::RangeDelete;
 use folddb_merge::RunSummary;
-use folddb_rules::KeyOrder;
 use folddb_run::PartFacts;
 
-use crate::edit::install;
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::view::{PartView, TableView};
-
-/// Whether range deletes may cover something. If values expire, or the past is kept, merges become
-/// due by time anyway.
-pub(crate) fn has_covered(table: &TableCore) -> bool {
-    !table.is_timed && !table.view().range_deletes.is_empty()
-}
-
-/// Adds the records that range deletes cover to the outdated records of each run.
-pub(crate) fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
-    if !has_covered(table) {
-        return;
-    }
-    let (view, boundaries, flushed_seq) =
-        (table.view(), engine.boundaries.all(), install::flushed_seq(engine, table));
-    for summary in runs.iter_mut() {
-        let Some(run) = view.runs.iter().find(|run| run.id == summary.id) else { continue };
-        let covered = |part| covered_records(table, &view, part, (&boundaries, flushed_seq));
-        summary.outdated =
-            (summary.outdated + run.parts.iter().map(covered).sum::<u64>()).min(summary.records);
-    }
-}
 
 /// Estimates for each run how many of its records are outdated by time.
 pub(crate) fn count_outdated(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
@@ -68,55 +38,6 @@ pub(crate) fn count_outdated(engine: &Engine, table: &TableCore, runs: &mut [Run
             summary.outdated += facts().map(|facts| past_beyond(facts, since)).sum::<u64>();
         }
     }
-}
-
-/// About how many records of a part are covered by range deletes that merges apply: those in the
-/// manifest without an older snapshot. It counts leaves that are covered as a whole, so that a
-/// merge that is planned for this always finds some.
-fn covered_records(
-    table: &TableCore,
-    view: &TableView,
-    part: &PartView,
-    (boundaries, flushed_seq): (&[Seq], Seq),
-) -> u64 {
-    let (order, facts) = (&table.rules.order, part.file.part.facts());
-    let applied = |range: &&Arc<RangeDelete>| {
-        let is_pinned = || boundaries.iter().any(|boundary| (facts.min_seq..range.seq).contains(boundary));
-        range.seq <= flushed_seq && range.seq > facts.max_seq && !is_pinned()
-    };
-    let newer = view.range_deletes.newer_than(facts.max_seq);
-    let reaching = furthest(order, newer.filter(applied).map(|range| &**range).collect());
-    if reaching.is_empty() {
-        return 0;
-    }
-    let separators = part.file.part.boundaries();
-    let leaves = separators.len().max(1);
-    let covers = |first: &[u8], last: &[u8], is_behind: bool| {
-        let begun = reaching.partition_point(|(from, _)| order.compare(from, first).is_le());
-        let reaches = |to: &[u8]| {
-            let upto = order.compare(last, to);
-            upto.is_lt() || (is_behind && upto.is_eq())
-        };
-        begun.checked_sub(1).is_some_and(|index| reaches(reaching[index].1))
-    };
-    let (mut covered, mut first) = (0, part.low.as_slice());
-    for next in separators.skip(1) {
-        covered += usize::from(covers(first, next, true));
-        first = next;
-    }
-    covered += usize::from(covers(first, &part.high, false));
-    (facts.records as f64 * covered as f64 / leaves as f64) as u64
-}
-
-/// Ranges by their beginnings, each with the furthest end of those that begin before or with it.
-fn furthest<'a>(order: &KeyOrder, mut ranges: Vec<&'a RangeDelete>) -> Vec<(&'a [u8], &'a [u8])> {
-    ranges.sort_by(|a, b| order.compare(&a.from, &b.from));
-    let mut reaching: Vec<(&[u8], &[u8])> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        let before = reaching.last().map(|&(_, to)| to).filter(|to| order.compare(to, &range.to).is_gt());
-        reaching.push((&range.from, before.unwrap_or(&range.to)));
-    }
-    reaching
 }
 
 /// The last deadline of a part in which all values have one; deletes need none.

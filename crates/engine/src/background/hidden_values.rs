@@ -20,8 +20,8 @@ use folddb_manifest::State;
 use folddb_merge::{MergeOptions, Moment, ReclaimOptions, ValueFile};
 use folddb_rules::value_placement::ValuePlacement;
 
-use crate::background::expire;
 use crate::background::summaries::summaries;
+use crate::background::{covered, expire};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::values::segments;
@@ -54,7 +54,7 @@ pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
     let of = |table: &Arc<TableCore>| {
         let mut runs = summaries(table, &HashSet::new());
         expire::count_outdated(engine, table, &mut runs);
-        expire::count_covered(engine, table, &mut runs);
+        covered::count_covered(engine, table, &mut runs);
         folddb_merge::hidden_value_bytes(&runs, &moment)
     };
     hiding.map(of).sum()

@@ -23,7 +23,9 @@ use super::ranges::{gone, step_ranges};
 use crate::background::merge_job::MergeJob;
 use crate::background::merges::{Behind, Next, TableDebt, Turn};
 use crate::background::state::Background;
-use crate::background::{drop_expired, expire, hash_checkpoint, hidden_values, merge_job, ranges, summaries};
+use crate::background::{
+    covered, drop_parts, expire, hash_checkpoint, hidden_values, merge_job, ranges, summaries,
+};
 use crate::edit::install::{Installed, part_state};
 use crate::edit::{install, old_snapshots};
 use crate::read::scan::run_cursor;
@@ -176,8 +178,8 @@ fn may_rest_for(engine: &Engine, table: &TableCore) -> Option<bool> {
 }
 
 fn plan_all_for(background: &Background, table: &Arc<TableCore>) -> Result<()> {
-    if table.has_stamps {
-        drop_expired::drop_expired(background, table)?;
+    if table.has_stamps || !table.view().range_deletes.is_empty() {
+        drop_parts::drop_parts(background, table)?;
     }
     while let Some(plan) = plan_for(background, table) {
         let begun =
@@ -222,12 +224,12 @@ pub(crate) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Op
     let is_priced = !table.keeps_past;
     let price = || joined_price(&table.rules.order, runs, &moment, &options);
     table.repeats.set_price(is_priced.then(price).flatten());
-    if !table.is_timed && !expire::has_covered(table) {
+    if !table.is_timed && !covered::has_covered(table) {
         return plan(&table.rules.order, runs, &moment, &options);
     }
     let mut runs = runs.to_vec();
     expire::count_outdated(engine, table, &mut runs);
-    expire::count_covered(engine, table, &mut runs);
+    covered::count_covered(engine, table, &mut runs);
     plan(&table.rules.order, &runs, &moment, &options)
 }
 

@@ -75,9 +75,37 @@ impl Applied<'_> {
 
 /// Whether a run has a part with keys of a range that may hold records older than it.
 fn holds_older(order: &KeyOrder, run: &RunView, range: &RangeDelete) -> bool {
-    let from = run.parts.partition_point(|part| order.compare(&part.high, &range.from).is_lt());
-    let is_met = |part: &&PartView| order.compare(&part.low, &range.to).is_lt();
-    run.parts[from..].iter().take_while(is_met).any(|part| part.file.part.facts().min_seq < range.seq)
+    older_parts(order, run, (&range.from, &range.to), range.seq).next().is_some()
+}
+
+/// The parts of a run with keys from the first of these on, up to the second, that may hold records
+/// older than `seq`.
+fn older_parts<'a>(
+    order: &'a KeyOrder,
+    run: &'a RunView,
+    (from, to): (&'a [u8], &'a [u8]),
+    seq: Seq,
+) -> impl Iterator<Item = &'a PartView> {
+    let begin = run.parts.partition_point(|part| order.compare(&part.high, from).is_lt());
+    let met = run.parts[begin..].iter().take_while(move |part| order.compare(&part.low, to).is_lt());
+    met.filter(move |part| part.file.part.facts().min_seq < seq)
+}
+
+/// The range deletes up to `through` that hide nothing any more once some parts are gone.
+pub(crate) fn retired_without(
+    table: &TableCore,
+    view: &TableView,
+    through: Seq,
+    is_gone: &dyn Fn(&PartView) -> bool,
+) -> Vec<Change> {
+    let order = &table.rules.order;
+    let hides = |range: &folddb_manifest::RangeDelete| {
+        let older = |run| older_parts(order, run, (&range.from, &range.to), range.seq);
+        view.runs.iter().any(|run| older(run).any(|part| !is_gone(part)))
+    };
+    let applied = view.range_deletes.iter().take_while(|range| range.seq <= through);
+    let idle = applied.filter(|range| !hides(range));
+    idle.map(|range| Change::RetireRangeDelete { table: table.id, seq: range.seq }).collect()
 }
 
 fn meets(order: &KeyOrder, (low, high): (&[u8], &[u8]), range: &RangeDelete) -> bool {
