@@ -32,6 +32,7 @@ pub mod reclaim;
 pub mod flush;
 pub mod unflushed;
 pub mod tidy;
+pub mod log;
 pub mod scheduler;
 pub mod workers;
 pub mod compact;

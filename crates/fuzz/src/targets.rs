@@ -2,6 +2,7 @@
 
 mod base;
 mod block;
+mod text;
 mod fold;
 mod frame;
 mod hash;
@@ -11,7 +12,6 @@ mod moved;
 mod names;
 mod part;
 mod segment;
-mod text;
 mod tokens;
 mod tuple;
 

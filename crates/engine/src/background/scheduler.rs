@@ -9,14 +9,14 @@ use folddb_host::sync::atomic::Ordering;
 
 use crate::background::state::Background;
 use crate::background::{
-    dead_segments, flush, hash_checkpoint, hash_sweep, merge, ranges, reclaim, snapshot_files,
+    dead_segments, flush, hash_checkpoint, hash_sweep, log, merge, ranges, reclaim, snapshot_files,
 };
 use crate::edit::{feeds, install};
 use crate::events::{Event, FlushEvent};
 use crate::state::catalog::TableCore;
 use crate::state::debt::Worker;
 use crate::state::engine::Engine;
-use crate::state::{log_sync, pressure};
+use crate::state::pressure;
 use crate::values::settle;
 use crate::write::commit;
 
@@ -142,24 +142,9 @@ fn step_of(background: &Background, work: BackgroundJob) -> Result<Option<String
 }
 
 pub(crate) fn journal_step(engine: &Engine) -> Result<()> {
-    if let Some(journal) = &engine.journal {
-        let now = engine.host.clock.monotonic();
-        journal.background(now).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
-        settle::keep_values_ready(engine)?;
-        vouch_when_idle(engine, now).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
-    }
+    log::keep_ready(engine, engine.host.clock.monotonic())?;
     pressure::check_space(engine);
     Ok(())
-}
-
-/// Records in the manifest how far the log is durable when no write does so any more: then segments
-/// that are removed while the store is closed are noticed.
-pub(crate) fn vouch_when_idle(engine: &Engine, now: Duration) -> Result<()> {
-    let is_due = engine.journal.as_ref().is_some_and(|journal| journal.is_to_be_vouched(now));
-    match is_due.then(|| engine.manifest.lock().append(&[])) {
-        Some(Err(error)) if error.kind() != ErrorKind::NoSpace => Err(error),
-        _ => Ok(()), // retried on a full disk
-    }
 }
 
 /// Waits until there is nothing left to flush or to merge.

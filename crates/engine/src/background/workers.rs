@@ -9,15 +9,14 @@ use std::time::Duration;
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_host::sync::thread;
 
-use crate::background::scheduler;
 use crate::background::scheduler::JOURNAL_TICK;
 use crate::background::state::Background;
+use crate::background::{log, scheduler};
 use crate::shared::pool::{IDLE_TICK, Lanes, Pool, Seat, Spawn, Turn};
 use crate::state::debt::Worker;
 use crate::state::engine::Engine;
 use crate::state::health::PoisonOnPanic;
-use crate::state::{log_sync, pressure};
-use crate::values::settle;
+use crate::state::pressure;
 
 /// How long a worker waits after a failure before it tries again.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
@@ -81,17 +80,14 @@ struct Looked {
 }
 
 fn journal_turn(engine: &Engine, last: &mut Looked) -> Turn {
-    let Some(journal) = &engine.journal else { return Turn::Idle(IDLE_TICK) };
-    if engine.health.is_closed() {
+    if engine.journal.is_none() || engine.health.is_closed() {
         return Turn::Idle(IDLE_TICK);
     }
     engine.feeds.tell(engine.published());
     let now = engine.host.clock.monotonic();
     if engine.health.cause().is_none() {
         let _guard = PoisonOnPanic::new(&engine.health);
-        let kept = journal.background(now).and_then(|()| settle::keep_values_ready(engine));
-        let kept = kept.and_then(|()| scheduler::vouch_when_idle(engine, now));
-        let _ = kept.inspect_err(|error| log_sync::note_write_failure(engine, error));
+        let _ = log::keep_ready(engine, now); // what fails is noted
     }
     if now.saturating_sub(last.space_at) >= IDLE_TICK {
         last.space_at = now;

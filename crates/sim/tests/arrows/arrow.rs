@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
@@ -211,9 +211,35 @@ impl Eye<'_> {
 
     fn see_tokens(&mut self, tokens: TokenStream) {
         let list = Punctuated::<Expr, Token![,]>::parse_terminated;
-        if let Ok(found) = list.parse2(tokens) {
-            found.iter().for_each(|expr| self.visit_expr(expr));
+        match list.parse2(tokens.clone()) {
+            Ok(found) => found.iter().for_each(|expr| self.visit_expr(expr)),
+            Err(_) => self.see_paths(tokens),
         }
+    }
+
+    /// The paths in tokens that are no list of expressions, as in the rules of a macro.
+    fn see_paths(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
+                TokenTree::Ident(name) if colons == 2 && !path.is_empty() => {
+                    path.push(name.to_string());
+                    colons = 0;
+                }
+                other => {
+                    self.see_path(&std::mem::take(&mut path));
+                    colons = 0;
+                    match other {
+                        TokenTree::Ident(name) => path.push(name.to_string()),
+                        TokenTree::Group(group) => self.see_tokens(group.stream()),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        self.see_path(&path);
     }
 }
 

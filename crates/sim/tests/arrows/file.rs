@@ -72,7 +72,10 @@ impl Crate {
             match item {
                 Item::Mod(module) if module.content.is_none() => self.add_child(index, &module, folder),
                 // A module inside a file is part of the file.
-                Item::Mod(ItemMod { content: Some((_, inner)), .. }) => self.take(index, inner, folder),
+                Item::Mod(ItemMod { ident, content: Some((_, inner)), .. }) => {
+                    self.modules[index].declared.insert(ident.to_string());
+                    self.take(index, inner, folder);
+                }
                 Item::Use(item) => {
                     self.bind(index, &mut Vec::new(), &item.tree);
                     if matches!(item.vis, Visibility::Inherited) {
@@ -132,12 +135,13 @@ impl Crate {
 
 /// True for what is compiled for tests only, or for a build under the scheduler.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
+    let is_of_tests = |word: &str| matches!(word, "test" | "folddb_schedules");
     let says = |attribute: &Attribute| {
         let syn::Meta::List(list) = &attribute.meta else { return false };
         let text = list.tokens.to_string();
         list.path.is_ident("cfg")
             && !text.contains("not")
-            && (text.contains("test") || text.contains("schedules"))
+            && text.split(|one: char| !one.is_alphanumeric() && one != '_').any(is_of_tests)
     };
     attributes.iter().any(says)
 }

@@ -63,11 +63,13 @@ fn arrows_are_seen_through_whatever_they_are_written_with() {
         upward(&Crate::read(&samples)).into_iter().map(|(from, to)| format!("{from} -> {to}")).collect();
     let wanted = [
         "engine -> above",         // a method of another file, by its name
+        "engine -> sibling",       // what is compiled for a feature only
         "floor::child -> floor",   // a child uses its parent, which uses the child
         "floor::child -> sibling", // a path in the midst of code
         "ground -> above",         // a `use`, renamed
         "ground -> engine",        // a type behind a re-export
         "ground -> sibling",       // in the tokens of a macro
+        "sibling -> above",        // in the rules of a macro
     ];
     assert_eq!(found, wanted);
 }

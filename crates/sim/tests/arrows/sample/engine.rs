@@ -5,3 +5,8 @@ impl Engine {
         self.flush_step();
     }
 }
+
+#[cfg(feature = "testing")]
+fn say() -> u32 {
+    crate::sibling::two()
+}

@@ -4,5 +4,11 @@ pub fn two() -> u32 {
     2
 }
 
+macro_rules! one {
+    ($of:ident) => {
+        ($of, $crate::above::helpers::ONE)
+    };
+}
+
 #[cfg(test)]
 mod tests;
