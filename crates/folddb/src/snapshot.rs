@@ -55,20 +55,24 @@ impl Snapshot {
     }
 
     fn take_locked(engine: &Arc<Engine>, _committer: &Committer, held_for: HeldFor) -> Snapshot {
-        let at = At::new(engine.published(), clock::now_ms(engine));
+        Snapshot::held_at(engine, At::new(engine.published(), clock::now_ms(engine)), held_for)
+    }
+
+    fn held_at(engine: &Arc<Engine>, at: At, held_for: HeldFor) -> Snapshot {
         let held = engine.boundaries.hold(at, held_for, engine.host.clock.monotonic());
         Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: None, reads: None }
     }
 
     /// Takes a snapshot for running work, and returns the end of the log that has everything it
-    /// sees.
-    pub(crate) fn take_with_lsn(engine: &Arc<Engine>) -> Result<(Snapshot, Lsn)> {
+    /// sees. If it `notes_time`, the next edit makes its time durable.
+    pub(crate) fn take_with_lsn(engine: &Arc<Engine>, notes_time: bool) -> Result<(Snapshot, Lsn)> {
         let committer = engine.commit.lock();
         let Some(journal) = &committer.journal else {
             return Err(Error::new(ErrorKind::Closed, "the store is closed"));
         };
         let lsn = journal.end_lsn();
-        Ok((Snapshot::take_locked(engine, &committer, HeldFor::Work), lsn))
+        let time_ms = if notes_time { clock::note_now(engine, &committer) } else { clock::now_ms(engine) };
+        Ok((Snapshot::held_at(engine, At::new(engine.published(), time_ms), HeldFor::Work), lsn))
     }
 
     /// A snapshot of a past moment.

@@ -216,6 +216,31 @@ fn what_is_written_after_a_power_cut_has_its_own_time() {
     });
 }
 
+/// A feed never reports the end of a value that had expired when it began.
+#[test]
+fn what_had_expired_when_a_feed_began_stays_expired_if_the_clock_goes_back_over_an_opening() {
+    let expiring = || Rules::sorted::<u64, u64>().expire(Expire::After(Duration::from_secs(3600)));
+    for is_cut in [false, true] {
+        let disk = SimDisk::new(7);
+        let store = create(&disk);
+        let table = store.table("a", expiring()).unwrap();
+        table.put(&1, &1).unwrap();
+        store.sync().unwrap();
+        disk.jump_wall(7200);
+        let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+        while let Some(event) = feed.poll().unwrap() {
+            assert!(!matches!(event, FeedEvent::Row(_)), "it has expired: {event:?}");
+        }
+        feed.acknowledge(feed.position()).unwrap();
+        drop((feed, table));
+        let left = if is_cut { disk.after_death() } else { disk };
+        store.close().unwrap();
+        left.jump_wall(-86_400);
+        let store = open(&left);
+        assert_eq!(store.table("a", expiring()).unwrap().get(&1).unwrap(), None, "cut: {is_cut}");
+    }
+}
+
 fn indexed() -> Rules<u64, Vec<u8>> {
     Rules::sorted::<u64, Vec<u8>>().index("by_value", "value")
 }

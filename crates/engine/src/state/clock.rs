@@ -68,7 +68,7 @@ pub fn now_ms(engine: &Engine) -> u64 {
 }
 
 /// The time, which the next edit makes durable: values that had expired by then may be dropped.
-pub(crate) fn note_now(engine: &Engine, committer: &Committer) -> u64 {
+pub fn note_now(engine: &Engine, committer: &Committer) -> u64 {
     let now_ms = now_ms(engine);
     engine.times.note(committer.next_seq, now_ms);
     now_ms.min(engine.times.map.lock().newest_ms()) // a time within a tick of the last is not noted

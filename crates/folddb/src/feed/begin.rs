@@ -13,7 +13,7 @@ use crate::feed::rows::Rows;
 use crate::snapshot::Snapshot;
 use folddb_engine::edit::feeds;
 use folddb_engine::state::engine::Engine;
-use folddb_engine::state::log_sync;
+use folddb_engine::state::{clock, log_sync};
 
 /// The budget of a feed that is created without one.
 const BYTES_MAX: u64 = 1 << 30;
@@ -73,7 +73,13 @@ pub(crate) fn begin_at(feed: &mut Feed, from_now: bool) -> Result<()> {
     let mut manifest = engine.manifest.lock();
     engine.check_open()?;
     engine.health.check_writable(true)?;
-    let (snapshot, lsn) = Snapshot::take_with_lsn(&engine)?;
+    let catalog = engine.catalog();
+    let wanted = catalog.own().filter(|core| reader::tells_of(feed, &core.name)).cloned();
+    let tables: VecDeque<_> = wanted.collect();
+    // What has expired by now is never reported, so it must stay expired if the clock is set back
+    // before the next opening.
+    let notes_time = tables.iter().any(|table| table.has_stamps);
+    let (snapshot, lsn) = Snapshot::take_with_lsn(&engine, notes_time)?;
     log_sync::sync_to(&engine, lsn)?; // a power cut must not undo what the rows show
     let phase = if from_now { FeedPhase::Changes } else { FeedPhase::Rows };
     // No reader beside the store that stands in an earlier feed of this name is as far as that.
@@ -81,11 +87,10 @@ pub(crate) fn begin_at(feed: &mut Feed, from_now: bool) -> Result<()> {
     let (seq, is_settled) = (snapshot.seen().seq, from_now);
     let place = FeedPosition { seq, lsn, note, is_settled, begun: 0 };
     let begun = reader::state_at(feed, place, phase, feeds::values_from(&engine, manifest.state(), lsn));
-    feeds::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed: begun }])?;
+    let mut changes = vec![Change::SetFeed { feed: begun }];
+    changes.extend(clock::times_change(&engine, manifest.state()));
+    feeds::edit_feeds(&engine, &mut manifest, &changes)?;
     feed.place = FeedPosition { begun: engine.feeds.begin(&feed.name), ..place };
-    let catalog = engine.catalog();
-    let wanted = catalog.own().filter(|core| reader::tells_of(feed, &core.name)).cloned();
-    let tables = wanted.collect();
     drop(manifest);
     feeds::let_go_of_history(&engine); // what it retained before
     (feed.acknowledged, feed.owes) = (feed.place, false);

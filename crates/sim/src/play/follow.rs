@@ -89,6 +89,7 @@ impl Player {
         self.consumer.feed = None;
         self.consumer.has_acknowledged = false;
         if let Err(error) = self.store()?.drop_feed(NAME) {
+            self.consumer.may_be_dropped = true;
             return self.refused("drop the feed", error);
         }
         self.consumer.kept.clear();
@@ -213,7 +214,9 @@ impl Player {
             // It is not there, or has not given its rows; not so once that was acknowledged.
             Err(error)
                 if error.kind() == ErrorKind::InvalidInput
-                    && (!self.consumer.has_acknowledged || self.feed_may_be_lost()) =>
+                    && (!self.consumer.has_acknowledged
+                        || self.consumer.may_be_dropped
+                        || self.feed_may_be_lost()) =>
             {
                 Ok(false)
             }

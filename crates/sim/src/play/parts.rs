@@ -118,6 +118,8 @@ pub(super) struct Consumer {
     pub(super) has_raced: bool,
     /// Its rows are acknowledged: a secondary can read the feed.
     pub(super) has_acknowledged: bool,
+    /// A drop of the feed failed, so the next process may find that there is none.
+    pub(super) may_be_dropped: bool,
     /// The store was asked for a feed, which may exist from then on.
     pub(super) has_met_feed: bool,
     /// What rules as text mean.
@@ -133,6 +135,7 @@ impl Clone for Consumer {
             beside: None,
             has_raced: false,
             has_acknowledged: self.has_acknowledged,
+            may_be_dropped: self.may_be_dropped,
             has_met_feed: self.has_met_feed,
             kept: self.kept.clone(),
             shapes: self.shapes.clone(),
@@ -149,8 +152,8 @@ impl Consumer {
         for (place, replica) in &self.kept {
             (format!("{place:?}"), replica.print()).hash(&mut print);
         }
-        (self.has_met_feed, self.has_acknowledged, self.may_be_lost, format!("{:?}", self.shapes))
-            .hash(&mut print);
+        (self.has_met_feed, self.has_acknowledged, self.may_be_lost, self.may_be_dropped).hash(&mut print);
+        format!("{:?}", self.shapes).hash(&mut print);
         print.finish()
     }
 
