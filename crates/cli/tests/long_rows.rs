@@ -1,6 +1,5 @@
 //! Values of all lengths, up to far beyond what one write may have, are exported and imported as
-//! they were: as NDJSON and as CSV, into tables that replace, append, and keep sets, at once and as
-//! a bulk load.
+//! they were: as NDJSON and as CSV, into tables that replace, append, and keep sets.
 
 mod support;
 
