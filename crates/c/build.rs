@@ -1,5 +1,5 @@
-//! The shared library is called `libfolddb.so.0`, whatever file it lies in: programs that were
-//! linked with it look for that name. The number changes when programs must be compiled again.
+//! The shared library is called `libfolddb.so.0`, in any file: programs linked with it look for
+//! that name. The number changes when programs must be compiled again.
 
 fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libfolddb.so.0");

@@ -5,12 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What kind of trouble an error is, by what the caller can do about it. Numbers are never reused.
+// The kind of an error, by what the caller can do about it. Numbers are never reused.
 typedef enum {
     // There is no error.
     FOLDDB_ERROR_OK = 0,
     // The call itself is wrong: a handle that is NULL or was destroyed, a key too long, a rule
-    // that does not parse. Mend the call.
+    // that does not parse. Fix the call.
     FOLDDB_ERROR_INVALID_INPUT = 1,
     // There is no store at this path.
     FOLDDB_ERROR_STORE_NOT_FOUND = 2,
@@ -28,7 +28,7 @@ typedef enum {
     FOLDDB_ERROR_PERMISSION = 8,
     // The disk, or the store's own budget, is full. Writes resume when there is space again.
     FOLDDB_ERROR_NO_SPACE = 9,
-    // A synced commit is written and visible, but the disk has not said that it has it.
+    // A synced commit is written and visible, but the disk has not confirmed it.
     FOLDDB_ERROR_NOT_DURABLE = 10,
     // Bytes on disk are not what was written.
     FOLDDB_ERROR_CORRUPTION = 11,
@@ -36,9 +36,9 @@ typedef enum {
     FOLDDB_ERROR_POISONED = 12,
     // The fold of the table failed on this key. Other keys are untouched.
     FOLDDB_ERROR_FOLD_FAILED = 13,
-    // What a transaction read was overtaken. Nothing of it is written: begin again.
+    // What a transaction read has changed since. Nothing of it is written: begin again.
     FOLDDB_ERROR_CONFLICT = 14,
-    // What a snapshot saw is not kept any more.
+    // What a snapshot saw is no longer kept.
     FOLDDB_ERROR_SNAPSHOT_TOO_OLD = 15,
     // A feed has lost its place. Begin it again.
     FOLDDB_ERROR_FEED_LOST = 16,
@@ -80,13 +80,13 @@ typedef enum {
 typedef enum {
     // No event: the handle is none.
     FOLDDB_FEED_EVENT_KIND_NONE = 0,
-    // Forget all that this feed has given before: what comes now is everything.
+    // Forget all that this feed has given before: now everything comes again.
     FOLDDB_FEED_EVENT_KIND_BEGIN = 1,
     // There is a table, which the change names.
     FOLDDB_FEED_EVENT_KIND_TABLE_CREATED = 2,
-    // The table that the change names is gone, with all that is in it.
+    // The table that the change names was dropped, with all its rows.
     FOLDDB_FEED_EVENT_KIND_TABLE_DROPPED = 3,
-    // What a key has.
+    // The value of a key.
     FOLDDB_FEED_EVENT_KIND_ROW = 4,
     // There are no more rows.
     FOLDDB_FEED_EVENT_KIND_ROWS_END = 5,
@@ -106,9 +106,9 @@ typedef enum {
     FOLDDB_FEED_CHANGE_KIND_FOLD = 3,
     // Makes the key absent.
     FOLDDB_FEED_CHANGE_KIND_DELETE = 4,
-    // Makes all keys from the key on, and below the one that stands as the value, absent.
+    // Makes all keys from the key on, and below the one given as the value, absent.
     FOLDDB_FEED_CHANGE_KIND_DELETE_RANGE = 5,
-    // As Put, of a value too long to be handed out: read it from the store.
+    // As Put, of a value too long for an event: read it from the store.
     FOLDDB_FEED_CHANGE_KIND_PUT_LONG = 6,
     // As PutIfAbsent, of such a value.
     FOLDDB_FEED_CHANGE_KIND_PUT_IF_ABSENT_LONG = 7,
@@ -120,15 +120,15 @@ typedef enum {
 typedef enum {
     // In memory. The last 10 ms or 256 KiB may be lost when the process dies.
     FOLDDB_DURABILITY_BUFFERED = 0,
-    // In the hands of the operating system: survives the death of the process, not a power cut.
+    // Given to the operating system: survives the death of the process, not a power cut.
     FOLDDB_DURABILITY_PROCESS = 1,
     // On the disk: survives a power cut. Commits of several threads share one sync.
     FOLDDB_DURABILITY_SYNC = 2,
 } folddb_durability;
 
-// What a fold function says that it did.
+// The outcome of a fold function.
 typedef enum {
-    // The value is what it has appended to its output.
+    // It has appended the value to its output.
     FOLDDB_FOLD_OUTCOME_VALUE = 0,
     // The value is the earlier one, as it is.
     FOLDDB_FOLD_OUTCOME_KEEP_EARLIER = 1,
@@ -212,7 +212,7 @@ typedef int (*folddb_fold_function)(void *context,
                                     size_t later_len,
                                     folddb_output *output);
 
-// Gives back a context, when the library calls the function that it belongs to no more.
+// Releases a context, when the library no longer calls its function.
 typedef void (*folddb_destroy_function)(void *context);
 
 // Compares two keys: below zero where `a` comes first, above where `b` does. Zero leaves it to
@@ -227,7 +227,7 @@ typedef int (*folddb_order_function)(void *context,
                                      const char *b,
                                      size_t b_len);
 
-// An event in figures. What an event does not say is 0 or NULL.
+// An event in figures. Fields that it does not have are 0 or NULL.
 typedef struct {
     // What has happened.
     folddb_event_kind kind;
@@ -235,7 +235,7 @@ typedef struct {
     const char *table;
     // The plan of a merge, and what failed where the store is poisoned.
     const char *text;
-    // What kind of failure has poisoned the store.
+    // The kind of failure that has poisoned the store.
     folddb_error error_kind;
     // Runs that were merged, segments that were reclaimed, events that were missed.
     uint64_t count;
@@ -245,7 +245,7 @@ typedef struct {
     uint64_t records_out;
     // Bytes that a merge has read, and that a reclaim has copied.
     uint64_t bytes_in;
-    // Bytes of memory that a flush, and of files that a reclaim has given back.
+    // Bytes that a flush has freed in memory, or a reclaim in files.
     uint64_t bytes_freed;
     // How long it took, in microseconds.
     uint64_t took_us;
@@ -339,7 +339,7 @@ void folddb_free(void *memory);
 
 // How a call fails: a text where C asked for it, that begins with the kind of the error. ----------
 
-// What kind of error a text is that a function of this header has put into `errptr`.
+// The kind of the error whose text a function of this header has put into `errptr`.
 //
 // NULL is FOLDDB_OK. The text stays the caller's. Any thread may call it.
 folddb_error folddb_error_kind(const char *error);
@@ -742,8 +742,8 @@ void folddb_batch_destroy(folddb_batch *batch);
 // Makes the value of a key this one, with the batch. Returns whether it was added. Key and value
 // are copied.
 //
-// Errors: InvalidInput where a handle is wrong. What is wrong with key and value, and a table of
-// another store, is said by the commit, which writes nothing then.
+// Errors: InvalidInput where a handle is wrong. The commit reports a wrong key or value, and a
+// table of another store, and writes nothing then.
 bool folddb_batch_put(folddb_batch *batch,
                       folddb_table *table,
                       const char *key,
@@ -880,17 +880,17 @@ char *folddb_value_from_json(folddb_table *table,
 // Errors: InvalidInput for bytes that are no value of the table.
 char *folddb_value_to_json(folddb_table *table, const char *value, size_t value_len, char **errptr);
 
-// What a range adds up to. ------------------------------------------------------------------------
+// The aggregate of a range. -----------------------------------------------------------------------
 
-// How many rows a scan has; 0 where it fails, too. Of a table with summaries most of it is known
+// How many rows a scan has; 0 where it fails, too. In a table with summaries, most of it is known
 // without reading the rows.
 //
 // Errors: Corruption, SnapshotTooOld, Closed; a failed read.
 uint64_t folddb_scan_count(folddb_scan *scan, char **errptr);
 
-// What the values of a scan fold to, for folddb_free, and its length; NULL where there are no
-// rows, and where it fails. `rows` is set to how many rows there are. Of a table with summaries
-// most of it is known without reading the rows.
+// The fold of the values of a scan, for folddb_free, and its length; NULL where there are no rows,
+// and where it fails. `rows` is set to the number of rows. In a table with summaries, most of it
+// is known without reading the rows.
 //
 // Errors: InvalidInput for a scan with a limit, and for a table that replaces values; FoldFailed,
 // naming the key; as folddb_scan_count.
@@ -898,9 +898,9 @@ char *folddb_scan_aggregate(folddb_scan *scan, uint64_t *rows, size_t *value_len
 
 // Iterators: a place in a scan, which goes both ways. ---------------------------------------------
 
-// An iterator over the range that the scan has now. It stands at no row, and sees the table as it
+// An iterator over the range that the scan has now. It is at no row yet, and sees the table as it
 // is now, or as the snapshot or the transaction sees it. NULL where it fails. Destroy it with
-// folddb_iterator_destroy; while it lives, what it sees is kept.
+// folddb_iterator_destroy; while it lives, the store keeps what it sees.
 //
 // Errors: SnapshotTooOld, Closed.
 folddb_iterator *folddb_iterator_create(folddb_scan *scan, char **errptr);
@@ -928,24 +928,24 @@ bool folddb_iterator_seek(folddb_iterator *iterator,
 // Goes to the next row, the way that the scan goes. Otherwise as folddb_iterator_seek_to_first.
 bool folddb_iterator_next(folddb_iterator *iterator, char **errptr);
 
-// Goes to the row before. Otherwise as folddb_iterator_seek_to_first.
+// Goes to the previous row. Otherwise as folddb_iterator_seek_to_first.
 bool folddb_iterator_prev(folddb_iterator *iterator, char **errptr);
 
-// Whether it stands at a row. False for a handle that is none, too.
+// Whether it is at a row. False for an invalid handle, too.
 bool folddb_iterator_valid(folddb_iterator *iterator, char **errptr);
 
-// The key of the row where it stands, and its length. NULL where it stands at none. The pointer is
-// valid until the iterator moves or is destroyed; it is not for folddb_free.
+// The key of its row, and its length. NULL where it is at none. The pointer is valid until the
+// iterator moves or is destroyed; it is not for folddb_free.
 const char *folddb_iterator_key(folddb_iterator *iterator, size_t *key_len, char **errptr);
 
-// The value of the row where it stands, and its length. Otherwise as folddb_iterator_key.
+// The value of its row, and its length. Otherwise as folddb_iterator_key.
 const char *folddb_iterator_value(folddb_iterator *iterator, size_t *value_len, char **errptr);
 
-// Secondary indexes: added, dropped, and what is found by them. -----------------------------------
+// Secondary indexes: added, dropped, and queried. -------------------------------------------------
 
-// Adds an index to a table, and builds it of what the table has, here and now, while writes go on.
-// It is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the rules. Returns
-// whether it did. To add it once more continues what was stopped.
+// Adds an index to a table, and builds it from the rows of the table before it returns, while
+// writes go on. It is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the
+// rules. Returns whether it did. Adding it once more continues a stopped build.
 //
 // Errors: InvalidInput for a rule that does not parse or breaks the law of terms, for a hashed
 // table, and where another index has this name; a failed write.
@@ -957,8 +957,7 @@ bool folddb_index_add(folddb_table *table, const char *rule, char **errptr);
 bool folddb_index_drop(folddb_table *table, const char *index, char **errptr);
 
 // Calls `function` with each record that an index has under a term, which is given as it is typed:
-// `Berlin`, `7`; quotes make a text of what would be something else without. Returns whether it
-// came to the end.
+// `Berlin`, `7`; quotes make a text of anything. Returns whether it reached the end.
 //
 // Errors: InvalidInput where the table has no such index and for a term that it cannot have;
 // Stopped where `function` wants no more; as folddb_scan_each.
@@ -1037,10 +1036,10 @@ void folddb_reader_destroy(folddb_reader *reader);
 //
 // `table` is the only table that it reports; NULL is all. It reports keys that begin with
 // `prefix`. `bytes_max` bounds the bytes that are kept only for it; 0 leaves what it has, and
-// gives a new one 1 GiB. With `from_now` it gives no rows, and begins with what comes.
+// gives a new one 1 GiB. With `from_now` it gives no rows, and begins with the next batch.
 //
-// Errors: Locked while somebody else reads it; InvalidInput for a bad name, and where there is one
-// that reports something else; ReadOnly; a failed write.
+// Errors: Locked while another reader has it; InvalidInput for a bad name, and where there is one
+// with another scope; ReadOnly; a failed write.
 folddb_feed *folddb_feed_open(folddb_store *store,
                               const char *name,
                               const char *table,
@@ -1070,15 +1069,15 @@ folddb_feed_event *folddb_feed_next(folddb_feed *feed, uint64_t timeout_ms, char
 // Says, durably, that all up to this event has been dealt with: none of it is given again. Returns
 // whether it did.
 //
-// Errors: FeedLost; InvalidInput for an event of another feed that this one has not come to; a
+// Errors: FeedLost; InvalidInput for an event of another feed that this one has not reached; a
 // failed write.
 bool folddb_feed_acknowledge(folddb_feed *feed, folddb_feed_event *event, char **errptr);
 
-// Forgets where the feed stood, and begins again with the rows of the present. Returns whether it
+// Forgets the place of the feed, and begins again with the rows of the present. Returns whether it
 // did.
 bool folddb_feed_begin_again(folddb_feed *feed, char **errptr);
 
-// What the event is. FOLDDB_FEED_EVENT_KIND_NONE where it fails.
+// The kind of the event. FOLDDB_FEED_EVENT_KIND_NONE where it fails.
 folddb_feed_event_kind folddb_feed_event_type(folddb_feed_event *event, char **errptr);
 
 // How many changes the event has: the ops of a batch, one for a row or a table; 0 where it fails,
@@ -1093,7 +1092,7 @@ bool folddb_feed_event_change(folddb_feed_event *event,
                               folddb_feed_change *change,
                               char **errptr);
 
-// Ends the handle. NULL is nothing to end. Pointers into the event are over.
+// Ends the handle. NULL is nothing to end. Pointers into the event are no longer valid.
 void folddb_feed_event_destroy(folddb_feed_event *event);
 
 // What a person does for a store: compact it, look whether it is whole, back it up and restore it. 

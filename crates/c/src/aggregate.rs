@@ -1,4 +1,4 @@
-//! What a range adds up to.
+//! The aggregate of a range.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -8,7 +8,7 @@ use crate::errors::guard;
 use crate::memory::{ErrPtr, copy_out_with_len, put};
 use crate::scan::{ScanObject, range_of};
 
-/// How many rows a scan has; 0 where it fails, too. Of a table with summaries most of it is known
+/// How many rows a scan has; 0 where it fails, too. In a table with summaries, most of it is known
 /// without reading the rows.
 ///
 /// Errors: Corruption, SnapshotTooOld, Closed; a failed read.
@@ -17,9 +17,9 @@ pub extern "C" fn folddb_scan_count(scan: *mut ScanObject, errptr: ErrPtr<'_>) -
     guard(errptr, 0, || range_of(scan)?.scan()?.count())
 }
 
-/// What the values of a scan fold to, for folddb_free, and its length; NULL where there are no
-/// rows, and where it fails. `rows` is set to how many rows there are. Of a table with summaries
-/// most of it is known without reading the rows.
+/// The fold of the values of a scan, for folddb_free, and its length; NULL where there are no rows,
+/// and where it fails. `rows` is set to the number of rows. In a table with summaries, most of it
+/// is known without reading the rows.
 ///
 /// Errors: InvalidInput for a scan with a limit, and for a table that replaces values; FoldFailed,
 /// naming the key; as folddb_scan_count.

@@ -59,8 +59,8 @@ fn gather_op(
 /// Makes the value of a key this one, with the batch. Returns whether it was added. Key and value
 /// are copied.
 ///
-/// Errors: InvalidInput where a handle is wrong. What is wrong with key and value, and a table of
-/// another store, is said by the commit, which writes nothing then.
+/// Errors: InvalidInput where a handle is wrong. The commit reports a wrong key or value, and a
+/// table of another store, and writes nothing then.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_batch_put(
     batch: *mut BatchObject,

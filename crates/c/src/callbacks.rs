@@ -1,14 +1,14 @@
-//! What comes with a function of C's: a context, and how that is given back.
+//! The context of a function of C, and how it is released.
 //!
-//! A function of C's has the type of a safe function. Whoever made it has promised what the header
-//! asks for: that it keeps to its signature, may be called from any thread, and does not unwind.
+//! A function of C has the type of a safe function. Its author has promised what the header asks
+//! for: that it keeps to its signature, may be called from any thread, and does not unwind.
 
 use std::ffi::{c_char, c_void};
 
-/// Gives back a context, when the library calls the function that it belongs to no more.
+/// Releases a context, when the library no longer calls its function.
 pub type Destroy = Option<extern "C" fn(context: *mut c_void)>;
 
-/// A context of C's, which is given back when this is dropped.
+/// A context of C, which is released when this is dropped.
 pub(crate) struct Context {
     pointer: *mut c_void,
     destroy: Destroy,
@@ -38,7 +38,7 @@ impl Drop for Context {
     }
 }
 
-/// Where some bytes begin, for C, which has their length beside.
+/// The beginning of some bytes, for C, which has their length.
 pub(crate) fn begin(bytes: &[u8]) -> *const c_char {
     bytes.as_ptr().cast()
 }

@@ -1,4 +1,4 @@
-//! How durable a commit is, as C says it.
+//! The durability of a commit, as a number of C.
 
 use std::ffi::c_int;
 
@@ -10,13 +10,13 @@ use folddb::{Durability, Error, Result};
 pub enum CommitDurability {
     /// In memory. The last 10 ms or 256 KiB may be lost when the process dies.
     Buffered = 0,
-    /// In the hands of the operating system: survives the death of the process, not a power cut.
+    /// Given to the operating system: survives the death of the process, not a power cut.
     Process = 1,
     /// On the disk: survives a power cut. Commits of several threads share one sync.
     Sync = 2,
 }
 
-/// What this number of C's means.
+/// The meaning of this number of C.
 pub(crate) fn durability(number: c_int) -> Result<Durability> {
     match number {
         n if n == CommitDurability::Buffered as c_int => Ok(Durability::Buffered),

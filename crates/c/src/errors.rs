@@ -5,8 +5,8 @@
 //!   kind           what failed, and where                           what the caller can do
 //! ```
 //!
-//! So a program shows it as it is, and [`folddb_error_kind`] says what kind it is. The library
-//! keeps no last error: what is not asked for is forgotten.
+//! So a program shows it unchanged, and [`folddb_error_kind`] gives its kind. The library keeps no
+//! last error: an error that C does not ask for is dropped.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,14 +15,14 @@ use folddb::{ErrorKind, Result};
 
 use crate::memory::{ErrPtr, Text};
 
-/// What kind of trouble an error is, by what the caller can do about it. Numbers are never reused.
+/// The kind of an error, by what the caller can do about it. Numbers are never reused.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// There is no error.
     Ok = 0,
     /// The call itself is wrong: a handle that is NULL or was destroyed, a key too long, a rule
-    /// that does not parse. Mend the call.
+    /// that does not parse. Fix the call.
     InvalidInput = 1,
     /// There is no store at this path.
     StoreNotFound = 2,
@@ -40,7 +40,7 @@ pub enum Kind {
     Permission = 8,
     /// The disk, or the store's own budget, is full. Writes resume when there is space again.
     NoSpace = 9,
-    /// A synced commit is written and visible, but the disk has not said that it has it.
+    /// A synced commit is written and visible, but the disk has not confirmed it.
     NotDurable = 10,
     /// Bytes on disk are not what was written.
     Corruption = 11,
@@ -48,9 +48,9 @@ pub enum Kind {
     Poisoned = 12,
     /// The fold of the table failed on this key. Other keys are untouched.
     FoldFailed = 13,
-    /// What a transaction read was overtaken. Nothing of it is written: begin again.
+    /// What a transaction read has changed since. Nothing of it is written: begin again.
     Conflict = 14,
-    /// What a snapshot saw is not kept any more.
+    /// What a snapshot saw is no longer kept.
     SnapshotTooOld = 15,
     /// A feed has lost its place. Begin it again.
     FeedLost = 16,
@@ -93,21 +93,21 @@ const WORDS: [(&str, Kind); 21] = [
     ("Panic", Kind::Panic),
 ];
 
-/// Runs a call of C's: what it gives, or the fallback where it fails, with the error where it is
-/// asked for. A panic ends here, too.
+/// Runs a call of C. Returns its result, or the fallback where it fails, with the error where C
+/// asks for it. A panic ends here, too.
 pub(crate) fn guard<T>(errptr: ErrPtr<'_>, fallback: T, call: impl FnOnce() -> Result<T>) -> T {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => return value,
         Ok(Err(error)) => errptr.set(&format!("{:?}: {error}", error.kind())),
         Err(payload) => {
             errptr.set(&format!("Panic: {}", said(&*payload)));
-            std::mem::forget(payload); // what it is may panic when it is dropped
+            std::mem::forget(payload); // dropping it may panic
         }
     }
     fallback
 }
 
-/// The same for a call that tells of no error: what was wrong is passed over.
+/// The same for a call that reports no error.
 pub(crate) fn guard_silently(call: impl FnOnce() -> Result<()>) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
         std::mem::forget(payload);
@@ -119,7 +119,7 @@ fn said(payload: &(dyn Any + Send)) -> &str {
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words")
 }
 
-/// What the words of this kind of the library's are here.
+/// The kind of C for this kind of the library.
 pub(crate) fn kind_of(kind: ErrorKind) -> Kind {
     kind_of_text(&format!("{kind:?}:"))
 }
@@ -129,7 +129,7 @@ fn kind_of_text(text: &str) -> Kind {
     WORDS.iter().find(|(known, _)| *known == word).map_or(Kind::Unknown, |(_, kind)| *kind)
 }
 
-/// What kind of error a text is that a function of this header has put into `errptr`.
+/// The kind of the error whose text a function of this header has put into `errptr`.
 ///
 /// NULL is FOLDDB_OK. The text stays the caller's. Any thread may call it.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! What a store does and meets, told to a function of C's.
+//! Events of a store, reported to a function of C.
 
 use std::ffi::{CString, c_char, c_void};
 
@@ -29,7 +29,7 @@ pub enum EventKind {
     Other = 7,
 }
 
-/// An event in figures. What an event does not say is 0 or NULL.
+/// An event in figures. Fields that it does not have are 0 or NULL.
 #[repr(C)]
 pub struct StoreEvent {
     /// What has happened.
@@ -38,7 +38,7 @@ pub struct StoreEvent {
     pub table: *const c_char,
     /// The plan of a merge, and what failed where the store is poisoned.
     pub text: *const c_char,
-    /// What kind of failure has poisoned the store.
+    /// The kind of failure that has poisoned the store.
     pub error_kind: Kind,
     /// Runs that were merged, segments that were reclaimed, events that were missed.
     pub count: u64,
@@ -48,7 +48,7 @@ pub struct StoreEvent {
     pub records_out: u64,
     /// Bytes that a merge has read, and that a reclaim has copied.
     pub bytes_in: u64,
-    /// Bytes of memory that a flush, and of files that a reclaim has given back.
+    /// Bytes that a flush has freed in memory, or a reclaim in files.
     pub bytes_freed: u64,
     /// How long it took, in microseconds.
     pub took_us: u64,
@@ -60,7 +60,7 @@ pub struct StoreEvent {
 /// the store, but not close it. Merges wait while it runs. A C++ exception must not leave it.
 pub type EventFunction = Option<extern "C" fn(context: *mut c_void, event: *const StoreEvent)>;
 
-/// Tells the function of an event.
+/// Calls the function with an event.
 pub(crate) fn tell(
     function: extern "C" fn(*mut c_void, *const StoreEvent),
     context: &Context,

@@ -1,5 +1,5 @@
-//! An object that one call uses at a time. A second call meanwhile is refused: it does not wait, so
-//! that a callback which uses what calls it is an error, and no deadlock.
+//! An object that one call uses at a time. A second call meanwhile is refused and does not wait, so
+//! that a callback which uses its caller is an error, and no deadlock.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -7,7 +7,7 @@ use folddb::{Error, Result};
 
 use crate::handles::Object;
 
-/// What one call uses at a time.
+/// Something that one call uses at a time.
 pub(crate) struct Exclusive<T>(Mutex<T>);
 
 impl<T> Exclusive<T> {

@@ -40,13 +40,13 @@ impl Object for FeedEventObject {
 pub enum FeedEventKind {
     /// No event: the handle is none.
     None = 0,
-    /// Forget all that this feed has given before: what comes now is everything.
+    /// Forget all that this feed has given before: now everything comes again.
     Begin = 1,
     /// There is a table, which the change names.
     TableCreated = 2,
-    /// The table that the change names is gone, with all that is in it.
+    /// The table that the change names was dropped, with all its rows.
     TableDropped = 3,
-    /// What a key has.
+    /// The value of a key.
     Row = 4,
     /// There are no more rows.
     RowsEnd = 5,
@@ -68,9 +68,9 @@ pub enum FeedChangeKind {
     Fold = 3,
     /// Makes the key absent.
     Delete = 4,
-    /// Makes all keys from the key on, and below the one that stands as the value, absent.
+    /// Makes all keys from the key on, and below the one given as the value, absent.
     DeleteRange = 5,
-    /// As Put, of a value too long to be handed out: read it from the store.
+    /// As Put, of a value too long for an event: read it from the store.
     PutLong = 6,
     /// As PutIfAbsent, of such a value.
     PutIfAbsentLong = 7,
@@ -198,10 +198,10 @@ impl FeedEventObject {
 ///
 /// `table` is the only table that it reports; NULL is all. It reports keys that begin with
 /// `prefix`. `bytes_max` bounds the bytes that are kept only for it; 0 leaves what it has, and
-/// gives a new one 1 GiB. With `from_now` it gives no rows, and begins with what comes.
+/// gives a new one 1 GiB. With `from_now` it gives no rows, and begins with the next batch.
 ///
-/// Errors: Locked while somebody else reads it; InvalidInput for a bad name, and where there is one
-/// that reports something else; ReadOnly; a failed write.
+/// Errors: Locked while another reader has it; InvalidInput for a bad name, and where there is one
+/// with another scope; ReadOnly; a failed write.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_open(
     store: *mut StoreObject,
@@ -268,7 +268,7 @@ pub extern "C" fn folddb_feed_next(
 /// Says, durably, that all up to this event has been dealt with: none of it is given again. Returns
 /// whether it did.
 ///
-/// Errors: FeedLost; InvalidInput for an event of another feed that this one has not come to; a
+/// Errors: FeedLost; InvalidInput for an event of another feed that this one has not reached; a
 /// failed write.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_acknowledge(
@@ -283,7 +283,7 @@ pub extern "C" fn folddb_feed_acknowledge(
     })
 }
 
-/// Forgets where the feed stood, and begins again with the rows of the present. Returns whether it
+/// Forgets the place of the feed, and begins again with the rows of the present. Returns whether it
 /// did.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_begin_again(feed: *mut FeedObject, errptr: ErrPtr<'_>) -> bool {
@@ -293,7 +293,7 @@ pub extern "C" fn folddb_feed_begin_again(feed: *mut FeedObject, errptr: ErrPtr<
     })
 }
 
-/// What the event is. FOLDDB_FEED_EVENT_KIND_NONE where it fails.
+/// The kind of the event. FOLDDB_FEED_EVENT_KIND_NONE where it fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_event_type(event: *mut FeedEventObject, errptr: ErrPtr<'_>) -> FeedEventKind {
     guard(errptr, FeedEventKind::None, || {
@@ -338,7 +338,7 @@ pub extern "C" fn folddb_feed_event_change(
     })
 }
 
-/// Ends the handle. NULL is nothing to end. Pointers into the event are over.
+/// Ends the handle. NULL is nothing to end. Pointers into the event are no longer valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_event_destroy(event: *mut FeedEventObject) {
     guard_silently(|| handles::take(event).map(drop));

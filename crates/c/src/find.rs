@@ -1,4 +1,4 @@
-//! Secondary indexes: added, dropped, and what is found by them.
+//! Secondary indexes: added, dropped, and queried.
 
 use std::ffi::c_void;
 use std::ops::Bound;
@@ -12,9 +12,9 @@ use crate::memory::{ErrPtr, Text};
 use crate::scan::RowFunction;
 use crate::table::TableObject;
 
-/// Adds an index to a table, and builds it of what the table has, here and now, while writes go on.
-/// It is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the rules. Returns
-/// whether it did. To add it once more continues what was stopped.
+/// Adds an index to a table, and builds it from the rows of the table before it returns, while
+/// writes go on. It is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the
+/// rules. Returns whether it did. Adding it once more continues a stopped build.
 ///
 /// Errors: InvalidInput for a rule that does not parse or breaks the law of terms, for a hashed
 /// table, and where another index has this name; a failed write.
@@ -61,8 +61,7 @@ fn visit(find: BytesFind, function: RowFunction, context: *mut c_void) -> Result
 }
 
 /// Calls `function` with each record that an index has under a term, which is given as it is typed:
-/// `Berlin`, `7`; quotes make a text of what would be something else without. Returns whether it
-/// came to the end.
+/// `Berlin`, `7`; quotes make a text of anything. Returns whether it reached the end.
 ///
 /// Errors: InvalidInput where the table has no such index and for a term that it cannot have;
 /// Stopped where `function` wants no more; as folddb_scan_each.

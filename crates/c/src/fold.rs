@@ -1,4 +1,4 @@
-//! Folds of C's own, named and versioned.
+//! Folds written in C, named and versioned.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -7,11 +7,11 @@ use folddb::{Fold, FoldFailure, Outcome};
 use crate::callbacks::{Context, begin};
 use crate::output::{Output, collect};
 
-/// What a fold function says that it did.
+/// The outcome of a fold function.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoldOutcome {
-    /// The value is what it has appended to its output.
+    /// It has appended the value to its output.
     Value = 0,
     /// The value is the earlier one, as it is.
     KeepEarlier = 1,

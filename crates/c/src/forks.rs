@@ -1,6 +1,6 @@
-//! Forks are told of, in the child.
+//! Forks are reported in the child.
 //!
-//! A fork copies the memory of a process, but of its threads only one, and leaves locked what the
+//! A fork copies the memory of a process, but only one of its threads, and leaves locked what the
 //! others had locked.
 
 use std::sync::Once;

@@ -1,4 +1,4 @@
-//! Handles: what C holds is a number in the clothes of a pointer, which is never followed.
+//! Handles: C holds a number with the type of a pointer, which is never followed.
 //!
 //! ```text
 //!   folddb_table *   [generation : 32][index : 32]      of a slot, which has an object and a generation
@@ -9,10 +9,9 @@
 //! So null, a handle that was destroyed, and one of another type are found. An object is held for
 //! as long as a call uses it, also where another thread destroys its handle meanwhile.
 //!
-//! Slots are process-wide, since C gives a call nothing else. They lie in chunks that double, and
-//! are never given back: finding one takes no lock that others write to but that of the slot
-//! itself. In a forked child the slots of before are never looked at again, since what locked them
-//! may not be there.
+//! Slots are process-wide, since C gives a call nothing else. They are in chunks that double, and
+//! are never freed: finding one takes no shared lock but that of the slot itself. A forked child
+//! never uses the earlier slots again, since the threads that locked them may not exist.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -23,9 +22,9 @@ use folddb::{Error, ErrorKind, Result};
 
 use crate::forks;
 
-/// What a handle leads to.
+/// The object of a handle.
 pub(crate) trait Object: Any + Send + Sync {
-    /// What C calls the type.
+    /// The name of the type in C.
     const NAME: &'static str;
 }
 
@@ -65,7 +64,7 @@ static FORKED_AT: AtomicUsize = AtomicUsize::new(0);
 /// How many forks led to this process.
 static FORKS: AtomicUsize = AtomicUsize::new(0);
 
-/// Where a slot lies: which chunk, and where in it.
+/// The place of a slot: its chunk, and its place in the chunk.
 fn place(index: usize) -> (usize, usize) {
     let chunk = (index / FIRST_CHUNK + 1).ilog2() as usize;
     (chunk, index - FIRST_CHUNK * ((1 << chunk) - 1))
@@ -112,8 +111,8 @@ fn free() -> MutexGuard<'static, VecDeque<usize>> {
     FREE[list].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends all handles without a look at what they lead to: this process was forked just now. It goes
-/// on with the next chunk of slots, since the last one may never be whole.
+/// Ends all handles without touching their objects: this process was forked just now. It goes on
+/// with the next chunk of slots, since the last one may never be whole.
 extern "C" fn end_all() {
     let used = USED.load(Ordering::Relaxed);
     let begin = match place(used) {
@@ -125,7 +124,7 @@ extern "C" fn end_all() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What the handle leads to.
+/// The object of the handle.
 ///
 /// # Errors
 /// It is null, was destroyed, or is of another type; the process was forked since.
@@ -150,10 +149,10 @@ pub(crate) fn get_optional<T: Object>(handle: *mut T) -> Result<Option<Arc<T>>> 
     if handle.is_null() { Ok(None) } else { get(handle).map(Some) }
 }
 
-/// Ends the handle, and gives what it led to.
+/// Ends the handle, and gives its object.
 ///
 /// # Errors
-/// As [`get`]; what another type's handle leads to stays.
+/// As [`get`]; the object of another type's handle stays.
 pub(crate) fn take<T: Object>(handle: *mut T) -> Result<Arc<T>> {
     let object = get(handle)?;
     let (generation, index) = split(handle);

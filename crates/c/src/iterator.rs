@@ -6,8 +6,7 @@
 //! ```
 //!
 //! All of these scans read at one snapshot, which the iterator takes when it is made. A limit is
-//! the end of the range, whichever way the iterator comes: the key that is the last within it is
-//! found when it is first needed.
+//! the end of the range in both directions: its last key is found when it is first needed.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -37,9 +36,9 @@ struct Walk {
     all: BytesScan,
     /// Whether a limit of rows ends the range before its bound does, as far as is known.
     is_limited: bool,
-    /// Rows from where it stands, and whether they go against the range.
+    /// Rows from its position on, and whether they go against the range.
     rows: Option<(LentRows, bool)>,
-    /// Where it stands, unless it is at neither a row nor one whose fold fails.
+    /// Its row, unless it is at neither a row nor one whose fold fails.
     row: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -47,7 +46,7 @@ impl Walk {
     fn of(range: Range) -> Result<Walk> {
         let table = &range.table;
         let all = match &table.place {
-            // Many scans that see the same.
+            // Many scans with the same view.
             Place::Now => range.narrow(table.store.0.snapshot().scan(&table.table)),
             _ => range.scan()?,
         };
@@ -70,7 +69,7 @@ impl Walk {
         Ok(self.all.clone())
     }
 
-    /// The bound that the limit comes to: the key of the last row within it.
+    /// The bound of the limit: the key of the last row within it.
     fn last_within(&self) -> Result<Option<Bound<Vec<u8>>>> {
         let mut rows = self.all.clone().keys_only().rows()?;
         let mut last = None;
@@ -89,7 +88,7 @@ impl Walk {
         self.step()
     }
 
-    /// Goes to the next row of the scan under way.
+    /// Goes to the next row of the running scan.
     fn step(&mut self) -> Result<bool> {
         let Some((rows, _)) = &mut self.rows else { return Ok(false) };
         let (mut key, mut value) = self.row.take().unwrap_or_default();
@@ -102,7 +101,7 @@ impl Walk {
         Ok(true)
     }
 
-    /// Goes to the neighbour of the row where it stands, along the range or against it.
+    /// Goes to the neighbour of its row, along the range or against it.
     fn go(&mut self, is_against: bool) -> Result<bool> {
         match (&self.rows, &self.row) {
             (Some((_, way)), _) if *way == is_against => self.step(),
@@ -150,9 +149,9 @@ fn walk(
     })
 }
 
-/// An iterator over the range that the scan has now. It stands at no row, and sees the table as it
+/// An iterator over the range that the scan has now. It is at no row yet, and sees the table as it
 /// is now, or as the snapshot or the transaction sees it. NULL where it fails. Destroy it with
-/// folddb_iterator_destroy; while it lives, what it sees is kept.
+/// folddb_iterator_destroy; while it lives, the store keeps what it sees.
 ///
 /// Errors: SnapshotTooOld, Closed.
 #[unsafe(no_mangle)]
@@ -203,13 +202,13 @@ pub extern "C" fn folddb_iterator_next(iterator: *mut IteratorObject, errptr: Er
     walk(iterator, errptr, |walk| walk.go(false))
 }
 
-/// Goes to the row before. Otherwise as folddb_iterator_seek_to_first.
+/// Goes to the previous row. Otherwise as folddb_iterator_seek_to_first.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_prev(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
     walk(iterator, errptr, |walk| walk.go(true))
 }
 
-/// Whether it stands at a row. False for a handle that is none, too.
+/// Whether it is at a row. False for an invalid handle, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_valid(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
     walk(iterator, errptr, |walk| Ok(walk.row.is_some()))
@@ -232,8 +231,8 @@ fn part(
     })
 }
 
-/// The key of the row where it stands, and its length. NULL where it stands at none. The pointer is
-/// valid until the iterator moves or is destroyed; it is not for folddb_free.
+/// The key of its row, and its length. NULL where it is at none. The pointer is valid until the
+/// iterator moves or is destroyed; it is not for folddb_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_key(
     iterator: *mut IteratorObject,
@@ -243,7 +242,7 @@ pub extern "C" fn folddb_iterator_key(
     part(iterator, key_len, errptr, |row| &row.0)
 }
 
-/// The value of the row where it stands, and its length. Otherwise as folddb_iterator_key.
+/// The value of its row, and its length. Otherwise as folddb_iterator_key.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_value(
     iterator: *mut IteratorObject,
