@@ -197,7 +197,10 @@ fn what_a_program_wrote_is_told_apart_from_damage_and_deletes_mend_it() {
             let is_named = [", ", ":", " "].iter().any(|end| said.contains(&format!(" {key}{end}")));
             assert!(is_named, "{name}: {key} is not named: {said}");
         }
-        assert!(said.contains("500 bytes are too many"), "{said}");
+        // A finding tells why the first of its values is unfit. Which is first hangs on the
+        // order of the table, and that of a hashed one is another in each store.
+        let reasons = ["500 bytes are too many", "700 bytes are too many"];
+        assert!(reasons.iter().any(|reason| said.contains(reason)), "{said}");
         assert!(said.contains("a program wrote"), "{said}");
         assert!(report.unfit().all(|one| one.losses.is_empty()), "{said}");
     }
