@@ -11,6 +11,7 @@ use folddb_merge::RunSummary;
 use folddb_rules::KeyOrder;
 use folddb_run::PartFacts;
 
+use crate::background::ranges;
 use crate::edit::install;
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
@@ -64,14 +65,14 @@ pub(crate) fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunS
 /// Whether range deletes cover all of a part.
 pub(crate) fn is_covered(table: &TableCore, view: &TableView, part: &PartView, applying: &Applying) -> bool {
     let order = &table.rules.order;
-    covers(order, &spans(order, view, part.file.part.facts(), applying), (&part.low, &part.high), false)
+    covers(order, &spans(order, view, part, applying), (&part.low, &part.high), false)
 }
 
 /// About how many records of a part range deletes cover. By leaves that are covered as a whole, so
 /// that a merge that is planned for this always finds some.
 fn covered_records(table: &TableCore, view: &TableView, part: &PartView, applying: &Applying) -> u64 {
     let (order, facts) = (&table.rules.order, part.file.part.facts());
-    let spans = spans(order, view, facts, applying);
+    let spans = spans(order, view, part, applying);
     if spans.is_empty() {
         return 0;
     }
@@ -91,9 +92,11 @@ type Span<'a> = (&'a [u8], &'a [u8]);
 
 /// What the range deletes that are applied to a part cover together: spans that do not touch,
 /// rising.
-fn spans<'a>(order: &KeyOrder, view: &'a TableView, facts: &PartFacts, applying: &Applying) -> Vec<Span<'a>> {
+fn spans<'a>(order: &KeyOrder, view: &'a TableView, part: &PartView, applying: &Applying) -> Vec<Span<'a>> {
+    let facts = part.file.part.facts();
     let newer = view.range_deletes.newer_than(facts.max_seq);
-    let applied = newer.filter(|range| applying.applies(range, facts));
+    let met = newer.filter(|range| ranges::meets(order, (&part.low, &part.high), (&range.from, &range.to)));
+    let applied = met.filter(|range| applying.applies(range, facts));
     joined(order, applied.map(|range| (&range.from[..], &range.to[..])).collect())
 }
 

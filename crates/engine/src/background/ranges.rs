@@ -63,7 +63,8 @@ impl Applied<'_> {
             let holds_none = |written: &[Arc<PartFile>]| {
                 let is_older = |part: &Arc<PartFile>| {
                     let facts = part.part.facts();
-                    facts.min_seq < range.seq && meets(order, (&facts.low, &facts.high), range)
+                    facts.min_seq < range.seq
+                        && meets(order, (&facts.low, &facts.high), (&range.from, &range.to))
                 };
                 oldest_transaction >= range.seq && !written.iter().any(is_older)
             };
@@ -108,8 +109,9 @@ pub(crate) fn retired_without(
     idle.map(|range| Change::RetireRangeDelete { table: table.id, seq: range.seq }).collect()
 }
 
-fn meets(order: &KeyOrder, (low, high): (&[u8], &[u8]), range: &RangeDelete) -> bool {
-    order.compare(&range.from, high).is_le() && order.compare(low, &range.to).is_lt()
+/// Whether keys from `low` to `high`, both included, meet those of a range delete.
+pub(crate) fn meets(order: &KeyOrder, (low, high): (&[u8], &[u8]), (from, to): (&[u8], &[u8])) -> bool {
+    order.compare(from, high).is_le() && order.compare(low, to).is_lt()
 }
 
 /// Also marks those that are covered by newer ones that are not idle. `idle` has one entry for each
