@@ -32,6 +32,7 @@ pub mod merge;
 pub mod reclaim;
 pub mod flush;
 pub mod unflushed;
+pub mod join_history;
 pub mod tidy;
 pub mod log;
 pub mod scheduler;

@@ -2,7 +2,7 @@
 //!
 //! A follower reads files, and only what is durable in them: a reader of frames in memory would
 //! hand out what a power cut takes back. The owner of the files says which file has the history at
-//! an LSN: segments, and kept ends of logs ([`crate::archived_tail`]) in their place. A place
+//! an LSN: segments, and kept ends of logs ([`crate::archived_log`]) in their place. A place
 //! without a whole frame is not an end here but damage, since everything before the end that it is
 //! given is durable.
 //!
@@ -20,7 +20,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{Frame, FrameKind};
 use folddb_layout::segment::SegmentHeader;
 
-use crate::archived_tail::archived_tail_path;
+use crate::archived_log::archived_log_path;
 use crate::segment_file::segment_path;
 use crate::segment_reader::SegmentReader;
 
@@ -42,7 +42,7 @@ pub struct HistoryFile {
 impl HistoryFile {
     /// Where it lies.
     pub fn path(&self, dir: &Path) -> PathBuf {
-        if self.is_kept { archived_tail_path(dir, self.number) } else { segment_path(dir, self.number) }
+        if self.is_kept { archived_log_path(dir, self.number) } else { segment_path(dir, self.number) }
     }
 
     /// Whether it has the history at an LSN.
@@ -81,15 +81,19 @@ pub fn segments_in(host: &Host, dir: &Path, store_id: u128) -> Result<Vec<Histor
     Ok(found)
 }
 
-/// The history in segments and kept ends of logs together, oldest first: no LSN is in two of these
-/// files. Kept ends replace what the segments have there.
+/// The history in segments and archived parts of the log together, oldest first: no LSN is in two
+/// of these files. An archived part replaces what the segments have there. A segment that begins
+/// within one is replaced as a whole: of a part that ends before the segment does, the rest is in
+/// the next part.
 pub fn history(segments: &[HistoryFile], kept: &[HistoryFile]) -> Vec<HistoryFile> {
+    let is_replaced = |segment: &&HistoryFile| kept.iter().any(|kept| kept.covers(segment.first_lsn));
     let clipped = |segment: &HistoryFile| {
         let after = kept.iter().find(|kept| kept.next_lsn >= segment.next_lsn);
         let next_lsn = after.map_or(segment.next_lsn, |kept| kept.first_lsn.min(segment.next_lsn));
         HistoryFile { next_lsn, ..*segment }
     };
-    let segments = segments.iter().map(clipped).filter(|segment| segment.first_lsn < segment.next_lsn);
+    let segments = segments.iter().filter(|segment| !is_replaced(segment));
+    let segments = segments.map(clipped).filter(|segment| segment.first_lsn < segment.next_lsn);
     let mut all: Vec<HistoryFile> = segments.chain(kept.iter().copied()).collect();
     all.sort_by_key(|file| (file.first_lsn, file.number));
     all

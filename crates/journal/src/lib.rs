@@ -34,7 +34,7 @@ mod journal;
 mod segment_reader;
 mod replay;
 mod examine;
-pub mod archived_tail;
+pub mod archived_log;
 pub mod follow;
 
 pub use examine::{LogFault, LogReport, TornEnd, examine};

@@ -1,5 +1,5 @@
-//! The feeds of a store, and what is kept for them: their positions, kept ends of logs, notes of
-//! tables.
+//! The feeds of a store, and what is kept for them: their positions, archived parts of the log,
+//! notes of tables.
 //!
 //! What is needed only by lost feeds is removed automatically. Called by `state`.
 
@@ -10,7 +10,8 @@ use folddb_base::bytes::Malformed;
 use folddb_base::{FileNumber, Lsn, SharedMap};
 use folddb_layout::manifest_edit::{Change, FeedPhase, FeedState, LossCause, TableNote};
 
-/// The end of a log that a crash left.
+/// A part of the log in a file of its own: the end that a crash left, or small files that were
+/// joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArchivedLog {
     /// Its file.
@@ -59,7 +60,7 @@ impl Feeds {
         self.holding().map(|feed| feed.values_from).min()
     }
 
-    /// The kept ends of logs, oldest first.
+    /// The archived parts of the log, oldest first.
     pub fn kept(&self) -> &[ArchivedLog] {
         &self.kept
     }
@@ -91,12 +92,17 @@ impl Feeds {
         Ok(())
     }
 
+    /// Adds a part of the log; those that lie within it are replaced.
     pub(crate) fn keep(&mut self, kept: ArchivedLog) -> Result<(), Malformed> {
-        let follows = self.kept.last().is_none_or(|last| last.next_lsn <= kept.first_lsn);
-        if !follows || kept.next_lsn < kept.first_lsn || self.kept.iter().any(|one| one.file == kept.file) {
+        let is_within = |one: &ArchivedLog| kept.first_lsn <= one.first_lsn && one.next_lsn <= kept.next_lsn;
+        let meets = |one: &ArchivedLog| one.first_lsn < kept.next_lsn && kept.first_lsn < one.next_lsn;
+        let is_another = |one: &ArchivedLog| one.file != kept.file && (is_within(one) || !meets(one));
+        if kept.next_lsn < kept.first_lsn || !self.kept.iter().all(is_another) {
             return Err(Malformed::Order);
         }
-        self.kept.push(kept);
+        self.kept.retain(|one| !is_within(one));
+        let at = self.kept.partition_point(|one| one.first_lsn < kept.first_lsn);
+        self.kept.insert(at, kept);
         Ok(())
     }
 

@@ -4,13 +4,15 @@
 
 use std::process::ExitCode;
 
-use folddb_sim::openings::open_for_each_write;
+use folddb_sim::openings::{History, open_for_each_write};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let at = arguments.iter().position(|argument| argument == "--openings");
     let openings = at.and_then(|at| arguments.get(at + 1)?.parse().ok()).unwrap_or(500_000);
-    match open_for_each_write(openings, &mut |seen| println!("{seen}")) {
+    let is_retained = arguments.iter().any(|argument| argument == "--retained");
+    let history = if is_retained { History::Retained } else { History::Released };
+    match open_for_each_write(openings, history, &mut |seen| println!("{seen}")) {
         Ok(_) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");

@@ -1,6 +1,8 @@
 //! A store that is opened for every single write, as by a cron job that calls the command line once
 //! a minute.
 //!
+//! Also with history that must stay: a feed that nobody reads, and a table that archives its log.
+//!
 //! Each opening writes one row and then ends in one of three ways: closed in order, dropped, or
 //! dead. After each of them, all that was written must be there, and the size of the store must
 //! stay bounded: runs, files, bytes of the manifest, file numbers, and the work of an opening,
@@ -11,7 +13,7 @@
 
 use std::fmt;
 
-use folddb::{Result, Rules, Store, Table};
+use folddb::{Error, FeedEvent, FeedOptions, Result, Rules, Store, Table};
 
 use crate::small_store::options;
 use crate::world::SimDisk;
@@ -23,6 +25,16 @@ const MANIFEST_BYTES_MAX: u64 = 64 << 10;
 const NUMBERS_EACH_MAX: u64 = 48;
 const CALLS_EACH_MAX: u64 = 1_000;
 const BYTES_EACH_MAX: u64 = 200_000;
+
+/// What of the log must stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum History {
+    /// What is not in runs.
+    Released,
+    /// All of it: a feed has not given it, and a table archives it. Values stay in the log, since
+    /// each value segment that a feed leads to stays, too.
+    Retained,
+}
 
 /// Keys that are written to again and again.
 const KEYS: u64 = 500;
@@ -69,12 +81,16 @@ struct Tables {
     rows: Table<u64, u64>,
     blobs: Table<u64, Vec<u8>>,
     hashed: Table<u64, Vec<u8>>,
+    /// So many of them are written to, in turn.
+    count: u64,
 }
 
 impl Tables {
-    fn of(store: &Store) -> Result<Tables> {
+    fn of(store: &Store, history: History) -> Result<Tables> {
+        let is_archived = history == History::Retained;
         Ok(Tables {
-            sum: store.table("sum", Rules::sorted::<u64, u64>().fold("sum:u64"))?,
+            sum: store.table("sum", Rules::sorted::<u64, u64>().fold("sum:u64").archive_log(is_archived))?,
+            count: if is_archived { 2 } else { 4 },
             rows: store.table("rows", Rules::sorted::<u64, u64>())?,
             blobs: store.table("blobs", Rules::sorted::<u64, Vec<u8>>().separate(64))?,
             hashed: store.table("hashed", Rules::hashed::<u64, Vec<u8>>())?,
@@ -82,8 +98,8 @@ impl Tables {
     }
 
     fn write(&self, turn: u64) -> Result<()> {
-        let round = turn / 4;
-        match turn % 4 {
+        let round = turn / self.count;
+        match turn % self.count {
             0 => self.sum.fold(&1, &1).map(drop),
             1 => self.rows.put(&(round % KEYS), &turn).map(drop),
             2 => self.blobs.put(&(round % BLOBS), &blob(turn)).map(drop),
@@ -94,12 +110,12 @@ impl Tables {
     /// What the last write to a key of each table must have left, after `turns` of them.
     fn check(&self, turns: u64) -> Result<std::result::Result<(), String>> {
         let sum = self.sum.get(&1)?.unwrap_or(0);
-        if sum != turns.div_ceil(4) {
+        if sum != turns.div_ceil(self.count) {
             return Ok(Err(format!("the sum is {sum} after {turns} turns")));
         }
         let Some(turn) = turns.checked_sub(1) else { return Ok(Ok(())) };
-        let round = turn / 4;
-        let is_there = match turn % 4 {
+        let round = turn / self.count;
+        let is_there = match turn % self.count {
             1 => self.rows.get(&(round % KEYS))? == Some(turn),
             2 => self.blobs.get(&(round % BLOBS))? == Some(blob(turn)),
             3 => self.hashed.get(&(round % BLOBS))? == Some(blob(turn)),
@@ -118,14 +134,18 @@ fn blob(turn: u64) -> Vec<u8> {
 ///
 /// # Errors
 /// What was lost, or which bound was passed, with the opening.
-pub fn open_for_each_write(openings: u64, told: &mut dyn FnMut(&Seen)) -> std::result::Result<Seen, String> {
+pub fn open_for_each_write(
+    openings: u64,
+    history: History,
+    told: &mut dyn FnMut(&Seen),
+) -> std::result::Result<Seen, String> {
     let mut disk = SimDisk::new(openings);
     let mut seen = Seen::default();
     let mut before = (0, 0);
     for turn in 0..openings {
         disk.forget_diary();
         let at = |error: folddb::Error| format!("opening {turn}: {error}");
-        open_once(&disk, turn).map_err(at)?.map_err(|lost| format!("opening {turn}: {lost}"))?;
+        open_once(&disk, turn, history).map_err(at)?.map_err(|lost| format!("opening {turn}: {lost}"))?;
         let turns = turn + 1;
         seen.openings = turns;
         look(&disk, turn, &mut seen).map_err(at)?;
@@ -142,10 +162,16 @@ pub fn open_for_each_write(openings: u64, told: &mut dyn FnMut(&Seen)) -> std::r
     Ok(seen)
 }
 
-fn open_once(disk: &SimDisk, turn: u64) -> Result<std::result::Result<(), String>> {
+fn open_once(disk: &SimDisk, turn: u64, history: History) -> Result<std::result::Result<(), String>> {
     let (path, options) = (SimDisk::store_dir(), options(disk));
     let store = if turn == 0 { Store::create(path, options)? } else { Store::open(path, options)? };
-    let tables = Tables::of(&store)?;
+    let tables = Tables::of(&store, history)?;
+    if history == History::Retained && turn == 0 {
+        begin_feed(&store)?;
+    }
+    if history == History::Retained && turn.is_multiple_of(500) {
+        check_feed(&store, turn)?;
+    }
     if let Err(lost) = tables.check(turn)? {
         return Ok(Err(lost));
     }
@@ -158,6 +184,28 @@ fn open_once(disk: &SimDisk, turn: u64) -> Result<std::result::Result<(), String
     }
     Ok(Ok(()))
 }
+
+fn begin_feed(store: &Store) -> Result<()> {
+    let mut feed = store.feed(FEED, FeedOptions::default())?;
+    while feed.poll()?.is_some() {}
+    feed.acknowledge(feed.position())
+}
+
+/// The feed gives the batch of each turn, once and in order.
+fn check_feed(store: &Store, turns: u64) -> Result<()> {
+    let mut feed = store.feed(FEED, FeedOptions::default())?;
+    let mut next = 1u64;
+    while let Some(event) = feed.poll()? {
+        let FeedEvent::Batch(batch) = event else { continue };
+        if u64::from(batch.first_seq) != next || batch.ops.len() != 1 {
+            return Err(Error::invalid(format!("turn {next} is not what the feed gives: {batch:?}")));
+        }
+        next += 1;
+    }
+    if next == turns + 1 { Ok(()) } else { Err(Error::invalid(format!("the feed gives {next} turns"))) }
+}
+
+const FEED: &str = "unread";
 
 /// Checks the store that an opening has left.
 fn look(disk: &SimDisk, turn: u64, seen: &mut Seen) -> Result<()> {

@@ -7,14 +7,20 @@ use folddb::{Durability, Error, ErrorKind, Result, Rules, Store, Table};
 use folddb_base::FileNumber;
 use folddb_layout::file_name::FileName;
 use folddb_layout::segment::SegmentHeader;
-use folddb_sim::openings::open_for_each_write;
+use folddb_sim::openings::{History, open_for_each_write};
 use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 
 #[test]
 fn a_store_that_is_opened_for_every_write_stays_small_and_loses_nothing() {
-    let seen = open_for_each_write(5_000, &mut |_| {}).unwrap_or_else(|why| panic!("{why}"));
-    assert_eq!(seen.openings, 5_000);
+    let seen = open_for_each_write(5_000, History::Released, &mut |_| {});
+    assert_eq!(seen.unwrap_or_else(|why| panic!("{why}")).openings, 5_000);
+}
+
+#[test]
+fn a_store_whose_feed_nobody_reads_stays_small_however_often_it_is_opened() {
+    let seen = open_for_each_write(2_000, History::Retained, &mut |_| {});
+    assert_eq!(seen.unwrap_or_else(|why| panic!("{why}")).openings, 2_000);
 }
 
 /// The largest number that a file of the store has.

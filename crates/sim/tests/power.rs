@@ -135,9 +135,9 @@ fn random_programs_survive_their_disasters() {
 /// Programs that have failed once.
 #[test]
 fn programs_that_failed_once_survive_their_disasters() {
-    const SEEDS: [u64; 15] = [
+    const SEEDS: [u64; 17] = [
         20366, 20562, 20854, 90090, 61250622, 61250746, 62410283, 62410881, 771089, 72002576, 72010426,
-        72011718, 72011773, 81100323, 81100632,
+        72011718, 72011773, 81100323, 81100632, 82000206, 82200097,
     ];
     check(SEEDS.into_iter());
 }

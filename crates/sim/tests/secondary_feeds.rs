@@ -263,6 +263,68 @@ fn who_reads_a_feed_that_was_dropped_and_made_again_is_told_and_misses_no_table_
     }
 }
 
+fn number_of(key: &[u8]) -> u64 {
+    key.try_into().map(u64::from_be_bytes).expect("eight bytes")
+}
+
+/// Openings that each write a little leave small files of the log, and later ones join them under
+/// readers: one that follows all the time, one that comes now and then, one that stands half way.
+#[test]
+fn readers_follow_over_files_of_the_log_that_openings_join() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let dir = temp.path().join("store");
+    let open = || Store::open(&dir, manual().tuning(|t| t.merge_factor(3))).expect("it opens");
+    let store = Store::create(&dir, manual()).expect("a store");
+    let numbers = |store: &Store| store.table::<u64, u64>("numbers", Rules::sorted()).expect("a table");
+    let _first = numbers(&store);
+    make_feed(&store, None);
+    store.close().expect("it closes");
+    let (mut always, mut seldom) = (beside(&dir), beside(&dir));
+    let (mut met, mut met_seldom, mut kept, mut next) = (Vec::new(), Vec::new(), 0, 0);
+    for opening in 0..120_u64 {
+        let store = open();
+        let table = numbers(&store);
+        for _ in 0..1 + opening % 3 {
+            take_all(&mut always, &mut met); // it stands inside what the next openings join
+            table.put(&next, &next).expect("a put");
+            next += 1;
+        }
+        if opening == 70 {
+            let mut feed = store.feed(NAME, FeedOptions::default()).expect("a feed");
+            let place = (0..40).map(|_| feed.poll().expect("an event").map(|_| feed.position())).last();
+            feed.acknowledge(place.flatten().expect("a place")).expect("an edit");
+        }
+        if opening % 17 == 0 {
+            take_all(&mut seldom, &mut met_seldom);
+        }
+        drop(table);
+        match opening % 2 {
+            0 => store.close().expect("it closes"),
+            _ => drop(store),
+        }
+        let names = std::fs::read_dir(&dir).expect("it is there").flatten();
+        let names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        kept = kept.max(names.iter().filter(|name| name.ends_with(".kept")).count());
+        let logs = names.iter().filter(|name| name.ends_with(".log") || name.ends_with(".kept")).count();
+        assert!(logs < 16, "{logs} files of the log after {opening} openings");
+    }
+    assert!(kept > 1, "files were joined");
+    let keys = |met: &[FeedEvent]| -> Vec<u64> {
+        let of = |event: &FeedEvent| match event {
+            FeedEvent::Batch(batch) => batch.ops.iter().map(|op| number_of(&op.key)).collect(),
+            _ => Vec::new(),
+        };
+        met.iter().flat_map(of).collect()
+    };
+    let all: Vec<u64> = (0..next).collect();
+    for (reader, met) in [(&mut always, &mut met), (&mut seldom, &mut met_seldom)] {
+        take_all(reader, met);
+        assert_eq!(keys(met), all);
+    }
+    let told = keys(&told_in(&open()));
+    assert_eq!(told, all[40..], "what was not acknowledged");
+}
+
 // ---- damage, and places of before ---------------------------------------------------------------
 
 /// In the faulty world: a store with one table, and its feed.

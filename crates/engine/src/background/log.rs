@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use folddb_base::{ErrorKind, Result};
+use folddb_base::Result;
 
 use crate::state::engine::Engine;
 use crate::state::log_sync;
@@ -24,8 +24,5 @@ pub(crate) fn keep_ready(engine: &Engine, now: Duration) -> Result<()> {
 /// that are removed while the store is closed are noticed.
 fn vouch_when_idle(engine: &Engine, now: Duration) -> Result<()> {
     let is_due = engine.journal.as_ref().is_some_and(|journal| journal.is_to_be_vouched(now));
-    match is_due.then(|| engine.manifest.lock().append(&[])) {
-        Some(Err(error)) if error.kind() != ErrorKind::NoSpace => Err(error),
-        _ => Ok(()), // retried on a full disk
-    }
+    if is_due { log_sync::vouch(engine) } else { Ok(()) }
 }

@@ -72,6 +72,11 @@ pub(crate) fn sweep_directories(
     if dead.is_empty() {
         return Ok(None);
     }
+    if log_sync::has_hashed(engine) {
+        // What replaced them is durable. Were its value damaged, an opening would take the batch
+        // for one that a crash has torn, and the index would lead to them again.
+        log_sync::vouch(engine)?;
+    }
     engine.values.files.swept(dead);
     engine.counters.value_bytes_given_back.add(bytes);
     Ok(Some(format!("freed {value_files} dead values in files of their own")))

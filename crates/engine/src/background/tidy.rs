@@ -1,4 +1,5 @@
-//! What an opening tidies up before it returns: many small runs, and many small files of values.
+//! What an opening tidies up before it returns: many small runs, many small files of values, and
+//! many small files of the log that are retained for feeds.
 //!
 //! A process that opens a store, writes one row and ends leaves a run, and background work has no
 //! time to merge it. So merges that are due and small are done while the store is opened. The rest
@@ -16,7 +17,7 @@ use folddb_merge::{Plan, RunSummary};
 
 use super::merge_job::contain;
 use crate::background::state::Background;
-use crate::background::{dead_segments, merge, reclaim};
+use crate::background::{dead_segments, join_history, merge, reclaim};
 use crate::state::catalog::TableCore;
 
 /// Does the merges that are due and small. A failure counts as one of background work, which will
@@ -25,6 +26,7 @@ pub(crate) fn tidy(background: &Background) -> Result<()> {
     let engine = &background.engine;
     let tidied = merge_small(background).and_then(|()| dead_segments::drop_dead_values(engine).map(drop));
     let _ = tidied.and_then(|()| reclaim::reclaim_small(background));
+    let _ = join_history::join_small(engine); // what cannot be joined stays, and its readers report why
     engine.health.cause().map_or(Ok(()), Err)
 }
 

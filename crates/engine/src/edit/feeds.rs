@@ -8,7 +8,7 @@ use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, TableId};
 use folddb_host::Host;
 use folddb_host::sync::atomic::Ordering;
 use folddb_journal::SegmentFacts;
-use folddb_journal::archived_tail::archived_tail_path;
+use folddb_journal::archived_log::archived_log_path;
 use folddb_journal::follow::{HistoryFile, history, segments_in};
 use folddb_layout::file_name::FileName;
 use folddb_layout::segment::SEGMENT_HEADER_BYTES;
@@ -157,6 +157,15 @@ pub fn held_bytes(engine: &Engine, feed: &FeedState, state: &State) -> u64 {
     before + living + values
 }
 
+/// How many files from before this opening this feed retains: of the log, and of values.
+fn held_files(engine: &Engine, feed: &FeedState, state: &State) -> usize {
+    if !feed.holds() {
+        return 0;
+    }
+    let before = engine.feeds.before.lock().iter().filter(|file| file.next_lsn > feed.lsn).count();
+    before + state.values.range(feed.values_from..).count()
+}
+
 /// What all feeds retain.
 pub fn feed_stats(engine: &Engine) -> Vec<FeedStats> {
     let state = std::sync::Arc::clone(engine.manifest.lock().state());
@@ -168,6 +177,7 @@ pub fn feed_stats(engine: &Engine) -> Vec<FeedStats> {
         seq: feed.seq.into(),
         lag: published.saturating_sub(feed.seq),
         held_bytes: held_bytes(engine, feed, &state),
+        held_files: held_files(engine, feed, &state),
         bytes_max: feed.bytes_max,
         has_begun: feed.phase != FeedPhase::Rows,
         lost: match feed.phase {
@@ -255,7 +265,7 @@ pub(crate) fn look_at_history(engine: &Engine, state: &State) -> Result<Vec<Hist
 
 /// Removes an archived end of a log that nothing lists.
 pub(crate) fn remove_kept(engine: &Engine, number: FileNumber) {
-    let _ = engine.host.files.remove(&archived_tail_path(&engine.dir, number));
+    let _ = engine.host.files.remove(&archived_log_path(&engine.dir, number));
 }
 
 /// The files in the directory of a store that have history.
@@ -265,7 +275,7 @@ pub(crate) fn remove_kept(engine: &Engine, number: FileNumber) {
 pub fn history_in(host: &Host, dir: &Path, state: &State) -> Result<Vec<HistoryFile>> {
     let segments = segments_in(host, dir, state.store_id)?;
     let kept = state.feeds.kept().iter().map(|kept| {
-        let file_bytes = host.files.len_bytes(&archived_tail_path(dir, kept.file)).unwrap_or(0);
+        let file_bytes = host.files.len_bytes(&archived_log_path(dir, kept.file)).unwrap_or(0);
         let (number, first_lsn, next_lsn) = (kept.file, kept.first_lsn, kept.next_lsn);
         HistoryFile { number, is_kept: true, first_lsn, next_lsn, file_bytes }
     });

@@ -1,7 +1,7 @@
 //! The end of a log after a crash, rewritten for the feeds that still have to read it.
 
 use folddb_base::{Error, FileNumber, Lsn, Result};
-use folddb_journal::archived_tail::ArchivedTailWriter;
+use folddb_journal::archived_log::ArchivedLogWriter;
 use folddb_journal::follow::segments_in;
 use folddb_journal::{ReplayFrame, Replayed};
 use folddb_manifest::{ArchivedLog, State};
@@ -17,7 +17,7 @@ pub struct Tail {
     next_lsn: Option<Lsn>,
     /// Everything before this is durable: the end of a batch, or the position of a feed.
     durable_lsn: Lsn,
-    writer: Option<ArchivedTailWriter>,
+    writer: Option<ArchivedLogWriter>,
     number: Option<FileNumber>,
 }
 
@@ -43,15 +43,15 @@ impl Tail {
             self.durable_lsn = self.durable_lsn.max(batch.end_lsn);
             return Ok(());
         }
-        self.writer(engine, next_lsn)?.put(batch)
+        self.writer(engine, next_lsn)?.put((batch.first_seq, batch.count), batch.time_ms, batch.payload)
     }
 
-    fn writer(&mut self, engine: &Engine, next_lsn: Lsn) -> Result<&mut ArchivedTailWriter> {
+    fn writer(&mut self, engine: &Engine, next_lsn: Lsn) -> Result<&mut ArchivedLogWriter> {
         let slot = &mut self.writer;
         if slot.is_none() {
             let (number, range) = (engine.numbers.take(), (self.durable_lsn, next_lsn));
             *slot =
-                Some(ArchivedTailWriter::begin(&engine.host, &engine.dir, number, engine.store_id, range)?);
+                Some(ArchivedLogWriter::begin(&engine.host, &engine.dir, number, engine.store_id, range)?);
             self.number = Some(number);
         }
         slot.as_mut().ok_or_else(|| Error::invalid("there is no writer")) // cannot happen

@@ -15,7 +15,7 @@
 //!   which is never lost for space.
 //! - **Only durable changes** are given, so no consumer sees what a power cut undoes. After a
 //!   crash, recovery rewrites the end of the log, which no consumer has got
-//!   (`folddb_journal::archived_tail`).
+//!   (`folddb_journal::archived_log`).
 //!
 //! The positions of feeds are in the manifest, and change under its lock; here is the state that
 //! follows from them. Called by `feed`, `recover`, `background`, `store`, `install` and `reclaim`.
@@ -76,7 +76,9 @@ pub struct FeedStats {
     /// Bytes in log and values that are kept for it, but not for the store itself. What several
     /// feeds retain counts for each.
     pub held_bytes: u64,
-    /// How many it may retain.
+    /// Files of the log from before this opening, and segments of values, that are retained for it.
+    pub held_files: usize,
+    /// How many bytes it may retain.
     pub bytes_max: u64,
     /// Whether all its rows have been acknowledged, so that it gives changes.
     pub has_begun: bool,

@@ -24,7 +24,7 @@
 //!
 //! **No hole is skipped.** Frames follow each other by their LSNs, from the position of the feed,
 //! and inside a file by their seqs. After a crash of the writer, recovery rewrites the end of the
-//! log to another place (`folddb_journal::archived_tail`): then the reader begins again at the
+//! log to another place (`folddb_journal::archived_log`): then the reader begins again at the
 //! position of the feed and skips the batches that it has given. Each of these must be the same:
 //! they had reached the kernel, so a crash of the writer alone loses none of them, and if there are
 //! others in their place, the files were restored to an earlier state. The same applies if the

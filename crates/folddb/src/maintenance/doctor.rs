@@ -35,6 +35,9 @@ const RANGE_DELETES_MANY: usize = 32_768;
 /// Tables smaller than this get no advice about their size. In bytes.
 const TABLE_BYTES_MIN: u64 = 1 << 20;
 
+/// A feed that keeps more files than this makes openings slow.
+const FEED_FILES: usize = 500;
+
 /// This many runs slow down every read, even if they are small: openings merge them before that.
 const RUNS_MANY: usize = 32;
 
@@ -255,6 +258,11 @@ fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
             size_text(feed.held_bytes)
         );
         let costs = format!("space; with {} it loses its place", size_text(feed.bytes_max));
+        advice.push(one(Weight::Costly, what, costs, format!("let its consumer continue; or {drop}")));
+    } else if feed.held_files > FEED_FILES {
+        let what =
+            format!("feed `{name}` is {} records behind, and keeps {} files", feed.lag, feed.held_files);
+        let costs = "time: each opening of the store looks at all of them";
         advice.push(one(Weight::Costly, what, costs, format!("let its consumer continue; or {drop}")));
     }
 }

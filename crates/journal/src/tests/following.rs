@@ -5,7 +5,7 @@ use folddb_host::{AppendMode, Host};
 
 use super::world::World;
 use super::{STORE, append, dir, payload, replay_from, start, start_at};
-use crate::archived_tail::ArchivedTailWriter;
+use crate::archived_log::ArchivedLogWriter;
 use crate::follow::{Follower, HistoryFile, Written, history, segments_in};
 use crate::{Handover, LogEnd, ReplayFrame, ReplayFrom, replay};
 
@@ -134,7 +134,7 @@ fn a_kept_end_leads_over_a_crash() {
     let durable = ends[29];
     let end_lsn = segments_in(&host, dir(), STORE).unwrap().iter().map(|file| file.next_lsn).max().unwrap();
 
-    let mut writer: Option<ArchivedTailWriter> = None;
+    let mut writer: Option<ArchivedLogWriter> = None;
     let from = ReplayFrom {
         store_id: STORE,
         log_start_lsn: 0,
@@ -145,8 +145,12 @@ fn a_kept_end_leads_over_a_crash() {
     let replayed = replay(&host, dir(), &from, &mut |frame: ReplayFrame<'_>| {
         if !frame.is_durable {
             let begin =
-                || ArchivedTailWriter::begin(&host, dir(), FileNumber(900), STORE, (frame.lsn, end_lsn));
-            writer.get_or_insert_with(|| begin().unwrap()).put(&frame)?;
+                || ArchivedLogWriter::begin(&host, dir(), FileNumber(900), STORE, (frame.lsn, end_lsn));
+            writer.get_or_insert_with(|| begin().unwrap()).put(
+                (frame.first_seq, frame.count),
+                frame.time_ms,
+                frame.payload,
+            )?;
         }
         Ok(())
     });
@@ -166,4 +170,39 @@ fn a_kept_end_leads_over_a_crash() {
     assert_eq!(met, all);
     let (batches, _) = replay_from(&host, dir(), end_lsn, end_lsn);
     assert_eq!(batches.len(), 1, "what is kept is no part of the log");
+}
+
+/// Files by their places: whether archived, from, to.
+fn placed(files: &[(bool, u64, u64)]) -> Vec<HistoryFile> {
+    let file = |(index, &(is_kept, first_lsn, next_lsn)): (u64, &(bool, u64, u64))| HistoryFile {
+        number: FileNumber(index),
+        is_kept,
+        first_lsn,
+        next_lsn,
+        file_bytes: next_lsn - first_lsn,
+    };
+    (0..).zip(files).map(file).collect()
+}
+
+/// Also where the files that an archived part replaces are there still, since the process died
+/// before it had removed them.
+#[test]
+fn no_place_of_the_log_is_in_two_files_of_the_history() {
+    let segments = placed(&[(false, 0, 100), (false, 100, 200), (false, 200, 300), (false, 300, 400)]);
+    for (kept, whole) in [
+        (vec![], [(0, 100), (100, 200), (200, 300), (300, 400)].to_vec()),
+        // The end that a crash left, in the second segment and at the end of the second.
+        (vec![(150, 200)], vec![(0, 100), (100, 150), (150, 200), (200, 300), (300, 400)]),
+        (vec![(200, 200)], vec![(0, 100), (100, 200), (200, 300), (300, 400)]),
+        // Joined: whole segments; and one of which the rest was archived.
+        (vec![(0, 200)], vec![(0, 200), (200, 300), (300, 400)]),
+        (vec![(0, 150), (150, 200)], vec![(0, 150), (150, 200), (200, 300), (300, 400)]),
+        (vec![(100, 350), (350, 400)], vec![(0, 100), (100, 350), (350, 400)]),
+        (vec![(0, 400)], vec![(0, 400)]),
+    ] {
+        let kept: Vec<_> = kept.into_iter().map(|(first, next)| (true, first, next)).collect();
+        let all = history(&segments, &placed(&kept));
+        let places = all.iter().map(|file| (file.first_lsn, file.next_lsn));
+        assert_eq!(places.filter(|(first, next)| first < next).collect::<Vec<_>>(), whole, "{kept:?}");
+    }
 }

@@ -94,3 +94,20 @@ fn what_does_not_fit_is_refused() {
         assert_eq!(state.apply(&change), Err(Malformed::Order), "{why}");
     }
 }
+
+#[test]
+fn a_part_of_the_log_replaces_those_that_lie_within_it() {
+    let mut state = state(&[
+        set(feed("a", 1000, 0)),
+        keep(7, 1200, 1500),
+        keep(8, 1500, 1600),
+        keep(9, 2000, 2500),
+        keep(10, 1100, 1600),
+    ]);
+    let kept: Vec<u64> = state.feeds.kept().iter().map(|kept| kept.file.0).collect();
+    assert_eq!(kept, [10, 9], "in the order of their places");
+    assert_eq!(state.apply(&keep(11, 1100, 2400)), Err(Malformed::Order), "half of 9");
+    let mut again = State::default();
+    state.snapshot().iter().for_each(|change| again.apply(change).expect("it fits"));
+    assert_eq!(again.feeds, state.feeds);
+}

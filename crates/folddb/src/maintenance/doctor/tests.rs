@@ -69,6 +69,9 @@ fn each_trouble_has_its_advice_and_names_what_to_do() {
     (feed.lag, feed.held_bytes, feed.bytes_max) = (100, 600, 1000);
     let slow = on(|facts| facts.feeds.push(feed.clone()));
     assert!(slow.what.contains("slow") && slow.todo.contains("folddb feed drop s slow"), "{slow}");
+    (feed.held_bytes, feed.held_files) = (400, 501);
+    let scattered = on(|facts| facts.feeds.push(feed.clone()));
+    assert!(scattered.what.contains("keeps 501 files"), "{scattered}");
     (feed.lost, feed.held_bytes) = (Some("why".to_owned()), 0);
     let lost = on(|facts| facts.feeds.push(feed));
     assert!(lost.what.contains("why"), "{lost}");

@@ -1,17 +1,22 @@
-//! The end of a log that a crash left, rewritten for followers of the log.
+//! History rewritten into one file for followers of the log: the end of a log that a crash left, or
+//! many small files of it.
 //!
 //! ```text
 //!   before   | seg |  seg  durable|not known to be ...torn|  ahead  |          the next chain begins at n
 //!   after    | seg |  seg  durable|
 //!                                 | kept  frames  SEAL .............|  seg  ...
 //!                                 x                                 n
+//!
+//!   before   | kept | seg | seg | seg |  seg ...
+//!   after    | kept  frames  SEAL ....|  seg ...
+//!            x                        n
 //! ```
 //!
 //! What was not known to be durable when a process died must not be read again from the file that
 //! has it: the page cache may show bytes that the disk does not have, and its values get other
 //! places. So recovery writes the frames that count, from the first of them on, into a file with
 //! the format of a segment; its seal leads to where the next chain of segments begins. Called by
-//! the engine's recovery, before the edit that lists it.
+//! the engine's recovery and by what joins small files, before the edit that lists the file.
 
 use std::path::{Path, PathBuf};
 
@@ -21,13 +26,11 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, FrameHead, FrameKind};
 use folddb_layout::segment::SegmentHeader;
 
-use crate::replay::ReplayFrame;
-
 /// How many bytes are written at a time.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// A file that receives the end of a log.
-pub struct ArchivedTailWriter {
+/// A file that receives a part of the log.
+pub struct ArchivedLogWriter {
     file: Box<dyn WriteFile>,
     path: PathBuf,
     header: SegmentHeader,
@@ -37,12 +40,12 @@ pub struct ArchivedTailWriter {
     buffer: Vec<u8>,
 }
 
-/// The path of a kept end of a log.
-pub fn archived_tail_path(dir: &Path, number: FileNumber) -> PathBuf {
+/// The path of an archived part of the log.
+pub fn archived_log_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(FileName::Kept(number).to_string())
 }
 
-impl ArchivedTailWriter {
+impl ArchivedLogWriter {
     /// Begins the file numbered `number`: the history from `first_lsn` to `next_lsn`.
     ///
     /// # Errors
@@ -53,14 +56,14 @@ impl ArchivedTailWriter {
         number: FileNumber,
         store_id: u128,
         (first_lsn, next_lsn): (Lsn, Lsn),
-    ) -> Result<ArchivedTailWriter> {
-        let path = archived_tail_path(dir, number);
+    ) -> Result<ArchivedLogWriter> {
+        let path = archived_log_path(dir, number);
         let salt = host.chance.next_u64();
         let capacity_bytes = next_lsn.saturating_sub(first_lsn);
         let header = SegmentHeader { number, store_id, salt, first_lsn, capacity_bytes, previous: None };
         let file = host.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
         let buffer = header.encode();
-        Ok(ArchivedTailWriter { file, path, header, lsn: first_lsn, next_seq: 0, prev_hash: 0, buffer })
+        Ok(ArchivedLogWriter { file, path, header, lsn: first_lsn, next_seq: 0, prev_hash: 0, buffer })
     }
 
     /// Where it begins.
@@ -77,10 +80,14 @@ impl ArchivedTailWriter {
     ///
     /// # Errors
     /// A failed call.
-    pub fn put(&mut self, batch: &ReplayFrame<'_>) -> Result<()> {
-        let (count, time_ms) = (batch.count, batch.time_ms);
-        self.next_seq = batch.first_seq;
-        self.put_frame(FrameKind::Batch, count, time_ms, batch.payload)?;
+    pub fn put(
+        &mut self,
+        (first_seq, count): (Seq, u32),
+        time_ms: Option<u64>,
+        payload: &[u8],
+    ) -> Result<()> {
+        self.next_seq = first_seq;
+        self.put_frame(FrameKind::Batch, count, time_ms, payload)?;
         self.next_seq += u64::from(count);
         if self.buffer.len() >= WRITE_BYTES { self.write() } else { Ok(()) }
     }
@@ -102,7 +109,7 @@ impl ArchivedTailWriter {
         let head = FrameHead { kind, first_seq, count, durable_lsn, prev_hash, time_ms };
         let len = frame::frame_len(self.lsn, &head, payload.len()) as u64;
         if self.lsn + len > self.header.next_lsn() {
-            return Err(Error::invalid("what a crash left of the log does not match its place"));
+            return Err(Error::invalid("what is rewritten of the log does not match its place"));
         }
         self.prev_hash = frame::put_frame(&mut self.buffer, self.header.salt, self.lsn, &head, payload);
         self.lsn += len;
