@@ -3,18 +3,12 @@
 
 mod common;
 
-use common::{drain, manual};
+use common::{drain, fresh, manual};
 use folddb::{Durability, ErrorKind, Options, Rules, Store, WriteOp};
-
-fn fresh() -> (tempfile::TempDir, Store) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path().join("s.folddb"), manual()).unwrap();
-    (dir, store)
-}
 
 #[test]
 fn folds_are_blind_and_read_as_their_sum() {
-    let (_dir, store) = fresh();
+    let (_dir, store) = fresh(manual());
     let hits = store.table("hits", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
     for n in 0..10_000u64 {
         hits.fold(&format!("page{}", n % 7), &n).unwrap();
@@ -34,7 +28,7 @@ fn folds_are_blind_and_read_as_their_sum() {
 
 #[test]
 fn the_four_ops_mean_what_they_say_across_flushes() {
-    let (_dir, store) = fresh();
+    let (_dir, store) = fresh(manual());
     let table = store.table("t", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
     let flush = || store.flush().unwrap();
     table.put_if_absent("a", &5).unwrap();
@@ -58,7 +52,7 @@ fn the_four_ops_mean_what_they_say_across_flushes() {
 
 #[test]
 fn scans_go_both_ways_with_all_bounds() {
-    let (_dir, store) = fresh();
+    let (_dir, store) = fresh(manual());
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     for n in (0..3000u64).rev() {
         table.put(&(n * 2), &n).unwrap();
@@ -125,7 +119,7 @@ fn what_was_written_is_there_after_reopening_with_and_without_close() {
 
 #[test]
 fn a_snapshot_sees_the_store_as_it_was() {
-    let (_dir, store) = fresh();
+    let (_dir, store) = fresh(manual());
     let table = store.table("t", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
     let other = store.table("o", Rules::sorted::<u64, u64>()).unwrap();
     let mut snapshots = Vec::new();
@@ -153,7 +147,7 @@ fn a_snapshot_sees_the_store_as_it_was() {
 
 #[test]
 fn a_range_delete_hides_what_was_and_not_what_comes() {
-    let (_dir, store) = fresh();
+    let (_dir, store) = fresh(manual());
     let table = store.table("t", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
     for n in 0..100 {
         table.fold(&n, &1).unwrap();
@@ -183,7 +177,7 @@ fn a_range_delete_hides_what_was_and_not_what_comes() {
 
 #[test]
 fn mistakes_are_named_and_lose_nothing() {
-    let (dir, store) = fresh();
+    let (dir, store) = fresh(manual());
     let path = dir.path().join("s.folddb");
     let kind = |error: folddb::Error| error.kind();
     store.table("t", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
@@ -215,7 +209,7 @@ fn mistakes_are_named_and_lose_nothing() {
 
 #[test]
 fn a_dropped_table_is_gone_and_its_handles_say_so() {
-    let (dir, store) = fresh();
+    let (dir, store) = fresh(manual());
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     table.put(&1, &1).unwrap();
     store.flush().unwrap();
@@ -232,7 +226,7 @@ fn a_dropped_table_is_gone_and_its_handles_say_so() {
 
 #[test]
 fn range_deletes_go_when_nothing_older_is_left() {
-    let (_dir, store) = fresh();
+    let (_dir, store) = fresh(manual());
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     for n in 0..100 {
         table.put(&n, &n).unwrap();
@@ -258,7 +252,7 @@ fn range_deletes_go_when_nothing_older_is_left() {
 
 #[test]
 fn tuples_bound_scans_by_their_first_elements() {
-    let (_dir, store) = fresh();
+    let (_dir, store) = fresh(manual());
     for (name, rules) in [("up", Rules::sorted::<(String, u64), u64>()), ("down", Rules::sorted().reversed())]
     {
         let table = store.table(name, rules).unwrap();
@@ -279,7 +273,7 @@ fn tuples_bound_scans_by_their_first_elements() {
 
 #[test]
 fn a_closed_store_says_so() {
-    let (_dir, store) = fresh();
+    let (_dir, store) = fresh(manual());
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     table.put(&1, &1).unwrap();
     store.clone().close().unwrap();
@@ -382,7 +376,7 @@ fn what_a_store_is_opened_for_is_said_by_the_call() {
 
 #[test]
 fn a_mistyped_table_is_not_created_and_a_table_is_not_created_twice() {
-    let (_dir, store) = fresh();
+    let (_dir, store) = fresh(manual());
     let created = store.create_table("visits", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
     created.fold("/", &2).unwrap();
     let opened = store.open_table::<String, u64>("visits").unwrap();

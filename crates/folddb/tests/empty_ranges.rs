@@ -2,18 +2,14 @@
 //! all that came since.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::BTreeMap;
 
+use common::{fresh, manual};
 use folddb::{BackgroundWork, Options, Rules, Snapshot, Store, Table};
 
 const KEYS: u64 = 400;
-
-fn manual() -> (tempfile::TempDir, Store) {
-    let dir = tempfile::tempdir().unwrap();
-    let options = Options::default().background(BackgroundWork::Manual);
-    let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
-    (dir, store)
-}
 
 /// A number as good as random (a step of SplitMix64).
 fn next(state: &mut u64) -> u64 {
@@ -31,7 +27,7 @@ fn check(table: &Table<u64, u64>, model: &BTreeMap<u64, u64>, from: u64, limit: 
 /// Sums whose value 0 is absent, or plain values: written, deleted in stretches, flushed, merged
 /// and read in any order.
 fn run(seed: u64, rules: Rules<u64, u64>, folds: bool) {
-    let (_dir, store) = manual();
+    let (_dir, store) = fresh(manual());
     let table = store.table("t", rules).unwrap();
     let mut model = BTreeMap::new();
     let mut past: Option<(Snapshot, BTreeMap<u64, u64>)> = None;

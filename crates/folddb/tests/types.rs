@@ -2,10 +2,13 @@
 //! of bytes.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use common::{fresh, manual};
 use folddb::codec::{AsValue, Fit, Value};
 use folddb::folds::{
     self, Bitmap, ByteSet, Counters, Edit, ExactSum, First, FoldSpec, Hll, Matrix, Max, Min, Patch,
@@ -13,20 +16,13 @@ use folddb::folds::{
 };
 use folddb::maintenance::Weight;
 use folddb::{
-    BackgroundWork, Durability, ErrorKind, Expire, Fold, FoldFailure, Json, Lifetime, Options, Outcome,
-    Record, Rules, Store, Table, Update, Updated, WriteOp,
+    Durability, ErrorKind, Expire, Fold, FoldFailure, Json, Lifetime, Outcome, Record, Rules, Store, Table,
+    Update, Updated, WriteOp,
 };
-
-fn fresh(options: Options) -> (tempfile::TempDir, Store) {
-    let dir = tempfile::tempdir().unwrap();
-    let store =
-        Store::create(dir.path().join("s.folddb"), options.background(BackgroundWork::Manual)).unwrap();
-    (dir, store)
-}
 
 #[test]
 fn a_table_whose_values_cannot_be_those_of_its_fold_is_refused_by_name_and_not_made() {
-    let (_dir, store) = fresh(Options::default());
+    let (_dir, store) = fresh(manual());
     fn refused<V: Value>(store: &Store, name: &str, fold: &str) -> String {
         let refused = store.table(name, Rules::sorted::<String, V>().fold(fold)).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
@@ -117,7 +113,7 @@ fn typed_handles_and_batches_take_what_a_handle_of_bytes_takes_and_nothing_else(
     .iter()
     .enumerate()
     {
-        let (_dir, store) = fresh(Options::default());
+        let (_dir, store) = fresh(manual());
         let rules = Rules::sorted::<u64, Vec<u8>>().fold(*fold).expire(Expire::ByWrite);
         let table = store.table(&format!("t{at}"), rules).unwrap();
         for value in &values {
@@ -154,7 +150,7 @@ impl Fold for Lately {
 fn verify_says_that_a_program_wrote_what_is_whole_and_no_value() {
     let is_strict = Arc::new(AtomicBool::new(false));
     let lately = Arc::new(Lately(is_strict.clone()));
-    let options = || Options::default().custom_fold(lately.clone());
+    let options = || manual().custom_fold(lately.clone());
     let (dir, store) = fresh(options());
     let table = store.table("t", Rules::sorted::<u64, Vec<u8>>().custom_fold(&*lately)).unwrap();
     table.fold(&1, &b"hello"[..]).unwrap();
@@ -190,7 +186,7 @@ impl Fold for Meets {
 
 #[test]
 fn the_doctor_tells_of_keys_whose_records_do_not_fold() {
-    let options = || Options::default().custom_fold(Arc::new(Meets));
+    let options = || manual().custom_fold(Arc::new(Meets));
     let (dir, store) = fresh(options());
     let table = store.table("t", Rules::sorted::<u64, Vec<u8>>().custom_fold(&Meets)).unwrap();
     table.fold(&1, &b"a"[..]).unwrap();
@@ -325,7 +321,7 @@ fn limits() -> PathBuf {
 
 #[test]
 fn what_a_typed_table_takes_it_reads_and_the_page_says_which_types_go_with_which_folds() {
-    let (_dir, store) = fresh(Options::default());
+    let (_dir, store) = fresh(manual());
     let mut page = String::from("| type | its own fold | others that it goes with |\n|---|---|---|\n");
     for (row, of_type) in types().iter().enumerate() {
         let mut others = Vec::new();
@@ -356,7 +352,7 @@ fn what_a_typed_table_takes_it_reads_and_the_page_says_which_types_go_with_which
 
 #[test]
 fn a_table_folds_as_its_values_are_made_for_and_numbers_stand_for_operands() {
-    let (_dir, store) = fresh(Options::default());
+    let (_dir, store) = fresh(manual());
     let delays = store.table("delays", Rules::sorted::<String, Stats>()).unwrap();
     delays.fold("UA", &12.5).unwrap();
     delays.fold("UA", &Stats::of(7.5)).unwrap();
@@ -379,7 +375,7 @@ fn a_table_folds_as_its_values_are_made_for_and_numbers_stand_for_operands() {
 
 #[test]
 fn a_wrong_spec_is_pointed_at_when_the_table_is_opened() {
-    let (_dir, store) = fresh(Options::default());
+    let (_dir, store) = fresh(manual());
     let says = store.table("t", Rules::sorted::<String, u64>().fold("sum:u65")).unwrap_err().to_string();
     assert!(says.contains("`t`") && says.contains("\n  sum:u65\n      ^ did you mean `sum:u64`?"), "{says}");
     assert_eq!("sum:u64".parse::<FoldSpec>().unwrap(), folds::sum::<u64>().into());
@@ -387,7 +383,7 @@ fn a_wrong_spec_is_pointed_at_when_the_table_is_opened() {
 
 #[test]
 fn a_record_of_several_folds_is_a_tuple() {
-    let (_dir, store) = fresh(Options::default());
+    let (_dir, store) = fresh(manual());
     type Route = (Sum<u64>, Stats, Hll<12>);
     let routes = store.table("routes", Rules::sorted::<(String, String), Route>()).unwrap();
     for (tail, delay) in [("N1", 12.5), ("N2", 7.5), ("N1", 1.0)] {
@@ -443,7 +439,7 @@ fn route(delay: f64, tail: &str, kind: &str, least: Option<i64>) -> Route {
 
 #[test]
 fn a_struct_is_a_record_of_its_fields() {
-    let (_dir, store) = fresh(Options::default());
+    let (_dir, store) = fresh(manual());
     let spec = "{flights: sum:u64, delay: stats:f64, longest: max:f64, tails: hll:12, type: replace, source: first, \
                 inner: {least: min:i64, sum: sum:i128}}";
     assert_eq!(Route::default_fold().to_string(), spec);
@@ -501,7 +497,7 @@ impl Update for Add {
 
 #[test]
 fn updates_are_of_another_type_than_what_they_update_and_are_applied_when_it_is_read() {
-    let (_dir, store) = fresh(Options::default().custom_fold(Updated::<Add>::as_fold()));
+    let (_dir, store) = fresh(manual().custom_fold(Updated::<Add>::as_fold()));
     let carts = store.table("carts", Rules::sorted::<String, Updated<Add>>()).unwrap();
     let add = |what: &str, pieces| Updated::by(Add { what: what.to_owned(), pieces });
     carts.fold("ann", &add("tea", 1)).unwrap();
@@ -528,7 +524,7 @@ fn updates_are_of_another_type_than_what_they_update_and_are_applied_when_it_is_
 
 #[test]
 fn a_document_that_could_not_be_read_again_is_refused() {
-    let (_dir, store) = fresh(Options::default());
+    let (_dir, store) = fresh(manual());
     let deep = deep_document();
     for (name, fold) in [("a", "replace"), ("b", "json-merge"), ("c", "first")] {
         let table = store.table(name, Rules::sorted::<u64, serde_json::Value>().fold(fold)).unwrap();
