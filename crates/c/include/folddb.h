@@ -64,9 +64,9 @@ typedef enum {
     FOLDDB_EVENT_KIND_MERGE = 1,
     // Live values were copied together, and the files that they were in are gone.
     FOLDDB_EVENT_KIND_RECLAIM = 2,
-    // A writer had to wait for memory, and goes on.
+    // A writer had to wait for memory, and continues.
     FOLDDB_EVENT_KIND_STALL_MEMORY = 3,
-    // A writer had to wait for range deletes, and goes on.
+    // A writer had to wait for range deletes, and continues.
     FOLDDB_EVENT_KIND_STALL_RANGE_DELETES = 4,
     // A write or a sync failed: the store writes no more until it is opened again.
     FOLDDB_EVENT_KIND_POISON = 5,
@@ -140,7 +140,7 @@ typedef enum {
     FOLDDB_FOLD_OUTCOME_FAILED = 4,
 } folddb_fold_outcome;
 
-// What a value is written as.
+// How a value is written.
 typedef enum {
     // It becomes the value of the key.
     FOLDDB_STREAM_OP_PUT = 0,
@@ -165,14 +165,13 @@ typedef struct folddb_iterator folddb_iterator;
 // The settings of a store. They are not stored: each opening chooses them.
 typedef struct folddb_options folddb_options;
 
-// Collects what a callback writes. It is of use while the callback runs, on its thread.
+// Collects what a callback writes. It is valid while the callback runs, on its thread.
 typedef struct folddb_output folddb_output;
 
 // Reads one value, piece by piece. One thread uses it at a time.
 typedef struct folddb_reader folddb_reader;
 
-// A range of a table, and how it is walked. One thread uses it at a time; it is used as often as
-// one likes.
+// A range of a table, and how it is walked. One thread uses it at a time, any number of times.
 typedef struct folddb_scan folddb_scan;
 
 // A budget of memory, a cache, three background threads, and a limit on what these write, for all
@@ -189,8 +188,8 @@ typedef struct folddb_store folddb_store;
 // threads use it at once; one in a transaction is used by one thread at a time.
 typedef struct folddb_table folddb_table;
 
-// Reads at one snapshot, and writes that are committed together, if nobody has written to what was
-// read since. One thread uses it at a time.
+// Reads at one snapshot, and writes that are committed together, if what was read has not been
+// written to since. One thread uses it at a time.
 typedef struct folddb_transaction folddb_transaction;
 
 // Writes one value, piece by piece. One thread uses it at a time.
@@ -258,8 +257,8 @@ typedef struct {
 typedef void (*folddb_event_function)(void *context, const folddb_event *event);
 
 // Does the work of a transaction, and returns whether it is to be committed. It is called again
-// where others have come between, so it must do nothing else that cannot be done twice. It must
-// neither commit nor destroy the transaction. A C++ exception must not leave it.
+// after a conflict, so it must do nothing else that cannot be done twice. It must neither commit
+// nor destroy the transaction. A C++ exception must not leave it.
 typedef bool (*folddb_transact_function)(void *context, folddb_transaction *transaction);
 
 // What is known of a value without reading it. What is not known is 0.
@@ -274,15 +273,15 @@ typedef struct {
     bool is_separated;
     // Whether its version is known, as it is of a separated value.
     bool has_version;
-    // What tells the value from any other that its key has ever had in this store.
+    // Distinguishes the value from any other that its key has ever had in this store.
     uint64_t version;
     // When it was written, in milliseconds since 1970.
     uint64_t written_ms;
-    // Until when it lasts, in milliseconds since 1970; 0 where it lasts forever.
+    // When it expires, in milliseconds since 1970; 0 where it lasts forever.
     uint64_t deadline_ms;
 } folddb_value_head;
 
-// Is given a row, and returns whether it wants the next one. The pointers are valid during the
+// Receives a row, and returns whether it wants the next one. The pointers are valid during the
 // call. A C++ exception must not leave it.
 typedef bool (*folddb_row_function)(void *context,
                                     const char *key,
@@ -312,8 +311,8 @@ typedef struct {
     uint64_t deadline_ms;
 } folddb_feed_change;
 
-// Is called with the progress of long work: how much is done, of how much. Returns whether to go
-// on, which only some functions ask. A C++ exception must not leave it.
+// Called with the progress of long work: how much is done, and of how much. Returns whether to
+// continue, which only some functions ask. A C++ exception must not leave it.
 typedef bool (*folddb_progress_function)(void *context, uint64_t done, uint64_t total);
 
 // A value that goes out. The data is for folddb_free; NULL where there is none.
@@ -328,13 +327,13 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// Data across the border: bytes and texts that come in, buffers that go out. ----------------------
+// Data between C and Rust: bytes and texts that come in, buffers that go out. ---------------------
 
-// Gives back a buffer that a function of this header returned, be it a value or the text of an
-// error. NULL is nothing to give back.
+// Frees a buffer that a function of this header returned: a value, or the text of an error. NULL
+// is ignored.
 //
-// Give each buffer back once. Any thread may do it. Do not give handles to this function: each
-// type of these has a function of its own.
+// Free each buffer once. Any thread may do it. Do not give handles to this function: each type of
+// handle has a function of its own.
 void folddb_free(void *memory);
 
 // How a call fails: a text where C asked for it, that begins with the kind of the error. ----------
@@ -344,10 +343,10 @@ void folddb_free(void *memory);
 // NULL is FOLDDB_OK. The text stays the caller's. Any thread may call it.
 folddb_error folddb_error_kind(const char *error);
 
-// What a function of C's writes while it is called: a value, or why there is none. ----------------
+// What a function of C writes during its call: a value, or why there is none. ---------------------
 
-// Appends bytes to what a callback gives. False where `output` is not that of the callback which
-// runs on this thread at the moment; nothing is appended then.
+// Appends bytes to the output of a callback. False where `output` is not that of the callback
+// which runs on this thread at the moment; then nothing is appended.
 //
 // The bytes are copied.
 bool folddb_output_append(folddb_output *output, const char *data, size_t data_len);
@@ -355,20 +354,20 @@ bool folddb_output_append(folddb_output *output, const char *data, size_t data_l
 // What several stores share: a budget of memory, a cache, threads, and a limit on their writes. ---
 
 // A budget of this many bytes, at least 4 MiB, for memtables, the cache and merges of all stores
-// that are opened with options that folddb_options_set_shared was called on. NULL where it fails.
+// that are opened with options on which folddb_options_set_shared was called. NULL where it fails.
 // Destroy it with folddb_shared_destroy.
 //
-// A store has at most its own `memory_bytes` of it for memtables. One that is poisoned, or whose
+// A store uses at most its own `memory_bytes` of it for memtables. One that is poisoned, or whose
 // disk is full, stops no other.
 folddb_shared *folddb_shared_create(size_t memory_bytes, char **errptr);
 
-// Ends the handle. NULL is nothing to end. Stores and options that have it go on sharing; its
+// Destroys the handle. NULL is ignored. Stores and options that have it continue to share it; its
 // threads end with the last store.
 void folddb_shared_destroy(folddb_shared *shared);
 
-// Sets how many bytes background work of all stores may write in a second; 0 is as many as it can,
-// which is the default. Returns whether it was set. Merges, and what moves values, wait; flushes
-// count and never wait. It holds from now on.
+// Sets how many bytes per second background work of all stores may write; 0, the default, is no
+// limit. Returns whether it was set. Merges, and work that moves values, wait; flushes count, but
+// never wait. It applies from now on.
 bool folddb_shared_set_background_bytes_per_s(folddb_shared *shared, uint64_t bytes, char **errptr);
 
 // How many stores share it now; 0 where it fails, too.
@@ -380,19 +379,19 @@ size_t folddb_shared_memory_bytes(folddb_shared *shared, char **errptr);
 // Bytes that memtables and the cache of all stores hold now; 0 where it fails, too.
 uint64_t folddb_shared_used_bytes(folddb_shared *shared, char **errptr);
 
-// The settings that a store is opened with, and the functions of C's that its tables name. --------
+// The settings that a store is opened with, and the functions of C that its tables name. ----------
 
 // Options with every default. NULL where it fails.
 //
-// One thread sets them at a time; any number open stores with them. Destroy them when done, the
+// One thread sets them at a time; any number open stores with them. Destroy them when done; the
 // stores that were opened with them stay as they are.
 folddb_options *folddb_options_create(char **errptr);
 
-// Ends the handle. NULL is nothing to end. Functions that were added are given back when the last
-// store that was opened with them is closed, too.
+// Destroys the handle. NULL is ignored. Functions that were added are released once the last store
+// that was opened with them is closed, too.
 void folddb_options_destroy(folddb_options *options);
 
-// Sets one setting, by the name that it has in Rust, to a value as text. Returns whether it did.
+// Sets one setting, by its name in Rust, to a value as text. Returns whether it did.
 //
 // Sizes are in bytes, times in milliseconds, both whole numbers. `none` is no bound.
 //
@@ -403,21 +402,22 @@ void folddb_options_destroy(folddb_options *options);
 //     segment_bytes, value_segment_bytes, stream_piece_bytes, values_direct, value_space_max,
 //     snapshot_files_after_ms
 //
-// Errors: InvalidInput for a name that there is not, and for a value that is none.
+// Errors: InvalidInput for an unknown name, and for a value that the setting cannot have.
 bool folddb_options_set(folddb_options *options,
                         const char *name,
                         const char *value,
                         char **errptr);
 
 // Lets stores that are opened with these options share what `shared` has with all others that do.
-// Returns whether it was set. The options hold on to it: its handle may be destroyed.
+// Returns whether it was set. The options keep it: its handle may be destroyed.
 bool folddb_options_set_shared(folddb_options *options, folddb_shared *shared, char **errptr);
 
-// Makes a fold of C's own known by name and version, so that tables whose rules name it
+// Registers a fold of C by name and version, so that tables whose rules name it
 // (`custom_fold=NAME` and `fold_version=VERSION`) can be opened. Returns whether it did.
 //
 // The options own `context` from now on, also where this fails: `destroy`, unless it is NULL, is
-// called with it once, when the options and the last store that was opened with them are gone.
+// called with it once, when the options are destroyed and the last store that was opened with them
+// is closed.
 bool folddb_options_add_fold(folddb_options *options,
                              const char *name,
                              uint32_t version,
@@ -426,8 +426,8 @@ bool folddb_options_add_fold(folddb_options *options,
                              folddb_destroy_function destroy,
                              char **errptr);
 
-// Makes an order of C's own known by name, so that tables whose rules name it (`order=NAME`) can
-// be opened. Returns whether it did. For `context` and `destroy` see folddb_options_add_fold.
+// Registers a key order of C by name, so that tables whose rules name it (`order=NAME`) can be
+// opened. Returns whether it did. For `context` and `destroy` see folddb_options_add_fold.
 bool folddb_options_add_order(folddb_options *options,
                               const char *name,
                               folddb_order_function order,
@@ -435,9 +435,9 @@ bool folddb_options_add_order(folddb_options *options,
                               folddb_destroy_function destroy,
                               char **errptr);
 
-// Calls `listener` with what the store does and meets. Returns whether it will.
+// Calls `listener` with the events of the store. Returns whether it will.
 //
-// A later one takes the place of an earlier one. For `context` and `destroy` see
+// A later listener replaces an earlier one. For `context` and `destroy` see
 // folddb_options_add_fold.
 bool folddb_options_on_event(folddb_options *options,
                              folddb_event_function listener,
@@ -445,7 +445,7 @@ bool folddb_options_on_event(folddb_options *options,
                              folddb_destroy_function destroy,
                              char **errptr);
 
-// Stores: opened, closed, and what concerns all of one. -------------------------------------------
+// Stores: opening, closing, and calls about a whole store. ----------------------------------------
 
 // Opens a store that exists, to read it and to write to it. `options` may be NULL for the
 // defaults. NULL where it fails. Close it with folddb_close.
@@ -467,11 +467,11 @@ folddb_store *folddb_open_or_create(const char *path, folddb_options *options, c
 // folddb_open. This is how a frozen store is opened.
 folddb_store *folddb_open_read_only(const char *path, folddb_options *options, char **errptr);
 
-// Opens a store to read it while another process may write to it: it is what was there when it was
-// opened, and stays that; folddb_refresh opens it again. Otherwise as folddb_open.
+// Opens a store to read it while another process may write to it: it shows what was there when it
+// was opened, and does not change; folddb_refresh opens it again. Otherwise as folddb_open.
 folddb_store *folddb_open_secondary(const char *path, folddb_options *options, char **errptr);
 
-// Opens a secondary again, as its store is now: another handle, which is closed by itself. NULL
+// Opens a secondary again, as its store is now: another handle, which is closed separately. NULL
 // where it fails.
 //
 // Errors: InvalidInput where the store was not opened by folddb_open_secondary; as folddb_open.
@@ -480,14 +480,13 @@ folddb_store *folddb_refresh(folddb_store *store, char **errptr);
 // Flushes and closes a store, and ends the handle, also where it returns false for an error. NULL
 // is an error.
 //
-// Handles of its tables, snapshots, iterators and the rest may outlive it: what is called with
-// them gives Closed, and they are destroyed as always. Calls under way in other threads end first,
-// or with that error. It must not be called by a function that listens to events of the store.
+// Handles of its tables, snapshots, iterators and the rest may outlive it: calls with them give
+// Closed, and they are destroyed as always. Calls under way in other threads end first, or with
+// that error. It must not be called by a function that listens to events of the store.
 bool folddb_close(folddb_store *store, char **errptr);
 
 // The names of the tables, in order. `count` is set to how many there are; it may be NULL, and
-// NULL stands behind the last name. One folddb_free of the list gives back all of it. NULL where
-// it fails.
+// NULL follows the last name. One folddb_free of the list frees all of it. NULL where it fails.
 char **folddb_tables(folddb_store *store, size_t *count, char **errptr);
 
 // Removes a table and everything in it. Handles of it give Closed from now on; readers that are
@@ -504,14 +503,14 @@ uint64_t folddb_last_seq(folddb_store *store, char **errptr);
 // Errors: NotDurable, Poisoned, Closed.
 bool folddb_sync(folddb_store *store, char **errptr);
 
-// Writes all memtables out as runs. Returns whether it did. A store does this by itself.
+// Writes all memtables out as runs. Returns whether it did. A store does this on its own, too.
 bool folddb_flush(folddb_store *store, char **errptr);
 
-// Waits until no background work is due. Returns whether it came to that.
+// Waits until no background work is due. Returns whether it reached that point.
 bool folddb_settle(folddb_store *store, char **errptr);
 
-// Freezes a store that nobody has open: it is opened for reading only, until it is thawed. Returns
-// whether it did. `options` may be NULL.
+// Freezes a store that no process has open: it can be opened only for reading, until it is thawed.
+// Returns whether it did. `options` may be NULL.
 //
 // Errors: as folddb_open.
 bool folddb_freeze(const char *path, folddb_options *options, char **errptr);
@@ -526,8 +525,8 @@ bool folddb_is_frozen(const char *path, folddb_options *options, char **errptr);
 
 // Snapshots: the whole store as it was at one moment. ---------------------------------------------
 
-// Takes a snapshot, which is free. While it lives, what it sees is kept: destroy it when done.
-// NULL where it fails. folddb_snapshot_table reads at it.
+// Takes a snapshot, which is free. While it lives, the store keeps what it sees: destroy it when
+// done. NULL where it fails. folddb_snapshot_table reads at it.
 folddb_snapshot *folddb_snapshot_create(folddb_store *store, char **errptr);
 
 // A snapshot of the store as it was after the record of this seq. Only tables that keep their past
@@ -543,8 +542,8 @@ folddb_snapshot *folddb_snapshot_at_time(folddb_store *store, uint64_t unix_ms, 
 // The seq of the last record that it sees; 0 where it fails, too.
 uint64_t folddb_snapshot_seq(folddb_snapshot *snapshot, char **errptr);
 
-// Ends the handle. NULL is nothing to end. Tables and iterators that read at it hold what they
-// need until they are destroyed.
+// Destroys the handle. NULL is ignored. Tables and iterators that read at it keep what they need
+// until they are destroyed.
 void folddb_snapshot_destroy(folddb_snapshot *snapshot);
 
 // Transactions: reads at one snapshot, and writes that happen only if what was read still holds. --
@@ -559,11 +558,11 @@ folddb_transaction *folddb_transaction_create(folddb_store *store, char **errptr
 // InvalidInput where something that was written was wrong: nothing is written; a failed write.
 bool folddb_transaction_commit(folddb_transaction *transaction, int durability, char **errptr);
 
-// Ends the handle. NULL is nothing to end. What was not committed is forgotten.
+// Destroys the handle. NULL is ignored. What was not committed is discarded.
 void folddb_transaction_destroy(folddb_transaction *transaction);
 
-// Runs `work` in a transaction and commits it, again and again until no other has come between.
-// Returns whether it was committed: false with no error where `work` said no.
+// Runs `work` in a transaction and commits it, again and again until there is no conflict. Returns
+// whether it was committed: false with no error where `work` said no.
 //
 // Errors: as folddb_transaction_commit; Conflict after a thousand tries.
 bool folddb_transact(folddb_store *store,
@@ -572,7 +571,7 @@ bool folddb_transact(folddb_store *store,
                      void *context,
                      char **errptr);
 
-// Tables: made, opened, and as they are read at a snapshot or in a transaction. -------------------
+// Tables: created, opened, and read at a snapshot or in a transaction. ----------------------------
 
 // Opens a table that exists. NULL where it fails. Destroy it with folddb_table_destroy.
 //
@@ -582,7 +581,7 @@ folddb_table *folddb_table_open(folddb_store *store, const char *name, char **er
 // Creates a table under these rules, and opens it. NULL where it fails.
 //
 // Rules are a line for each that is not the default: `key=utf8\nfold=sum:u64`. docs/C.md lists
-// them. The name of ready-made rules stands for those (`counter`, `stats`, ...); NULL is every
+// them. The name of ready-made rules means those (`counter`, `stats`, ...); NULL means every
 // default: sorted, keys and values of any bytes, a later value replaces the earlier one.
 //
 // Errors: AlreadyExists; InvalidInput for a bad name, and rules that cannot be.
@@ -600,13 +599,14 @@ folddb_table *folddb_table_open_or_create(folddb_store *store,
                                           const char *rules,
                                           char **errptr);
 
-// Ends the handle. NULL is nothing to end. The table stays where it is.
+// Destroys the handle. NULL is ignored. The table itself remains.
 void folddb_table_destroy(folddb_table *table);
 
 // The name of the table, for folddb_free. NULL where it fails.
 char *folddb_table_name(folddb_table *table, char **errptr);
 
-// The rules of the table, as folddb_table_create takes them, for folddb_free. NULL where it fails.
+// The rules of the table, as folddb_table_create accepts them, for folddb_free. NULL where it
+// fails.
 char *folddb_table_rules(folddb_table *table, char **errptr);
 
 // The same table as a snapshot sees it: another handle, for reading. NULL where it fails.
@@ -614,8 +614,8 @@ char *folddb_table_rules(folddb_table *table, char **errptr);
 // Errors: InvalidInput where the snapshot is of another store, or `table` is in a transaction.
 folddb_table *folddb_snapshot_table(folddb_snapshot *snapshot, folddb_table *table, char **errptr);
 
-// The same table in a transaction: another handle. What is written by it is committed with the
-// transaction, and is read by it before. NULL where it fails.
+// The same table in a transaction: another handle. Its writes are committed with the transaction,
+// and its reads see them before that. NULL where it fails.
 //
 // Errors: InvalidInput where the transaction is of another store, or over.
 folddb_table *folddb_transaction_table(folddb_transaction *transaction,
@@ -638,9 +638,9 @@ folddb_table *folddb_table_lasting_until(folddb_table *table, uint64_t unix_ms, 
 
 // Makes the value of a key this one. Returns whether it did. Key and value are copied.
 //
-// Errors: InvalidInput for a key or a value that the rules of the table do not take, or that is
-// too long; ReadOnly, NoSpace, NotDurable, Poisoned, Closed; in a transaction what is wrong with
-// key and value is said by its commit.
+// Errors: InvalidInput for a key or a value that the rules of the table do not accept, or that is
+// too long; ReadOnly, NoSpace, NotDurable, Poisoned, Closed. In a transaction, the commit reports
+// a wrong key or value.
 bool folddb_put(folddb_table *table,
                 const char *key,
                 size_t key_len,
@@ -670,7 +670,7 @@ bool folddb_delete(folddb_table *table, const char *key, size_t key_len, char **
 // Makes all keys from `from` on and below `to`, in the order of the table, absent. Otherwise as
 // folddb_put.
 //
-// Errors: InvalidInput also for a hashed table, and for bounds upside down.
+// Errors: InvalidInput also for a hashed table, and for bounds in the wrong order.
 bool folddb_delete_range(folddb_table *table,
                          const char *from,
                          size_t from_len,
@@ -678,10 +678,10 @@ bool folddb_delete_range(folddb_table *table,
                          size_t to_len,
                          char **errptr);
 
-// Reads of keys: the value of one, of several, and what is known without reading it. --------------
+// Reads of keys: the value of one, those of several, and what is known without reading them. ------
 
 // The value of a key, for folddb_free, and its length. NULL where the key is absent, and where it
-// fails. A NUL stands behind the value, and does not count.
+// fails. A NUL follows the value, and does not count.
 //
 // Errors: FoldFailed where the fold of the table fails on this key; Corruption, SnapshotTooOld,
 // Closed; a failed read.
@@ -702,9 +702,9 @@ bool folddb_get_into(folddb_table *table,
                      size_t *value_len,
                      char **errptr);
 
-// The values of `count` keys as of one moment, in the order of the keys. `values` has room for as
-// many: each is set to the data of a value, for folddb_free, and its length, or to NULL where its
-// key is absent. Returns whether it did; where it fails all are NULL.
+// The values of `count` keys as of one moment, in the order of the keys. `values` has room for
+// `count`: each is set to the data of a value, for folddb_free, and its length, or to NULL where
+// its key is absent. Returns whether it did; where it fails all are NULL.
 //
 // Errors: as folddb_get.
 bool folddb_get_many(folddb_table *table,
@@ -736,7 +736,7 @@ char *folddb_head(folddb_table *table,
 // An empty batch. NULL where it fails. Destroy it with folddb_batch_destroy.
 folddb_batch *folddb_batch_create(folddb_store *store, char **errptr);
 
-// Ends the handle. NULL is nothing to end. What was not committed is forgotten.
+// Destroys the handle. NULL is ignored. What was not committed is forgotten.
 void folddb_batch_destroy(folddb_batch *batch);
 
 // Makes the value of a key this one, with the batch. Returns whether it was added. Key and value
@@ -799,53 +799,52 @@ bool folddb_batch_commit(folddb_batch *batch, int durability, char **errptr);
 
 // Scans: a range of a table, which is then walked, counted, aggregated, or handed to a function. --
 
-// A scan of all of a table: as it is now, as the snapshot sees it, or in the transaction, by what
-// kind of handle `table` is. NULL where it fails. Destroy it with folddb_scan_destroy.
+// A scan of all of a table: as it is now, as the snapshot sees it, or in the transaction,
+// depending on the handle `table`. NULL where it fails. Destroy it with folddb_scan_destroy.
 //
-// A scan of a table as it is now sees it as it is when it is walked.
+// A scan of a table as it is now sees the table at the time when the scan is walked.
 folddb_scan *folddb_scan_create(folddb_table *table, char **errptr);
 
-// Ends the handle. NULL is nothing to end. Iterators of it go on.
+// Destroys the handle. NULL is ignored. Iterators of it remain valid.
 void folddb_scan_destroy(folddb_scan *scan);
 
 // Only keys from this one on, in the order of the table. Returns whether it was set. The key is
 // copied.
 bool folddb_scan_from(folddb_scan *scan, const char *key, size_t key_len, char **errptr);
 
-// Only keys after this one. Otherwise as folddb_scan_from, in whose place it comes.
+// Only keys after this one. Otherwise as folddb_scan_from, which it replaces.
 bool folddb_scan_after(folddb_scan *scan, const char *key, size_t key_len, char **errptr);
 
 // Only keys before this one. Otherwise as folddb_scan_from.
 bool folddb_scan_before(folddb_scan *scan, const char *key, size_t key_len, char **errptr);
 
-// Only keys up to this one, with it. Otherwise as folddb_scan_before, in whose place it comes.
+// Only keys up to this one, included. Otherwise as folddb_scan_before, which it replaces.
 bool folddb_scan_through(folddb_scan *scan, const char *key, size_t key_len, char **errptr);
 
-// Only keys that begin with these bytes. It comes in the place of both bounds. Returns whether it
-// was set.
+// Only keys that begin with these bytes. It replaces both bounds. Returns whether it was set.
 //
 // Errors: InvalidInput for a table with an order of its own, in which the keys of a prefix are not
 // a range.
 bool folddb_scan_prefix(folddb_scan *scan, const char *prefix, size_t prefix_len, char **errptr);
 
-// Turns the way that it goes: from the highest key down, or up again. Returns whether it was set.
+// Reverses its direction: from the highest key down, or up again. Returns whether it was set.
 bool folddb_scan_reverse(folddb_scan *scan, char **errptr);
 
-// At most this many rows, the first ones the way that it goes; an iterator comes to no others,
-// whichever way it moves. Returns whether it was set.
+// At most this many rows, the first ones in its direction; an iterator reaches no others, in
+// either direction. Returns whether it was set.
 bool folddb_scan_limit(folddb_scan *scan, size_t rows, char **errptr);
 
 // Only keys: values are empty, and no separated one is read. Returns whether it was set.
 bool folddb_scan_keys_only(folddb_scan *scan, char **errptr);
 
 // Calls `visit` with each row, without copying any: the fastest way through a range. Returns
-// whether it came to the end.
+// whether it reached the end.
 //
 // Errors: FoldFailed, naming the key; Stopped where `visit` wants no more; Corruption,
 // SnapshotTooOld, Closed; a failed read.
 bool folddb_scan_each(folddb_scan *scan, folddb_row_function visit, void *context, char **errptr);
 
-// Keys and values as JSON, both ways, as the command line shows them and takes them. --------------
+// Keys and values as JSON, both ways, as the command line shows and accepts them. -----------------
 
 // The bytes of a key that is given as JSON, for folddb_free, and their length: `"UA"`, `7`, or for
 // a tuple `["UA", "EWR"]`. NULL where it fails.
@@ -853,8 +852,8 @@ bool folddb_scan_each(folddb_scan *scan, folddb_row_function visit, void *contex
 // Errors: InvalidInput, with what the table expects.
 char *folddb_key_from_json(folddb_table *table, const char *json, size_t *key_len, char **errptr);
 
-// Only keys that begin as is given in JSON: a tuple with its first elements, `["UA"]`; otherwise
-// as folddb_scan_prefix.
+// Only keys that begin with what the JSON gives: for a tuple its first elements, `["UA"]`.
+// Otherwise as folddb_scan_prefix.
 //
 // Errors: InvalidInput, with what the table expects, and for keys that are numbers.
 bool folddb_scan_prefix_json(folddb_scan *scan, const char *json, char **errptr);
@@ -905,27 +904,27 @@ char *folddb_scan_aggregate(folddb_scan *scan, uint64_t *rows, size_t *value_len
 // Errors: SnapshotTooOld, Closed.
 folddb_iterator *folddb_iterator_create(folddb_scan *scan, char **errptr);
 
-// Ends the handle. NULL is nothing to end.
+// Destroys the handle. NULL is ignored.
 void folddb_iterator_destroy(folddb_iterator *iterator);
 
-// Goes to the first row, the way that the scan goes. Returns whether there is one.
+// Goes to the first row, in the direction of the scan. Returns whether there is one.
 //
-// Errors: FoldFailed where the fold of the table fails on the key there: folddb_iterator_next goes
-// on behind it; InvalidInput for a hashed table whose scan has bounds; Corruption, SnapshotTooOld,
-// Closed; a failed read.
+// Errors: FoldFailed where the fold of the table fails on the key there: folddb_iterator_next
+// continues after it; InvalidInput for a hashed table whose scan has bounds; Corruption,
+// SnapshotTooOld, Closed; a failed read.
 bool folddb_iterator_seek_to_first(folddb_iterator *iterator, char **errptr);
 
-// Goes to the last row, the way that the scan goes. Otherwise as folddb_iterator_seek_to_first.
+// Goes to the last row, in the direction of the scan. Otherwise as folddb_iterator_seek_to_first.
 bool folddb_iterator_seek_to_last(folddb_iterator *iterator, char **errptr);
 
-// Goes to the first row at the key or behind it, the way that the scan goes: in a reversed one, to
-// the last key that is no higher. Otherwise as folddb_iterator_seek_to_first.
+// Goes to the first row at the key or after it, in the direction of the scan: in a reversed one,
+// to the last key that is no higher. Otherwise as folddb_iterator_seek_to_first.
 bool folddb_iterator_seek(folddb_iterator *iterator,
                           const char *key,
                           size_t key_len,
                           char **errptr);
 
-// Goes to the next row, the way that the scan goes. Otherwise as folddb_iterator_seek_to_first.
+// Goes to the next row, in the direction of the scan. Otherwise as folddb_iterator_seek_to_first.
 bool folddb_iterator_next(folddb_iterator *iterator, char **errptr);
 
 // Goes to the previous row. Otherwise as folddb_iterator_seek_to_first.
@@ -979,10 +978,10 @@ bool folddb_find_range(folddb_table *table,
 
 // Values of any length, written and read piece by piece. ------------------------------------------
 
-// A writer of the value of a key, as `op` says, one of folddb_stream_op. Nothing is there before
+// A writer of the value of a key, as `op` says, one of folddb_stream_op. Nothing is visible before
 // folddb_writer_finish. NULL where it fails. Destroy it with folddb_writer_destroy.
 //
-// Errors: InvalidInput for a key that the table does not take, and for a table in a transaction;
+// Errors: InvalidInput for a key that the table does not accept, and for a table in a transaction;
 // ReadOnly, Closed.
 folddb_writer *folddb_writer_create(folddb_table *table,
                                     int op,
@@ -990,22 +989,23 @@ folddb_writer *folddb_writer_create(folddb_table *table,
                                     size_t key_len,
                                     char **errptr);
 
-// Takes the next bytes of the value. Returns whether it did; a writer that has failed stays so.
+// Appends the next bytes of the value. Returns whether it did; a writer that has failed stays
+// failed.
 //
 // Errors: InvalidInput for a value that is too long; NoSpace, Poisoned, Closed; a failed write.
 bool folddb_writer_write(folddb_writer *writer, const char *data, size_t data_len, char **errptr);
 
-// Ends the value and commits it. Returns whether it did. The writer is of no use afterwards, but
-// to be destroyed.
+// Ends the value and commits it. Returns whether it did. Afterwards the writer can only be
+// destroyed.
 //
 // Errors: as folddb_writer_write; NotDurable.
 bool folddb_writer_finish(folddb_writer *writer, char **errptr);
 
-// Ends the handle. NULL is nothing to end. A value that was not finished was not written.
+// Destroys the handle. NULL is ignored. A value that was not finished was not written.
 void folddb_writer_destroy(folddb_writer *writer);
 
 // A reader of the value of a key. NULL where the key is absent, and where it fails. Destroy it
-// with folddb_reader_destroy; while it lives, its value stays.
+// with folddb_reader_destroy; while it lives, the store keeps its value.
 //
 // Errors: as folddb_get.
 folddb_reader *folddb_reader_create(folddb_table *table,
@@ -1025,14 +1025,14 @@ size_t folddb_reader_read(folddb_reader *reader, char *buffer, size_t buffer_len
 // Goes to this byte of the value. Returns whether it did.
 bool folddb_reader_seek(folddb_reader *reader, uint64_t at, char **errptr);
 
-// Ends the handle. NULL is nothing to end.
+// Destroys the handle. NULL is ignored.
 void folddb_reader_destroy(folddb_reader *reader);
 
 // Change feeds: rows as of one moment, then every batch after it, in the order of commits. --------
 
 // Opens the feed of this name for reading, and makes it where there is none: it begins with the
-// rows of the present, and goes on behind what was acknowledged last. NULL where it fails. Destroy
-// it with folddb_feed_destroy.
+// rows of the present, and continues after the last acknowledged event. NULL where it fails.
+// Destroy it with folddb_feed_destroy.
 //
 // `table` is the only table that it reports; NULL is all. It reports keys that begin with
 // `prefix`. `bytes_max` bounds the bytes that are kept only for it; 0 leaves what it has, and
@@ -1049,7 +1049,7 @@ folddb_feed *folddb_feed_open(folddb_store *store,
                               bool from_now,
                               char **errptr);
 
-// Ends the handle, and lets others read the feed. NULL is nothing to end. The feed stays, and so
+// Destroys the handle, and lets others read the feed. NULL is ignored. The feed stays, and so
 // does what is held for it, until folddb_feed_drop.
 void folddb_feed_destroy(folddb_feed *feed);
 
@@ -1092,13 +1092,13 @@ bool folddb_feed_event_change(folddb_feed_event *event,
                               folddb_feed_change *change,
                               char **errptr);
 
-// Ends the handle. NULL is nothing to end. Pointers into the event are no longer valid.
+// Destroys the handle. NULL is ignored. Pointers into the event are no longer valid.
 void folddb_feed_event_destroy(folddb_feed_event *event);
 
-// What a person does for a store: compact it, look whether it is whole, back it up and restore it. 
+// Maintenance of a store: compact it, check whether it is whole, back it up and restore it. -------
 
-// Merges all runs of a table into one, and those of its indexes, here and now. `progress` may be
-// NULL, and may stop it: what is merged by then stays merged. Returns whether all of it was
+// Merges all runs of a table into one, and those of its indexes, before it returns. `progress` may
+// be NULL, and may stop it: what is merged by then stays merged. Returns whether all of it was
 // done.
 //
 // Errors: NoSpace; Stopped where `progress` wants it to; a failed read or write.
@@ -1107,27 +1107,27 @@ bool folddb_compact(folddb_table *table,
                     void *context,
                     char **errptr);
 
-// Adds a backup of the store, as it is now, to the folder for backups at `to`, which is made where
-// nothing is there. Writing and reading go on. Returns whether it did: the backup is durable then,
-// and checked.
+// Adds a backup of the store, as it is now, to the folder for backups at `to`, which is created
+// where nothing is there. Writes and reads continue. Returns whether it did: the backup is durable
+// then, and checked.
 //
 // Errors: AlreadyExists where `to` is something else; InvalidInput where it holds backups of
 // another store; Locked, NoSpace, Poisoned; any other failure of the operating system.
 bool folddb_backup(folddb_store *store, const char *to, char **errptr);
 
-// Makes a store at `to` of the newest backup at `from`. `options` may be NULL. Returns whether it
-// did.
+// Creates a store at `to` from the newest backup at `from`. `options` may be NULL. Returns whether
+// it did.
 //
 // Errors: StoreNotFound where there is no backup; AlreadyExists where something is at `to`;
 // Corruption; any other failure of the operating system.
 bool folddb_restore(const char *from, const char *to, folddb_options *options, char **errptr);
 
-// Checks the files of a store that nobody is writing to; a deep check reads every record.
+// Checks the files of a store that no process writes to; a deep check reads every record.
 // `options` and `progress` may be NULL. Returns whether the store is whole. `findings`, unless it
-// is NULL, is set to how many things are wrong.
+// is NULL, is set to the number of things that are wrong.
 //
-// Errors: Corruption, with the first thing that is wrong; FoldFailed where nothing is damaged, and
-// a program wrote values that their tables do not take; StoreNotFound, Locked; a folder that
+// Errors: Corruption, with the first thing that is wrong; FoldFailed where nothing is damaged, but
+// a program wrote values that their tables do not accept; StoreNotFound, Locked; a folder that
 // cannot be listed.
 bool folddb_verify(const char *path,
                    folddb_options *options,
@@ -1139,19 +1139,19 @@ bool folddb_verify(const char *path,
 
 // Figures of a store and of a table, by name. -----------------------------------------------------
 
-// A figure of a store, by the name that it has in Rust: `disk.bytes`, `writes.commits`,
-// `last_seq`; folddb_stat_names lists them. Counters begin at the opening. 0 where it fails, too.
+// A figure of a store, by its name in Rust: `disk.bytes`, `writes.commits`, `last_seq`;
+// folddb_stat_names lists them. Counters begin at the opening. 0 where it fails, too.
 //
-// Errors: InvalidInput for a name that there is not, with those that there are.
+// Errors: InvalidInput for an unknown name, with the names that exist.
 double folddb_stat(folddb_store *store, const char *name, char **errptr);
 
 // The names of the figures of a store. Otherwise as folddb_tables.
 char **folddb_stat_names(folddb_store *store, size_t *count, char **errptr);
 
-// A figure of a table, by the name that it has in Rust's `TableStats`: `records`, `disk_bytes`,
-// `runs`. 0 where it fails, too.
+// A figure of a table, by its name in Rust's `TableStats`: `records`, `disk_bytes`, `runs`. 0
+// where it fails, too.
 //
-// Errors: InvalidInput for a name that there is not, with those that there are; Closed.
+// Errors: InvalidInput for an unknown name, with the names that exist; Closed.
 double folddb_table_stat(folddb_table *table, const char *name, char **errptr);
 
 #ifdef __cplusplus

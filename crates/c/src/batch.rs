@@ -26,7 +26,7 @@ pub extern "C" fn folddb_batch_create(store: *mut StoreObject, errptr: ErrPtr<'_
     guard(errptr, null_mut(), || handles::give(BatchObject(Exclusive::new(handles::get(store)?.0.batch()))))
 }
 
-/// Ends the handle. NULL is nothing to end. What was not committed is forgotten.
+/// Destroys the handle. NULL is ignored. What was not committed is forgotten.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_batch_destroy(batch: *mut BatchObject) {
     guard_silently(|| handles::take(batch).map(drop));

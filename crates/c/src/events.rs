@@ -17,9 +17,9 @@ pub enum EventKind {
     Merge = 1,
     /// Live values were copied together, and the files that they were in are gone.
     Reclaim = 2,
-    /// A writer had to wait for memory, and goes on.
+    /// A writer had to wait for memory, and continues.
     StallMemory = 3,
-    /// A writer had to wait for range deletes, and goes on.
+    /// A writer had to wait for range deletes, and continues.
     StallRangeDeletes = 4,
     /// A write or a sync failed: the store writes no more until it is opened again.
     Poison = 5,

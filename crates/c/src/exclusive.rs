@@ -18,7 +18,7 @@ impl<T> Exclusive<T> {
     /// Takes it for a call on an object of type `O`.
     ///
     /// # Errors
-    /// Another call uses it, or one has met a mistake in FoldDB and left it half done.
+    /// Another call uses it, or a bug in FoldDB has stopped one and left it half done.
     pub(crate) fn lock<O: Object>(&self) -> Result<MutexGuard<'_, T>> {
         let name = O::NAME;
         self.0.try_lock().map_err(|cause| match cause {

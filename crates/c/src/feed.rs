@@ -193,8 +193,8 @@ impl FeedEventObject {
 }
 
 /// Opens the feed of this name for reading, and makes it where there is none: it begins with the
-/// rows of the present, and goes on behind what was acknowledged last. NULL where it fails. Destroy
-/// it with folddb_feed_destroy.
+/// rows of the present, and continues after the last acknowledged event. NULL where it fails.
+/// Destroy it with folddb_feed_destroy.
 ///
 /// `table` is the only table that it reports; NULL is all. It reports keys that begin with
 /// `prefix`. `bytes_max` bounds the bytes that are kept only for it; 0 leaves what it has, and
@@ -225,7 +225,7 @@ pub extern "C" fn folddb_feed_open(
     })
 }
 
-/// Ends the handle, and lets others read the feed. NULL is nothing to end. The feed stays, and so
+/// Destroys the handle, and lets others read the feed. NULL is ignored. The feed stays, and so
 /// does what is held for it, until folddb_feed_drop.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_destroy(feed: *mut FeedObject) {
@@ -338,7 +338,7 @@ pub extern "C" fn folddb_feed_event_change(
     })
 }
 
-/// Ends the handle. NULL is nothing to end. Pointers into the event are no longer valid.
+/// Destroys the handle. NULL is ignored. Pointers into the event are no longer valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_event_destroy(event: *mut FeedEventObject) {
     guard_silently(|| handles::take(event).map(drop));

@@ -1,7 +1,7 @@
 //! Iterators: a place in a scan, which goes both ways.
 //!
 //! ```text
-//!   next, prev    the scan goes on; where its direction turns, another one begins at the row
+//!   next, prev    the scan continues; where its direction turns, another scan begins at the row
 //!   seek          another scan begins at the key
 //! ```
 //!
@@ -32,7 +32,7 @@ impl Object for IteratorObject {
 
 struct Walk {
     range: Range,
-    /// All of the range, the way that it goes.
+    /// All of the range, in its direction.
     all: BytesScan,
     /// Whether a limit of rows ends the range before its bound does, as far as is known.
     is_limited: bool,
@@ -116,7 +116,7 @@ impl Walk {
         }
     }
 
-    /// Goes to the first row at the key or behind it, the way that the range goes.
+    /// Goes to the first row at the key or after it, in the direction of the range.
     fn seek(&mut self, key: &[u8]) -> Result<bool> {
         let (all, is_reversed) = (self.whole()?, self.range.is_reversed());
         let order = self.range.table.table.rules().order();
@@ -159,23 +159,23 @@ pub extern "C" fn folddb_iterator_create(scan: *mut ScanObject, errptr: ErrPtr<'
     guard(errptr, null_mut(), || handles::give(IteratorObject(Exclusive::new(Walk::of(range_of(scan)?)?))))
 }
 
-/// Ends the handle. NULL is nothing to end.
+/// Destroys the handle. NULL is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_destroy(iterator: *mut IteratorObject) {
     guard_silently(|| handles::take(iterator).map(drop));
 }
 
-/// Goes to the first row, the way that the scan goes. Returns whether there is one.
+/// Goes to the first row, in the direction of the scan. Returns whether there is one.
 ///
-/// Errors: FoldFailed where the fold of the table fails on the key there: folddb_iterator_next goes
-/// on behind it; InvalidInput for a hashed table whose scan has bounds; Corruption, SnapshotTooOld,
-/// Closed; a failed read.
+/// Errors: FoldFailed where the fold of the table fails on the key there: folddb_iterator_next
+/// continues after it; InvalidInput for a hashed table whose scan has bounds; Corruption,
+/// SnapshotTooOld, Closed; a failed read.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_seek_to_first(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
     walk(iterator, errptr, |walk| walk.begin(walk.all.clone(), false))
 }
 
-/// Goes to the last row, the way that the scan goes. Otherwise as folddb_iterator_seek_to_first.
+/// Goes to the last row, in the direction of the scan. Otherwise as folddb_iterator_seek_to_first.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_seek_to_last(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
     walk(iterator, errptr, |walk| {
@@ -184,8 +184,8 @@ pub extern "C" fn folddb_iterator_seek_to_last(iterator: *mut IteratorObject, er
     })
 }
 
-/// Goes to the first row at the key or behind it, the way that the scan goes: in a reversed one, to
-/// the last key that is no higher. Otherwise as folddb_iterator_seek_to_first.
+/// Goes to the first row at the key or after it, in the direction of the scan: in a reversed one,
+/// to the last key that is no higher. Otherwise as folddb_iterator_seek_to_first.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_seek(
     iterator: *mut IteratorObject,
@@ -196,7 +196,7 @@ pub extern "C" fn folddb_iterator_seek(
     walk(iterator, errptr, |walk| walk.seek(key.get(key_len, "the key")?))
 }
 
-/// Goes to the next row, the way that the scan goes. Otherwise as folddb_iterator_seek_to_first.
+/// Goes to the next row, in the direction of the scan. Otherwise as folddb_iterator_seek_to_first.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_next(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
     walk(iterator, errptr, |walk| walk.go(false))
@@ -224,7 +224,7 @@ fn part(
         let iterator = handles::get(iterator)?;
         let at = iterator.0.lock::<IteratorObject>()?;
         let row = at.row.as_ref();
-        let row = row.ok_or_else(|| folddb::Error::invalid("the folddb_iterator stands at no row"))?;
+        let row = row.ok_or_else(|| folddb::Error::invalid("the folddb_iterator is at no row"))?;
         let bytes = part(row);
         put(len, bytes.len());
         Ok(begin(bytes))

@@ -1,4 +1,4 @@
-//! Keys and values as JSON, both ways, as the command line shows them and takes them.
+//! Keys and values as JSON, both ways, as the command line shows and accepts them.
 //!
 //! Values are bytes whose form the fold decides: statistics, sets, sketches, records. A program
 //! that does not know the form asks here.
@@ -44,8 +44,8 @@ pub extern "C" fn folddb_key_from_json(
     })
 }
 
-/// Only keys that begin as is given in JSON: a tuple with its first elements, `["UA"]`; otherwise
-/// as folddb_scan_prefix.
+/// Only keys that begin with what the JSON gives: for a tuple its first elements, `["UA"]`.
+/// Otherwise as folddb_scan_prefix.
 ///
 /// Errors: InvalidInput, with what the table expects, and for keys that are numbers.
 #[unsafe(no_mangle)]

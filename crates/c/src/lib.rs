@@ -1,18 +1,18 @@
-//! FoldDB for C, in the manners of LevelDB: opaque handles, `char **errptr`, lengths beside
+//! FoldDB for C, in the style of LevelDB: opaque handles, `char **errptr`, lengths next to
 //! pointers.
 //!
-//! The header `include/folddb.h` is generated from these files, one room after the other,
-//! bottom-up, and `docs/C.md` says how it is used. What holds everywhere:
+//! The header `include/folddb.h` is generated from these files, one after the other, bottom-up, and
+//! `docs/C.md` says how to use it. Everywhere:
 //!
-//! - **A handle is a number** that only looks like a pointer, and is never followed
-//!   (`handles`). So a handle that is null, destroyed, or of another type is an error, not
-//!   undefined behaviour, and there is nothing to follow into memory that is gone.
-//! - **A forked child gets an error** from every handle that was given before (`forks`).
-//! - **No panic crosses the border**: every call runs inside `errors::guard`.
-//! - **Pointers to data are followed in one room**, `memory`. A function that takes such a pointer
-//!   takes it in a type of that room which only C can make; so the functions themselves are safe.
-//! - **What C hands over** (a function, its context, the context's destructor) is a value of Rust
-//!   once it has come in (`callbacks`).
+//! - **A handle is a number** that only looks like a pointer, and is never followed (`handles`). So
+//!   a handle that is null, destroyed, or of another type is an error, not undefined behaviour, and
+//!   no handle can lead into freed memory.
+//! - **A forked child gets an error** from every handle that was made before the fork (`forks`).
+//! - **No panic reaches C**: every call runs inside `errors::guard`.
+//! - **Pointers to data are followed in one file**, `memory`. A function receives such a pointer in
+//!   a type of that file which only C can make; so the functions themselves are safe.
+//! - **What C hands over** (a function, its context, the context's destructor) is a Rust value from
+//!   then on (`callbacks`).
 #![allow(
     unsafe_code,
     reason = "each exported name is an unsafe attribute; a test names the rooms with blocks"

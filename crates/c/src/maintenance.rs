@@ -1,4 +1,4 @@
-//! What a person does for a store: compact it, look whether it is whole, back it up and restore it.
+//! Maintenance of a store: compact it, check whether it is whole, back it up and restore it.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -14,12 +14,12 @@ use crate::options::{OptionsObject, settings};
 use crate::store::StoreObject;
 use crate::table::TableObject;
 
-/// Is called with the progress of long work: how much is done, of how much. Returns whether to go
-/// on, which only some functions ask. A C++ exception must not leave it.
+/// Called with the progress of long work: how much is done, and of how much. Returns whether to
+/// continue, which only some functions ask. A C++ exception must not leave it.
 pub type ProgressFunction = Option<extern "C" fn(context: *mut c_void, done: u64, total: u64) -> bool>;
 
-/// Merges all runs of a table into one, and those of its indexes, here and now. `progress` may be
-/// NULL, and may stop it: what is merged by then stays merged. Returns whether all of it was
+/// Merges all runs of a table into one, and those of its indexes, before it returns. `progress` may
+/// be NULL, and may stop it: what is merged by then stays merged. Returns whether all of it was
 /// done.
 ///
 /// Errors: NoSpace; Stopped where `progress` wants it to; a failed read or write.
@@ -41,9 +41,9 @@ pub extern "C" fn folddb_compact(
     })
 }
 
-/// Adds a backup of the store, as it is now, to the folder for backups at `to`, which is made where
-/// nothing is there. Writing and reading go on. Returns whether it did: the backup is durable then,
-/// and checked.
+/// Adds a backup of the store, as it is now, to the folder for backups at `to`, which is created
+/// where nothing is there. Writes and reads continue. Returns whether it did: the backup is durable
+/// then, and checked.
 ///
 /// Errors: AlreadyExists where `to` is something else; InvalidInput where it holds backups of
 /// another store; Locked, NoSpace, Poisoned; any other failure of the operating system.
@@ -54,8 +54,8 @@ pub extern "C" fn folddb_backup(store: *mut StoreObject, to: Text, errptr: ErrPt
     })
 }
 
-/// Makes a store at `to` of the newest backup at `from`. `options` may be NULL. Returns whether it
-/// did.
+/// Creates a store at `to` from the newest backup at `from`. `options` may be NULL. Returns whether
+/// it did.
 ///
 /// Errors: StoreNotFound where there is no backup; AlreadyExists where something is at `to`;
 /// Corruption; any other failure of the operating system.
@@ -72,12 +72,12 @@ pub extern "C" fn folddb_restore(
     })
 }
 
-/// Checks the files of a store that nobody is writing to; a deep check reads every record.
+/// Checks the files of a store that no process writes to; a deep check reads every record.
 /// `options` and `progress` may be NULL. Returns whether the store is whole. `findings`, unless it
-/// is NULL, is set to how many things are wrong.
+/// is NULL, is set to the number of things that are wrong.
 ///
-/// Errors: Corruption, with the first thing that is wrong; FoldFailed where nothing is damaged, and
-/// a program wrote values that their tables do not take; StoreNotFound, Locked; a folder that
+/// Errors: Corruption, with the first thing that is wrong; FoldFailed where nothing is damaged, but
+/// a program wrote values that their tables do not accept; StoreNotFound, Locked; a folder that
 /// cannot be listed.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_verify(

@@ -1,16 +1,16 @@
-//! Data across the border: bytes and texts that come in, buffers that go out.
+//! Data between C and Rust: bytes and texts that come in, buffers that go out.
 //!
-//! This is the only room that follows a pointer. What comes in has the type [`Bytes`], [`Text`],
-//! [`Keys`] and so on, which no code of Rust can make: whoever called from C has promised what the
-//! header asks for, that as many bytes are there as the length beside it says, or that a text ends
-//! with a NUL.
+//! This is the only file that follows a pointer. What comes in has the type [`Bytes`], [`Text`],
+//! [`Keys`] and so on, which no Rust code can make. The caller in C has promised what the header
+//! asks for: that there are as many bytes as the length next to it says, or that a text ends with a
+//! NUL.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
 
 use folddb::{Error, Result};
 
-/// The beginning of some bytes, whose length stands beside it.
+/// The beginning of some bytes, whose length is given next to it.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Bytes(*const c_char);
@@ -20,12 +20,12 @@ pub struct Bytes(*const c_char);
 #[derive(Clone, Copy)]
 pub struct Text(*const c_char);
 
-/// Room of C's, whose length stands beside it.
+/// A buffer of C, whose length is given next to it.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Buffer(*mut c_char);
 
-/// The beginnings of some keys, as many as a count beside says.
+/// The beginnings of some keys, whose number is given next to it.
 #[repr(transparent)]
 pub struct Keys(*const Bytes);
 
@@ -33,7 +33,7 @@ pub struct Keys(*const Bytes);
 #[repr(transparent)]
 pub struct Lens(*const usize);
 
-/// Room of C's for some values, as many as a count beside says.
+/// A buffer of C for some values, whose number is given next to it.
 #[repr(transparent)]
 pub struct Values(*mut Value);
 
@@ -58,7 +58,7 @@ pub struct ErrPtr<'a>(Option<&'a mut *mut c_char>);
 impl Memory {
     fn free(self) {
         // SAFETY: it comes from `copy_out`, and so from `malloc`, or is null; C has promised to
-        // give it back once. Tested by `basics`.
+        // free it once. Tested by `basics`.
         unsafe { libc::free(self.0) };
     }
 }
@@ -71,7 +71,7 @@ impl ErrPtr<'_> {
 }
 
 impl ErrPtr<'_> {
-    /// Puts the text where it is asked for, in the place of one that is there.
+    /// Puts the text where it is asked for, and frees the one that was there.
     pub(crate) fn set(self, text: &str) {
         let Some(slot) = self.0 else { return };
         Memory(slot.cast()).free(); // C has promised that it is NULL, or a text of an earlier error
@@ -114,7 +114,7 @@ impl Buffer {
         }
     }
 
-    /// Copies as much of `data` into it as there is room for in `len` bytes, and says how much.
+    /// Copies as much of `data` into it as there is room for in `len` bytes, and returns how much.
     pub(crate) fn fill(self, len: usize, data: &[u8]) -> Result<usize> {
         let copied = len.min(data.len());
         if self.0.is_null() && len > 0 {
@@ -158,7 +158,8 @@ impl Values {
     }
 }
 
-/// Puts copies of what is there into `values`; all of them, or none where there is no memory.
+/// Puts copies of the values that are there into `values`; all of them, or none where there is no
+/// memory.
 pub(crate) fn fill(values: &mut [Value], found: &[Option<Vec<u8>>]) -> Result<()> {
     for (index, found) in found.iter().enumerate() {
         let Some(found) = found else { continue };
@@ -204,7 +205,7 @@ impl Text {
     }
 }
 
-/// A copy of these bytes in memory of C's, with a NUL behind them that does not count.
+/// A copy of these bytes in memory of C, with a NUL after them that does not count.
 ///
 /// # Errors
 /// There is no memory.
@@ -223,14 +224,14 @@ pub(crate) fn copy_out(bytes: &[u8]) -> Result<*mut c_char> {
     Ok(copy.cast())
 }
 
-/// The same, with the length of the bytes beside.
+/// The same, and writes the length of the bytes to `len`.
 pub(crate) fn copy_out_with_len(bytes: &[u8], len: Option<&mut MaybeUninit<usize>>) -> Result<*mut c_char> {
     let copy = copy_out(bytes)?;
     put(len, bytes.len());
     Ok(copy)
 }
 
-/// A list of texts of C's: one buffer, with a pointer to each text and NULL behind the last.
+/// A list of texts for C: one buffer, with a pointer to each text and NULL after the last.
 pub(crate) fn copy_out_texts(
     texts: &[String],
     count: Option<&mut MaybeUninit<usize>>,
@@ -261,11 +262,11 @@ pub(crate) fn put<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
     }
 }
 
-/// Gives back a buffer that a function of this header returned, be it a value or the text of an
-/// error. NULL is nothing to give back.
+/// Frees a buffer that a function of this header returned: a value, or the text of an error. NULL
+/// is ignored.
 ///
-/// Give each buffer back once. Any thread may do it. Do not give handles to this function: each
-/// type of these has a function of its own.
+/// Free each buffer once. Any thread may do it. Do not give handles to this function: each type of
+/// handle has a function of its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_free(memory: Memory) {
     memory.free();

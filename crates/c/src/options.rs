@@ -1,4 +1,4 @@
-//! The settings that a store is opened with, and the functions of C's that its tables name.
+//! The settings that a store is opened with, and the functions of C that its tables name.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -40,21 +40,21 @@ fn change(options: *mut OptionsObject, change: impl FnOnce(Options) -> Result<Op
 
 /// Options with every default. NULL where it fails.
 ///
-/// One thread sets them at a time; any number open stores with them. Destroy them when done, the
+/// One thread sets them at a time; any number open stores with them. Destroy them when done; the
 /// stores that were opened with them stay as they are.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_create(errptr: ErrPtr<'_>) -> *mut OptionsObject {
     guard(errptr, std::ptr::null_mut(), || handles::give(OptionsObject(Exclusive::new(Options::default()))))
 }
 
-/// Ends the handle. NULL is nothing to end. Functions that were added are given back when the last
-/// store that was opened with them is closed, too.
+/// Destroys the handle. NULL is ignored. Functions that were added are released once the last store
+/// that was opened with them is closed, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_destroy(options: *mut OptionsObject) {
     guard_silently(|| handles::take(options).map(drop));
 }
 
-/// Sets one setting, by the name that it has in Rust, to a value as text. Returns whether it did.
+/// Sets one setting, by its name in Rust, to a value as text. Returns whether it did.
 ///
 /// Sizes are in bytes, times in milliseconds, both whole numbers. `none` is no bound.
 ///
@@ -65,7 +65,7 @@ pub extern "C" fn folddb_options_destroy(options: *mut OptionsObject) {
 ///     segment_bytes, value_segment_bytes, stream_piece_bytes, values_direct, value_space_max,
 ///     snapshot_files_after_ms
 ///
-/// Errors: InvalidInput for a name that there is not, and for a value that is none.
+/// Errors: InvalidInput for an unknown name, and for a value that the setting cannot have.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_set(
     options: *mut OptionsObject,
@@ -163,7 +163,7 @@ fn unlike(name: &str, value: &str, wanted: &str) -> Error {
 }
 
 /// Lets stores that are opened with these options share what `shared` has with all others that do.
-/// Returns whether it was set. The options hold on to it: its handle may be destroyed.
+/// Returns whether it was set. The options keep it: its handle may be destroyed.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_set_shared(
     options: *mut OptionsObject,
@@ -176,11 +176,12 @@ pub extern "C" fn folddb_options_set_shared(
     })
 }
 
-/// Makes a fold of C's own known by name and version, so that tables whose rules name it
+/// Registers a fold of C by name and version, so that tables whose rules name it
 /// (`custom_fold=NAME` and `fold_version=VERSION`) can be opened. Returns whether it did.
 ///
 /// The options own `context` from now on, also where this fails: `destroy`, unless it is NULL, is
-/// called with it once, when the options and the last store that was opened with them are gone.
+/// called with it once, when the options are destroyed and the last store that was opened with them
+/// is closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_add_fold(
     options: *mut OptionsObject,
@@ -200,8 +201,8 @@ pub extern "C" fn folddb_options_add_fold(
     })
 }
 
-/// Makes an order of C's own known by name, so that tables whose rules name it (`order=NAME`) can
-/// be opened. Returns whether it did. For `context` and `destroy` see folddb_options_add_fold.
+/// Registers a key order of C by name, so that tables whose rules name it (`order=NAME`) can be
+/// opened. Returns whether it did. For `context` and `destroy` see folddb_options_add_fold.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_add_order(
     options: *mut OptionsObject,
@@ -220,9 +221,9 @@ pub extern "C" fn folddb_options_add_order(
     })
 }
 
-/// Calls `listener` with what the store does and meets. Returns whether it will.
+/// Calls `listener` with the events of the store. Returns whether it will.
 ///
-/// A later one takes the place of an earlier one. For `context` and `destroy` see
+/// A later listener replaces an earlier one. For `context` and `destroy` see
 /// folddb_options_add_fold.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_on_event(

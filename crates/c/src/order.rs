@@ -1,4 +1,4 @@
-//! Orders of keys of C's own, by name.
+//! Key orders of C, by name.
 
 use std::cmp::Ordering;
 use std::ffi::{c_char, c_int, c_void};

@@ -1,4 +1,4 @@
-//! What a function of C's writes while it is called: a value, or why there is none.
+//! What a function of C writes during its call: a value, or why there is none.
 //!
 //! A `folddb_output *` is a number as well. It leads to what the thread is collecting at the
 //! moment, and nowhere after the call: the bytes are never at an address that C knows.
@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::memory::Bytes;
 
-/// Collects what a callback writes. It is of use while the callback runs, on its thread.
+/// Collects what a callback writes. It is valid while the callback runs, on its thread.
 pub struct Output(());
 
 thread_local! {
@@ -17,7 +17,7 @@ thread_local! {
     static LAST: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Runs `call`, a function of C's, with an output, and appends what it wrote to `out`.
+/// Runs `call`, a function of C, with an output, and appends what it wrote to `out`.
 pub(crate) fn collect<T>(out: &mut Vec<u8>, call: impl FnOnce(*mut Output) -> T) -> T {
     let number = LAST.get().wrapping_add(1).max(1);
     LAST.set(number);
@@ -29,8 +29,8 @@ pub(crate) fn collect<T>(out: &mut Vec<u8>, call: impl FnOnce(*mut Output) -> T)
     done
 }
 
-/// Appends bytes to what a callback gives. False where `output` is not that of the callback which
-/// runs on this thread at the moment; nothing is appended then.
+/// Appends bytes to the output of a callback. False where `output` is not that of the callback
+/// which runs on this thread at the moment; then nothing is appended.
 ///
 /// The bytes are copied.
 #[unsafe(no_mangle)]

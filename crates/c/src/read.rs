@@ -1,4 +1,4 @@
-//! Reads of keys: the value of one, of several, and what is known without reading it.
+//! Reads of keys: the value of one, those of several, and what is known without reading them.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -22,7 +22,7 @@ fn get<R>(table: &TableObject, key: &[u8], take: impl FnOnce(Option<&[u8]>) -> R
 }
 
 /// The value of a key, for folddb_free, and its length. NULL where the key is absent, and where it
-/// fails. A NUL stands behind the value, and does not count.
+/// fails. A NUL follows the value, and does not count.
 ///
 /// Errors: FoldFailed where the fold of the table fails on this key; Corruption, SnapshotTooOld,
 /// Closed; a failed read.
@@ -66,9 +66,9 @@ pub extern "C" fn folddb_get_into(
     })
 }
 
-/// The values of `count` keys as of one moment, in the order of the keys. `values` has room for as
-/// many: each is set to the data of a value, for folddb_free, and its length, or to NULL where its
-/// key is absent. Returns whether it did; where it fails all are NULL.
+/// The values of `count` keys as of one moment, in the order of the keys. `values` has room for
+/// `count`: each is set to the data of a value, for folddb_free, and its length, or to NULL where
+/// its key is absent. Returns whether it did; where it fails all are NULL.
 ///
 /// Errors: as folddb_get.
 #[unsafe(no_mangle)]
@@ -125,11 +125,11 @@ pub struct ValueHead {
     pub is_separated: bool,
     /// Whether its version is known, as it is of a separated value.
     pub has_version: bool,
-    /// What tells the value from any other that its key has ever had in this store.
+    /// Distinguishes the value from any other that its key has ever had in this store.
     pub version: u64,
     /// When it was written, in milliseconds since 1970.
     pub written_ms: u64,
-    /// Until when it lasts, in milliseconds since 1970; 0 where it lasts forever.
+    /// When it expires, in milliseconds since 1970; 0 where it lasts forever.
     pub deadline_ms: u64,
 }
 

@@ -15,8 +15,7 @@ use crate::handles::{self, Object};
 use crate::memory::{Bytes, ErrPtr};
 use crate::table::TableObject;
 
-/// A range of a table, and how it is walked. One thread uses it at a time; it is used as often as
-/// one likes.
+/// A range of a table, and how it is walked. One thread uses it at a time, any number of times.
 pub struct ScanObject(Exclusive<Range>);
 
 impl Object for ScanObject {
@@ -35,7 +34,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// The scan that this is, of the table as its handle has it.
+    /// The scan of this range, of the table as its handle sees it.
     ///
     /// # Errors
     /// The transaction is over.
@@ -46,7 +45,7 @@ impl Range {
         }))
     }
 
-    /// Narrows a scan of all of the table to this.
+    /// Narrows a scan of all of the table to this range.
     pub(crate) fn narrow(&self, scan: BytesScan) -> BytesScan {
         let scan = low(scan, &self.low);
         let scan = high(scan, &self.high);
@@ -89,7 +88,7 @@ pub(crate) fn high(scan: BytesScan, high: &Bound<Vec<u8>>) -> BytesScan {
     }
 }
 
-/// A range of bytes, as it stands in the order of the table.
+/// A range of bytes, in the order of the table.
 ///
 /// # Errors
 /// InvalidInput where it is none in that order.
@@ -111,10 +110,10 @@ pub(crate) fn range_of(scan: *mut ScanObject) -> Result<Range> {
     Ok(handles::get(scan)?.0.lock::<ScanObject>()?.clone())
 }
 
-/// A scan of all of a table: as it is now, as the snapshot sees it, or in the transaction, by what
-/// kind of handle `table` is. NULL where it fails. Destroy it with folddb_scan_destroy.
+/// A scan of all of a table: as it is now, as the snapshot sees it, or in the transaction,
+/// depending on the handle `table`. NULL where it fails. Destroy it with folddb_scan_destroy.
 ///
-/// A scan of a table as it is now sees it as it is when it is walked.
+/// A scan of a table as it is now sees the table at the time when the scan is walked.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_create(table: *mut TableObject, errptr: ErrPtr<'_>) -> *mut ScanObject {
     guard(errptr, null_mut(), || {
@@ -129,7 +128,7 @@ pub extern "C" fn folddb_scan_create(table: *mut TableObject, errptr: ErrPtr<'_>
     })
 }
 
-/// Ends the handle. NULL is nothing to end. Iterators of it go on.
+/// Destroys the handle. NULL is ignored. Iterators of it remain valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_destroy(scan: *mut ScanObject) {
     guard_silently(|| handles::take(scan).map(drop));
@@ -163,7 +162,7 @@ pub extern "C" fn folddb_scan_from(
     })
 }
 
-/// Only keys after this one. Otherwise as folddb_scan_from, in whose place it comes.
+/// Only keys after this one. Otherwise as folddb_scan_from, which it replaces.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_after(
     scan: *mut ScanObject,
@@ -191,7 +190,7 @@ pub extern "C" fn folddb_scan_before(
     })
 }
 
-/// Only keys up to this one, with it. Otherwise as folddb_scan_before, in whose place it comes.
+/// Only keys up to this one, included. Otherwise as folddb_scan_before, which it replaces.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_through(
     scan: *mut ScanObject,
@@ -205,8 +204,7 @@ pub extern "C" fn folddb_scan_through(
     })
 }
 
-/// Only keys that begin with these bytes. It comes in the place of both bounds. Returns whether it
-/// was set.
+/// Only keys that begin with these bytes. It replaces both bounds. Returns whether it was set.
 ///
 /// Errors: InvalidInput for a table with an order of its own, in which the keys of a prefix are not
 /// a range.
@@ -224,7 +222,7 @@ pub extern "C" fn folddb_scan_prefix(
     })
 }
 
-/// Turns the way that it goes: from the highest key down, or up again. Returns whether it was set.
+/// Reverses its direction: from the highest key down, or up again. Returns whether it was set.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_reverse(scan: *mut ScanObject, errptr: ErrPtr<'_>) -> bool {
     change(scan, errptr, |range| {
@@ -233,8 +231,8 @@ pub extern "C" fn folddb_scan_reverse(scan: *mut ScanObject, errptr: ErrPtr<'_>)
     })
 }
 
-/// At most this many rows, the first ones the way that it goes; an iterator comes to no others,
-/// whichever way it moves. Returns whether it was set.
+/// At most this many rows, the first ones in its direction; an iterator reaches no others, in
+/// either direction. Returns whether it was set.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_limit(scan: *mut ScanObject, rows: usize, errptr: ErrPtr<'_>) -> bool {
     change(scan, errptr, |range| {
@@ -252,7 +250,7 @@ pub extern "C" fn folddb_scan_keys_only(scan: *mut ScanObject, errptr: ErrPtr<'_
     })
 }
 
-/// Is given a row, and returns whether it wants the next one. The pointers are valid during the
+/// Receives a row, and returns whether it wants the next one. The pointers are valid during the
 /// call. A C++ exception must not leave it.
 pub type RowFunction = Option<
     extern "C" fn(
@@ -265,7 +263,7 @@ pub type RowFunction = Option<
 >;
 
 /// Calls `visit` with each row, without copying any: the fastest way through a range. Returns
-/// whether it came to the end.
+/// whether it reached the end.
 ///
 /// Errors: FoldFailed, naming the key; Stopped where `visit` wants no more; Corruption,
 /// SnapshotTooOld, Closed; a failed read.

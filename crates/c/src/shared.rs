@@ -17,26 +17,26 @@ impl Object for SharedObject {
 }
 
 /// A budget of this many bytes, at least 4 MiB, for memtables, the cache and merges of all stores
-/// that are opened with options that folddb_options_set_shared was called on. NULL where it fails.
+/// that are opened with options on which folddb_options_set_shared was called. NULL where it fails.
 /// Destroy it with folddb_shared_destroy.
 ///
-/// A store has at most its own `memory_bytes` of it for memtables. One that is poisoned, or whose
+/// A store uses at most its own `memory_bytes` of it for memtables. One that is poisoned, or whose
 /// disk is full, stops no other.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_shared_create(memory_bytes: usize, errptr: ErrPtr<'_>) -> *mut SharedObject {
     guard(errptr, null_mut(), || handles::give(SharedObject(Shared::new(memory_bytes))))
 }
 
-/// Ends the handle. NULL is nothing to end. Stores and options that have it go on sharing; its
+/// Destroys the handle. NULL is ignored. Stores and options that have it continue to share it; its
 /// threads end with the last store.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_shared_destroy(shared: *mut SharedObject) {
     guard_silently(|| handles::take(shared).map(drop));
 }
 
-/// Sets how many bytes background work of all stores may write in a second; 0 is as many as it can,
-/// which is the default. Returns whether it was set. Merges, and what moves values, wait; flushes
-/// count and never wait. It holds from now on.
+/// Sets how many bytes per second background work of all stores may write; 0, the default, is no
+/// limit. Returns whether it was set. Merges, and work that moves values, wait; flushes count, but
+/// never wait. It applies from now on.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_shared_set_background_bytes_per_s(
     shared: *mut SharedObject,

@@ -17,8 +17,8 @@ impl Object for SnapshotObject {
     const NAME: &'static str = "folddb_snapshot";
 }
 
-/// Takes a snapshot, which is free. While it lives, what it sees is kept: destroy it when done.
-/// NULL where it fails. folddb_snapshot_table reads at it.
+/// Takes a snapshot, which is free. While it lives, the store keeps what it sees: destroy it when
+/// done. NULL where it fails. folddb_snapshot_table reads at it.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_snapshot_create(store: *mut StoreObject, errptr: ErrPtr<'_>) -> *mut SnapshotObject {
     guard(errptr, null_mut(), || {
@@ -64,8 +64,8 @@ pub extern "C" fn folddb_snapshot_seq(snapshot: *mut SnapshotObject, errptr: Err
     guard(errptr, 0, || Ok(handles::get(snapshot)?.0.seq().into()))
 }
 
-/// Ends the handle. NULL is nothing to end. Tables and iterators that read at it hold what they
-/// need until they are destroyed.
+/// Destroys the handle. NULL is ignored. Tables and iterators that read at it keep what they need
+/// until they are destroyed.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_snapshot_destroy(snapshot: *mut SnapshotObject) {
     guard_silently(|| handles::take(snapshot).map(drop));

@@ -40,10 +40,10 @@ fn named(figures: &[(String, f64)], name: &str) -> Result<f64> {
     })
 }
 
-/// A figure of a store, by the name that it has in Rust: `disk.bytes`, `writes.commits`,
-/// `last_seq`; folddb_stat_names lists them. Counters begin at the opening. 0 where it fails, too.
+/// A figure of a store, by its name in Rust: `disk.bytes`, `writes.commits`, `last_seq`;
+/// folddb_stat_names lists them. Counters begin at the opening. 0 where it fails, too.
 ///
-/// Errors: InvalidInput for a name that there is not, with those that there are.
+/// Errors: InvalidInput for an unknown name, with the names that exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_stat(store: *mut StoreObject, name: Text, errptr: ErrPtr<'_>) -> f64 {
     guard(errptr, 0.0, || named(&figures(&handles::get(store)?.0.stats()), name.get("the name")?))
@@ -63,10 +63,10 @@ pub extern "C" fn folddb_stat_names(
     })
 }
 
-/// A figure of a table, by the name that it has in Rust's `TableStats`: `records`, `disk_bytes`,
-/// `runs`. 0 where it fails, too.
+/// A figure of a table, by its name in Rust's `TableStats`: `records`, `disk_bytes`, `runs`. 0
+/// where it fails, too.
 ///
-/// Errors: InvalidInput for a name that there is not, with those that there are; Closed.
+/// Errors: InvalidInput for an unknown name, with the names that exist; Closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_table_stat(table: *mut TableObject, name: Text, errptr: ErrPtr<'_>) -> f64 {
     guard(errptr, 0.0, || {

@@ -1,4 +1,4 @@
-//! Stores: opened, closed, and what concerns all of one.
+//! Stores: opening, closing, and calls about a whole store.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -80,8 +80,8 @@ pub extern "C" fn folddb_open_read_only(
     open(path, options, errptr, |path, options| Store::open_read_only(path, options))
 }
 
-/// Opens a store to read it while another process may write to it: it is what was there when it was
-/// opened, and stays that; folddb_refresh opens it again. Otherwise as folddb_open.
+/// Opens a store to read it while another process may write to it: it shows what was there when it
+/// was opened, and does not change; folddb_refresh opens it again. Otherwise as folddb_open.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_open_secondary(
     path: Text,
@@ -91,7 +91,7 @@ pub extern "C" fn folddb_open_secondary(
     open(path, options, errptr, |path, options| Store::open_secondary(path, options))
 }
 
-/// Opens a secondary again, as its store is now: another handle, which is closed by itself. NULL
+/// Opens a secondary again, as its store is now: another handle, which is closed separately. NULL
 /// where it fails.
 ///
 /// Errors: InvalidInput where the store was not opened by folddb_open_secondary; as folddb_open.
@@ -103,9 +103,9 @@ pub extern "C" fn folddb_refresh(store: *mut StoreObject, errptr: ErrPtr<'_>) ->
 /// Flushes and closes a store, and ends the handle, also where it returns false for an error. NULL
 /// is an error.
 ///
-/// Handles of its tables, snapshots, iterators and the rest may outlive it: what is called with
-/// them gives Closed, and they are destroyed as always. Calls under way in other threads end first,
-/// or with that error. It must not be called by a function that listens to events of the store.
+/// Handles of its tables, snapshots, iterators and the rest may outlive it: calls with them give
+/// Closed, and they are destroyed as always. Calls under way in other threads end first, or with
+/// that error. It must not be called by a function that listens to events of the store.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_close(store: *mut StoreObject, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || {
@@ -118,8 +118,7 @@ pub extern "C" fn folddb_close(store: *mut StoreObject, errptr: ErrPtr<'_>) -> b
 }
 
 /// The names of the tables, in order. `count` is set to how many there are; it may be NULL, and
-/// NULL stands behind the last name. One folddb_free of the list gives back all of it. NULL where
-/// it fails.
+/// NULL follows the last name. One folddb_free of the list frees all of it. NULL where it fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_tables(
     store: *mut StoreObject,
@@ -155,20 +154,20 @@ pub extern "C" fn folddb_sync(store: *mut StoreObject, errptr: ErrPtr<'_>) -> bo
     guard(errptr, false, || handles::get(store)?.0.sync().map(|()| true))
 }
 
-/// Writes all memtables out as runs. Returns whether it did. A store does this by itself.
+/// Writes all memtables out as runs. Returns whether it did. A store does this on its own, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_flush(store: *mut StoreObject, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || handles::get(store)?.0.flush().map(|()| true))
 }
 
-/// Waits until no background work is due. Returns whether it came to that.
+/// Waits until no background work is due. Returns whether it reached that point.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_settle(store: *mut StoreObject, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || handles::get(store)?.0.settle().map(|()| true))
 }
 
-/// Freezes a store that nobody has open: it is opened for reading only, until it is thawed. Returns
-/// whether it did. `options` may be NULL.
+/// Freezes a store that no process has open: it can be opened only for reading, until it is thawed.
+/// Returns whether it did. `options` may be NULL.
 ///
 /// Errors: as folddb_open.
 #[unsafe(no_mangle)]

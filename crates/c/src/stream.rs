@@ -26,7 +26,7 @@ impl Object for ReaderObject {
     const NAME: &'static str = "folddb_reader";
 }
 
-/// What a value is written as.
+/// How a value is written.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamOp {
@@ -47,7 +47,7 @@ fn write_op(number: c_int) -> Result<WriteOp> {
     }
 }
 
-/// What the library said through a stream of the standard library.
+/// The error of the library, taken out of the error of a standard stream.
 fn cause(error: io::Error) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => error,
@@ -55,10 +55,10 @@ fn cause(error: io::Error) -> Error {
     }
 }
 
-/// A writer of the value of a key, as `op` says, one of folddb_stream_op. Nothing is there before
+/// A writer of the value of a key, as `op` says, one of folddb_stream_op. Nothing is visible before
 /// folddb_writer_finish. NULL where it fails. Destroy it with folddb_writer_destroy.
 ///
-/// Errors: InvalidInput for a key that the table does not take, and for a table in a transaction;
+/// Errors: InvalidInput for a key that the table does not accept, and for a table in a transaction;
 /// ReadOnly, Closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_writer_create(
@@ -80,7 +80,8 @@ fn finished() -> Error {
     Error::invalid("this folddb_writer is finished")
 }
 
-/// Takes the next bytes of the value. Returns whether it did; a writer that has failed stays so.
+/// Appends the next bytes of the value. Returns whether it did; a writer that has failed stays
+/// failed.
 ///
 /// Errors: InvalidInput for a value that is too long; NoSpace, Poisoned, Closed; a failed write.
 #[unsafe(no_mangle)]
@@ -99,8 +100,8 @@ pub extern "C" fn folddb_writer_write(
     })
 }
 
-/// Ends the value and commits it. Returns whether it did. The writer is of no use afterwards, but
-/// to be destroyed.
+/// Ends the value and commits it. Returns whether it did. Afterwards the writer can only be
+/// destroyed.
 ///
 /// Errors: as folddb_writer_write; NotDurable.
 #[unsafe(no_mangle)]
@@ -112,14 +113,14 @@ pub extern "C" fn folddb_writer_finish(writer: *mut WriterObject, errptr: ErrPtr
     })
 }
 
-/// Ends the handle. NULL is nothing to end. A value that was not finished was not written.
+/// Destroys the handle. NULL is ignored. A value that was not finished was not written.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_writer_destroy(writer: *mut WriterObject) {
     guard_silently(|| handles::take(writer).map(drop));
 }
 
 /// A reader of the value of a key. NULL where the key is absent, and where it fails. Destroy it
-/// with folddb_reader_destroy; while it lives, its value stays.
+/// with folddb_reader_destroy; while it lives, the store keeps its value.
 ///
 /// Errors: as folddb_get.
 #[unsafe(no_mangle)]
@@ -173,7 +174,7 @@ pub extern "C" fn folddb_reader_seek(reader: *mut ReaderObject, at: u64, errptr:
     })
 }
 
-/// Ends the handle. NULL is nothing to end.
+/// Destroys the handle. NULL is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_reader_destroy(reader: *mut ReaderObject) {
     guard_silently(|| handles::take(reader).map(drop));

@@ -1,4 +1,4 @@
-//! Tables: made, opened, and as they are read at a snapshot or in a transaction.
+//! Tables: created, opened, and read at a snapshot or in a transaction.
 
 use std::ffi::{c_char, c_int};
 use std::ptr::null_mut;
@@ -36,7 +36,7 @@ pub(crate) enum Place {
 }
 
 impl TableObject {
-    /// The table itself, for what is done to no other.
+    /// The table itself, for calls that work on nothing else.
     ///
     /// # Errors
     /// It is as a snapshot sees it, or in a transaction.
@@ -104,7 +104,7 @@ pub extern "C" fn folddb_table_open(
 /// Creates a table under these rules, and opens it. NULL where it fails.
 ///
 /// Rules are a line for each that is not the default: `key=utf8\nfold=sum:u64`. docs/C.md lists
-/// them. The name of ready-made rules stands for those (`counter`, `stats`, ...); NULL is every
+/// them. The name of ready-made rules means those (`counter`, `stats`, ...); NULL means every
 /// default: sorted, keys and values of any bytes, a later value replaces the earlier one.
 ///
 /// Errors: AlreadyExists; InvalidInput for a bad name, and rules that cannot be.
@@ -163,7 +163,7 @@ fn check_rules(
     }
 }
 
-/// Ends the handle. NULL is nothing to end. The table stays where it is.
+/// Destroys the handle. NULL is ignored. The table itself remains.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_table_destroy(table: *mut TableObject) {
     guard_silently(|| handles::take(table).map(drop));
@@ -175,7 +175,8 @@ pub extern "C" fn folddb_table_name(table: *mut TableObject, errptr: ErrPtr<'_>)
     guard(errptr, null_mut(), || copy_out(handles::get(table)?.table.name().as_bytes()))
 }
 
-/// The rules of the table, as folddb_table_create takes them, for folddb_free. NULL where it fails.
+/// The rules of the table, as folddb_table_create accepts them, for folddb_free. NULL where it
+/// fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_table_rules(table: *mut TableObject, errptr: ErrPtr<'_>) -> *mut c_char {
     guard(errptr, null_mut(), || {
@@ -212,8 +213,8 @@ pub extern "C" fn folddb_snapshot_table(
     })
 }
 
-/// The same table in a transaction: another handle. What is written by it is committed with the
-/// transaction, and is read by it before. NULL where it fails.
+/// The same table in a transaction: another handle. Its writes are committed with the transaction,
+/// and its reads see them before that. NULL where it fails.
 ///
 /// Errors: InvalidInput where the transaction is of another store, or over.
 #[unsafe(no_mangle)]

@@ -12,8 +12,8 @@ use crate::handles::{self, Object};
 use crate::memory::ErrPtr;
 use crate::store::StoreObject;
 
-/// Reads at one snapshot, and writes that are committed together, if nobody has written to what was
-/// read since. One thread uses it at a time.
+/// Reads at one snapshot, and writes that are committed together, if what was read has not been
+/// written to since. One thread uses it at a time.
 pub struct TransactionObject(Exclusive<Option<Transaction>>);
 
 impl Object for TransactionObject {
@@ -68,23 +68,23 @@ pub extern "C" fn folddb_transaction_commit(
     guard(errptr, false, || handles::get(transaction)?.commit(durability).map(|_| true))
 }
 
-/// Ends the handle. NULL is nothing to end. What was not committed is forgotten.
+/// Destroys the handle. NULL is ignored. What was not committed is discarded.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_transaction_destroy(transaction: *mut TransactionObject) {
     guard_silently(|| handles::take(transaction).map(drop));
 }
 
 /// Does the work of a transaction, and returns whether it is to be committed. It is called again
-/// where others have come between, so it must do nothing else that cannot be done twice. It must
-/// neither commit nor destroy the transaction. A C++ exception must not leave it.
+/// after a conflict, so it must do nothing else that cannot be done twice. It must neither commit
+/// nor destroy the transaction. A C++ exception must not leave it.
 pub type TransactFunction =
     Option<extern "C" fn(context: *mut c_void, transaction: *mut TransactionObject) -> bool>;
 
 /// How often a transaction is begun again.
 const TRIES_MAX: usize = 1000;
 
-/// Runs `work` in a transaction and commits it, again and again until no other has come between.
-/// Returns whether it was committed: false with no error where `work` said no.
+/// Runs `work` in a transaction and commits it, again and again until there is no conflict. Returns
+/// whether it was committed: false with no error where `work` said no.
 ///
 /// Errors: as folddb_transaction_commit; Conflict after a thousand tries.
 #[unsafe(no_mangle)]

@@ -29,9 +29,9 @@ fn write(
 
 /// Makes the value of a key this one. Returns whether it did. Key and value are copied.
 ///
-/// Errors: InvalidInput for a key or a value that the rules of the table do not take, or that is
-/// too long; ReadOnly, NoSpace, NotDurable, Poisoned, Closed; in a transaction what is wrong with
-/// key and value is said by its commit.
+/// Errors: InvalidInput for a key or a value that the rules of the table do not accept, or that is
+/// too long; ReadOnly, NoSpace, NotDurable, Poisoned, Closed. In a transaction, the commit reports
+/// a wrong key or value.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_put(
     table: *mut TableObject,
@@ -84,7 +84,7 @@ pub extern "C" fn folddb_delete(
 /// Makes all keys from `from` on and below `to`, in the order of the table, absent. Otherwise as
 /// folddb_put.
 ///
-/// Errors: InvalidInput also for a hashed table, and for bounds upside down.
+/// Errors: InvalidInput also for a hashed table, and for bounds in the wrong order.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_delete_range(
     table: *mut TableObject,

@@ -165,7 +165,7 @@ int main(int argc, char **argv) {
     CHECK(!folddb_iterator_valid(iterator, &err) && !folddb_iterator_next(iterator, &err));
     OK(err);
     CHECK(!folddb_iterator_key(iterator, &len, &err));
-    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "stands at no row");
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "is at no row");
 
     /* settings and rules that are none */
     folddb_options *options = folddb_options_create(&err);
