@@ -14,7 +14,7 @@ use crate::tables::{KEYS, Kind, Order, Shape};
 /// Agreement, or what differs.
 pub(crate) type Outcome = Result<(), String>;
 
-/// The range of a range delete, the right way round; none where it is empty.
+/// The range of a range delete, in the right order; none where it is empty.
 pub(crate) fn range(shape: &Shape, op: &TableOp) -> Option<(Vec<u8>, Vec<u8>)> {
     let (a, b) = (shape.key(op.key), shape.key(op.value % KEYS));
     match shape.compare(&a, &b) {
@@ -327,7 +327,7 @@ pub(crate) fn scan_prefix(
     compare_rows(&expected, narrowed)
 }
 
-/// The same rows in pieces, each a scan of its own that begins behind the last row of the one
+/// The same rows in pieces, each a scan of its own that begins after the last row of the one
 /// before.
 pub(crate) fn in_chunks(
     expected: &[ModelRow],

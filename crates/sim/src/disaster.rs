@@ -4,11 +4,11 @@
 //! A crash is tried in several ways. The process dies and the kernel lives on. Or the power goes,
 //! and several seeds decide what is left of unsynced data. Either happens again in the middle of
 //! the recovery. Then the store must open, hold a prefix of the history that reaches as far as was
-//! promised, in whole batches, with no file too many or too few; and it must take more writes and
+//! promised, in whole batches, with no file too many or too few; and it must accept more writes and
 //! survive another crash.
 //!
-//! Many crashes leave the same disk. Each such world is gone through once; promises of other
-//! moments are compared with the state that the store had there: see [`Judged`].
+//! Many crashes leave the same disk. Each such world is judged once; promises of other moments are
+//! compared with the state that the store had there: see [`Judged`].
 
 use folddb::{BackgroundJob, BackgroundWork, Durability, Expire, Keep};
 use folddb_host::AppendMode;
@@ -33,8 +33,7 @@ pub struct Effort {
     pub opening_step: u64,
 }
 
-/// Of the crashes that leave a world which was gone through before, one in this many is gone
-/// through again.
+/// Of the crashes that leave a world which was judged before, one in this many is judged again.
 const AGAIN_EACH: u64 = 500;
 
 /// A program whose moments are tried one after the other.
@@ -85,7 +84,7 @@ impl EveryCall {
         Ok(EveryCall { judged, changes: disk.changes(), calls: disk.calls(), program, aftermath })
     }
 
-    /// Every world is gone through each time that a crash leaves it.
+    /// Every world is judged each time that a crash leaves it.
     #[must_use]
     pub fn trusting_nothing(self) -> EveryCall {
         EveryCall { judged: Mutex::new(Judged::again_each(1)), ..self }
@@ -238,7 +237,7 @@ pub fn workload(append_mode: AppendMode) -> Program {
 /// A small program over hashed tables, with versions, with deadlines, with files of their own for
 /// their values; over values in files, joined values, and indexes whose building is broken off and
 /// continued. Checkpoints of the hashed tables, and changes after them, are saved; values move,
-/// dead files go.
+/// dead files are removed.
 pub fn varied_workload(append_mode: AppendMode) -> Program {
     let settings = Settings {
         background: BackgroundWork::Manual,
@@ -317,7 +316,7 @@ fn range_delete(chance: &mut Seeded, table: u8) -> TableOp {
     TableOp { table, what: What::DeleteRange, key: from, value: from + 5, len_bytes: 0 }
 }
 
-/// The faults that each call of a program may meet: it fails, half of what it writes gets there,
+/// The faults that each call of a program may have: it fails, half of what it writes gets there,
 /// there is no space, a sync fails, for lack of space or otherwise, and loses what it did not
 /// write.
 pub fn faults() -> Vec<(&'static str, Fault)> {

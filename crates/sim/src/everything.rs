@@ -1,6 +1,6 @@
 //! A store with everything in it: a table for every fold that comes with FoldDB and for every codec
 //! of keys and values, both encodings of blocks, each order, compression. Fixtures made of it keep
-//! the look of stores of this version; dumps are tried on it.
+//! the format of stores of this version; dumps are tested with it.
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::datum::json;

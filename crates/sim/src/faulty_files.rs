@@ -2,7 +2,7 @@
 //!
 //! A [`FaultyFiles`] counts every call that a store makes, holds what is written to a quota, and
 //! fails the calls that a [`Fault`] names: the n-th call of all, every sync, each append to a part.
-//! A store over one meets refusals; after [`FaultyFiles::heal`] it works again.
+//! A store over one gets refusals; after [`FaultyFiles::heal`] it works again.
 
 use std::collections::HashMap;
 use std::io;
@@ -206,7 +206,7 @@ impl FaultyFiles {
         self.world.lock().faults.list.push(fault);
     }
 
-    /// Takes all faults away, and the quota.
+    /// Removes all faults, and the quota.
     pub fn heal(&self) {
         let mut world = self.world.lock();
         world.faults.list.clear();

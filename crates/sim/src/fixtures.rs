@@ -22,7 +22,7 @@
 //! ```
 //!
 //! Files there are never written again: a version that writes otherwise gets another directory.
-//! Written by the example `write_fixtures`, looked at by the tests `fixtures` and `format_doc`.
+//! Written by the example `write_fixtures`, checked by the tests `fixtures` and `format_doc`.
 
 mod lengths;
 mod still;

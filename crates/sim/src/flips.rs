@@ -241,7 +241,7 @@ impl Fixture {
     }
 
     /// Flips the bits of `mask` in one byte, salvages the store to `to`, and puts the byte back.
-    /// The result must verify and have the same contents, but for keys that the report lists as
+    /// The result must verify and have the same contents, except for keys that the report lists as
     /// lost.
     ///
     /// # Errors

@@ -53,7 +53,7 @@ pub enum Left {
     DiedBehindARoll,
     /// The same, but it had been idle since the sync, and background work had noticed.
     DiedIdle,
-    /// Closed in order.
+    /// Closed normally.
     Closed,
 }
 
@@ -73,7 +73,7 @@ pub struct Harmed {
     manifest_lsn: u64,
 }
 
-/// Something that is done to files.
+/// A harm to files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Harm {
     /// A file has the bytes of another; true where the store had that one earlier.
@@ -96,7 +96,7 @@ pub enum Beyond {
     /// Without the bytes after it, the last synced data looks like the end of a write that a power
     /// cut ended.
     LastGroup,
-    /// The last edit of the manifest, where nothing speaks of what it did.
+    /// The last edit of the manifest, where nothing else records what it did.
     LastEdit,
 }
 
@@ -249,7 +249,7 @@ impl Harmed {
         harms
     }
 
-    /// Does it, judges the outcome, and restores the files.
+    /// Does the harm, judges the outcome, and restores the files.
     ///
     /// # Errors
     /// Says which of the promises does not hold.

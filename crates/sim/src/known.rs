@@ -1,4 +1,5 @@
-//! What a player knows: the writes, the promises for them, and the doubts because a call failed.
+//! The knowledge of a player: the writes, the promises for them, and the doubts after a failed
+//! call.
 //!
 //! ```text
 //!   history    |--- promised if the power goes ---|--- promised if the process dies ---|--- written ---|-- in doubt --|
@@ -111,7 +112,7 @@ impl Known {
         }
     }
 
-    /// Entries of an index have been written up to this seq, which nobody has promised yet.
+    /// Entries of an index have been written up to this seq, which is not promised yet.
     pub(crate) fn entries_written(&mut self, last_seq: Seq) {
         self.model.pass_to(last_seq);
         self.ends.push(last_seq);
@@ -160,12 +161,12 @@ impl Known {
         seq <= if power { self.promised_to_power } else { self.promised_to_death }
     }
 
-    /// From now on no more is promised than what survives a power cut.
+    /// From now on only what survives a power cut is promised.
     pub(crate) fn power_is_gone(&mut self) {
         self.promised_to_death = self.promised_to_power;
     }
 
-    /// From now on no more is promised than what was written up to this seq.
+    /// From now on only what was written up to this seq is promised.
     pub(crate) fn promises_up_to(&mut self, seq: Seq) {
         self.promised_to_power = self.promised_to_power.min(seq);
         self.promised_to_death = self.promised_to_death.min(seq);

@@ -28,7 +28,7 @@ pub enum ModelOp {
     DeleteRange(Vec<u8>, Vec<u8>),
 }
 
-/// What a key is. An absent key has no entry in a state.
+/// The state of a key. An absent key has no entry in a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Present {
     /// It has this value.
@@ -96,8 +96,8 @@ pub enum Index {
 pub enum Written {
     /// It was not.
     Not,
-    /// It was, unless it had a value: an insert keeps that. A hashed table checks this, and writes
-    /// nothing then.
+    /// It was, unless it had a value: an insert keeps that. A hashed table checks this, and then
+    /// writes nothing.
     Unless,
     /// It was.
     Surely,
@@ -114,7 +114,7 @@ impl Shape {
     }
 }
 
-/// What a key is, and until when.
+/// The state of a key, and until when.
 type Lasting = (Present, u64);
 
 /// All keys of a table.
@@ -270,7 +270,7 @@ impl Model {
         self.latest_ms
     }
 
-    /// Applies one op whose value lasts. A missing table takes none.
+    /// Applies one op whose value lasts. A missing table ignores it.
     pub fn apply(&mut self, table: &str, op: ModelOp) {
         self.apply_at(table, op, Stamp { write_ms: self.now_ms, deadline_ms: NEVER });
     }
@@ -308,7 +308,7 @@ impl Model {
         self.tables.get(table).map_or_else(LoadTime::default, |table| table.loaded)
     }
 
-    /// The seqs and times of all writes to a table, but for its initial rows.
+    /// The seqs and times of all writes to a table, except its initial rows.
     pub fn writes(&self, table: &str) -> Vec<(Seq, u64)> {
         let Some(table) = self.tables.get(table) else { return Vec::new() };
         let written = table.history.iter().filter(|(seq, ..)| *seq > table.loaded_at);
@@ -320,7 +320,7 @@ impl Model {
         self.ends.push(self.last_seq);
     }
 
-    /// The store as it was at `seq`, to go on differently from there. Tables that were dropped
+    /// The store as it was at `seq`, to continue differently from there. Tables that were dropped
     /// since are gone.
     pub fn until(&self, seq: Seq) -> Model {
         let mut model = Model { last_seq: seq.min(self.last_seq), ..self.clone() };
@@ -372,7 +372,7 @@ impl Model {
         self.rows_seen(table, seq, self.now_ms)
     }
 
-    /// As [`Model::rows_at`], for a reader at another time than now.
+    /// As [`Model::rows_at`], for a reader at a time other than now.
     pub fn rows_seen(&self, table: &str, seq: Seq, time_ms: u64) -> Vec<ModelRow> {
         let Some(table) = self.tables.get(table) else { return Vec::new() };
         let mut state = TableState::new();

@@ -1,11 +1,11 @@
 //! Numbered batches over two tables. The ops of batch `i` are known, so the state after the batches
-//! 1 to n is known for every n. A store shows by itself which n it holds, or that it holds no such
+//! 1 to n is known for every n. A store alone shows which n it holds, or that it holds no such
 //! state.
 //!
-//! A batch sets its key of the log, round and round, to its number and some bytes that follow from
-//! it, and adds its number to one of a few sums, under a long name. A lost, doubled, torn or
-//! misordered batch shows. Both tables fill their memtables at about the same speed, so that now
-//! one is flushed and now the other.
+//! A batch sets its key of the log, in turn, to its number and some bytes that follow from it, and
+//! adds its number to one of a few sums, under a long name. A lost, doubled, torn or misordered
+//! batch shows. Both tables fill their memtables at about the same speed, so that now one is
+//! flushed and now the other.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ fn operand(i: u64) -> Counters {
     Counters::of(name(i % SUM_KEYS), i as i64)
 }
 
-/// The sum of a key; a sum that no batch gives where there is another counter, too.
+/// The sum of a key; where there is another counter, too, a sum that no batch gives.
 fn sum_of(key: u64, counters: &Counters) -> u64 {
     if counters.len() == 1 { counters.get(&name(key)) as u64 } else { u64::MAX }
 }

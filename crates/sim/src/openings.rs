@@ -1,12 +1,12 @@
 //! A store that is opened for every single write, as by a cron job that calls the command line once
 //! a minute.
 //!
-//! Also with history that must stay: a feed that nobody reads, and a table that archives its log.
+//! Also with history that must stay: a feed without a reader, and a table that archives its log.
 //!
-//! Each opening writes one row and then ends in one of three ways: closed in order, dropped, or
-//! dead. After each of them, all that was written must be there, and the size of the store must
-//! stay bounded: runs, files, bytes of the manifest, file numbers, and the work of an opening,
-//! counted in calls and bytes and never in seconds.
+//! Each opening writes one row and then ends in one of three ways: closed, dropped, or dead. After
+//! each of them, all that was written must be there, and the size of the store must stay bounded:
+//! runs, files, bytes of the manifest, file numbers, and the work of an opening, counted in calls
+//! and bytes and never in seconds.
 //!
 //! Called by `tests/openings.rs` for a few thousand openings, and by the example `openings` for a
 //! year of them.
@@ -26,10 +26,10 @@ const NUMBERS_EACH_MAX: u64 = 48;
 const CALLS_EACH_MAX: u64 = 1_000;
 const BYTES_EACH_MAX: u64 = 200_000;
 
-/// What of the log must stay.
+/// The part of the log that must stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
-    /// What is not in runs.
+    /// The part that is not in runs.
     Released,
     /// All of it: a feed has not given it, and a table archives it. Values stay in the log, since
     /// each value segment that a feed leads to stays, too.
@@ -40,7 +40,7 @@ pub enum History {
 const KEYS: u64 = 500;
 const BLOBS: u64 = 20;
 
-/// The measurements.
+/// What was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// How often the store was opened.
@@ -81,7 +81,7 @@ struct Tables {
     rows: Table<u64, u64>,
     blobs: Table<u64, Vec<u8>>,
     hashed: Table<u64, Vec<u8>>,
-    /// So many of them are written to, in turn.
+    /// This many of them are written to, in turn.
     count: u64,
 }
 
@@ -107,7 +107,7 @@ impl Tables {
         }
     }
 
-    /// What the last write to a key of each table must have left, after `turns` of them.
+    /// The result of the last write to a key of each table, after `turns` of them.
     fn check(&self, turns: u64) -> Result<std::result::Result<(), String>> {
         let sum = self.sum.get(&1)?.unwrap_or(0);
         if sum != turns.div_ceil(self.count) {

@@ -15,7 +15,7 @@ impl Place {
     /// A new empty directory.
     ///
     /// # Panics
-    /// If none can be made. The others panic if the store refuses: a test ends then.
+    /// If none can be made. The others panic if the store refuses: then the test ends.
     pub fn new() -> Place {
         Place { temp: tempfile::tempdir_in(crate::memory_dir()).expect("a directory") }
     }

@@ -6,14 +6,14 @@
 //! before decides what a store must hold after that: `known.rs`.
 //!
 //! ```text
-//!   clock     the time between actions                                parts    what a player holds beside its store
+//!   clock     the time between actions                                parts    what a player has next to its store
 //!   player    store, model, and what is known of both                 background    merges and flushes, step by step
 //!   past      what tables keep of their past, and snapshots of it     index    indexes
 //!   look      comparing everything, scans                             write    single ops, streams, batches
-//!   cursors   scans that are left     transact   transactions         follow   the change feed, in the store and beside it
-//!   load      bulk loads              tables     they come and go     beside   the store read beside its writer
-//!   process   the process ends, and the next one opens                wreck    what a dead one leaves
-//!   others    a second store, a sealed one, tables made anew          strike   time, faults
+//!   cursors   scans that are left     transact   transactions         follow   the change feed, in the store and next to it
+//!   load      bulk loads              tables     they come and go     beside   the store read next to its writer
+//!   process   the process ends, and the next one opens                wreck    the remains of a dead one
+//!   others    a second store, a sealed one, rebuilt tables             strike   time, faults
 //!   acting    action by action                                        crash    judging what every crash leaves
 //! ```
 
@@ -63,8 +63,7 @@ pub fn play(program: &Program, dir: &Path) -> Result<(), Disagreement> {
     Player::new(program.settings, dir, None).play_on_files(program)
 }
 
-/// As [`play`], with a clock that is read between the actions only: for a machine whose clock
-/// jumps.
+/// As [`play`], with a clock that is read between the actions only: for machines whose clock jumps.
 ///
 /// # Errors
 /// The first disagreement of store and model.
@@ -73,8 +72,8 @@ pub fn play_by_held_clock(program: &Program, dir: &Path) -> Result<(), Disagreem
     Player { clock, ..Player::new(program.settings, dir, None) }.play_on_files(program)
 }
 
-/// Plays a program in a simulated world. The diary of `disk` goes on in the world that it ends in,
-/// which is returned.
+/// Plays a program in a simulated world. The diary of `disk` continues in the world that it ends
+/// in, which is returned.
 ///
 /// # Errors
 /// The first disagreement of store and model, with the end of the diary.

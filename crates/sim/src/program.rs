@@ -90,7 +90,8 @@ pub enum Action {
     Compact(u8, Option<u8>),
     /// Reclaims the space of dead values.
     Reclaim,
-    /// Adds an index to a table or continues to, or breaks off after this many reports of progress.
+    /// Adds an index to a table or continues that, or breaks off after this many reports of
+    /// progress.
     AddIndex(u8, Option<u8>),
     /// Drops it.
     DropIndex(u8),
@@ -203,7 +204,7 @@ pub enum CursorStep {
         /// How many rows it has shown.
         rows: u8,
     },
-    /// One of the scans that were left goes on, if it can.
+    /// One of the scans that were left is resumed, if it can be.
     GoOn(u8, Resume),
 }
 

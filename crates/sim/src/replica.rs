@@ -1,5 +1,5 @@
-//! The replica of a consumer of a change feed: a model of its own, which knows the store only by
-//! the feed.
+//! The replica of a consumer of a change feed: a model of its own, which knows the store only
+//! through the feed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

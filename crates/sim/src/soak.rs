@@ -18,7 +18,7 @@ use crate::chance::Seeded;
 use crate::numbered::Numbered;
 use crate::process::Usage;
 
-/// The most resident bytes of a writer: the promise of docs/LIMITS.md for this store, and the
+/// The most resident bytes of a writer: the promise of docs/LIMITS.md for this store, plus the
 /// program.
 const RESIDENT_BYTES_MAX: u64 = 48 << 20;
 /// The most open descriptors of a writer: see docs/LIMITS.md.
@@ -37,8 +37,8 @@ pub fn options() -> Options {
     })
 }
 
-/// How a batch is committed, by the temper of a round. `Buffered` promises nothing to a killed
-/// process but order.
+/// How a batch is committed, by the mode of a round. `Buffered` promises a killed process only the
+/// order.
 fn durability(seed: u64, i: u64) -> Durability {
     match seed % 4 {
         0 => Durability::Sync,

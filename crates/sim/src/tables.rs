@@ -121,7 +121,7 @@ impl Shape {
         }
     }
 
-    /// The rules as the store takes them.
+    /// The rules in the form of the store.
     pub fn rules(&self) -> TableRules {
         let key = if self.has_number_keys() { KeyCodec::U64 } else { KeyCodec::Bytes };
         let rules = TableRules::new(key).block_bytes(self.block_bytes).filter_bits(self.filter_bits);
@@ -159,7 +159,7 @@ impl Shape {
     }
 
     /// How long the value with this number lasts, and its deadline, when it is written at this time
-    /// to a store that began at `epoch_ms`. Deadlines stand in the middle between whole hours since
+    /// to a store that began at `epoch_ms`. Deadlines are in the middle between whole hours since
     /// then, and clocks jump by whole hours: so the time of a write need not be known to the
     /// millisecond.
     pub fn lifetime(&self, number: u8, write_ms: u64, epoch_ms: u64) -> (Lifetime, u64) {

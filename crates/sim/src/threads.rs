@@ -35,7 +35,7 @@ pub struct Plan {
     pub round: Duration,
     /// Threads that write batches, and as many that write single values.
     pub writers: u64,
-    /// Who does the background work; without it each round chooses.
+    /// Who does the background work; if absent, each round chooses.
     pub background: Option<BackgroundWork>,
 }
 

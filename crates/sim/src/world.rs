@@ -143,7 +143,7 @@ impl SimDisk {
         self.machine.lock().pause_alike();
     }
 
-    /// All that decides what the next process meets, as a number.
+    /// All that decides what the next process finds, as a number.
     pub fn print(&self) -> u64 {
         print::of_machine(&self.machine.lock())
     }
@@ -201,7 +201,7 @@ impl SimDisk {
         self.machine.lock().bytes_written
     }
 
-    /// Forgets what happened so far: a world that goes on for long would remember too much.
+    /// Forgets what happened so far: a world that lasts long would remember too much.
     pub fn forget_diary(&self) {
         self.machine.lock().diary = Diary::default();
     }
@@ -241,7 +241,7 @@ impl SimDisk {
         self.machine.lock().faults.failed.clear();
     }
 
-    /// Looks at something: reads meet no fault, and are not in the diary.
+    /// Inspects something: reads have no faults, and are not in the diary.
     pub fn aside<T>(&self, look: impl FnOnce() -> T) -> T {
         self.machine.lock().are_faults_asleep = true;
         let seen = look();
@@ -265,8 +265,8 @@ impl SimDisk {
         self.machine.lock().has_lost
     }
 
-    /// The page cache drops all that it considers to be on the disk: data lost by a failed sync
-    /// shows its old bytes.
+    /// The page cache drops everything that it considers to be on the disk: data lost by a failed
+    /// sync shows its old bytes.
     pub fn evict(&self) {
         let mut machine = self.machine.lock();
         machine.files.values_mut().for_each(machine::File::evict);

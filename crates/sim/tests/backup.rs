@@ -94,7 +94,7 @@ fn write_until(store: &Store, writer: u64, stop: &AtomicBool) -> Vec<folddb::Seq
         batch.put(&bodies, &(WRITERS + n * WRITERS + writer), &body);
         ends.push(batch.commit(Durability::Process).expect("writing goes on"));
         if n.is_multiple_of(512) {
-            std::thread::sleep(std::time::Duration::from_millis(1)); // two cores, and backups need their turn
+            std::thread::sleep(std::time::Duration::from_millis(1)); // with two cores, backups need time, too
         }
     }
     ends
@@ -286,7 +286,7 @@ fn restore_at_every_seq(seed: u64) -> u64 {
             let restored = Store::open(place.path(&name), options()).expect("it opens");
             assert_eq!(u64::from(restored.last_seq()), wanted);
             assert_equals_model(&restored, &model, wanted, &said);
-            // It is a store of its own, and goes on.
+            // It is a store of its own, and can be written to.
             let mut branch = model.until(wanted);
             if tried % 5 == 0 {
                 random_batch(&restored, &mut branch, &mut chance);
@@ -323,7 +323,7 @@ fn parts_are_linked_reused_or_copied_and_counted() {
     assert!(linked.linked.files > 2 && linked.linked.bytes > 100_000, "{linked:?}");
     assert_eq!((linked.linked.files, linked.copied.files, linked.reused.files), (parts(&linked), 0, 0));
 
-    // What was only linked is not taken for a copy.
+    // A file that was only linked is not counted as a copy.
     let copy = BackupOptions::default().copy(true);
     let copied = store.backup(&to, &copy).expect("a backup");
     assert_eq!((copied.copied, copied.linked.files, copied.reused.files), (linked.linked, 0, 0));
@@ -335,7 +335,7 @@ fn parts_are_linked_reused_or_copied_and_counted() {
     assert_eq!((more.reused.files + more.copied.files, more.linked.files), (parts(&more), 0));
     assert!(more.copied.files > 0 && more.copied.bytes < more.reused.bytes / 2, "{more:?}");
 
-    // Another file under the number of an existing one is not taken for it.
+    // Another file under the number of an existing one is not mistaken for it.
     let list = std::fs::read_to_string(more.path.join("BACKUP")).expect("text");
     assert!(list.lines().any(|line| line.starts_with("file ") && line.ends_with(" copied")), "{list}");
     for report in [&linked, &copied, &more] {
@@ -362,7 +362,7 @@ fn old_generations_are_removed_when_asked() {
         write(&store, round * 10 + 1..=round * 10 + 10);
         store.backup(&to, &BackupOptions::default()).expect("a backup");
     }
-    // One that has a reader stays until the next time.
+    // One that has a reader remains until the next time.
     let reader = Store::open_read_only(to.join("000002"), options()).expect("it opens");
     let report = store.backup(&to, &BackupOptions::default().keep(Some(2))).expect("a backup");
     assert_eq!((report.generation, report.removed), (5, vec![1, 3]));
@@ -386,11 +386,11 @@ fn a_store_that_is_opened_for_reading_is_backed_up_as_it_lies() {
     write(&store, 1..=50);
     store.flush().expect("it is flushed");
     write(&store, 51..=80);
-    drop(store); // as a process that dies leaves it: the rest is in the log
+    drop(store); // as if the process died: the rest is in the log
     let reader = Store::open_read_only(place.path("store"), options()).expect("it opens");
     let crashed = reader.backup(&to, &BackupOptions::default()).expect("a backup");
     assert_eq!((crashed.first_seq, crashed.last_seq), (100.into(), 160.into()));
-    // The segment was closed in order: the rest of it would be zeros, which are not copied.
+    // The segment was closed normally: the rest of it would be zeros, which are not copied.
     assert!(crashed.log.files == 1 && crashed.log.bytes < MIB / 4, "{crashed:?}");
     drop(reader);
     Store::open(place.path("store"), options()).expect("it opens").close().expect("it closes");
@@ -542,8 +542,8 @@ fn a_damaged_backup_is_refused_and_the_file_named() {
 
 // ---- failures half way --------------------------------------------------------------------------
 
-/// The result of earlier versions when a value was removed before its turn: a backup whose list and
-/// manifest agree that it has less.
+/// The result of earlier versions when a value was removed before it was copied: a backup whose
+/// list and manifest agree that it has less.
 fn lacking(made: &Path, lacks: FileName) {
     let host = Host::real();
     let list = std::fs::read(made.join(LIST_FILE)).expect("a list");
@@ -580,7 +580,7 @@ fn a_backup_that_lacks_a_value_is_refused_though_its_list_does_not_miss_it() {
             store.flush().expect("it is flushed");
         }
     }
-    // Led to by an index, by a part and, twice, by the log.
+    // An index leads to it, a part and, twice, the log.
     let mut lacked = 0;
     for at in 0.. {
         let to = place.path(&format!("backups{at}"));
@@ -636,7 +636,7 @@ fn backup_with(fault: Fault, how: &BackupOptions) -> bool {
     if let Ok(report) = &made {
         assert!(listed.iter().any(|one| one.number == report.generation), "{said}");
     }
-    // The store itself lost nothing, and the next backup is made and clears up.
+    // The store itself lost nothing, and the next backup succeeds and cleans up.
     let store = if store.stats().poisoned_by.is_some() {
         drop(store);
         Store::open(place.path("store"), faulty_options(&files)).expect("it opens")
@@ -694,7 +694,7 @@ fn a_backup_that_finds_no_space_leaves_nothing_behind() {
         assert!(refused.message().contains(what), "{refused}");
         files.leave_free(None);
     }
-    // The space runs out during it, too.
+    // The space may also run out during it.
     files.break_on(Fault {
         os_error: 28,
         half: true,

@@ -1,4 +1,4 @@
-//! Backups and restores that a crash cuts short, before each of their changes: listed backups are
+//! Backups and restores that a crash interrupts, before each of their changes: listed backups are
 //! whole, promised ones exist, and interrupted ones do not disturb the next.
 
 use std::path::{Path, PathBuf};

@@ -1,10 +1,10 @@
-//! A manifest that was cut: at every edge of its edits, and at many places between. What the edits
-//! said that are gone is missed, and the way back is named: the list of a backup.
+//! A manifest that was cut: at every edge of its edits, and at many places between. The loss of the
+//! edits that were cut off is reported, with the remedy: the list of a backup.
 //!
 //! ```text
 //!   open refuses          verify finds damage, and repair refuses or says that something is lost
-//!   a table is gone       verify and repair name it, or say how many there are at least whose names are gone
-//!   a file with rows      is never called a leftover of something that was cut short
+//!   a table is gone       verify and repair name it, or say how many at least have lost their names
+//!   a file with rows      is never reported as a leftover of an interrupted operation
 //!   --list-from BACKUP    is named by both, and brings back what the backup had
 //! ```
 
@@ -101,7 +101,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Copies what lists the files of a store, and nothing else.
+/// Copies the files that list the files of a store, and nothing else.
 fn lay_by(store: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a directory");
     for entry in fs::read_dir(store).expect("it lists") {
@@ -190,7 +190,7 @@ impl Cut {
         places
     }
 
-    /// Cuts the manifest here, and says what of the promises does not hold.
+    /// Cuts the manifest here, and says which of the promises does not hold.
     fn try_one(&self, at: usize) -> Result<Came, String> {
         let dir = self.path("store");
         fs::write(dir.join(&self.manifest), &self.whole[..at]).expect("it is cut");
@@ -233,7 +233,7 @@ impl Cut {
         Ok(if lost.is_empty() { Came::AllNamed } else { Came::Lost })
     }
 
-    /// What verify or repair says where opening refuses, and these tables are lost.
+    /// The report of verify or repair where opening refuses, and these tables are lost.
     fn check_said(&self, said: &str, lost: &[&str]) -> Result<(), String> {
         let is_leftover = |line: &&str| line.contains("left by a flush");
         if let Some(line) = said.lines().find(is_leftover) {
@@ -244,12 +244,12 @@ impl Cut {
         }
         let nameless = lost.iter().filter(|name| !said.contains(&format!("table `{name}`"))).count();
         let is_counted = match self.left {
-            // The log speaks of each.
+            // The log mentions each.
             Left::YoungDied | Left::OldDied if nameless > 0 => {
                 let s = if nameless == 1 { " whose name is gone" } else { "s whose names are gone" };
                 said.contains(&format!("at least {nameless} table{s}"))
             }
-            // Records of values say of which table they are.
+            // Records of values name their table.
             _ if nameless == lost.len() && lost.iter().any(|name| ["blobs", "hashed"].contains(name)) => {
                 said.contains("by number") && said.contains("not known")
             }
@@ -276,7 +276,8 @@ impl Cut {
         }
     }
 
-    /// The list of a backup, or one that was laid by, brings back all tables that were on it.
+    /// The list of a backup, or one that was kept elsewhere, brings back all tables that were on
+    /// it.
     fn by_the_list_of(&self, dir: &Path, list: &str) -> Result<(), String> {
         let (list, to) = (Some(self.path(list)), self.path("listed"));
         let repaired =
@@ -287,7 +288,8 @@ impl Cut {
         if !report.verified.is_clean() {
             return Err(format!("by a list: it does not verify: {:?}", report.verified.findings));
         }
-        // What is said of the list is true. A saved index that is gone may cost what no row shows.
+        // The report about the list is true. The loss of a saved index may cost things that no row
+        // shows.
         let is_of_list = |one: &&Finding| !one.file.ends_with(".index");
         let said: Vec<String> = report.lost().filter(is_of_list).map(ToString::to_string).collect();
         if report.is_complete() && saved != self.dump {
@@ -306,10 +308,10 @@ impl Cut {
     }
 }
 
-/// What came of a cut.
+/// The outcome of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Came {
-    /// All is there.
+    /// Nothing is missing.
     Whole,
     /// It is refused, and all tables are still on the list.
     AllNamed,
@@ -351,7 +353,7 @@ fn a_cut_manifest_of_a_store_that_was_opened_again_and_whose_process_died_costs_
     cut(Left::OldDied);
 }
 
-/// What is done after the list was made, and how repair says that it is lost; none where the log
+/// An operation after the list was made, and the words of repair for its loss; none where the log
 /// brings it back.
 type Since = (&'static str, fn(&Store), Option<&'static str>);
 

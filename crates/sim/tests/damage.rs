@@ -1,9 +1,9 @@
-//! Damaged files: whatever byte is flipped and wherever a file is cut, a store answers with an
-//! error that names the file and the offset, or with the right data; never with wrong data, and
-//! never with a panic.
+//! Damaged files: for any byte that is flipped and any place where a file is cut, a store answers
+//! with an error that names the file and the offset, or with the right data; never with wrong data,
+//! and never with a panic.
 //!
 //! The log is the one exception, and a narrow one: its end, as far as no sync has vouched for it,
-//! may be cut by damage as by a power cut, so there a store may hold fewer batches, but whole ones
+//! may be lost to damage as to a power cut, so there a store may hold fewer batches, but whole ones
 //! and in order.
 
 use std::fs;
@@ -86,8 +86,8 @@ fn text_of(i: u64) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What a store says: the last of its numbered batches, or its first error. Wrong data is an `Err`
-/// that is none.
+/// The answer of a store: the last of its numbered batches, or its first error. Wrong data is an
+/// `Err` without an error of the store.
 fn look(dir: &Path, read_only: bool) -> Result<Result<u64, folddb::Error>, String> {
     let store =
         match if read_only { Store::open_read_only(dir, options()) } else { Store::open(dir, options()) } {
@@ -126,7 +126,7 @@ fn look(dir: &Path, read_only: bool) -> Result<Result<u64, folddb::Error>, Strin
     }
 }
 
-/// Looks at a damaged store. None where all is as it should be.
+/// Checks a damaged store. None where all is right.
 fn judge(fixture: &Fixture, file: &Path, batches: u64, read_only: bool) -> Option<String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let looked = catch_unwind(AssertUnwindSafe(|| look(&fixture.dir, read_only)));
@@ -138,8 +138,7 @@ fn judge(fixture: &Fixture, file: &Path, batches: u64, read_only: bool) -> Optio
         Ok(Ok(Ok(last))) => Some(format!("{last} batches and not {batches}")),
         Ok(Ok(Err(error))) => {
             let is_damage = error.kind() == ErrorKind::Corruption && error.message().contains("offset");
-            // What says which version may read a file cannot be told from another version where it
-            // is damaged.
+            // A damaged version number of a file cannot be distinguished from another version.
             let is_version = matches!(error.kind(), ErrorKind::NewerFormat);
             let names_it = error.message().contains(&name) || is_version && name == "FORMAT";
             (!names_it || !(is_damage || is_version)).then(|| format!("a poor error: {error:?}"))
@@ -210,7 +209,7 @@ fn no_cut_of_a_manifest_gives_wrong_data() {
     damage(false, false, |file| file.contains("MANIFEST"));
 }
 
-/// Takes every file of a store away, one at a time.
+/// Removes every file of a store, one at a time.
 fn take_away(closed: bool, is_meant: fn(&str) -> bool) {
     let fixture = Fixture::new(closed);
     for file in fixture.files() {
@@ -230,7 +229,7 @@ fn take_away(closed: bool, is_meant: fn(&str) -> bool) {
             }
             Err(error) => {
                 assert!(matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Io), "{name}: {error:?}");
-                // A segment that is gone left no name behind.
+                // A removed segment has left no name behind.
                 let named = if name.ends_with(".log") { "a segment of the log" } else { &name };
                 assert!(error.message().contains(named), "{name}: {error:?}");
             }
@@ -263,8 +262,8 @@ fn damage_that_a_writer_meets_is_named_too_and_spreads_no_further() {
     match Store::open(&fixture.dir, options()) {
         Err(error) => assert!(error.message().contains(&name), "{error:?}"),
         Ok(store) => {
-            // Reading what is damaged fails, also for a merge; what is not damaged is still read
-            // and written.
+            // Reading damaged data fails, also for a merge; undamaged data is still read and
+            // written.
             let merged: Vec<_> = store
                 .tables()
                 .iter()
@@ -290,8 +289,8 @@ fn values_of(dir: &Path) -> Vec<PathBuf> {
     directories.flat_map(|directory| list(&directory).collect::<Vec<_>>()).collect()
 }
 
-/// The lengths that a record of the value log may be said to have, each with its own check made
-/// anew, as a flip never has it: none is believed, and nothing is made of it.
+/// False lengths of a record of the value log, each with its check recomputed, which a flip never
+/// does: none is believed, and no value is made from it.
 #[test]
 fn a_damaged_length_of_a_value_is_named_before_anything_is_made_of_it() {
     let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
@@ -336,8 +335,8 @@ fn a_damaged_length_of_a_value_is_named_before_anything_is_made_of_it() {
     }
 }
 
-/// The last edit of the manifest has listed a segment of values, and the log leads into that: so it
-/// is known to be gone, by whoever opens, verifies or repairs, and nothing is cut in silence.
+/// The last edit of the manifest has listed a segment of values, and the log leads into that: so
+/// opening, verifying and repairing all know that it is missing, and nothing is cut silently.
 #[test]
 fn a_manifest_that_has_lost_the_segment_to_which_the_log_leads_is_found() {
     for (placement, before) in [

@@ -1,5 +1,5 @@
-//! A budget of the disk is never passed: the files under the store keep an account of their own,
-//! and look at it whenever a file grows. And a store at its bound finds a way back.
+//! A disk quota is never exceeded: the files under the store count their bytes on their own, and
+//! check the quota whenever a file grows. And a store at its bound recovers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,7 @@ fn value(key: u64) -> Vec<u8> {
     (0..100).flat_map(|_| chance.next_u64().to_le_bytes()).collect()
 }
 
-/// Writes keys from `first` on until a write is refused; the first that was.
+/// Writes keys from `first` on until a write is refused; returns the first that was.
 fn write_until_refused(store: &Store, table: &Table<u64, Vec<u8>>, first: u64) -> u64 {
     let began = Instant::now();
     for key in (first..).step_by(10) {
@@ -137,7 +137,7 @@ fn values_are_separated_keep_to_the_budget() {
     world.assert_kept();
 }
 
-/// Every segment is dead by three quarters then, and none of them wholly.
+/// Three quarters of every segment are dead then, and no segment is wholly dead.
 fn dead_values_are_given_back_at_the_bound(rules: Rules<u64, Vec<u8>>, asks: bool) {
     let world = World::new();
     let store = Store::create(world.temp.path().join("store"), world.options()).expect("a store");
@@ -154,8 +154,8 @@ fn dead_values_are_given_back_at_the_bound(rules: Rules<u64, Vec<u8>>, asks: boo
         }
     }
     store.flush().expect("there is room for that");
-    // What is deleted is dead once a merge has met it, which background work does by itself, and
-    // then what is left moves together.
+    // A deleted value is dead once a merge has found it, which background work does on its own;
+    // then the live values are copied together.
     let began = Instant::now();
     let is_half_free = || store.stats().disk.value_bytes < BUDGET_BYTES / 3;
     while !is_half_free() {
@@ -174,7 +174,7 @@ fn dead_values_are_given_back_at_the_bound(rules: Rules<u64, Vec<u8>>, asks: boo
         }
     };
     holds(&table);
-    drop((store, table)); // as a process that dies
+    drop((store, table)); // as if the process died
     let store = Store::open(world.temp.path().join("store"), world.options()).expect("it opens");
     assert!(store.stats().disk.value_bytes > 0);
     world.assert_kept();
@@ -201,8 +201,8 @@ fn files_that_readers_hold_count_and_merges_stop_before_they_pass_the_budget() {
     let world = World::new();
     let (store, table) = world.create();
     let refused = write_until_refused(&store, &table, 0);
-    // Each merge writes the table once more, and none of its inputs goes, since somebody is in the
-    // middle of them.
+    // Each merge writes the table once more, and none of its inputs is removed, since a reader is
+    // in the middle of them.
     let (mut readers, mut stopped) = (Vec::new(), 0);
     for round in 0..8 {
         let mut rows = table.scan().into_iter();
@@ -228,7 +228,7 @@ fn a_store_at_its_bound_is_opened_again_after_a_crash_and_deletes_bring_space_ba
     let world = World::new();
     let (store, table) = world.create();
     let refused = write_until_refused(&store, &table, 0);
-    drop((store, table)); // as a process that dies: what is in memory is in the log alone
+    drop((store, table)); // as if the process died: what was in memory is only in the log
     let (store, table) = world.open();
     assert_holds(&table, 0..refused);
 
@@ -253,8 +253,8 @@ fn a_store_at_its_bound_is_opened_again_after_a_crash_and_deletes_bring_space_ba
     world.assert_kept();
 }
 
-/// Nothing looks at the space by itself here: whether a write is refused must not hang on when
-/// somebody last did.
+/// Nothing checks the space on its own here: whether a write is refused must not depend on the time
+/// of the last check.
 #[test]
 fn writes_go_on_as_soon_as_there_is_space_again() {
     let world = World::new();

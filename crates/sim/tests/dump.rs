@@ -1,4 +1,4 @@
-//! Dumps: what is dumped, loaded and dumped again is the same text, and the same bytes, for every
+//! Dumps: a dump that is loaded and dumped again is the same text, and the same bytes, for every
 //! fold and every codec; a dump that was cut or changed is refused.
 
 use std::io::{self, BufRead, BufReader, Read};
@@ -86,7 +86,8 @@ fn every_fold_and_every_codec_comes_back_bit_for_bit() {
         })
         .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let text = assert_comes_back(&place, &store, &format!("seed {seed}"));
-        // What is shown is for people; only what does not read back is hexadecimal.
+        // Values are shown for people; only those that cannot be read back from that are
+        // hexadecimal.
         let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
         assert!(count("\"value\":") > 10 * count("\"value_hex\":"), "seed {seed}");
         assert!(text.contains(r#"{"key":["UA",7],"#) || text.contains(r#"{"key":["",-300],"#), "seed {seed}");
@@ -164,8 +165,8 @@ fn a_dump_is_of_one_moment_and_of_the_tables_that_are_named() {
             .write(WriteOp::Put, b"k", b"1")
             .expect("written");
     }
-    /// Writes into the store as it takes the text, so that only a snapshot keeps the two tables
-    /// together.
+    /// Writes into the store while it receives the text, so that only a snapshot keeps the two
+    /// tables consistent.
     struct Meddler<'a>(&'a Store, Vec<u8>);
     impl std::io::Write for Meddler<'_> {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -230,7 +231,7 @@ fn a_dump_that_was_cut_or_changed_is_refused() {
     let newer = text.replacen("\"version\":1", "\"version\":3", 1);
     assert_eq!(check(&mut newer.as_bytes()).expect_err("newer").kind(), ErrorKind::NewerFormat);
 
-    // A cut one is taken when that is asked for: all whole lines of it.
+    // A cut one is accepted when that is asked for: all whole lines of it.
     let cut = &text[..text.find("\"key\":\"k\"").expect("a row") + 4];
     let loaded = place.create("cut");
     let refused = loaded.load(&mut cut.as_bytes(), &LoadOptions::default()).expect_err("it was cut");
@@ -240,7 +241,7 @@ fn a_dump_that_was_cut_or_changed_is_refused() {
         loaded.load(&mut cut.as_bytes(), &LoadOptions::default().partial(true)).expect("what is there");
     assert_eq!((report.whole, report.records, rows(&loaded).len()), (false, 10, 10));
     assert_eq!((report.loaded, report.over, report.skipped), (10, 0, 0));
-    // But what was changed is not.
+    // But a changed one is not.
     let changed = text.replacen("value\":\"value", "value\":\"other", 1);
     let loaded = place.create("changed");
     let refused =
@@ -277,8 +278,7 @@ fn what_is_there_is_not_loaded_over_unless_asked() {
     assert!(refused.kind() == ErrorKind::RulesMismatch && refused.message().contains("line 2"), "{refused}");
 }
 
-/// Each record that a dump tells was loaded, had expired, or was skipped: nothing else becomes of
-/// one.
+/// Each record of a dump was loaded, had expired, or was skipped: there is no other outcome.
 #[test]
 fn what_becomes_of_each_record_is_told() {
     let place = Place::new();
@@ -306,7 +306,7 @@ fn what_becomes_of_each_record_is_told() {
     }
 }
 
-/// What comes of a packed file that was cut: what can be unpacked of it, and a failure.
+/// The result of reading a packed file that was cut: what can be unpacked, and a failure.
 struct CutPack<'a>(&'a [u8]);
 
 impl Read for CutPack<'_> {
@@ -318,8 +318,8 @@ impl Read for CutPack<'_> {
     }
 }
 
-/// Wherever a dump is cut, packed or not: what can be said of it before anything is written is what
-/// comes of loading it, and what cannot be loaded leaves nothing behind.
+/// Wherever a dump is cut, packed or not: the check before anything is written has the same outcome
+/// as loading it, and a dump that cannot be loaded leaves nothing behind.
 #[test]
 fn a_dump_that_was_cut_anywhere_is_taken_as_far_as_it_goes_or_leaves_nothing() {
     let place = Place::new();
@@ -353,7 +353,7 @@ fn a_dump_that_was_cut_anywhere_is_taken_as_far_as_it_goes_or_leaves_nothing() {
             let tables = loaded.tables();
             assert_eq!(tables.len() as u64, checked.as_ref().map_or(0, |report| report.tables), "{len}");
             tables.iter().for_each(|name| loaded.drop_table(name).expect("it goes"));
-            // Where that is not asked for, nothing of it is left behind.
+            // Where that is not asked for, nothing is left behind.
             let refused = loaded.load(&mut &*cut, &LoadOptions::default()).expect_err("it was cut");
             assert_eq!(
                 (refused.kind(), loaded.tables().len()),
@@ -364,7 +364,7 @@ fn a_dump_that_was_cut_anywhere_is_taken_as_far_as_it_goes_or_leaves_nothing() {
     }
 }
 
-/// Rules that no table can have are found before anything is written.
+/// Impossible rules are found before anything is written.
 #[test]
 fn rules_that_cannot_be_are_found_by_the_check_of_a_dump() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! What bad input gets: a clear error that names the thing and what to do, and nothing lost.
-//! Damaged files are in `damage.rs`, a full disk in `full_disk.rs`.
+//! The response to bad input: a clear error that names the thing and what to do, and nothing is
+//! lost. Damaged files are in `damage.rs`, a full disk in `full_disk.rs`.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn options() -> Options {
         .background(BackgroundWork::Manual)
 }
 
-/// The error, of this kind, whose message says all of this.
+/// The error, of this kind, whose message contains all of this.
 fn assert_refused<T>(result: folddb::Result<T>, kind: ErrorKind, says: &[&str]) -> Error {
     let error = result.map(|_| ()).expect_err("it is refused");
     assert_eq!(error.kind(), kind, "{error}");

@@ -31,8 +31,8 @@ fn commit(store: &Store, numbered: &Numbered, i: u64, durability: Durability) ->
     batch.commit(durability)
 }
 
-/// What a store is after a call that must poison it. The commit that meets it is refused, and never
-/// seen; or it is committed and not durable, and seen.
+/// The state of a store after a call that must poison it. The commit during that call is refused
+/// and never visible; or it is committed, not durable, and visible.
 fn assert_poisoned_until_reopened(calls: &[Call], half: bool, kind: ErrorKind) {
     let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let files = faulty();
@@ -94,7 +94,7 @@ fn a_table_that_was_brought_up_and_not_synced_is_told_as_that() {
     assert_eq!(error.kind(), ErrorKind::NotDurable, "{error}");
     assert!(error.message().contains("os error 5"), "it names the cause: {error}");
     assert_eq!(to.get(&1).expect("reads go on"), Some(1), "it is written and visible");
-    // Nothing is written, so nothing can be in doubt; but who is poisoned says so.
+    // Nothing is written, so nothing can be in doubt; but a poisoned store says so.
     let scans = (to.as_bytes().scan(), from.as_bytes().scan());
     let error = store.bring_up(scans.0, scans.1, &SyncOptions::default()).expect_err("it is poisoned");
     assert_eq!(error.kind(), ErrorKind::Poisoned, "{error}");
@@ -104,13 +104,13 @@ fn a_table_that_was_brought_up_and_not_synced_is_told_as_that() {
 struct Ended {
     /// Batches acknowledged.
     acknowledged: u64,
-    /// Batches whose commit failed otherwise than for lack of space: at most one, nobody knows
-    /// whether it is there.
+    /// Batches whose commit failed for another reason than lack of space: at most one, which may be
+    /// there or not.
     in_doubt: u64,
 }
 
 /// Writes, flushes, merges, snapshots, reopens; stops at the first failure that is not about space,
-/// which is tried again. Errors other than of commits do not count here: what they may not do is
+/// which is tried again. Errors other than those of commits do not count here: they only must not
 /// lose or invent batches.
 fn workload(path: &Path, files: &FaultyFiles, ended: &mut Ended) -> folddb::Result<()> {
     for _ in 0..3 {
@@ -142,7 +142,8 @@ fn workload(path: &Path, files: &FaultyFiles, ended: &mut Ended) -> folddb::Resu
     Ok(())
 }
 
-/// Fails one call, runs the workload, and says what is wrong with what the next opening finds.
+/// Fails one call, runs the workload, and says what is wrong with the store that the next opening
+/// finds.
 fn attempt(fault: Option<Fault>) -> Result<u64, String> {
     let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).map_err(|error| error.to_string())?;
     let path = dir.path().join("store");
@@ -173,7 +174,7 @@ fn attempt(fault: Option<Fault>) -> Result<u64, String> {
     Ok(calls)
 }
 
-/// The calls of the workload fail once, each `step`-th in a run of its own.
+/// The calls of the workload fail once: each `step`-th, in a run of its own.
 fn sweep(fault: &Fault, step: usize) {
     let calls = attempt(None).expect("nothing fails");
     assert!(calls > 200, "{calls} calls are few");

@@ -1,7 +1,7 @@
-//! Change feeds in random programs and in a simulated world: whoever takes the rows of a feed and
-//! the batches after them, op by op, comes to have what the store has, over flushes, merges,
-//! reclaim, closes, crashes before every change, power cuts and failing calls, whatever of it was
-//! acknowledged when.
+//! Change feeds in random programs and in a simulated world: a consumer that applies the rows of a
+//! feed and the batches after them, op by op, has the contents of the store, over flushes, merges,
+//! reclaim, closes, crashes before every change, power cuts and failing calls, whatever it has
+//! acknowledged, and at any time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,7 +12,7 @@ use folddb_sim::play::{Disagreement, play, play_in};
 use folddb_sim::program::{Program, shrink};
 use folddb_sim::world::SimDisk;
 
-/// Actions of a program, beyond the creation of its tables and what its consumer does.
+/// Actions of a program, beyond the creation of its tables and the actions of its consumer.
 const ACTIONS: usize = 60;
 
 fn check(

@@ -17,15 +17,16 @@ fn dump(store: &Store) -> String {
     String::from_utf8(text).expect("text")
 }
 
-/// A line of a dump without what is for people only, which may be told better one day: the bytes of
-/// the value stand before it. And without the hash of the lines, which are compared one by one.
+/// A line of a dump without the part that is for people only, which may be improved one day: the
+/// bytes of the value come before it. And without the hash of the lines, which are compared one by
+/// one.
 fn bytes_of(line: &str) -> &str {
     line.split_once(r#","shown":"#)
         .or_else(|| line.split_once(r#","hash":"#).filter(|_| line.starts_with(r#"{"end":"#)))
         .map_or(line, |(said, _)| said)
 }
 
-/// A dump with the rows of hashed tables in order, which in each store are in another.
+/// A dump with the rows of hashed tables in order: their order differs from store to store.
 fn ordered(dump: &str) -> String {
     let mut tables: Vec<Vec<&str>> = vec![Vec::new()];
     for line in dump.lines() {
@@ -42,7 +43,7 @@ fn ordered(dump: &str) -> String {
     tables.concat().join("\n")
 }
 
-/// A dump as far as this other one tells it: one of version 1 says nothing of deadlines.
+/// A dump without what the other one lacks: one of version 1 has no deadlines.
 fn as_told_by(other: &str, dump: &str) -> String {
     let (before, now) = (r#"{"folddb":"dump","version":1}"#, r#"{"folddb":"dump","version":2}"#);
     if !other.starts_with(before) || !dump.starts_with(now) {
@@ -57,7 +58,7 @@ fn as_told_by(other: &str, dump: &str) -> String {
     ordered(&(lines.join("\n") + "\n" + other.lines().last().unwrap_or_default()))
 }
 
-/// All lines are equal; where they are not, the first that differs is shown and not megabytes.
+/// All lines are equal; where they are not, the first that differs is shown, and not megabytes.
 fn assert_same(found: &str, wanted: &str, what: &str) {
     for (number, (found, wanted)) in found.lines().zip(wanted.lines()).enumerate() {
         assert_eq!(found, wanted, "{what}: line {}", number + 1);
@@ -74,7 +75,7 @@ struct Fixtures {
     dir: PathBuf,
     work: tempfile::TempDir,
     is_of_this_version: bool,
-    /// Dumps of earlier versions as this one writes them, by name.
+    /// Dumps of earlier versions, as this version writes them, by name.
     as_now: RefCell<BTreeMap<String, String>>,
 }
 
@@ -92,7 +93,7 @@ impl Fixtures {
         std::fs::read_to_string(self.dir.join(name)).expect("the dump of a fixture is there")
     }
 
-    /// What a dump of an earlier version says, as this version writes it: what is loaded of it is
+    /// The content of a dump of an earlier version, as this version writes it: it is loaded and
     /// dumped. Versions differ in how they write bytes, and in which values they can show.
     fn wanted(&self, name: &str) -> (String, String) {
         let text = self.expected(name);
@@ -115,7 +116,7 @@ impl Fixtures {
         self.work.path().join(name)
     }
 
-    /// The dump is that which is kept, and all else that the store tells.
+    /// The dump is the one that is kept, and so are all other answers of the store.
     fn check_content(&self, store: &Store, name: &str) {
         let (wanted, text) = self.wanted(&format!("{name}.dump"));
         assert_same(&as_told_by(&text, &dump(store)), &wanted, name);
@@ -125,7 +126,7 @@ impl Fixtures {
         }
     }
 
-    /// The same of what only a store that is open for writing tells: of its feeds.
+    /// The same for the answers that only a store open for writing gives: about its feeds.
     fn check_told(&self, store: &Store, name: &str) {
         if self.has(&format!("{name}.told")) {
             assert_same(&told(store).expect("it tells"), &self.expected(&format!("{name}.told")), name);
@@ -133,7 +134,7 @@ impl Fixtures {
     }
 
     /// A store opens for reading and for writing, has the content, keeps it through merges, and
-    /// takes more.
+    /// accepts more writes.
     fn check_store(&self, name: &str) {
         let dir = self.copied(name);
         assert_verifies(&dir);
@@ -167,14 +168,15 @@ impl Fixtures {
         drop(table);
         assert!(take_more(&store).expect("what is written is there") > 1);
         let now = dump(&store);
-        drop(store); // as a process that dies
+        drop(store); // as if the process died
         let store = Store::open(dir, options()).expect("it opens after a crash");
         assert_same(&ordered(&dump(&store)), &ordered(&now), "after a crash");
         store.close().expect("it closes");
         assert_verifies(dir);
     }
 
-    /// All backups are whole, the newest is restored, and those states that are kept by their seqs.
+    /// All backups are whole; the newest is restored, and so are the states that are kept by their
+    /// seqs.
     fn check_backups(&self, name: &str) {
         let place = self.copied(name);
         let listed = Store::backups(&place, &options()).expect("they are listed");
@@ -207,8 +209,8 @@ impl Fixtures {
         names.map(|name| name.expect("a plain name")).filter(|name| name.ends_with(".dump"))
     }
 
-    /// What is loaded of a dump has as many rows as it says, in as many lines; a dump that this
-    /// version wrote is that dump.
+    /// A loaded dump has as many rows as it says, in as many lines; dumped again, a dump of this
+    /// version is the same.
     fn check_dump(&self, name: &str) {
         let (wanted, text) = self.wanted(name);
         assert_eq!(wanted.lines().count(), ordered(&text).lines().count(), "{name}");
@@ -248,8 +250,8 @@ fn what_this_version_would_keep_opens_too() {
     assert_eq!(Fixtures::of(dir.path().to_owned(), true).check_all(), NAMES.len());
 }
 
-/// What the manifest says of the log: a copy ends where it was made up to, and no file of it needs
-/// the length that it was made with.
+/// What the manifest says about the log: a copy ends at the place up to which it was made, and no
+/// file of it needs its original length.
 fn log_is_a_copy(dir: &Path) -> Option<bool> {
     folddb_manifest::load(&Host::real(), dir).expect("a manifest").state.log_copied
 }
@@ -283,15 +285,14 @@ fn the_log_of_a_restored_store_is_a_copy_until_it_is_opened_for_writing() {
         assert_eq!(log_is_a_copy(&dir), Some(true), "{}, opened for reading", dir.display());
         let store = Store::open(&dir, options()).expect("it opens for writing");
         assert_eq!(log_is_a_copy(&dir), Some(false), "{}, opened for writing", dir.display());
-        // What is written from now on is its own: where a segment of that is cut short, it is found
-        // out.
+        // Writes from now on are its own: where a segment of those is cut short, that is detected.
         let numbered = Numbered::open(&store).expect("its tables");
         for i in 61..=80 {
             let mut batch = store.batch();
             numbered.fill(&mut batch, i);
             batch.commit(Durability::Sync).expect("it is written");
         }
-        drop((numbered, store)); // as a process that dies
+        drop((numbered, store)); // as if the process died
         let segment = newest_segment(&dir);
         let end = std::fs::read(&segment).expect("it is read").iter().rposition(|byte| *byte != 0);
         let file = std::fs::File::options().write(true).open(&segment).expect("a segment");

@@ -1,5 +1,6 @@
 //! A share of the byte flips: the headers and ends of all files, and every k-th byte between,
-//! beginning elsewhere each day. All of them: `cargo run -p folddb-sim --release --example flips`.
+//! beginning at another one each day. All of them: `cargo run -p folddb-sim --release --example
+//! flips`.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,9 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use folddb_sim::flips::values::{PieceKind, pieces};
 use folddb_sim::flips::{Fixture, Outcome, Whole};
 
-/// Every so many bytes of a file one is flipped.
+/// One in this many bytes of a file is flipped.
 const EVERY: usize = 23;
-/// So many at the beginning of a file, and at its end, are all flipped.
+/// This many at the beginning of a file, and at its end, are all flipped.
 const EDGE_BYTES: usize = 80;
 
 /// Which bytes of a file are flipped, on a day.
@@ -48,7 +49,7 @@ fn a_flipped_byte_of_a_store_whose_process_died_is_named_or_unused_or_at_a_limit
     flip(false);
 }
 
-/// Of files that hold values: all bytes of what is short, and of the rest the edges and every k-th
+/// In files that hold values: all bytes of short pieces, and of the others the edges and every k-th
 /// byte between.
 fn chosen_of_values(file: &Whole, day: usize) -> Vec<(PieceKind, usize)> {
     let mut chosen = Vec::new();
@@ -56,8 +57,8 @@ fn chosen_of_values(file: &Whole, day: usize) -> Vec<(PieceKind, usize)> {
         let (start, end) = (piece.range.start, piece.range.end);
         let is_edge = |at: &usize| *at < start + 8 || at + 8 >= end;
         let is_short = piece.range.len() <= 24;
-        // The rest of a header, or of what is behind the last record, is zeros; the rest of a page
-        // counts as a whole.
+        // The rest of a header, or of the space behind the last record, is zeros; the rest of a
+        // page counts as a whole.
         let every = if piece.range.len() > 1000 { 331 } else { 37 };
         let wanted = piece.range.filter(|at| is_short || is_edge(at) || (at + day).is_multiple_of(every));
         chosen.extend(wanted.map(|at| (piece.kind, at)));
@@ -110,7 +111,7 @@ fn what_is_salvaged_of_values_is_all_but_those_that_are_damaged_and_they_are_tol
     for file in fixture.files() {
         let mut last = None;
         for piece in pieces(file) {
-            // Of pieces of one kind in a row one in three will do.
+            // Of adjacent pieces of one kind, one in three is enough.
             if last.replace(piece.kind) == Some(piece.kind) && piece.range.start % 3 != today() % 3 {
                 continue;
             }
@@ -119,7 +120,8 @@ fn what_is_salvaged_of_values_is_all_but_those_that_are_damaged_and_they_are_tol
                 Ok(report) => {
                     let is_framing =
                         !matches!(piece.kind, PieceKind::RecordHead | PieceKind::Key | PieceKind::Value);
-                    // A page is lost with what it tells of, until it is told by something else.
+                    // A page is lost with the values that it lists, until something else lists
+                    // them.
                     if is_framing && piece.kind != PieceKind::Page && !report.is_complete() {
                         wrong.push(format!(
                             "{} byte {at} ({:?}): {:?}",
@@ -147,7 +149,7 @@ fn what_is_salvaged_is_what_was_there_but_for_what_is_told_as_lost() {
                 let to = temp.path().join("new");
                 let report = match fixture.salvage(file, at, 1 << (at % 8), &to) {
                     Ok(report) => report,
-                    // Without the snapshot nothing tells which table a part belongs to.
+                    // Without the snapshot nothing shows which table a part belongs to.
                     Err(why) if file.name.starts_with("MANIFEST") && why.contains("no manifest") => {
                         refused += 1;
                         continue;

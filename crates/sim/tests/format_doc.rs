@@ -1,7 +1,7 @@
-//! Holds `docs/FORMAT.md` to the code: a store is read back by the document alone, and every
+//! Compares `docs/FORMAT.md` with the code: a store is read back by the document alone, and every
 //! example in it is compared with what the code writes. `UPDATE=1` puts what the code writes into
-//! the examples; read the difference before you commit it: a format that changed is a format that
-//! stores on disk do not have.
+//! the examples; read the difference before you commit it: existing stores do not have a changed
+//! format.
 
 #[path = "format_doc/document.rs"]
 mod document;
@@ -33,7 +33,7 @@ use reader::{Found, FoundChange, Reader};
 
 const ALL_THE_SAME: u64 = 0x0123_4567_89ab_cdef;
 
-/// No chance at all: identity and salts are known beforehand.
+/// No chance at all: identity and salts are known in advance.
 struct NoChance;
 
 impl Chance for NoChance {
@@ -195,7 +195,7 @@ fn values() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// What the operands come to, oldest first.
+/// The fold of the operands, oldest first.
 fn folded<const N: usize>(spec: &str, operands: &[Vec<u8>; N]) -> Vec<u8> {
     let fold = folds::parse(spec).expect("a spec");
     let mut value = operands[0].clone();
@@ -209,7 +209,7 @@ fn folded<const N: usize>(spec: &str, operands: &[Vec<u8>; N]) -> Vec<u8> {
     value
 }
 
-/// The first two frames of a store, as they stand in its segment.
+/// The first two frames of a store, as they are in its segment.
 fn first_frames(doc: &Document) -> [Vec<u8>; 2] {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("store");
@@ -265,8 +265,8 @@ fn a_checkpoint_is_read_by_the_document() {
     let second = [&[0xab, 0x02][..], &(25u64 << 44 | 8 << 24 | 1000).to_le_bytes()[..7]].concat();
     assert_eq!(body, [first, second].concat());
 
-    // A directory: as many ranges of the least depth as hold all points, the first of them with
-    // that piece.
+    // A directory: as many ranges of the least depth as are needed for all points, the first of
+    // them with that piece.
     let rest = (1..64).map(|number| PieceEntry {
         range: PointRange { start: number << 34, depth: 6 },
         keys: 0,
@@ -371,7 +371,7 @@ fn what_is_newer_is_refused() {
 
 // ---- a whole store ------------------------------------------------------------------------------
 
-/// Files of a kind, by number.
+/// The files of a kind, by number.
 fn files(dir: &Path, suffix: &str) -> BTreeMap<u64, PathBuf> {
     let names = std::fs::read_dir(dir).expect("a store").map(|entry| entry.expect("an entry").file_name());
     let names = names.map(|name| name.into_string().expect("a plain name"));
@@ -392,13 +392,13 @@ fn the_only(dir: &Path, suffix: &str) -> (u64, PathBuf) {
     files.pop_first().expect("it is there")
 }
 
-/// What the manifest says of the parts of a table: what its records may show.
+/// What the manifest says about the parts of a table: which of its records may be shown.
 struct Listed {
     part: BTreeMap<String, reader::Value>,
     age: u64,
 }
 
-/// The parts that live, by table and file, after all changes.
+/// The live parts, by table and file, after all changes.
 fn living(changes: &[FoundChange]) -> BTreeMap<(u64, u64), Listed> {
     let mut living = BTreeMap::new();
     let mut ages = BTreeMap::new();
@@ -506,7 +506,7 @@ fn a_store_is_read_back_by_the_document_alone() {
     }
     let long = |i: u64| vec![i as u8; 20_000 + i as usize];
     for i in 0..300u64 {
-        separated.put(&i, &long(i)).expect("written"); // more than a value segment of this store holds
+        separated.put(&i, &long(i)).expect("written"); // longer than a value segment of this store
     }
     separated.put_if_absent(&7, &long(8)).expect("written");
     words.delete(&word(5)).expect("written");
@@ -549,7 +549,7 @@ fn a_store_is_read_back_by_the_document_alone() {
         .map(|(name, _)| name)
         .filter(|name| !names.contains(name.as_str()))
         .collect();
-    // A value segment that nothing points to goes at the next opening.
+    // A value segment that nothing points to is removed at the next opening.
     assert_eq!(
         not_seen,
         [
@@ -582,7 +582,7 @@ fn a_store_is_read_back_by_the_document_alone() {
     check_journal(&doc, &reader, &path, &store);
 }
 
-/// Most of each segment is overwritten, and what is left moves together.
+/// Most of each segment is overwritten, and the live values are copied together.
 fn check_relocated(doc: &Document, reader: &Reader<'_>, path: &Path, store: &Store) {
     let separated =
         store.table("separated", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("the table");
@@ -618,7 +618,7 @@ fn check_sums(records: &[(u64, Found)], keys: u64) {
     assert!(sums == expected, "the sums are those that were written");
 }
 
-/// All encodings were met, so that the reader has shown that it can read them.
+/// All encodings occurred, so the reader has shown that it can read them.
 fn check_blocks(doc: &Document, reader: &Reader<'_>, path: &Path) {
     let parts: Vec<_> =
         files(path, ".part").into_iter().map(|(number, file)| reader.part(&file, number)).collect();
@@ -633,8 +633,8 @@ fn check_blocks(doc: &Document, reader: &Reader<'_>, path: &Path) {
     assert!(parts.iter().any(|part| part.has_summaries) && parts.iter().any(|part| !part.has_summaries));
 }
 
-/// The log: numbered without a gap, range deletes in it, marks when nothing comes, a seal at the
-/// end of a segment.
+/// The log: numbered without a gap, range deletes in it, marks when there are no writes, a seal at
+/// the end of a segment.
 fn check_journal(doc: &Document, reader: &Reader<'_>, path: &Path, store: &Store) {
     let gone = store.table("gone", Rules::sorted::<u64, u64>()).expect("the table is there");
     let first = u64::from(store.last_seq()) + 1;

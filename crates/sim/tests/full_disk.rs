@@ -1,5 +1,5 @@
-//! A full disk is no disaster: writes are refused with a clear error, reads and deletes go on, no
-//! acknowledged write is lost, and writing resumes by itself when there is space again.
+//! A full disk is no disaster: writes are refused with a clear error, reads and deletes continue,
+//! no acknowledged write is lost, and writing resumes on its own when there is space again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,7 +55,7 @@ impl World {
 }
 
 fn value(key: u64) -> Vec<u8> {
-    // Does not compress and is never twice the same, so that merges save no space.
+    // Does not compress and is never the same twice, so that merges save no space.
     (0..1000).map(|at| (key.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(at % 64) >> 7) as u8).collect()
 }
 
@@ -113,11 +113,11 @@ fn writes_are_refused_while_reads_and_deletes_go_on_and_resume_without_reopening
     batch.delete(&table, &100).delete_range(table.as_bytes(), &101u64.to_be_bytes(), &200u64.to_be_bytes());
     batch.commit(Durability::Sync).unwrap();
     assert_holds(&table, 200..refused);
-    world.files.leave_free(Some(4 * MIB)); // whatever flushes and merges have given back
+    world.files.leave_free(Some(4 * MIB)); // independent of the space that flushes and merges have freed
     let began = Instant::now();
     while table.put(&refused, &value(refused)).is_ok() {
         assert!(began.elapsed() < PATIENCE, "nobody looks how much is left");
-        std::thread::sleep(Duration::from_millis(5)); // background work looks now and then
+        std::thread::sleep(Duration::from_millis(5)); // background work checks now and then
     }
     let again = table.put(&refused, &value(refused)).map_err(|error| error.kind());
     assert_eq!(again, Err(ErrorKind::NoSpace));
@@ -193,7 +193,7 @@ fn closing_on_a_full_disk_that_removes_nothing_either_leaves_a_store_that_opens(
     for key in 0..1200 {
         table.put(&key, &value(key)).unwrap();
     }
-    store.background_step().unwrap(); // makes the next segment ahead
+    store.background_step().unwrap(); // creates the next segment in advance
     store.flush().unwrap();
     world.files.break_on(Fault { name: ".log".to_owned(), os_error: 28, ..Fault::on(&[Call::Append]) });
     world.files.break_on(Fault::on(&[Call::Remove]));
@@ -216,7 +216,7 @@ fn openings_that_find_no_space_leave_nothing_behind_however_many_there_are() {
             table.put(&key, &value(key)).unwrap();
             other.put(&key, &value(key)).unwrap();
         }
-        drop((store, table, other)); // as a process that dies: all is in the log
+        drop((store, table, other)); // as if the process died: all is in the log
         // The same failure again and again, at every call: each opening removes the leftovers of
         // the one before.
         let mut failures = 0;
@@ -301,11 +301,11 @@ fn a_part_that_cannot_be_finished_is_removed() {
     assert_holds(&table, 0..100);
 }
 
-/// As on a file system that preallocates nothing, whose log finds the disk full at an append,
-/// whoever's frames are in it. Returns how many folds were refused.
+/// As on a file system without preallocation: the log finds the disk full at an append, which may
+/// have frames of any thread. Returns how many folds were refused.
 fn fold_beside_refusals(os_error: i32) -> u64 {
     const FOLDS: u64 = 1500;
-    const REFUSALS: u64 = 30; // on a quick machine so many folds are over before as many are refused
+    const REFUSALS: u64 = 30; // on a fast machine, this many folds are done before as many are refused
     let refused_in_all = AtomicU64::new(0);
     let world = World::new();
     let options = world.options().tuning(|t| t.mapped_log(false)).disk_reserve_bytes(0);

@@ -1,6 +1,6 @@
 //! Reclaim on a disk that is full, or nearly: it needs room to give room back. Whichever of its
 //! calls finds none, the store stays whole and unchanged. Where space is short, it moves the values
-//! that free most for the least space. Once there is space, the value log shrinks by itself.
+//! that free most for the least space. Once there is space, the value log shrinks on its own.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -78,8 +78,8 @@ fn background(store: &Store) {
     while store.background_step().expect("there is room").is_some() {}
 }
 
-/// Whether the value log keeps to its bound of 1.4, or nearly: what is alive of hashed tables is
-/// known by classes.
+/// Whether the value log is within its bound of 1.4, or nearly: the live bytes of hashed tables are
+/// known by size classes.
 fn is_down(store: &Store) -> bool {
     let stats = store.stats();
     stats.disk.value_bytes * 2 <= stats.disk.value_live_bytes * 3
@@ -144,7 +144,7 @@ fn whichever_call_of_a_reclaim_finds_no_space_the_store_is_whole_and_comes_down_
                 );
             }
             world.advance(Duration::from_secs(60));
-            background(&store); // by itself
+            background(&store); // on its own
             assert_holds(&store, &what);
             let after = store.stats();
             assert!(is_down(&store), "{what}: {before} bytes, {after:?}");
@@ -162,7 +162,7 @@ fn whichever_call_of_a_reclaim_finds_no_space_the_store_is_whole_and_comes_down_
     assert!(met >= 6 && refused >= 4 && poisoned <= met / 4, "{counts}");
 }
 
-/// The list finds no space, whichever edit it is, while everything in some segments dies: they are
+/// The manifest finds no space, at any edit, while everything in some segments dies: they are
 /// removed as well once there is space.
 #[test]
 fn dead_segments_whose_edit_found_no_space_go_when_there_is_room() {
@@ -209,15 +209,15 @@ fn dead_segments_whose_edit_found_no_space_go_when_there_is_room() {
     assert!(refused >= 2, "{refused}");
 }
 
-/// Writes are refused for lack of space, most of the value log is dead, and there is room for a
-/// file or two: reclaim uses that.
+/// Writes are refused for lack of space, most of the value log is dead, and there is room for one
+/// or two files: reclaim uses that.
 #[test]
 fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on() {
     let world = SimDisk::new(2);
     let reserve = 2 * MIB;
     let store = create(options(&world).disk_reserve_bytes(reserve));
     fill(&store);
-    // Less than the reserve is left, and it is not given back from outside.
+    // Less than the reserve is left, and no space is freed from outside.
     world.leave_free(Some(reserve - MIB / 2));
     let before = store.stats().disk.value_bytes;
     let [sorted, _] = tables(&store);
@@ -242,7 +242,7 @@ fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on()
     assert_verifies(&world, "after it");
 }
 
-/// Not a byte is left: nothing can move, nothing is lost, and no call waits; then there is space.
+/// No byte is left: nothing can move, nothing is lost, and no call waits; then there is space.
 #[test]
 fn without_a_byte_left_reclaim_lets_all_be_and_begins_when_there_is_room() {
     let world = SimDisk::new(3);

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use folddb_sim::harm::{Came, Harm, Harmed, Left};
 
-/// One in this many is tried, with another beginning each day.
+/// One in this many is tried, beginning at another one each day.
 const EVERY: usize = 6;
 
 fn today() -> usize {

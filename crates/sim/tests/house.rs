@@ -183,7 +183,7 @@ fn the_library_prints_nothing_and_reads_no_environment() {
     }
 }
 
-/// The tests that the comment right above line `index` names, given that it says a reason, too.
+/// The tests that the comment right above line `index` names, if it also gives a reason.
 fn reason_and_tests(lines: &[&str], index: usize) -> Option<Vec<String>> {
     let is_comment =
         |line: &&&str| line.trim_start().starts_with("//") || line.trim_start().starts_with("#[");

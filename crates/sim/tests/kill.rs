@@ -3,9 +3,9 @@
 //!
 //! The writer is this very test program, run again with one test chosen. It commits numbered
 //! batches over two tables and writes each acknowledged number to its standard output; the parent
-//! kills it with SIGKILL, while it writes or while it still recovers from the time before. What
-//! batch `i` does is known, so that the state after batches 1 to n is known for every n, and no
-//! other state may be found.
+//! kills it with SIGKILL, while it writes or while it still recovers from the time before. The ops
+//! of batch `i` are known, so the state after batches 1 to n is known for every n, and no other
+//! state may be found.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ const DIR: &str = "FOLDDB_KILL_TEST_DIR";
 const SEED: &str = "FOLDDB_KILL_TEST_SEED";
 
 fn options() -> Options {
-    // As small as it goes, so that flushes and merges are always under way.
+    // As small as possible, so that flushes and merges always run.
     Options::default()
         .memory_bytes(4 << 20)
         .tuning(|t| t.segment_bytes(1 << 20).part_bytes(64 << 10).merge_factor(2))
 }
 
-/// How a batch is committed, by the temper of a round. `Buffered` promises nothing to a killed
-/// process but order.
+/// How a batch is committed, by the mode of a round. `Buffered` promises a killed process only the
+/// order.
 fn durability(mode: u64, i: u64) -> Durability {
     match mode {
         0 => Durability::Sync,
@@ -38,7 +38,7 @@ fn durability(mode: u64, i: u64) -> Durability {
     }
 }
 
-/// Whether what a round acknowledges must be there after its writer was killed.
+/// Whether the acknowledged batches of a round must be there after its writer was killed.
 fn promises(round: u64) -> bool {
     durability(round % 4, 1) != Durability::Buffered
 }
@@ -92,7 +92,7 @@ fn write_and_kill(dir: &Path, seed: u64, chance: &mut Seeded) -> (Option<u64>, S
         last
     });
     if chance.one_in(3) {
-        std::thread::sleep(Duration::from_micros(chance.below(25_000))); // as it starts, opens or recovers
+        std::thread::sleep(Duration::from_micros(chance.below(25_000))); // while it starts, opens or recovers
     } else {
         let _ = wait_open.recv_timeout(Duration::from_secs(20));
         std::thread::sleep(Duration::from_micros(chance.below(40_000)));
@@ -125,7 +125,7 @@ fn killed_writers_lose_nothing_that_was_acknowledged() {
         if promises(round) {
             promised = promised.max(acknowledged.unwrap_or(0));
         }
-        // Now and then the next writer finds what this one left, and now and then a reader that
+        // Now and then the next writer is the first to open it, and now and then a reader that
         // changes nothing.
         let read_only = match chance.below(3) {
             0 => continue,

@@ -1,9 +1,8 @@
-//! Lengths that lie: wherever a file says how long something is, it is told to be far longer than
-//! any memory, with all checksums right. Nobody takes memory for it, nobody panics, and an error or
-//! a finding names the file.
+//! False lengths: each length in a file is made far longer than any memory, with all checksums
+//! right. No step takes memory for it, none panics, and an error or a finding names the file.
 //!
-//! What is not a file of a store (cursors, digests, each decoder by itself) has the same property
-//! in `crates/fuzz/tests/lengths.rs`.
+//! For things that are not files of a store (cursors, digests, each decoder alone),
+//! `crates/fuzz/tests/lengths.rs` tests the same.
 
 #[path = "lengths/lies.rs"]
 mod lies;
@@ -22,18 +21,18 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// What a step may take beyond what it takes of the store as it was: far more than errors do, far
-/// less than any lie.
+/// The memory that a step may take beyond what it takes for the unchanged store: far more than
+/// errors need, far less than any false length.
 const MORE_BYTES: usize = 16 << 20;
 
-/// Files in which each lie is told.
+/// Files in which each false length is put.
 const FILES_OF_A_LIE: usize = 3;
 
-/// The fixtures that are told lies about, by version: every kind of file is in one of them.
+/// The fixtures with false lengths, by version: every kind of file is in one of them.
 const STORES: [(&str, &str); 5] =
     [("v2", "settled"), ("v2", "died"), ("v4", "lasting"), ("v1", "unclosed"), ("v2", "copied/000001")];
 
-/// All that is done with a store, by name: each says what is wrong, as often as it likes.
+/// All steps with a store, by name: each reports what is wrong, any number of times.
 type Step = fn(&Path, &Path) -> Vec<String>;
 
 const STEPS: [(&str, Step); 7] = [
@@ -54,7 +53,7 @@ fn read(dir: &Path, _: &Path) -> Vec<String> {
     told(Store::open_read_only(dir, options()).and_then(|store| store.dump(&[], &mut sink()).map(drop)))
 }
 
-/// Everything that moves or takes over what is there.
+/// Everything that moves or copies the contents.
 fn write(dir: &Path, temp: &Path) -> Vec<String> {
     let dir = &copied(dir, temp, "written");
     let store = match Store::open(dir, options()) {
@@ -93,7 +92,7 @@ fn back_up(dir: &Path, temp: &Path) -> Vec<String> {
     told(made)
 }
 
-/// Of a store that is a backup; of others there is nothing to be restored.
+/// For a store that is a backup; others cannot be restored.
 fn restore(dir: &Path, temp: &Path) -> Vec<String> {
     told(Store::restore(dir, temp.join("restored"), &RestoreOptions::default(), &options()))
 }
@@ -122,7 +121,7 @@ fn copy_all(from: &Path, to: &Path) {
     }
 }
 
-/// Takes a step: what it said, and the memory that it took.
+/// Takes a step; returns what it reported, and the memory that it took.
 fn take(name: &str, step: Step, dir: &Path) -> Result<(Vec<String>, usize), String> {
     let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let before = HEAP.current_usage();
@@ -132,7 +131,7 @@ fn take(name: &str, step: Step, dir: &Path) -> Result<(Vec<String>, usize), Stri
     said.map(|said| (said, taken)).map_err(|_| format!("to {name} panicked"))
 }
 
-/// A store as it was, and the memory that each step takes of it.
+/// An unchanged store, and the memory that each step takes for it.
 struct Whole {
     dir: PathBuf,
     taken: BTreeMap<&'static str, usize>,
@@ -147,8 +146,8 @@ impl Whole {
         Whole { taken: taken.collect(), dir }
     }
 
-    /// Tells the lie about some file, and takes every step; in how many files it could be told, and
-    /// in how many it was found out.
+    /// Puts the false length into some files, and takes every step. Returns in how many files it
+    /// could be put, and in how many it was detected.
     fn tell(&self, lie: &Lie, wrong: &mut Vec<String>) -> (usize, usize) {
         let (mut count, mut found) = (0, 0);
         for file in StoreFile::all(&self.dir) {
@@ -210,7 +209,7 @@ fn a_length_that_lies_takes_no_memory_and_the_error_names_its_file() {
     let mut wrong = Vec::new();
     for lie in &LIES {
         let told = stores.iter().map(|store| store.tell(lie, &mut wrong));
-        // Some of what is told about lies below what anything needs.
+        // Some of these lengths are of things that no step needs.
         match told.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1)) {
             (0, _) => wrong.push(format!("{}: no fixture has it", lie.place)),
             (told, 0) if lie.is_found => {
@@ -223,7 +222,7 @@ fn a_length_that_lies_takes_no_memory_and_the_error_names_its_file() {
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// A dump says of a long value how many bytes it has.
+/// A dump states the number of bytes of a long value.
 fn a_dump_that_lies(wrong: &mut Vec<String>) {
     let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let store = Store::create(temp.path().join("store"), options()).expect("a store");

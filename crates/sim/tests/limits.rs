@@ -1,5 +1,5 @@
-//! What a store may use of its machine: each promise of docs/LIMITS.md, measured over a process of
-//! its own, from birth to end, in which nothing else goes on.
+//! What a store may use of its machine: each promise of docs/LIMITS.md, measured in a process of
+//! its own, from start to end, in which nothing else happens.
 //!
 //! Larger budgets of memory, which take longer:
 //! `cargo test -p folddb-sim --release --test limits -- --ignored at_length`.
@@ -19,16 +19,17 @@ const MIB: u64 = 1 << 20;
 
 // ---- the promises -------------------------------------------------------------------------------
 
-/// What a store needs whatever its budget: pages of the program, stacks, what the allocator keeps.
+/// Memory that a store needs with any budget: pages of the program, stacks, memory that the
+/// allocator keeps.
 const BESIDE_BYTES: u64 = 12 * MIB;
 /// A window through which the journal writes; where segments are shorter, a window is as long as
 /// they are.
 const WINDOW_BYTES: u64 = 4 * MIB;
-/// The same of stores that share their memory.
+/// The same for stores that share their memory.
 const NARROW_WINDOW_BYTES: u64 = 256 * KIB;
 /// Windows at once: the one before, the present one, the next, and the first of the next segment.
 const WINDOWS: u64 = 4;
-/// For each table: what an empty one takes.
+/// For each table: the memory of an empty one.
 const TABLE_BYTES: u64 = 8 * KIB;
 /// For each part: its bounds, its index of leaves, its sketch, and its line in the manifest.
 const PART_BYTES: u64 = 12 * KIB;
@@ -36,13 +37,13 @@ const PART_BYTES: u64 = 12 * KIB;
 const VALUE_BYTES_IN_BUDGET: u64 = 256 * KIB;
 /// Batches up to this length are counted in the budget.
 const BATCH_BYTES_IN_BUDGET: u64 = MIB;
-/// Copies of a large value beside those that the inputs of a merge hold: it is written, read and
-/// folded meanwhile.
+/// Copies of a large value in addition to those that the inputs of a merge hold: it is written,
+/// read and folded meanwhile.
 const VALUE_COPIES: u64 = 8;
-/// Copies of a large batch: as its writer fills it, as a frame, and in two memtables.
+/// Copies of a large batch: the one that its writer fills, a frame, and in two memtables.
 const BATCH_COPIES: u64 = 4;
-/// Descriptors beside the parts: lock, manifest, segments of the journal, parts that are being
-/// written.
+/// Descriptors in addition to the parts: lock, manifest, segments of the journal, parts that are
+/// being written.
 const BESIDE_DESCRIPTORS: u64 = 20;
 /// Segments of the value log that are written to: the present one, the next, and full ones that are
 /// not durable yet.
@@ -50,7 +51,7 @@ const VALUE_SEGMENTS: u64 = 6;
 /// Threads of a store.
 const STORE_THREADS: u64 = 3;
 
-/// What is in a store, as far as its memory depends on it.
+/// The contents of a store, as far as its memory depends on them.
 #[derive(Clone, Copy)]
 struct Load {
     memory_bytes: u64,
@@ -81,7 +82,7 @@ impl Load {
     }
 }
 
-/// The most that a process takes more than an empty one.
+/// The most memory that a process takes beyond an empty one.
 fn memory_promised(load: &Load) -> u64 {
     let beyond = |bytes: u64, in_budget: u64| if bytes > in_budget { bytes } else { 0 };
     load.memory_bytes
@@ -110,7 +111,7 @@ impl Report {
         self.assert_keep_to_memory(1, load);
     }
 
-    /// Several stores take no more than each of them may.
+    /// Several stores take no more than the sum of their bounds.
     fn assert_keep_to_memory(&self, stores: u64, load: &Load) {
         let (peak, promised) = (self.get("peak_bytes"), stores * memory_promised(load));
         assert!(
@@ -362,7 +363,7 @@ fn recovery(world: &mut World) {
             batch.commit(Durability::Process).unwrap();
             if written_bytes >= world.setting("write_mib", 0) * MIB {
                 world.note("rows", (i + 1) * 200);
-                return; // dropped without a close: the log has it all
+                return; // dropped without a close: the log has all of it
             }
         }
     }
@@ -406,7 +407,7 @@ fn large_batches(world: &mut World) {
     world.note("parts", parts(&store));
 }
 
-/// A value many times as long as the memory is written, read, and read again from another opening.
+/// A value many times as long as the memory is written, read, and read again after another opening.
 fn streams(world: &mut World) {
     let store = world.create();
     let is_hashed = world.setting("hashed", 0) == 1;
@@ -430,7 +431,7 @@ fn streams(world: &mut World) {
 }
 
 /// Values many times as long as the memory that differ in their last byte are compared, and one is
-/// made the other.
+/// made equal to the other.
 fn compared(world: &mut World) {
     let other = tempfile::tempdir_in(folddb_sim::memory_dir()).unwrap();
     let second = Store::create(other.path().join("store"), world.options()).unwrap();
@@ -489,7 +490,7 @@ fn threads(world: &mut World) {
 }
 
 /// Stores that share one budget: all are written to and read at once, by four threads. Then half of
-/// them are closed, and the others go on.
+/// them are closed, and the others continue.
 fn shared(world: &mut World) {
     let (stores, total_bytes) = (world.setting("stores", 12), world.setting("write_mib", 96) * MIB);
     let shared = Shared::new((world.setting("shared_mib", 64) * MIB) as usize);
@@ -535,8 +536,8 @@ fn shared(world: &mut World) {
     world.note("threads_max", most_threads.into_inner() - 4);
 }
 
-/// Opened again and again in one process, by somebody who keeps handles of what is closed, or
-/// dropped with its memtables full.
+/// Opened again and again in one process, which keeps handles of closed stores, or drops stores
+/// with full memtables.
 fn reopened(world: &mut World) {
     let (mut store, mut held, mut descriptors) = (world.create(), Vec::new(), 0);
     for round in 0..world.setting("rounds", 6) {
@@ -657,8 +658,8 @@ fn many_parts_need_little_memory_and_few_descriptors() {
     assert_descriptors(&report, 8, 4, 1);
 }
 
-/// Files of parts, what a store needs besides, segments that hold what is in memory, and one file
-/// for each thread that is in the middle of a read.
+/// Files of parts, the other files that a store needs, segments for the data in memory, and one
+/// file for each thread that is in the middle of a read.
 fn assert_descriptors(report: &Report, open_files_max: u64, segments: u64, readers: u64) {
     let (before, most) = (report.get("descriptors_before"), report.get("descriptors_max"));
     let promised = before + open_files_max + BESIDE_DESCRIPTORS + segments + readers;
@@ -691,7 +692,8 @@ fn a_log_longer_than_the_memory_is_recovered_within_it() {
     let store = format!("store={}", std::process::id());
     let rows = scenario(&format!("recovery {store} write_mib=48")).get("rows");
 
-    // For reading it does not fit, is refused within the memory, and says what it would take.
+    // For reading it does not fit: it is refused within the memory, and the error says how much it
+    // would take.
     let refused = scenario(&format!("recovery {store} mib=4 read_only=1"));
     refused.assert_keeps_to_memory(&Load::of_mib(4));
     let needed_mib = refused.get("needed_bytes").div_ceil(MIB);
@@ -746,7 +748,7 @@ fn a_closed_store_keeps_no_memory_and_no_files_whatever_handles_live_on() {
     assert_eq!(report.get("descriptors_closed"), report.get("descriptors_before"));
 }
 
-/// What the files of a directory take from the disk, preallocated space included.
+/// The space of the files of a directory on the disk, preallocated space included.
 fn taken_bytes(dir: &std::path::Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().metadata().unwrap());

@@ -1,6 +1,6 @@
-//! The list of deliberate faults fits the code: what each looks for stands exactly once, and its
-//! test exists. That the tests notice them is proved by the program: `cargo run -p folddb-sim
-//! --example mutations`.
+//! The list of deliberate faults fits the code: the text that each looks for occurs exactly once,
+//! and its test exists. That the tests notice them is shown by the program: `cargo run -p
+//! folddb-sim --example mutations`.
 
 #[path = "../examples/mutations/list.rs"]
 mod list;

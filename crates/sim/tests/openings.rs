@@ -23,7 +23,7 @@ fn a_store_whose_feed_nobody_reads_stays_small_however_often_it_is_opened() {
     assert_eq!(seen.unwrap_or_else(|why| panic!("{why}")).openings, 2_000);
 }
 
-/// The largest number that a file of the store has.
+/// The largest number of a file of the store.
 fn largest_number(disk: &SimDisk) -> u64 {
     let names = disk.names(&SimDisk::store_dir()).into_iter();
     let digits = |name: String| name.chars().filter(char::is_ascii_digit).collect::<String>();
@@ -49,7 +49,7 @@ fn numbers_that_an_opening_has_set_aside_and_not_used_are_given_back_when_it_clo
 }
 
 /// Openings that are closed, dropped, and whose processes die: numbers of files are given back, and
-/// no place in them serves twice.
+/// no place in a file is used twice.
 #[test]
 fn each_write_has_a_version_that_its_key_never_had_however_often_the_store_is_opened() -> Result<()> {
     const OPENINGS: u64 = 1_500;
@@ -79,9 +79,9 @@ fn each_write_has_a_version_that_its_key_never_had_however_often_the_store_is_op
     Ok(())
 }
 
-/// The newest segment of the log that holds the place up to where the manifest says that the log is
-/// durable, cut there: as a copy of the log ends. None where no segment does, or it ends there by
-/// itself.
+/// The newest segment of the log with the place up to which the manifest says that the log is
+/// durable, cut there: as the end of a copy of the log. None where no segment has that place, or
+/// where it already ends there.
 fn cut_where_it_is_durable(disk: &SimDisk) -> Option<()> {
     let (dir, host) = (SimDisk::store_dir(), disk.host());
     let state = folddb_manifest::load(&host, &dir).ok()?.state;
@@ -113,7 +113,7 @@ fn an_opening_that_was_cut_short_leaves_no_log_that_passes_for_a_copy() -> Resul
         })
     };
     write(0..20)?;
-    store.table::<u64, u64>("other", Rules::sorted())?; // an edit, which says how far the log is durable
+    store.table::<u64, u64>("other", Rules::sorted())?; // an edit, which records how far the log is durable
     write(20..40)?;
     let killed = disk.after_death();
     let whole = killed.fork();

@@ -1,6 +1,5 @@
-//! Each crate is fit to be published, or says that it is not: what a registry asks for is in its
-//! manifest, its package holds its readme and the licences, and it depends on no crate that stays
-//! at home.
+//! Each crate can be published, or says that it cannot: its manifest has the fields that a registry
+//! requires, its package has its readme and the licences, and it depends on no unpublished crate.
 //!
 //! `cargo package --workspace` makes the packages themselves; `.ci/run` has it.
 
@@ -10,10 +9,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What is for testing alone, and is in no registry.
+/// Crates for testing only, which are in no registry.
 const AT_HOME: [&str; 2] = ["folddb-fuzz", "folddb-sim"];
 
-/// What makes promises. All other crates say that they make none.
+/// The crates that make promises. All others say that they make none.
 const PUBLIC: [&str; 3] = ["folddb", "folddb-c", "folddb-cli"];
 
 const NO_PROMISES: &str = "Internal, no promises";
@@ -43,7 +42,7 @@ fn is_published(package: &Value) -> bool {
     package["publish"].is_null() // an empty list of registries says that it is not
 }
 
-/// What is missing for a registry, as sentences.
+/// The fields that are missing for a registry, as sentences.
 fn lacks(package: &Value, packages: &BTreeMap<String, Value>) -> Vec<String> {
     let name = text(&package["name"]);
     let mut lacks = Vec::new();

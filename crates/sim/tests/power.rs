@@ -1,8 +1,8 @@
 //! Disasters in a simulated world, a bounded share of them: a small program that goes through
 //! everything is crashed before its changes and in the middle of its recoveries, its calls fail one
-//! by one, and random programs crash, lose power and meet faults by seed. All of it, and as much as
-//! one likes: `cargo run -p folddb-sim --release --example disasters -- --every-call` and `--
-//! --seeds 1000`.
+//! by one, and random programs crash, lose power and meet faults by seed. All of it, and any
+//! amount: `cargo run -p folddb-sim --release --example disasters -- --every-call` and `-- --seeds
+//! 1000`.
 //!
 //! A test that fails prints the moment or the seed, what is wrong, and the calls that came before.
 
@@ -24,7 +24,7 @@ fn varied(mode: AppendMode) -> EveryCall {
     EveryCall::varied(mode).unwrap_or_else(|why| panic!("without any disaster: {why}"))
 }
 
-/// Crashes before each so-many-th change of a program, from a moment on.
+/// Crashes before each n-th change of a program, from a moment on.
 fn crash(every: &EveryCall, from: u64, step: usize, effort: Effort) {
     assert!(every.changes() > 400, "the program makes {} changes, which is little", every.changes());
     for n in (from..=every.changes()).step_by(step) {
@@ -50,8 +50,8 @@ fn a_crash_before_any_change_to_tables_of_every_kind_loses_nothing_that_was_prom
     crash(&varied(AppendMode::Written), 5, 97, Effort { cuts: 1, opening_step: 5 });
 }
 
-/// Most crashes are passed over since another one has left the same world: here all of those are
-/// played as well.
+/// Most crashes are skipped since another one has left the same world: here all of those are played
+/// as well.
 #[test]
 fn a_world_that_is_left_again_goes_the_way_it_went() {
     for (every, from) in [(every(AppendMode::Mapped), 700), (varied(AppendMode::Written), 1_200)] {
@@ -79,7 +79,7 @@ fn whichever_call_fails_in_whichever_way_nothing_promised_is_lost_and_no_write_f
     }
 }
 
-/// So the crashes and the failing calls above meet values that are being moved.
+/// So the crashes and the failing calls above happen while values are being moved.
 #[test]
 fn the_small_program_moves_values() {
     let disk = SimDisk::new(7);
@@ -88,7 +88,7 @@ fn the_small_program_moves_values() {
     assert!(moved > 20, "{moved} calls");
 }
 
-/// And these all kinds of files.
+/// And these with all kinds of files.
 #[test]
 fn the_varied_program_makes_every_kind_of_file() {
     let program = varied_workload(AppendMode::Mapped).followed(1);
@@ -101,8 +101,7 @@ fn the_varied_program_makes_every_kind_of_file() {
     for (ending, least) in [(".index", 20), (".moved", 5), (".value", 50), (".values", 20), (".part", 50)] {
         assert!(calls(&world, ending) >= least, "{} calls on files {ending}", calls(&world, ending));
     }
-    // The end of a log that nobody has synced is written anew for the consumer: only a death leaves
-    // one.
+    // The unsynced end of a log is rewritten for the consumer: only a death leaves one.
     let dying = (1..8).map(|eighths| {
         let disk = SimDisk::new(7);
         disk.die_after(world.changes() * eighths / 8);
@@ -113,7 +112,7 @@ fn the_varied_program_makes_every_kind_of_file() {
 
 fn check(seeds: impl Iterator<Item = u64>) {
     for seed in seeds {
-        let program = Program::disastrous(seed, ACTIONS).followed_in_some(seed); // as the example makes it
+        let program = Program::disastrous(seed, ACTIONS).followed_in_some(seed); // as in the example
         let attempt = |program: &Program| play_in(program, &SimDisk::new(seed)).map(drop);
         if attempt(&program).is_err() {
             let least = shrink(&program, &mut |candidate| attempt(candidate).is_err());

@@ -1,4 +1,4 @@
-//! The power goes where the small program of `power` does not come: while a manifest that has grown
+//! Power cuts at moments that the small program of `power` does not reach: while a grown manifest
 //! begins a new file, and while a backup or a restored store is made. Each is crashed before every
 //! change that it makes, in several ways.
 #![allow(clippy::unwrap_used)]
@@ -13,7 +13,7 @@ use folddb_sim::numbered::Numbered;
 use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 
-/// Ways of crashing at each moment: the process alone, and power cuts of so many seeds.
+/// Ways of crashing at each moment: the process alone, and power cuts with this many seeds.
 const CUTS: u64 = 3;
 
 fn options(disk: &SimDisk) -> Options {
@@ -25,7 +25,7 @@ fn after_crash(disk: &SimDisk, moment: u64) -> Vec<SimDisk> {
     small_store::crashed(disk, 0, moment, CUTS).into_iter().map(|(_, left)| left).collect()
 }
 
-/// A key of 60 KB, so that a few dozen parts fill a manifest, which has the bounds of each.
+/// A key of 60 KB, so that a few dozen parts fill a manifest, which has the bounds of each part.
 fn long_key(n: u64) -> Vec<u8> {
     let mut key = n.to_be_bytes().to_vec();
     key.resize(60_000, b'k');
@@ -42,8 +42,8 @@ fn manifests(disk: &SimDisk) -> Vec<String> {
 }
 
 /// Writes and flushes one key after the other in a new store, until its manifest has begun a new
-/// file or the process is dead. Returns how many keys were acknowledged, and how many changes there
-/// were before the last of them.
+/// file or the process is dead. Returns how many keys were acknowledged, and the number of changes
+/// before the last of them.
 fn fill_manifest(disk: &SimDisk) -> (u64, u64) {
     let store = Store::create(SimDisk::store_dir(), options(disk)).unwrap();
     let table = long(&store).with_durability(Durability::Sync);
@@ -80,8 +80,9 @@ fn no_crash_while_a_grown_manifest_begins_a_new_file_loses_anything() {
     }
 }
 
-/// Lengths of the batches that are written one after the other: the log goes on in segments of 128
-/// KiB, 512 KiB and 1 MiB, and the long one finds the segment that was made ahead too short.
+/// Lengths of the batches that are written one after the other: the log continues in segments of
+/// 128 KiB, 512 KiB and 1 MiB, and the segment that was made in advance is too short for the long
+/// one.
 const GROWING: [usize; 10] =
     [40_000, 40_000, 40_000, 40_000, 150_000, 700_000, 90_000, 150_000, 90_000, 90_000];
 
@@ -204,7 +205,7 @@ fn no_crash_while_a_backup_is_made_leaves_half_of_one_or_takes_an_older_one() {
                 Ok(30),
                 "the store itself, moment {moment}"
             );
-            // Another backup may be made in the place, whatever was left there.
+            // Another backup can be made in that place, whatever was left there.
             let store = Store::open(SimDisk::store_dir(), options(&next)).unwrap();
             let again = store.backup(place(), &BackupOptions::default());
             again.unwrap_or_else(|error| panic!("moment {moment}: {error}\n{}", next.diary(80)));
@@ -237,7 +238,7 @@ fn no_crash_while_a_store_is_restored_leaves_half_of_one() {
                 Err(error) => panic!("moment {moment}: {error}\n{}", next.diary(80)),
                 Ok(()) => {
                     assert_eq!(last_of(&next, to, false), Ok(25), "moment {moment}");
-                    // What is written to it from now on stays.
+                    // Later writes to it remain.
                     let store = Store::open(to, options(&next)).unwrap();
                     let numbered = Numbered::open(&store).unwrap();
                     let mut batch = store.batch();
@@ -265,8 +266,8 @@ fn numbers(store: &Store, name: &str) -> Table<u64, u64> {
     store.table(name, Rules::sorted::<u64, u64>()).unwrap()
 }
 
-/// Loads a table of some parts while another one is written to; how many of those writes were
-/// acknowledged, and whether the load was.
+/// Loads a table of some parts while another one is written to; returns how many of those writes
+/// were acknowledged, and whether the load was.
 fn load_beside_writes(disk: &SimDisk) -> folddb::Result<(u64, bool)> {
     let store = Store::create(SimDisk::store_dir(), options(disk))?;
     let beside = store.table("beside", Rules::sorted::<u64, u64>())?.with_durability(Durability::Sync);
@@ -319,8 +320,8 @@ fn no_crash_while_a_table_is_loaded_leaves_part_of_it() {
     assert!(outcomes.contains(&(true, true)) && outcomes.contains(&(false, false)), "{outcomes:?}");
 }
 
-/// A load is on the disk when it is over, and with it all that was written before: its rows have a
-/// seq of that.
+/// A load is on the disk when it ends, and so is all that was written before: its rows have the seq
+/// of that.
 #[test]
 fn what_was_written_before_a_load_is_as_durable_as_the_load() {
     for moment in 0..8 {
@@ -347,8 +348,8 @@ fn file_numbers(disk: &SimDisk) -> Vec<u64> {
     names.filter_map(|(name, _)| digits(name).parse().ok()).collect()
 }
 
-/// Also where nothing tells of a number any more: the load was given up and its files are gone, or
-/// their names were lost.
+/// Also where nothing shows a number any more: the load was abandoned and its files were removed,
+/// or their names were lost.
 #[test]
 fn no_number_that_a_load_has_given_to_a_file_is_given_to_another_after_a_crash() {
     let disk = SimDisk::new(5);
@@ -368,8 +369,9 @@ fn no_number_that_a_load_has_given_to_a_file_is_given_to_another_after_a_crash()
     }
 }
 
-/// A cursor outlives the process, a write that was `Buffered` may not: the store says what became
-/// of what the cursor saw. Where nothing was written since its seq is nobody else's.
+/// A cursor outlives the process, a write that was `Buffered` may not: the store says what happened
+/// to the writes that the cursor saw. Where nothing was written since, its seq belongs to no other
+/// write.
 #[test]
 fn a_strict_cursor_of_writes_that_a_dead_process_took_with_it_is_refused_with_the_reason() {
     let disk = SimDisk::new(11);

@@ -1,8 +1,8 @@
-//! One promise a test: what was done before the power went is there after, however much of what was
-//! not synced is lost.
+//! One promise per test: what was promised before a power cut is there afterwards, however much
+//! unsynced data is lost.
 //!
-//! Each test brings a small store to one moment and takes the power away there, a few dozen times
-//! by seed. Where `power` crashes a workload after every call, these name the promise that is
+//! Each test brings a small store to one moment and cuts the power there, a few dozen times by
+//! seed. While `power` crashes a workload after every call, these tests name the promise that is
 //! broken.
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ use folddb_sim::faulty_files::{Call, ENOSPC, Fault};
 use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 
-/// How often the power goes, at each moment.
+/// Power cuts at each moment.
 const CUTS: u64 = 40;
 const KEYS: u64 = 60;
 
@@ -50,7 +50,7 @@ fn add_to(store: &Store, tables: &[&Table<u64, u64>], durability: Durability) {
     batch.commit(durability).unwrap();
 }
 
-/// What every key of a table has come to; it must be the same for all.
+/// The value of every key of a table; it must be the same for all.
 fn level(table: &Table<u64, u64>) -> u64 {
     let rows: Vec<(u64, u64)> = table.scan().into_iter().map(|row| row.unwrap()).collect();
     let level = rows.first().map_or(0, |row| row.1);
@@ -59,7 +59,7 @@ fn level(table: &Table<u64, u64>) -> u64 {
     level
 }
 
-/// Takes the power away here, again and again, and shows each world that is left.
+/// Cuts the power here, again and again, and shows each resulting world.
 fn after_cuts(disk: &SimDisk, judge: impl FnMut(&SimDisk)) {
     disk.after_power_cuts(CUTS, judge);
 }
@@ -91,7 +91,7 @@ fn a_synced_batch_is_there_in_whichever_segment_it_is() {
     let table = store.table("large", rules()).unwrap();
     for key in 0..8u64 {
         let mut batch = store.batch();
-        batch.put(&table, &key, &vec![key as u8; 300_000]); // a segment takes three
+        batch.put(&table, &key, &vec![key as u8; 300_000]); // a segment holds three
         batch.commit(Durability::Sync).unwrap();
         for seed in 0..CUTS / 4 {
             let left = disk.after_power_cut(&mut Seeded::new(seed));
@@ -203,7 +203,7 @@ fn what_is_written_after_a_power_cut_has_its_own_time() {
     store.flush().unwrap();
     add_to(&store, &[&table], Durability::Sync);
     store.flush().unwrap();
-    sums(&store, "b").put(&1, &1).unwrap(); // which may be lost
+    sums(&store, "b").put(&1, &1).unwrap(); // this may be lost
     disk.jump_wall(3600);
     while store.background_step_of(BackgroundJob::Merge).unwrap().is_some() {}
     after_cuts(&disk, |left| {
@@ -347,7 +347,7 @@ fn after_a_failed_sync_nothing_is_acknowledged() {
 
 // ---- feeds --------------------------------------------------------------------------------------
 
-/// What whoever follows a feed has been shown: what each key has come to.
+/// What a consumer of a feed has seen: the value of each key.
 #[derive(Clone, Default)]
 struct Shown {
     sums: BTreeMap<Vec<u8>, u64>,
@@ -373,7 +373,7 @@ impl Shown {
         }
     }
 
-    /// Takes all that there is by now.
+    /// Takes all pending events.
     fn follow(&mut self, feed: &mut Feed) {
         while let Some(event) = feed.poll().unwrap() {
             self.take(event);
@@ -396,7 +396,7 @@ fn rows_that_a_feed_has_shown_are_not_taken_back() {
     after_cuts(&disk, |left| {
         let store = open(left);
         assert_eq!(level(&sums(&store, "a")), 1, "{}", left.diary(40));
-        shown.follow(&mut self::feed(&store, false)); // nothing is left to be shown
+        shown.follow(&mut self::feed(&store, false)); // nothing is pending
         assert!(shown.sums.is_empty(), "{}", left.diary(40));
     });
 }
@@ -429,7 +429,7 @@ fn a_close_without_room_to_seal_the_log_leaves_feeds_what_they_hold() {
             shown.follow(&mut feed);
             feed.acknowledge(feed.position()).unwrap();
         }
-        store.flush().unwrap(); // no opening has to replay what is in runs
+        store.flush().unwrap(); // no opening has to replay records that are in runs
         disk.break_on(Fault { os_error: ENOSPC, ..Fault::on(&[Call::Append]) });
         drop((feed, table));
         let _ = store.close();
@@ -446,8 +446,8 @@ fn a_close_without_room_to_seal_the_log_leaves_feeds_what_they_hold() {
     }
 }
 
-/// Seqs that a power cut took back are given to other batches: to those, the table is as new as it
-/// was to the lost ones.
+/// Seqs that a power cut took back are given to other batches: for those, the table is as new as it
+/// was for the lost ones.
 #[test]
 fn a_feed_tells_of_a_table_before_what_is_written_to_it_also_after_a_power_cut() {
     let disk = SimDisk::new(15);

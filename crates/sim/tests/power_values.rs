@@ -1,8 +1,8 @@
-//! Promises about separated values, one a test: what was acknowledged as durable is there after the
-//! power went, wherever its values lie by then, and no index leads to what has gone.
+//! Promises about separated values, one per test: data acknowledged as durable is there after a
+//! power cut, wherever its values are by then, and no index leads to a lost value.
 //!
-//! As in `power_promises`, each test brings a small store to some moments and takes the power away
-//! there, a few dozen times by seed.
+//! As in `power_promises`, each test brings a small store to some moments and cuts the power there,
+//! a few dozen times by seed.
 #![allow(clippy::unwrap_used)]
 
 use folddb::{
@@ -11,7 +11,7 @@ use folddb::{
 use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 
-/// How often the power goes, at each moment.
+/// Power cuts at each moment.
 const CUTS: u64 = 16;
 const KEYS: u64 = 60;
 
@@ -25,8 +25,8 @@ fn create(disk: &SimDisk) -> Store {
     small_store::create(disk, options(disk))
 }
 
-/// With segments of values so large that background work has no reason of its own to sync what is
-/// in them.
+/// With value segments so large that background work has no reason of its own to sync their
+/// contents.
 fn create_with_large_segments(disk: &SimDisk) -> Store {
     small_store::create(disk, options(disk).tuning(|t| t.value_segment_bytes(4 << 20)))
 }
@@ -51,7 +51,7 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
     vec![(key * 7 + round * 31) as u8; 600 + (key as usize * 37 + round as usize * 11) % 900]
 }
 
-/// Writes those of the keys of which this is true, a batch each.
+/// Writes the keys for which this is true, each in a batch.
 fn write(table: &Blobs, round: u64, durability: Durability, is_meant: impl Fn(u64) -> bool) {
     let table = table.clone().with_durability(durability);
     (0..KEYS)
@@ -73,7 +73,7 @@ fn compact(store: &Store, table: &str) {
     store.bytes_table(table).unwrap().compact().unwrap();
 }
 
-/// Takes the power away here, again and again, and shows each store that is left.
+/// Cuts the power here, again and again, and shows each resulting store.
 fn after_cuts(disk: &SimDisk, mut judge: impl FnMut(&SimDisk, &Store)) {
     disk.after_power_cuts(CUTS, |left| judge(left, &open(left)));
 }
@@ -99,8 +99,8 @@ fn what_has_moved_is_durable_before_what_it_lay_in_goes() {
     });
 }
 
-/// What was replaced without being durable goes from the disk, by itself or with all that lay
-/// beside it: what replaced it is durable then.
+/// A replaced value that was not durable is removed from the disk, alone or with all its
+/// neighbours: its replacement is durable by then.
 fn replaced_values_go(place: ValuePlacement, work: BackgroundJob, changes: impl Fn(u64) -> bool) {
     let disk = SimDisk::new(2);
     let store = create(&disk);
@@ -108,14 +108,14 @@ fn replaced_values_go(place: ValuePlacement, work: BackgroundJob, changes: impl 
     write(&table, 0, Durability::Sync, |_| true);
     write(&filler(&store, place), 0, Durability::Sync, |_| true); // the last segment is another
     store.flush().unwrap();
-    store.reclaim(|_| {}).unwrap(); // what was written so far is settled
-    // Short: where much has gathered background work syncs it, whatever goes.
+    store.reclaim(|_| {}).unwrap(); // earlier writes are settled
+    // Short: background work syncs large amounts in any case.
     let brief = |key: u64| vec![key as u8; 8];
     let table = table.with_durability(Durability::Process);
     (0..KEYS).filter(|key| changes(*key)).for_each(|key| assert!(table.put(&key, &brief(key)).is_ok()));
     let before = store.stats();
     store.background_step_of(BackgroundJob::Journal).unwrap();
-    sums(&store); // there is another table, so background work looks again; a flush would sync what replaces
+    sums(&store); // another table makes background work check again; a flush would sync the replacement
     while store.background_step_of(work).unwrap().is_some() {}
     let after = store.stats();
     assert!(
@@ -169,8 +169,8 @@ fn a_synced_value_in_a_file_of_its_own_is_there() {
     }
 }
 
-/// Streamed, longer than what is held of a stream; the last one is not synced, and so there or not,
-/// but never in part.
+/// Streamed, longer than the part of a stream that is held in memory; the last one is not synced,
+/// and so may be there or not, but never in part.
 #[test]
 fn a_long_value_of_a_hashed_table_is_there() {
     for place in [ValuePlacement::Segments, ValuePlacement::Files] {
@@ -234,7 +234,7 @@ fn the_log_is_kept_while_an_index_that_needs_it_is_being_saved() {
         write(&table, round, Durability::Sync, |_| true);
         store.background_step_of(BackgroundJob::Seal).unwrap();
         loop {
-            // Another table is written to and flushed in between, so that the log might begin
+            // Another table is written to and flushed in between, so that the log could begin
             // later.
             sums.clone().with_durability(Durability::Sync).fold(&1, &1).unwrap();
             let step = store.background_step_of(BackgroundJob::Flush).unwrap();
@@ -253,7 +253,7 @@ fn the_log_is_kept_while_an_index_that_needs_it_is_being_saved() {
     }
 }
 
-/// All ops that a feed has still to give.
+/// All pending ops of a feed.
 fn ops_of(store: &Store) -> usize {
     let mut feed = store.feed("all", FeedOptions { from_now: true, ..FeedOptions::default() }).unwrap();
     let mut ops = 0;

@@ -1,9 +1,9 @@
-//! What outlives a reclaim, wherever the power goes in it: a backup that was linked before it, and
-//! a scan that somebody goes on with.
+//! What survives a reclaim with a power cut at any moment: a backup that was linked before it, and
+//! a scan that is resumed.
 //!
-//! A reclaim moves what is alive into new files and lets go of old ones, which a backup has second
-//! names of, and to whose values a cursor leads that was handed out before. It is crashed before
-//! each change that it makes.
+//! A reclaim copies live values into new files and removes old ones. A backup has hard links of
+//! those, and cursors that were handed out before lead to their values. It is crashed before each
+//! change that it makes.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use folddb_sim::world::SimDisk;
 const SEED: u64 = 12;
 const KEYS: u64 = 80;
 
-/// Rounds that the backup has, and that there are in the end.
+/// Rounds in the backup, and rounds in the end.
 const BACKED_UP: u64 = 3;
 const ROUNDS: u64 = 5;
 
@@ -40,7 +40,7 @@ fn value(key: u64, round: u64) -> Vec<u8> {
     vec![(key * 7 + round * 31) as u8; 1500 + (key as usize * 37 + round as usize) % 2000]
 }
 
-/// Every fifth key has the value that it got first, so that old files have something alive.
+/// Every fifth key keeps its first value, so that old files have live values.
 fn round_of(key: u64, last: u64) -> u64 {
     if key.is_multiple_of(5) { 0 } else { last }
 }
@@ -67,11 +67,11 @@ fn assert_holds(store: &Store, last: u64, what: &str) {
     }
 }
 
-/// Of each table where a scan stands, and the keys that it has handed out.
+/// For each table the position of a scan, and the keys that it has handed out.
 type Begun = [(Cursor, Vec<u64>); 2];
 
-/// A store whose values a backup has by second names, overwritten since; and a scan of each table
-/// that is under way.
+/// A store whose values a backup has by hard links, overwritten since; and a scan of each table
+/// that has begun.
 struct World {
     disk: SimDisk,
     begun: Begun,
@@ -93,7 +93,7 @@ fn world() -> World {
     World { disk, begun }
 }
 
-/// The scans go on, by what was handed out before: each key comes once, with the value that it has.
+/// The scans resume from what was handed out before: each key comes once, with its value.
 fn go_on(store: &Store, begun: &Begun, how: Resume, what: &str) {
     for (table, (cursor, had)) in tables(store).into_iter().zip(begun) {
         let cursor: Cursor = cursor.to_string().parse().expect("a cursor");
@@ -109,7 +109,7 @@ fn go_on(store: &Store, begun: &Begun, how: Resume, what: &str) {
     }
 }
 
-/// The backup is whole, and holds what it held.
+/// The backup is whole, and has the same contents as before.
 fn assert_restores(disk: &SimDisk, what: &str) {
     let listed = Store::backups(place(), &options(disk)).unwrap_or_else(|error| panic!("{what}: {error}"));
     assert!(listed.len() == 1 && listed[0].damage.is_none(), "{what}: {listed:?}");
@@ -120,7 +120,7 @@ fn assert_restores(disk: &SimDisk, what: &str) {
     assert_holds(&store, BACKED_UP, what);
 }
 
-/// Opens what a crash has left: all is there, and a reclaim that is not cut short goes to its end.
+/// Opens the store after a crash: all is there, and a reclaim that is not interrupted completes.
 fn goes_on_after(disk: &SimDisk, begun: &Begun, what: &str) {
     let store = open(disk);
     assert_holds(&store, ROUNDS, what);

@@ -1,8 +1,8 @@
-//! A recovery that is cut short, and then a power cut: a batch over two tables is there whole or
+//! A recovery that is interrupted, and then a power cut: a batch over two tables is there whole or
 //! not at all.
 //!
-//! What was replayed reaches the manifest in one edit. Were it one edit a table, the first could be
-//! durable when the power goes, and with it half of a batch whose log was never synced.
+//! Replayed records reach the manifest in one edit. With one edit per table, the first could be
+//! durable at a power cut, and with it half of a batch whose log was never synced.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -31,7 +31,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A store as a dying process leaves it: ten batches over two tables, all of them in the log only.
+/// A store whose process died: ten batches over two tables, all of them in the log only.
 fn died(dir: &Path) {
     let store = Store::create(dir, options()).unwrap();
     let first = store.table("first", Rules::sorted::<u64, u64>()).unwrap();
@@ -42,7 +42,7 @@ fn died(dir: &Path) {
     std::mem::forget(store.clone());
 }
 
-/// The power goes: the log, which nobody has synced, is zeros behind its header.
+/// A power cut: the log, which was never synced, is zeros behind its header.
 fn lose_the_log(dir: &Path) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

@@ -33,8 +33,8 @@ fn compact(store: &Store, table: &str) {
     store.bytes_table(table).expect("a table").compact().expect("it merges");
 }
 
-/// Folds operands onto one key, each into a run of its own, and looks before and after merging, and
-/// reopened.
+/// Folds operands onto one key, each into a run of its own, and checks before and after merging,
+/// and after reopening.
 fn assert_folds<V: Value + Clone>(rules: Rules<String, V>, operands: &[V], check: impl Fn(V)) {
     let place = Place::new();
     let store = place.create(manual());
@@ -78,13 +78,13 @@ fn osmos_acid_writes() {
     let rules = || Rules::sorted::<u64, u64>().fold("sum:u64");
     let (left, right) = (store.table("left", rules()).unwrap(), store.table("right", rules()).unwrap());
 
-    // Atomic and consistent: a mistake anywhere in a batch, and nothing of it is written.
+    // Atomic and consistent: with a mistake anywhere in a batch, nothing of it is written.
     let mut batch = store.batch();
     batch.fold(&left, &1, &1).write(right.as_bytes(), WriteOp::Put, &vec![0; 70_000], b"12345678");
     assert_eq!(batch.commit(Durability::Process).unwrap_err().kind(), ErrorKind::InvalidInput);
     assert_eq!(left.get(&1).unwrap(), None);
 
-    // Isolated: no snapshot ever sees a batch by half.
+    // Isolated: no snapshot ever sees half of a batch.
     let stop = AtomicBool::new(false);
     let looks = std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
@@ -158,7 +158,7 @@ fn osmos_user_defined_associative_merge() {
     assert_eq!(table.get("numbers").unwrap().unwrap(), b"\x04seven");
     store.close().unwrap();
 
-    // Without the function at hand the store opens, the operands are there, and nothing is written.
+    // Without the function the store opens, the operands are there, and nothing is written.
     let store = place.open(manual());
     let bytes = store.bytes_table("t").unwrap();
     assert!(bytes.rules().missing().unwrap().contains("longest"));
@@ -294,7 +294,7 @@ fn osmos_select_over_a_range_in_chunks_with_a_consistent_snapshot_highest_key_in
         let Some(last) = chunk.last() else { break };
         after = *last;
         seen.extend(chunk);
-        // The table goes on changing, and merging, between the chunks.
+        // The table continues to change, and to merge, between the chunks.
         for key in 0..1000 {
             table.delete(&key).unwrap();
         }
@@ -386,7 +386,8 @@ fn osmos_ready_made_formats() {
 fn osmos_memory_is_bounded_whatever_the_size_of_the_table() {
     let report = report_of("child_that_writes_ten_times_its_budget", "");
     let peak: u64 = report.trim().parse().unwrap_or_else(|_| panic!("no number in {report:?}"));
-    // What a process needs besides: its threads, this test program, and what the allocator keeps.
+    // The other memory of a process: its threads, this test program, and memory that the allocator
+    // keeps.
     assert!(peak < CHILD_BUDGET_BYTES + (16 << 20), "{peak} bytes for a budget of {CHILD_BUDGET_BYTES}");
     assert!(peak > 1 << 20, "{peak} bytes are no measurement");
 }
@@ -434,7 +435,7 @@ fn osmos_the_benchmark_program() {
 
 // ---- HugeDB -------------------------------------------------------------------------------------
 
-/// Each op goes into a run of its own, so that composing happens across runs.
+/// Each op goes into a run of its own, so that composition happens across runs.
 fn hugedb_value(ops: &[(WriteOp, u64)]) -> Option<u64> {
     let place = Place::new();
     let store = place.create(manual());
@@ -598,7 +599,7 @@ fn child_that_runs_hugedb() {
     folddb_sim::process::report(peak);
 }
 
-/// The directory of a store is all there is of it.
+/// A store is its directory, and nothing else.
 #[test]
 fn a_store_may_be_copied_while_it_is_closed() {
     let place = Place::new();

@@ -1,6 +1,6 @@
 //! What leveled promises of its secondary indexes, row by row: one test each, named after the row.
-//! And what it does not: that nothing is read for them, that they are right with folds, and that
-//! they can be checked.
+//! And what it does not promise: that nothing is read for them, that they are right with folds, and
+//! that they can be checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ fn keys(found: impl Iterator<Item = folddb::Result<u64>>) -> Vec<u64> {
     found.map(|key| key.expect("a key")).collect()
 }
 
-/// Objects written at random, and what they are at the end.
+/// Objects written at random, and their state at the end.
 fn fill(store: &Store, table: &Objects, writes: u64) -> BTreeMap<u64, (u64, Vec<u64>)> {
     let mut chance = Seeded::new(7);
     let mut expected = BTreeMap::new();
@@ -134,7 +134,7 @@ fn leveled_secondary_indexes_an_object_and_its_index_entries_are_written_togethe
         }
         batch.commit(Durability::Sync).expect("committed");
     }
-    drop((table, store)); // as a process that dies
+    drop((table, store)); // as if the process died
     let store = Store::open(place.path(), options()).expect("the store opens");
     let table = objects(&store);
     assert_eq!(keys(table.find("by_owner").expect("the index").term("user049").keys()).len(), 20);

@@ -1,5 +1,5 @@
-//! What leveled, osmos and HugeDB promise to who reads much at once, row by row: one test each,
-//! named after the row.
+//! What leveled, osmos and HugeDB promise for reads of many rows, row by row: one test each, named
+//! after the row.
 #![allow(clippy::unwrap_used)]
 
 use std::ops::ControlFlow;

@@ -124,7 +124,7 @@ fn leveled_each_table_has_its_rules_for_metadata_and_retention() {
     assert!(String::from_utf8(head(&json)).unwrap().contains("letter"));
     assert_eq!(store.stats().reads.values, 0);
 
-    // How long what is kept, each table by itself: in one batch, through the same merges.
+    // How long values are kept is up to each table: in one batch, through the same merges.
     let kept: Vec<Blobs> = [("one", Keep::Latest), ("two", Keep::Versions(2)), ("all", Keep::Forever)]
         .into_iter()
         .map(|(name, keep)| store.table(name, rules().keep(keep)).expect("a table"))
@@ -159,7 +159,7 @@ fn leveled_scans_on_clones_without_locks() {
     let clone = store.snapshot();
     let (mut by_clone, mut live) = (clone.scan(&table).into_iter(), table.scan().into_iter());
     let first = [by_clone.next(), live.next()];
-    // Writers, merges and reclaim go on beside scans that stand still.
+    // Writers, merges and reclaim continue while scans pause.
     for round in 1..6 {
         fill(&table, 400, round);
     }
@@ -223,7 +223,7 @@ fn leveled_values_over_4_kb_are_written_about_once() {
         bytes as f64 / stats.writes.user_bytes as f64
     };
     let (separated, inline) = (written(rules()), written(Rules::sorted::<u64, Vec<u8>>()));
-    // All that may be added to once is what reclaim copies.
+    // Only reclaim may copy a value once more.
     assert!(separated < 2.0, "{separated:.2} bytes are written for each");
     assert!(inline > separated * 1.2, "{inline:.2} inline, {separated:.2} apart");
 }
@@ -251,7 +251,7 @@ fn ydb_append_only() {
         let after = contents(&place.path());
         for (path, bytes) in &before {
             let Some(now) = after.get(path) else { continue };
-            // What was preallocated is filled in; what was written stays as it is.
+            // Preallocated space is filled; written bytes do not change.
             let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
             assert!(now.get(..len) == Some(&bytes[..len]), "{} was changed in place", path.display());
         }
@@ -391,13 +391,13 @@ fn elliptics_the_index_is_locked_in_memory() {
     let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
     (0..2000).for_each(|key| assert!(table.put(&key, &vec![1; 100]).is_ok()));
     // Other tests of this process lock nothing. Where the system does not let this process lock as
-    // much again, it is a wish, whatever the limit says: root is above it.
+    // much again, it is only a wish, whatever the limit says: the limit does not bind root.
     let locked_kb = locked_kb();
     if Resident::new([0u8; 256 << 10], true).is_locked() {
         assert!(locked_kb >= 256, "{locked_kb} KB are locked");
     } else {
         assert!(locked_kb < 512, "what is locked already, {locked_kb} KB, leaves nothing to lock");
-        // Not by a macro, whose lines a test that passes does not show.
+        // Not by a macro, whose output is hidden when a test passes.
         let why = "NOT CHECKED: this process may not lock memory (`ulimit -l`), so that the index is locked is not seen";
         writeln!(std::io::stderr(), "{why}").unwrap();
     }
@@ -470,7 +470,7 @@ fn sends_files(name: &str, rules: Rules<u64, Vec<u8>>) {
     let located = table.locate(&17, Locate::default()).expect("it works").expect("it is there");
     let piece = located.as_file().expect("a blob is one piece of a file");
     assert_eq!(piece.len_bytes(), blob(17, 0).len() as u64);
-    // What it leads to stays, whatever happens to the key and its segment.
+    // Its target remains, whatever happens to the key and its segment.
     for round in 1..4 {
         fill(&table, 50, round);
         settle(&store);

@@ -1,9 +1,9 @@
-//! The whole store, its three threads and all, under many schedules that a seed decides: `.ci/races
+//! The whole store, with its three threads, under many schedules that a seed decides: `.ci/races
 //! schedules`.
 //!
-//! Each scene runs on a simulated disk, so nothing but the schedule differs from one run to the
-//! next, and the power can be cut in a copy of the world in the middle of it. A wait never times
-//! out here: a wake that is lost is a deadlock.
+//! Each scene runs on a simulated disk, so only the schedule differs from one run to the next, and
+//! the power can be cut in a copy of the world in the middle of a run. A wait never times out here:
+//! a lost wakeup is a deadlock.
 #![cfg(folddb_schedules)]
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ struct Scene {
     right: Table<u64, i64>,
     /// Moves that were acknowledged.
     moved: AtomicU64,
-    /// Worlds after power cuts, with how many synced moves must be there.
+    /// Worlds after power cuts, with the number of synced moves that must be there.
     cuts: Mutex<Vec<(SimDisk, u64)>>,
     synced: AtomicU64,
 }
@@ -87,8 +87,8 @@ impl Scene {
         self.write(Durability::Sync);
     }
 
-    /// Takes the amounts away and puts them back in one batch, by a range delete: no one may look
-    /// between.
+    /// Removes the amounts and puts them back in one batch, by a range delete: no reader may see
+    /// the state between.
     fn turn_over(&self) {
         let bytes = self.right.as_bytes();
         let mut batch = self.store.batch();
@@ -128,7 +128,7 @@ impl Scene {
         assert!(rows.iter().filter(|row| row.0 > 0).count() <= 1, "{rows:?}");
     }
 
-    /// What is asked for at once is of one moment.
+    /// Keys that are asked for at once are read as of one moment.
     fn read_many(&self) {
         for _ in 0..3 {
             let Some(found) = open(self.right.get_many(&[5, 6])) else { return };
@@ -151,7 +151,7 @@ impl Scene {
         self.store.clone().close().unwrap();
     }
 
-    /// Writes to a table, drops it, and creates it anew: what was written is gone. Others may do
+    /// Writes to a table, drops it, and creates it again: earlier writes are gone. Others may do
     /// the same to it.
     fn rebuild(&self) {
         let key = self.synced.fetch_add(1, Ordering::SeqCst);
@@ -161,7 +161,7 @@ impl Scene {
         let dropped = self.store.drop_table("passing");
         let is_gone = dropped.as_ref().is_err_and(|error| error.kind() == ErrorKind::TableNotFound);
         if !is_gone && !answered(dropped) {
-            return; // closed, or another thread drops it just now
+            return; // closed, or another thread is dropping it
         }
         assert!(!written || table.get(&key).is_err_and(|error| error.kind() == ErrorKind::Closed));
         let Some(table) = open(self.store.table("passing", rules())) else { return };

@@ -1,5 +1,5 @@
-//! Stores that others write to are read beside them, and frozen stores are read by everybody: by
-//! real processes, and in the faulty world.
+//! Secondaries read stores while other processes write to them, and any process reads frozen
+//! stores: with real processes, and in the faulty world.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
     value
 }
 
-// ---- beside a writer ----------------------------------------------------------------------------
+// ---- next to a writer ---------------------------------------------------------------------------
 
 /// The writer: does nothing unless the parent has called it.
 #[test]
@@ -234,15 +234,15 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     };
     reader.backup(&backups, &BackupOptions::default()).unwrap();
     restored(1);
-    (1000..1100).for_each(|key| assert!(separated(&store).put(&key, &blob(key, 0)).is_ok())); // in the log that the reader read
+    (1000..1100).for_each(|key| assert!(separated(&store).put(&key, &blob(key, 0)).is_ok())); // in the log that the reader has read
     reader.backup(&backups, &BackupOptions::default()).unwrap();
     restored(2);
     store.flush().unwrap();
-    store.bytes_table("separated").unwrap().compact().unwrap(); // what the reader reads has no name any more
+    store.bytes_table("separated").unwrap().compact().unwrap(); // the files of the reader have no names any more
     reader.backup(&backups, &BackupOptions::default().check_all(true)).unwrap();
     restored(3);
-    // The log that the reader read goes on: to values in segments that are made and removed after
-    // its opening, and to segments of its own that are.
+    // The log that the reader has read continues: it leads to values in segments that are made and
+    // removed after the reader's opening, and so are segments of the log itself.
     let inline = store.table("inline", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     let (held, before) = (names(&dir, ".log"), names(&dir, ".values"));
     (1000..1700).for_each(|key| assert!(separated(&store).put(&key, &blob(key, 2)).is_ok()));
@@ -261,7 +261,7 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     restored(4);
 }
 
-/// A writer that is opened again cuts the tail of the log that it archives and writes it anew.
+/// A writer that is opened again cuts the tail of the log that it archives and rewrites it.
 #[test]
 fn a_reader_beside_a_writer_that_is_opened_again_backs_up_what_is_there_now() {
     let temp = tempfile::tempdir().unwrap();
@@ -283,8 +283,8 @@ fn a_reader_beside_a_writer_that_is_opened_again_backs_up_what_is_there_now() {
     drop(store);
 }
 
-/// A writer that is opened again cuts off the end of a segment, where nothing leads any more: what
-/// a reader has of a table that was dropped since is gone then, and it is no damage.
+/// A writer that is opened again cuts off the end of a segment, where nothing leads any more: a
+/// reader then loses the values of a table that was dropped since, and this is no damage.
 #[test]
 fn values_that_a_writer_cuts_off_when_it_is_opened_again_are_gone_and_not_damaged() {
     type Kind = fn() -> Rules<u64, Vec<u8>>;
@@ -303,7 +303,7 @@ fn values_that_a_writer_cuts_off_when_it_is_opened_again_are_gone_and_not_damage
         let reader = Store::open_secondary(&dir, manual()).unwrap();
         store.drop_table("doomed").unwrap();
         files.break_on(Fault::on(&[]));
-        drop(store); // as if it had died: nothing that it does any more reaches a file
+        drop(store); // as if it had died: nothing that it does from now on reaches a file
         let store = Store::open(&dir, manual()).unwrap();
         let doomed = reader.open_table::<u64, Vec<u8>>("doomed").unwrap();
         for error in [doomed.get(&1).unwrap_err(), doomed.scan().into_iter().next().unwrap().unwrap_err()] {
@@ -323,7 +323,7 @@ fn values_that_a_writer_cuts_off_when_it_is_opened_again_are_gone_and_not_damage
     }
 }
 
-/// A store whose values have files of their own, which are written anew again and again.
+/// A store whose values have files of their own, which are rewritten again and again.
 struct Renewed {
     disk: SimDisk,
     store: Store,
@@ -341,7 +341,7 @@ impl Renewed {
         let store = Store::create(SimDisk::store_dir(), options).unwrap();
         let made = Renewed { disk, store, round: AtomicU64::new(0) };
         made.store.table("sorted", sorted_in_files()).unwrap();
-        // What stays keeps the directory that most others go from.
+        // A value that remains keeps its directory, from which most others are removed.
         for key in STAYS {
             in_files(&made.store).put(&key, &blob(key, 0)).unwrap();
         }
@@ -349,7 +349,7 @@ impl Renewed {
         made
     }
 
-    /// Writes every value anew, or deletes it, in one batch; gives back all that is dead by then.
+    /// Rewrites every value, or deletes it, in one batch; then removes all dead values.
     fn renew(&self) {
         let round = self.round.fetch_add(1, Ordering::Relaxed);
         let (hashed, sorted) =
@@ -362,7 +362,7 @@ impl Renewed {
             };
         }
         batch.commit(Durability::Process).unwrap();
-        let mut long = hashed.writer(&LONG).unwrap(); // a directory of its own, which goes as a whole
+        let mut long = hashed.writer(&LONG).unwrap(); // a directory of its own, which is removed as a whole
         long.write_all(&blob(LONG, round).repeat(12)).unwrap();
         long.finish().unwrap();
         if round % 2 == 1 {
@@ -373,7 +373,7 @@ impl Renewed {
         self.store.reclaim(|_| {}).unwrap();
     }
 
-    /// The round after which a store is what it is; it is all of that.
+    /// The round after which a store has its state; it must have all of that round.
     fn round_of(store: &Store, why: &str) -> u64 {
         let (hashed, sorted) = (in_files(store), store.table("sorted", sorted_in_files()).unwrap());
         let one = (0..2).find_map(|key| hashed.get(&key).unwrap()).expect("one of two is there");
@@ -390,7 +390,7 @@ impl Renewed {
     }
 }
 
-/// More than a backup beside the writer bears.
+/// More than a backup next to the writer tolerates.
 const DISTURBED_MAX: u64 = 40;
 
 fn sorted_in_files() -> Rules<u64, Vec<u8>> {
@@ -473,7 +473,7 @@ fn a_backup_takes_the_values_of_a_segment_that_the_writer_fills_and_cuts_meanwhi
     }
 }
 
-/// A backup between whose steps all values are written anew, so many times.
+/// A backup between whose steps all values are rewritten, this many times.
 fn disturbed(renewed: &Arc<Renewed>, steps: u64) -> BackupOptions {
     let (renewed, left) = (Arc::clone(renewed), AtomicU64::new(steps));
     BackupOptions::default().progress(move |_, _| {
@@ -485,7 +485,7 @@ fn disturbed(renewed: &Arc<Renewed>, steps: u64) -> BackupOptions {
     })
 }
 
-/// The files of a directory whose names end so.
+/// The files of a directory whose names end with this.
 fn names(dir: &Path, end: &str) -> BTreeSet<String> {
     let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter_map(|name| name.into_string().ok()).filter(|name| name.ends_with(end)).collect()
@@ -530,7 +530,7 @@ fn a_frozen_store_is_read_by_many_and_written_by_nobody() {
     assert_eq!(Store::thaw(temp.path(), manual()).err().unwrap().kind(), ErrorKind::StoreNotFound);
 }
 
-/// Writes, freezes and thaws; says how far it came.
+/// Writes, freezes and thaws; returns how far it got.
 fn freeze_and_thaw(disk: &SimDisk) -> u64 {
     let options = || manual().host(disk.host());
     let dir = SimDisk::store_dir();
@@ -553,7 +553,7 @@ fn a_store_is_frozen_under_the_lock_that_it_was_opened_under() {
     let disk = SimDisk::new(3);
     let (dir, options) = (SimDisk::store_dir(), || manual().host(disk.host()));
     Store::create(&dir, options()).unwrap().close().unwrap();
-    disk.break_on(Fault { skip: 1, ..Fault::on(&[Call::Lock]) }); // who locks it again has let it go before
+    disk.break_on(Fault { skip: 1, ..Fault::on(&[Call::Lock]) }); // locking it again requires a release before
     Store::freeze(&dir, options()).unwrap();
     disk.heal();
     assert!(Store::is_frozen(&dir, &options()));
@@ -596,8 +596,8 @@ fn a_crash_while_a_store_is_frozen_leaves_it_frozen_or_not_and_whole() {
     assert!(frozen > 0 && open > 0, "{frozen} frozen, {open} not");
 }
 
-/// Calls `change` again after each of its calls has failed once: where it says that it is done, a
-/// power cut does not undo it.
+/// Calls `change` again after each of its calls has failed once: where it returns success, a power
+/// cut does not undo it.
 fn assert_done_is_durable(
     whole: &SimDisk,
     is_frozen_then: bool,

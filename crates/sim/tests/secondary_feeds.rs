@@ -1,6 +1,6 @@
-//! A feed that is read beside the process that writes: each batch once and in order while the
-//! writer rolls, flushes, merges, reclaims, closes and dies, or an error by name where the feed was
-//! lost.
+//! A feed that is read next to the process that writes: each batch comes once and in order while
+//! the writer rolls, flushes, merges, reclaims, closes and dies; where the feed was lost, an error
+//! says so.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -66,7 +66,7 @@ fn take_all(feed: &mut SecondaryFeed, met: &mut Vec<FeedEvent>) {
     }
 }
 
-/// What the feed gives in the store: what it has not acknowledged.
+/// The events of the feed in the store: those that are not acknowledged.
 fn told_in(store: &Store) -> Vec<FeedEvent> {
     let mut feed = store.feed(NAME, FeedOptions::default()).expect("a feed");
     std::iter::from_fn(|| feed.poll().expect("an event")).collect()
@@ -140,7 +140,7 @@ fn what_is_read_beside_the_writer_is_what_the_feed_gives_in_the_store() {
     assert!(met == told, "{} events were met, {} are told in the store", met.len(), told.len());
     assert!(met_later == told, "who came later met {} of {} events", met_later.len(), told.len());
 
-    // What was read beside is acknowledged in the store, and no more than that.
+    // What the secondary has read is acknowledged in the store, and no more than that.
     write(&store, 100);
     let mut own = store.feed(NAME, FeedOptions::default()).expect("a feed");
     own.skip_to(first.position()).expect("it is there");
@@ -154,7 +154,8 @@ fn what_is_read_beside_the_writer_is_what_the_feed_gives_in_the_store() {
     assert_eq!(own.poll().expect("an event"), rest.first().cloned());
 }
 
-/// Opens the store again, in one of two ways, or goes on with it; `meanwhile` nobody has it open.
+/// Opens the store again, in one of two ways, or keeps it open. During `meanwhile`, nothing has it
+/// open.
 fn again(store: Store, dir: &Path, round: u64, meanwhile: impl FnOnce()) -> Store {
     match round % 4 {
         0 => store.close().expect("it closes"),
@@ -186,7 +187,7 @@ fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
     let other = FeedOptions { table: Some("separated".to_owned()), ..FeedOptions::default() };
     said(open(other), ErrorKind::InvalidInput, ["all tables", "another name"]);
 
-    // Somebody else acknowledges what this reader has not met.
+    // Another reader acknowledges events that this reader has not seen.
     let mut behind = beside(&dir);
     write(&store, 0);
     while feed.poll().expect("batches").is_some() {}
@@ -195,7 +196,7 @@ fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
         said(behind.poll().map(drop), ErrorKind::Locked, ["another consumer", "two feeds"]);
     }
 
-    // More is written than the feed may hold: the log goes, and each call says so.
+    // More is written than the feed may hold: the log is removed, and each call says so.
     let mut lost = beside(&dir);
     for round in 1..40 {
         write(&store, 4 * round);
@@ -209,7 +210,7 @@ fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
     store.drop_feed(NAME).expect_err("it is being read");
 }
 
-/// Tables by what the reader was told of them.
+/// Tables, as reported to the reader.
 fn heard(met: &[FeedEvent]) -> BTreeSet<String> {
     let mut tables = BTreeSet::new();
     for event in met {
@@ -236,7 +237,7 @@ fn who_reads_a_feed_that_was_dropped_and_made_again_is_told_and_misses_no_table_
         ["one", "two"].iter().for_each(|name| table(&store, name));
         take_all(&mut reader, &mut met);
         assert_eq!(heard(&met).len(), 2, "{met:?}");
-        // While nobody is told of it a table goes.
+        // A table is dropped while no reader gets that event.
         store.drop_feed(NAME).expect("it is there");
         store.drop_table("two").expect("it is there");
         if is_opened_again {
@@ -268,7 +269,7 @@ fn number_of(key: &[u8]) -> u64 {
 }
 
 /// Openings that each write a little leave small files of the log, and later ones join them under
-/// readers: one that follows all the time, one that comes now and then, one that stands half way.
+/// readers: one that follows all the time, one that reads now and then, one that is half way.
 #[test]
 fn readers_follow_over_files_of_the_log_that_openings_join() {
     let temp = tempfile::tempdir().expect("a directory");
@@ -285,7 +286,7 @@ fn readers_follow_over_files_of_the_log_that_openings_join() {
         let store = open();
         let table = numbers(&store);
         for _ in 0..1 + opening % 3 {
-            take_all(&mut always, &mut met); // it stands inside what the next openings join
+            take_all(&mut always, &mut met); // it is inside the files that the next openings join
             table.put(&next, &next).expect("a put");
             next += 1;
         }
@@ -325,7 +326,7 @@ fn readers_follow_over_files_of_the_log_that_openings_join() {
     assert_eq!(told, all[40..], "what was not acknowledged");
 }
 
-// ---- damage, and places of before ---------------------------------------------------------------
+// ---- damage, and earlier places -----------------------------------------------------------------
 
 /// In the faulty world: a store with one table, and its feed.
 fn in_world(disk: &SimDisk) -> (Store, Blobs) {
@@ -347,7 +348,7 @@ fn set(store: &Store, table: &Blobs, (key, value): (u64, &[u8]), durability: Dur
     batch.commit(durability).expect("a commit");
 }
 
-/// All events that come within so many looks; and the error that ended it.
+/// All events within this many polls; and the error that ended it.
 fn polled(feed: &mut SecondaryFeed) -> (Vec<FeedEvent>, Option<folddb::Error>) {
     let (mut met, mut idle) = (Vec::new(), 0);
     while idle < 40 {
@@ -424,7 +425,7 @@ fn a_place_from_before_a_crash_is_found_again_where_the_log_was_written_anew() {
     let table: Blobs = store.table("inline", Rules::sorted()).expect("a table");
     assert_eq!(feed.poll().expect("nothing yet"), None);
     set(&store, &table, (100, &blob(100, 1)), Durability::Process);
-    world.break_on(Fault { times: 1, ..Fault::on(&[Call::Read]) }); // so that it looks at everything anew
+    world.break_on(Fault { times: 1, ..Fault::on(&[Call::Read]) }); // so that it reads everything again
     let (met, error) = polled(&mut feed);
     assert!(world.has_met_fault());
     assert_eq!((met.len(), error.map(|error| error.to_string())), (1, None));

@@ -1,6 +1,6 @@
 //! Stores that share memory, cache and threads (`folddb::Shared`): random programs over two of
-//! them, which are closed and opened again while the other goes on; one that is poisoned stops no
-//! other; what a store had is given back.
+//! them, which are closed and opened again while the other continues; a poisoned store does not
+//! stop another; the memory of a closed store is given back.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 const MIB: usize = 1 << 20;
 const KEYS: u64 = 3_000;
 
-/// A store, and what must be in it.
+/// A store, and its expected contents.
 struct Side {
     path: PathBuf,
     options: Options,
@@ -29,7 +29,7 @@ impl Side {
         side
     }
 
-    /// The table of the store, which is opened where it is not.
+    /// The table of the store, which is opened if it is not open.
     fn table(&mut self) -> Table<u64, Vec<u8>> {
         let (path, options) = (&self.path, &self.options);
         let open = || {
@@ -142,7 +142,7 @@ fn a_poisoned_store_and_one_that_lacks_space_stop_no_other() {
     well.store().settle().expect("it settles");
     well.check(&mut chance);
     for side in &mut ill {
-        side.check(&mut chance); // both are still read
+        side.check(&mut chance); // both are still readable
     }
 }
 

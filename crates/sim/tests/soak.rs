@@ -10,13 +10,13 @@ use folddb_sim::soak::{Soak, write_until_killed};
 const DIR: &str = "FOLDDB_SOAK_TEST_DIR";
 const SEED: &str = "FOLDDB_SOAK_TEST_SEED";
 
-/// Does nothing unless the soak has called it.
+/// Does nothing unless the soak has started it.
 #[test]
 #[ignore = "run by `killed_at_any_moment_a_store_loses_nothing_and_grows_by_nothing` as a process of its own"]
 fn child_that_writes() {
     let Some(dir) = std::env::var_os(DIR) else { return };
     let seed = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
-    println!(); // after what the test program says of itself
+    println!(); // after the output of the test program itself
     if let Err(why) = write_until_killed(Path::new(&dir), seed) {
         panic!("{why}");
     }

@@ -1,5 +1,5 @@
-//! A sync, wherever the power goes in it: each row is the old one or the new one, those before some
-//! key new and those after it old, and a second sync brings the table up wholly.
+//! A sync of tables, with a power cut at any moment: each row is the old one or the new one, those
+//! before some key are new and those after it old, and a second sync completes the table.
 
 use folddb::{BackgroundWork, BytesScan, Options, Rules, Store, SyncOptions, Table};
 use folddb_sim::chance::Seeded;
@@ -7,10 +7,10 @@ use folddb_sim::world::SimDisk;
 
 const SEED: u64 = 21;
 
-/// More than two batches of what is brought over.
+/// More than two batches of rows to be copied.
 const KEYS: u64 = 10_000;
 
-/// The power goes before each so-many-th change.
+/// The power is cut before each n-th change, with this n.
 const STEP: usize = 7;
 
 fn options(disk: &SimDisk) -> Options {
@@ -56,7 +56,7 @@ fn bring_up(store: &Store, from: BytesScan) -> folddb::Result<folddb::SyncReport
     store.bring_up(table(store).as_bytes().scan(), from, &SyncOptions::default())
 }
 
-/// How many rows, from the first on, are the new ones. The others must be the old ones.
+/// The number of new rows, from the first on. The others must be the old ones.
 fn rows_brought(store: &Store, what: &str) -> u64 {
     let rows = table(store);
     let found = |key: u64| rows.get(&key).unwrap_or_else(|error| panic!("{what}: {error}"));

@@ -1,5 +1,5 @@
 //! Real threads on one store at once: writers, readers, snapshots, flushes, merges, tables that
-//! come and go, and an end in the middle of it all. For long: `cargo run -p folddb-sim --release
+//! come and go, and an end in the middle of it all. Longer runs: `cargo run -p folddb-sim --release
 //! --example threads -- --minutes 10`.
 
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Disks that do not give back what a file of values holds: a repair goes on behind it, and tells
-//! what that costs.
+//! Disks that cannot read parts of a file of values: a repair continues behind them, and reports
+//! the loss.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ fn ends_with(path: &Path, ending: &str) -> Vec<PathBuf> {
     entries.filter(|path| path.to_string_lossy().ends_with(ending)).collect()
 }
 
-/// A store that is closed, with values in segments, in files of their own, and moved.
+/// A closed store, with values in segments, in files of their own, and moved.
 fn a_store(path: &Path, files: &FaultyFiles) {
     let store = Store::create(path, options(files)).expect("a store");
     for (round, step) in [(1, 1), (2, 2)] {
@@ -66,7 +66,7 @@ fn a_store(path: &Path, files: &FaultyFiles) {
     }
 }
 
-/// How many values are missing; those that are there are right.
+/// The number of missing values; those that are there are right.
 fn missing(store: &Store) -> u64 {
     let expected: BTreeMap<u64, Vec<u8>> = (0..KEYS + KEYS / 10)
         .map(|key| (key, blob(key, if key < KEYS && key % 2 == 0 { 2 } else { 1 })))
@@ -83,8 +83,8 @@ fn missing(store: &Store) -> u64 {
     missing
 }
 
-/// Repairs while these reads of files with this ending fail. None where they were not of the
-/// damaged store.
+/// Repairs while these reads of files with this ending fail. None where no read of the damaged
+/// store failed.
 fn mended(path: &Path, files: &FaultyFiles, ending: &str, (skip, times): (u64, u64)) -> Option<RepairReport> {
     let said = format!("{ending}: reads {skip} to {}", skip + times);
     let to = path.with_file_name(format!("mended{ending}.{skip}.{times}"));
@@ -112,7 +112,7 @@ fn a_repair_goes_on_behind_what_a_disk_does_not_give() {
     a_store(&path, &files);
     for (ending, reads_min) in [(".values", 4), (".value", 60), (".moved", 4)] {
         let (mut reads, mut lost, mut unread) = (0, 0, 0);
-        // One that fails goes well when it is tried again; two cost a block; three cost two.
+        // One failed read succeeds when it is tried again; two cost a block; three cost two.
         for times in 1..=3 {
             let reports = (0..).map_while(|skip| mended(&path, &files, ending, (skip, times)));
             for report in reports {

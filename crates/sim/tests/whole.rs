@@ -1,6 +1,6 @@
-//! Stores that nothing is wrong with: whatever random programs leave verifies in every record, its
-//! doctor finds no damage, and salvaging it loses nothing. Seeds are played again by
-//! `Program::random(seed, ACTIONS)`.
+//! Undamaged stores: a store after any random program verifies in every record, its doctor finds no
+//! damage, and salvaging it loses nothing. Seeds are played again by `Program::random(seed,
+//! ACTIONS)`.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn options() -> Options {
     with_customs(Options::default()).disk_reserve_bytes(0)
 }
 
-/// Every record of every key, as far as it reads, with its fold or without.
+/// Every record of every key, as far as it can be read, with its fold or without.
 fn content(dir: &Path) -> Vec<(String, Vec<String>)> {
     let store = Store::open_read_only(dir, options()).expect("it opens");
     let rows = |name: &String| {

@@ -90,7 +90,7 @@ fn write(store: &Store, session: u64) -> folddb::Result<()> {
     store.flush()
 }
 
-/// Fills it session by session: some values have moved, some of those twice, and some lie where
+/// Fills it session by session: some values have moved, some of those twice, and some are where
 /// they were put.
 pub(super) fn fill(store: Store, reopen: &dyn Fn() -> folddb::Result<Store>) -> folddb::Result<Store> {
     let mut store = store;
@@ -108,7 +108,7 @@ pub(super) fn fill(store: Store, reopen: &dyn Fn() -> folddb::Result<Store>) -> 
     Ok(store)
 }
 
-// ---- what stands where --------------------------------------------------------------------------
+// ---- where things are ---------------------------------------------------------------------------
 
 /// The pieces of a file that holds values, in order; nothing of another file.
 pub fn pieces(file: &Whole) -> Vec<Piece> {
@@ -171,7 +171,7 @@ pub(super) fn value_at(file: &Whole, at: usize) -> Option<&[u8]> {
 
 // ---- each way of reading ------------------------------------------------------------------------
 
-/// The heads of all keys, but for those of the hashed table, which are stored with the values.
+/// The heads of all keys, except those of the hashed table, which are stored with the values.
 pub(super) fn heads(store: &Store) -> folddb::Result<Vec<Option<Head>>> {
     let mut heads = Vec::new();
     for table in tables(store)?.iter().filter(|table| table.name() != "hashed") {

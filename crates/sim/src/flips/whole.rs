@@ -8,7 +8,7 @@ use folddb::{BytesTable, ErrorKind, Store};
 /// All rows of all tables.
 pub type Dump = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
 
-/// A file of the store as it was written.
+/// A file of the store, as it was written.
 pub struct Whole {
     /// Its name.
     pub name: String,

@@ -1,4 +1,4 @@
-//! The store is read beside its writer.
+//! The store is read while its writer has it open.
 
 use folddb::Store;
 use folddb::time::unix_ms;

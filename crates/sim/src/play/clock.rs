@@ -1,4 +1,4 @@
-//! A clock that is read between actions and stands still during one: so store and model have the
+//! A clock that is read between actions and does not move during one: so store and model have the
 //! same time, also where the machine's clock jumps. By default a player has the machine's own,
 //! since then a millisecond also ends in the middle of an action, as in normal use.
 

@@ -1,5 +1,5 @@
-//! What a player does when a process ends: it lets the next one open the store, perhaps several
-//! times in vain, and compares its findings with the promises.
+//! What a player does when a process ends: it lets the next one open the store, perhaps after
+//! several failed attempts, and compares its findings with the promises.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,8 +19,8 @@ pub struct Found(Wreck);
 
 /// The worlds judged so far, and the results.
 ///
-/// The findings of a process decide what it does: the files with their names, their durable parts,
-/// the clocks, and chance. The same happens to another process with the same findings and the same
+/// What a process finds decides what it does: the files with their names, their durable parts, the
+/// clocks, and chance. The same happens to another process with the same findings and the same
 /// history up to the last seq in the store. Only the promises may differ, so only these are
 /// compared. The same holds for the visible result of the opening: the disk, and all rows of the
 /// open store. So each world is opened once, and each result of openings is continued once.
@@ -171,7 +171,7 @@ impl Found {
         player
     }
 
-    /// The state of the store, and the end of the play; none where the store was created anew, or
+    /// The state of the store, and the end of the play; none where the store was created again, or
     /// its state was ambiguous. `known` is the earlier result, if there is one.
     fn play(
         &self,

@@ -44,7 +44,7 @@ impl Player {
         let start = snapshot.map_or_else(|| table.scan(), |snapshot| snapshot.scan(&table));
         let start = narrow(start, &shape, &scan);
         // Taken before the rows are: the scan reads at this time or later. In the other order, the
-        // model would consider snapshots live that are younger than the scan.
+        // model would consider snapshots alive that are younger than the scan.
         let (seq, time_ms) = match snapshot {
             Some(snapshot) => (u64::from(snapshot.seq()), unix_ms(snapshot.time())),
             None => (u64::from(self.store()?.last_seq()), unix_ms(self.store()?.now())),

@@ -1,10 +1,10 @@
 //! A player's consumer of a change feed. Its state outlives the processes of the store, as that of
-//! a consumer elsewhere does: after a crash it goes on from its last acknowledgement.
+//! a consumer elsewhere does: after a crash it continues from its last acknowledgement.
 //!
 //! Another one reads the same feed next to the store, from the last acknowledgement on. It lives on
 //! while the store is closed, dropped and opened again, up to a crash: it sees each batch once,
 //! also across changes by the writer. If the feed was dropped and created again under its name, it
-//! is told, and follows no other feed than its own.
+//! gets an error, and follows no feed other than its own.
 
 use folddb::{ErrorKind, FeedOptions, Store};
 
@@ -52,7 +52,7 @@ impl Player {
                     }
                 }
                 Err(error) => {
-                    consumer.feed = None; // the next one goes on where this one did
+                    consumer.feed = None; // the next one continues at the place of this one
                     return self.refused("read the feed", error);
                 }
             }
@@ -60,13 +60,13 @@ impl Player {
         if follow.acknowledges { self.acknowledge() } else { Ok(()) }
     }
 
-    /// What the feed tells of.
+    /// The scope of the feed.
     fn told(&self) -> Told {
         let shape = self.settings.feed;
         Told { table: shape.table.map(name_of), prefix: shape.prefix.to_vec() }
     }
 
-    /// Whether there may be a feed that tells of the table of a slot.
+    /// Whether there may be a feed that reports the table of a slot.
     pub(super) fn feed_tells_of(&self, slot: u8) -> bool {
         self.consumer.has_met_feed && self.settings.feed.table.is_none_or(|only| only == slot)
     }
@@ -83,8 +83,8 @@ impl Player {
         same("the budget of the feed", &found, &Some(self.settings.feed.bytes_max.unwrap_or(BYTES_MAX)))
     }
 
-    /// Drops the feed, which is made again where it is opened next. Who reads it beside the store
-    /// is not asked until it is there again: then it is to be told.
+    /// Drops the feed, which is made again when it is opened next. Its reader next to the store is
+    /// not asked until it is there again: then that must get an error.
     fn drop_feed(&mut self) -> Outcome {
         self.consumer.feed = None;
         self.consumer.has_acknowledged = false;
@@ -184,7 +184,7 @@ impl Player {
                     self.consumer.beside = None;
                     let is_excused = match error.kind() {
                         ErrorKind::FeedLost => may_be_lost,
-                        // The one in the store may have gone over more than this one has met.
+                        // The one in the store may have passed more events than this one has seen.
                         ErrorKind::Locked => self.consumer.has_raced,
                         _ => false,
                     };
@@ -211,7 +211,8 @@ impl Player {
                 self.consumer.has_raced = false;
                 Ok(self.consumer.beside.is_some())
             }
-            // It is not there, or has not given its rows; not so once that was acknowledged.
+            // It is not there, or has not given its rows; once those are acknowledged, this is
+            // wrong.
             Err(error)
                 if error.kind() == ErrorKind::InvalidInput
                     && (!self.consumer.has_acknowledged

@@ -1,4 +1,4 @@
-//! What a transaction finds in the index of a table, and what that means for its commit.
+//! The hits of a transaction in the index of a table, and their meaning for its commit.
 //!
 //! A find is for all terms. So a record with a new term, or another key of a term, is a conflict.
 //! So is each write to a key that was a hit at the snapshot, unless the transaction has hidden that

@@ -37,8 +37,8 @@ impl Heard {
         kind.fetch_add(count, Ordering::SeqCst);
     }
 
-    /// Whether all came that the statistics had counted before the store was closed. Closing may do
-    /// more.
+    /// Whether there was an event for all that the statistics had counted before the store was
+    /// closed. Closing may do more.
     pub(super) fn has_all_of(&self, stats: &StoreStats) -> Outcome {
         let kinds = [
             ("flushes", &self.flushes, stats.background.flushes),

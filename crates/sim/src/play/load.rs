@@ -1,5 +1,5 @@
 //! What a player does with a bulk load: it begins one, hands it rows, and finishes or abandons it,
-//! while everything else goes on. The table exists with all rows or not at all.
+//! while everything else continues. The table exists with all rows or not at all.
 
 use folddb::time::unix_ms;
 use folddb::{ErrorKind, Expire, WriteOp};
@@ -66,7 +66,7 @@ impl Player {
     }
 
     /// Hands rows over, in the order of the table, without those before the last one. False where
-    /// the load is over.
+    /// the load has ended.
     pub(super) fn push(&mut self, loading: &mut Loading, ops: &[TableOp]) -> Result<bool, String> {
         let shape = loading.shape;
         let mut ops: Vec<TableOp> = ops

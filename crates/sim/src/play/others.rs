@@ -1,6 +1,6 @@
 //! Other stores next to that of a player: its tables are compared with those of a second one, which
-//! is brought up to them; the store is read beside its writer; it is sealed and read by several;
-//! and tables that archive their logs are made anew from it.
+//! is brought up to them; the store is read next to its writer; it is sealed and read by several;
+//! and tables that archive their logs are rebuilt from them.
 
 use std::ops::ControlFlow;
 
@@ -78,7 +78,7 @@ impl Player {
         Ok(Second { store: other, table: theirs, _temp: temp })
     }
 
-    /// It is compared and brought up to date, and then is the same.
+    /// It is compared and brought up to date, and is then the same.
     fn compare_with_other(&self, slot: u8, of: u8) -> Outcome {
         let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
         let Second { store: other, table: theirs, _temp } = self.second_store(&table, &shape, of)?;
@@ -113,7 +113,7 @@ impl Player {
     fn bring_up(&mut self, slot: u8, of: u8) -> Outcome {
         let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
         if shape.order == Order::Hashed {
-            return Ok(()); // as `compare_with_other` has it
+            return Ok(()); // as in `compare_with_other`
         }
         let disk = self.disk.clone();
         let aside = |work: &dyn Fn() -> Result<(Second, Ops), String>| match &disk {
@@ -162,7 +162,7 @@ impl Player {
         failure.map(|()| ops)
     }
 
-    /// Digests of the same rows are the same, in whatever pieces values are stored. Those of rows
+    /// Digests of the same rows are the same, however values are split into pieces. Those of rows
     /// with another deadline differ, and those of rows with another meaning do not compare.
     fn compare_digests(
         &self,

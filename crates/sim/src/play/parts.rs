@@ -45,7 +45,7 @@ pub(super) struct Running {
     pub(super) found: BTreeMap<String, Found>,
     /// What it has written, in order.
     pub(super) ops: Vec<(TableOp, Shape)>,
-    /// The numbers of the tables that it has met, by their names.
+    /// The numbers of the tables that it has used, by their names.
     pub(super) met: BTreeMap<String, u64>,
 }
 

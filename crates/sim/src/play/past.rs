@@ -2,7 +2,7 @@
 //! moments.
 //!
 //! ```text
-//!   -- may be gone --|------- kept: told, and told right -------|
+//!   -- may be gone --|------ kept: shown, and shown right ------|
 //!                    boundary: the time that it is, less the window
 //! ```
 //!
@@ -109,7 +109,7 @@ impl Player {
         self.compare_time(model, table, shape, boundary, hours_ago)
     }
 
-    /// The table as it was at a quarter past an hour, when there were no writes and no deadlines.
+    /// The table as it was at a quarter past some hour, when there were no writes and no deadlines.
     fn compare_time(
         &self,
         model: &Model,

@@ -44,7 +44,7 @@ pub(super) struct Player {
     pub(super) disk: Option<SimDisk>,
     /// The clock, where it is not the world's own.
     pub(super) clock: Option<Arc<HeldClock>>,
-    /// Absent for moments only.
+    /// Absent only for a moment.
     pub(super) store: Option<Store>,
     /// The events that it has reported since it was opened.
     pub(super) heard: Arc<Heard>,
@@ -128,7 +128,7 @@ impl Player {
         with_customs(self.with_ages(options))
     }
 
-    /// The options of a store, whose events are counted anew.
+    /// The options of a store, whose events are counted from 0.
     pub(super) fn reporting(&mut self) -> Options {
         self.heard = Arc::default();
         self.options().on_event(self.heard.listener())
@@ -201,7 +201,7 @@ impl Player {
     /// from its settings, so that it takes no draw from any seed.
     ///
     /// ```text
-    ///   merge factor even, mapped     files of their own as soon as they can
+    ///   merge factor even, mapped     pinned files as soon as they can
     ///   merge factor even, written    in a simulated world after 2 ms of it, and an end after 20 ms; else as above
     ///   merge factor odd, written     an end: in a simulated world after 5 ms of it, else at the next step of background work
     ///   merge factor odd, mapped      boundaries as long as they live

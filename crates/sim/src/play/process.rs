@@ -1,4 +1,4 @@
-//! A process ends, and the next one opens the store, perhaps several times in vain, and its
+//! A process ends, and the next one opens the store, perhaps after several failed attempts, and its
 //! findings are compared with the promises.
 
 use std::collections::BTreeSet;
@@ -101,7 +101,7 @@ impl Player {
         }
     }
 
-    /// An opening in a world that works: it must go well.
+    /// An opening in a world that works: it must succeed.
     pub(super) fn open_soundly(&mut self) -> Outcome {
         if let Some(disk) = &self.disk {
             disk.forget_failures();
@@ -124,11 +124,11 @@ impl Player {
         Err(said("open the store after a crash")(error))
     }
 
-    /// Opens the store once more in a process that goes on, whose calls may fail still.
+    /// Opens the store once more in a process that continues, whose calls may still fail.
     pub(super) fn next_process(&mut self) -> Outcome {
         let Some(disk) = self.disk.clone() else { return Ok(()) };
         if !disk.failed().is_empty() {
-            // A store that takes no more writes does not write its buffered batches.
+            // A store that accepts no more writes does not write its buffered batches.
             self.left.retain(|left| self.known.keeps(left.seq, false));
         }
         disk.forget_failures();
@@ -146,7 +146,7 @@ impl Player {
         }
     }
 
-    /// Takes an opened store, if it holds what it must.
+    /// Accepts an opened store, if it holds what it must.
     fn adopt(&mut self, store: Store) -> Outcome {
         let contents = self.contents_of(&store)?;
         self.adopt_with(store, &contents)
@@ -158,7 +158,7 @@ impl Player {
     }
 
     /// The state of an opened store as a number: the world after the opening, and the contents of
-    /// the store. Some time passes before it goes on, so that the number of calls of the opening
+    /// the store. Some time passes before it continues, so that the number of calls of the opening
     /// does not matter.
     pub(super) fn print_of(&self, store: &Store, contents: &Contents) -> u64 {
         let mut print = DefaultHasher::new();

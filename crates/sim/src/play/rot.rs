@@ -5,8 +5,8 @@
 //!
 //! ```text
 //!   a frame of the log that nothing vouches for        it and what follows may be missing; what is before it is not
-//!   a value, where frames stand that nothing vouches   the same from the first of these frames on, whose values are
-//!     for                                              looked at when the log is replayed
+//!   a value, where frames are that nothing vouches     the same from the first of these frames on, whose values are
+//!     for                                              read when the log is replayed
 //!   the last edit of a manifest                        it may be missing, and nothing is compared
 //! ```
 
@@ -89,7 +89,7 @@ fn tells(error: &Error, name: &str, missing: Missing) -> bool {
     let is_named = error.to_string().contains(name);
     match error.kind() {
         ErrorKind::Corruption => is_named || missing == Missing::LastEdit,
-        ErrorKind::NewerFormat => is_named || name == "FORMAT", // it speaks of the whole store
+        ErrorKind::NewerFormat => is_named || name == "FORMAT", // it is about the whole store
         _ => false,
     }
 }

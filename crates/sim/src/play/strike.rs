@@ -1,4 +1,4 @@
-//! What happens in a simulated world only: time passes, processes die, calls fail, bytes rot.
+//! Actions in a simulated world only: time passes, processes die, calls fail, bytes rot.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::program::{Action, Breakage, Broken};
 use crate::world::SimDisk;
 
 impl Player {
-    /// What happens in a simulated world only.
+    /// Actions in a simulated world only.
     pub(super) fn strike(&mut self, disk: &SimDisk, action: &Action) -> Outcome {
         match action {
             Action::Clock(millis, wall_s) => {

@@ -1,5 +1,5 @@
-//! What a player does with transactions. Everything else goes on between their steps; the model
-//! says of each commit whether it must go through, and a committed transaction is a batch like any
+//! What a player does with transactions. Everything else continues between their steps; the model
+//! says of each commit whether it must succeed, and a committed transaction is a batch like any
 //! other, whole or absent after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,8 +118,8 @@ impl Player {
         done
     }
 
-    /// A table, which the transaction meets now. None where it is missing, or not the one that it
-    /// has met by this name.
+    /// A table, which the transaction uses now. None where it is missing, or not the one that it
+    /// has used by this name.
     fn meet(&self, running: &mut Running, slot: u8) -> Result<Option<(BytesTable, Shape)>, String> {
         let Some((table, shape)) = self.table(slot)? else { return Ok(None) };
         let born = self.known.model.born(table.name());
@@ -236,8 +236,8 @@ impl Player {
 }
 
 impl Running {
-    /// Whether it has read or written in a table. One that it met when its snapshot had ended is
-    /// nothing to it.
+    /// Whether it has read or written in a table. One that it used only after its snapshot had
+    /// ended does not count.
     fn uses(&self, name: &str) -> bool {
         let writes = || self.ops.iter().any(|(op, _)| name_of(op.table) == name);
         self.reads.iter().any(|(read, _)| read == name)

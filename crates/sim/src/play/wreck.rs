@@ -13,7 +13,7 @@ use crate::program::{Crash, Settings};
 use crate::world::SimDisk;
 
 /// The remains of a dead process: the world, and what is known of the store in it. Any number of
-/// next processes may be tried on one.
+/// next processes may start from one.
 #[derive(Clone)]
 pub struct Wreck {
     pub(super) settings: Settings,

@@ -174,7 +174,7 @@ impl Player {
         })
     }
 
-    /// An op as the model takes it; nothing where it does nothing.
+    /// An op in the form of the model; nothing where it does nothing.
     pub(super) fn ops_of(&self, op: &TableOp, shape: &Shape) -> Result<Ops, String> {
         let write_ms = unix_ms(self.store()?.now());
         let (_, deadline_ms) = shape.lifetime(op.value, write_ms, self.epoch_ms);
@@ -183,7 +183,7 @@ impl Player {
     }
 }
 
-/// How an op is written as a stream: one in four, where the table takes streams.
+/// How an op is written as a stream: one in four, where the table accepts streams.
 fn streamed(op: &TableOp, table: &BytesTable, shape: &Shape) -> Option<WriteOp> {
     let how = match op.what {
         What::Put => WriteOp::Put,
@@ -205,7 +205,7 @@ pub(super) fn write_op(what: What) -> WriteOp {
     }
 }
 
-/// An op as the model takes it; nothing where it does nothing.
+/// An op in the form of the model; nothing where it does nothing.
 pub(super) fn ops_of(op: &TableOp, shape: &Shape) -> Vec<ModelOp> {
     let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
     vec![match op.what {

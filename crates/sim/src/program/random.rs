@@ -22,8 +22,8 @@ impl Program {
             merge_factor: 2 + chance.below(3) as usize,
             feed: FeedShape::default(),
         };
-        // Programs differ in temper: some have large values, and so several parts a run; some
-        // hardly any snapshot.
+        // Programs differ in style: some have large values, and so several parts a run; some hardly
+        // any snapshot.
         let temper =
             Temper { large_values: chance.one_in(3), snapshots: chance.below(4), ranges: chance.below(3) };
         let mut all: Vec<Action> = (0..TABLES).map(|slot| Action::Create(slot, shape(chance))).collect();
@@ -50,7 +50,8 @@ fn with_many_tables(mut actions: Vec<Action>, seed: u64) -> Vec<Action> {
 }
 
 impl Program {
-    /// The same program, with a consumer that follows from time to time, and at the end to the end.
+    /// The same program, with a consumer that follows from time to time, and at the end to the last
+    /// event.
     pub fn followed(self, seed: u64) -> Program {
         let chance = &mut Seeded::new(seed ^ 0x0f0f);
         let every = *chance.pick(&[2, 5, 12]);

@@ -1,4 +1,4 @@
-//! Making a program that fails shorter.
+//! Shortens a program that fails.
 
 use super::{Action, FeedShape, Program};
 

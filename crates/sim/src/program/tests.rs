@@ -17,7 +17,7 @@ fn a_seed_is_a_program() {
     };
     let program = Program::random(5, 40);
     let strewn = program.actions.iter().filter(is_strewn).count();
-    let rest = program.actions.len() - strewn; // a load drops what is in its way first
+    let rest = program.actions.len() - strewn; // a load first drops what is in its way
     assert!((40 + usize::from(TABLES)..60).contains(&rest), "{rest}");
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | writer | batches over all tables, in all durabilities | its own writes at once; that a refused batch left nothing |
 //! | single | single writes | the same |
-//! | reader | gets | no number goes back; nothing acknowledged is missing, nothing unwritten is there |
+//! | reader | gets | no number decreases; nothing acknowledged is missing, nothing unwritten is there |
 //! | scanner | scans, both ways, some slow | a batch is there whole; keys in order, none twice |
 //! | historian | snapshots, held, handed on, read again | the whole cut; that it reads the same forever |
 //! | background_player | flushes, merges, syncs, looks at figures | that they succeed |
@@ -84,9 +84,9 @@ pub(super) struct World<'l> {
     /// It is closed: from now on every call must fail.
     pub(super) closed: AtomicBool,
     pub(super) pool: Mutex<Vec<Kept>>,
-    /// The table that comes and goes, with the number that all its values are.
+    /// The table that comes and goes, with the number that all its values have.
     pub(super) passing: Mutex<Option<(u64, Table<u64, u64>)>>,
-    /// How many of them there have been.
+    /// How many of these there have been.
     pub(super) passed: AtomicU64,
     /// How many cuts were checked.
     pub(super) cuts: AtomicU64,
@@ -541,7 +541,7 @@ impl Actor for Historian {
     }
 }
 
-/// Does by hand what background work does, and more.
+/// Does by hand the jobs of background work, and more.
 pub(super) struct BackgroundPlayer {
     chance: Seeded,
 }

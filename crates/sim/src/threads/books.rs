@@ -197,8 +197,8 @@ pub fn key_bytes<K: Key, Q: AsKey<K>>(key: &Q) -> Vec<u8> {
     bytes
 }
 
-/// The bytes that stand for step `n` of writer `w`: the number, and fewer than `more` bytes that
-/// follow from both.
+/// The bytes that mean step `n` of writer `w`: the number, and fewer than `more` bytes that follow
+/// from both.
 pub fn padded(w: u64, n: u64, more: u64) -> Vec<u8> {
     let mut chance = Seeded::new(n ^ (w << 48));
     let mut value = n.to_le_bytes().to_vec();
@@ -206,7 +206,7 @@ pub fn padded(w: u64, n: u64, more: u64) -> Vec<u8> {
     value
 }
 
-/// The step that a padded value stands for; one that no writer reaches when it is not whole.
+/// The step that a padded value means; one that no writer reaches when it is not whole.
 pub fn number(w: u64, value: &[u8], more: u64) -> u64 {
     let n = value.get(..8).and_then(|head| head.try_into().ok()).map_or(WRONG, u64::from_le_bytes);
     if padded(w, n, more) == value { n } else { WRONG }
@@ -256,7 +256,7 @@ impl Cut {
         Ok(steps)
     }
 
-    /// The cut once each writer has done these steps, but for unknown parts: accounts and single
+    /// The cut once each writer has done these steps, except for unknown parts: accounts and single
     /// writes.
     fn after(steps: &[u64]) -> Cut {
         let mut cut = Cut::default();

@@ -1,8 +1,8 @@
 //! Finds threads that wait forever: each thread notes at its [`Desk`] what it begins, and a
-//! watchman checks whether it goes on.
+//! watchman checks whether it makes progress.
 //!
-//! A deadlock cannot be joined, so the watchman prints what every thread was doing and ends the
-//! process.
+//! A deadlocked thread cannot be joined, so the watchman prints what every thread was doing and
+//! ends the process.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -45,7 +45,7 @@ impl Desk {
         self.ended.store(true, Ordering::Relaxed);
     }
 
-    /// How much it has begun.
+    /// How many things it has begun.
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }

@@ -37,7 +37,7 @@ impl Diary {
         self.lines.push(entry);
     }
 
-    /// A diary that goes on from here, as does this one.
+    /// A diary that continues from here, as does this one.
     pub(crate) fn fork(&mut self) -> Diary {
         if !self.lines.is_empty() {
             let past = std::mem::take(self);

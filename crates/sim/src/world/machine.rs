@@ -35,7 +35,7 @@ pub(crate) struct Machine {
     pub(crate) next_id: u64,
     pub(crate) locks: BTreeMap<FileId, Lock>,
     pub(crate) faults: Faults,
-    /// During inspections, reads meet no fault.
+    /// During inspections, reads have no faults.
     pub(crate) are_faults_asleep: bool,
     pub(crate) capacity_bytes: Option<u64>,
     pub(crate) calls: u64,
@@ -192,7 +192,7 @@ impl File {
         self.durable.set_len(durable_bytes);
     }
 
-    /// The page cache drops all that it considers to be on the disk.
+    /// The page cache drops everything that it considers to be on the disk.
     pub(crate) fn evict(&mut self) {
         for sector in std::mem::take(&mut self.lost) {
             let mut bytes = [0; SECTOR_BYTES as usize];
@@ -263,7 +263,8 @@ impl Machine {
         self.next_id = (self.next_id + 1).next_multiple_of(10_000);
     }
 
-    /// Time passes up to a whole tenth of a second, and luck is what it was when the process began.
+    /// Time passes up to a whole tenth of a second, and the random numbers begin again, as when the
+    /// process began.
     pub(crate) fn pause_alike(&mut self) {
         self.luck = Seeded::new(2);
         self.clock_ns = self.clock_ns.next_multiple_of(100_000_000);
@@ -381,7 +382,7 @@ impl Machine {
         named.iter().filter_map(|id| self.files.get(id)).map(File::space_bytes).sum()
     }
 
-    /// How many of `len_bytes` bytes at `offset` of a file fit the disk: those within its length
+    /// How many of `len_bytes` bytes at `offset` of a file fit on the disk: those within its length
     /// always do.
     pub(crate) fn fitting_bytes(&self, id: FileId, offset: u64, len_bytes: u64) -> u64 {
         let inside = self.files.get(&id).map_or(0, File::space_bytes).saturating_sub(offset);

@@ -1,4 +1,4 @@
-//! A number for a world: equal where the next process meets the same state.
+//! A number for a world: equal where the next process finds the same state.
 //!
 //! It covers all that decides this state: the disk, the page cache, the clocks, and the next random
 //! numbers. Earlier events count only by their results.

@@ -88,7 +88,7 @@ pub(crate) fn upward(house: &Crate) -> BTreeSet<(String, String)> {
 }
 
 /// Whether `from` may use `to`: the module of `to` is below that of `from` among the children of
-/// their common parent. A parent may use its child, and a child its parent, but not each the other.
+/// their common parent. A parent may use its child, or a child its parent, but not both.
 fn runs_down(house: &Crate, from: usize, to: usize, arrows: &BTreeSet<(usize, usize)>) -> bool {
     let (mine, other) = (&house.modules[from].path, &house.modules[to].path);
     let common = mine.iter().zip(other).take_while(|(mine, other)| mine == other).count();
@@ -148,7 +148,7 @@ struct Eye<'a> {
     house: &'a Crate,
     from: usize,
     strewn: &'a HashMap<String, Vec<(Of, usize)>>,
-    /// The type of the `impl` block that is looked at.
+    /// The type of the `impl` block that is being read.
     inside: Option<Of>,
     seen: BTreeSet<usize>,
 }
@@ -163,7 +163,7 @@ impl Eye<'_> {
     fn see_path(&mut self, path: &[String]) {
         let Some(target) = self.house.resolve(self.from, path) else { return };
         if target.names.is_empty() {
-            return; // a module alone is no use of what is in it
+            return; // naming a module does not use its contents
         }
         self.see(target.module);
         let [name, method, ..] = target.names.as_slice() else { return };
@@ -217,7 +217,7 @@ impl Eye<'_> {
         }
     }
 
-    /// The paths in tokens that are no list of expressions, as in the rules of a macro.
+    /// The paths in tokens that are not a list of expressions, as in the rules of a macro.
     fn see_paths(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;

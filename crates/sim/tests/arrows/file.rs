@@ -1,5 +1,5 @@
-//! The files of a crate: their modules in the order of their `mod` lines, and what each of them
-//! names and declares.
+//! The files of a crate: their modules in the order of their `mod` lines, with the names that each
+//! of them uses and declares.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ pub(crate) struct Module {
     /// The number of its `mod` line in its parent.
     pub(crate) place: usize,
     pub(crate) children: HashMap<String, usize>,
-    /// Names that a `use` brings, with the path that was written.
+    /// Names that a `use` imports, with the path that was written.
     pub(crate) bindings: HashMap<String, Vec<String>>,
-    /// Paths of which a `use` brings all names.
+    /// Paths from which a `use` imports all names.
     pub(crate) globs: Vec<Vec<String>>,
     pub(crate) declared: HashSet<String>,
     /// Its items, without its children, its tests and its re-exports.
@@ -124,7 +124,7 @@ impl Crate {
         }
     }
 
-    /// How a module is called in the list of exceptions.
+    /// The name of a module in the list of exceptions.
     pub(crate) fn name(&self, index: usize) -> String {
         match self.modules[index].path.as_slice() {
             [] => "(root)".to_owned(),
@@ -133,7 +133,7 @@ impl Crate {
     }
 }
 
-/// True for what is compiled for tests only, or for a build under the scheduler.
+/// True for code that is compiled for tests only, or for a build under the scheduler.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     let is_of_tests = |word: &str| matches!(word, "test" | "folddb_schedules");
     let says = |attribute: &Attribute| {

@@ -3,8 +3,8 @@
 //!
 //! An arrow leads from a file to the file of everything that a path in it names, and to the file of
 //! a method that is called on a struct whose `impl` blocks are in several files:
-//! `self.flush_step()` is an arrow that no `use` shows. Re-exports are none: they are followed to
-//! their targets. Tests are left out.
+//! `self.flush_step()` is an arrow that no `use` shows. Re-exports are not arrows: they are
+//! followed to their targets. Tests are left out.
 //!
 //! `exceptions.txt` lists the arrows that do not run down today, one a line: a file, and the file
 //! that it uses. The list only shrinks.

@@ -5,16 +5,16 @@ use crate::file::Crate;
 /// A path that leads through more names than this leads in a circle.
 const STEPS_MAX: usize = 40;
 
-/// What a path of a crate leads to.
+/// The target of a path of a crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) module: usize,
-    /// The item, and what was written behind it; empty for the module itself.
+    /// The item, and what was written after it; empty for the module itself.
     pub(crate) names: Vec<String>,
 }
 
 impl Crate {
-    /// What `path` names in module `from`; none for what is of another crate.
+    /// What `path` names in module `from`; none for an item of another crate.
     pub(crate) fn resolve(&self, from: usize, path: &[String]) -> Option<Target> {
         self.first(from, path, STEPS_MAX)
     }
@@ -53,7 +53,7 @@ impl Crate {
     fn knows(&self, module: usize, name: &str, steps: usize) -> bool {
         let here = &self.modules[module];
         let local = here.declared.contains(name) || here.children.contains_key(name);
-        // `use csv::...` in a module whose parent has a child `csv` is of the other crate.
+        // `use csv::...` in a module whose parent has a child `csv` names the other crate.
         let bound =
             here.bindings.get(name).is_some_and(|written| written.first().is_some_and(|first| first != name));
         let has = |glob: &Vec<String>| {

@@ -1,19 +1,18 @@
-//! What `folddb` takes of the crates of others is what `third-party.txt` says: which crates, and
-//! which features of each. Features unify: whatever is asked for here holds for a program's own use
-//! of the same crate, too.
+//! `third-party.txt` lists the third-party crates that `folddb` uses, and which features of each.
+//! Features unify: each feature that is enabled here is enabled for a program's own use of the same
+//! crate, too.
 //!
-//! `UPDATE=1 cargo test -p folddb-sim --test features` takes a difference over, which is to be
-//! read.
+//! `UPDATE=1 cargo test -p folddb-sim --test features` accepts a difference, which is to be read.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Features of `serde_json` that change what it does for everybody in the program.
+/// Features of `serde_json` that change its behaviour for the whole program.
 const CHANGES_OTHERS: [&str; 4] =
     ["preserve_order", "float_roundtrip", "arbitrary_precision", "unbounded_depth"];
 
-/// The crates of others that a build of `folddb` has, each with its features.
+/// The third-party crates in a build of `folddb`, each with its features.
 fn taken(arguments: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "-p", "folddb", "-e", "normal,build", "--prefix", "none"])

@@ -1,8 +1,8 @@
-//! What `docs/FORMAT.md` says, taken from its fences: offsets, constants, the fields of changes,
+//! The content of `docs/FORMAT.md`, from its fences: offsets, constants, the fields of changes,
 //! examples.
 //!
-//! A fence that does not read as its kind demands is a failure, so that a line which the tests
-//! cannot see is never taken for one that they hold.
+//! A fence that does not parse as its kind requires is a failure. So no line that the tests cannot
+//! see seems to be tested.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ impl Document {
         doc
     }
 
-    /// The lines of all fences with this word, and what follows the word.
+    /// The lines of all fences with this word, and the text after the word.
     fn fences(&self, word: &str) -> Vec<(String, Vec<&str>)> {
         let mut fences: Vec<(String, Vec<&str>)> = Vec::new();
         let mut open = None;
@@ -82,7 +82,7 @@ impl Document {
         *self.constants.get(name).unwrap_or_else(|| panic!("the document has no constant {name}"))
     }
 
-    /// The names of all constants that begin so.
+    /// The names of all constants that begin with this.
     pub(crate) fn constants_of(&self, prefix: &str) -> impl Iterator<Item = (&str, u64)> {
         let begin = move |(name, _): &(&String, &u64)| name.starts_with(prefix);
         self.constants.iter().filter(begin).map(|(name, value)| (name.as_str(), *value))
@@ -93,7 +93,7 @@ impl Document {
         self.layouts.keys().map(String::as_str)
     }
 
-    /// The names of files that the table of the directory has, as they stand there.
+    /// The names of files in the table of the directory, as they are written there.
     pub(crate) fn file_names(&self) -> Vec<&str> {
         let rows = self.text.lines().skip_while(|line| !line.starts_with("| file |")).skip(2);
         let rows = rows.take_while(|line| line.starts_with('|'));
@@ -121,7 +121,7 @@ impl Document {
         (changes, groups)
     }
 
-    /// The examples: what they show, and the bytes as hexadecimal text.
+    /// The examples: their labels, and the bytes as hexadecimal text.
     pub(crate) fn examples(&self) -> Vec<(String, String)> {
         let fences = self.fences("bytes");
         let lines = fences.iter().flat_map(|(_, lines)| lines);
@@ -132,7 +132,7 @@ impl Document {
         lines.map(example).collect()
     }
 
-    /// Puts these bytes into the example of this label.
+    /// Puts these bytes into the example with this label.
     pub(crate) fn mend(&mut self, label: &str, hex: &str) {
         let mended = self.text.lines().map(|line| match line.rsplit_once('|') {
             Some((left, _)) if left.trim() == label => format!("{left}| {hex}"),

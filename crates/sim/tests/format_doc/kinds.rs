@@ -1,10 +1,10 @@
-//! Every kind of thing that the document draws is in some fixture, so that later versions are held
-//! to it: files, changes of the manifest, layouts, frames, ops, pieces of parts. What no fixture
-//! has is listed here, each with its reason, and a kind that is added to the document and to no
+//! Every kind of thing that the document draws is in some fixture, so that later versions must read
+//! it: files, changes of the manifest, layouts, frames, ops, pieces of parts. Kinds that no fixture
+//! has are listed here, each with its reason; a kind that is added to the document and to no
 //! fixture fails.
 //!
-//! Manifests and segments are read by the document, as `reader.rs` does; of parts the code that
-//! reads them tells what is in them.
+//! Manifests and segments are read by the document, as in `reader.rs`; parts are read by the
+//! project's own code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::document::Document;
 use crate::files;
 use crate::reader::{Bytes, FoundChange, Reader};
 
-/// What no fixture has, and why.
+/// The kinds that no fixture has, and why.
 const NOT_KEPT: [(&str, &str); 6] = [
     ("frame.kind.seal_for_next", "a log of two segments is long; `harm` has one"),
     ("change MoveRun", "nothing writes it yet"),
@@ -65,7 +65,7 @@ impl Kinds<'_> {
         self.found.insert(kind.into());
     }
 
-    /// The constant that has this number, of those that begin so.
+    /// The constant with this number, of those that begin with this.
     fn constant(&self, prefix: &str, number: u64) -> String {
         let mut all = self.doc.constants_of(prefix).filter(|(_, value)| *value == number);
         all.next().unwrap_or_else(|| panic!("{prefix} {number} is not documented")).0.to_owned()
@@ -138,7 +138,7 @@ impl Kinds<'_> {
         }
     }
 
-    /// What an op whose value is separated has: a pointer or a rope.
+    /// The content of an op whose value is separated: a pointer or a rope.
     fn pointer(&mut self, op: &str, payload: &[u8]) {
         let separated = match op {
             "op.set_separated" | "op.insert_separated" | "op.fold_separated" => payload,
@@ -152,7 +152,7 @@ impl Kinds<'_> {
         });
     }
 
-    /// The layouts that a file has at its front and at its end.
+    /// The layouts at the front and at the end of a file.
     fn by_magic(&mut self, path: &Path) {
         let bytes = std::fs::read(path).expect("it is read");
         let ends = [Some(0), bytes.len().checked_sub(64)].into_iter().flatten();
@@ -165,7 +165,7 @@ impl Kinds<'_> {
                 b"FoldMov\0" => self.found("layout moved-header"),
                 b"FoldMovE" => {
                     self.found("layout moved-footer");
-                    self.found("layout moved-page"); // there is one at least
+                    self.found("layout moved-page"); // there is at least one
                 }
                 b"FoldHash" => self.found("layout checkpoint-footer"),
                 b"FoldHchg" => self.found("layout changes-footer"),

@@ -1,8 +1,7 @@
-//! A reader of stores that knows what `docs/FORMAT.md` says, and nothing of the code that writes
-//! them.
+//! A reader of stores that knows only `docs/FORMAT.md`, and not the code that writes them.
 //!
-//! It is slow and trusts nothing: whatever is not as the document says is a failed assertion. From
-//! the code it takes only xxh3-64 itself.
+//! It is slow and trusts nothing: any difference from the document is a failed assertion. From the
+//! code it uses only xxh3-64 itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +10,7 @@ use folddb_base::checksum::hash64;
 
 use super::document::{Document, Fields};
 
-/// A record as it stands in a frame or a block.
+/// A record of a frame or a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) seq: Option<u64>,
@@ -23,10 +22,10 @@ pub(crate) struct Found {
 /// A frame of the journal.
 pub(crate) struct FoundFrame {
     pub(crate) kind: u64,
-    /// When its batch was written, where it says that.
+    /// When its batch was written, where it has that.
     pub(crate) time: Option<u64>,
     pub(crate) first_seq: u64,
-    /// Low half of its own hash, and what it says of the frame before it.
+    /// Low half of its own hash, and of the hash of the frame before it, as it states that.
     pub(crate) hash: u64,
     pub(crate) prev_hash: u64,
     pub(crate) bytes: Vec<u8>,
@@ -74,7 +73,7 @@ impl Value {
     }
 }
 
-/// What a record says of a separated value.
+/// What a record has of a separated value.
 pub(crate) struct FoundPointer {
     segment: u64,
     unit: u64,
@@ -95,10 +94,10 @@ pub(crate) struct FoundPart {
     pub(crate) has_summaries: bool,
 }
 
-/// Bit 6 of the flags of a frame: it says when it was written.
+/// Bit 6 of the flags of a frame: it has the time when it was written.
 const TIME_FLAG: u64 = 1 << 6;
 
-/// What a block comes to.
+/// The summary of a block.
 type FoundSummary = Option<(u64, Option<Vec<u8>>)>;
 
 /// Reads from the front.
@@ -192,7 +191,7 @@ impl<'d> Reader<'d> {
         }
         assert_eq!(header.number(&bytes, "number"), number);
         assert_eq!(header.wide(&bytes, "store_id"), store_id);
-        // Less of one that was left.
+        // A segment that was left before it was full may be shorter.
         let whole_len = header_bytes as u64 + header.number(&bytes, "capacity");
         assert!(bytes.len() as u64 <= whole_len);
         let hash = hash64(self.place_seed(number, 0), &bytes[..header.offset("hash")]);
@@ -437,7 +436,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Rows, and what they fold to.
+    /// Rows, and the fold of their values.
     fn summary(&self, rest: &mut Bytes<'_>) -> FoundSummary {
         let rows = rest.varint().checked_sub(1)?;
         let fold = rest.varint().checked_sub(1).map(|len| rest.take(len as usize).to_vec());
@@ -533,7 +532,7 @@ impl<'d> Reader<'d> {
         all
     }
 
-    /// The unit of a file of relocated values at which the record stands that a pointer leads to.
+    /// The unit of a file of relocated values with the record that a pointer leads to.
     fn unit_in_relocated(&self, file: &[u8], number: u64, pointer: &FoundPointer) -> u64 {
         let (at, firsts) = &self.pages(file, number)[&pointer.segment];
         let page = firsts.partition_point(|first| *first <= pointer.unit) as u64 - 1;
@@ -552,7 +551,7 @@ impl<'d> Reader<'d> {
         words("new")[found]
     }
 
-    /// The value of the record that stands at the front of `stored`.
+    /// The value of the record at the front of `stored`.
     fn value_at(&self, stored: &[u8], table: u64, record: &Found, pointer: &FoundPointer) -> Vec<u8> {
         let layout = self.doc.layout("value-record");
         let number = |name: &str| layout.number(stored, name);
@@ -655,7 +654,7 @@ fn read_fields(
     fields.iter().map(|(name, kind)| (name.clone(), read(kind))).collect()
 }
 
-/// Seqs and kinds of a block, from where their columns begin; and where they end.
+/// Seqs and kinds of a block, from the beginning of their columns; and where these end.
 fn sides(
     doc: &Document,
     rest: &mut Bytes<'_>,

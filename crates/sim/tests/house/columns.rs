@@ -1,7 +1,7 @@
 //! Prose is at most 100 columns wide, on all pages and in all comments.
 //!
-//! Tables, fenced blocks, pictures and what a program writes (between `<!-- begin` and `<!-- end`)
-//! are no prose, and one long word, such as a link, may be alone on its line.
+//! Tables, fenced blocks, pictures and generated text (between `<!-- begin` and `<!-- end`) are not
+//! prose, and one long word, such as a link, may be alone on its line.
 
 use std::path::{Path, PathBuf};
 

@@ -36,7 +36,7 @@ fn anchors(page: &str) -> Vec<String> {
     found
 }
 
-/// The targets of the links of a page, but for other sites.
+/// The targets of the links of a page, except other sites.
 fn links(page: &str) -> Vec<String> {
     let targets = page.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
     let inner = targets.map(|(target, _)| target.to_owned());

@@ -1,9 +1,9 @@
-//! What a test could not check on a machine is said where it is seen: a test that passes shows no
-//! line of a macro.
+//! A test that could not check something on a machine says so where it is seen: the output of
+//! macros is hidden when a test passes.
 
 use crate::columns::files_ending;
 
-/// Whether a line says that something was not checked by a macro whose lines are hidden.
+/// Whether a line says, by a macro whose output is hidden, that something was not checked.
 fn is_hidden(line: &str) -> bool {
     let is_said = line.contains("NOT CHECKED");
     is_said && ["println!(", "print!("].iter().any(|name| line.contains(name)) && !line.contains("writeln!(")

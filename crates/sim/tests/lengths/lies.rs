@@ -1,5 +1,4 @@
-//! The places at which a file of a store says how long something is, and how to have each lie, with
-//! right checksums.
+//! The lengths in the files of a store, and how to make each false, with right checksums.
 
 use std::path::{Path, PathBuf};
 
@@ -18,17 +17,17 @@ use folddb_layout::relocated::{MAP_PAGE_BYTES, RELOCATED_FOOTER_BYTES};
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES, put_head};
 
-/// A length that no file here has; whoever takes memory by it is found out, and not killed.
+/// A length that no file here has; a step that takes memory for it is detected, and not killed.
 const HUGE: u64 = 1 << 33;
 
-/// A place, and how a file is told to lie there.
+/// A place, and how to make the length there false.
 pub(crate) struct Lie {
     pub(crate) place: &'static str,
-    /// What the names of such files contain.
+    /// A part of the names of such files.
     pub(crate) files: &'static str,
-    /// Whether anybody can tell: a length that nobody uses is no lie that hurts.
+    /// Whether it can be detected: a false length that nothing uses does no harm.
     pub(crate) is_found: bool,
-    /// The file with the lie; none where it does not have the place.
+    /// The file with the false length; none where it does not have the place.
     pub(crate) tell: fn(&StoreFile) -> Option<Vec<u8>>,
 }
 
@@ -185,8 +184,7 @@ impl StoreFile {
         all
     }
 
-    /// Puts these bytes in its place in a copy of the store, whose manifest learns how long it is
-    /// now.
+    /// Puts these bytes in its place in a copy of the store, and the new length into the manifest.
     pub(crate) fn replace(&self, dir: &Path, bytes: &[u8]) {
         std::fs::write(dir.join(&self.name), bytes).expect("it is written");
         if bytes.len() == self.bytes.len() || self.number == 0 || self.name.starts_with("MANIFEST") {
@@ -213,7 +211,8 @@ impl StoreFile {
         Some(u64::from_le_bytes(self.bytes.get(at..at + 8)?.try_into().ok()?))
     }
 
-    /// With other bytes at a place; none where these are there already, or the file ends before.
+    /// With other bytes at a place; none where the same bytes are there already, or the file ends
+    /// before.
     fn patched(&self, at: usize, said: &[u8]) -> Option<Vec<u8>> {
         let mut bytes = self.bytes.clone();
         let place = bytes.get_mut(at..at + said.len())?;
@@ -224,7 +223,7 @@ impl StoreFile {
         Some(bytes)
     }
 
-    /// The same, where the checksum stands right behind what it covers.
+    /// The same, where the checksum follows the bytes that it covers.
     fn sealed(&self, at: usize, said: &[u8], covered: std::ops::Range<usize>) -> Option<Vec<u8>> {
         let mut bytes = self.patched(at, said)?;
         let sum = hash64(place_seed(self.number, covered.start as u64), &bytes[covered.clone()]);
@@ -234,7 +233,7 @@ impl StoreFile {
 
     // ---- manifest -------------------------------------------------------------------------------
 
-    /// A manifest of one snapshot, in which the last length of this kind lies.
+    /// A manifest of one snapshot, in which the last length of this kind is false.
     fn changed(&self, length: fn(&mut Change) -> Option<&mut u64>) -> Option<Vec<u8>> {
         let mut has_it = 0;
         manifest_of(&self.dir, |change| has_it += usize::from(length(change).is_some()));
@@ -252,8 +251,8 @@ impl StoreFile {
 
     // ---- log ------------------------------------------------------------------------------------
 
-    /// With another payload in the last batch that can be changed so. The frames behind it are
-    /// closed again.
+    /// With another payload in the last batch that can be changed in this way. The frames after it
+    /// are closed again.
     fn reframed(&self, change: fn(&[u8]) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
         let header = SegmentHeader::decode(&self.bytes, FileNumber(self.number)).ok()?;
         let mut frames: Vec<(FrameHead, Vec<u8>, usize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The public names of a crate, a line each, with their signatures.
+//! The public names of a crate, one per line, with their signatures.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ impl Listing<'_> {
         self.lines.insert(line.into());
     }
 
-    /// The names of the module at `place`, which users call `path`.
+    /// The names of the module at `place`, which users name `path`.
     fn module(&mut self, place: &[String], path: &str) {
         let Some(module) = self.sources.module(place) else { return };
         self.add(format!("mod {path}"));
@@ -59,7 +59,7 @@ impl Listing<'_> {
         }
     }
 
-    /// What is defined at `place`, which users call `path`.
+    /// The item defined at `place`, which users name `path`.
     fn thing(&mut self, place: &Place, path: &str, features: &str) {
         if self.sources.module(place).is_some() {
             return self.module(place, path);
@@ -129,7 +129,7 @@ impl Listing<'_> {
         }
     }
 
-    /// What `impl` blocks give to a type, and which traits it has.
+    /// The public items in the `impl` blocks of a type, and the traits that it has.
     fn blocks(&mut self, place: &Place, path: &str) {
         let crates: Vec<String> = self.sources.crates().map(str::to_owned).collect();
         for (at, module) in crates.iter().flat_map(|name| self.sources.modules_of(name)) {
@@ -158,7 +158,7 @@ impl Listing<'_> {
         }
     }
 
-    /// What macros of the crate write: their public methods, and where they are called.
+    /// What macros of the crate generate: their public methods, and where they are called.
     fn macros(&mut self, place: &[String], module: &Module) {
         for item in &module.items {
             let Item::Macro(item) = item else { continue };
@@ -183,7 +183,7 @@ impl Listing<'_> {
     }
 }
 
-/// What a macro is called with, entry by entry, each behind what it stands in.
+/// The arguments of a macro call, entry by entry, each after the group that it is in.
 fn entries_of(tokens: TokenStream, before: &str, found: &mut Vec<String>) {
     let mut entry: Vec<TokenTree> = Vec::new();
     let text = |entry: &mut Vec<TokenTree>| tidy(&entry.drain(..).collect::<TokenStream>().to_string());
@@ -239,7 +239,7 @@ fn visibility(item: &Item) -> &Visibility {
     }
 }
 
-/// What attributes promise to users: traits that are derived, that more may come, that it is to be
+/// The promises of attributes to users: derived traits, that more may be added, that it must be
 /// used.
 fn promises(attributes: &[Attribute]) -> String {
     let promised = ["derive", "non_exhaustive", "must_use"];
@@ -273,7 +273,7 @@ fn text(of: &impl ToTokens) -> String {
     tidy(&without_comments(of.to_token_stream()).to_string())
 }
 
-/// Tokens without attributes, of which comments are some.
+/// Tokens without attributes, which include comments.
 fn without_comments(tokens: TokenStream) -> TokenStream {
     let mut kept = Vec::new();
     let mut tokens = tokens.into_iter().peekable();
@@ -294,7 +294,7 @@ fn without_comments(tokens: TokenStream) -> TokenStream {
     kept.into_iter().collect()
 }
 
-/// Tokens as people write them, about.
+/// Tokens roughly as people write them.
 fn tidy(tokens: &str) -> String {
     let mut text = tokens.split_whitespace().collect::<Vec<_>>().join(" ");
     for (wide, narrow) in [

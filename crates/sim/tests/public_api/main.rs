@@ -1,9 +1,9 @@
-//! The public API is what `crates/folddb/public-api.txt` says: each name that a user can write,
-//! with its signature. A difference is a decision: `UPDATE=1 cargo test -p folddb-sim --test
-//! public_api` takes it over, and the diff of the file is read before it lands.
+//! `crates/folddb/public-api.txt` lists the public API: each name that a user can write, with its
+//! signature. A difference is a decision: `UPDATE=1 cargo test -p folddb-sim --test public_api`
+//! accepts it, and the diff of the file is read before it is committed.
 //!
-//! The sources are read, not what a compiler makes of them. Names are followed through re-exports
-//! to where they are defined. What a macro writes is listed by the macro, and by where it is
+//! The sources are read, not the output of a compiler. Names are followed through re-exports to
+//! their definitions. The output of a macro is listed by the macro, and by the places where it is
 //! called.
 
 mod listing;

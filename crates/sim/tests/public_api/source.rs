@@ -1,11 +1,11 @@
-//! The sources of the crates, as trees of modules, and what a path in them names.
+//! The sources of the crates, as trees of modules, and the targets of paths in them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use syn::{Attribute, Item, Type, UseTree, Visibility};
 
-/// A module, of a file or in the midst of one.
+/// A module: a file, or inside one.
 #[derive(Default)]
 pub(crate) struct Module {
     pub(crate) items: Vec<Item>,
@@ -15,10 +15,10 @@ pub(crate) struct Module {
 /// The crates by the names that code uses: `folddb_rules`.
 pub(crate) struct Sources(BTreeMap<String, Module>);
 
-/// Where a thing is defined: its crate, its modules, and its name.
+/// Where an item is defined: its crate, its modules, and its name.
 pub(crate) type Place = Vec<String>;
 
-/// A name that a `use` brings, and the path that is written.
+/// A name that a `use` imports, and the path that is written.
 pub(crate) struct Binding {
     pub(crate) name: String,
     path: Vec<String>,
@@ -62,8 +62,7 @@ impl Sources {
         self.0.keys().map(String::as_str)
     }
 
-    /// Where that is defined which a path names that stands in a module. None for what is not of
-    /// these crates.
+    /// Where the target of a path in a module is defined. None for items of other crates.
     pub(crate) fn resolve(&self, from: &[String], path: &[String]) -> Option<Place> {
         self.resolve_within(from, path, 16)
     }
@@ -81,7 +80,7 @@ impl Sources {
         if rest.is_empty() { Some(at) } else { self.within(&at, rest, steps_left) }
     }
 
-    /// The same, from what a module has.
+    /// The same, from the items of a module.
     fn within(&self, at: &[String], path: &[String], steps_left: usize) -> Option<Place> {
         let (first, rest) = path.split_first()?;
         let module = self.module(at)?;
@@ -141,7 +140,7 @@ fn take(items: Vec<Item>, folder: &Path) -> Module {
     module
 }
 
-/// The names that a `use` brings.
+/// The names that a `use` imports.
 pub(crate) fn bindings_of(tree: &UseTree) -> Vec<Binding> {
     let mut found = Vec::new();
     bind(&mut Vec::new(), tree, &mut found);
