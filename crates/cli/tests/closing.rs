@@ -1,5 +1,5 @@
-//! What single calls of the command line leave of a store: it is closed, small, and its runs are
-//! merged, however a call ends.
+//! The state of a store after single calls of the command line: it is closed, small, and its runs
+//! are merged, however a call ends.
 
 mod support;
 
@@ -52,7 +52,7 @@ fn each_verb_closes_the_store_that_it_opened_also_when_it_fails() {
     assert_eq!(place.done(&["get", "s", "t", "k"]), "5\n");
 }
 
-/// All that writes to a store, or makes one, besides the single writes above.
+/// All commands that write to a store, or create one, besides the single writes above.
 #[test]
 fn whatever_writes_to_a_store_closes_it() {
     let place = Place::new();

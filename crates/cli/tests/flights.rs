@@ -1,4 +1,4 @@
-//! Real flights, folded by the command line and summed up by this test by other means: the totals
+//! Real flights, folded by the command line and added up by this test in another way: the totals
 //! agree.
 
 mod support;

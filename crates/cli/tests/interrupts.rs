@@ -1,5 +1,5 @@
-//! Ctrl-C, and pipes that stay open: a shell that somebody types in goes on, a script and an import
-//! say how far they came, and rows that have come are in.
+//! Ctrl-C, and pipes that stay open: an interactive shell continues, a script and an import say how
+//! far they got, and rows that have arrived are stored.
 
 mod support;
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use support::Place;
 
-/// Longer than any machine takes for a few rows.
+/// Longer than any machine needs for a few rows.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn interrupt(child: &Child) {
@@ -23,7 +23,7 @@ fn start(place: &Place, words: &[&str]) -> Child {
     command.spawn().expect("the program starts")
 }
 
-/// Waits until so many keys are in a store that another process writes to.
+/// Waits until this many keys are in a store that another process writes to.
 fn wait_for_keys(place: &Place, store: &str, keys: &str) {
     let since = Instant::now();
     while since.elapsed() < PATIENCE {
@@ -39,23 +39,23 @@ fn wait_for_keys(place: &Place, store: &str, keys: &str) {
 /// More rows than pipes and buffers hold when they are printed.
 const ROWS: usize = 300_000;
 
-/// A store with so many rows in one table.
+/// A store with this many rows in one table.
 fn import_rows(place: &Place, store: &str) {
     place.write("rows.csv", (0..ROWS).map(|n| format!("a key of some length {n},{n}\n")).collect::<String>());
     let words = ["import", store, "t", "rows.csv", "--create", "--no-header", "--key", "c1"];
     place.done(&[&words[..], &["--fold", "sum:u64 = c2"]].concat());
 }
 
-/// What a script says that Ctrl-C stopped.
+/// The message of a script that Ctrl-C stopped.
 fn stopped(at: &str) -> String {
     format!("folddb: Ctrl-C stopped the script {at}; what follows it was not run\n")
 }
 
-/// What a shell says of a transaction that it ends with.
+/// The message of a shell about a transaction that is open when it ends.
 const NOT_COMMITTED: &str = "folddb: the transaction was not committed: nothing of it is written\n";
 
-/// Runs a script with a line in a transaction, and interrupts it while the line waits for somebody
-/// to read more of what it prints: so it has begun and not ended, however quick the machine is.
+/// Runs a script with a line in a transaction, and interrupts it while the line waits for a reader
+/// of its output: so it has begun and not ended, on a machine of any speed.
 fn stops_a_script(place: &Place, line: &str) {
     let mut shell = start(place, &["shell", "s"]);
     let mut lines = shell.stdin.take().expect("a pipe");
@@ -95,7 +95,7 @@ fn an_interrupt_in_a_diff_stops_the_script_and_its_transaction() {
     stops_a_script(&place, "diff other t");
 }
 
-/// Also between two lines, where nothing runs that could be stopped.
+/// Also between two lines, when there is nothing to stop.
 #[test]
 fn an_interrupt_while_a_script_waits_for_its_next_line_stops_it() {
     let place = Place::new();
@@ -125,9 +125,9 @@ fn ticks_of(child: &Child) -> u64 {
     fields[11..13].iter().map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
 }
 
-/// A union of so many sets, one after the other, takes minutes of processor time. A shell that
-/// waits for lines takes none: so that it takes some shows that the work has begun, on a machine of
-/// any speed.
+/// A union of this many sets, one after the other, takes minutes of processor time. A shell that
+/// waits for lines takes none. So when it takes some, the work has begun, on a machine of any
+/// speed.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupt_stops_an_aggregate_that_prints_nothing_before_its_end() {
@@ -175,7 +175,7 @@ fn rows_through_a_pipe_are_in_while_it_stays_open() {
             pipe.write_all(rows.as_bytes()).expect("the import reads");
             wait_for_keys(&place, "s", keys);
         }
-        // What has come of a row is not lost while it waits for the rest.
+        // The part of a row that has arrived is not lost while the import waits for the rest.
         pipe.write_all(if format == "csv" { b"\"\n" } else { b"\":1}\n" }).expect("the import reads");
         drop(pipe);
         let output = import.wait_with_output().expect("the import ends");
@@ -201,7 +201,7 @@ fn an_interrupted_import_says_how_many_rows_are_in() {
     assert_eq!(place.done(&["count", "s", "t"]), "2\n");
 }
 
-/// A program at a terminal, which `script` makes.
+/// A program at a terminal, which `script` provides.
 #[cfg(target_os = "linux")]
 struct Screen {
     script: Child,
@@ -237,7 +237,7 @@ impl Screen {
         self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
     }
 
-    /// Waits until something was shown so often.
+    /// Waits until something was shown this many times.
     fn shows(&self, what: &str, times: usize) {
         let since = Instant::now();
         loop {
@@ -260,8 +260,8 @@ impl Screen {
     }
 }
 
-/// Whoever types at a terminal that moves no cursor drops a line by Ctrl-C, as often as they like,
-/// and neither the shell nor its transaction.
+/// At a terminal that moves no cursor, Ctrl-C drops the line that is being typed, any number of
+/// times, and ends neither the shell nor its transaction.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupt_at_a_dumb_terminal_drops_the_line_that_is_typed_and_no_more() {
@@ -286,7 +286,7 @@ fn an_interrupt_at_a_dumb_terminal_drops_the_line_that_is_typed_and_no_more() {
     assert_eq!(place.done(&["get", "s", "t", "mine"]), "5\n");
 }
 
-/// What a line does there is stopped, and the shell and its transaction stay.
+/// The work of a line there is stopped, and the shell and its transaction remain.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupt_at_a_terminal_stops_what_a_line_does_and_no_more() {
@@ -296,7 +296,7 @@ fn an_interrupt_at_a_terminal_stops_what_a_line_does_and_no_more() {
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts").success());
     let line = format!("exec {} shell s > answers", support::FOLDDB);
     let Some(mut screen) = Screen::of(&place, &line) else { return };
-    // It waits for somebody to read more of what it prints: so it has begun and not ended.
+    // It waits for a reader of its output: so it has begun and not ended.
     let mut answers = BufReader::new(std::fs::File::open(&fifo).expect("the shell writes"));
     screen.press("begin\nfold t mine 5\nscan t --format csv\n");
     let mut answer = String::new();
@@ -319,7 +319,7 @@ fn an_interrupt_at_a_terminal_stops_what_a_line_does_and_no_more() {
     assert_eq!(place.done(&["get", "s", "t", "mine"]), "5\n");
 }
 
-/// A script that somebody at a terminal looks on at is stopped, and says where.
+/// A script that runs at a terminal is stopped, and says where.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupt_while_lines_come_from_elsewhere_to_a_terminal_stops_the_script() {
@@ -359,14 +359,14 @@ fn one_end_of_file_at_a_terminal_ends_a_load() {
     }
 }
 
-/// The names in the folder that begin so.
+/// The names in the folder that begin with this.
 fn names(place: &Place, begin: &str) -> Vec<String> {
     let entries = std::fs::read_dir(place.path()).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a text"));
     names.filter(|name| name.starts_with(begin)).collect()
 }
 
-/// Whichever way the program ends, and however far it has come.
+/// In whichever way the program ends, and however far it got.
 #[test]
 fn a_file_that_is_written_has_its_name_only_once_it_is_whole() {
     let place = Place::new();

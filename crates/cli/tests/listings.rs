@@ -1,7 +1,7 @@
 //! The listings of the pages for users, typed as they are printed.
 //!
 //! A listing is a fenced block of `console`: lines behind `$ ` are typed, lines behind `# ` are
-//! remarks, what stands below a command is what it prints. All listings of a page run in order, in
+//! remarks, the lines below a command are what it prints. All listings of a page run in order, in
 //! one scratch directory that has the project's samples, with `folddb` on the path and a stand-in
 //! for `cargo` that knows the commands of the pages. Every command must end with 0, and print what
 //! the page says, where it says something.
@@ -14,7 +14,8 @@ use std::process::{Command, Stdio};
 
 use support::{FOLDDB, Place, project};
 
-/// `cargo run` is the program that is being tested; building and testing is what this test runs in.
+/// `cargo run` is the program that is being tested. Building and testing do nothing here, since
+/// this test runs inside them.
 const CARGO: &str = r#"#!/bin/sh
 case "$*" in
     "run --release -p folddb-cli -- "*) shift 5; exec folddb "$@" ;;
@@ -70,10 +71,10 @@ fn typed(lines: &[&str]) -> Vec<Typed> {
     all
 }
 
-/// Why a line of a shell listing does something else than it looks when it is pasted, if it does.
+/// Why a line of a shell listing does something unexpected when it is pasted, if it does.
 fn fault(line: &str) -> Option<&'static str> {
     if let Some(remark) = line.strip_prefix("# ") {
-        // A shell that takes no remarks at its prompt finds no command `#`, and must find nothing
+        // A shell that accepts no remarks at its prompt finds no command `#`, and must find nothing
         // else in the line.
         let harms = |c: char| "'\"`$!*?()[]{};&|<>\\".contains(c);
         return remark.contains(harms).then_some("a remark has a sign that a shell without remarks minds");
@@ -94,7 +95,7 @@ fn fault(line: &str) -> Option<&'static str> {
     None
 }
 
-/// All pages of the project, but what other programs have left there.
+/// All pages of the project, except those that other programs have left there.
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
     let mut left = vec![project()];
@@ -112,7 +113,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// A scratch directory with the samples, and what stands in for programs in `bin`.
+/// A scratch directory with the samples, and stand-ins for programs in `bin`.
 fn scratch() -> Place {
     let place = Place::new();
     for dir in ["samples", "bin"] {
@@ -149,7 +150,7 @@ fn type_in(place: &Place, one: &Typed) -> Option<String> {
     })
 }
 
-/// Pages with the least number of their listings, in the order in which a new user meets them.
+/// Pages with the least number of their listings, in the order in which a new user reads them.
 const PAGES: [(&str, usize); 3] = [("README.md", 3), ("docs/GUIDE.md", 7), ("docs/OPERATIONS.md", 3)];
 
 fn run_page(place: &Place, (name, listings_min): (&str, usize)) {
@@ -195,7 +196,8 @@ fn no_listing_of_any_page_does_something_else_when_it_is_pasted() {
                 wrong.push(format!("{}: a listing that is not run: call it console", path.display()));
             }
             for line in block.lines.iter().filter(|_| is_listing) {
-                // Without prompts all lines are typed; with prompts what has none is printed.
+                // Without prompts all lines are typed; with prompts, the lines without one are
+                // printed.
                 let is_typed = line.starts_with("# ") || block.language != "console";
                 let whole = if is_typed && !line.starts_with(['$', '#']) {
                     format!("$ {line}")

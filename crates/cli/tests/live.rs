@@ -1,5 +1,5 @@
-//! A store that another process writes to: whatever only reads reads it beside that, as it is at
-//! this moment.
+//! A store that another process writes to: commands that only read can read it meanwhile, as it is
+//! at this moment.
 
 mod support;
 
@@ -28,7 +28,7 @@ fn both_stores_of_a_comparison_may_be_written_to() {
         assert_eq!(ran.code, 4, "{}", ran.err);
         assert!(ran.out.starts_with(&format!("{sign} new ")), "{}", ran.out);
     }
-    // Its own store is no other one, by whatever path.
+    // Its own store is not another one, by any path.
     for path in ["live", "./other/../live"] {
         assert_eq!(shell.ask(&format!("diff {path}")), "table t: the same, 2 keys\n");
     }
@@ -69,7 +69,7 @@ fn processes_that_wait_for_the_lock_all_write() {
         assert!(process.wait().expect("the program ends").success());
     }
     assert_eq!(place.done(&["get", "many", "t", "k"]), "6\n");
-    // A shell, too, until the one before it ends.
+    // A shell waits, too, until the one before it ends.
     let first = Shell::of(&place, "many");
     let mut second = place.command(&["shell", "many", "--wait-lock", "10m"]);
     let mut second = second.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the shell starts");

@@ -14,19 +14,19 @@ use support::Place;
 const LENGTHS: [usize; 6] =
     [1, 64 << 10, VALUE_BYTES_MAX - 1, VALUE_BYTES_MAX, VALUE_BYTES_MAX + 1, 40 << 20];
 
-/// Tables by what their rules are on the command line.
+/// Tables by their rules on the command line.
 const TABLES: [(&str, &[&str]); 3] = [
     ("appended", &["--fold", "append"]),
     ("sets", &["--fold", "set"]),
     ("blobs", &["--value", "bytes", "--separate", "1024"]),
 ];
 
-/// Text that is nowhere the same.
+/// Text that never repeats itself.
 fn text(len_bytes: usize) -> Vec<u8> {
     (0_u64..).flat_map(|n| format!("{n},").into_bytes()).take(len_bytes).collect()
 }
 
-/// A set whose bytes are so many: of long members, and one that fills up what is left.
+/// A set of this many bytes: long members, and one that fills up the rest.
 fn set(len_bytes: usize) -> Vec<u8> {
     let fold = folds::parse("set").expect("a spec");
     let encode = |last: usize| {

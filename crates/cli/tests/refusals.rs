@@ -95,7 +95,7 @@ fn a_directory_that_is_no_store_is_left_alone() {
     assert_eq!(place.read("note.txt"), "mine");
 }
 
-/// Keys may be called as the files of a store are.
+/// Keys may have the names of files of a store.
 #[test]
 fn values_are_not_exported_into_a_store() {
     let place = Place::new();
@@ -129,7 +129,7 @@ fn files_in(dir: &std::path::Path) -> Vec<String> {
     names
 }
 
-/// What is damaged cannot move: the rest does, and the outcome tells it.
+/// Damaged values cannot be moved: the others are, and the outcome says so.
 #[test]
 fn reclaim_tells_of_damage_and_of_what_merges_have_to_come_first_for() {
     let place = Place::new();
@@ -137,7 +137,7 @@ fn reclaim_tells_of_damage_and_of_what_merges_have_to_come_first_for() {
     std::fs::create_dir(place.path().join("blobs")).expect("a directory");
     (0..4_u8).for_each(|key| place.write(&format!("blobs/{key}"), vec![b'0' + key; 5000]));
     place.done(&["import-dir", "s", "t", "blobs"]);
-    // Replaced and not deleted: a run of deletes is merged as soon as background work comes to it.
+    // Replaced and not deleted: a run of deletes is merged as soon as background work reaches it.
     place.fed(&["shell", "s"], "begin\nput t 0 a\nput t 1 b\nput t 2 c\ncommit\n");
     let told = place.done(&["reclaim", "s"]);
     assert!(told.contains("freed 0 B") && told.contains("folddb compact s"), "{told}");
@@ -164,7 +164,7 @@ fn reclaim_tells_of_damage_and_of_what_merges_have_to_come_first_for() {
     assert!(ran.code == 4 && ran.out.contains("\"left_alone\":[\"values: "), "{}", ran.out);
 }
 
-/// Keys and files may be called as anything that an export needs for a moment.
+/// Keys and files may have any name that an export uses for temporary files.
 #[test]
 fn an_export_leaves_every_file_alone_that_it_was_not_asked_for() {
     let place = Place::new();
@@ -191,7 +191,7 @@ fn an_export_leaves_every_file_alone_that_it_was_not_asked_for() {
     }
 }
 
-/// One file that the system refuses is named, and those behind it are written.
+/// One file that the system refuses is named, and those after it are written.
 #[test]
 fn an_export_goes_on_behind_what_cannot_be_written_or_read() {
     let place = Place::new();
@@ -241,7 +241,7 @@ fn a_sorted_import_that_fails_leaves_nothing_behind() {
         assert!(!place.path().join("new").exists(), "{rows}: {:?}", files_in(&place.path().join("new")));
         let left = files_in(&place.path().join("empty"));
         assert!(left.is_empty(), "{rows}: {left:?}");
-        // In a store that was there before, only the table is none.
+        // In a store that existed before, only the table is missing.
         place.done(&["create", "s", "other"]);
         let words = ["import", "s", "t", "rows.csv", "--create", "--sorted", "--no-header"];
         let ran = place.run(&[&words[..], &["--key", "c1", "--fold", "sum:u64 = c2"]].concat());

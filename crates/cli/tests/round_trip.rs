@@ -1,5 +1,5 @@
-//! What is exported is imported as it was: rows of every fold that shows all that it holds, in CSV
-//! and in NDJSON, with byte strings of all kinds as keys, members, names and values.
+//! What is exported is imported as it was: rows of every fold whose shown form has all of its
+//! state, in CSV and in NDJSON, with byte strings of all kinds as keys, members, names and values.
 
 mod support;
 
@@ -60,7 +60,7 @@ fn pair(a: BoxedStrategy<Datum>, b: BoxedStrategy<Datum>) -> BoxedStrategy<Datum
     (a, b).prop_map(|(a, b)| Datum::List(vec![a, b])).boxed()
 }
 
-/// JSON text, with numbers that no type of this program holds to the letter.
+/// JSON text, with numbers that no type of this program holds exactly.
 fn document() -> impl Strategy<Value = Datum> {
     let number = "-?(0|[1-9][0-9]{0,41})(\\.[0-9]{1,3})?(e[0-9]{1,3})?";
     let text = prop::sample::select(vec!["5", "null", "", "a\nb", "{}", "0xff"])
@@ -78,12 +78,12 @@ fn document() -> impl Strategy<Value = Datum> {
     nested.prop_map(Datum::Text)
 }
 
-/// Folds, operands, and whether CSV has their values in columns that an import takes.
+/// Folds, operands, and whether CSV has their values in columns that an import accepts.
 fn cases() -> Vec<(&'static str, BoxedStrategy<Datum>, bool)> {
     let scored = || pair((-9i32..9).prop_map(|score| Datum::Float(f64::from(score) / 2.0)).boxed(), member());
     let timed = pair(number(), member());
     let fields = (list(member(), 3), member(), member(), list(pair(member(), number()), 3), timed.clone());
-    // Each is absent in half of the records, but not all are: a row without any is none.
+    // Each is absent in half of the records, but never all of them: a row without any is no row.
     let record = (fields, any::<[bool; 4]>()).prop_map(|((a, b, c, d, e), [no_a, no_b, no_c, no_e])| {
         let fields = [("a", a, no_a), ("b", b, no_b), ("c", c, no_c), ("d", d, false), ("e", e, no_e)];
         let there = fields.into_iter().filter(|(_, _, is_absent)| !is_absent);

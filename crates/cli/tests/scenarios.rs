@@ -46,7 +46,7 @@ fn read(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// What a line prints; all of it goes through the shell of the system, for pipes and quotes.
+/// What a line prints; the system's shell runs it, for pipes and quotes.
 fn run(place: &Place, line: &str) -> String {
     let bin = Path::new(FOLDDB).parent().expect("the program is in a directory");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());

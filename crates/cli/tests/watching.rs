@@ -1,4 +1,4 @@
-//! `watch --wait` beside processes that write: it holds no lock, prints each batch as it is
+//! `watch --wait` while other processes write: it holds no lock, prints each batch as it is
 //! written, and acknowledges what it has printed when it ends, where it can.
 
 mod support;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use support::{Place, Shell};
 
-/// Longer than any machine takes for a row.
+/// Longer than any machine needs for a row.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A watch that runs, and the lines that it has printed.
@@ -41,7 +41,7 @@ impl Watching {
         }
     }
 
-    /// Interrupts it; what it says on the error output.
+    /// Interrupts it; returns its error output.
     fn interrupt(mut self) -> String {
         let sent = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
         assert!(sent.expect("kill starts").success());
@@ -66,7 +66,7 @@ fn each_batch_shows_while_others_write_and_is_acknowledged_at_the_end() {
     store_with_a_row(&place);
     let watching = Watching::start(&place, &["--wait"]);
     ["begin ", "table ", "row ", "rows end"].iter().for_each(|line| watching.shows(line));
-    // Each of these takes the lock for itself: the first as soon as the watch has let it go.
+    // Each of these takes the lock: the first as soon as the watch has released it.
     let fold = || place.run(&["fold", "s", "t", "a", "5"]);
     let folded = std::iter::repeat_with(fold).take(600).find(|ran| {
         let is_locked = ran.err.contains("open elsewhere");
@@ -100,7 +100,7 @@ fn what_cannot_be_acknowledged_is_printed_again_and_said_so() {
     store_with_a_row(&place);
     let mut shell = Shell::of(&place, "s");
     shell.does("fold t first 1");
-    // There is no feed yet, and who has the store open is not asked for one.
+    // There is no feed yet, and the process that has the store open is not asked for one.
     let ran = place.run(&["watch", "s", "f", "--wait", "1"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(ran.err.contains("has no feed `f`") && ran.err.contains("in the shell"), "{}", ran.err);
@@ -125,7 +125,7 @@ fn what_cannot_be_acknowledged_is_printed_again_and_said_so() {
     assert_eq!(place.done(&["watch", "s", "f"]), "");
 }
 
-/// Who could not print a batch has not given it to anybody.
+/// A watch that could not print a batch has not delivered it.
 #[test]
 #[cfg(target_os = "linux")]
 fn what_could_not_be_printed_is_not_acknowledged() {

@@ -1,5 +1,5 @@
 //! Counting and aggregating ranges from summaries: as exact as a scan, and cheaper where the bottom
-//! run is all there is.
+//! run is the only one.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -29,7 +29,7 @@ fn write(table: &BytesTable, op: WriteOp, number: u64, value: &[u8]) {
     table.write(op, &key(number), value).unwrap();
 }
 
-/// What the rows come to when they are read one by one.
+/// The aggregate of the rows when they are read one by one.
 fn by_hand(scan: BytesScan) -> (u64, Option<u64>) {
     let mut rows = scan.rows().unwrap();
     let (mut count, mut sum) = (0, None);
@@ -67,7 +67,7 @@ fn a_merged_table_is_told_without_reading_a_row() {
     let inner = assert_same(&table.scan().from(&key(3_333)).before(&key(15_001)));
     assert!(inner.cost.rows_scanned < 1000 && inner.cost.block_summaries > 3, "{:?}", inner.cost);
     assert!(inner.cost.ranges_scanned <= 2, "{:?}", inner.cost);
-    // One key that is written again costs the block that it stands in.
+    // One key that is written again costs the reading of its block.
     write(&table, WriteOp::Fold, 9_000, &1u64.to_le_bytes());
     let touched = assert_same(&table.scan());
     assert!(touched.cost.ranges_scanned == 1 && touched.cost.rows_scanned < 1000, "{:?}", touched.cost);
@@ -91,14 +91,14 @@ fn keys_on_both_sides_of_the_bottom_run_are_counted() {
     }
 }
 
-/// Blocks say what all of their records come to. A reader who does not see all of them, or sees
-/// some deleted, does not take their word.
+/// A block states the aggregate of all of its records. A reader that does not see all of them, or
+/// sees some deleted, does not use it.
 #[test]
 fn what_is_newer_than_a_snapshot_or_deleted_in_a_range_is_not_counted() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let table = store.create_bytes_table("t", rules("sum:u64")).unwrap();
-    // What is set in one piece a block tells of, whoever looks back.
+    // A block describes records that were set in one piece, also for readers of the past.
     let set = |number: u64| write(&table, WriteOp::Put, number, &1u64.to_le_bytes());
     (0..1000).for_each(set);
     let all = store.snapshot();
@@ -112,13 +112,12 @@ fn what_is_newer_than_a_snapshot_or_deleted_in_a_range_is_not_counted() {
         assert_eq!(assert_same(&less.scan(&table)).rows, 1350);
         assert_eq!(assert_same(&table.scan()).rows, 1850);
     }
-    table.delete_range(&key(1700), &key(1800)).unwrap(); // the parts know nothing of it
+    table.delete_range(&key(1700), &key(1800)).unwrap(); // the parts do not know of it
     assert_eq!(assert_same(&table.scan()).rows, 1750);
     assert_eq!(assert_same(&less.scan(&table)).rows, 1350);
 }
 
-/// As many as memory holds, without a flush: in the memtable that is written to, and in those that
-/// wait.
+/// As many as memory holds, without a flush: in the active memtable, and in sealed ones.
 #[test]
 fn keys_in_memory_are_counted_wherever_they_wait() {
     let dir = tempfile::tempdir().unwrap();
@@ -233,7 +232,7 @@ proptest! {
     }
 }
 
-/// Adds up, but to no more than 250.
+/// Adds, but to no more than 250.
 struct Full;
 
 impl Fold for Full {

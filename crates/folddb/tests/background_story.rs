@@ -8,7 +8,7 @@ use std::path::Path;
 
 use folddb::{BackgroundWork, Options, Rules, Store};
 
-/// Takes steps until nothing is due; tells each, and then what the table looks like.
+/// Takes steps until nothing is due; prints each, and then the state of the table.
 fn drain(store: &Store, story: &mut String) {
     while let Some(done) = store.background_step().unwrap() {
         writeln!(story, "  {done}").unwrap();

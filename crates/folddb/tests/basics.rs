@@ -1,4 +1,4 @@
-//! The store as a user meets it: write, read, scan, snapshot, reopen.
+//! The store as a user sees it: write, read, scan, snapshot, reopen.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -398,7 +398,7 @@ fn a_mistyped_table_is_not_created_and_a_table_is_not_created_twice() {
     assert!(values.message().contains("`names`"), "{values}");
     store.open_table::<String, Vec<u8>>("names").unwrap(); // their bytes
 
-    // What cannot be is not made.
+    // Impossible tables are not created.
     let unfit = store.create_table("odd", Rules::sorted::<String, String>().fold("sum:u64")).unwrap_err();
     assert_eq!(unfit.kind(), ErrorKind::InvalidInput);
     let rules = || Rules::sorted::<String, String>().index("by city", "no such rule");

@@ -1,5 +1,5 @@
-//! A merge that is broken off leaves a table in which newer and older records of one key lie in
-//! more runs than before, and what is merged next may be any of them.
+//! A merge that is broken off leaves a table in which newer and older records of one key are in
+//! more runs than before, and the next merge may take any of them.
 #![allow(clippy::unwrap_used)]
 
 use std::ops::ControlFlow;
@@ -28,9 +28,9 @@ fn runs(store: &Store) -> usize {
     store.bytes_table("t").unwrap().stats().unwrap().runs.len()
 }
 
-/// Parts without seqs of their own read as if all their records were as new as the newest. What a
-/// broken-off merge has written, merged with what it has not come to, would thus have lifted old
-/// records over those of the newer input.
+/// Parts without seqs of their own read as if all their records were as new as the newest. If the
+/// output of a broken-off merge were merged with the inputs that it has not reached, old records
+/// would thus be lifted over those of the newer input.
 #[test]
 fn what_a_broken_off_merge_leaves_hides_no_newer_records_once_it_is_merged_on() {
     let dir = tempfile::tempdir().unwrap();

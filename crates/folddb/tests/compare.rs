@@ -144,7 +144,7 @@ fn tables_that_mean_other_things_are_refused() {
     }
 }
 
-/// What a transaction has written is in no table yet.
+/// The writes of a transaction are in no table yet.
 #[test]
 fn a_table_is_not_compared_as_a_transaction_has_changed_it() {
     let (first, second) = (side(512), side(512));
@@ -160,7 +160,7 @@ fn a_table_is_not_compared_as_a_transaction_has_changed_it() {
     }
 }
 
-/// What would be refused while a table is brought up is refused before anything is read.
+/// What would be refused while a table is brought up to date is refused before anything is read.
 #[test]
 fn a_table_that_cannot_be_written_to_or_read_so_is_not_brought_up() {
     let dir = tempfile::tempdir().unwrap();
@@ -184,7 +184,7 @@ fn a_table_that_cannot_be_written_to_or_read_so_is_not_brought_up() {
     assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
 }
 
-/// A time that does not come while this is tried, in milliseconds since 1970.
+/// A time that does not come during this test, in milliseconds since 1970.
 const FAR_MS: u64 = 4_000_000_000_000;
 
 fn bring_up(ours: &Side, theirs: &Side) -> folddb::Result<folddb::SyncReport> {
@@ -264,11 +264,11 @@ fn the_same_bytes_that_last_for_ever_in_one_table_only_are_not_the_same() {
     }
 }
 
-/// What is written while two tables are compared is not a part of either.
+/// Writes during a comparison of two tables belong to neither.
 #[test]
 fn each_table_is_compared_as_it_was_at_one_moment() {
     let (first, second) = (side(50), side(50));
-    // Some are in several pieces, and so read where they differ.
+    // Some are in several pieces, and are read where they differ.
     let value = |key: u64| if key.is_multiple_of(1000) { vec![7; 300 << 10] } else { blob(key) };
     let other = |key: u64| vec![key as u8 + 1; value(key).len()];
     let put = |side: &Side, key: u64, value: Vec<u8>| side.table.put_from(&key, &mut &value[..]).unwrap();
@@ -289,8 +289,8 @@ fn each_table_is_compared_as_it_was_at_one_moment() {
     assert_eq!((found, report.same, report.differing), (3, 2997, 3));
 }
 
-/// Nothing is brought over that the other table did not have at the moment at which the two were
-/// compared, nor an empty value for one that has gone since.
+/// Nothing is copied that the other table did not have at the moment of the comparison, nor an
+/// empty value for one that was removed since.
 #[test]
 fn a_table_is_brought_up_to_one_moment_of_the_other() {
     let occasion = Arc::new(Occasion::default());
@@ -383,7 +383,7 @@ fn a_key_whose_fold_fails_is_told_and_left_alone() {
     assert_eq!((synced.set, synced.deleted, b.get(&3).unwrap()), (0, 0, Some(blob(3))));
 }
 
-/// A value longer than a batch may be is brought over piece by piece, and those around it as ever.
+/// A value longer than a batch may be is copied piece by piece, and those around it as always.
 #[test]
 fn values_longer_than_a_batch_are_brought_over() {
     let (from, to) = (side(512), side(512));
@@ -402,8 +402,8 @@ fn values_longer_than_a_batch_are_brought_over() {
     assert!(refused.message().contains("key 7"), "{refused}");
 }
 
-/// Where one counts a value as deleted that the other keeps, bringing up would say that it set it,
-/// each time anew.
+/// Where one table counts a value as deleted that the other keeps, each sync would report that it
+/// set this value, again and again.
 #[test]
 fn tables_that_count_other_values_as_deleted_are_not_brought_up() {
     let rules = || Rules::sorted::<u64, Vec<u8>>();
@@ -414,7 +414,7 @@ fn tables_that_count_other_values_as_deleted_are_not_brought_up() {
     assert!(refused.message().contains("delete when"), "{refused}");
 }
 
-/// Whatever else a scan wants, values are compared by their values.
+/// Whatever options a scan has, its values are compared.
 #[test]
 fn scans_of_keys_alone_are_compared_by_their_values_too() {
     for separate in [None, Some(512)] {
@@ -431,8 +431,8 @@ fn scans_of_keys_alone_are_compared_by_their_values_too() {
     }
 }
 
-/// What `to` has beyond the range of `from` is not missing there, and what it was is not what it
-/// is.
+/// Rows that `to` has beyond the range of `from` are not missing there, and its past is not its
+/// present.
 #[test]
 fn a_table_is_brought_up_over_one_range_as_it_is_now() {
     let forever = || side_of(Rules::sorted().keep(folddb::Keep::Forever));
@@ -461,7 +461,7 @@ fn a_table_is_brought_up_over_one_range_as_it_is_now() {
         assert!(refused.message().contains("table `t`"), "{refused}");
     }
     assert_eq!(second.table.scan().count().unwrap(), 9, "nothing was deleted");
-    // The past of the other is no trouble: it is brought up to that.
+    // The past of the other is accepted: the table is brought up to that.
     second
         .store
         .bring_up(to(), first.table.as_bytes().scan_at(folddb::AsOf::Seq(3.into())), &SyncOptions::default())
@@ -469,7 +469,7 @@ fn a_table_is_brought_up_over_one_range_as_it_is_now() {
     assert_eq!(second.table.scan().count().unwrap(), 3);
 }
 
-/// Two long values are read side by side as far as they are the same; values in one piece are not
+/// Two long values are read in parallel as far as they are the same; values in one piece are not
 /// read at all.
 #[test]
 fn values_that_differ_are_read_up_to_where_they_do() {
@@ -492,7 +492,7 @@ fn values_that_differ_are_read_up_to_where_they_do() {
     assert_eq!(reads(&streamed(1, 1), &streamed(1, 2)), (2, 4, 4));
 }
 
-/// A hash of a value in several pieces tells how it was cut, too.
+/// The hash of a value in several pieces depends on how it was cut, too.
 #[test]
 fn values_of_the_same_bytes_are_the_same_however_they_were_cut() {
     let (whole, cut) = (side(512), side(512));

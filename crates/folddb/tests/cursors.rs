@@ -1,4 +1,4 @@
-//! Cursors: a scan is left, and gone on with, by the same process or by another.
+//! Cursors: a scan is left, and resumed, by the same process or by another.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -21,8 +21,8 @@ fn fresh(dir: &Path) -> (Store, Table<u64, u64>) {
     (store, table)
 }
 
-/// Goes over a range in pages of `page` rows, each by the cursor that the last one left, as text;
-/// all keys seen.
+/// Reads a range in pages of `page` rows, each from the cursor of the page before, as text; returns
+/// all keys.
 fn in_pages(table: &BytesTable, first: &Cursor, page: usize, how: Resume) -> Vec<Vec<u8>> {
     let mut cursor = first.to_string();
     let mut keys = Vec::new();
@@ -67,7 +67,7 @@ fn pages_come_to_the_whole_scan_whatever_its_range_and_direction() {
     }
 }
 
-/// Values are wanted or not by whoever goes on, however the scan was that was left.
+/// The scan that resumes decides whether it reads values, whatever the scan before did.
 #[test]
 fn the_cursor_of_a_scan_of_keys_goes_on_with_values() {
     let dir = tempfile::tempdir().unwrap();
@@ -124,7 +124,7 @@ fn while_its_snapshot_lives_a_cursor_sees_what_that_sees() {
     }
     store.flush().unwrap();
     let rest = table.resume(&cursor, Resume::Strict).unwrap();
-    drop(past); // the scan that was gone on with holds it now
+    drop(past); // the resumed scan holds it now
     store.bytes_table("t").unwrap().compact().unwrap();
     assert_eq!(rest.count().unwrap(), 90);
     assert_eq!(table.resume(&cursor, Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotTooOld);
@@ -177,7 +177,7 @@ fn a_key_whose_fold_fails_is_told_once_and_the_scan_goes_on_behind_it() {
     }
 }
 
-/// What could not be read is not passed over by who goes on once it can be.
+/// A row that could not be read is not skipped by a scan that resumes once it can be read.
 #[test]
 fn a_row_that_could_not_be_read_is_the_first_of_what_is_left() {
     let dir = tempfile::tempdir().unwrap();
@@ -204,7 +204,7 @@ fn a_row_that_could_not_be_read_is_the_first_of_what_is_left() {
     }
 }
 
-/// Gives the directories below this one other names; those that they had, and those that they have.
+/// Renames the directories below this one; returns their old and new names.
 fn hide_directories(path: &Path) -> Vec<(PathBuf, PathBuf)> {
     let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
     let hide = |there: PathBuf| {
@@ -217,8 +217,7 @@ fn hide_directories(path: &Path) -> Vec<(PathBuf, PathBuf)> {
     hidden
 }
 
-/// Somebody who holds a moment of the past holds it for tables that keep their past, and for no
-/// others.
+/// A snapshot of the past holds it for tables that keep their past, and for no others.
 #[test]
 fn who_holds_the_past_of_one_table_is_no_help_to_the_cursor_of_another() {
     let dir = tempfile::tempdir().unwrap();
@@ -237,7 +236,7 @@ fn who_holds_the_past_of_one_table_is_no_help_to_the_cursor_of_another() {
     assert_eq!(rest().collect::<Vec<_>>(), [1; 5]);
     assert_eq!(plain.resume(&cursors[1], Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotTooOld);
     drop(past);
-    // Who keeps the past needs nobody to hold it.
+    // A table that keeps its past needs nothing to hold it.
     store.bytes_table("kept").unwrap().compact().unwrap();
     assert_eq!(rest().collect::<Vec<_>>(), [1; 5]);
     assert_eq!(plain.resume(&cursors[1], Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotTooOld);

@@ -1,5 +1,5 @@
-//! What leads to values is damaged: then it is not known what of them is alive, so it stays, and
-//! writes go on.
+//! The parts and indexes that lead to values are damaged: then it is not known which values are
+//! alive, so all remain, and writes continue.
 
 mod common;
 
@@ -12,7 +12,7 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
     vec![(key * 7 + round) as u8; 4000 + key as usize]
 }
 
-/// A store of which most values are dead, whose parts and indexes know that.
+/// A store most of whose values are dead, and whose parts and indexes know that.
 fn make(path: &Path, rules: &Rules<u64, Vec<u8>>) {
     let store = Store::create(path, options()).expect("a store");
     let table = store.table("t", rules.clone()).expect("a table");
@@ -43,7 +43,8 @@ fn files_with(path: &Path, extension: &str) -> Vec<PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
 }
 
-/// Flips bytes of the files with this extension, one after the other; how often reclaim met it.
+/// Flips bytes of the files with this extension, one after the other; returns how often reclaim
+/// found the damage.
 fn flip(rules: Rules<u64, Vec<u8>>, extension: &str, step: usize) -> usize {
     let temp = tempfile::tempdir().expect("a directory");
     let whole = temp.path().join("whole");
@@ -64,9 +65,9 @@ fn flip(rules: Rules<u64, Vec<u8>>, extension: &str, step: usize) -> usize {
     met
 }
 
-/// Whether reclaim met damage in this store, which takes writes whatever it meets.
+/// Whether reclaim found damage in this store, which accepts writes in any case.
 fn goes_on(path: &Path, rules: &Rules<u64, Vec<u8>>) -> bool {
-    let Ok(store) = Store::open(path, options()) else { return false }; // opening tells, and there is no more to say
+    let Ok(store) = Store::open(path, options()) else { return false }; // opening reports it, and there is nothing more to check
     let Ok(table) = store.table("t", rules.clone()) else { return false };
     let mut has_met = false;
     for _ in 0..12 {

@@ -1,5 +1,5 @@
-//! A drained table: scans that begin where an earlier one found nothing jump there, and still see
-//! all that came since.
+//! A drained table: scans that begin where an earlier one found nothing skip that range, and still
+//! see all later writes.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -24,7 +24,7 @@ fn check(table: &Table<u64, u64>, model: &BTreeMap<u64, u64>, from: u64, limit: 
     assert_eq!(found, expected, "from {from}");
 }
 
-/// Sums whose value 0 is absent, or plain values: written, deleted in stretches, flushed, merged
+/// Sums whose value 0 is absent, or plain values: written, deleted range by range, flushed, merged
 /// and read in any order.
 fn run(seed: u64, rules: Rules<u64, u64>, folds: bool) {
     let (_dir, store) = fresh(manual());
@@ -83,8 +83,8 @@ fn scans_of_a_table_that_is_drained_see_what_there_is() {
     }
 }
 
-/// What a delete predicate makes absent may be folded with what comes later, so nobody may jump
-/// over it.
+/// A value that a delete predicate makes absent may be folded with later operands, so no scan may
+/// skip it.
 #[test]
 fn values_that_a_predicate_makes_absent_are_not_jumped_over() {
     let dir = tempfile::tempdir().unwrap();

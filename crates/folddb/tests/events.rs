@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use folddb::{BackgroundWork, Durability, Event, Options, Rules, Store, Table};
 
-/// A listener that keeps what it gets.
+/// A listener that keeps its events.
 fn kept() -> (Arc<Mutex<Vec<Event>>>, impl Fn(&Event) + Send + Sync + 'static) {
     let events = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&events);
@@ -18,7 +18,7 @@ fn count(events: &[Event], is_one: impl Fn(&Event) -> bool) -> u64 {
 }
 
 /// Overwrites 180 long values again and again and adds 20 that stay, so that there is something to
-/// flush, to merge and to move together.
+/// flush, to merge and to relocate.
 fn overwrite(store: &Store, table: &Table<u64, Vec<u8>>) {
     for round in 0..20_u8 {
         let mut batch = store.batch();
@@ -32,7 +32,7 @@ fn overwrite(store: &Store, table: &Table<u64, Vec<u8>>) {
     store.reclaim(|_| ()).unwrap();
 }
 
-/// As many events of each kind as the statistics count, whoever does the work.
+/// As many events of each kind as the statistics count, on whichever threads the work is done.
 #[test]
 fn every_flush_merge_and_reclaim_is_reported() {
     for background in [BackgroundWork::Manual, BackgroundWork::Threads] {

@@ -1,4 +1,4 @@
-//! The examples that show how things are used run, and what they assert holds.
+//! The examples run, and their assertions hold.
 #![allow(clippy::unwrap_used)]
 
 #[allow(dead_code)]

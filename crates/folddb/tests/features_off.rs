@@ -1,4 +1,4 @@
-//! Where a feature is off, what needs it is refused by name: `cargo test -p folddb
+//! Where a feature is off, a table that needs it is refused by name: `cargo test -p folddb
 //! --no-default-features`.
 
 #![allow(clippy::unwrap_used)]
@@ -22,7 +22,7 @@ fn kept_store(dir: &Path) -> std::path::PathBuf {
     to
 }
 
-/// What creating a table by these rules says; nothing where it is made.
+/// The error of creating a table by these rules; nothing where it is created.
 fn created(rules: TableRules) -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("s.folddb"), Options::default()).unwrap();

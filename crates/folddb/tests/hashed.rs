@@ -1,4 +1,5 @@
-//! Hashed tables: an index in memory, one read for a get, and all that a store promises besides.
+//! Hashed tables: an index in memory, one read for a get, and everything else that a store
+//! promises.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -91,7 +92,7 @@ fn a_get_of_a_key_that_is_there_is_one_read_and_of_one_that_is_not_none() {
     assert_eq!(store.stats().reads.values, 500);
     (500..2000).for_each(|key| assert_eq!(table.get(&key).unwrap(), None));
     assert_eq!((store.stats().reads.values, store.stats().reads.value_heads), (500, 0));
-    // A head is one small read; so is the look of a write for what it replaces.
+    // A head is one small read; so is the lookup of a write for the value that it replaces.
     let head = table.head(&77).unwrap().unwrap();
     assert_eq!((head.size_bytes, head.is_separated), (blob(77, 0).len() as u64, true));
     assert!(table.contains(&78).unwrap());
@@ -192,7 +193,7 @@ fn what_a_hashed_table_cannot_do_is_refused_with_what_to_use_instead() {
         made(hashed().separate(2048).as_table_rules().clone()).unwrap_err().kind(),
         ErrorKind::InvalidInput
     );
-    // What a hashed table cannot have, each with the reason and the way out.
+    // What a hashed table cannot have, each with the reason and what to do instead.
     let plain = || hashed().as_table_rules().clone();
     for (rules, words) in [
         (plain().order("reversed"), "a hashed table has no order of keys; use a sorted table for one"),
@@ -390,8 +391,8 @@ fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
                 }
             }
         }
-        drop((table, store)); // it dies
-        drop(Store::open(&path, options()).unwrap()); // and nobody writes after it
+        drop((table, store)); // its process dies
+        drop(Store::open(&path, options()).unwrap()); // and nothing is written after it
         let files = index_files(&path);
         assert_eq!(files.len(), 2, "round {round}: the checkpoint, and what came after it");
         assert_eq!(files[0], checkpoint[0], "round {round}: the checkpoint is as it was");
@@ -411,7 +412,7 @@ fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
     let restored = dir.path().join("restored");
     Store::restore(&backups, &restored, &folddb::RestoreOptions::default(), &options()).unwrap();
     check(&blobs(&Store::open(&restored, options()).unwrap()), &expected, keys + 50);
-    // Damage of the changes is damage, and is mended with the checkpoint's and the values' help.
+    // Damage of the changes is damage, and is repaired from the checkpoint and the values.
     let later = index_files(&path)[1].clone();
     flip(&later.0, 100);
     assert_eq!(Store::open(&path, options()).unwrap_err().kind(), ErrorKind::Corruption);
@@ -425,7 +426,7 @@ fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
     }
     drop(store);
     std::fs::write(&later.0, &later.1).unwrap();
-    // Much of it at once is saved as all of the index is, as the next checkpoint has it.
+    // Many changes at once are saved as the whole index, with the next checkpoint.
     let store = Store::open(&path, options()).unwrap();
     for key in 0..3_000 {
         blobs(&store).put(&key, &blob(key, 9)).unwrap();
@@ -468,7 +469,7 @@ fn backups_and_dumps_have_them() {
     check(&blobs(&again), &expected, 1010);
     again.close().unwrap();
     assert!(Store::verify(&restored, &options(), true, |_, _| {}).unwrap().findings.is_empty());
-    // Values that the index had led to by then may be gone: nobody goes back behind the end.
+    // Values that the index had led to by then may be gone: there is no restore to an earlier end.
     let what = folddb::RestoreOptions::default().at_seq(Some(at));
     assert!(Store::restore(&backups, dir.path().join("no"), &what, &options()).is_err());
     expected.remove(&1000);
@@ -526,7 +527,8 @@ fn a_store_is_mended_with_all_that_is_whole_also_where_the_index_is_lost() {
     let sorted = store.table("sorted", Rules::sorted::<u64, u64>()).unwrap();
     assert_eq!(sorted.get(&7).unwrap(), Some(2));
     drop(store);
-    // Without its index the values themselves tell, but of no delete before the log begins.
+    // Without its index the values themselves show what there is, but no delete before the
+    // beginning of the log.
     std::fs::remove_file(find(&path, ".index")).unwrap();
     let (report, store) = mend("rebuilt");
     assert!(!report.is_complete());

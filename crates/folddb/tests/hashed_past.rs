@@ -170,7 +170,7 @@ fn what_a_key_was_is_asked_for_by_time_and_a_snapshot_sees_its_own() {
     }
 }
 
-/// What has files of its own of sorted tables reads a hashed one from its index still.
+/// A snapshot with pinned files of sorted tables still reads a hashed one from its index.
 #[test]
 fn what_an_old_snapshot_sees_of_a_hashed_table_is_not_swept_away() {
     let world = World::new();
@@ -227,7 +227,7 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
     assert_eq!(table.get(&100).unwrap(), None);
     assert!(!table.contains(&100).unwrap());
     assert_eq!(snapshot.get(&table, &100).unwrap().as_deref(), Some("short"), "as it was then");
-    // What has expired is nothing to insert beside, and nothing to fold onto.
+    // An expired value neither prevents an insert, nor is folded onto.
     table.put_if_absent(&100, &"again".to_owned()).unwrap();
     assert_eq!(table.get(&100).unwrap().as_deref(), Some("again"));
     table.fold(&100, &"more".to_owned()).unwrap();
@@ -265,8 +265,8 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
     assert_eq!(count(&Store::open(&mended, world.options()).unwrap()), 1);
 }
 
-/// A byte of an index is wrong: keys of its shard stay, all others are swept, of this table and of
-/// those after it.
+/// A byte of an index is wrong: keys of its shard remain, all others are removed, of this table and
+/// of those after it.
 #[test]
 fn what_a_damaged_index_leads_to_stays_and_all_else_that_has_expired_is_swept() {
     const KEYS: u64 = 2000;
@@ -296,8 +296,8 @@ fn what_a_damaged_index_leads_to_stays_and_all_else_that_has_expired_is_swept() 
     assert!(went_on >= 8, "only {went_on} openings met a damaged shard");
 }
 
-/// Flips a bit there in a copy of the store, whose values have all expired; whether the damage was
-/// met when they were swept.
+/// Flips a bit there in a copy of the store, whose values have all expired; returns whether the
+/// damage was found when they were removed.
 fn sweeps_the_rest(world: &World, (index, at): (&std::ffi::OsStr, usize), keys: u64) -> bool {
     let copy = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(&world.path).unwrap() {
@@ -307,7 +307,7 @@ fn sweeps_the_rest(world: &World, (index, at): (&std::ffi::OsStr, usize), keys: 
     let mut bytes = std::fs::read(copy.path().join(index)).unwrap();
     bytes[at] ^= 0x10;
     std::fs::write(copy.path().join(index), bytes).unwrap();
-    let Ok(store) = Store::open(copy.path(), world.options()) else { return false }; // which says why
+    let Ok(store) = Store::open(copy.path(), world.options()) else { return false }; // it says why
     assert_eq!(store.background_step().unwrap(), None);
     world.pass(60_000);
     let mut steps = 0;
@@ -339,8 +339,8 @@ fn sweeps_the_rest(world: &World, (index, at): (&std::ffi::OsStr, usize), keys: 
     !stats.damage.is_empty()
 }
 
-/// It knows when versions were written, and not by which record: it says so, and no seq that is not
-/// so.
+/// It knows when versions were written, but not by which record: it says so, and gives no wrong
+/// seq.
 #[test]
 fn of_versions_no_seq_is_told_and_none_is_asked_for() {
     let world = World::new();
@@ -361,7 +361,7 @@ fn of_versions_no_seq_is_told_and_none_is_asked_for() {
     assert_eq!(table.get_at("key", then).unwrap().as_deref(), Some("two"));
 }
 
-/// Whatever it was written at, and in whichever kind of table.
+/// Whenever it was written, and in any kind of table.
 #[test]
 fn the_same_content_has_the_same_digest_whenever_it_was_written() {
     let world = World::new();
@@ -398,7 +398,7 @@ fn dies_with_the_clock_back(world: &World, store: Store, back_ms: u64) -> Store 
 
 const DAY_MS: u64 = 86_400_000;
 
-/// Not in a store of hashed tables only either, whose log goes once their index is saved.
+/// Nor in a store of hashed tables only, whose log is removed once their index is saved.
 #[test]
 fn time_does_not_go_back_where_the_log_that_knew_it_is_gone() {
     let world = World::new();
@@ -415,7 +415,7 @@ fn time_does_not_go_back_where_the_log_that_knew_it_is_gone() {
     assert!(unix_ms(store.now()) + 1000 >= before_ms, "{} after {before_ms}", unix_ms(store.now()));
 }
 
-/// Nor behind a time at which something was swept away, though nothing was written then.
+/// Nor behind a time at which expired values were removed, though nothing was written then.
 #[test]
 fn time_does_not_go_back_behind_a_sweep() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Secondary indexes as a user meets them: declared, added to a full table, asked, cleaned,
+//! Secondary indexes as a user sees them: declared, added to a full table, queried, cleaned,
 //! dropped.
 #![allow(clippy::unwrap_used)]
 
@@ -293,7 +293,7 @@ fn building_goes_on_where_it_was_broken_off() {
     assert!(!store.bytes_table("people").unwrap().indexes()[0].is_built);
     let refused = people.find("by_city").unwrap().term("Rome").keys().next().unwrap().unwrap_err();
     assert!(refused.message().contains("is being built"), "{refused}");
-    // Behind and before where it stands.
+    // After its position, and before it.
     people.put("p0001", &person("Oslo", 1)).unwrap();
     people.put("p8999", &person("Oslo", 1)).unwrap();
     drop((people, store));
@@ -710,8 +710,8 @@ fn a_find_over_numbers_of_several_types_is_cut_and_turned_as_any() {
     }
 }
 
-/// An index that was made before its rule was found out: what it lacks is no damage, and no repair
-/// brings it.
+/// An index that was made before its rule was found to be wrong: the entries that it lacks are no
+/// damage, and no repair adds them.
 #[test]
 fn verify_tells_a_rule_that_breaks_the_law_from_damage() {
     let sums = |store: &Store| {
@@ -734,8 +734,8 @@ fn verify_tells_a_rule_that_breaks_the_law_from_damage() {
     );
 }
 
-/// A fold over what an index finds comes to the same on any number of threads, in the order of the
-/// terms; by range, and of keys, values and heads.
+/// A fold over the hits of an index has the same result on any number of threads, in the order of
+/// the terms; by range, and of keys, values and heads.
 #[test]
 fn a_fold_over_an_index_comes_to_the_same_on_any_number_of_threads() {
     let (_world, store) = fresh(manual().tuning(|t| t.part_bytes(64 << 10)));
@@ -745,7 +745,7 @@ fn a_fold_over_an_index_comes_to_the_same_on_any_number_of_threads() {
         people.put(&format!("p{name:04}"), &person("Rome", name % 90)).unwrap();
     }
     for name in (0..6000u32).step_by(3) {
-        people.put(&format!("p{name:04}"), &person("Rome", 100)).unwrap(); // what leaves stale entries
+        people.put(&format!("p{name:04}"), &person("Rome", 100)).unwrap(); // this leaves stale entries
     }
     store.flush().unwrap();
     drain(&store);
@@ -805,7 +805,7 @@ fn a_fold_over_an_index_comes_to_the_same_on_any_number_of_threads() {
     assert_eq!(limited.unwrap_err().kind(), ErrorKind::InvalidInput);
 }
 
-/// As a version wrote it that took indexes of parts of statistics.
+/// As written by a version that accepted indexes of parts of statistics.
 const DUMPED_BEFORE: &str = r#"{"folddb":"dump","version":1}
 {"table":"ok","rules":["rules 1","block_bytes=8192","compression=none","delete=never","filter_bits=10","fold=replace","index=by:json:/a","key=utf8","kind=sorted","order=bytewise","short_circuit=never","value=json"]}
 {"key":"x","value":{"a":1}}
@@ -830,8 +830,9 @@ fn a_dump_with_indexes_that_are_refused_today_is_loaded_without_these() {
     assert!(store.bytes_table("st").unwrap().get(b"k").unwrap().is_some());
 }
 
-/// By `json:` they are doubles; a field tells those of 64 bits apart. Either way what is asked for
-/// is among what is found, and `find` with one end of a range takes in what has the same double.
+/// By `json:` they are doubles; a field distinguishes numbers of 64 bits. Either way the hits
+/// include what is asked for, and `find` with one end of a range includes the keys that have the
+/// same double.
 #[test]
 fn numbers_beyond_a_double_are_found_together_and_none_is_missed() {
     let (_world, store) = fresh(manual());

@@ -1,5 +1,5 @@
-//! Values of hashed tables that are longer than what is written at once: streamed, one record each,
-//! and held to all that a store promises of shorter ones.
+//! Values of hashed tables that are longer than a single write: streamed, one record each, and with
+//! all promises that a store makes for shorter ones.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -11,7 +11,7 @@ use common::{drain, small_values};
 use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
 use folddb::{ErrorKind, Locate, Options, Rules, Store, Table, ValuePlacement, WriteOp};
 
-/// Four pieces are held of a value: what is longer than 4 KiB is a long one.
+/// Four pieces of a value are held in memory: a value longer than 4 KiB is a long one.
 fn options() -> Options {
     small_values().tuning(|t| t.stream_piece_bytes(1 << 10))
 }
@@ -87,7 +87,7 @@ fn a_long_value_is_one_record_in_a_file_of_its_own_and_goes_when_it_is_dead() {
                     }
                     1 => stream(&store, WriteOp::Put, key, &value),
                     2 if expected[key as usize].is_some() => {
-                        stream(&store, WriteOp::PutIfAbsent, key, &value); // comes to nothing
+                        stream(&store, WriteOp::PutIfAbsent, key, &value); // has no effect
                         continue;
                     }
                     2 => stream(&store, WriteOp::PutIfAbsent, key, &value),
@@ -242,8 +242,8 @@ fn backups_dumps_and_repair_have_it_also_where_the_index_is_lost() {
     }
 }
 
-/// Where an index is lost the value counts that lies later, and a short one that was put after a
-/// long one does.
+/// Where an index is lost, the later value in the log counts, and a short one that was put after a
+/// long one is later.
 #[test]
 fn the_later_of_two_values_is_found_without_the_index_though_the_earlier_is_there_still() {
     let dir = tempfile::tempdir().unwrap();
@@ -252,12 +252,12 @@ fn the_later_of_two_values_is_found_without_the_index_though_the_earlier_is_ther
     let table = blobs(&store, ValuePlacement::Segments);
     table.put(&1, &blob(1, 1, 300)).unwrap();
     stream(&store, WriteOp::Put, 1, &blob(1, 2, 9_000));
-    let past = store.snapshot(); // so the long one stays
+    let past = store.snapshot(); // so the long one remains
     table.put(&1, &blob(1, 3, 300)).unwrap();
     store.flush().unwrap();
     drain(&store);
     assert!(store.stats().background.indexes_saved > 0 && entries(&path, "shelf").len() == 1);
-    drop((past, table, store)); // as a process that dies
+    drop((past, table, store)); // as if the process died
     std::fs::write(entries(&path, "index").pop().unwrap(), [9; 5000]).unwrap();
     let mended = dir.path().join("mended");
     Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
@@ -292,8 +292,8 @@ fn damage_of_it_is_told_before_any_byte_is_handed_out() {
     assert!(report.damage().any(|finding| finding.to_string().contains(&name)), "{:?}", report.findings);
 }
 
-/// A segment that a long value leaves behind, nearly empty, gives back what it took ahead, though
-/// nobody asks for a sync.
+/// A segment that a long value leaves behind, nearly empty, gives back its preallocated space, even
+/// without a sync.
 #[test]
 fn short_and_long_values_in_turn_take_no_more_of_the_disk_than_they_are() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a table costs beside thousands of others: as much as beside ten. A test alone in its
+//! The cost of a table among thousands of others: the same as among ten. This test is alone in its
 //! process, so that the heap is its own.
 #![allow(clippy::unwrap_used)]
 
@@ -17,14 +17,14 @@ fn make(store: &Store, number: usize) -> Table<u64, u64> {
     store.table(&format!("table{number:06}"), Rules::sorted()).unwrap()
 }
 
-/// Bytes of the files that list what lives.
+/// Bytes of the manifests.
 fn manifest_bytes(path: &Path) -> u64 {
     let files = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
     let manifests = files.filter(|file| file.file_name().to_string_lossy().starts_with("MANIFEST"));
     manifests.map(|file| file.metadata().unwrap().len()).sum()
 }
 
-/// What is done to a table beside the others: bytes of the heap that it needed at its peak, and
+/// An operation on a table among the others: bytes of the heap that it needed at its peak, and
 /// those that it left in the manifest.
 fn cost(path: &Path, act: &mut dyn FnMut()) -> (usize, u64) {
     let (heap, manifest) = (HEAP.current_usage(), manifest_bytes(path));
@@ -33,7 +33,7 @@ fn cost(path: &Path, act: &mut dyn FnMut()) -> (usize, u64) {
     (HEAP.peak_usage().saturating_sub(heap), manifest_bytes(path).saturating_sub(manifest))
 }
 
-/// The costs of what is done to one table beside `others`.
+/// The costs of operations on one table among `others`.
 fn costs(store: &Store, path: &Path, others: usize) -> Vec<(&'static str, usize, u64)> {
     let mut table = None;
     let mut costs = Vec::new();
@@ -74,9 +74,9 @@ fn an_edit_beside_thousands_of_tables_costs_what_it_costs_beside_ten() {
         options.tuning(|t| t.snapshot_files_after(Duration::ZERO))
     };
     let store = Store::create(&path, options()).unwrap();
-    let feed = store.feed("all", FeedOptions::default()).unwrap(); // notes are kept for it
+    let feed = store.feed("all", FeedOptions::default()).unwrap(); // the store keeps records for it
     (0..10).for_each(|number| drop(make(&store, number)));
-    costs(&store, &path, 10); // what is made once is there
+    costs(&store, &path, 10); // one-time costs are paid
     let few = costs(&store, &path, 10);
     let before = HEAP.current_usage();
     (10..MANY).for_each(|number| drop(make(&store, number)));

@@ -1,5 +1,5 @@
-//! What somebody does in the middle of somebody else's work: a table is dropped under a flush or a
-//! merge, the store is closed under one, two create a table at once. Each test failed once.
+//! An operation in the middle of another: a table is dropped during a flush or a merge, the store
+//! is closed during one, two threads create a table at once. Each test failed once.
 #![allow(clippy::unwrap_used)]
 
 mod watched;
@@ -30,7 +30,7 @@ fn counters() -> Rules<u64, u64> {
     Rules::sorted::<u64, u64>().fold("sum:u64")
 }
 
-/// A store whose background work is done by hand, and what is to happen when its next part is
+/// A store whose background work is done by hand, and the hook that runs when its next part is
 /// created.
 fn fresh() -> (tempfile::TempDir, Store, Hook) {
     let (dir, (host, hook)) = (tempfile::tempdir().unwrap(), world());
@@ -49,7 +49,7 @@ fn dropping(store: &Store, name: &'static str) -> impl FnOnce() + Send + 'static
     move || store.drop_table(name).unwrap()
 }
 
-/// Writes so many runs of so many records.
+/// Writes this many runs of this many records.
 fn write_runs(store: &Store, table: &str, runs: u64, records: u64) {
     let table = store.table(table, counters()).unwrap();
     for _ in 0..runs {
@@ -65,7 +65,7 @@ fn parts_of(store: &Path) -> usize {
     names.filter(|path| path.extension().is_some_and(|extension| extension == "part")).count()
 }
 
-/// Whoever flushes the store did not ask for the table that is gone.
+/// A flush of the store does not fail because of a table that was dropped meanwhile.
 #[test]
 fn a_table_that_is_dropped_under_a_flush_does_not_fail_it() {
     let (_dir, store, hook) = fresh();
@@ -95,7 +95,7 @@ fn a_table_that_is_dropped_under_a_merge_does_not_fail_background_work() {
     assert_eq!(store.bytes_table("stays").unwrap().stats().unwrap().runs.len(), 1);
 }
 
-/// Opens a table or creates it: which of the two is nobody's business.
+/// Opens a table or creates it: it does not matter which.
 #[test]
 fn many_may_create_one_table_at_once() {
     let (_dir, store, _hook) = fresh();
@@ -113,8 +113,8 @@ fn many_may_create_one_table_at_once() {
     }
 }
 
-/// A merge that somebody drives ends with the store, and leaves no file behind; neither does one
-/// that nobody drives on.
+/// A merge that a caller drives ends with the store, and leaves no file behind; neither does one
+/// that is no longer driven.
 #[test]
 fn a_merge_ends_with_the_store() {
     let (dir, store, _hook) = fresh();
@@ -138,8 +138,8 @@ fn a_merge_ends_with_the_store() {
     assert_eq!(store.table("driven", counters()).unwrap().get(&77).unwrap(), Some(2));
 }
 
-/// Beside a writer background work always has some run of the table: whoever compacts would wait
-/// for ever, and nobody could stop it.
+/// Next to a writer, background work always has some run of the table: a compaction would wait
+/// forever, and could not be stopped.
 #[test]
 fn whoever_waits_to_compact_is_told_and_no_merge_is_begun_before_it() {
     let (_dir, store, hook) = fresh();
@@ -197,7 +197,7 @@ fn compacting_waits_for_no_merge_to_end_and_one_does_it_at_a_time() {
     assert_eq!(store.table("t", counters()).unwrap().get(&99).unwrap(), Some(4));
 }
 
-/// Everything that may fail does, and says why.
+/// Every call that may fail does, and says why.
 #[test]
 fn a_closed_store_answers_no_call() {
     let (_dir, store, _hook) = fresh();
@@ -233,7 +233,7 @@ fn a_closed_store_answers_no_call() {
     for (call, answer) in answers {
         assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed, "{call}");
     }
-    // What cannot fail answers from memory.
+    // Calls that cannot fail answer from memory.
     assert_eq!(
         (store.tables(), store.snapshot().seq(), store.stats().last_seq),
         (vec!["t".to_owned()], 1.into(), 1)
@@ -260,8 +260,8 @@ fn a_key_may_write_while_it_is_encoded() {
     assert_eq!((table.get(&7).unwrap(), notes.get(&0).unwrap()), (Some(2), Some(2)));
 }
 
-/// One table's load may use up the memory that memtables have; who writes to another one does not
-/// wait for that.
+/// The load of one table may use up the memory for memtables; writers to another table do not wait
+/// for that.
 #[test]
 fn a_load_that_waits_for_memory_does_not_stall_a_quiet_table() {
     let (dir, (host, hook)) = (tempfile::tempdir().unwrap(), world());
@@ -270,7 +270,7 @@ fn a_load_that_waits_for_memory_does_not_stall_a_quiet_table() {
     let (loaded, quiet) =
         (store.table("loaded", counters()).unwrap(), store.table("quiet", counters()).unwrap());
     let (go_on, held) = std::sync::mpsc::channel::<()>();
-    set(&hook, move || held.recv().unwrap()); // the first flush stands still
+    set(&hook, move || held.recv().unwrap()); // the first flush waits here
     let stop = Arc::new(AtomicBool::new(false));
     let stop_seen = Arc::clone(&stop);
     let loader = std::thread::spawn(move || {

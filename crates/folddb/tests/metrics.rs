@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use folddb::{BackgroundWork, MetricKind, Options, Rules, Store};
 
-/// The names, which stay: whoever has a dashboard has them in it. New ones may come.
+/// The names, which do not change: dashboards use them. New ones may be added.
 const NAMES: &str = "\
 writes: commits_total records_total user_bytes_total log_bytes_total value_bytes_total delay_us_total stalls_total
 reads: gets_total operands_visited_max fold_failures_total pieces_total bytes_total values_total value_heads_total

@@ -1,5 +1,5 @@
-//! Snapshots that grow old: they read files of their own, and merges go on without them; and they
-//! end, where they may not live for longer.
+//! Snapshots that grow old: they read pinned files, and merges no longer wait for them; and they
+//! end, where they may not live longer.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -57,7 +57,7 @@ impl Tables {
         self.texts.delete_range(&(round * 3), &(round * 3 + 2)).unwrap();
     }
 
-    /// What a snapshot sees is what there was after the rounds up to this one.
+    /// A snapshot sees the state after the rounds up to this one.
     fn check(&self, snapshot: &Snapshot, round: u64) {
         let sum = (0..=round).sum::<u64>();
         let sums: Vec<_> = snapshot.scan(&self.sums).into_iter().map(Result::unwrap).collect();
@@ -177,7 +177,7 @@ fn a_snapshot_that_is_too_old_says_so_and_holds_nothing() {
     assert_eq!(store.bytes_table("sums").unwrap().stats().unwrap().records, 500);
 }
 
-/// All in one thread: whatever waited for another would wait for ever.
+/// All in one thread: a wait for another thread would last forever.
 #[test]
 fn leveled_clones_and_snapshots_never_block() {
     for files_after in [AT_ONCE, LATE] {
@@ -245,11 +245,11 @@ fn a_transaction_that_has_grown_old_meets_what_was_deleted_since() {
         drain(&store);
         store.flush().unwrap();
         drain(&store);
-        compact(&store, "sums"); // a delete at the bottom leaves nothing to be found, unless somebody reads below it
+        compact(&store, "sums"); // a delete at the bottom leaves nothing to be found, unless there is a reader below it
         let kind = transaction.commit(Durability::Process).unwrap_err().kind();
         let expected = if age_max.is_some() { ErrorKind::SnapshotTooOld } else { ErrorKind::Conflict };
         assert_eq!((kind, tables.sums.get(&8).unwrap()), (expected, Some(1)));
-        blind.commit(Durability::Process).unwrap(); // it has read nothing that may hold no more
+        blind.commit(Durability::Process).unwrap(); // it has read nothing that may have changed
         assert_eq!(tables.sums.get(&9).unwrap(), Some(101));
     }
 }
@@ -302,7 +302,7 @@ fn work_under_way_does_not_end_for_its_age() {
     assert_eq!(found.records, 500 + 498 + 500);
 }
 
-/// Its records may be gone as soon as nobody holds them.
+/// Its records may be removed as soon as nothing holds them.
 #[test]
 fn a_walk_over_a_hashed_table_ends_with_its_snapshot() {
     let (_dir, store) = create(options(LATE).snapshot_age_max(Some(AT_ONCE)));
@@ -342,7 +342,7 @@ fn an_old_snapshot_keeps_what_it_sees_and_nothing_that_came_later() {
         let lens = files.map(Result::unwrap).filter(|file| of_values(&file.file_name().to_string_lossy()));
         lens.map(|file| file.metadata().unwrap().len()).sum()
     };
-    // The values of both tables lie side by side.
+    // The values of both tables are next to each other.
     let (kept, of_one_round) = (store.stats().disk.snapshot_file_bytes, 2 * 500 * 245);
     assert!(kept > of_one_round && kept < of_one_round * 2, "{kept} bytes are kept for {of_one_round}");
     let before = bytes();
@@ -356,8 +356,8 @@ fn an_old_snapshot_keeps_what_it_sees_and_nothing_that_came_later() {
     assert!(without_tables < kept, "runs of tables that are gone are kept for nobody");
 }
 
-/// A load takes no seqs, so a snapshot of before it may be of the seq of its rows, and then sees
-/// them, whether it had files of its own when the table came into being, or comes to them later.
+/// A load takes no seqs, so a snapshot from before it may have the seq of its rows, and then sees
+/// them, whether it had pinned files when the table was created, or gets them later.
 #[test]
 fn a_loaded_table_is_seen_by_each_snapshot_that_is_not_older_than_its_rows() {
     for (files_after, keep) in
@@ -409,7 +409,7 @@ fn a_loaded_table_is_seen_by_each_snapshot_that_is_not_older_than_its_rows() {
     }
 }
 
-/// A strict cursor that finds a snapshot of its seq reads what that reads.
+/// A strict cursor that finds a snapshot of its seq reads the same as that snapshot.
 #[test]
 fn a_strict_cursor_of_a_loaded_table_goes_on_at_a_snapshot_that_was_old_when_it_was_loaded() {
     for keep in [Keep::Latest, Keep::Forever] {

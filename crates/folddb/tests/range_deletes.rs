@@ -1,5 +1,5 @@
-//! Range deletes in number: none is refused, what hides nothing goes, and reads see what they
-//! should all the while.
+//! Many range deletes: none is refused, those that hide nothing are removed, and reads are right
+//! all the while.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use folddb::{BackgroundWork, Keep, Options, Rules, Snapshot, Store, Table};
 /// From which key on the n-th range delete deletes, and up to which.
 type Ends = fn(u64) -> (u64, u64);
 
-/// What range deletes are made, one after another: the n-th of `COUNT`.
+/// The range deletes that are made, one after another: the n-th of `COUNT`.
 const PATTERNS: [(&str, Ends); 5] = [
     ("the same", |_| (10, 1_000)),
     ("side by side", |n| (n, n + 1)),
@@ -24,8 +24,8 @@ fn options() -> Options {
     Options::default().background(BackgroundWork::Manual).memory_bytes(4 << 20)
 }
 
-/// What a table of 4 MiB of memory may have of range deletes that hide something, and as many as
-/// one memtable has.
+/// The most range deletes that hide something which a table of 4 MiB of memory may have, and as
+/// many as one memtable has.
 const RANGES_MAX: usize = 250;
 
 fn rows(table: &Table<u64, u64>) -> Vec<(u64, u64)> {
@@ -41,7 +41,7 @@ struct Played {
     ranges_left: usize,
 }
 
-/// Deletes `COUNT` ranges of a table, with writes between, and holds what it reads against a map.
+/// Deletes `COUNT` ranges of a table, with writes between, and compares its reads with a map.
 fn play(store: &Store, rules: Rules<u64, u64>, pattern: Ends, has_rows: bool) -> Played {
     let table = store.table("t", rules).unwrap();
     let mut model = BTreeMap::new();
@@ -94,8 +94,8 @@ fn range_deletes_without_end_are_taken_and_few_are_left() {
     }
 }
 
-/// What a table has of them at any moment while threads do the background work: those that nobody
-/// lets go of in time hold their writer up.
+/// The number of them in a table at any moment while threads do the background work: those that are
+/// not removed in time delay their writer.
 const RANGES_BESIDE_THREADS_MAX: usize = 2_500;
 
 #[test]
@@ -186,7 +186,7 @@ fn table_of_parts(store: &Store) -> Table<u64, u64> {
     let table = store.table("t", Rules::sorted()).unwrap();
     let mut batch = store.batch();
     for key in 0..ROWS {
-        batch.put(&table, &key, &key.wrapping_mul(0x9E37_79B9_7F4A_7C15)); // what no block packs
+        batch.put(&table, &key, &key.wrapping_mul(0x9E37_79B9_7F4A_7C15)); // no block can pack these
     }
     batch.commit(folddb::Durability::Process).unwrap();
     store.bytes_table("t").unwrap().compact().unwrap();

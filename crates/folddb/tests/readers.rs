@@ -1,5 +1,5 @@
-//! Reading through the one trait: as it is now, at a snapshot, in a transaction; several keys at
-//! once; and deletes of prefixes, which all handles of writes have.
+//! Reading through the one trait: the present, a snapshot, a transaction; several keys at once; and
+//! deletes of prefixes, which all handles for writes have.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ fn word(word: &str) -> String {
     format!("{word:-<40}")
 }
 
-/// All that a reader says of a table of words: each key in a way of its own.
+/// All answers of a reader about a table of words: each key in a way of its own.
 fn said(words: &impl Reader<Key = String, Value = String>) -> Vec<String> {
     let shown = |(key, value): (String, String)| format!("{key}={}", value.replace('-', ""));
     let mut said = Vec::new();
@@ -102,7 +102,7 @@ fn many_keys_are_read_in_the_order_asked_and_as_of_one_moment() {
         assert_eq!(transaction.commit(PROCESS).unwrap_err().kind(), ErrorKind::Conflict, "it has read 200");
     }
 
-    // A transfer keeps the sum of all accounts, which a reader of many sees whenever it comes.
+    // A transfer keeps the sum of all accounts, which a reader of many keys sees at any moment.
     for key in 0..10 {
         sorted.put(&key, &100).unwrap();
     }

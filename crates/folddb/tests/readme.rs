@@ -1,13 +1,12 @@
-//! The Rust listings of README.md and docs/GUIDE.md: each stands here between two lines that say
-//! so, is compiled and run in order, in one directory, and is compared with the page, to the
-//! letter.
+//! The Rust listings of README.md and docs/GUIDE.md: each is here between two marker lines, is
+//! compiled and run in order, in one directory, and is compared with the page exactly.
 
 use std::path::Path;
 
-/// The pages, in the order in which their listings stand below.
+/// The pages, in the order of their listings below.
 const PAGES: [&str; 2] = ["README.md", "docs/GUIDE.md"];
 
-/// What stands between the lines `// listing` and `// end` of this file, without the indentation.
+/// The text between the lines `// listing` and `// end` of this file, without the indentation.
 fn listings_here() -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut is_in = false;

@@ -1,5 +1,5 @@
-//! Tables that archive their logs for ever: whatever becomes of their runs, a repair makes them
-//! anew, over restarts, crashes, reclaim and batches that go to other tables too.
+//! Tables that archive their logs forever: whatever happens to their runs, a repair rebuilds them,
+//! over restarts, crashes, reclaim and batches that write to other tables too.
 
 mod common;
 
@@ -220,7 +220,7 @@ fn a_value_that_is_damaged_costs_its_batch_and_not_the_table() {
     store.bytes_table("blobs").expect("a table").compact().expect("it merges");
     drop(at);
     store.close().expect("it closes");
-    // The value that is gone, and one that is still there.
+    // The value that is lost, and one that is still there.
     for (dead_or_alive, keys) in [(3, &[1_u64, 2, 4, 5, 6][..]), (5, &[1, 2, 4, 6][..])] {
         flip_value(&path, dead_or_alive);
         let to = temp.path().join(format!("without {dead_or_alive}"));
@@ -238,7 +238,7 @@ fn a_value_that_is_damaged_costs_its_batch_and_not_the_table() {
     }
 }
 
-/// Flips a byte of the one value of 2000 bytes that are all this.
+/// Flips a byte of the one value that consists of 2000 bytes of this.
 fn flip_value(path: &Path, byte: u8) {
     let values = std::fs::read_dir(path).expect("a directory").map(|entry| entry.expect("an entry").path());
     for file in values.filter(|path| path.extension().is_some_and(|extension| extension == "values")) {
@@ -269,7 +269,7 @@ fn a_log_that_is_damaged_is_told_and_nothing_is_made() {
     assert!(refused.to_string().contains("table `sums` cannot be rebuilt"), "{refused}");
     assert!(refused.to_string().contains("keeps what is whole of its runs"), "{refused}");
     assert!(!temp.path().join("new").exists());
-    // And before anybody needs it.
+    // And before it is needed.
     let report = verified();
     let told: Vec<&folddb::maintenance::Finding> = report.damage().collect();
     let name = oldest.file_name().expect("a name").to_string_lossy();

@@ -1,4 +1,4 @@
-//! Reclaim: what is alive of old segments moves together, and nobody who reads or writes notices.
+//! Reclaim: live values of old segments are copied together, and no reader or writer notices.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn round_of(key: u64, rounds: u64) -> u64 {
     if key.is_multiple_of(3) { rounds } else { 0 }
 }
 
-/// Every segment holds what is alive beside what is dead.
+/// Every segment has live values next to dead ones.
 fn fill(store: &Store, rounds: u64) {
     let table = blobs(store);
     for key in 0..KEYS {
@@ -44,7 +44,7 @@ fn fill(store: &Store, rounds: u64) {
     store.bytes_table("blobs").expect("a table").compact().expect("it goes");
 }
 
-/// As good as chance.
+/// A pseudo-random number.
 fn drawn(key: u64, round: u64) -> u64 {
     (key * 1009 + round).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33
 }
@@ -100,7 +100,7 @@ fn what_is_alive_moves_together_and_reads_as_before() {
     assert!(!files(&path, ".moved").is_empty());
     assert_eq!(reclaim(&store), 0, "nothing more is worth it");
     check(&store, 6);
-    drop(store); // as a process that dies
+    drop(store); // as if the process died
     let store = Store::open(&path, options()).unwrap();
     check(&store, 6);
     store.close().unwrap();
@@ -108,7 +108,7 @@ fn what_is_alive_moves_together_and_reads_as_before() {
     check(&Store::open_read_only(&path, options()).unwrap(), 6);
 }
 
-/// What was put and is not flushed is not dead: what people are shown of the value log is the same
+/// A value that was put and is not flushed is not dead: the figures of the value log are the same
 /// before the flush and after it.
 #[test]
 fn what_memory_leads_to_counts_as_alive() {
@@ -136,7 +136,7 @@ fn what_memory_leads_to_counts_as_alive() {
         }
     }
     let old = store.snapshot();
-    put(&latest, 10..15, 3); // a snapshot sees what was
+    put(&latest, 10..15, 3); // a snapshot sees the old values
     assert!(!store.value_times().unwrap().is_empty(), "and their times are told");
     let before = live();
     assert_eq!(before.0, 40 + 5 + 70);
@@ -155,7 +155,7 @@ fn what_has_moved_moves_on() {
     assert!(reclaim(&store) > 0);
     let first = files(&path, ".moved");
     for gone in 0..4 {
-        // Of what has moved, more and more is overwritten, and what then is alive lies in files
+        // More and more of the moved values are overwritten, and the live ones are then in files
         // that were moved.
         for key in (0..KEYS).filter(|key| key % 7 == gone) {
             table.put(&key, &blob(key, round_of(key, 3))).unwrap();
@@ -173,8 +173,8 @@ fn what_has_moved_moves_on() {
     check(&Store::open(&path, options()).unwrap(), 3);
 }
 
-/// A segment of which nothing is alive any more leaves the file that it moved to; the others stay
-/// in it, also when the store is gone.
+/// A segment without live values leaves the file that it moved to; the others remain in it, also
+/// when the store is lost.
 #[test]
 fn a_file_of_relocated_values_stays_as_long_as_one_segment_in_it_lives() {
     let dir = tempfile::tempdir().unwrap();
@@ -187,13 +187,13 @@ fn a_file_of_relocated_values_stays_as_long_as_one_segment_in_it_lives() {
     assert!(file.segments.len() > 1, "{file:?}");
     let table = blobs(&store);
     for key in 0..KEYS / 2 {
-        table.put(&key, &blob(key, round_of(key, 3))).unwrap(); // all that the first segments had
+        table.put(&key, &blob(key, round_of(key, 3))).unwrap(); // everything in the first segments
     }
     store.bytes_table("blobs").unwrap().compact().unwrap();
     while store.background_step_of(BackgroundJob::Flush).unwrap().is_some() {}
     let left = store.value_segments().into_iter().find(|left| left.number == file.number).unwrap();
     assert!(left.segments.len() < file.segments.len(), "{left:?} of {file:?}");
-    drop((table, store)); // as a process that dies
+    drop((table, store)); // as if the process died
     check(&Store::open(&path, options()).unwrap(), 3);
 }
 
@@ -313,7 +313,7 @@ fn manifests(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// A store whose table `blobs` is as it was when it was backed up, while its values have been moved
-/// since, twice, as others beside them died. Returns that backup, and the manifest of then.
+/// since, twice, as others next to them died. Returns that backup, and the manifest of then.
 fn relocated_since(path: &Path, backups: &Path) -> (PathBuf, (PathBuf, Vec<u8>)) {
     let store = Store::create(path, options()).expect("a store");
     let others = store.table("others", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("the table");
@@ -357,7 +357,7 @@ fn values_that_were_moved_since_an_older_list_are_found_by_repair() {
     let lost = dir.path().join("lost");
     let how = RepairOptions::default();
     assert!(Store::repair(&path, &lost, &how, &options(), |_, _| {}).is_err(), "no list is at hand");
-    // Once by the list of a backup, and once by an old manifest that stands where the newest did.
+    // Once by the list of a backup, and once by an old manifest in the place of the newest.
     for (name, list_from) in [("by_backup", Some(backup)), ("by_manifest", None)] {
         if list_from.is_none() {
             std::fs::write(&manifest, &before).unwrap();
@@ -453,13 +453,13 @@ fn repair_leaves_out_what_is_lost_names_each_key_of_it_and_the_rest_is_there() {
 
 // ---- space --------------------------------------------------------------------------------------
 
-/// Writes keys as they are drawn, and has background work do all that is due now and then.
+/// Writes keys as they are drawn, and now and then does all background work that is due.
 struct Overwriting {
     store: Store,
     table: Table<u64, Vec<u8>>,
     _dir: tempfile::TempDir,
     keys: u64,
-    /// The most that the value log took for each byte that was alive, once all keys were there.
+    /// The most bytes of the value log for each live byte, once all keys were there.
     most: f64,
 }
 
@@ -478,7 +478,7 @@ impl Overwriting {
         vec![at as u8; 4_000 + (drawn(at, 9) % 192) as usize]
     }
 
-    /// What the value log takes for each byte that is alive.
+    /// Bytes of the value log for each live byte.
     fn space(&self, alive: u64) -> f64 {
         self.store.stats().disk.value_bytes as f64 / (alive * 4_150) as f64
     }
@@ -489,8 +489,8 @@ impl Overwriting {
         self.most = self.most.max(self.space(alive));
     }
 
-    /// Puts all keys, and overwrites each so many times on average: of 100 writes so many go to a
-    /// fifth of the keys.
+    /// Puts all keys, and overwrites each this many times on average: of 100 writes, this many are
+    /// to a fifth of the keys.
     fn overwrite(&mut self, times: u64, hot: u64) {
         let keys = self.keys;
         for at in 0..keys * times {
@@ -507,7 +507,7 @@ impl Overwriting {
         }
     }
 
-    /// Deletes so many of 100 keys, and returns how many are left.
+    /// Deletes this many of 100 keys, and returns how many are left.
     fn delete(&self, of_100: u64) -> u64 {
         let gone: Vec<u64> = (0..self.keys).filter(|key| drawn(*key, 4) % 100 < of_100).collect();
         for key in &gone {
@@ -530,8 +530,8 @@ fn small_segments() -> Options {
 }
 
 /// All of the value log, at every moment when background work has nothing to do: the segment that
-/// is filled, the one that is ready for later, what is dead and known to be, and what is dead while
-/// no merge has met it.
+/// is filled, the one that is ready for later, values known to be dead, and dead values that no
+/// merge has found yet.
 #[test]
 fn the_value_log_keeps_to_its_bound_on_the_way_when_keys_are_overwritten_evenly_and_unevenly() {
     for (name, hot) in [("even", 20), ("80 of 100 to a fifth", 80)] {
@@ -544,7 +544,7 @@ fn the_value_log_keeps_to_its_bound_on_the_way_when_keys_are_overwritten_evenly_
     }
 }
 
-/// The two open segments are all that is more: of 512 KiB each here.
+/// Only the two open segments are extra: of 512 KiB each here.
 #[test]
 fn after_mass_deletes_space_comes_back_by_itself() {
     for by_range in [false, true] {
@@ -564,7 +564,7 @@ fn after_mass_deletes_space_comes_back_by_itself() {
     }
 }
 
-/// Open segments are as long as suits a value log that was large once.
+/// Open segments have the length that suits a value log that was once large.
 #[test]
 fn open_segments_of_a_value_log_that_was_large_are_given_up() {
     let dir = tempfile::tempdir().unwrap();

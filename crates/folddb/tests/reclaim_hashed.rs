@@ -36,7 +36,7 @@ fn overwrite(store: &Store, rounds: std::ops::RangeInclusive<u64>) {
     }
 }
 
-/// Every segment holds what is alive beside what is dead.
+/// Every segment has live values next to dead ones.
 fn filled(path: &Path, rounds: u64) -> Store {
     let store = Store::create(path, options()).unwrap();
     overwrite(&store, 0..=rounds);
@@ -92,9 +92,9 @@ fn what_is_alive_moves_together_and_is_found_as_before() {
     assert!(!files(&path, ".moved").is_empty());
     assert_eq!(reclaim(&store), 0, "nothing more is worth it");
     check(&store, 6);
-    overwrite(&store, 7..=7); // heads of moved records are looked at
+    overwrite(&store, 7..=7); // heads of moved records are read
     check(&store, 7);
-    drop(store); // as a process that dies
+    drop(store); // as if the process died
     let store = Store::open(&path, options()).unwrap();
     check(&store, 7);
     store.close().unwrap();
@@ -143,7 +143,8 @@ fn walks_and_snapshots_of_before_read_what_they_saw() {
     let mut walk = table.scan().into_iter();
     let mut walked = vec![walk.next().unwrap().unwrap()];
     overwrite(&store, 3..=8);
-    // What only they read is alive, and moves with the rest; what nobody reads goes.
+    // Values that only they read are alive, and move with the rest; values without a reader are
+    // removed.
     assert!(reclaim(&store) > 0);
     check(&store, 8);
     for key in 0..KEYS {
@@ -242,8 +243,8 @@ fn relocated_values_whose_footer_is_lost_are_salvaged_also_by_an_older_list_and_
     mend("by an older list", Some(backup));
 }
 
-/// A store whose manifest is lost, and a backup of it from before every third key was put anew, and
-/// `KEYS` more.
+/// A store whose manifest is lost, and a backup of it from before every third key was put again,
+/// and `KEYS` more.
 fn put_since(path: &Path, value_placement: ValuePlacement, moves: bool) -> PathBuf {
     let store = Store::create(path, options()).unwrap();
     let rules = || Rules::hashed::<u64, Vec<u8>>().value_placement(value_placement);

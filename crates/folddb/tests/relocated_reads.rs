@@ -41,7 +41,7 @@ fn bytes(salt: u64, len: usize) -> Vec<u8> {
     (0..len as u64).map(|at| ((at ^ (at >> 9)).wrapping_mul(salt | 1) >> 3) as u8).collect()
 }
 
-/// What is written to a key in a round.
+/// The value that is written to a key in a round.
 fn written(table: usize, key: u64, round: u64) -> Vec<u8> {
     let len = match table {
         0 => 2 * PIECE + 1000 * key as usize, // in three pieces or four
@@ -50,7 +50,7 @@ fn written(table: usize, key: u64, round: u64) -> Vec<u8> {
     bytes(1 + key * 977 + round * 31 + table as u64, len)
 }
 
-/// What a key has after a round.
+/// The value of a key after a round.
 fn expected(table: usize, key: u64, round: u64) -> Vec<u8> {
     let last = if key.is_multiple_of(STEP) { round } else { 0 };
     match table {
@@ -95,7 +95,7 @@ fn all_of(mut reader: ValueReader) -> Vec<u8> {
     value
 }
 
-/// All of it by the calls for whoever copies it: of the store's own handle, and of a file opened by
+/// All of it by the calls for copying it: from the store's own handle, and from a file opened by
 /// name.
 fn copied(located: &Located) -> Vec<u8> {
     let mut value = Vec::new();
@@ -190,7 +190,7 @@ fn streams_and_located_values_of_before_a_move_go_on_and_those_after_it_are_the_
     assert!(merge_and_reclaim(&store) > 0);
     check(&store, 7, None);
     drop(tables);
-    drop(store); // as a process that dies
+    drop(store); // as if the process died
     let store = Store::open(&path, options()).unwrap();
     check(&store, 7, None);
     store.close().unwrap();
@@ -216,7 +216,7 @@ fn readers_meet_only_whole_values_while_others_overwrite_and_reclaim() {
                 for turn in first.. {
                     let (at, key) = ((turn % 4) as usize, turn / 4 % KEYS);
                     match key.is_multiple_of(STEP) {
-                        false => check_key(&tables, at, key, 0, None), // nobody overwrites it
+                        false => check_key(&tables, at, key, 0, None), // it is never overwritten
                         true => check_key(&tables, at, key, 0, Some(snapshot)),
                     }
                     if held.len() == 16 {

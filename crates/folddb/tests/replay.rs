@@ -1,4 +1,4 @@
-//! What the log holds beyond the runs is replayed: all of it, and nothing else.
+//! The part of the log that is not in runs is replayed: all of it, and nothing else.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -16,7 +16,7 @@ fn sums(store: &Store, name: &str) -> Table<u64, u64> {
     store.table(name, Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap()
 }
 
-/// The files of a store as a process that dies now leaves them.
+/// The files of a store as they are if its process dies now.
 fn as_if_it_died(store: &Store, name: &str) -> PathBuf {
     let left = store.path().with_file_name(name);
     std::fs::create_dir(&left).unwrap();
@@ -88,8 +88,8 @@ fn a_segment_stays_while_any_table_needs_it() {
     assert!(largest < 8, "and does not grow for ever: {largest} segments");
 }
 
-/// Reads the sums between all steps of merges by small parts, from the store and from what a dying
-/// process leaves.
+/// Reads the sums between all steps of merges by small parts, from the store and from the files of
+/// a process that dies.
 #[test]
 fn a_key_is_in_one_place_at_every_step_of_a_merge() {
     let dir = tempfile::tempdir().unwrap();
@@ -148,7 +148,7 @@ fn a_range_delete_between_two_folds_of_one_batch_stands_between_them() {
     let (_dir, store) = fresh();
     let table = sums(&store, "a");
     let mut batch = store.batch();
-    // More than a tail of the memtable takes: it is sealed in the middle of the batch.
+    // More than a tail of the memtable holds: it is sealed in the middle of the batch.
     for key in 0..3000u64 {
         batch.fold(&table, &key, &1);
     }

@@ -33,14 +33,14 @@ fn a_memtable_that_shrinks_is_no_reason_to_stop() {
             batch.commit(Durability::Process).unwrap();
         }
     }
-    hits.get(&1).unwrap(); // meets many chunks, and wishes for fewer
+    hits.get(&1).unwrap(); // finds many chunks, and asks for fewer
     while store.background_step().unwrap().is_some() {}
     hits.fold(&1, &1).unwrap();
     assert_eq!(hits.get(&1).unwrap(), Some(41));
 }
 
-/// What the memtables of a dropped table took must be forgotten, or the next ones would be sealed
-/// ever earlier.
+/// The memory of the memtables of a dropped table must no longer be counted, or the next ones would
+/// be sealed earlier and earlier.
 #[test]
 fn memtables_of_dropped_tables_do_not_count() {
     let (_dir, store) = fresh(manual().memory_bytes(6 << 20));
@@ -63,7 +63,7 @@ fn memtables_of_dropped_tables_do_not_count() {
     assert_eq!(steps, [steps[0]; 20], "the last table fares like the first");
 }
 
-/// A batch that no segment can take is refused, and that is all.
+/// A batch that fits into no segment is refused, and nothing else happens.
 #[test]
 fn a_batch_longer_than_a_segment_is_refused_and_does_not_poison() {
     let (_dir, store) = fresh(manual().tuning(|t| t.segment_bytes(1 << 20)));
@@ -111,7 +111,7 @@ fn a_closed_store_refuses_what_writes() {
     assert_eq!(other.settle().unwrap_err().kind(), ErrorKind::Closed);
 }
 
-/// A world that from now on takes so many parts.
+/// A world that from now on accepts this many parts.
 fn few_parts(parts: usize) -> (Host, Arc<AtomicUsize>) {
     let left = Arc::new(AtomicUsize::new(parts));
     let taken = Arc::clone(&left);
@@ -122,8 +122,8 @@ fn few_parts(parts: usize) -> (Host, Arc<AtomicUsize>) {
     (host, left)
 }
 
-/// A flush that fails for ever ends in an error for writers, not in a wait: merges that are idle do
-/// not hide it.
+/// A flush that always fails ends in an error for writers, not in a wait: idle merges do not hide
+/// it.
 #[test]
 fn writers_do_not_wait_for_ever_for_a_flush_that_fails() {
     let (host, _) = few_parts(0);
@@ -150,7 +150,7 @@ fn files_with(dir: &Path, extension: &str) -> Vec<std::path::PathBuf> {
 }
 
 /// A recovery that is cut short has flushed one table of two; then the power goes, and with it the
-/// end of the log, which no one had synced. The seqs of what was flushed are taken: new writes must
+/// end of the log, which was not synced. The seqs of what was flushed are taken: new writes must
 /// not get them again.
 #[test]
 fn seqs_that_a_cut_recovery_has_flushed_are_not_given_out_again() {
@@ -214,8 +214,8 @@ fn damage_in_one_table_does_not_stop_the_merges_of_another() {
     assert_eq!(store.bytes_table("a").unwrap().stats().unwrap().runs.len(), 3, "a is left alone");
 }
 
-/// What a merge leaves that was broken off half way, in a higher tier than its inputs, must not
-/// stand above what is newer.
+/// The output of a merge that was broken off half way, in a higher tier than its inputs, must not
+/// hide newer records.
 #[test]
 fn a_merge_that_is_given_up_hides_nothing_newer() {
     let (_dir, store) =
@@ -258,13 +258,13 @@ fn a_merge_that_is_given_up_hides_nothing_newer() {
 fn file_of(store: &Path, ending: &str) -> std::path::PathBuf {
     let paths = std::fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path());
     let found: Vec<_> = paths.filter(|path| path.to_string_lossy().contains(ending)).collect();
-    // Of segments, the one that is written to.
+    // For segments: the active one.
     let written =
         |path: &&std::path::PathBuf| std::fs::read(path).unwrap().iter().skip(4096).any(|&byte| byte != 0);
     if found.len() == 1 { found[0].clone() } else { found.iter().find(written).unwrap().clone() }
 }
 
-/// Spoils a byte where this text stands in a file.
+/// Damages a byte at the place of this text in a file.
 fn spoil(path: &Path, text: &str) {
     let mut bytes = std::fs::read(path).unwrap();
     let at = bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
@@ -285,7 +285,7 @@ fn unclosed(durability: Durability) -> (tempfile::TempDir, std::path::PathBuf) {
     (dir, path)
 }
 
-/// Every damage in a store that was not closed was said to be owed to the end of its manifest.
+/// Every damage in a store that was not closed was reported as caused by the end of its manifest.
 #[test]
 fn damage_is_not_blamed_on_a_manifest_that_ends_whole() {
     let (_dir, path) = unclosed(Durability::Sync);
@@ -315,7 +315,7 @@ fn a_part_that_is_gone_is_missing_and_not_damaged_somewhere() {
     assert_eq!((error.kind(), error.damage().unwrap().offset), (ErrorKind::Corruption, None));
 }
 
-/// It said that nothing is lost.
+/// It reported that nothing is lost.
 #[test]
 fn batches_that_a_repair_leaves_beyond_a_torn_end_may_be_lost() {
     let (dir, path) = unclosed(Durability::Process);
@@ -351,7 +351,7 @@ fn no_newer_manifest_counts_where_there_is_but_one() {
     );
 }
 
-/// Separators are mostly no whole keys; they were shown as bytes.
+/// Separators are mostly not whole keys; they were shown as bytes.
 #[test]
 fn lost_keys_are_told_by_keys_of_the_table() {
     let (_dir, store) = fresh(manual());

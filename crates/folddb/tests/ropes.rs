@@ -1,5 +1,5 @@
-//! Values in several pieces: long operands that are joined without being read, whatever merges,
-//! crashes and copies of the store come.
+//! Values in several pieces: long operands that are joined without being read, through any merges,
+//! crashes and copies of the store.
 
 mod common;
 
@@ -120,7 +120,7 @@ fn ropes_survive_a_process_that_dies_backups_and_a_repair() {
     append(&lists(&store), &mut expected, 0..5);
     store.flush().unwrap();
     append(&lists(&store), &mut expected, 5..9);
-    drop(store); // as a process that dies: what the log has and no run
+    drop(store); // as if the process died: only the log has the rest
     let store = Store::open(&path, options()).unwrap();
     check(&store, &expected);
     append(&lists(&store), &mut expected, 9..12);
@@ -202,8 +202,8 @@ fn damage_to_a_piece_is_told_and_costs_only_its_key() {
     assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
 }
 
-/// Merging lists frees nothing of them, so runs stay apart, and gets join what these have of a key:
-/// once they have paid for a merge by that, there is one.
+/// A merge of lists frees nothing, so runs remain separate, and gets join the pieces of a key: once
+/// the gets have paid for a merge, there is one.
 #[test]
 fn runs_of_lists_are_merged_once_gets_have_read_as_much_for_want_of_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -220,7 +220,7 @@ fn runs_of_lists_are_merged_once_gets_have_read_as_much_for_want_of_it() {
     add_run();
     for _ in 0..3 {
         add_run();
-        table.compact().unwrap(); // what merges free is known by that
+        table.compact().unwrap(); // this shows what merges free
     }
     let newest = (0..4).map(|_| add_run()).last().unwrap();
     while store.background_step().unwrap().is_some() {}

@@ -1,4 +1,4 @@
-//! Work over many rows: scans cut into pieces, folds on several threads, digests.
+//! Work over many rows: scans split into pieces, folds on several threads, digests.
 #![allow(clippy::unwrap_used)]
 
 use std::ops::ControlFlow;
@@ -196,7 +196,7 @@ fn two_stores_with_the_same_content_have_the_same_digest_however_it_came_there()
 
 // ---- digests: rules and deadlines ---------------------------------------------------------------
 
-/// A deadline so many hours from a time that no test comes to.
+/// A deadline this many hours after a time that no test reaches.
 fn until(hours: u64) -> Lifetime {
     Lifetime::Until(moment(4_000_000_000_000 + hours * 3_600_000))
 }
@@ -363,7 +363,7 @@ fn a_digest_minds_bytes_and_not_how_they_are_cut() {
     }
 }
 
-/// What it has written has its deadline by the time of the commit, and no digest knows that.
+/// Its writes get their deadline from the time of the commit, and no digest knows that.
 #[test]
 fn a_transaction_makes_no_digest_of_deadlines_that_are_not_settled() {
     let dir = tempfile::tempdir().unwrap();

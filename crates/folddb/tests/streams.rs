@@ -27,7 +27,7 @@ fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
     store.table("blobs", rules).expect("the table")
 }
 
-/// So many bytes, without anybody holding them.
+/// This many bytes, which are never held in memory.
 struct Bytes {
     at: u64,
     len: u64,
@@ -98,7 +98,7 @@ fn values_of_any_length_come_back_whole_in_parts_and_after_reopening() {
     store.bytes_table("blobs").unwrap().compact().unwrap();
     check(&table);
     table.put_from(&8, &mut bytes(8, 999_999)).unwrap();
-    drop((table, store)); // as a process that dies
+    drop((table, store)); // as if the process died
     let store = Store::open(&path, options()).unwrap();
     check(&blobs(&store));
     store.close().unwrap();
@@ -121,7 +121,7 @@ fn a_reader_seeks_and_keeps_what_it_reads() {
         reader.read_exact(&mut buf).unwrap();
         assert_eq!(buf, all[at as usize..at as usize + 100]);
         assert_eq!(reader.seek(SeekFrom::Current(-100)).unwrap(), at);
-        // The value goes, and its segments; who reads keeps them.
+        // The value is removed, and its segments; a reader keeps them.
         table.put(&1, &vec![at as u8; 3000]).unwrap();
         store.flush().unwrap();
         store.bytes_table("blobs").unwrap().compact().unwrap();
@@ -141,7 +141,7 @@ fn a_reader_seeks_and_keeps_what_it_reads() {
     assert!(reader.seek(SeekFrom::End(-(len as i64) - 1)).is_err());
 }
 
-/// Fails after so many bytes.
+/// Fails after this many bytes.
 struct Breaking(Bytes);
 
 impl Read for Breaking {
@@ -176,7 +176,7 @@ fn a_writer_that_is_dropped_or_whose_source_fails_leaves_only_dead_bytes() {
         assert!(error.to_string().contains("the line broke"), "{error}");
         assert_eq!(table.get(&1).unwrap(), Some(b"before".to_vec()), "what came of {len} bytes is no value");
     }
-    // What they left behind goes while the store is open.
+    // Their remains are removed while the store is open.
     for round in 0..40 {
         table.put(&2, &whole(round, 100_000)).unwrap();
         store.flush().unwrap();
@@ -259,7 +259,7 @@ fn a_long_value_is_dumped_in_pieces_and_loaded_again() {
     assert!(is_the_same(blobs(&loaded).read(&2).unwrap().unwrap(), bytes(2, 100_000)));
     loaded.dump(&[], &mut again).unwrap();
     assert!(again == dump, "in whatever pieces it lies");
-    // A piece that is missing is told, and so is one too many.
+    // A missing piece is reported, and so is an extra one.
     for lines in [[&lines[..10], &lines[11..]].concat(), [&lines[..10], &lines[9..]].concat()] {
         let third = Store::create(dir.path().join(format!("third{}", lines.len())), options()).unwrap();
         let error = third.load(&mut &lines.concat()[..], &Default::default()).unwrap_err();
@@ -397,7 +397,7 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
     there(&store, &[1, 2, 3, 4, 5]);
     settled(&store);
     there(&store, &[1, 2, 3, 4, 5]);
-    drop(store); // as a process that dies
+    drop(store); // as if the process died
     let mended = dir.path().join("mended");
     let report = Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
     assert_eq!(report.lost().count(), 0, "{:?}", report.findings);
@@ -418,9 +418,9 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
     there(&store, &[3, 4]);
     store.reclaim(|_| {}).unwrap();
     let left = store.stats().disk.value_bytes;
-    // Of the sorted one it is less than what `value_space_max` leaves lying.
+    // In the sorted one it is less than the dead space that `value_space_max` permits.
     assert!(left + 2 * len <= held, "what has expired is given back: {left} of {held}");
-    // An absent value is inserted, one that is there stays.
+    // An absent value is inserted; one that is there remains.
     for table in tables(&store) {
         for key in [1_u64, 3] {
             let mut writer = table.as_bytes().writer(WriteOp::PutIfAbsent, &key.to_be_bytes()).unwrap();

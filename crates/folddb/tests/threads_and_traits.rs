@@ -1,4 +1,4 @@
-//! What a program may do with the types of the library: hand them to other threads, and errors to
+//! What a program may do with the types of the library: pass them to other threads, and errors to
 //! `std::io`.
 
 use std::io;
@@ -7,7 +7,7 @@ use folddb::*;
 
 const fn is_shared<T: Send + Sync>() {}
 
-/// What writes has one owner at a time.
+/// Writers have one owner at a time.
 const fn is_sent<T: Send>() {}
 
 /// Does not compile where a type is not to be shared by threads.

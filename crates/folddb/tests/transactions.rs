@@ -129,7 +129,7 @@ fn what_was_read_of_a_table_that_is_dropped_holds_no_more() {
     assert_eq!(other.get(&1).unwrap(), None);
 }
 
-/// What happens between the others' write and the commit.
+/// The operation between the others' write and the commit.
 type Between = fn(&Store, &Table<u64, u64>);
 
 const BETWEENS: [(&str, Between); 4] = [
@@ -172,7 +172,7 @@ fn what_was_read_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then
     }
 }
 
-/// An older run has the key, too, as it was read, beside others that were written since.
+/// An older run has the key, too, as it was read, next to others that were written since.
 #[test]
 fn a_conflict_in_a_run_is_one_whatever_older_runs_have() {
     let (_dir, store) = fresh(BackgroundWork::Manual);
@@ -193,8 +193,8 @@ fn a_conflict_in_a_run_is_one_whatever_older_runs_have() {
     assert!(!conflicts(of_twenty));
 }
 
-/// A store in which something happens while a commit looks at what was read of table `slow`: once
-/// it has looked at `first`, and before it looks at `last`.
+/// A store in which something happens while a commit checks the keys that were read from table
+/// `slow`: once it has checked `first`, and before it checks `last`.
 struct Looked {
     _dir: tempfile::TempDir,
     store: Store,
@@ -220,8 +220,8 @@ impl Looked {
         Looked { _dir: dir, store, occasion, first, slow, last }
     }
 
-    /// Commits what has read `k` of all three tables, after `before` and with `meanwhile` in
-    /// between; how that ends.
+    /// Commits a transaction that has read `k` of all three tables, after `before` and with
+    /// `meanwhile` in between; returns the outcome.
     fn commit(&self, before: fn(&Looked), meanwhile: fn(&Store, &BytesTable)) -> Option<ErrorKind> {
         let mut transaction = self.store.transaction();
         for table in [&self.first, &self.slow, &self.last] {
@@ -230,7 +230,7 @@ impl Looked {
         transaction.write(&self.first, WriteOp::Put, b"written", b"");
         before(self);
         self.slow.write(WriteOp::Put, b"other", b"").unwrap();
-        self.store.flush().unwrap(); // what is newer in `slow` is in a run, and to be compared with
+        self.store.flush().unwrap(); // the newer record in `slow` is in a run, to be compared with
         let (store, first) = (self.store.clone(), self.first.clone());
         self.occasion.then(move || meanwhile(&store, &first));
         let committed = transaction.commit(PROCESS);
@@ -256,8 +256,8 @@ fn what_is_written_while_the_commit_looks_is_a_conflict_wherever_it_lies_by_then
     assert_eq!(looked(flushed), conflict);
 }
 
-/// As long as somebody reads below it, a delete stays where a commit can find it; and that is until
-/// the commit has looked.
+/// As long as there is a reader below it, a delete remains where a commit can find it; and that
+/// reader lives until the commit has checked.
 #[test]
 fn a_delete_that_is_merged_while_the_commit_looks_is_found() {
     let deleted = |looked: &Looked| assert!(looked.last.write(WriteOp::Delete, b"k", b"").is_ok());
@@ -350,11 +350,11 @@ fn mistakes_are_told_by_the_commit_and_nothing_is_written() {
 
 type Scanned = fn(&Transaction, &BytesTable) -> BytesScan;
 
-/// Ways to scan in a transaction: with what it has written, and at its snapshot.
+/// Ways to scan in a transaction: with its own writes, and at its snapshot.
 const WAYS: [Scanned; 2] =
     [|transaction, table| transaction.scan(table), |transaction, table| transaction.snapshot().scan(table)];
 
-/// Two are on call, and each goes home if another one stays.
+/// Two are on call, and each leaves if another one stays.
 #[test]
 fn two_who_scan_and_leave_because_of_what_they_saw_do_not_both_leave() {
     for scanned in WAYS {
@@ -441,7 +441,7 @@ fn a_range_that_was_scanned_and_written_to_by_others_is_a_conflict_wherever_it_l
                     transaction.fold(&log, &low, &1);
                     transaction
                 };
-                // Up to its last row, or to its end where it came to that.
+                // Up to its last row, or to its end if it reached that.
                 let overtaken = [
                     begin(10, 20, 9, false),
                     begin(10, 20, 9, true),

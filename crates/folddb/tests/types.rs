@@ -1,4 +1,4 @@
-//! What is written through a typed handle is a value of its table, or refused, as through a handle
+//! A value written through a typed handle is a value of its table, or is refused, as with a handle
 //! of bytes.
 #![allow(clippy::unwrap_used)]
 
@@ -35,14 +35,14 @@ fn a_table_whose_values_cannot_be_those_of_its_fold_is_refused_by_name_and_not_m
     assert!(refused::<f64>(&store, "c", "max:i64").contains("values of type i64"));
     assert!(refused::<u64>(&store, "d", "json-merge").contains("values of type serde_json::Value"));
     assert_eq!(store.tables(), [""; 0]);
-    // One that is there, made by hand, is no better.
+    // An existing one, made by hand, is refused as well.
     store
         .create_bytes_table("e", Rules::sorted::<String, i64>().fold("sum:u64").as_table_rules().clone())
         .unwrap();
     refused::<i64>(&store, "e", "sum:u64");
 }
 
-/// Writes a value in every way there is, and says whether all were refused, or none.
+/// Writes a value in every way, and returns whether all were refused, or none.
 fn is_refused(store: &Store, table: &Table<u64, Vec<u8>>, value: &Vec<u8>) -> bool {
     let lasting = &table.with_lifetime(Lifetime::Forever);
     let mut batches: Vec<_> = (0..6).map(|_| store.batch()).collect();
@@ -128,7 +128,7 @@ fn typed_handles_and_batches_take_what_a_handle_of_bytes_takes_and_nothing_else(
     assert!(refusals > 20, "{refusals}");
 }
 
-/// Takes anything, until it is told to be strict.
+/// Accepts anything, until it is set to be strict.
 struct Lately(Arc<AtomicBool>);
 
 impl Fold for Lately {
@@ -162,7 +162,7 @@ fn verify_says_that_a_program_wrote_what_is_whole_and_no_value() {
         found.iter().any(|what| what.contains("it says hello") && what.contains("a program wrote it")),
         "{found:?}"
     );
-    // The doctor, which reads the first rows, says the same, and sends nobody to a repair.
+    // The doctor, which reads the first rows, says the same, and advises no repair.
     let advice = Store::diagnose(dir.path().join("s.folddb"), &options()).unwrap();
     let [one] = &advice[..] else { panic!("{advice:?}") };
     assert_eq!(one.weight, Weight::Costly);
@@ -199,9 +199,9 @@ fn the_doctor_tells_of_keys_whose_records_do_not_fold() {
     assert!(advice.iter().all(|one| one.weight != Weight::Broken), "{advice:?}");
 }
 
-/// How a type goes with a fold, found by trying: what is taken at all is written again and again,
-/// and is read after each write. Values that the type encodes are taken or refused; nothing that
-/// was taken is unreadable.
+/// How a type works with a fold, found by trying: accepted values are written again and again, and
+/// read after each write. Values that the type encodes are accepted or refused; no accepted value
+/// is unreadable.
 fn goes_with<V: Value>(store: &Store, name: &str, spec: &str, samples: &[V]) -> bool {
     let table = match store.table(name, Rules::sorted::<u64, V>().fold(spec)) {
         Ok(table) => table,
@@ -215,7 +215,7 @@ fn goes_with<V: Value>(store: &Store, name: &str, spec: &str, samples: &[V]) -> 
     };
     for round in 0..3 {
         for (at, sample) in samples.iter().enumerate() {
-            let key = at as u64 % 3; // some by themselves, some folded onto others
+            let key = at as u64 % 3; // some alone, some folded onto others
             match table.fold(&key, sample) {
                 Err(refused) => assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}"),
                 Ok(_) => drop(table.get(&key).unwrap_or_else(|error| panic!("{spec}: {error}"))),
@@ -231,11 +231,11 @@ fn goes_with<V: Value>(store: &Store, name: &str, spec: &str, samples: &[V]) -> 
     true
 }
 
-/// Whether a type goes with a fold, tried in a table of this name by this spec.
+/// Whether a type works with a fold, tried in a table of this name by this spec.
 type GoesWith = Box<dyn Fn(&Store, &str, &str) -> bool>;
 
-/// The Rust types of values: how each is written, the spec of its own fold, and how it goes with
-/// any.
+/// The Rust types of values: how each is written, the spec of its own fold, and how it works with
+/// any fold.
 struct Type {
     name: &'static str,
     own: String,
@@ -515,7 +515,7 @@ fn updates_are_of_another_type_than_what_they_update_and_are_applied_when_it_is_
         store.flush().unwrap();
         store.bytes_table("carts").unwrap().compact().unwrap();
     }
-    // It is read by no other type, and the function is tried against the laws.
+    // It is read by no other type, and the function is checked against the laws.
     let other = store.table("stats", Rules::sorted::<String, Updated<Add>>().fold("stats:f64")).unwrap_err();
     assert!(other.to_string().contains("made for the fold `add-to-cart`"), "{other}");
     let law = Updated::check_law(&[Json(Cart::new())], [Add { what: "tea".to_owned(), pieces: 1 }]);

@@ -1,4 +1,4 @@
-//! Values in files of their own: the same tables over one file for each value.
+//! Values in files of their own: the same tables, with one file for each value.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -97,7 +97,7 @@ fn each_value_is_a_file_and_goes_when_it_is_dead() {
     assert_eq!(value_files(&path).len() as u64, 2 * KEYS, "every value has its file, and no dead one has");
     assert_eq!(store.stats().disk.value_bytes, live);
     assert_eq!(fs::read_dir(&path).unwrap().filter(|one| has_ending(one, "values")).count(), 0);
-    // Most of a directory is dead, and what is alive of it stays where it is.
+    // Most of a directory is dead, and its live values stay where they are.
     for key in (0..KEYS).filter(|key| key % 5 != 0) {
         hashed(&store).delete(&key).unwrap();
         sorted(&store).delete(&key).unwrap();
@@ -189,7 +189,7 @@ fn backups_link_each_file_and_repair_takes_each_one_over() {
     settle(&restored);
     assert_eq!(value_files(&back).len() as u64, 2 * KEYS);
     restored.close().unwrap();
-    // The index of the hashed table is lost: it is made anew from the files.
+    // The index of the hashed table is lost: it is rebuilt from the files.
     let index = fs::read_dir(&back).unwrap().find(|one| has_ending(one, "index")).unwrap().unwrap().path();
     fs::remove_file(&index).unwrap();
     Store::repair(&back, &again, &RepairOptions::default(), &options(), |_, _| {}).unwrap();

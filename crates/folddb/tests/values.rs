@@ -1,4 +1,4 @@
-//! Separated values: written once, read by one read, and left alone by whatever does not look at
+//! Separated values: written once, read by one read, and not touched by operations that do not need
 //! them.
 
 mod common;
@@ -59,7 +59,7 @@ fn values_come_back_from_memory_from_runs_and_after_reopening_with_and_without_c
     store.flush().unwrap();
     check(&table, 0);
     fill(&table, 200, 1);
-    drop((table, store)); // what the log has and no run
+    drop((table, store)); // only the log has the rest
     let store = Store::open(&path, options()).unwrap();
     check(&blobs(&store), 1);
     fill(&blobs(&store), 200, 2);
@@ -256,7 +256,8 @@ fn a_batch_over_several_tables_is_synced_with_its_values() {
     assert_eq!(blobs(&store).get(&19).unwrap(), Some(blob(19, 3)));
 }
 
-/// leveled: HEAD beside GET. What is known of a value is told without reading it, wherever it lies.
+/// leveled: HEAD next to GET. The head of a value is returned without reading the value, wherever
+/// it is.
 #[test]
 fn head_beside_get_reads_no_value() {
     let dir = tempfile::tempdir().unwrap();
@@ -338,8 +339,7 @@ fn a_table_whose_head_function_is_not_at_hand_is_read_and_not_written() {
     assert!(other.message().contains("its heads are named:mine, not none"), "{other}");
 }
 
-/// Overwrites everything again and again: the segments of the first rounds hold nothing that is
-/// alive.
+/// Overwrites everything again and again: the segments of the first rounds have no live values.
 fn overwrite(store: &Store, table: &Table<u64, Vec<u8>>, rounds: std::ops::Range<u64>) {
     for round in rounds {
         fill(table, 300, round);
@@ -364,7 +364,7 @@ fn segments_of_dead_values_go_while_the_store_is_open() {
     assert_eq!((files(&path, ".values") + files(&path, ".moved")) as u64, stats.disk.value_segments);
     assert!(stats.disk.value_segments <= 3, "{stats:?}");
     (0..300).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 11))));
-    drop((table, store)); // as a process that dies
+    drop((table, store)); // as if the process died
     let store = Store::open(&path, options()).unwrap();
     let table = blobs(&store);
     (0..300).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 11))));
@@ -462,7 +462,7 @@ fn overwritten_values_are_garbage_that_starts_a_merge() {
 }
 
 /// Of a batch that was not synced, the value is lost and the frame is not: the opening cuts it, and
-/// a look says so before.
+/// a check says so before.
 #[test]
 fn a_look_tells_of_values_that_were_lost_before_they_were_durable() {
     let dir = tempfile::tempdir().unwrap();
@@ -472,8 +472,8 @@ fn a_look_tells_of_values_that_were_lost_before_they_were_durable() {
     table.put(&1, &blob(1, 1)).unwrap();
     table.put(&2, &blob(2, 1)).unwrap();
     table.put(&3, &blob(3, 1)).unwrap();
-    // What a process leaves that dies now: one that lets go of its store syncs the log, and says
-    // so.
+    // The files of a process that dies now: one that drops its store syncs the log, and records
+    // that.
     std::fs::create_dir(&path).unwrap();
     for file in std::fs::read_dir(&open).unwrap() {
         let file = file.unwrap();
@@ -599,9 +599,9 @@ fn a_located_value_is_copied_by_the_system_and_stays_while_its_segment_goes() {
     }
 }
 
-/// What nobody can know of a value without reading it: what an operand comes to that is folded onto
-/// one that is separated, where folding is not joining. Only the values of such keys are read, each
-/// once, and none any more once it was set anew.
+/// What cannot be known of a value without reading it: the result of an operand that is folded onto
+/// a separated value, where folding is not joining. Only the values of such keys are read, each
+/// once, and none any more once it was set again.
 #[test]
 fn heads_read_a_value_only_where_an_operand_waits_that_folding_does_not_join() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What `verify`, `repair` and `doctor` say of one thing that is wrong: the three agree on whether
+//! What `verify`, `repair` and `doctor` report about one problem: the three agree on whether
 //! something is lost, and name it.
 #![allow(clippy::unwrap_used)]
 
@@ -51,7 +51,7 @@ fn newest(path: &Path, ending: &str) -> PathBuf {
     entries.filter(|path| path.extension().is_some_and(|found| found == ending)).max().unwrap()
 }
 
-/// Flips a byte, so many before the last that is not zero.
+/// Flips a byte, this many before the last that is not zero.
 fn flip(file: &Path, before_the_end: usize) {
     let mut bytes = std::fs::read(file).unwrap();
     let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
@@ -59,7 +59,7 @@ fn flip(file: &Path, before_the_end: usize) {
     std::fs::write(file, bytes).unwrap();
 }
 
-/// What the three say.
+/// What the three report.
 fn said(path: &Path) -> (VerifyReport, RepairReport, Vec<Advice>) {
     let verified = Store::verify(path, &options(), true, |_, _| {}).unwrap();
     let advice = Store::diagnose(path, &options()).unwrap();
@@ -101,7 +101,7 @@ fn a_torn_end_is_a_note_with_its_place_and_nothing_that_was_promised_is_lost() {
 fn a_hole_in_what_was_synced_is_damage_to_all_three() {
     let temp = tempfile::tempdir().unwrap();
     let path = died(temp.path());
-    // The batch that is synced stands before the other, which vouches for it.
+    // The synced batch is before the other, which vouches for it.
     flip(&newest(&path, "log"), 2500);
     assert!(Store::open(&path, options()).is_err());
     let (verified, repaired, advice) = said(&path);
@@ -131,7 +131,7 @@ fn a_part_that_is_gone_is_damage_to_all_three() {
     assert!(advice[0].weight == Weight::Broken && advice[0].what.contains(&name), "{advice:?}");
 }
 
-/// A fold that takes any text; or, as a later version of the program has it, only short ones.
+/// A fold that accepts any text; or, in a later version of the program, only short ones.
 struct Short {
     bytes_max: usize,
 }
@@ -157,8 +157,8 @@ fn with_short(bytes_max: usize) -> Options {
     options().custom_fold(Arc::new(Short { bytes_max }))
 }
 
-/// A store in whose tables one value of ten is too long for the later version: in runs, in values
-/// of their own, in the index of a hashed table, in the log.
+/// A store in whose tables one value of ten is too long for the later version: in runs, in
+/// separated values, in the index of a hashed table, in the log.
 fn written_by_another(path: &Path) {
     let written = path.with_extension("written");
     let store = Store::create(&written, with_short(usize::MAX)).unwrap();
@@ -197,8 +197,8 @@ fn what_a_program_wrote_is_told_apart_from_damage_and_deletes_mend_it() {
             let is_named = [", ", ":", " "].iter().any(|end| said.contains(&format!(" {key}{end}")));
             assert!(is_named, "{name}: {key} is not named: {said}");
         }
-        // A finding tells why the first of its values is unfit. Which is first hangs on the
-        // order of the table, and that of a hashed one is another in each store.
+        // A finding says why the first of its values is unfit. Which is first depends on the order
+        // of the table, which differs from store to store for a hashed one.
         let reasons = ["500 bytes are too many", "700 bytes are too many"];
         assert!(reasons.iter().any(|reason| said.contains(reason)), "{said}");
         assert!(said.contains("a program wrote"), "{said}");
@@ -210,7 +210,7 @@ fn what_a_program_wrote_is_told_apart_from_damage_and_deletes_mend_it() {
     assert!(repaired.is_complete(), "{:?}", repaired.findings);
     assert_eq!(repaired.verified.damage().next(), None);
     assert!(repaired.verified.unfit().next().is_some(), "{:?}", repaired.verified.findings);
-    // Deletes and a merge mend it.
+    // Deletes and a merge fix it.
     let store = Store::open(&path, with_short(200)).unwrap();
     for name in NAMES {
         let table = store.bytes_table(name).unwrap();

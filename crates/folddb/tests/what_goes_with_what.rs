@@ -1,12 +1,12 @@
 //! «What goes with what», a section of docs/LIMITS.md: tables of every kind and of all combinations
-//! of rules are made, each operation is tried on each, and the section says what came of it. It is
+//! of rules are made, each operation is tried on each, and the section states the outcome. It is
 //! written by this test (`FOLDDB_WRITE_PAGES=1 cargo test -p folddb --test what_goes_with_what`),
-//! which else compares it.
+//! which otherwise compares it.
 //!
 //! The section promises more than its cells: an operation works on a table if it works with each of
 //! its rules, and a table can be made if no two of its rules exclude one another. So no combination
-//! behaves as its parts do not; and what is refused is refused as the caller's mistake, with the
-//! reason and the way out.
+//! behaves differently from its parts; and a refusal is reported as the caller's mistake, with the
+//! reason and what to do instead.
 #![allow(clippy::unwrap_used)]
 
 mod moved;
@@ -30,11 +30,11 @@ use folddb_host::Host;
 use folddb_host::clock::Clock;
 use moved::Moved;
 
-/// A choice of what a table is: which question it answers, how the page calls it, what it sets.
+/// A choice for a table: which question it answers, its name on the page, what it sets.
 struct Choice {
     question: &'static str,
     name: &'static str,
-    /// Whether tables that are made without a word have it.
+    /// Whether it is the default.
     is_default: bool,
     set: fn(TableRules) -> TableRules,
 }
@@ -73,10 +73,10 @@ fn choices(kind: TableKind) -> Vec<Choice> {
     ]
 }
 
-/// The choices of a table, by their places.
+/// The choices of a table, by index.
 type Combination = Vec<usize>;
 
-/// One choice for each question, in all ways.
+/// One choice for each question, in all combinations.
 fn combinations(choices: &[Choice]) -> Vec<Combination> {
     let mut all: Vec<Combination> = vec![Vec::new()];
     for answers in
@@ -95,7 +95,7 @@ struct Tried<'a> {
     store: &'a Store,
     table: BytesTable,
     rules: TableRules,
-    /// When both keys had their first values: a time and a seq that are over.
+    /// When both keys had their first values: a time and a seq in the past.
     then: (u64, folddb::Seq),
     /// More than 16 MiB.
     long: &'a [u8],
@@ -112,11 +112,11 @@ impl Tried<'_> {
     }
 }
 
-/// What is tried on each table, and how the page calls it.
+/// An operation that is tried on each table, and its name on the page.
 struct Operation {
     name: &'static str,
     run: fn(&Tried<'_>) -> Result<()>,
-    /// Whether it takes too long to be tried on tables that differ in what cannot matter to it.
+    /// Whether it takes too long to be tried on tables whose differences cannot matter to it.
     is_heavy: bool,
 }
 
@@ -254,11 +254,11 @@ fn operations() -> Vec<Operation> {
     ]
 }
 
-/// What came of an operation on tables of all combinations, or of making them; none where it was
+/// The outcome of an operation on tables of all combinations, or of making them; none where it was
 /// not tried.
 type Outcomes = BTreeMap<Combination, Option<Error>>;
 
-/// What was seen of tables of a kind.
+/// The outcomes for tables of a kind.
 struct Seen {
     choices: Vec<Choice>,
     made: Outcomes,
@@ -323,7 +323,7 @@ fn see(kind: TableKind, dir: &Path, long: &[u8]) -> Seen {
     seen
 }
 
-/// All of it is whole, and comes back from its dump.
+/// All of it is whole, and is the same when loaded from its dump.
 fn comes_back(store: Store, path: &Path, options: &Options) {
     let mut dump = Vec::new();
     let dumped = store.dump(&[], &mut dump).unwrap();
@@ -343,7 +343,8 @@ impl Seen {
     }
 
     /// The choices with which an operation never works: it works on a table that has none of them,
-    /// and on no other. Those are left out that go only with tables which others rule out.
+    /// and on no other. Choices that are only possible in tables which others rule out are left
+    /// out.
     fn blocking(&self, name: &str, outcomes: &Outcomes) -> BTreeSet<usize> {
         let works = |one: usize| outcomes.iter().any(|(of, failed)| failed.is_none() && of.contains(&one));
         let mut blocking: BTreeSet<usize> = (0..self.choices.len())
@@ -383,7 +384,7 @@ impl Seen {
         if names.is_empty() { "yes".to_owned() } else { format!("not with: {}", names.join("; ")) }
     }
 
-    /// Which rules a table of this kind cannot have, and which not together.
+    /// Which rules a table of this kind cannot have, and which it cannot have together.
     fn exclusions(&self) -> (Vec<usize>, Vec<(usize, usize)>) {
         let is_made = |ones: &[usize]| {
             self.made.iter().any(|(of, failed)| failed.is_none() && ones.iter().all(|one| of.contains(one)))

@@ -1,5 +1,4 @@
-//! Whatever length a value has that a store holds, and however it came to it, it comes back by
-//! every way out and in.
+//! A value of any length, written in any way, is the same after every way of export and import.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
@@ -31,14 +30,14 @@ fn options() -> Options {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Put,
-    /// By folding so many bytes at a time.
+    /// By folding this many bytes at a time.
     Fold(usize),
     /// The same, of members of a set.
     Members,
     Stream,
 }
 
-/// A table, and its values: of so many bytes (of a set, about), each made so.
+/// A table, and its values: of this many bytes (for a set, about), each made in this way.
 struct Shape {
     name: &'static str,
     rules: TableRules,
@@ -114,12 +113,12 @@ fn shapes() -> Vec<Shape> {
     ]
 }
 
-/// Bytes that say where they belong: text for the most part, so that they are shown as such.
+/// Bytes that show where they belong: mostly text, so that they are shown as text.
 fn bytes(key: u64, len: usize) -> Vec<u8> {
     (0..len as u64).map(|at| b'a' + ((at ^ (at >> 9) ^ (at >> 17)) + key) as u8 % 23).collect()
 }
 
-/// Members of 64 KiB, until they come to so many bytes, in an order of their own.
+/// Members of 64 KiB, until they add up to this many bytes, in an order of their own.
 fn members(key: u64, len: usize) -> Vec<ByteSet> {
     const MEMBER: usize = 64 << 10;
     let member = |at: u64| bytes(key + at, MEMBER - 8).into_iter().chain((at * 7 % 1013).to_be_bytes());
@@ -266,7 +265,7 @@ fn synced(source: &Store, dir: &Path) {
     for shape in shapes().iter().filter(|shape| !shape.name.contains("hashed")) {
         let table = store.create_bytes_table(shape.name, shape.rules.clone()).unwrap();
         let from = || source.bytes_table(shape.name).unwrap().scan();
-        // What is there before is replaced, and not folded onto.
+        // An existing value is replaced, and not folded onto.
         make(shape, &table, 1, (30, if shape.name == "members" { Way::Members } else { Way::Put }));
         table.write(WriteOp::Put, &0_u64.to_be_bytes(), b"").unwrap();
         let report = store.bring_up(table.scan(), from(), &SyncOptions::default()).unwrap();
@@ -279,7 +278,7 @@ fn synced(source: &Store, dir: &Path) {
     std::fs::remove_dir_all(dir.join("synced")).unwrap();
 }
 
-/// What a consumer has that reads values from the store which the feed only tells of.
+/// The replica of a consumer that reads from the store the values which the feed only mentions.
 fn fed(source: &Store, feed: &mut folddb::Feed, dir: &Path) {
     feed.begin_again().unwrap();
     let store = Store::create(dir.join("fed"), options()).unwrap();
@@ -349,7 +348,7 @@ fn what_a_table_cannot_take_is_an_error_that_names_the_key_and_nothing_is_lost_w
     writer.finish().unwrap();
     let mut text = Vec::new();
     from.dump(&[], &mut text).unwrap();
-    // The same table, but that its values stand beside their keys.
+    // The same table, but its values are inline.
     let inline = to.create_bytes_table("blobs", TableRules::new(KeyCodec::U64)).unwrap();
     let named = |error: folddb::Error| {
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");

@@ -1,4 +1,4 @@
-//! What the tests of the command line share: a directory, the program, and the samples.
+//! Helpers of the tests of the command line: a directory, the program, and the samples.
 
 #![allow(dead_code, reason = "each test file uses its own share of this")]
 
@@ -36,14 +36,14 @@ impl Place {
         Ran::from(self.command(words).output().expect("the program starts"))
     }
 
-    /// Runs the program, which must succeed; what it prints.
+    /// Runs the program, which must succeed; returns its output.
     pub(crate) fn done(&self, words: &[&str]) -> String {
         let ran = self.run(words);
         assert_eq!(ran.code, 0, "{words:?}: {}", ran.err);
         ran.out
     }
 
-    /// Runs the program, which reads these lines and must succeed; what it prints.
+    /// Runs the program, which reads these lines and must succeed; returns its output.
     pub(crate) fn fed(&self, words: &[&str], lines: &str) -> String {
         let mut command = self.command(words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -56,7 +56,7 @@ impl Place {
         ran.out
     }
 
-    /// Runs the program with `--json`, which must succeed; what it reports.
+    /// Runs the program with `--json`, which must succeed; returns its report.
     pub(crate) fn json(&self, words: &[&str]) -> serde_json::Value {
         let out = self.done(&[&["--json"], words].concat());
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{words:?}: {error}: {out}"))
@@ -110,7 +110,7 @@ impl Shell {
         assert!(count.trim().parse::<u64>().is_ok(), "{line}: {count}");
     }
 
-    /// Runs lines that print one.
+    /// Runs lines that print one line.
     pub(crate) fn ask(&mut self, line: &str) -> String {
         writeln!(self.lines, "{line}").expect("the shell reads");
         let mut answer = String::new();
@@ -118,7 +118,7 @@ impl Shell {
         answer
     }
 
-    /// Ends it in order, which must succeed.
+    /// Ends it normally, which must succeed.
     pub(crate) fn end(mut self) {
         drop(self.lines);
         assert!(self.child.wait().expect("the shell ends").success());

@@ -1,5 +1,5 @@
-//! What many tests begin with: settings of a small store whose background work is done by hand, and
-//! how it is done.
+//! The beginning of many tests: settings of a small store whose background work is done by hand,
+//! and functions that do it.
 
 #![allow(dead_code)] // no test needs all of it
 

@@ -1,4 +1,4 @@
-//! What is held for a feed, for how long, and who reads it.
+//! What is kept for a feed, for how long, and the readers of a feed.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -136,7 +136,7 @@ fn a_feed_keeps_its_budget_until_another_one_is_given() {
     drop(store.feed("f", of(None)).unwrap());
     assert_eq!(budget(&store), 3 << 20, "it outlives the process, though nothing was acknowledged since");
 
-    // One that is lost has it, too, when it begins anew.
+    // A lost feed has it, too, when it begins again.
     drop(store.feed("f", of(Some(1 << 20))).unwrap());
     for round in 0.. {
         if store.feeds()[0].lost.is_some() {
@@ -249,12 +249,12 @@ fn what_a_feed_holds_of_a_short_session_is_short() {
             }
             _ => {
                 store.sync().unwrap();
-                drop(store); // as a process that dies
+                drop(store); // as if the process died
             }
         }
     }
     let store = Store::open(&path, options()).unwrap();
-    assert!(log_bytes(&path) < 3 << 19, "{}", log_bytes(&path)); // a segment has 1 MiB at least
+    assert!(log_bytes(&path) < 3 << 19, "{}", log_bytes(&path)); // a segment has at least 1 MiB
     assert!(store.feeds()[0].held_bytes < 256 << 10, "{:?}", store.feeds());
     let mut feed = store.feed("f", FeedOptions { from_now: true, ..FeedOptions::default() }).unwrap();
     let (mut batches, mut events) = (0, 0);

@@ -1,4 +1,4 @@
-//! Change feeds as a consumer meets them: rows, then batches, over closes, deaths, merges and
+//! Change feeds as a consumer sees them: rows, then batches, over closes, deaths, merges and
 //! reclaim.
 #![allow(clippy::unwrap_used)]
 

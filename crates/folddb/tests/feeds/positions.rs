@@ -42,7 +42,7 @@ fn what_is_not_acknowledged_comes_again_and_rows_only_all_together() {
     assert!(matches!(feed.poll().unwrap(), Some(FeedEvent::Begin { .. })));
     assert!(matches!(feed.poll().unwrap(), Some(FeedEvent::TableCreated(_))));
     assert!(matches!(feed.poll().unwrap(), Some(FeedEvent::Row(_))));
-    feed.acknowledge(feed.position()).unwrap(); // of no use
+    feed.acknowledge(feed.position()).unwrap(); // without effect
     write(&store, 1);
     drop(feed);
     let store = again(store, &path, 1);
@@ -73,7 +73,7 @@ fn what_is_not_acknowledged_comes_again_and_rows_only_all_together() {
     assert_eq!(rest.batches, replica.batches[100..]);
 }
 
-/// Opens the feed once more, and takes what it gives; whether it began with the rows.
+/// Opens the feed once more, and takes its events; returns whether it began with the rows.
 fn reread(store: &Store, replica: &mut Replica) -> bool {
     let begun = replica.begun;
     let mut feed = store.feed("f", FeedOptions::default()).unwrap();
@@ -95,18 +95,19 @@ fn a_place_of_before_a_feed_began_anew_acknowledges_none_of_its_rows() {
         while feed.poll().unwrap().is_some() {}
         let before = feed.position();
         if writes_more {
-            write(&store, 2); // else the rows begin where that place is
+            write(&store, 2); // otherwise the rows begin at that place
         }
         feed.begin_again().unwrap();
         assert!(matches!(feed.poll().unwrap(), Some(FeedEvent::Begin { .. })));
-        feed.acknowledge(before).unwrap(); // too late: passed over
+        feed.acknowledge(before).unwrap(); // too late: ignored
         drop(feed);
         let store = again(store, &path, 0);
         let mut replica = Replica::default();
         assert!(reread(&store, &mut replica), "not all of its rows were handed out: it begins anew");
         replica.check(&store);
 
-        // The rows were handed out, and whoever says so late has not dealt with them.
+        // The rows were handed out, but a late acknowledgement does not mean that they were dealt
+        // with.
         let mut feed = store.feed("f", FeedOptions::default()).unwrap();
         while feed.poll().unwrap().is_some() {}
         let before = feed.position();
@@ -117,7 +118,7 @@ fn a_place_of_before_a_feed_began_anew_acknowledges_none_of_its_rows() {
         assert!(reread(&store, &mut replica), "the rows were not acknowledged");
         replica.check(&store);
 
-        // The reader was opened anew, and its rows have begun again meanwhile.
+        // The reader was reopened, and its rows have begun again meanwhile.
         let mut feed = store.feed("f", FeedOptions::default()).unwrap();
         feed.acknowledge(before).unwrap();
         while feed.poll().unwrap().is_some() {}
@@ -163,8 +164,8 @@ fn a_batch_that_could_not_be_read_is_the_next_one() {
     assert_eq!(replica.batches.len(), 3);
 }
 
-/// Nothing is told of what is written to another table, so a feed moves on past it by itself; but
-/// not past what was handed out.
+/// Writes to another table are not reported, so a feed moves past them on its own; but not past
+/// events that were handed out.
 #[test]
 fn what_was_handed_out_and_not_acknowledged_stays_though_the_feed_moves_on() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a consumer makes of a feed, and the tables that it is told of.
+//! The replica that a consumer builds from a feed, and the tables that the feed reports.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,8 @@ pub(crate) fn options() -> Options {
         .background(BackgroundWork::Manual)
 }
 
-/// What a consumer makes of a feed, of tables that sum numbers and of tables that replace.
+/// The replica that a consumer builds from a feed: of tables that sum numbers and of tables that
+/// replace.
 #[derive(Default, Debug, PartialEq)]
 pub(crate) struct Replica {
     pub(crate) tables: BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>,
@@ -61,14 +62,14 @@ impl Replica {
         }
     }
 
-    /// Takes all that there is by now.
+    /// Takes all pending events.
     pub(crate) fn follow(&mut self, feed: &mut Feed) {
         while let Some(event) = feed.poll().unwrap() {
             self.take(event);
         }
     }
 
-    /// What it has is what the store has.
+    /// It has the contents of the store.
     pub(crate) fn check(&self, store: &Store) {
         let mut there = BTreeMap::new();
         for name in store.tables() {

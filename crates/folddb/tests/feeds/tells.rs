@@ -1,4 +1,4 @@
-//! What a feed tells: tables, prefixes, range deletes, folds that fail.
+//! What a feed reports: tables, prefixes, range deletes, folds that fail.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn tables_come_and_go_in_the_order_of_the_history() {
     let store = again(store, &path, 0);
     replica = Replica::default();
     let mut feed = store.feed("f", FeedOptions::default()).unwrap();
-    replica.follow(&mut feed); // nothing was acknowledged, so it begins anew
+    replica.follow(&mut feed); // nothing was acknowledged, so it begins again
     replica.check(&store);
     feed.acknowledge(feed.position()).unwrap();
     write(&store, 3);
@@ -74,7 +74,7 @@ fn a_feed_of_one_table_and_prefix_tells_of_nothing_else_and_holds_nothing_while_
     feed.acknowledge(feed.position()).unwrap();
     assert!(store.feeds()[0].held_bytes < 300_000, "{:?}", store.feeds());
 
-    // Nothing is told of this, so nothing need be acknowledged.
+    // This is not reported, so nothing need be acknowledged.
     for key in 0..3000u64 {
         other.put(&key, &vec![2; 1000]).unwrap();
     }
@@ -89,7 +89,7 @@ fn a_feed_of_one_table_and_prefix_tells_of_nothing_else_and_holds_nothing_while_
     assert!(refused.to_string().contains("table `words`, of keys that begin with `b`"), "{refused}");
 }
 
-/// A range delete has no key that it could be known by.
+/// A range delete has no single key that could identify it.
 #[test]
 fn a_range_delete_that_begins_before_the_prefix_is_told() {
     let dir = tempfile::tempdir().unwrap();
@@ -183,7 +183,7 @@ fn a_table_that_goes_while_rows_are_read_is_told_of_before_what_was_written_to_i
     assert_eq!((created, told.len(), dropped), (names.map(str::to_owned).to_vec(), 1, vec!["c".to_owned()]));
 }
 
-/// Deadlines of rows are asked for one by one, also of a table that is gone by then.
+/// Deadlines of rows are asked for one by one, also of a table that was dropped by then.
 #[test]
 fn a_table_whose_values_expire_may_go_while_its_rows_are_read() {
     let dir = tempfile::tempdir().unwrap();

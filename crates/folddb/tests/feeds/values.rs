@@ -1,4 +1,4 @@
-//! Deadlines, and values that are too long to be told.
+//! Deadlines, and values that are too long for an event.
 
 use folddb::time::{moment, unix_ms};
 use folddb::{Expire, FeedChange, FeedEvent, FeedOptions, Keep, Lifetime, Rules, Store, Table, WriteOp};
@@ -45,7 +45,7 @@ fn deadlines_come_with_rows_and_ops() {
     assert_eq!(found, [30, 10, 100, 10, 100, 40].map(|bytes| (bytes, Some(far))));
 }
 
-/// Streams a value of so many bytes.
+/// Streams a value of this many bytes.
 fn stream(table: &Table<u64, Vec<u8>>, op: WriteOp, key: u64, bytes: usize) {
     let mut writer = table.as_bytes().writer(op, &key.to_be_bytes()).unwrap();
     for piece in vec![key as u8; bytes].chunks(1 << 20) {
@@ -128,7 +128,7 @@ fn writes_of_long_values_are_told_with_their_deadlines() {
     ];
     let mut feed = store.feed("f", FeedOptions::default()).unwrap();
     while feed.poll().unwrap().unwrap() != FeedEvent::RowsEnd {}
-    // Too long to be held; in pieces that are held together; at once.
+    // Too long to be held in memory; in pieces that are held together; at once.
     let lens = [(16 << 20) + 1, 200_000, 1_000];
     for table in &tables {
         let lasts = table.name() != "versions";

@@ -1,4 +1,4 @@
-//! A clock that stands still unless a test moves it, for tests of what time does.
+//! A clock that does not move unless a test moves it, for tests of expiry and of the past.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,12 +16,12 @@ impl Moved {
         Moved(AtomicU64::new(START_MS))
     }
 
-    /// Goes on by so much.
+    /// Advances by this much.
     pub(crate) fn pass(&self, ms: u64) {
         self.0.fetch_add(ms, Ordering::SeqCst);
     }
 
-    /// Jumps to a time, which may be one that is over.
+    /// Jumps to a time, which may be in the past.
     #[allow(dead_code, reason = "most tests let time go on only")]
     pub(crate) fn set(&self, unix_ms: u64) {
         self.0.store(unix_ms, Ordering::SeqCst);

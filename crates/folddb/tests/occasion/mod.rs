@@ -1,5 +1,5 @@
 //! An order of keys, that of their bytes, which gives a test an occasion: to do something in the
-//! middle of whatever compares keys next.
+//! middle of the next operation that compares keys.
 
 use std::cmp::Ordering;
 use std::sync::Mutex;

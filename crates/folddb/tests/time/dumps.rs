@@ -1,4 +1,4 @@
-//! Dumps keep until when values last, and are of a moment.
+//! Dumps keep the deadlines of values, and are of one moment.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn dump_of(store: &Store) -> String {
     String::from_utf8(text).expect("a dump is text")
 }
 
-/// Until when the values of these keys last.
+/// The deadlines of the values of these keys.
 fn deadlines(table: &Table<u64, u64>, keys: [u64; 3]) -> [Option<u64>; 3] {
     keys.map(|key| table.head(&key).expect("it is read").expect("it has a value").deadline.map(unix_ms))
 }
@@ -62,7 +62,7 @@ fn what_is_dumped_and_loaded_lasts_as_long_as_it_did() {
         assert_eq!(deadlines(&table, [1, 2, 3]), [Some(START_MS + 5_000), default_ms, None], "{what}");
         let sorted = |text: &str| {
             let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-            lines.pop(); // the hash, which tells the order of hashed tables too
+            lines.pop(); // the hash, which depends on the order of hashed tables, too
             lines.sort_unstable();
             lines
         };
@@ -79,7 +79,7 @@ fn what_is_dumped_and_loaded_lasts_as_long_as_it_did() {
     }
 }
 
-/// Adds up, but to no more than 10.
+/// Adds, but to no more than 10.
 struct Brittle;
 
 impl Fold for Brittle {
@@ -121,7 +121,7 @@ fn ops_that_do_not_fold_are_dumped_with_their_deadline() {
     assert_eq!((again.get(b"k").unwrap(), table.get(b"k").unwrap()), (None, None));
 }
 
-/// A dump at a moment is the text that a dump gave then, whatever became of the runs.
+/// A dump as of a moment is the text of a dump that was made then, whatever happened to the runs.
 #[test]
 fn a_dump_at_a_moment_is_what_it_was_then() {
     for (how, shake) in shakes() {
@@ -177,7 +177,7 @@ fn a_dump_at_a_moment_that_is_forgotten_is_refused_before_a_line() {
     assert_eq!(dump(&[], AsOf::Seq(store.last_seq())).unwrap(), 2);
 }
 
-/// Dumps of version 1 know no deadlines; one of version 2 that says none says for ever.
+/// Dumps of version 1 know no deadlines; in one of version 2, none means forever.
 #[test]
 fn dumps_of_before_are_loaded_as_they_were() {
     for (version, until_ms) in [(1, Some(START_MS + 60_000)), (2, None)] {

@@ -1,4 +1,5 @@
-//! Values that expire are gone at their deadline, for everybody, and bring nothing back.
+//! Values that expire are absent from their deadline on, for all readers, and reveal no older
+//! value.
 
 use std::path::Path;
 use std::time::Duration;
@@ -163,7 +164,7 @@ fn a_merge_is_planned_for_what_has_expired() {
         "{:?}",
         store.bytes_table("counts").and_then(|table| table.stats())
     );
-    store.settle().unwrap(); // and comes to rest
+    store.settle().unwrap(); // and no work is left
 }
 
 #[test]
@@ -180,8 +181,8 @@ fn rules_of_time_are_checked_where_the_table_is_opened() {
     assert!(Path::new(&world.path).exists());
 }
 
-/// A cursor of a scan of the past goes on as long as somebody holds that; and what a window has let
-/// go of is refused before a merge as after it.
+/// A cursor of a scan of the past resumes as long as a snapshot holds that moment; and a moment
+/// that has left the window is refused, before a merge as after it.
 #[test]
 fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
     let world = World::new();
@@ -216,7 +217,8 @@ fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
     }
 }
 
-/// A part in which all has expired stays as long as it hides something older that has not.
+/// A part in which all values have expired remains as long as it hides something older that has
+/// not.
 #[test]
 fn what_has_expired_goes_on_hiding_what_lasts_longer() {
     let world = World::new();
@@ -236,8 +238,8 @@ fn what_has_expired_goes_on_hiding_what_lasts_longer() {
     }
 }
 
-/// A value that has expired was alive when something was folded onto it, and that fold has not
-/// expired: wherever the fold lies.
+/// An expired value was alive when something was folded onto it, and that fold has not expired:
+/// wherever the fold is stored.
 #[test]
 fn what_somebody_met_alive_who_lives_on_is_not_swept_away() {
     for is_flushed in [false, true] {
@@ -309,7 +311,7 @@ fn a_version_of_a_key_is_no_value_once_it_has_expired() {
     }
 }
 
-/// A moment that has not come is the present.
+/// A moment in the future is the present.
 #[test]
 fn nobody_sees_what_is_to_expire_as_if_it_had() {
     let world = World::new();

@@ -9,7 +9,7 @@ use crate::common::compact;
 use crate::moved::START_MS;
 use crate::world::World;
 
-/// What finds show of a moment stays what it was; what nobody can ask for any more goes.
+/// The hits of a moment do not change; entries that no query can ask for any more are removed.
 #[test]
 fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
     let world = World::new();
@@ -99,7 +99,7 @@ pub(crate) fn found(table: &Table<u64, Vec<u8>>, at: Option<&Snapshot>) -> foldd
     }
 }
 
-/// That the index says what it cannot tell, instead of telling too little.
+/// The index refuses what it cannot answer, instead of giving too few hits.
 fn is_too_young(found: folddb::Result<u64>) -> bool {
     found.is_err_and(|error| error.message().contains("when it was built"))
 }

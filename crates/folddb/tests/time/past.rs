@@ -1,4 +1,4 @@
-//! What tables keep of their past.
+//! The past that tables keep.
 
 use std::time::Duration;
 
@@ -173,7 +173,7 @@ fn flush_late_and_open_early(world: &World, store: Store, keep: Keep) -> (Store,
     (store, table)
 }
 
-/// A flush folds by a clock that has jumped ahead, and nothing that says so is written before the
+/// A flush folds by a clock that has jumped ahead, and no record of that is written before the
 /// process ends.
 #[test]
 fn a_window_has_no_holes_where_the_clock_goes_back_over_what_was_folded() {
@@ -191,7 +191,7 @@ fn a_window_has_no_holes_where_the_clock_goes_back_over_what_was_folded() {
     assert!(refused.to_string().contains("the oldest state that is kept"), "{refused}");
 }
 
-/// The same where the flush leaves no file that could tell: all that it met was deleted.
+/// The same where the flush leaves no file that could show it: everything in it was deleted.
 #[test]
 fn a_window_has_no_holes_where_nothing_is_left_of_what_was_folded() {
     let world = World::new();
@@ -231,7 +231,7 @@ fn time_does_not_go_back_over_reopening() {
     assert_eq!(table.get(&2).unwrap(), None);
 }
 
-/// What a table says of a moment does not change with a merge.
+/// A merge does not change the answers of a table about a moment.
 #[test]
 fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
     let world = World::new();
@@ -268,8 +268,8 @@ fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
     }
 }
 
-/// The record is the newest of all, and so at every boundary of a window by its seq; what it was is
-/// gone by time alone.
+/// The record is the newest of all, and so at every boundary of a window by its seq; the earlier
+/// state is dropped by time alone.
 #[test]
 fn a_moment_before_the_window_is_refused_where_values_expired_though_nothing_was_written_since() {
     let world = World::new();
@@ -288,8 +288,8 @@ fn a_moment_before_the_window_is_refused_where_values_expired_though_nothing_was
     assert_eq!(table.get_at(&2, AsOf::Time(moment(START_MS + 45_000))).unwrap(), None);
 }
 
-/// With a bound on the age of deletes what was deleted goes from the disk, however few the deletes
-/// are.
+/// With a bound on the age of deletes, deleted records are removed from the disk, however few the
+/// deletes are.
 #[test]
 fn deletes_that_are_older_than_may_be_take_what_they_delete_from_the_disk() {
     let world = World::new();
@@ -348,7 +348,7 @@ fn time_does_not_go_back_where_a_store_is_repaired() {
     }
 }
 
-/// What the table keeps is not for any merge to fold, and a record tells its times.
+/// No merge may fold what the table keeps, and a record has its times.
 #[test]
 fn explain_tells_what_the_table_keeps_and_when() {
     let world = World::new();
@@ -422,7 +422,7 @@ fn where_versions_are_kept_what_has_expired_is_found_at_a_time_when_it_lived() {
     assert_eq!(found(&table, None).expect("it works"), 0);
 }
 
-/// Where nobody else asks for the time, too: no other table is written to, or none that keeps its
+/// Also where nothing else needs the time: no other table is written to, or none that keeps its
 /// past.
 #[test]
 fn a_loaded_table_was_there_at_each_time_after_its_load() {

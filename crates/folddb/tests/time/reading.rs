@@ -69,7 +69,7 @@ fn what_a_transaction_scanned_and_has_expired_since_holds_no_more() {
     }
 }
 
-/// A cursor that is gone on with strictly shows what its scan saw, also of what has expired since,
+/// A cursor that is resumed strictly shows what its scan saw, also values that have expired since,
 /// or nothing.
 #[test]
 fn strict_cursors_lose_no_row_that_has_expired_since() {

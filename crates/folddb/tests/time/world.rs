@@ -1,4 +1,4 @@
-//! A store whose clock the test moves, and what tables of it hold.
+//! A store whose clock the test moves, and the contents of its tables.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub(crate) fn values<V: Clone>(versions: &[folddb::HistoryEntry<Option<V>>]) -> 
 /// Does something to a store.
 pub(crate) type Shake = fn(&World, Store) -> Store;
 
-/// What changes nothing that is read.
+/// Operations that do not change what is read.
 pub(crate) fn shakes() -> [(&'static str, Shake); 4] {
     [
         ("nothing", |_, store| store),

@@ -1,5 +1,5 @@
-//! The operating system's files, but that a test is asked before a part is created: to do something
-//! meanwhile, or to refuse it.
+//! The operating system's files, except that a test is called before a part is created: to do
+//! something meanwhile, or to refuse it.
 
 use std::io;
 use std::path::Path;
