@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use folddb::limits::VALUE_BYTES_MAX;
 use folddb::{ErrorKind, Store};
 use serde_json::{Value, json};
 
@@ -19,7 +18,7 @@ use crate::human;
 use crate::import::bad_rows::BadRows;
 use crate::import::mapping::{Mapping, Stated};
 use crate::import::rows::{BadRow, Next, Rows};
-use crate::import::sink::{Into, Sink};
+use crate::import::sink::{Into, Raw, Refused, Sink};
 use crate::import::source;
 use crate::interrupt;
 use crate::messages;
@@ -44,13 +43,22 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
 
     let began = Instant::now();
     let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
-    let strict = args.strict;
-    let mut import =
-        Import { mapping, bad, strict, read: 0, written: 0, empty: 0, missing: None, lacking: Vec::new() };
+    let mut import = Import {
+        mapping,
+        bad,
+        strict: args.strict,
+        read: 0,
+        written: 0,
+        left: 0,
+        empty: 0,
+        missing: None,
+        lacking: Vec::new(),
+    };
     let ended = import
         .all(&mut sink, &mut rows, &args.optional, || bar.set_position(bytes_read.load(Ordering::Relaxed)));
     let is_all_well = import.bad.count == 0 && import.missing.is_none();
-    let ended = ended.and_then(|()| sink.finish(is_all_well)).map(|loaded| import.written += loaded);
+    let ended = ended.and_then(|()| sink.finish(is_all_well));
+    (import.written, import.left) = (sink.written(), sink.left());
     bar.finish_and_clear();
     drop(hearing);
     let set_aside = import.bad.finish();
@@ -65,7 +73,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     import.report(session, &args.table, how, began.elapsed().as_secs_f64())?;
     ended.map_err(|failure| match failure {
         Failure::Interrupted => Failure::Told(ExitCode::Interrupted),
-        other => other,
+        other => other.after(import.written > 0),
     })?;
     set_aside?;
     if let (Some(limit), Some(store)) = (args.show, &store)
@@ -130,6 +138,7 @@ fn open_sink<'a>(
         is_sorted: args.sorted,
         lifetime: args.ttl.lifetime(),
         durability: args.durability.into(),
+        is_strict: args.strict,
     };
     if let (Some(store), Some(table)) = (&store, existing) {
         table.rules().check_writable()?;
@@ -144,11 +153,6 @@ fn open_sink<'a>(
     Ok((Sink::to_come(session, into, store, rules), mapping))
 }
 
-/// Whether a row was refused because of the length of its value.
-fn is_too_long(error: &folddb::Error, value: &[u8]) -> bool {
-    error.kind() == ErrorKind::InvalidInput && value.len() > VALUE_BYTES_MAX
-}
-
 /// A running import.
 struct Import {
     mapping: Mapping,
@@ -156,6 +160,9 @@ struct Import {
     strict: bool,
     read: u64,
     written: u64,
+    /// Rows that were read and not written, since the import stopped.
+    left: u64,
+    /// Rows that had nothing to fold.
     empty: u64,
     /// Which fields no row had, in words.
     missing: Option<String>,
@@ -170,58 +177,75 @@ impl Import {
         sink: &mut Sink<'_>,
         rows: &mut Rows,
         optional: &[String],
-        mut progress: impl FnMut(),
+        progress: impl FnMut(),
     ) -> Result<(), Failure> {
-        let (mut key, mut value) = (Vec::new(), Vec::new());
-        let mut read_all = || -> Result<(), Failure> {
-            loop {
-                interrupt::check()?;
-                let row = match rows.advance()? {
-                    Next::End => return Ok(()),
-                    Next::Wait => None,
-                    Next::Bad(bad) => Some(Err(bad)),
-                    Next::Row => Some(self.mapping.fill(rows, sink.rules(), &mut key, &mut value)),
-                };
-                self.read += u64::from(row.is_some());
-                if matches!(row, Some(Ok(true))) && value.len() > VALUE_BYTES_MAX {
-                    self.written += sink.commit()?; // a failure from here on concerns this row
-                }
-                match row {
-                    None => {}
-                    Some(Ok(true)) => match sink.write(rows.line(), &key, &value) {
-                        Err(Failure::Store(error)) if is_too_long(&error, &value) => {
-                            self.add_bad(
-                                rows,
-                                BadRow::whole(format!("{}; {}", error.message(), error.advice())),
-                            )?;
-                        }
-                        written => written.map_err(|failure| failure.at_line(rows.line()))?,
-                    },
-                    Some(Ok(false)) => self.empty += 1,
-                    Some(Err(bad)) => self.add_bad(rows, bad)?,
-                }
-                if sink.is_full() {
-                    self.written += sink.commit()?;
-                    progress();
-                }
-            }
-        };
-        let ended = read_all();
+        let ended = self.read_all(sink, rows, progress);
         self.missing = if ended.is_ok() { rows.missing_fields(optional) } else { None };
         let lacking = rows.lacking_fields(optional).into_iter();
         self.lacking = lacking.map(|(name, rows)| (name.to_owned(), rows)).collect();
-        if let (Some(missing), 0) = (&self.missing, self.written) {
+        if let (Some(missing), 0) = (&self.missing, sink.written()) {
             // Nothing is imported yet: the user may fix the command line and run it again.
             return Err(Failure::Usage(format!(
                 "{missing}; nothing is imported (if no row needs it: --optional FIELD)"
             )));
         }
-        self.written += sink.commit()?;
-        ended
+        let committed = sink.commit();
+        self.note_refused(sink)?;
+        ended.and(committed)
     }
 
-    fn add_bad(&mut self, rows: &Rows, bad: BadRow) -> Result<(), Failure> {
-        self.bad.add(rows, bad)?;
+    fn read_all(
+        &mut self,
+        sink: &mut Sink<'_>,
+        rows: &mut Rows,
+        mut progress: impl FnMut(),
+    ) -> Result<(), Failure> {
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        loop {
+            interrupt::check()?;
+            let row = match rows.advance()? {
+                Next::End => return Ok(()),
+                Next::Wait => None,
+                Next::Bad(bad) => Some(Err(bad)),
+                Next::Row => Some(self.mapping.fill(rows, sink.rules(), &mut key, &mut value)),
+            };
+            self.read += u64::from(row.is_some());
+            let written = match row {
+                None => Ok(()),
+                Some(Ok(true)) => sink.write(rows.line(), &key, &value, self.raw(rows)),
+                Some(Ok(false)) => {
+                    self.empty += 1;
+                    Ok(())
+                }
+                Some(Err(bad)) => self.add_bad(rows.line(), self.raw(rows), bad),
+            };
+            let is_full = sink.is_full();
+            let written = written.and_then(|()| if is_full { sink.commit() } else { Ok(()) });
+            self.note_refused(sink)?;
+            written?;
+            if is_full {
+                progress();
+            }
+        }
+    }
+
+    /// The present row as it was in the file, if the file of bad rows may take it.
+    fn raw(&self, rows: &Rows) -> Raw {
+        self.bad.takes_raw().then(|| rows.raw())
+    }
+
+    /// Notes the rows that the store refused.
+    fn note_refused(&mut self, sink: &mut Sink<'_>) -> Result<(), Failure> {
+        for Refused { line, raw, error } in sink.take_refused() {
+            let advice = if error.advice().is_empty() { "" } else { "; " };
+            let reason = format!("{}{advice}{}", error.message(), error.advice());
+            self.add_bad(line, raw, BadRow::whole(reason))?;
+        }
+        Ok(())
+    }
+
+    fn add_bad(&mut self, line: u64, raw: Raw, bad: BadRow) -> Result<(), Failure> {
+        self.bad.add(line, &raw.unwrap_or_default(), bad)?;
         if self.strict { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
     }
 
@@ -238,6 +262,7 @@ impl Import {
             "rows_imported": self.written,
             "rows_empty": self.empty,
             "rows_bad": self.bad.count,
+            "rows_left": self.left,
             "bad_rows": bad_rows.collect::<Value>(),
             "missing": self.missing,
             "lacking": self.lacking.iter().cloned().collect::<BTreeMap<String, u64>>(),
@@ -270,6 +295,9 @@ impl Import {
             text.push_str(&format!(" in {seconds:.2} s"));
         }
         text.push_str(how);
+        if self.left > 0 && self.written > 0 {
+            text.push_str(&format!("; {} read and not written", human::plural(self.left, "row")));
+        }
         if self.empty > 0 {
             text.push_str(&format!("; {} had nothing to fold", human::plural(self.empty, "row")));
         }

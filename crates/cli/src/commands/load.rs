@@ -46,8 +46,7 @@ pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure>
             store.close()?;
             report(args, session, &loaded, is_new)
         }
-        Err(Failure::Store(error)) if is_changed => Err(Failure::Refused(error.to_string())),
-        Err(failure) => Err(failure),
+        Err(failure) => Err(failure.after(is_changed)),
     }
 }
 

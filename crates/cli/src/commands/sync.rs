@@ -2,7 +2,7 @@
 //! those of another. Only differences are written. A missing table is created, with its indexes.
 //! Hashed tables are skipped and reported.
 
-use folddb::{BytesTable, ErrorKind, SyncOptions, SyncReport};
+use folddb::{BytesTable, ErrorKind, Seq, SyncOptions, SyncReport};
 use serde_json::json;
 
 use crate::args::SyncArgs;
@@ -25,14 +25,15 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
     // Everything that may be refused is checked before anything is written.
     let names = diff::tables_of((&from, &to), args.table.as_deref())?;
     let plans = names.iter().map(|name| plan((&from, &to), name, args)).collect::<Result<Vec<_>, _>>()?;
-    let mut all = true;
+    let (before, mut all) = (state(&to), true);
     for (name, plan) in names.iter().zip(plans) {
         all &= match plan {
             Plan::OnlyHere => tell_left(session, name, args)?,
             Plan::Hashed => pass_over(session, name, args)?,
             Plan::Refused(why) => tell_refused(session, name, &why)?,
             Plan::BringUp(theirs) => {
-                let report = bring_up(&to, &theirs, args)?;
+                let report = bring_up(&to, &theirs, args);
+                let report = report.map_err(|failure| failure.after(state(&to) != before))?;
                 tell(session, name, &report)?;
                 report.found.failing == 0
             }
@@ -40,6 +41,11 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
     }
     to.close()?;
     if all { Ok(()) } else { Err(Failure::Told(ExitCode::Damaged)) }
+}
+
+/// What a sync changes: the records of a store, and its tables.
+fn state(store: &Opened) -> (Seq, usize) {
+    (store.last_seq(), store.tables().len())
 }
 
 /// What to do with a table.

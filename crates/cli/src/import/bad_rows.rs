@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::import::rows::{BadRow, Rows};
+use crate::import::rows::BadRow;
 
 /// How many are reported.
 const TOLD_MAX: usize = 10;
@@ -37,15 +37,20 @@ impl BadRows {
         Ok(BadRows { count: 0, told: Vec::new(), aside })
     }
 
-    /// Notes a bad row.
-    pub(crate) fn add(&mut self, rows: &Rows, bad: BadRow) -> Result<(), Failure> {
+    /// Whether rows are needed as they were in the file.
+    pub(crate) fn takes_raw(&self) -> bool {
+        self.aside.is_some()
+    }
+
+    /// Notes a bad row. Some are found after later ones: those that the store refuses.
+    pub(crate) fn add(&mut self, line: u64, raw: &[Vec<u8>], bad: BadRow) -> Result<(), Failure> {
         self.count += 1;
         if let Some(aside) = &mut self.aside {
-            aside.write(rows, &bad)?;
+            aside.write(line, raw, &bad)?;
         }
-        if self.told.len() < TOLD_MAX {
-            self.told.push((rows.line(), bad));
-        }
+        let at = self.told.partition_point(|(told, _)| *told <= line);
+        self.told.insert(at, (line, bad));
+        self.told.truncate(TOLD_MAX);
         Ok(())
     }
 
@@ -97,10 +102,10 @@ impl Aside {
         Ok(aside)
     }
 
-    fn write(&mut self, rows: &Rows, bad: &BadRow) -> Result<(), Failure> {
-        let mut record = vec![rows.line().to_string().into_bytes(), bad.to_string().into_bytes()];
-        record.extend(rows.raw());
-        self.writer.write_record(&record).map_err(|error| self.failed(error))
+    fn write(&mut self, line: u64, raw: &[Vec<u8>], bad: &BadRow) -> Result<(), Failure> {
+        let (line, bad) = (line.to_string(), bad.to_string());
+        let record = [line.as_bytes(), bad.as_bytes()].into_iter().chain(raw.iter().map(Vec::as_slice));
+        self.writer.write_record(record).map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: csv::Error) -> Failure {

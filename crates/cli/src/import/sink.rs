@@ -3,15 +3,21 @@
 //!
 //! A missing table, and its store, are created with the first committed rows: an import without any
 //! leaves nothing behind.
+//!
+//! A row that the store refuses (a term of it is too long for an index, or folding it makes a value
+//! too long) is found when its batch is committed. The batch is then written in halves, down to the
+//! refused rows, so that all others are in.
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use folddb::DynamicRules;
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::table_rules::TableRules;
-use folddb::{Batch, BytesBulkLoad, BytesTable, Durability, Lifetime, WriteOp};
+use folddb::{Batch, BytesBulkLoad, BytesTable, Durability, Error, ErrorKind, Lifetime, WriteOp};
 
+use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::session::{Opened, Session};
 
@@ -23,9 +29,6 @@ const BATCH_BYTES: usize = 1 << 20;
 /// within a second.
 const BATCH_TIME: Duration = Duration::from_millis(700);
 
-/// Progress is shown after this many loaded rows.
-const LOADED_ROWS: u64 = 4096;
-
 /// Takes the rows of an import.
 pub(crate) struct Sink<'a> {
     session: &'a Session,
@@ -33,12 +36,46 @@ pub(crate) struct Sink<'a> {
     rules: DynamicRules,
     op: WriteOp,
     store: Option<Opened>,
-    /// Rows for a missing table, with their lines, and their bytes.
-    waiting: Vec<(u64, Vec<u8>, Vec<u8>)>,
-    waiting_bytes: usize,
-    /// When the first uncommitted row began to wait.
-    since: Instant,
     table: Option<Made>,
+    waiting: Waiting,
+    /// When the first waiting row began to wait.
+    since: Instant,
+    /// Rows that are committed.
+    written: u64,
+    /// Rows that it took and did not write, since it stopped before.
+    left: u64,
+    /// Rows that the store refused.
+    refusals: u64,
+    /// Those that are not reported yet.
+    refused: Vec<Refused>,
+}
+
+/// Rows that are to be committed.
+#[derive(Default)]
+struct Waiting {
+    rows: Vec<Row>,
+    /// Their keys and values.
+    bytes: Vec<u8>,
+    /// Bytes of the rows as they were in the file.
+    raw_bytes: usize,
+}
+
+/// A waiting row.
+struct Row {
+    line: u64,
+    key: Range<usize>,
+    value: Range<usize>,
+    raw: Raw,
+}
+
+/// A row as it was in the file, if that is kept for the file of bad rows.
+pub(crate) type Raw = Option<Vec<Vec<u8>>>;
+
+/// A row that the store refused.
+pub(crate) struct Refused {
+    pub(crate) line: u64,
+    pub(crate) raw: Raw,
+    pub(crate) error: Error,
 }
 
 /// The destination of rows, from the command line.
@@ -54,19 +91,16 @@ pub(crate) struct Into<'a> {
     pub(crate) lifetime: Lifetime,
     /// When a batch of them is acknowledged.
     pub(crate) durability: Durability,
+    /// Nothing is written after a refused row.
+    pub(crate) is_strict: bool,
 }
 
 /// A table that takes rows.
 enum Made {
     /// In batches, as others may write to it.
-    Batches {
-        table: Box<BytesTable>,
-        batch: Box<Batch>,
-        /// Rows that are committed already and not reported yet.
-        separated: u64,
-    },
+    Batches { table: Box<BytesTable>, batch: Box<Batch> },
     /// All at once: it is created with them.
-    Load(Box<BytesBulkLoad>),
+    Load { load: Box<BytesBulkLoad>, last_key: Vec<u8> },
 }
 
 impl<'a> Sink<'a> {
@@ -78,7 +112,7 @@ impl<'a> Sink<'a> {
         table: BytesTable,
     ) -> Sink<'a> {
         let (rules, batch) = (table.rules().clone(), Box::new(store.batch()));
-        let made = Made::Batches { table: Box::new(table), batch, separated: 0 };
+        let made = Made::Batches { table: Box::new(table), batch };
         Sink { table: Some(made), ..Sink::to_come(session, into, Some(store), rules) }
     }
 
@@ -90,8 +124,20 @@ impl<'a> Sink<'a> {
         store: Option<Opened>,
         rules: DynamicRules,
     ) -> Sink<'a> {
-        let (op, since, waiting) = (op_of(rules.as_table_rules()), Instant::now(), Vec::new());
-        Sink { session, into, rules, op, store, waiting, waiting_bytes: 0, since, table: None }
+        Sink {
+            session,
+            into,
+            op: op_of(rules.as_table_rules()),
+            rules,
+            store,
+            table: None,
+            waiting: Waiting::default(),
+            since: Instant::now(),
+            written: 0,
+            left: 0,
+            refusals: 0,
+            refused: Vec::new(),
+        }
     }
 
     /// The store, if there is one by now.
@@ -103,22 +149,36 @@ impl<'a> Sink<'a> {
         &self.rules
     }
 
-    /// Takes a row. If its value is too long for a batch, it is written directly, so the rows
-    /// before it must be committed first.
-    pub(crate) fn write(&mut self, line: u64, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-        if self.is_empty() {
-            self.since = Instant::now();
-        }
-        if self.table.is_none() && value.len() <= VALUE_BYTES_MAX {
-            self.waiting_bytes += key.len() + value.len();
-            self.waiting.push((line, key.to_vec(), value.to_vec()));
-            return Ok(());
-        }
-        self.make()?;
-        self.put(key, value)
+    /// How many rows are committed.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
     }
 
-    /// Creates the table, and its store, if they do not exist, and writes the waiting rows.
+    /// How many rows it took and did not write, since it stopped before.
+    pub(crate) fn left(&self) -> u64 {
+        let loaded = if let Some(Made::Load { load, .. }) = &self.table { load.rows() } else { 0 };
+        self.left + loaded + self.waiting.rows.len() as u64
+    }
+
+    /// The rows that the store refused since the last call.
+    pub(crate) fn take_refused(&mut self) -> Vec<Refused> {
+        std::mem::take(&mut self.refused)
+    }
+
+    /// Takes a row. One that is too long for a batch is written at once, after those before it.
+    pub(crate) fn write(&mut self, line: u64, key: &[u8], value: &[u8], raw: Raw) -> Result<(), Failure> {
+        if self.waiting.rows.is_empty() {
+            self.since = Instant::now();
+        }
+        let is_long = value.len() > VALUE_BYTES_MAX;
+        if is_long {
+            self.commit()?;
+        }
+        self.waiting.push(line, key, value, raw);
+        if is_long { self.commit() } else { Ok(()) }
+    }
+
+    /// Creates the table, and its store, if they do not exist.
     fn make(&mut self) -> Result<(), Failure> {
         if self.table.is_some() {
             return Ok(());
@@ -129,79 +189,150 @@ impl<'a> Sink<'a> {
         };
         let (store, rules) = (self.store.insert(store), self.rules.as_table_rules().clone());
         self.table = Some(match self.into.is_sorted {
-            true => Made::Load(Box::new(store.bulk_load_bytes(self.into.table, rules)?)),
+            true => {
+                let load = Box::new(store.bulk_load_bytes(self.into.table, rules)?);
+                Made::Load { load, last_key: Vec::new() }
+            }
             false => {
                 let table = Box::new(store.create_bytes_table(self.into.table, rules)?);
-                Made::Batches { table, batch: Box::new(store.batch()), separated: 0 }
+                Made::Batches { table, batch: Box::new(store.batch()) }
             }
         });
-        for (line, key, value) in std::mem::take(&mut self.waiting) {
-            self.put(&key, &value).map_err(|failure| failure.at_line(line))?;
-        }
         Ok(())
     }
 
-    /// Writes a row to the table.
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-        let Into { lifetime, durability, .. } = self.into;
-        let put = match &mut self.table {
-            // In commits of its own.
-            Some(Made::Batches { table, separated, .. }) if value.len() > VALUE_BYTES_MAX => {
-                let table = table.with_durability(durability).with_lifetime(lifetime);
-                table.write_whole(self.op, key, value).map(|_| *separated += 1)
-            }
-            Some(Made::Batches { table, batch, .. }) => {
-                batch.write(&table.with_lifetime(lifetime), self.op, key, value);
+    /// Whether there is enough to commit, or it has waited long enough.
+    pub(crate) fn is_full(&self) -> bool {
+        let Waiting { rows, bytes, raw_bytes } = &self.waiting;
+        let is_large = rows.len() >= BATCH_OPS || bytes.len() + raw_bytes >= BATCH_BYTES;
+        !rows.is_empty() && (is_large || self.since.elapsed() >= BATCH_TIME)
+    }
+
+    /// Commits the waiting rows. Loaded rows are committed at the end.
+    ///
+    /// # Errors
+    /// A failure that is not that of a single row, or the first refused row of a strict import:
+    /// rows after it are not written.
+    pub(crate) fn commit(&mut self) -> Result<(), Failure> {
+        if self.waiting.rows.is_empty() {
+            return Ok(());
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let (settled, rows) = (self.settled(), waiting.rows.len());
+        let done = self.make().and_then(|()| match self.into.is_sorted {
+            true => (0..rows).try_for_each(|row| self.load(&mut waiting, row)),
+            false => self.put(&mut waiting, 0..rows),
+        });
+        self.left += rows as u64 - (self.settled() - settled);
+        waiting.clear();
+        self.waiting = waiting;
+        done
+    }
+
+    /// How many rows are written, loaded, or refused.
+    fn settled(&self) -> u64 {
+        let loaded = if let Some(Made::Load { load, .. }) = &self.table { load.rows() } else { 0 };
+        self.written + loaded + self.refusals
+    }
+
+    /// Commits these rows: all at once, or where the store refuses one of them, in halves.
+    fn put(&mut self, waiting: &mut Waiting, rows: Range<usize>) -> Result<(), Failure> {
+        match self.put_at_once(waiting, rows.clone()) {
+            Ok(()) => {
+                self.written += rows.len() as u64;
                 Ok(())
             }
-            Some(Made::Load(load)) => load.push(self.op, key, value),
-            None => Ok(()), // it is created before
-        };
-        Ok(put?)
-    }
-
-    fn is_empty(&self) -> bool {
-        match &self.table {
-            None => self.waiting.is_empty(),
-            Some(Made::Batches { batch, .. }) => batch.is_empty(),
-            Some(Made::Load(_)) => false,
+            Err(error) if !is_of_a_row(&error) => Err(error.into()),
+            Err(error) if rows.len() == 1 => self.refuse(&mut waiting.rows[rows.start], error),
+            Err(_) => {
+                let middle = rows.start + rows.len() / 2;
+                self.put(waiting, rows.start..middle)?;
+                self.put(waiting, middle..rows.end)
+            }
         }
     }
 
-    /// Whether there is enough to commit, or it has waited long enough, or progress is to be shown.
-    pub(crate) fn is_full(&self) -> bool {
-        let (rows, bytes) = match &self.table {
-            None => (self.waiting.len(), self.waiting_bytes),
-            Some(Made::Batches { batch, .. }) => (batch.len(), batch.len_bytes()),
-            Some(Made::Load(load)) => return load.rows().is_multiple_of(LOADED_ROWS),
-        };
-        rows > 0 && (rows >= BATCH_OPS || bytes >= BATCH_BYTES || self.since.elapsed() >= BATCH_TIME)
-    }
-
-    /// Commits the rows, and returns their number. Loaded rows are committed at the end.
-    pub(crate) fn commit(&mut self) -> Result<u64, Failure> {
-        if !self.waiting.is_empty() {
-            self.make()?;
+    fn put_at_once(&mut self, waiting: &Waiting, rows: Range<usize>) -> Result<(), Error> {
+        let Into { lifetime, durability, .. } = self.into;
+        let Some(Made::Batches { table, batch }) = &mut self.table else { return Ok(()) }; // it is made before
+        let table = table.with_durability(durability).with_lifetime(lifetime);
+        for row in &waiting.rows[rows] {
+            let (key, value) = waiting.key_and_value(row);
+            if value.len() > VALUE_BYTES_MAX {
+                return table.write_whole(self.op, key, value).map(drop); // it waits alone
+            }
+            batch.write(&table, self.op, key, value);
         }
-        let Some(Made::Batches { batch, separated, .. }) = &mut self.table else { return Ok(0) };
-        let ops = batch.len() as u64;
-        batch.commit(self.into.durability)?; // also an empty one, which may have a mistake
-        Ok(std::mem::take(separated) + ops)
+        batch.commit(durability).map(drop)
     }
 
-    /// Creates the loaded table, and returns how many rows that has committed. A table without rows
-    /// is created only if no row was bad.
-    pub(crate) fn finish(&mut self, is_all_well: bool) -> Result<u64, Failure> {
+    /// Passes a row to the load.
+    fn load(&mut self, waiting: &mut Waiting, at: usize) -> Result<(), Failure> {
+        let Some(Made::Load { load, last_key }) = &mut self.table else { return Ok(()) }; // it is made before
+        let row = &waiting.rows[at];
+        let (key, value) = waiting.key_and_value(row);
+        let is_in_order = self.rules.order().compare(last_key, key).is_le() || load.rows() == 0;
+        match load.push(self.op, key, value) {
+            Ok(()) => {
+                last_key.clear();
+                last_key.extend_from_slice(key);
+                Ok(())
+            }
+            Err(error) if is_in_order && is_of_a_row(&error) => self.refuse(&mut waiting.rows[at], error),
+            Err(error) => Err(Failure::Store(error).at_line(row.line)),
+        }
+    }
+
+    fn refuse(&mut self, row: &mut Row, error: Error) -> Result<(), Failure> {
+        self.refusals += 1;
+        self.refused.push(Refused { line: row.line, raw: row.raw.take(), error });
+        if self.into.is_strict { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
+    }
+
+    /// Creates the loaded table with all of its rows. A table without rows is created only if no
+    /// row was bad.
+    pub(crate) fn finish(&mut self, is_all_well: bool) -> Result<(), Failure> {
         if is_all_well {
             self.make()?;
         }
-        let Some(Made::Load(load)) = self.table.take_if(|table| matches!(table, Made::Load(_))) else {
-            return Ok(0);
-        };
-        let rows = load.rows();
-        load.finish()?;
-        Ok(rows)
+        if let Some(Made::Load { load, .. }) = self.table.take_if(|table| matches!(table, Made::Load { .. }))
+        {
+            let rows = load.rows();
+            self.left += rows;
+            load.finish()?;
+            self.left -= rows;
+            self.written += rows;
+        }
+        Ok(())
     }
+}
+
+impl Waiting {
+    fn push(&mut self, line: u64, key: &[u8], value: &[u8], raw: Raw) {
+        let begin = self.bytes.len();
+        let middle = begin + key.len();
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.raw_bytes += raw.iter().flatten().map(Vec::len).sum::<usize>();
+        self.rows.push(Row { line, key: begin..middle, value: middle..self.bytes.len(), raw });
+    }
+
+    fn key_and_value(&self, row: &Row) -> (&[u8], &[u8]) {
+        (&self.bytes[row.key.clone()], &self.bytes[row.value.clone()])
+    }
+
+    /// Forgets the rows; the buffers are kept, unless a long value has made them large.
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.bytes.clear();
+        self.bytes.shrink_to(2 * BATCH_BYTES);
+        self.raw_bytes = 0;
+    }
+}
+
+/// Whether the store refuses a row, so that others may be written.
+fn is_of_a_row(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::FoldFailed)
 }
 
 /// The op of a row: a fold, or a put if values replace.

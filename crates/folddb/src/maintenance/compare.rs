@@ -139,21 +139,9 @@ impl Store {
         self.check_bring_up(&to, &from)?;
         let ours = self.bytes_table(&to.table.name)?;
         let from = from.pinned()?;
-        let mut sync =
-            Sync { ours, theirs: from.clone(), batch: self.batch(), report: SyncReport::default() };
-        let mut failure = None;
-        let keep_others = options.keep_others;
-        let found = to.compare(from, |difference| match sync.mend(&difference, keep_others) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        sync.commit()?;
+        let (theirs, report) = (from.clone(), SyncReport::default());
+        let mut sync = Sync { ours, theirs, batch: self.batch(), report, committed: 0 };
+        let found = sync.all(to, from, options).map_err(|error| sync.failed(error))?;
         let has_written = sync.report.set + sync.report.deleted > 0;
         self.sync().map_err(|cause| match has_written {
             true => not_durable("what differed is written", &cause),
@@ -343,9 +331,34 @@ struct Sync {
     theirs: BytesScan,
     batch: Batch,
     report: SyncReport,
+    /// Keys that are set or deleted, and committed.
+    committed: u64,
 }
 
 impl Sync {
+    fn all(&mut self, to: BytesScan, from: BytesScan, options: &SyncOptions) -> Result<DiffReport> {
+        let mut failure = None;
+        let found = to.compare(from, |difference| match self.mend(&difference, options.keep_others) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        match failure {
+            Some(error) => Err(error),
+            None => self.commit().map(|()| found),
+        }
+    }
+
+    /// Adds to the error of a failed sync how many keys are done.
+    fn failed(&self, error: Error) -> Error {
+        match self.committed {
+            0 => error,
+            keys => error.context(format!("after {keys} keys that are set or deleted")),
+        }
+    }
+
     fn mend(&mut self, difference: &Difference, keep_others: bool) -> Result<()> {
         let key = &difference.key;
         match &difference.second {
@@ -355,6 +368,7 @@ impl Sync {
                 let value_bytes = long.map_err(|error| self.naming(key, error))?;
                 self.report.set += 1;
                 self.report.value_bytes += value_bytes;
+                self.committed += 1;
             }
             Some(head) => {
                 let value = self.theirs.value(key)?.unwrap_or_default();
@@ -411,7 +425,9 @@ impl Sync {
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.batch.commit(Durability::Process).map(drop)
+        self.batch.commit(Durability::Process)?;
+        self.committed = self.report.set + self.report.deleted;
+        Ok(())
     }
 }
 
