@@ -14,6 +14,7 @@
 //!
 //! Called by the engine's background work, and for `folddb reclaim`.
 
+use folddb_base::counted;
 use std::fmt;
 
 /// A file of values, as planning sees it. Only files whose live values are exactly known are given.
@@ -263,12 +264,11 @@ impl<'a> Pick<'a> {
 /// alive`
 impl fmt::Display for ReclaimPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = if self.files.len() == 1 { "" } else { "s" };
         let mb = |bytes: u64| bytes as f64 / 1e6;
         write!(
             f,
-            "reclaim {} file{plural} of values: {:.1} MB, {:.1} MB live -> 1 file: {}",
-            self.files.len(),
+            "reclaim {} of values: {:.1} MB, {:.1} MB live -> 1 file: {}",
+            counted(self.files.len() as u64, "file"),
             mb(self.bytes),
             mb(self.live_bytes),
             self.reason

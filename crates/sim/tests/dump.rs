@@ -240,7 +240,7 @@ fn a_dump_that_was_cut_or_changed_is_refused() {
     let report =
         loaded.load(&mut cut.as_bytes(), &LoadOptions::default().partial(true)).expect("what is there");
     assert_eq!((report.whole, report.records, rows(&loaded).len()), (false, 10, 10));
-    assert_eq!((report.loaded, report.over, report.skipped), (10, 0, 0));
+    assert_eq!((report.loaded, report.expired, report.skipped), (10, 0, 0));
     // But a changed one is not.
     let changed = text.replacen("value\":\"value", "value\":\"other", 1);
     let loaded = place.create("changed");
@@ -299,7 +299,7 @@ fn what_becomes_of_each_record_is_told() {
         let loaded = place.create(what);
         let partial = LoadOptions::default().partial(true);
         let report = loaded.load(&mut text.as_bytes(), &partial).expect("what is there");
-        assert_eq!((report.records, report.loaded, report.over, report.skipped), told, "{what}");
+        assert_eq!((report.records, report.loaded, report.expired, report.skipped), told, "{what}");
         let table = loaded.bytes_table("t").expect("a table");
         let found: Vec<_> = table.scan().into_iter().map(|row| row.expect("a row").0).collect();
         assert_eq!(found, keys.iter().map(|key| key.as_bytes().to_vec()).collect::<Vec<_>>(), "{what}");

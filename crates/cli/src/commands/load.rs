@@ -160,7 +160,7 @@ fn report(args: &LoadArgs, session: &mut Session, loaded: &LoadReport, is_new: b
 }
 
 fn as_json(args: &LoadArgs, report: &LoadReport, is_new: bool) -> Value {
-    let LoadReport { tables, created, records, loaded, over, skipped, indexes_left, whole, .. } = report;
+    let LoadReport { tables, created, records, loaded, expired, skipped, indexes_left, whole, .. } = report;
     let left = |(index, why): &(String, String)| json!({ "index": index, "why": why });
     json!({
         "store": args.store.display().to_string(),
@@ -169,7 +169,7 @@ fn as_json(args: &LoadArgs, report: &LoadReport, is_new: bool) -> Value {
         "tables_created": created,
         "records": records,
         "loaded": loaded,
-        "over": over,
+        "expired": expired,
         "skipped": skipped,
         "indexes_left": indexes_left.iter().map(left).collect::<Vec<_>>(),
         "whole": whole,
@@ -178,10 +178,10 @@ fn as_json(args: &LoadArgs, report: &LoadReport, is_new: bool) -> Value {
 
 /// What was loaded, and the outcome for the other records of the dump.
 fn in_words(args: &LoadArgs, report: &LoadReport) -> String {
-    let LoadReport { tables, records, loaded, over, skipped, whole, .. } = report;
+    let LoadReport { tables, records, loaded, expired, skipped, whole, .. } = report;
     let (of_tables, store) = (human::plural(*tables, "table"), args.store.display());
     let mut line = format!("loaded {} of {of_tables} into {store}", human::plural(*loaded, "record"));
-    let others = [(over, "had expired already"), (skipped, "skipped, since the dump was cut within it")];
+    let others = [(expired, "had expired already"), (skipped, "skipped, since the dump was cut within it")];
     for (count, what) in others.into_iter().filter(|(count, _)| **count > 0) {
         line.push_str(&format!("; {} {what}", human::count(*count)));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use folddb_base::{FileNumber, Result};
+use folddb_base::{FileNumber, Result, counted};
 use folddb_host::sync::atomic::Ordering;
 use folddb_manifest::{Change, State};
 
@@ -44,7 +44,7 @@ pub(crate) fn drop_dead_now(engine: &Engine) -> Result<Option<String>> {
     segments::begin_without(engine, &manifest, &dead);
     drop(manifest);
     engine.counters.value_segments_reclaimed.add(dead.len() as u64);
-    Ok(Some(format!("freed {} segments of dead values", dead.len())))
+    Ok(Some(format!("freed {} of dead values", counted(dead.len() as u64, "segment"))))
 }
 
 /// Segments that nothing points to, and nothing will point to.

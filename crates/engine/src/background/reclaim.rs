@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, Result, counted};
 use folddb_host::sync::atomic::Ordering;
 use folddb_manifest::State;
 use folddb_merge::{ReclaimOptions, SMALL_FILES, ValueFile, plan_reclaim};
@@ -129,7 +129,11 @@ pub(crate) fn reclaim_step_as(
                     Ok(Some(said))
                 }
                 StepFault::Holder(error) => {
-                    let said = format!("left {} files of values alone: {}", planned.len(), error.message());
+                    let said = format!(
+                        "left {} of values alone: {}",
+                        counted(planned.len() as u64, "file"),
+                        error.message()
+                    );
                     reclaiming.given_up.extend(planned.into_iter().map(|file| (file, error.clone())));
                     Ok(Some(said))
                 }

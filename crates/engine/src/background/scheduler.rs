@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb_base::{Error, ErrorKind, Result};
+use folddb_base::{Error, ErrorKind, Result, counted};
 use folddb_host::sync::atomic::Ordering;
 
 use crate::background::state::Background;
@@ -231,7 +231,7 @@ pub(crate) fn flush_step(background: &Background) -> Result<Option<String>> {
     });
     merge::note_overdue_of(background, &table);
     engine.bell.ring();
-    Ok(Some(format!("flushed {records} records of table `{}`", table.name)))
+    Ok(Some(format!("flushed {} of table `{}`", counted(records, "record"), table.name)))
 }
 
 /// Saves some of an index, if one is to be saved.

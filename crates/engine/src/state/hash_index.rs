@@ -378,7 +378,10 @@ impl Hashed {
         match self.index.facts().misfits {
             0 => Ok(()),
             misfits => {
-                let say = format!("the log and the index of a hashed table disagree on {misfits} keys");
+                let say = format!(
+                    "the log and the index of a hashed table disagree on {}",
+                    folddb_base::counted(misfits, "key")
+                );
                 Err(folddb_base::Error::new(folddb_base::ErrorKind::Corruption, say))
             }
         }

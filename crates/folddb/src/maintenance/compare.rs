@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
-use folddb_base::{Error, ErrorKind, Result};
+use folddb_base::{Error, ErrorKind, Result, counted};
 
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
@@ -355,7 +355,7 @@ impl Sync {
     fn failed(&self, error: Error) -> Error {
         match self.committed {
             0 => error,
-            keys => error.context(format!("after {keys} keys that are set or deleted")),
+            keys => error.context(format!("after {} set or deleted", counted(keys, "key"))),
         }
     }
 

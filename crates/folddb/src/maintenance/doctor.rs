@@ -10,7 +10,7 @@ mod sample;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use folddb_base::{ErrorKind, Result};
+use folddb_base::{ErrorKind, Result, counted};
 
 use crate::maintenance::doctor::sample::unfit;
 use crate::maintenance::finding::{Finding, Severity};
@@ -148,7 +148,7 @@ fn of_space(facts: &Facts, advice: &mut Vec<Advice>) {
 fn of_folds(facts: &Facts, advice: &mut Vec<Advice>) {
     let failures = facts.stats.reads.fold_failures;
     if failures > 0 {
-        let what = format!("folds have failed {failures} times since the store was opened");
+        let what = format!("folds have failed {} since the store was opened", counted(failures, "time"));
         let costs = "such keys cannot be read, and their records are kept one by one";
         let todo = format!(
             "folddb scan {0} TABLE names the first such key, folddb explain {0} TABLE KEY shows its records; put or delete the \
@@ -193,8 +193,8 @@ fn of_debt(facts: &Facts, advice: &mut Vec<Advice>) {
     }
     if facts.stats.background.retries > 0 {
         let what = format!(
-            "flushes or merges have failed and were tried again, {} times",
-            facts.stats.background.retries
+            "flushes or merges have failed and were tried again, {}",
+            counted(facts.stats.background.retries, "time")
         );
         let todo = "check whether the disk is full or failing";
         advice.push(one(Weight::Minor, what, "five failures in a row refuse all writes", todo));
@@ -253,8 +253,8 @@ fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
         advice.push(one(Weight::Costly, what, "its consumer does not have what the store has", todo));
     } else if feed.held_bytes > feed.bytes_max / 2 {
         let what = format!(
-            "feed `{name}` is {} records behind, and {} are kept for it",
-            feed.lag,
+            "feed `{name}` is {} behind, and {} are kept for it",
+            counted(feed.lag, "record"),
             size_text(feed.held_bytes)
         );
         let costs = format!("space; with {} it loses its place", size_text(feed.bytes_max));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use folddb_base::Error;
+use folddb_base::{Error, counted};
 use folddb_rules::codec::KeyCodec;
 use folddb_run::KeySpan;
 
@@ -209,7 +209,7 @@ impl fmt::Display for Loss {
             return f.write_str(&self.keys);
         }
         if let Some(records) = self.records {
-            write!(f, "{records} record{} of ", if records == 1 { "" } else { "s" })?;
+            write!(f, "{} of ", counted(records, "record"))?;
         }
         write!(f, "table `{}`, {}", self.table, self.keys)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, counted};
 use folddb_host::Host;
 use folddb_journal::ReplayFrame;
 use folddb_layout::backup::{BackupList, ListedFile};
@@ -122,8 +122,11 @@ pub(crate) fn check(
         let (count, bytes) = named.fold((0, 0), |(count, bytes), one| (count + 1, bytes + one));
         if value_files.is_none_or(|value_files| value_files != count) {
             let path = dir.join(FileName::ValueDirectory(number).to_string());
-            let message =
-                format!("the list of the backup names {count} values of {}, not all", path.display());
+            let message = format!(
+                "the list of the backup names {} of {}, not all",
+                counted(count, "value"),
+                path.display()
+            );
             return Err(Error::new(ErrorKind::Corruption, message));
         }
         read(bytes);

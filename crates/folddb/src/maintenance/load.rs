@@ -10,7 +10,7 @@ mod text;
 use std::io::BufRead;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
-use folddb_base::{Error, ErrorKind, Result};
+use folddb_base::{Error, ErrorKind, Result, counted};
 use folddb_rules::IndexRule;
 use folddb_rules::table_rules::{Custom, TableRules};
 use folddb_rules::time::moment;
@@ -73,7 +73,7 @@ pub struct LoadReport {
     /// Keys that were loaded, and have the values of the dump. 0 if the dump was only checked.
     pub loaded: u64,
     /// Keys whose values had expired when they were loaded: they are absent.
-    pub over: u64,
+    pub expired: u64,
     /// Keys that were not loaded, since the dump ends within their values
     /// ([`LoadOptions::partial`]).
     pub skipped: u64,
@@ -236,12 +236,12 @@ impl Load<'_> {
     pub(crate) fn end(&mut self) -> Result<()> {
         self.report.skipped += u64::from(self.long.take().is_some());
         self.commit()?;
-        let LoadReport { records, loaded, over, skipped, .. } = self.report;
-        if records == loaded + over + skipped {
+        let LoadReport { records, loaded, expired, skipped, .. } = self.report;
+        if records == loaded + expired + skipped {
             return Ok(());
         }
         let message = format!(
-            "of {records} keys of the dump {loaded} were loaded, {over} had expired and {skipped} were skipped, \
+            "of {records} keys of the dump {loaded} were loaded, {expired} had expired and {skipped} were skipped, \
              which are not all: this is a bug of FoldDB, please report it"
         );
         Err(Error::new(ErrorKind::Corruption, message))
@@ -249,7 +249,7 @@ impl Load<'_> {
 
     /// Counts the record that was just written: to the batch, or directly after it.
     fn count_written(&mut self, written: Written) {
-        let count = if self.has_expired { &mut self.report.over } else { &mut self.report.loaded };
+        let count = if self.has_expired { &mut self.report.expired } else { &mut self.report.loaded };
         *count += 1;
         if written == Written::AtOnce {
             self.committed = self.report.loaded;
@@ -266,7 +266,7 @@ impl Load<'_> {
     /// the tables that it has created, unless others have written to them.
     pub(crate) fn failed(mut self, error: Error) -> Error {
         if self.committed > 0 {
-            return error.context(format!("after {} records that are loaded", self.committed));
+            return error.context(format!("after {} loaded", counted(self.committed, "record")));
         }
         self.long = None;
         for name in &self.report.created {

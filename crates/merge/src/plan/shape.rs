@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
 
-use folddb_base::Seq;
 use folddb_base::ids::RunId;
+use folddb_base::{Seq, counted};
 use folddb_rules::KeyOrder;
 
 use crate::pace::Bytes;
@@ -246,8 +246,7 @@ impl fmt::Display for Plan {
             Way::Merge if self.inputs.len() == 1 => "rewrite",
             Way::Merge => "merge",
         };
-        let plural = if self.inputs.len() == 1 { "" } else { "s" };
-        write!(f, "{verb} {} run{plural} of tier", self.inputs.len())?;
+        write!(f, "{verb} {} of tier", counted(self.inputs.len() as u64, "run"))?;
         match self.tiers {
             (low, high) if low == high => write!(f, " {low}")?,
             (low, high) => write!(f, "s {low}-{high}")?,

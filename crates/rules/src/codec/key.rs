@@ -12,6 +12,7 @@
 //!
 //! All of them keep the order of what they encode.
 
+use folddb_base::counted;
 use std::fmt;
 
 use folddb_base::bytes::Reader;
@@ -382,8 +383,8 @@ impl ElementType {
 }
 
 fn wrong_count(types: &[ElementType], found: &str) -> CodecError {
-    let (len, s) = (types.len(), if types.len() == 1 { "" } else { "s" });
-    CodecError::new(format!("{} has {len} element{s}, found {found}", KeyCodec::TypedTuple(types.to_vec())))
+    let elements = counted(types.len() as u64, "element");
+    CodecError::new(format!("{} has {elements}, found {found}", KeyCodec::TypedTuple(types.to_vec())))
 }
 
 fn in_element(types: &[ElementType], index: usize, error: &CodecError) -> CodecError {

@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use folddb_base::{Error, ErrorKind, Result};
+use folddb_base::{Error, ErrorKind, Result, counted};
 
 use crate::maintenance::lines::{self, LINE_BYTES_MAX, Line, Totals, VERSION, WITHOUT_DEADLINES};
 const NO_DUMP: &str = "it does not begin as a dump does, with {\"folddb\":\"dump\",...}";
@@ -109,8 +109,11 @@ impl<'a> Text<'a> {
         let found = Totals { tables, records, hash: self.hash_before };
         if *totals != found {
             return Err(self.wrong(&format!(
-                "it counts {} tables, {} records and hash {:016x}, but the dump has {tables}, {records} and {:016x}: it was changed",
-                totals.tables, totals.records, totals.hash, self.hash_before
+                "it counts {}, {} and hash {:016x}, but the dump has {tables}, {records} and {:016x}: it was changed",
+                counted(totals.tables, "table"),
+                counted(totals.records, "record"),
+                totals.hash,
+                self.hash_before
             )));
         }
         if self.read_line()? {
@@ -121,8 +124,8 @@ impl<'a> Text<'a> {
 
     pub(crate) fn cut(&self) -> Error {
         Error::invalid(format!(
-            "the dump was cut short: it has {} lines, and its last line is missing",
-            self.number
+            "the dump was cut short: it has {}, and its last line is missing",
+            counted(self.number, "line")
         ))
     }
 

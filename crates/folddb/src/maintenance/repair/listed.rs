@@ -11,14 +11,13 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use folddb_base::{Result, Seq};
+use folddb_base::{Result, Seq, counted};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::State;
 
 use crate::maintenance::at_rest::is_hashed;
 use crate::maintenance::finding::{Finding, Loss};
 use crate::maintenance::survey::Survey;
-use crate::maintenance::survey::lost_list::counted;
 use folddb_engine::options::Options;
 
 /// Says what the list from there, which has come to `state`, lacks of what the survey has found.

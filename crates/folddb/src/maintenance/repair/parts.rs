@@ -164,7 +164,7 @@ fn tell_lost(
     let of = if part.trimmed { String::new() } else { format!(" of {}", part.records) };
     for (index, fault) in faults.iter().enumerate() {
         let what = match index {
-            0 => format!("{}; {kept}{of} records were saved", fault.what),
+            0 => format!("{}; records that were saved: {kept}{of}", fault.what),
             _ => fault.what.clone(),
         };
         let mut finding = Finding::damage(&name, Some(fault.offset), what);

@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folddb_base::TableId;
+use folddb_base::{TableId, counted};
 
 use crate::maintenance::finding::Loss;
 
@@ -124,8 +124,4 @@ fn numbers(tables: &BTreeSet<TableId>) -> String {
         (Some(first), Some(last)) if first != last => format!("{first} to {last}"),
         (first, _) => first.map(TableId::to_string).unwrap_or_default(),
     }
-}
-
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

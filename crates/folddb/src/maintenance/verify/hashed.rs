@@ -74,7 +74,8 @@ pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
         look.report.findings.push(Finding::damage(&name, None, what));
     }
     if index.misfits() > 0 && index.faults.is_empty() {
-        let what = format!("the log and the index disagree on {} keys", index.misfits());
+        let what =
+            format!("the log and the index disagree on {}", folddb_base::counted(index.misfits(), "key"));
         look.report.findings.push(Finding::damage(&name, None, what).costs(loss()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Record, Rope};
+use folddb_base::{Record, Rope, counted};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{PartState, RunState, State, TableState};
 use folddb_rules::table_rules::BoundRules;
@@ -156,7 +156,8 @@ fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss 
 fn difference(state: &PartState, part: &Part, rules: &BoundRules) -> Option<String> {
     let facts = part.facts();
     let numbers = |records, deletes, min_seq, max_seq| {
-        format!("{records} records, {deletes} deletes, seqs {min_seq} to {max_seq}")
+        let (records, deletes) = (counted(records, "record"), counted(deletes, "delete"));
+        format!("{records}, {deletes}, seqs {min_seq} to {max_seq}")
     };
     let found = numbers(facts.records, facts.deletes, facts.min_seq, facts.max_seq);
     let wanted = numbers(state.records, state.deletes, state.min_seq, state.max_seq);

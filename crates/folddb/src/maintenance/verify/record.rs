@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use folddb_base::{Error, Op, Record, Result, Rope, Seq, Stamp};
+use folddb_base::{Error, Op, Record, Result, Rope, Seq, Stamp, counted};
 use folddb_journal::ReplayFrame;
 use folddb_layout::frame::{self, LogOp};
 use folddb_manifest::TableState;
@@ -119,7 +119,7 @@ pub(crate) fn check_frame(
         }
     }
     if count != frame.count {
-        return Err(format!("the batch has {count} records and claims {}", frame.count));
+        return Err(format!("the batch has {} and claims {}", counted(count.into(), "record"), frame.count));
     }
     Ok(())
 }
