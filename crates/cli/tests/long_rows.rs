@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use folddb::codec::{KeyCodec, ValueCodec};
@@ -86,5 +87,59 @@ fn values_of_all_lengths_are_imported_as_they_were_exported() {
         }
         place.done(&["diff", "from", &format!("to.{file}")]);
         std::fs::remove_dir_all(place.path().join(format!("to.{file}"))).expect("it is there");
+    }
+}
+
+/// Tables that take no value that long, by what their rules are on the command line.
+const REFUSING: [&[&str]; 7] = [
+    &["--value", "utf8"],
+    &["--value", "bytes"],
+    &["--value", "json", "--separate", "1024"],
+    &["--fold", "min:bytes"],
+    &["--fold", "min:bytes", "--kind", "hashed"],
+    &["--value", "utf8", "--separate", "1024"],
+    &["--value", "bytes", "--delete-when", "none"],
+];
+
+/// What refusals say to do, and the rules of tables that are made so.
+const WAYS_OUT: [(&str, &[&[&str]]); 2] = [
+    ("create it with a separation threshold (`separate`)", &[&["--separate", "1024"]]),
+    (
+        "use a sorted table with a separation threshold (`separate`) and no delete rule, whose values are bytes that \
+         replace one another, or are joined by `append`",
+        &[
+            &["--value", "bytes", "--separate", "1024", "--kind", "sorted"],
+            &["--fold", "append", "--separate", "1024", "--kind", "sorted"],
+        ],
+    ),
+];
+
+#[test]
+fn the_way_out_that_a_refusal_of_a_long_value_names_is_one() {
+    let place = Place::new();
+    place.write("long", text(VALUE_BYTES_MAX + 1));
+    place.write("row.csv", [b"k,".to_vec(), vec![b'v'; VALUE_BYTES_MAX + 1]].concat());
+    let mut tried = BTreeSet::new();
+    for (number, rules) in REFUSING.into_iter().enumerate() {
+        let table = format!("t{number}");
+        place.done(&[&["create", "s", &table, "--key", "utf8"], rules].concat());
+        let import = ["import", "s", &table, "row.csv", "--no-header", "--key", "c1", "--value", "c2"];
+        let ran = place.run(&["put", "s", &table, "k", "--file", "long"]);
+        let imported = place.run(&import);
+        assert!(ran.code == 2 && imported.code == 5, "{rules:?}: {} {}", ran.err, imported.err);
+        let (_, ways) =
+            WAYS_OUT.iter().find(|(said, _)| ran.err.contains(said)).unwrap_or_else(|| panic!("{}", ran.err));
+        for (way, made) in ways.iter().enumerate() {
+            let table = format!("t{number}w{way}");
+            let kept = if made.contains(&"--kind") { &[][..] } else { rules };
+            let made = [kept, made].concat();
+            if !tried.insert(made.clone()) {
+                continue;
+            }
+            place.done(&[&["create", "s", &table, "--key", "utf8"], &made[..]].concat());
+            place.done(&["put", "s", &table, "k", "--file", "long"]);
+            let import = import.map(|word| if word == format!("t{number}") { table.as_str() } else { word });
+            place.done(&import);
+        }
     }
 }

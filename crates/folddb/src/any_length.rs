@@ -18,6 +18,7 @@ use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
 use folddb_engine::seq::Seq;
 use folddb_engine::write::encoded_batch::WriteOp;
+use folddb_engine::write::stream::whole_because;
 
 /// Room in a batch in addition to the value of an op.
 const BESIDE_BYTES: usize = 128 << 10;
@@ -72,6 +73,6 @@ impl BytesTable {
              and its fold cannot split a longer one into operands",
             self.name()
         ))
-        .advise("a table that takes streams (a sorted one with a separation threshold) takes it")
+        .advise(whole_because(&self.core).map_or("put it instead of folding it", |(_, instead)| instead))
     }
 }

@@ -117,7 +117,7 @@ impl ValueWriter {
         match self.whole {
             Some((why, instead)) if len_bytes > VALUE_BYTES_MAX as u64 => Err(Error::invalid(format!(
                 "a value of more than {VALUE_BYTES_MAX} bytes is too long for table `{name}`, which takes each whole, since {why}; \
-                 {instead}, up to {STREAM_BYTES_MAX} bytes"
+                 for longer ones, up to {STREAM_BYTES_MAX} bytes, {instead}"
             ))),
             None if len_bytes > STREAM_BYTES_MAX => Err(Error::invalid(format!(
                 "a value of more than {STREAM_BYTES_MAX} bytes is too long for table `{name}`"
@@ -291,28 +291,24 @@ pub type Whole = (&'static str, &'static str);
 /// examined as a whole.
 pub fn whole_because(core: &TableCore) -> Option<Whole> {
     if core.fold.has_delete() {
-        return Some((
-            "it has a delete rule, which needs the whole value",
-            "use a table without one for longer values",
-        ));
+        return Some(("it has a delete rule, which needs the whole value", INSTEAD));
     }
     if core.hashed.is_some() && core.separates_operands {
-        return Some((
-            "it is hashed and joins operands, which it does when they are written",
-            "use a sorted table with a separation threshold, or a hashed one that replaces values",
-        ));
+        return Some(("it is hashed and joins operands, which it does when they are written", INSTEAD));
     }
-    if core.hashed.is_none() && core.separate_from == usize::MAX {
-        return Some((
-            "it keeps its values inline: it has no separation threshold",
-            "create it with one (`separate`) for longer values",
-        ));
+    if !core.rules.takes_any_bytes() {
+        return Some(("its values are checked as a whole", INSTEAD));
     }
-    (!core.rules.takes_any_bytes()).then_some((
-        "its values are checked as a whole",
-        "use a table whose values are bytes, or are joined by `append`, for longer ones",
+    let is_inline = core.hashed.is_none() && core.separate_from == usize::MAX;
+    is_inline.then_some((
+        "it keeps its values inline: it has no separation threshold",
+        "create it with a separation threshold (`separate`)",
     ))
 }
+
+/// The tables that take streams, whatever a table is that does not.
+const INSTEAD: &str = "use a sorted table with a separation threshold (`separate`) and no delete rule, whose values are bytes that \
+                       replace one another, or are joined by `append`";
 
 /// Whether the value of an op may be streamed: not if folding would have to examine it.
 fn check_op(core: &TableCore, kind: OpKind) -> Result<()> {
