@@ -1,6 +1,8 @@
 //! Parts of the rules of a table, as they are typed.
 
 use folddb::IndexRule;
+use folddb::codec::ValueCodec;
+use folddb::folds;
 use folddb::table_rules::TableRules;
 
 use crate::failure::Failure;
@@ -24,3 +26,46 @@ pub(crate) fn check_expires(table: &str, rules: &TableRules) -> Result<(), Failu
         "the values of table `{table}` never expire: create it with --expire by-write, or with a time"
     )))
 }
+
+/// The types of values that say the same as the fold of this spec, if any do; the first is the
+/// usual one. None for a fold that takes values of any type.
+fn types_of(spec: &str) -> Option<Vec<&str>> {
+    let (stem, of) = spec.split_once(':').unwrap_or((spec, ""));
+    match stem {
+        "replace" | "first" => None,
+        "sum" | "min" | "max" | "stats" => Some(vec![of]),
+        "append" => Some(vec!["utf8", "bytes"]),
+        "json-merge" | "patch" => Some(vec!["json"]),
+        "quantiles" => Some(vec!["f64"]),
+        "bitmap" => Some(vec!["u32"]),
+        _ => Some(Vec::new()),
+    }
+}
+
+/// Refuses a type of values, from this option, beside a fold that has another: it would have no
+/// effect.
+pub(crate) fn check_value_type(
+    option: &str,
+    codec: ValueCodec,
+    whose: &str,
+    spec: &str,
+) -> Result<(), Failure> {
+    let spec = &folds::parse(spec).map_or(spec.to_owned(), |fold| fold.spec());
+    let Some(types) = types_of(spec).filter(|types| !types.contains(&codec.name())) else { return Ok(()) };
+    let takes = match types.first() {
+        Some(usual) => format!("takes {usual}, not {codec}"),
+        None => format!("has values of a form of its own, not {codec}"),
+    };
+    let instead = match types.first() {
+        Some(usual) => format!("leave {option} out, or say {option} {usual}"),
+        None => format!("leave {option} out"),
+    };
+    Err(Failure::Usage(format!(
+        "in {option}: {whose} `{spec}`, which {takes}; {instead} (only values that replace one another have a type \
+         of their own)"
+    )))
+}
+
+#[cfg(test)]
+#[path = "rules_words/tests.rs"]
+mod tests;

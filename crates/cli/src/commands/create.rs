@@ -115,7 +115,11 @@ fn stated_rules(args: &CreateArgs) -> Result<TableRules, Failure> {
         rules = rules.fold(&folds::parse(spec).map_err(|error| usage("--fold", &error))?.spec());
     }
     let value = match &args.value {
-        Some(name) => ValueCodec::parse(name).map_err(|error| usage("--value", &error))?,
+        Some(name) => {
+            let codec = ValueCodec::parse(name).map_err(|error| usage("--value", &error))?;
+            rules_words::check_value_type("--value", codec, "the table folds by", rules.fold.spec())?;
+            codec
+        }
         None if args.fold.is_none() => ValueCodec::Utf8,
         None => ValueCodec::Bytes,
     };

@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::import::rows::{BadRow, Rows, Slot};
 use crate::keys;
+use crate::rules_words::check_value_type;
 
 /// What the command line says about keys and values.
 pub(crate) struct Stated {
@@ -93,6 +94,8 @@ impl Stated {
             asked = asked.fold(&spec_of(columns));
         }
         if let Some(codec) = self.value_codec {
+            let whose = format!("table `{table}` folds by");
+            check_value_type("--value-type", codec, &whose, existing.fold.spec())?;
             asked = asked.value(codec);
         }
         if let Some(difference) = existing.diff(&asked) {
@@ -107,8 +110,10 @@ impl Stated {
         };
         if wanted != self.key_columns.len() {
             let (codec, given) = (existing.key_codec(), self.key_columns.len());
-            let message =
-                format!("the keys of table `{table}` are {codec}: name {wanted} columns, not {given}");
+            let message = format!(
+                "the keys of table `{table}` are {codec}: name {}, not {given}",
+                human::plural(wanted as u64, "column")
+            );
             return Err(Failure::Usage(message));
         }
         Ok(existing.clone())
