@@ -162,6 +162,18 @@ fn stem(spec: &str) -> &str {
     spec.split(':').next().unwrap_or_default()
 }
 
+/// Bytes in the form of JSON, `{"$hex": …}`, for a fold of texts or bytes. Where values replace,
+/// any text is a value, as in a file of CSV.
+fn typed_bytes(spec: &str, word: &str) -> Option<Vec<u8>> {
+    if matches!(stem(spec), "replace" | "first" | "json-merge" | "patch") {
+        return None;
+    }
+    match datum::json::parse(word).ok()? {
+        Datum::Bytes(bytes) => Some(bytes),
+        read => datum::unwrapped(&read),
+    }
+}
+
 /// A typed value as a datum for the fold of this spec.
 ///
 /// # Errors
@@ -169,8 +181,11 @@ fn stem(spec: &str) -> &str {
 /// member.
 pub(crate) fn value_datum(spec: &str, word: &str) -> Result<Datum, String> {
     let text = || Datum::Text(word.to_owned());
-    if !word.trim_start().starts_with(['{', '[']) || !is_structured(spec) {
+    if !word.trim_start().starts_with(['{', '[']) {
         return Ok(text());
+    }
+    if !is_structured(spec) {
+        return Ok(typed_bytes(spec, word).map_or_else(text, Datum::Bytes));
     }
     let listed = || datum::json::text_of(&Datum::List(vec![text()]));
     match datum::json::parse(word) {

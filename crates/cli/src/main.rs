@@ -19,6 +19,7 @@ mod keys;
 mod ranges;
 mod rules_words;
 mod blobs;
+mod file_names;
 mod out_file;
 mod render;
 mod import;

@@ -10,6 +10,7 @@ use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
+use crate::file_names;
 use crate::interrupt;
 
 /// The ending of the name of a file that is not whole yet.
@@ -23,22 +24,36 @@ pub(crate) fn write_new<T>(
     name: &str,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    file_names::check_written(name)?;
     let failed = |error: io::Error| Failure::file("create", name, &error);
     let path = Path::new(name);
     if path.symlink_metadata().is_ok() {
         return Err(failed(io::ErrorKind::AlreadyExists.into()));
     }
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    if !folder.exists() {
+        let message = format!("cannot create {name}: there is no directory {}", folder.display());
+        return Err(Failure::NotFound(message));
+    }
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut partial = tempfile::Builder::new();
     partial.prefix(&*file_name).suffix(PARTIAL).permissions(readable());
-    let mut file = partial.tempfile_in(folder).map_err(failed)?;
+    let mut file = partial.tempfile_in(folder).map_err(|error| failed(bare(error)))?;
     let written = fill(&mut file, name, write);
     if matches!(written, Ok(_) | Err(Failure::Told(_))) {
         file.persist_noclobber(path).map_err(|error| failed(error.error))?;
         sync_folder(folder).map_err(|error| Failure::file("sync", name, &error))?;
     }
     written
+}
+
+/// An error without the name of the temporary file.
+fn bare(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(|named| named.source()?.downcast_ref::<io::Error>());
+    match inner.and_then(io::Error::raw_os_error) {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => error,
+    }
 }
 
 /// The umask of the process decides, as for any other file.
@@ -59,7 +74,7 @@ fn fill<T>(
 ) -> Result<T, Failure> {
     let failed = |error: io::Error| Failure::file("write", name, &error);
     let mut out = Stoppable(BufWriter::new(file.as_file_mut()));
-    let written = if name.ends_with(".gz") {
+    let written = if file_names::is_packed(name) {
         let mut packed = GzEncoder::new(&mut out, Compression::default());
         let written = write(&mut packed);
         packed.finish().map_err(failed).map(|_| written)

@@ -145,7 +145,7 @@ pub(crate) struct ImportArgs {
     /// All other columns are the value, as a JSON object
     #[arg(long, conflicts_with = "value")]
     pub(crate) value_json: bool,
-    /// The format of the file [default: by its name]
+    /// The format of the file [default: by its name; else NDJSON if it begins with {, or CSV]
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
     /// The character between fields

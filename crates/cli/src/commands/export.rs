@@ -1,9 +1,8 @@
 //! `folddb export STORE TABLE [--to FILE]`: the rows of a table as CSV, TSV or NDJSON.
 
-use std::path::Path;
-
 use crate::args::{ExportArgs, OutputFormat, RangeArgs};
 use crate::failure::Failure;
+use crate::file_names;
 use crate::human;
 use crate::interrupt;
 use crate::messages;
@@ -48,7 +47,7 @@ fn check_range(range: &RangeArgs) -> Result<(), Failure> {
     ];
     for (option, words) in bounds {
         if let [_, .., file] = words.as_slice()
-            && (file.ends_with(".gz") || format_of(file).is_some())
+            && (file_names::is_packed(file) || format_of(file).is_some())
         {
             return Err(Failure::Usage(format!(
                 "`{file}` would be taken as part of the key of {option}: name the file with --to, or say --to - for stdout"
@@ -60,8 +59,7 @@ fn check_range(range: &RangeArgs) -> Result<(), Failure> {
 
 /// The format of a file of this name, if the name shows it.
 fn format_of(file: &str) -> Option<OutputFormat> {
-    let file = file.strip_suffix(".gz").unwrap_or(file);
-    match Path::new(file).extension().and_then(|extension| extension.to_str()) {
+    match file_names::form(file).as_deref() {
         Some("ndjson" | "jsonl" | "json") => Some(OutputFormat::Ndjson),
         Some("tsv" | "tab") => Some(OutputFormat::Tsv),
         Some("csv") => Some(OutputFormat::Csv),

@@ -16,6 +16,7 @@ use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::bad_rows::BadRows;
+use crate::import::delimited::{FIELD_LINES_MAX, Span};
 use crate::import::mapping::{Mapping, Stated};
 use crate::import::rows::{BadRow, Next, Rows};
 use crate::import::sink::{Into, Raw, Refused, Sink};
@@ -33,10 +34,15 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     if args.file == "-" && session.shared.is_some() {
         return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
-    let source = source::open(&args.file)?;
+    let mut source = source::open(&args.file)?;
     let bar = progress::bytes_bar(source.bytes_total, "importing");
     let bytes_read = std::sync::Arc::clone(&source.bytes_read);
-    let format = args.format.unwrap_or_else(|| source::format_of(&args.file));
+    let format = match args.format {
+        Some(format) => format,
+        // What is said of fields is said of delimited text.
+        None if args.delimiter.is_some() || args.no_header => source::by_name(&args.file),
+        None => source::by_content(&args.file, &mut source)?,
+    };
     let mut rows = Rows::open(source, format, args.delimiter, !args.no_header, &args.null)?;
     let (mut sink, mapping) = open_sink(args, &mut stated, session, &mut rows)?;
     let bad = BadRows::new(args.bad_rows.as_deref(), &rows.header())?;
@@ -53,6 +59,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         empty: 0,
         missing: None,
         lacking: Vec::new(),
+        spans: None,
     };
     let ended = import
         .all(&mut sink, &mut rows, &args.optional, || bar.set_position(bytes_read.load(Ordering::Relaxed)));
@@ -168,6 +175,8 @@ struct Import {
     missing: Option<String>,
     /// Which fields some rows lacked, and how many.
     lacking: Vec<(String, u64)>,
+    /// How many rows had a field of many lines, and where the first of them is.
+    spans: Option<(u64, Span)>,
 }
 
 impl Import {
@@ -180,6 +189,7 @@ impl Import {
         progress: impl FnMut(),
     ) -> Result<(), Failure> {
         let ended = self.read_all(sink, rows, progress);
+        self.spans = rows.spans();
         self.missing = if ended.is_ok() { rows.missing_fields(optional) } else { None };
         let lacking = rows.lacking_fields(optional).into_iter();
         self.lacking = lacking.map(|(name, rows)| (name.to_owned(), rows)).collect();
@@ -266,6 +276,9 @@ impl Import {
             "bad_rows": bad_rows.collect::<Value>(),
             "missing": self.missing,
             "lacking": self.lacking.iter().cloned().collect::<BTreeMap<String, u64>>(),
+            "long_fields": self.spans.map_or(Value::Null, |(rows, first)| {
+                json!({ "rows": rows, "line": first.line, "lines": first.lines })
+            }),
             "whole": whole,
             "seconds": seconds,
         });
@@ -282,6 +295,9 @@ impl Import {
             messages::tell(&format!(
                 "  {rows} {lack} no field `{name}` (if that is meant: --optional {name})"
             ));
+        }
+        if let Some((rows, first)) = self.spans {
+            messages::tell(&format!("  {}", long_field(rows, first)));
         }
         if let (Some(missing), true) = (&self.missing, whole) {
             messages::tell(&format!("  {missing} (if no row needs it: --optional FIELD)"));
@@ -306,4 +322,16 @@ impl Import {
         }
         text
     }
+}
+
+/// What is told of fields of many lines.
+fn long_field(rows: u64, Span { line, lines }: Span) -> String {
+    let what = match rows {
+        1 => format!("a field spans {lines} lines, from line {line} on"),
+        _ => format!(
+            "{} have a field of more than {FIELD_LINES_MAX} lines; the first spans {lines}, from line {line} on",
+            human::plural(rows, "row")
+        ),
+    };
+    format!("{what}: if it is no text with line breaks, a quote is stray")
 }

@@ -45,8 +45,12 @@ pub(crate) fn fold(args: &FoldArgs, session: &mut Session) -> Result<(), Failure
 }
 
 pub(crate) fn write(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Result<(), Failure> {
-    let Some((value, key)) = args.key_and_value.split_last() else {
-        return Err(Failure::Usage("name a key and a value".to_owned()));
+    let (value, key) = match args.key_and_value.split_last() {
+        Some((value, key)) if !key.is_empty() => (value, key),
+        _ => {
+            let message = "name a key and a value: the last word is the value (`put` also takes --file FILE)";
+            return Err(Failure::Usage(message.to_owned()));
+        }
     };
     let store = session.write_keys(&args.store)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());

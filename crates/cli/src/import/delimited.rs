@@ -11,6 +11,9 @@
 //! when the record is too long, or when the next quote, on a later line, is followed by text: that
 //! one was meant to open a field. Then the record is bad, and reading continues at the line after
 //! the one on which the quote opened: nothing after that line is taken for a part of the row.
+//!
+//! Two stray quotes make a valid field of the lines between them. A field of many lines is taken,
+//! and noted.
 
 use std::io::{self, BufRead};
 
@@ -18,6 +21,9 @@ use csv::ByteRecord;
 
 const QUOTE: u8 = b'"';
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A field of more lines than this is noted.
+pub(crate) const FIELD_LINES_MAX: u64 = 4;
 
 /// The result of reading the next record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +60,15 @@ enum FieldEnd {
     TooLong,
 }
 
+/// Where a field of many lines is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Its first line, from 1.
+    pub(crate) line: u64,
+    /// How many lines it is on.
+    pub(crate) lines: u64,
+}
+
 /// The records of a text. An error of the reader leaves the state before the record: the call may
 /// be repeated.
 pub(crate) struct Records {
@@ -82,6 +97,8 @@ pub(crate) struct Records {
     pub(crate) record_line: u64,
     /// How many lines after that its end is.
     pub(crate) record_lines: u64,
+    /// The first field of the present record with more than [`FIELD_LINES_MAX`] lines.
+    pub(crate) span: Option<Span>,
 }
 
 impl Records {
@@ -102,6 +119,7 @@ impl Records {
             record: ByteRecord::new(),
             record_line: 0,
             record_lines: 0,
+            span: None,
         }
     }
 
@@ -116,6 +134,7 @@ impl Records {
             return Ok(Found::End);
         }
         self.record.clear();
+        self.span = None;
         let (mut at, mut lines) = (0, 0);
         loop {
             let end = self.take_field(&mut at, &mut lines)?;
@@ -161,6 +180,10 @@ impl Records {
         if !is_closed || (*lines > opened_lines && !self.ends_field(*at)?) {
             self.put_line(opened_at);
             return Ok(FieldEnd::OpenQuote { at: opened_at, lines: opened_lines });
+        }
+        let span = Span { line: self.line + opened_lines, lines: *lines - opened_lines + 1 };
+        if span.lines > FIELD_LINES_MAX {
+            self.span.get_or_insert(span);
         }
         self.take_bare(at)
     }

@@ -14,7 +14,7 @@ use folddb::{Datum, datum};
 use crate::args::InputFormat;
 use crate::failure::Failure;
 use crate::human;
-use crate::import::delimited::{Found, Records};
+use crate::import::delimited::{Found, Records, Span};
 use crate::import::source::Source;
 
 /// Longest row of a file, in bytes.
@@ -92,6 +92,8 @@ struct Delimited {
     columns: Vec<String>,
     /// Rows that had to be read to count the columns: all of them bad except the last.
     pending: VecDeque<(u64, Found, ByteRecord)>,
+    /// Rows with a field of many lines: how many, and the first such field.
+    spans: Option<(u64, Span)>,
 }
 
 struct Ndjson {
@@ -286,6 +288,15 @@ impl Rows {
         some.filter(|(name, _)| !but.contains(name)).map(|(name, lacking)| (name.as_str(), lacking)).collect()
     }
 
+    /// How many rows had a field of many lines, and where the first of them is: two stray quotes
+    /// make one of the lines between them.
+    pub(crate) fn spans(&self) -> Option<(u64, Span)> {
+        match &self.form {
+            Form::Delimited(form) => form.spans,
+            Form::Ndjson(_) => None,
+        }
+    }
+
     /// The header of the file of bad rows.
     pub(crate) fn header(&self) -> Vec<String> {
         match &self.form {
@@ -306,7 +317,7 @@ impl Rows {
 impl Delimited {
     fn open(reader: Box<dyn BufRead>, delimiter: u8, header: bool, name: &str) -> Result<Delimited, Failure> {
         let records = Records::new(reader, delimiter, ROW_BYTES_MAX);
-        let mut form = Delimited { records, columns: Vec::new(), pending: VecDeque::new() };
+        let mut form = Delimited { records, columns: Vec::new(), pending: VecDeque::new(), spans: None };
         let failed = |error: std::io::Error| Failure::Refused(format!("cannot read {name}: {error}"));
         let mut found = form.read_first().map_err(failed)?;
         if header {
@@ -373,9 +384,14 @@ impl Delimited {
         let (has, wanted) = (self.records.record.len(), self.columns.len());
         Ok(match found {
             Found::End => Next::End,
-            Found::Record if has == wanted => Next::Row,
+            Found::Record if has == wanted => {
+                if let Some(span) = self.records.span {
+                    self.spans.get_or_insert((0, span)).0 += 1;
+                }
+                Next::Row
+            }
             Found::Record => {
-                let mut reason = format!("expected {wanted} fields, found {has}");
+                let mut reason = format!("expected {}, found {has}", human::plural(wanted as u64, "field"));
                 if lines > 0 {
                     reason.push_str(&format!("; a quoted field takes it to line {}", *line + lines));
                 }

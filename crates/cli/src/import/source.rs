@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -12,6 +11,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::args::InputFormat;
 use crate::failure::Failure;
+use crate::file_names;
 
 const BUFFER_BYTES: usize = 1 << 18;
 /// How much of a pipe is read at once, and how many chunks may wait.
@@ -65,12 +65,36 @@ fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>) -> Result<S
 }
 
 /// The format of a file, by its name; CSV if that does not show it.
-pub(crate) fn format_of(path: &str) -> InputFormat {
-    let path = path.strip_suffix(".gz").unwrap_or(path);
-    match Path::new(path).extension().and_then(|extension| extension.to_str()) {
-        Some("tsv" | "tab") => InputFormat::Tsv,
-        Some("ndjson" | "jsonl" | "json") => InputFormat::Ndjson,
-        _ => InputFormat::Csv,
+pub(crate) fn by_name(path: &str) -> InputFormat {
+    stated_by_name(path).unwrap_or(InputFormat::Csv)
+}
+
+/// The same, where a name that does not show it leaves it to the first byte: `{` begins NDJSON.
+pub(crate) fn by_content(path: &str, source: &mut Source) -> Result<InputFormat, Failure> {
+    match stated_by_name(path) {
+        Some(format) => Ok(format),
+        None if source.begins_with(b'{')? => Ok(InputFormat::Ndjson),
+        None => Ok(InputFormat::Csv),
+    }
+}
+
+fn stated_by_name(path: &str) -> Option<InputFormat> {
+    match file_names::form(path).as_deref() {
+        Some("csv") => Some(InputFormat::Csv),
+        Some("tsv" | "tab") => Some(InputFormat::Tsv),
+        Some("ndjson" | "jsonl" | "json") => Some(InputFormat::Ndjson),
+        _ => None,
+    }
+}
+
+impl Source {
+    /// Whether this is the first byte that is neither blank nor a byte order mark, of those that
+    /// are read at once. Waits for the first bytes of a pipe.
+    fn begins_with(&mut self, byte: u8) -> Result<bool, Failure> {
+        while matches!(self.reader.fill_buf(), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {}
+        let head = self.reader.fill_buf().map_err(|error| Failure::file("read", &self.name, &error))?;
+        let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+        Ok(head.trim_ascii_start().first() == Some(&byte))
     }
 }
 

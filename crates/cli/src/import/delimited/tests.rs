@@ -53,6 +53,24 @@ fn open_quote(line: u64, fields: &[&str]) -> Told {
     (line, Found::OpenQuote, fields.iter().map(|&field| field.to_owned()).collect())
 }
 
+/// The first field of many lines of each record.
+fn spans(text: &str) -> Vec<Option<(u64, u64)>> {
+    let mut records = Records::new(Box::new(Cursor::new(text.as_bytes().to_vec())), b',', 1 << 20);
+    let mut spans = Vec::new();
+    while records.advance().unwrap() != Found::End {
+        spans.push(records.span.map(|span| (span.line, span.lines)));
+    }
+    spans
+}
+
+#[test]
+fn a_field_of_many_lines_is_noted_where_it_begins() {
+    assert_eq!(spans("a,b\n\"1\n2\n3\n4\",x\n"), [None, None], "four lines are an address");
+    assert_eq!(spans("a,\"1\n2\n3\n4\n5\"\nb,c\n"), [Some((1, 5)), None]);
+    let stray = "k,\"1\n2\",\"3\n4\n5\n6\n7\n8\",\"9\n1\n1\n1\n1\"\n";
+    assert_eq!(spans(&format!("x,y\n{stray}")), [None, Some((3, 6))], "the first of two");
+}
+
 #[test]
 fn lines_end_in_three_ways_and_empty_ones_are_no_records() {
     let rows = [row(1, &["a", "b"]), row(3, &["c", ""]), row(4, &["d"])];
