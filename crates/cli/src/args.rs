@@ -13,7 +13,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::human;
 
 pub(crate) use common::{
-    InputFormat, KeyArgs, OutputFormat, RangeArgs, RowsArgs, StoreArgs, StoreTableArgs, WriteArgs,
+    DurabilityArgs, DurabilityName, InputFormat, KeyArgs, OutputFormat, RangeArgs, RowsArgs, StoreArgs,
+    StoreTableArgs, WriteArgs,
 };
 pub(crate) use data::{
     CountArgs, CreateArgs, DeleteArgs, DropArgs, ExportArgs, ExportDirArgs, FoldArgs, GetArgs, HeadArgs,

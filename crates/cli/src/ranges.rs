@@ -9,10 +9,25 @@ use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
 use crate::keys;
+use crate::session::Begun;
 
 /// The scan of a range, at the moment that the command asks for.
 pub(crate) fn narrow(table: &BytesTable, range: &RangeArgs) -> Result<BytesScan, Failure> {
     narrow_at(table, range, range.at)
+}
+
+/// The same, where a transaction may have begun: as of its snapshot, with its own writes.
+pub(crate) fn narrow_inside(
+    table: &BytesTable,
+    range: &RangeArgs,
+    begun: Option<&Begun>,
+) -> Result<BytesScan, Failure> {
+    let Some(begun) = begun else { return narrow(table, range) };
+    if range.at.is_some() {
+        let why = "a transaction reads as of its snapshot: leave out --at, or commit or abort it first";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    narrowed(table, range, begun.transaction.scan(table))
 }
 
 /// The scan of the keys of a range at another moment; none is now.
@@ -22,6 +37,10 @@ pub(crate) fn narrow_at(
     at: Option<AsOf>,
 ) -> Result<BytesScan, Failure> {
     human::check_over(at, table.now())?;
+    narrowed(table, range, at.map_or_else(|| table.scan(), |as_of| table.scan_at(as_of)))
+}
+
+fn narrowed(table: &BytesTable, range: &RangeArgs, all: BytesScan) -> Result<BytesScan, Failure> {
     let bound = |words: &Vec<String>| keys::bound(table, words, range.hex);
     let (mut low, mut high) = (Bound::Unbounded, Bound::Unbounded);
     if !range.prefix.is_empty() {
@@ -41,7 +60,6 @@ pub(crate) fn narrow_at(
     if !range.through.is_empty() {
         high = keys::lower(order, high, bound(&range.through)?.through());
     }
-    let all = at.map_or_else(|| table.scan(), |as_of| table.scan_at(as_of));
     let all = match interrupt::flag() {
         Some(flag) => all.stopped_by(&flag),
         None => all,

@@ -14,7 +14,7 @@ use crate::session::Session;
 pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
-    let sum = ranges::narrow(&table, &args.range)?.aggregate()?;
+    let sum = ranges::narrow_inside(&table, &args.range, session.transaction.as_ref())?.aggregate()?;
     let show = |value: Vec<u8>| table.rules().show_value(&value).unwrap_or(Datum::Bytes(value));
     let found = sum.value.map(show);
     let shown = found.as_ref().map(json::from_datum);

@@ -10,6 +10,6 @@ use crate::session::Session;
 pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
-    let keys = ranges::narrow(&table, &args.range)?.count()?;
+    let keys = ranges::narrow_inside(&table, &args.range, session.transaction.as_ref())?.count()?;
     session.report(&json!({ "keys": keys }), |out| writeln!(out, "{keys}"))
 }

@@ -22,11 +22,12 @@ pub(crate) fn run(args: &ExportArgs, session: &mut Session) -> Result<(), Failur
         true => OutputFormat::Ndjson,
         false => OutputFormat::Csv,
     });
+    let begun = session.transaction.as_ref();
     let deadlines = match file {
-        "-" => print_rows::print(&mut session.out, &table, &args.rows, format)?,
+        "-" => print_rows::print(&mut session.out, &table, &args.rows, format, begun)?,
         file => {
             let _hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
-            out_file::write_new(file, |out| print_rows::print(out, &table, &args.rows, format))?
+            out_file::write_new(file, |out| print_rows::print(out, &table, &args.rows, format, begun))?
         }
     };
     if deadlines > 0 {

@@ -19,9 +19,10 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
     human::check_over(args.at, store.now())?;
-    let find = match args.at {
-        None => table.find(&args.index)?,
-        Some(as_of) => store.snapshot_at(as_of)?.table(&table).find(&args.index)?,
+    let find = match (args.at, &session.transaction) {
+        (None, None) => table.find(&args.index)?,
+        (None, Some(begun)) => begun.transaction.table(&table).find(&args.index)?,
+        (Some(as_of), _) => store.snapshot_at(as_of)?.table(&table).find(&args.index)?,
     };
     let find = narrow(find, args);
     if args.count {

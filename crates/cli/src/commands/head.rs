@@ -17,9 +17,10 @@ pub(crate) fn run(args: &HeadArgs, session: &mut Session) -> Result<(), Failure>
     let table = store.known_table(&of.table)?;
     let key = keys::key(&table, &of.key, of.hex)?;
     human::check_over(args.at, store.now())?;
-    let head = match args.at {
-        None => table.head(&key)?,
-        Some(as_of) => store.snapshot_at(as_of)?.table(&table).head(&key)?,
+    let head = match (args.at, &session.transaction) {
+        (None, None) => table.head(&key)?,
+        (None, Some(begun)) => begun.transaction.table(&table).head(&key)?,
+        (Some(as_of), _) => store.snapshot_at(as_of)?.table(&table).head(&key)?,
     };
     let Some(head) = head else {
         let shown = of.key.join(" ");

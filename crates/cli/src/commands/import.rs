@@ -89,7 +89,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         let table = store.known_table(&args.table)?;
         let rows = RowsArgs { limit: Some(limit), ..RowsArgs::default() };
         let format = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
-        print_rows::print(&mut session.out, &table, &rows, format)?;
+        print_rows::print(&mut session.out, &table, &rows, format, None)?;
     }
     store.map(Opened::close).transpose()?;
     match import.bad.count > 0 || import.missing.is_some() {

@@ -9,5 +9,6 @@ pub(crate) fn run(args: &ScanArgs, session: &mut Session) -> Result<(), Failure>
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
     let usual = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
-    print_rows::print(&mut session.out, &table, &args.rows, args.format.unwrap_or(usual)).map(drop)
+    let (format, begun) = (args.format.unwrap_or(usual), session.transaction.as_ref());
+    print_rows::print(&mut session.out, &table, &args.rows, format, begun).map(drop)
 }

@@ -9,9 +9,9 @@
 //! exit code 130. Ctrl-C is handled from the first line to the last, so it never just ends the
 //! process.
 //!
-//! `begin` begins a transaction: until `commit` or `abort`, `get`, `put`, `fold` and `delete` of
-//! keys are done in it. If one of its commands fails in a script, `commit` writes nothing; a user
-//! who types sees the failure, and may continue.
+//! `begin` begins a transaction: until `commit` or `abort`, `put`, `fold` and `delete` of keys are
+//! done in it, and reads of keys and ranges see its writes; others do not. If one of its commands
+//! fails in a script, `commit` writes nothing; a user who types sees the failure, and may continue.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use clap::CommandFactory;
+use clap::{CommandFactory, ValueEnum};
 use folddb::{Durability, Store};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -29,7 +29,7 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{Context, Editor, Helper};
 
-use crate::args::{Cli, ShellArgs, Verb};
+use crate::args::{Cli, DurabilityArgs, DurabilityName, ShellArgs, Verb};
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::help;
@@ -45,7 +45,7 @@ const HELP: &str =
   count | aggregate TABLE       how many keys; what they fold to;   find TABLE INDEX TERM
   put | fold TABLE KEY... VALUE --ttl 15m: it lasts so long; put --if-absent, put ... --file FILE
   delete TABLE KEY...           or: --range FROM TO, or --prefix KEY
-  begin   commit   abort        a transaction: get, put, fold, delete of keys until its end
+  begin   commit   abort        put, fold, delete together, seen by reads; commit --durability sync
   create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables   index add | drop | list TABLE
   import TABLE FILE --key COLUMNS [--fold 'field: fold = column, ...'] [--create]
   export TABLE --to FILE        rows as CSV, TSV or NDJSON, packed where FILE ends in .gz
@@ -252,7 +252,7 @@ impl Shell<'_> {
             Some(_) => {}
         }
         let ended = match words[0].as_str() {
-            "begin" | "commit" | "abort" if words.len() == 1 => transact(&words[0], session),
+            "begin" | "commit" | "abort" => transact(&words, session),
             _ => self.command(&words, session),
         };
         let flushed = session.flush();
@@ -327,7 +327,9 @@ fn stopped(at: &str) -> Failure {
 }
 
 /// Begins or ends a transaction.
-fn transact(verb: &str, session: &mut Session) -> Result<(), Failure> {
+fn transact(words: &[String], session: &mut Session) -> Result<(), Failure> {
+    let verb = words[0].as_str();
+    let stated = stated_durability(words)?;
     let open = session.transaction.take();
     match (verb, open, &session.shared) {
         ("begin", None, Some(store)) => {
@@ -346,7 +348,11 @@ fn transact(verb: &str, session: &mut Session) -> Result<(), Failure> {
             "a command of the transaction failed, so nothing of it is written".to_owned(),
         )),
         ("commit", Some(begun), _) => {
-            let seq = begun.transaction.commit(begun.durability)?;
+            let durability = match (begun.durability, stated) {
+                (Durability::Sync, _) => Durability::Sync, // a write has asked for it
+                (usual, stated) => stated.unwrap_or(usual),
+            };
+            let seq = begun.transaction.commit(durability)?;
             session.report(&serde_json::json!({ "seq": u64::from(seq) }), |_| Ok(()))
         }
         (_, Some(_), _) => Ok(()), // a dropped transaction does nothing
@@ -354,6 +360,31 @@ fn transact(verb: &str, session: &mut Session) -> Result<(), Failure> {
             Err(Failure::Usage(format!("there is nothing to {verb}: begin a transaction first")))
         }
     }
+}
+
+/// The durability that a `commit` states, if any.
+fn stated_durability(words: &[String]) -> Result<Option<Durability>, Failure> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let name = match words[..] {
+        [_] => return Ok(None),
+        ["commit", "--durability", name] => name,
+        ["commit", option] if option.starts_with("--durability=") => &option["--durability=".len()..],
+        ["commit", ..] => {
+            let message = "`commit` takes --durability buffered, process or sync, and nothing else";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        _ => {
+            let message = format!(
+                "`{}` stands alone in its line (what is to survive a power cut, the end says: commit --durability sync)",
+                words[0]
+            );
+            return Err(Failure::Usage(message));
+        }
+    };
+    let durability = DurabilityName::from_str(name, false);
+    durability.map(|durability| Some(DurabilityArgs { durability }.into())).map_err(|_| {
+        Failure::Usage(format!("there is no durability `{name}`; there are buffered, process, sync"))
+    })
 }
 
 /// The line as a command line of the program: the store comes after the verb.

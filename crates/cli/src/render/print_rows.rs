@@ -12,14 +12,17 @@ use crate::ranges;
 use crate::render::columns::Columns;
 use crate::render::head;
 use crate::render::rows::RowWriter;
+use crate::session::Begun;
 
-/// Prints rows, and says for how many values it has left out until when they last. A key whose fold
-/// fails is reported on the error output; the others go on.
+/// Prints rows, as a transaction sees them where one has begun, and says for how many values it has
+/// left out until when they last. A key whose fold fails is reported on the error output; the
+/// others go on.
 pub(crate) fn print(
     out: &mut dyn Write,
     table: &BytesTable,
     args: &RowsArgs,
     format: OutputFormat,
+    begun: Option<&Begun>,
 ) -> Result<u64, Failure> {
     let columns = match args.heads {
         true => Columns::of_heads(table.rules(), args.range.hex),
@@ -30,7 +33,7 @@ pub(crate) fn print(
         _ => columns,
     };
     let columns = columns.pick(&args.columns)?;
-    let mut scan = begin(table, args)?;
+    let mut scan = begin(table, args, begun)?;
     if args.reverse {
         scan = scan.reverse();
     }
@@ -64,8 +67,12 @@ pub(crate) fn print(
 }
 
 /// The scan of the range, or the rest of one.
-fn begin(table: &BytesTable, args: &RowsArgs) -> Result<BytesScan, Failure> {
-    let Some(cursor) = &args.resume else { return ranges::narrow(table, &args.range) };
+fn begin(table: &BytesTable, args: &RowsArgs, begun: Option<&Begun>) -> Result<BytesScan, Failure> {
+    let Some(cursor) = &args.resume else { return ranges::narrow_inside(table, &args.range, begun) };
+    if begun.is_some() {
+        let why = "a cursor does not continue in a transaction: commit or abort it first";
+        return Err(Failure::Usage(why.to_owned()));
+    }
     let how = if args.strict { Resume::Strict } else { Resume::Relaxed };
     Ok(table.resume(&cursor.parse()?, how)?)
 }
