@@ -8,8 +8,8 @@ pub mod codec {
     #[cfg(feature = "json")]
     pub use folddb_rules::codec::Json;
     pub use folddb_rules::codec::{
-        AsElement, AsKey, AsValue, CodecError, Element, ElementType, Fit, Key, KeyBound, KeyCodec,
-        KeyElement, KeyPrefix, KeyRange, OrderedValue, StartsWith, SummedValue, Value, ValueCodec,
+        AsElement, AsKey, AsValue, CodecError, Element, ElementReader, ElementType, Fit, Key, KeyBound,
+        KeyCodec, KeyElement, KeyPrefix, KeyRange, OrderedValue, StartsWith, SummedValue, Value, ValueCodec,
     };
     #[doc(hidden)] // for the output of `#[derive(Record)]`
     pub use folddb_rules::codec::{FieldOf, record};

@@ -201,7 +201,8 @@ pub use typed_find::Find;
 pub use typed_scan::{Scan, TypedRows};
 pub use value_times::ValueTimes;
 
-pub use folddb_base::{Damage, Error, ErrorKind, Result};
+pub use folddb_base::ids::RunId;
+pub use folddb_base::{Damage, Error, ErrorKind, FileNumber, Result};
 pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::value_placement::ValuePlacement;
 pub use folddb_rules::{

@@ -163,7 +163,8 @@ impl Options {
         Options { engine: self.engine.custom_terms(name, version, take) }
     }
 
-    /// The environment of the store. Default the operating system; tests use a simulated one.
+    /// The environment of the store. Default the operating system; tests use a simulated one, of
+    /// the crate `folddb-host`, which may change with any version.
     #[cfg(feature = "testing")]
     pub fn host(self, host: folddb_host::Host) -> Options {
         Options { engine: self.engine.host(host) }

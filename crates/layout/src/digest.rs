@@ -27,6 +27,7 @@
 
 use folddb_base::bytes::{Malformed, Reader, put_u64};
 use folddb_base::checksum::{hash64, key_hash};
+use folddb_base::{Error, Result};
 
 /// The first bytes of a digest.
 pub const DIGEST_MAGIC: [u8; 8] = *b"FDDIGEST";
@@ -73,11 +74,9 @@ impl Digest {
     /// Adds all rows of another digest of the same shape, none of which it has already.
     ///
     /// # Errors
-    /// `Bounds` if the two do not compare.
-    pub fn join(&mut self, other: &Digest) -> Result<(), Malformed> {
-        if !self.compares_with(other) {
-            return Err(Malformed::Bounds);
-        }
+    /// If the two do not compare.
+    pub fn join(&mut self, other: &Digest) -> Result<()> {
+        self.check_compares(other)?;
         self.leaves.iter_mut().zip(&other.leaves).for_each(|(leaf, more)| *leaf = leaf.wrapping_add(*more));
         self.keys += other.keys;
         Ok(())
@@ -132,15 +131,24 @@ impl Digest {
         (self.depth, self.scope) == (other.depth, other.scope)
     }
 
+    fn check_compares(&self, other: &Digest) -> Result<()> {
+        let differs = match self {
+            _ if self.depth != other.depth => "depths",
+            _ if self.scope != other.scope => "ranges",
+            _ if self.meaning != other.meaning => "meanings of their bytes",
+            _ => return Ok(()),
+        };
+        let refused = Error::invalid(format!("two digests with different {differs} do not compare"));
+        Err(refused.advise("make both with the same depth and range, of tables with the same rules"))
+    }
+
     /// The leaves that differ, ascending: no key of any other leaf differs, except with a chance of
     /// one in 2^32.
     ///
     /// # Errors
-    /// `Bounds` if the two do not compare.
-    pub fn differing(&self, other: &Digest) -> Result<Vec<usize>, Malformed> {
-        if !self.compares_with(other) {
-            return Err(Malformed::Bounds);
-        }
+    /// If the two do not compare.
+    pub fn differing(&self, other: &Digest) -> Result<Vec<usize>> {
+        self.check_compares(other)?;
         let pairs = self.leaves.iter().zip(&other.leaves).enumerate();
         Ok(pairs.filter(|(_, (mine, theirs))| mine != theirs).map(|(leaf, _)| leaf).collect())
     }
@@ -168,9 +176,19 @@ impl Digest {
     /// Reads what [`Digest::to_bytes`] wrote.
     ///
     /// # Errors
-    /// `Version` if it is of another version: [`Digest::version_of`] says which. Otherwise the
-    /// bytes are not a digest.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Digest, Malformed> {
+    /// If it is of another version ([`Digest::version_of`] says which), if the bytes are not a
+    /// digest, or if they were changed.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Digest> {
+        Digest::decode(bytes).map_err(|cause| match Digest::version_of(bytes) {
+            Some(version) if cause == Malformed::Version => {
+                let message = format!("a digest of version {version} does not compare with {DIGEST_VERSION}");
+                Error::invalid(message).advise("make it again with this version of FoldDB")
+            }
+            _ => Error::invalid(format!("these bytes are not a digest, or were changed: {cause}")),
+        })
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Digest, Malformed> {
         let version = Digest::version_of(bytes).ok_or(Malformed::Tag)?;
         if version != DIGEST_VERSION {
             return Err(Malformed::Version);

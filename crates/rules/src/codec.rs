@@ -31,7 +31,7 @@ pub use operands::FieldOf;
 pub use operands::{OrderedValue, SummedValue};
 pub use range::KeyRange;
 pub use tuple::Element;
-pub use typed::{AsElement, AsKey, Key, KeyBound, KeyElement, KeyPrefix, StartsWith};
+pub use typed::{AsElement, AsKey, ElementReader, Key, KeyBound, KeyElement, KeyPrefix, StartsWith};
 pub use value::{AsValue, Fit, Value, ValueCodec};
 
 /// Why bytes or text are not a key or value of a codec. The message names what was expected.

@@ -1,13 +1,12 @@
 //! `folddb digest STORE TABLE`: the digest of a table, or of a range of it: to save, and to compare
 //! with that of another store.
 
-use std::fmt::Display;
 use std::io::Read;
 use std::num::NonZero;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
-use folddb::{BytesTable, DIGEST_VERSION, Datum, Digest};
+use folddb::{BytesTable, DIGEST_VERSION, Datum, Digest, Error};
 use serde_json::json;
 
 use crate::args::DigestArgs;
@@ -55,21 +54,24 @@ fn read(file: &Path) -> Result<Digest, Failure> {
         read.map_err(|error| Failure::file("read", &name, &error))?;
         bytes = whole;
     }
-    Digest::from_bytes(&bytes).map_err(|cause| Failure::Refused(no_digest(&name, &bytes, &cause)))
+    Digest::from_bytes(&bytes).map_err(|cause| no_digest(&name, &bytes, cause))
 }
 
 /// Why a file is not a comparable digest, and what to do.
-fn no_digest(name: &str, bytes: &[u8], cause: &impl Display) -> String {
+fn no_digest(name: &str, bytes: &[u8], cause: Error) -> Failure {
     let again = "make it again with `folddb digest STORE TABLE --to FILE`";
     if printed_version(bytes).is_some_and(|version| version == DIGEST_VERSION) {
-        return format!("{name} is the root of a digest as it is printed, which has no keys ({again})");
+        let message = format!("{name} is the root of a digest as it is printed, which has no keys ({again})");
+        return Failure::Refused(message);
     }
     let version = match Digest::version_of(bytes).or(printed_version(bytes)) {
         Some(1) => "version 1, which knew neither deadlines nor rules".to_owned(),
         Some(version) if version != DIGEST_VERSION => format!("version {version}"),
-        _ => return format!("{name} is not a digest, or it was changed: {cause}"),
+        _ => return cause.context(name).into(),
     };
-    format!("{name} is a digest of {version}: it does not compare with version {DIGEST_VERSION} ({again})")
+    Failure::Refused(format!(
+        "{name} is a digest of {version}: it does not compare with version {DIGEST_VERSION} ({again})"
+    ))
 }
 
 /// The version of a root that was saved as it is printed: `2:` and 16 hexadecimal digits; for
@@ -95,7 +97,7 @@ fn compare(
     if digest.meaning() != other.meaning() {
         return tell_meanings(digest, other, table, session);
     }
-    let leaves = digest.differing(other).map_err(|cause| Failure::Refused(cause.to_string()))?;
+    let leaves = digest.differing(other)?;
     if leaves.is_empty() {
         let line = json!({ "table": table.name(), "same": true, "keys": digest.keys() });
         return session

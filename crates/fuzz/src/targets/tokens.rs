@@ -54,7 +54,7 @@ fn digest(input: &[u8]) {
     let Ok(digest) = Digest::from_bytes(input) else { return };
     assert_eq!(digest.to_bytes(), input);
     assert_eq!(digest.level(digest.depth()).len(), 1 << (4 * digest.depth()));
-    assert_eq!(digest.differing(&digest), Ok(vec![]));
+    assert!(digest.differing(&digest).expect("it compares with itself").is_empty());
     digest.root();
 }
 

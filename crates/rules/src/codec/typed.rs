@@ -88,8 +88,13 @@ pub trait KeyElement: Sized + AsElement<Self> {
     ///
     /// # Errors
     /// When the bytes do not begin with an element of this type.
-    fn take(reader: &mut Reader<'_>, nested: bool) -> Result<Self, CodecError>;
+    fn take(reader: &mut ElementReader<'_>, nested: bool) -> Result<Self, CodecError>;
 }
+
+/// The elements of a tuple key that are not read yet. A [`KeyElement`] of yours passes it on to the
+/// type that it is made of: `u64::take(reader, nested)`.
+#[derive(Clone, Copy, Debug)]
+pub struct ElementReader<'a>(Reader<'a>);
 
 /// Something that may stand for an element of type `E`.
 pub trait AsElement<E> {
@@ -292,7 +297,8 @@ macro_rules! element {
             }
 
             #[inline]
-            fn take($reader: &mut Reader<'_>, _nested: bool) -> Result<Self, CodecError> {
+            fn take(reader: &mut ElementReader<'_>, _nested: bool) -> Result<Self, CodecError> {
+                let $reader = &mut reader.0;
                 $take
             }
         }
@@ -340,8 +346,8 @@ impl<E: KeyElement> KeyElement for Option<E> {
     }
 
     #[inline]
-    fn take(reader: &mut Reader<'_>, nested: bool) -> Result<Self, CodecError> {
-        if tuple::take_null(reader, nested)? { Ok(None) } else { E::take(reader, nested).map(Some) }
+    fn take(reader: &mut ElementReader<'_>, nested: bool) -> Result<Self, CodecError> {
+        if tuple::take_null(&mut reader.0, nested)? { Ok(None) } else { E::take(reader, nested).map(Some) }
     }
 }
 
@@ -386,9 +392,9 @@ macro_rules! tuple_key {
             }
 
             fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
-                let mut reader = Reader::new(bytes);
+                let mut reader = ElementReader(Reader::new(bytes));
                 let key = ($($element::take(&mut reader, false)?,)+);
-                match reader.is_empty() {
+                match reader.0.is_empty() {
                     true => Ok(key),
                     false => Err(CodecError::new("a tuple has more elements than expected")),
                 }
@@ -411,10 +417,10 @@ macro_rules! tuple_key {
                 ElementType::Tuple(vec![$($element::element_type()),+])
             }
 
-            fn take(reader: &mut Reader<'_>, _nested: bool) -> Result<Self, CodecError> {
-                tuple::take_nested_begin(reader)?;
+            fn take(reader: &mut ElementReader<'_>, _nested: bool) -> Result<Self, CodecError> {
+                tuple::take_nested_begin(&mut reader.0)?;
                 let element = ($($element::take(reader, true)?,)+);
-                match tuple::take_nested_end(reader)? {
+                match tuple::take_nested_end(&mut reader.0)? {
                     true => Ok(element),
                     false => Err(CodecError::new("a nested tuple has more elements than expected")),
                 }

@@ -18,7 +18,7 @@ use source::Sources;
 #[test]
 fn the_public_api_is_the_one_that_is_listed() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let found = listing(&Sources::read(&crates), "folddb");
+    let found = listing(&Sources::read(&crates), "folddb").lines;
     let path = crates.join("folddb/public-api.txt");
     if std::env::var_os("UPDATE").is_some() {
         let text: String = found.iter().map(|line| format!("{line}\n")).collect();
@@ -36,7 +36,7 @@ fn the_public_api_is_the_one_that_is_listed() {
 #[test]
 fn names_are_followed_to_where_they_are_defined() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let found = listing(&Sources::read(&crates), "folddb");
+    let found = listing(&Sources::read(&crates), "folddb").lines;
     for begins in [
         "struct folddb::Store",                  // of the crate itself
         "  folddb::Store::fn open(",             // a method
@@ -58,4 +58,11 @@ fn names_are_followed_to_where_they_are_defined() {
         let named: Vec<&String> = found.iter().filter(|line| line.contains(inner)).collect();
         assert!(named.is_empty(), "`{inner}` is none of a user's business:\n{named:#?}");
     }
+}
+
+#[test]
+fn every_type_in_a_public_signature_can_be_named() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let unreachable = listing(&Sources::read(&crates), "folddb").unreachable;
+    assert!(unreachable.is_empty(), "re-export it, or use a type that is public already:\n{unreachable:#?}");
 }

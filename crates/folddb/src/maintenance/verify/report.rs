@@ -1,7 +1,5 @@
 //! What a verification checked and found.
 
-use folddb_base::Lsn;
-
 use crate::maintenance::finding::{Finding, Severity};
 
 /// What a verification checked and found.
@@ -41,9 +39,9 @@ pub struct Checked {
     /// never promised.
     pub batches_cut: u64,
     /// The log is needed from this LSN on.
-    pub log_start_lsn: Lsn,
+    pub log_start_lsn: u64,
     /// Where its frames end before the first damaged place.
-    pub log_end_lsn: Lsn,
+    pub log_end_lsn: u64,
     /// Bytes of parts that were read, or whose framing was.
     pub bytes: u64,
 }
