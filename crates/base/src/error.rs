@@ -168,6 +168,7 @@ impl Error {
     }
 
     /// The same error with context in front: `context: message`.
+    #[must_use]
     pub fn context(self, context: impl fmt::Display) -> Error {
         let message = format!("{context}: {}", self.inner.message);
         Error::of(self.kind, Inner { message, ..self.inner.copy() })
@@ -175,6 +176,7 @@ impl Error {
 
     /// The same error with advice of its own, from code that knows more than the kind: an
     /// imperative sentence, empty if the message says it all.
+    #[must_use]
     pub fn advise(self, advice: &'static str) -> Error {
         Error::of(self.kind, Inner { advice: Some(advice), ..self.inner.copy() })
     }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb::time::unix_ms;
-use folddb::{Error, Feed, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable};
+use folddb::{
+    Error, Feed, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable, Result,
+};
 
 use crate::callbacks::begin;
 use crate::errors::{guard, guard_silently};
@@ -119,7 +121,7 @@ impl Change {
         Change { of, id: table.id, table: CString::new(table.name.replace('\0', " ")).unwrap_or_default() }
     }
 
-    fn parts(&self) -> FeedChangeParts {
+    fn parts(&self) -> Result<FeedChangeParts> {
         let nothing = FeedChangeParts {
             kind: FeedChangeKind::Table,
             table_id: self.id,
@@ -131,7 +133,7 @@ impl Change {
             seq: 0,
             deadline_ms: 0,
         };
-        match &self.of {
+        Ok(match &self.of {
             Of::Table => nothing,
             Of::Row(row) => FeedChangeParts {
                 kind: if row.long.is_some() { FeedChangeKind::PutLong } else { FeedChangeKind::Put },
@@ -146,7 +148,7 @@ impl Change {
                 ..nothing
             },
             Of::Op(op) => {
-                let (kind, value, value_len) = op_parts(&op.change);
+                let (kind, value, value_len) = op_parts(&op.change)?;
                 FeedChangeParts {
                     kind,
                     key: begin(&op.key),
@@ -158,13 +160,18 @@ impl Change {
                     ..nothing
                 }
             }
-        }
+        })
     }
 }
 
-fn op_parts(change: &FeedChange) -> (FeedChangeKind, *const c_char, u64) {
+/// Nothing of a feed is passed over in silence.
+fn not_known(what: &impl std::fmt::Debug) -> Error {
+    Error::invalid(format!("the feed gives what the library for C does not know: {what:?}"))
+}
+
+fn op_parts(change: &FeedChange) -> Result<(FeedChangeKind, *const c_char, u64)> {
     let whole = |kind, value: &Vec<u8>| (kind, begin(value), value.len() as u64);
-    match change {
+    Ok(match change {
         FeedChange::Put(value) => whole(FeedChangeKind::Put, value),
         FeedChange::PutIfAbsent(value) => whole(FeedChangeKind::PutIfAbsent, value),
         FeedChange::Fold(operand) => whole(FeedChangeKind::Fold, operand),
@@ -173,11 +180,12 @@ fn op_parts(change: &FeedChange) -> (FeedChangeKind, *const c_char, u64) {
         FeedChange::PutLong(len) => (FeedChangeKind::PutLong, null(), *len),
         FeedChange::PutIfAbsentLong(len) => (FeedChangeKind::PutIfAbsentLong, null(), *len),
         FeedChange::FoldLong(len) => (FeedChangeKind::FoldLong, null(), *len),
-    }
+        unknown => return Err(not_known(unknown)),
+    })
 }
 
 impl FeedEventObject {
-    fn new(event: FeedEvent, after: FeedPosition) -> FeedEventObject {
+    fn new(event: FeedEvent, after: FeedPosition) -> Result<FeedEventObject> {
         let changes = match &event {
             FeedEvent::Begin { .. } | FeedEvent::RowsEnd => Vec::new(),
             FeedEvent::TableCreated(table) | FeedEvent::TableDropped(table) => {
@@ -187,8 +195,9 @@ impl FeedEventObject {
             FeedEvent::Batch(batch) => {
                 batch.ops.iter().map(|op| Change::new(&op.table, Of::Op(op.clone()))).collect()
             }
+            unknown => return Err(not_known(unknown)),
         };
-        FeedEventObject { event, changes, after }
+        Ok(FeedEventObject { event, changes, after })
     }
 }
 
@@ -214,12 +223,11 @@ pub extern "C" fn folddb_feed_open(
     errptr: ErrPtr<'_>,
 ) -> *mut FeedObject {
     guard(errptr, null_mut(), || {
-        let options = FeedOptions {
-            table: table.get_optional("the table")?.map(str::to_owned),
-            prefix: prefix.get(prefix_len, "the prefix")?.to_vec(),
-            bytes_max: Some(bytes_max).filter(|&bytes| bytes > 0),
-            from_now,
-        };
+        let options = FeedOptions::default()
+            .table(table.get_optional("the table")?)
+            .prefix(prefix.get(prefix_len, "the prefix")?)
+            .bytes_max(Some(bytes_max).filter(|&bytes| bytes > 0))
+            .from_now(from_now);
         let feed = handles::get(store)?.0.feed(name.get("the name")?, options)?;
         handles::give(FeedObject(Exclusive::new(feed)))
     })
@@ -260,7 +268,7 @@ pub extern "C" fn folddb_feed_next(
         let mut feed = feed.0.lock::<FeedObject>()?;
         match feed.next(Duration::from_millis(timeout_ms))? {
             None => Ok(null_mut()),
-            Some(event) => handles::give(FeedEventObject::new(event, feed.position())),
+            Some(event) => handles::give(FeedEventObject::new(event, feed.position())?),
         }
     })
 }
@@ -304,6 +312,7 @@ pub extern "C" fn folddb_feed_event_type(event: *mut FeedEventObject, errptr: Er
             FeedEvent::Row(_) => FeedEventKind::Row,
             FeedEvent::RowsEnd => FeedEventKind::RowsEnd,
             FeedEvent::Batch(_) => FeedEventKind::Batch,
+            unknown => return Err(not_known(unknown)),
         })
     })
 }
@@ -333,7 +342,7 @@ pub extern "C" fn folddb_feed_event_change(
                 event.changes.len()
             ))
         })?;
-        put(change, found.parts());
+        put(change, found.parts()?);
         Ok(true)
     })
 }

@@ -17,6 +17,7 @@ use crate::shared::memory_plan::{MEMORY_BYTES_MIN, MemoryPlan};
 
 /// When a commit is acknowledged. Every commit may choose; the store's option is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Durability {
     /// In memory. The last 10 ms or 256 KiB may be lost when the process dies.
     Buffered,
@@ -32,6 +33,7 @@ const VALUE_SEGMENT_BYTES_MAX: u64 = VALUE_ALIGN << UNIT_BITS;
 
 /// Who does the work in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum BackgroundWork {
     /// Three threads of the store: one keeps the journal ready, one flushes, one merges.
     #[default]

@@ -52,7 +52,7 @@ pub(crate) fn main() -> Result<()> {
 }
 
 fn of_visits() -> FeedOptions {
-    FeedOptions { table: Some("visits".to_owned()), ..FeedOptions::default() }
+    FeedOptions::default().table(Some("visits"))
 }
 
 /// Takes all present events; a program that runs forever would wait with `Feed::next`.
@@ -87,11 +87,18 @@ fn take(event: FeedEvent, copy: &mut Copy) -> Result<()> {
                     | FeedChange::FoldLong(bytes) => {
                         return Err(Error::invalid(format!("a number of {bytes} bytes")));
                     }
+                    unknown => return Err(not_known(&unknown)),
                 }
             }
         }
+        unknown => return Err(not_known(&unknown)),
     }
     Ok(())
+}
+
+/// What a later version of FoldDB gives, and this program does not apply.
+fn not_known(what: &impl std::fmt::Debug) -> Error {
+    Error::invalid(format!("unknown: {what:?}"))
 }
 
 /// Decodes a value of the codec `u64`.

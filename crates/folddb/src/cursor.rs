@@ -29,6 +29,7 @@ pub struct Cursor {
 
 /// What a resumed scan sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Resume {
     /// Exactly what it saw before: if its snapshot still lives, or nothing was written to the store
     /// since, or the table keeps its past back to then; otherwise an error. If values expire and no

@@ -206,6 +206,7 @@ pub struct Metric {
 
 /// Whether a figure only grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MetricKind {
     /// It counts what has happened since the store was opened.
     Counter,

@@ -93,7 +93,7 @@ pub(crate) fn infos(core: &TableCore) -> Vec<IndexInfo> {
 
 fn info(index: &IndexCore) -> IndexInfo {
     let stand = index.stand.read();
-    let unnamed = || IndexRule { name: index.name.clone(), terms: TermRule::Value };
+    let unnamed = || IndexRule::new(&index.name, TermRule::Value);
     IndexInfo {
         rule: index.rule().cloned().unwrap_or_else(unnamed),
         table: index.table.name.clone(),

@@ -29,6 +29,7 @@ pub struct ValueTimes {
 
 impl ValueTimes {
     /// The times of two segments together.
+    #[must_use]
     pub fn and(self, other: ValueTimes) -> ValueTimes {
         ValueTimes { oldest: self.oldest.min(other.oldest), youngest: self.youngest.max(other.youngest) }
     }

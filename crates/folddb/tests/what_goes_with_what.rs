@@ -243,8 +243,7 @@ fn operations() -> Vec<Operation> {
             first.compare(second, |_| ControlFlow::Continue(())).map(drop)
         }),
         light("change feeds", |tried| {
-            let options =
-                FeedOptions { table: Some(tried.table.name().to_owned()), ..FeedOptions::default() };
+            let options = FeedOptions::default().table(Some(tried.table.name()));
             let mut feed = tried.store.feed("changes", options)?;
             while feed.poll()?.is_some() {}
             drop(feed);

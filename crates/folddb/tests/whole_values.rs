@@ -204,8 +204,7 @@ fn values_of_every_length_come_back_by_every_way_out_and_in() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     let source = Store::create(path("source"), options()).unwrap();
-    let mut feed =
-        source.feed("all", FeedOptions { bytes_max: Some(8 << 30), ..FeedOptions::default() }).unwrap();
+    let mut feed = source.feed("all", FeedOptions::default().bytes_max(Some(8 << 30))).unwrap();
     fill(&source);
     check(&source, &[], "as written");
     settle(&source);

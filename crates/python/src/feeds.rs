@@ -73,6 +73,7 @@ impl FeedOf {
             }
             FeedEvent::TableCreated(table) => record(py, "TableCreated", (&table.name,)),
             FeedEvent::TableDropped(table) => record(py, "TableDropped", (&table.name,)),
+            unknown => Err(not_known(unknown)),
         }
     }
 
@@ -88,10 +89,16 @@ impl FeedOf {
             FeedChange::PutLong(bytes) => ("put_long", long(*bytes)?),
             FeedChange::PutIfAbsentLong(bytes) => ("put_if_absent_long", long(*bytes)?),
             FeedChange::FoldLong(bytes) => ("fold_long", long(*bytes)?),
+            unknown => return Err(not_known(unknown)),
         };
         let key = self.key(py, &op.table, &op.key)?;
         record(py, "Change", (u64::from(op.seq), &op.table.name, name, key, value))
     }
+}
+
+/// Nothing of a feed is passed over in silence.
+fn not_known(what: &impl std::fmt::Debug) -> PyErr {
+    crate::errors::invalid(format!("the feed gives what this library does not know: {what:?}"))
 }
 
 /// The longest wait between two checks for signals.

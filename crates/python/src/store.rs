@@ -222,7 +222,7 @@ impl StoreOf {
         bytes_max: Option<u64>,
     ) -> PyResult<FeedOf> {
         let store = self.store()?;
-        let options = FeedOptions { table, from_now, bytes_max, ..FeedOptions::default() };
+        let options = FeedOptions::default().table(table.as_deref()).from_now(from_now).bytes_max(bytes_max);
         let feed = detached(py, || store.feed(name, options))?;
         Ok(FeedOf::new(feed, self.0.get()?.options.clone()))
     }

@@ -26,6 +26,7 @@ pub type HeadFunction = Arc<dyn Fn(&[u8], &[u8], &mut Vec<u8>) + Send + Sync>;
 
 /// Which part of a value is its head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HeadRule {
     /// Nothing.
     #[default]

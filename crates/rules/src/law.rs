@@ -19,6 +19,7 @@ pub const TOLERANCE: f64 = 1e-9;
 
 /// What a fold promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Law {
     /// Folding two values gives a value.
     WellFormed,

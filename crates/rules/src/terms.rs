@@ -52,6 +52,7 @@ pub type TermFunction = Arc<dyn Fn(&[u8], &[u8], &mut Terms) + Send + Sync>;
 
 /// An index of a table, as in its rules: `NAME:RULE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct IndexRule {
     /// Its name, unique in the table.
     pub name: String,
@@ -60,6 +61,11 @@ pub struct IndexRule {
 }
 
 impl IndexRule {
+    /// An index of this name; [`IndexRule::parse`] also checks the name.
+    pub fn new(name: &str, terms: TermRule) -> IndexRule {
+        IndexRule { name: name.to_owned(), terms }
+    }
+
     /// The rule with this text.
     pub fn parse(text: &str) -> Option<IndexRule> {
         let (name, rule) = text.split_once(':')?;

@@ -29,6 +29,7 @@ pub const VERSIONS_MAX: u32 = 1 << 20;
 
 /// How much of the past a table keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Keep {
     /// The present state of keys.
     #[default]
@@ -41,8 +42,19 @@ pub enum Keep {
     Forever,
 }
 
+/// The same within the store: an enum that may grow for users, and not unseen for the store.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    Latest,
+    Versions(u32),
+    Window(Duration),
+    Forever,
+}
+
 /// How long values last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Expire {
     /// Forever; records have no stamps.
     #[default]
@@ -85,6 +97,17 @@ impl Keep {
     pub(crate) fn check(self) -> Result<(), String> {
         let text = self.to_string();
         if Keep::parse(&text) == Some(self) { Ok(()) } else { Err(Keep::why_no_rule(&text)) }
+    }
+
+    /// The rule, for matches that must name every one.
+    #[doc(hidden)]
+    pub fn kept(self) -> Kept {
+        match self {
+            Keep::Latest => Kept::Latest,
+            Keep::Versions(count) => Kept::Versions(count),
+            Keep::Window(time) => Kept::Window(time),
+            Keep::Forever => Kept::Forever,
+        }
     }
 
     /// The time that all states are kept for, in milliseconds, if that is the rule.

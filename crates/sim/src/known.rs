@@ -81,6 +81,7 @@ impl Known {
             Durability::Buffered => {}
             Durability::Process => self.survives_death(),
             Durability::Sync => self.survives_power(),
+            unknown => unreachable!("nobody commits with {unknown:?}"),
         }
     }
 

@@ -85,6 +85,7 @@ impl Replica {
                     self.model.apply_at(&table, model_op(op)?, stamp);
                 }
             }
+            unknown => return Err(format!("the replica does not know {unknown:?}")),
         }
         Ok(())
     }

@@ -370,6 +370,7 @@ impl Shown {
                     *self.sums.entry(op.key).or_default() += number(&operand);
                 }
             }
+            unknown => panic!("{unknown:?}"),
         }
     }
 
@@ -382,7 +383,7 @@ impl Shown {
 }
 
 fn feed(store: &Store, from_now: bool) -> Feed {
-    store.feed("f", FeedOptions { from_now, ..FeedOptions::default() }).unwrap()
+    store.feed("f", FeedOptions::default().from_now(from_now)).unwrap()
 }
 
 #[test]

@@ -255,7 +255,7 @@ fn the_log_is_kept_while_an_index_that_needs_it_is_being_saved() {
 
 /// All pending ops of a feed.
 fn ops_of(store: &Store) -> usize {
-    let mut feed = store.feed("all", FeedOptions { from_now: true, ..FeedOptions::default() }).unwrap();
+    let mut feed = store.feed("all", FeedOptions::default().from_now(true)).unwrap();
     let mut ops = 0;
     while let Some(event) = feed.poll().unwrap() {
         match event {
@@ -272,7 +272,7 @@ fn what_a_feed_has_still_to_give_is_durable_before_it_is_in_runs_only() {
     let disk = SimDisk::new(6);
     let store = create_with_large_segments(&disk);
     let table = sorted(&store, ValuePlacement::Segments);
-    drop(store.feed("all", FeedOptions { from_now: true, ..FeedOptions::default() }).unwrap());
+    drop(store.feed("all", FeedOptions::default().from_now(true)).unwrap());
     for round in 0..2 {
         write(&table, round, Durability::Process, |_| true);
         store.flush().unwrap();

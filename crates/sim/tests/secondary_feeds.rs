@@ -49,7 +49,7 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
 
 /// Makes the feed, and acknowledges that there are no rows yet.
 fn make_feed(store: &Store, bytes_max: Option<u64>) {
-    let options = FeedOptions { bytes_max, ..FeedOptions::default() };
+    let options = FeedOptions::default().bytes_max(bytes_max);
     let mut feed = store.feed(NAME, options).expect("a feed");
     while feed.poll().expect("rows").is_some() {}
     feed.acknowledge(feed.position()).expect("an edit");
@@ -179,12 +179,12 @@ fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
         words.iter().for_each(|word| assert!(error.to_string().contains(word), "{error}: no {word}"));
     };
     said(open(FeedOptions::default()), ErrorKind::InvalidInput, ["has no feed", "folddb watch"]);
-    let mut feed = store.feed(NAME, FeedOptions { bytes_max: Some(1 << 20), ..FeedOptions::default() });
+    let mut feed = store.feed(NAME, FeedOptions::default().bytes_max(Some(1 << 20)));
     said(open(FeedOptions::default()), ErrorKind::InvalidInput, ["begins with rows", "acknowledge"]);
     let feed = feed.as_mut().expect("a feed");
     while feed.poll().expect("rows").is_some() {}
     feed.acknowledge(feed.position()).expect("an edit");
-    let other = FeedOptions { table: Some("separated".to_owned()), ..FeedOptions::default() };
+    let other = FeedOptions::default().table(Some("separated"));
     said(open(other), ErrorKind::InvalidInput, ["all tables", "another name"]);
 
     // Another reader acknowledges events that this reader has not seen.

@@ -19,7 +19,8 @@ use folddb::{
 };
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::fmt::Debug;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::args::WatchArgs;
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &WatchArgs, session: &mut Session) -> Result<(), Failure
         return watch.live(session);
     }
     let store = session.write(&args.store)?;
-    watch.drain(&store, session)?;
+    watch.drain(&store, session).map(drop)?;
     store.close()
 }
 
@@ -74,7 +75,11 @@ impl Watch<'_> {
         let args = self.args;
         let prefix = prefix_bytes(store, args)?;
         let bytes_max = args.hold_max.map(|bytes| bytes as u64);
-        Ok(FeedOptions { table: args.table.clone(), prefix, bytes_max, from_now: args.from_now })
+        Ok(FeedOptions::default()
+            .table(args.table.as_deref())
+            .prefix(&prefix)
+            .bytes_max(bytes_max)
+            .from_now(args.from_now))
     }
 
     fn print(&mut self, event: &FeedEvent, session: &mut Session) -> Result<bool, Failure> {
@@ -237,7 +242,7 @@ impl Watch<'_> {
             Err(error) if error.kind() == ErrorKind::Locked => return Ok(false),
             opened => opened?,
         };
-        let mut own = store.feed(&self.args.name, feed.told())?;
+        let mut own = store.feed(&self.args.name, feed.options())?;
         own.skip_to(printed)?;
         own.acknowledge(own.position())?;
         drop(own);
@@ -323,12 +328,12 @@ struct Printer {
 }
 
 impl Printer {
-    fn print(&mut self, out: &mut dyn Write, event: &FeedEvent) -> io::Result<()> {
+    fn print(&mut self, out: &mut dyn Write, event: &FeedEvent) -> Result<(), Failure> {
         if self.is_json {
-            let line = self.as_json(event);
-            return writeln!(out, "{line}");
+            let line = self.as_json(event)?;
+            return Ok(writeln!(out, "{line}")?);
         }
-        match event {
+        let written = match event {
             FeedEvent::Begin { seq, time } => {
                 writeln!(out, "begin         as of seq {seq}, {}", human::utc(*time))
             }
@@ -345,21 +350,23 @@ impl Printer {
                 writeln!(out, "row           {}  {key}  {value}", row.table.name)
             }
             FeedEvent::RowsEnd => writeln!(out, "rows end"),
-            FeedEvent::Batch(batch) => batch.ops.iter().try_for_each(|op| self.op(out, batch, op)),
-        }
+            FeedEvent::Batch(batch) => return batch.ops.iter().try_for_each(|op| self.op(out, batch, op)),
+            unknown => return Err(not_known(unknown)),
+        };
+        Ok(written?)
     }
 
-    fn op(&mut self, out: &mut dyn Write, batch: &FeedBatch, op: &FeedOp) -> io::Result<()> {
+    fn op(&mut self, out: &mut dyn Write, batch: &FeedBatch, op: &FeedOp) -> Result<(), Failure> {
         // The ops of one batch are marked as connected.
         let mark = if batch.first_seq == batch.last_seq { ' ' } else { '+' };
-        let (what, value) = self.change(op);
+        let (what, value) = self.change(op)?;
         let value = value.map(|value| format!("  {}", shown(&value))).unwrap_or_default();
         let key = shown(&self.key(&op.table, &op.key));
-        writeln!(out, "{:>10}{mark}  {what} {}  {key}{value}", op.seq, op.table.name)
+        Ok(writeln!(out, "{:>10}{mark}  {what} {}  {key}{value}", op.seq, op.table.name)?)
     }
 
-    fn change(&mut self, op: &FeedOp) -> (&'static str, Option<Datum>) {
-        match &op.change {
+    fn change(&mut self, op: &FeedOp) -> Result<(&'static str, Option<Datum>), Failure> {
+        Ok(match &op.change {
             FeedChange::Put(value) => ("put", Some(self.value(&op.table, value))),
             FeedChange::PutIfAbsent(value) => ("put-if-absent", Some(self.value(&op.table, value))),
             FeedChange::Fold(value) => ("fold", Some(self.value(&op.table, value))),
@@ -370,11 +377,12 @@ impl Printer {
                 ("put-if-absent-long", Some(Datum::Int(i128::from(*bytes))))
             }
             FeedChange::FoldLong(bytes) => ("fold-long", Some(Datum::Int(i128::from(*bytes)))),
-        }
+            unknown => return Err(not_known(unknown)),
+        })
     }
 
-    fn as_json(&mut self, event: &FeedEvent) -> Json {
-        match event {
+    fn as_json(&mut self, event: &FeedEvent) -> Result<Json, Failure> {
+        Ok(match event {
             FeedEvent::Begin { seq, time } => {
                 object! { "event": "begin", "seq": *seq, "time": human::rfc3339(*time) }
             }
@@ -392,28 +400,30 @@ impl Printer {
             },
             FeedEvent::RowsEnd => object! { "event": "rows-end" },
             FeedEvent::Batch(batch) => {
-                let ops: Vec<Json> = batch.ops.iter().map(|op| self.op_as_json(op)).collect();
+                let ops: Result<Vec<Json>, Failure> =
+                    batch.ops.iter().map(|op| self.op_as_json(op)).collect();
                 object! {
                     "event": "batch",
                     "first_seq": batch.first_seq,
                     "last_seq": batch.last_seq,
                     "written": batch.written.map(human::rfc3339),
-                    "ops": ops,
+                    "ops": ops?,
                 }
             }
-        }
+            unknown => return Err(not_known(unknown)),
+        })
     }
 
-    fn op_as_json(&mut self, op: &FeedOp) -> Json {
-        let (what, value) = self.change(op);
-        object! {
+    fn op_as_json(&mut self, op: &FeedOp) -> Result<Json, Failure> {
+        let (what, value) = self.change(op)?;
+        Ok(object! {
             "seq": op.seq,
             "op": what,
             "table": op.table.name.as_str(),
             "key": json::from_datum(&self.key(&op.table, &op.key)),
             "value": value.as_ref().map(json::from_datum),
             "deadline": op.deadline.map(human::rfc3339),
-        }
+        })
     }
 
     fn key(&mut self, table: &FeedTable, key: &[u8]) -> Datum {
@@ -433,6 +443,11 @@ impl Printer {
         });
         bound.as_ref()
     }
+}
+
+/// Nothing of the feed is passed over in silence.
+fn not_known(what: &impl Debug) -> Failure {
+    Failure::Refused(format!("the feed gives what this command does not know: {what:?}"))
 }
 
 /// A key or a value in a line.

@@ -143,8 +143,9 @@ fn mistaken_fold(text: &str) -> Option<SpecError> {
     if !is_fold || text.contains(',') {
         return None;
     }
-    let error = folds::parse(spec).err()?;
-    Some(SpecError { text: text.to_owned(), ..error })
+    let mut error = folds::parse(spec).err()?;
+    error.text = text.to_owned();
+    Some(error)
 }
 
 /// The codec of keys of these columns.

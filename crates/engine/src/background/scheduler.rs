@@ -29,6 +29,7 @@ pub(crate) const PINNED_BYTES_MIN: u64 = 16 << 20;
 /// A kind of background work, for callers that decide themselves what happens when; see
 /// `Store::background_step_of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BackgroundJob {
     /// The needs of the journal: buffered batches are written, the next segment is created, an idle
     /// log is marked. Also checks the space that is left.

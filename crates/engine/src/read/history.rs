@@ -15,6 +15,7 @@ use folddb_base::checksum::key_hash;
 use folddb_base::stamp::NEVER;
 use folddb_base::{Error, OpKind, Result, Seq as RawSeq};
 use folddb_rules::resolve::Resolver;
+use folddb_rules::time::Kept;
 use folddb_rules::time::{moment, utc};
 use folddb_rules::{Keep, State};
 
@@ -264,11 +265,11 @@ fn hashed_version_at(
 
 /// How many of the events of a key, newest first, the table promises to keep.
 fn counted(engine: &Engine, table: &TableCore, events: &[Event], now: At) -> usize {
-    match table.rules.rules.keep {
-        Keep::Latest => 1,
-        Keep::Versions(count) => count as usize,
-        Keep::Forever => usize::MAX,
-        Keep::Window(_) => {
+    match table.rules.rules.keep.kept() {
+        Kept::Latest => 1,
+        Kept::Versions(count) => count as usize,
+        Kept::Forever => usize::MAX,
+        Kept::Window(_) => {
             let since = clock::kept_since(engine, table, now.time_ms);
             events.iter().take_while(|event| event.seq > since).count() + 1
         }

@@ -61,7 +61,7 @@ pub struct Located {
     pieces: Vec<LocatedPiece>,
 }
 
-/// A piece of a value.
+/// A piece of a value: in memory or in a file, and nowhere else.
 #[derive(Debug)]
 pub enum LocatedPiece {
     /// It is inline: its bytes.

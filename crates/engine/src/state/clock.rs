@@ -24,6 +24,7 @@ use folddb_layout::manifest_edit::Change;
 use folddb_manifest::State;
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
+use folddb_rules::time::Kept;
 use folddb_rules::time::{moment, unix_ms, utc};
 
 use crate::seq::Seq;
@@ -52,6 +53,7 @@ pub(crate) fn how_to_keep(table: &TableCore, of_key: bool) -> &'static str {
 
 /// A moment of the past, in the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AsOf {
     /// After the record of this seq.
     Seq(Seq),
@@ -133,14 +135,14 @@ pub(crate) fn times_to_keep_now(engine: &Engine, table: &TableCore) -> MergeTime
 /// without noting the time stay folded if the clock has gone back since.
 pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> RawSeq {
     let keep = table.rules.rules.keep;
-    match keep {
-        Keep::Forever => 0,
-        Keep::Window(_) => {
+    match keep.kept() {
+        Kept::Forever => 0,
+        Kept::Window(_) => {
             let since_ms = now_ms.saturating_sub(keep.window_ms().unwrap_or(0));
             let since = engine.times.map.lock().seq_at(since_ms);
             since.unwrap_or(0).min(engine.published()).max(table.folded_before)
         }
-        Keep::Latest | Keep::Versions(_) => RawSeq::MAX,
+        Kept::Latest | Kept::Versions(_) => RawSeq::MAX,
     }
 }
 
@@ -183,9 +185,9 @@ fn sweepable_below(
     counts_sealed: bool,
 ) -> u64 {
     let keep = table.rules.rules.keep;
-    let kept_ms = match keep {
-        Keep::Latest | Keep::Window(_) => keep.window_ms().unwrap_or(0),
-        Keep::Versions(_) | Keep::Forever => return 0,
+    let kept_ms = match keep.kept() {
+        Kept::Latest | Kept::Window(_) => keep.window_ms().unwrap_or(0),
+        Kept::Versions(_) | Kept::Forever => return 0,
     };
     // Later writes get at least this time: no write is between getting its time and the memtable.
     let (now_ms, view, active_since_ms) = {
@@ -258,20 +260,20 @@ pub fn hold_present(engine: &Engine, table: &TableCore, committer: &Committer) -
 /// Fails if a table does not keep all of its states at `at`; `now` is the moment of the request.
 pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result<()> {
     let keep = table.rules.rules.keep;
-    let keeps_expired = match keep {
+    let keeps_expired = match keep.kept() {
         _ if !table.has_stamps => true,
-        Keep::Latest => false,
-        Keep::Window(_) => at.time_ms >= now.time_ms.saturating_sub(keep.window_ms().unwrap_or(0)),
-        Keep::Versions(_) | Keep::Forever => true,
+        Kept::Latest => false,
+        Kept::Window(_) => at.time_ms >= now.time_ms.saturating_sub(keep.window_ms().unwrap_or(0)),
+        Kept::Versions(_) | Kept::Forever => true,
     };
     if at.seq >= now.seq && (at.time_ms >= now.time_ms || keeps_expired) {
         return Ok(());
     }
-    let since = match keep {
-        Keep::Forever => 0,
-        Keep::Window(_) => kept_since(engine, table, now.time_ms),
-        Keep::Latest => RawSeq::MAX,
-        Keep::Versions(count) => {
+    let since = match keep.kept() {
+        Kept::Forever => 0,
+        Kept::Window(_) => kept_since(engine, table, now.time_ms),
+        Kept::Latest => RawSeq::MAX,
+        Kept::Versions(count) => {
             let message = format!(
                 "table `{}` keeps the newest {count} states of each key, so the whole table as of seq {} is not known: \
                      ask for the history of a key",

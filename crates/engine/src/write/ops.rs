@@ -63,6 +63,7 @@ pub struct ValueRecord {
 
 /// How long a value lasts, in a table whose values may expire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Lifetime {
     /// As the rules of the table say.
     #[default]

@@ -8,22 +8,45 @@ use folddb_base::{Lsn, Seq as RawSeq};
 use folddb_engine::seq::Seq;
 use folddb_engine::values::head::Head;
 
-/// What a feed covers, and how much it may retain.
+/// What a feed covers, and how much it may retain. Default all tables, beginning with their rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
 pub struct FeedOptions {
+    pub(crate) table: Option<String>,
+    pub(crate) prefix: Vec<u8>,
+    pub(crate) bytes_max: Option<u64>,
+    pub(crate) from_now: bool,
+}
+
+impl FeedOptions {
     /// The only table that it covers; all if none. It need not exist yet, and may be dropped and
     /// created again.
-    pub table: Option<String>,
-    /// It covers keys whose bytes have this prefix.
-    pub prefix: Vec<u8>,
+    pub fn table(mut self, name: Option<&str>) -> FeedOptions {
+        self.table = name.map(str::to_owned);
+        self
+    }
+
+    /// It covers keys whose bytes have this prefix. Default empty: all keys.
+    pub fn prefix(mut self, prefix: &[u8]) -> FeedOptions {
+        self.prefix = prefix.to_vec();
+        self
+    }
+
     /// The budget: how many bytes of log and values may be kept only for this feed. If they exceed
     /// it, the feed is lost, and begins again. None keeps the budget of an existing feed, and gives
     /// a new one 1 GiB; a given budget applies from the opening on. Raise it if the consumer may be
     /// away for long. With `u64::MAX` the feed is never lost for lack of space: if the disk is full
     /// or the store at its bound, writes wait for its consumer.
-    pub bytes_max: Option<u64>,
-    /// Whether it begins with the next changes, and gives no rows.
-    pub from_now: bool,
+    pub fn bytes_max(mut self, bytes: Option<u64>) -> FeedOptions {
+        self.bytes_max = bytes;
+        self
+    }
+
+    /// Whether it begins with the next changes, and gives no rows. Default no.
+    pub fn from_now(mut self, from_now: bool) -> FeedOptions {
+        self.from_now = from_now;
+        self
+    }
 }
 
 /// A table, in feeds.
@@ -38,8 +61,10 @@ pub struct FeedTable {
     pub rules_text: String,
 }
 
-/// An event of a feed.
+/// An event of a feed. A consumer that meets one it does not know stops with an error: without it,
+/// what follows would be applied to something else.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum FeedEvent {
     /// Forget everything that this feed has given before: a complete copy follows.
     Begin {
@@ -107,8 +132,9 @@ pub struct FeedOp {
     pub deadline: Option<SystemTime>,
 }
 
-/// What an op does to its key.
+/// What an op does to its key. A consumer that meets one it does not know stops with an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FeedChange {
     /// Sets the value.
     Put(Vec<u8>),

@@ -82,7 +82,7 @@ impl Store {
     pub fn secondary_feed(
         dir: impl AsRef<Path>,
         name: &str,
-        told: FeedOptions,
+        covers: FeedOptions,
         from: Option<FeedPosition>,
         options: &Options,
     ) -> Result<SecondaryFeed> {
@@ -94,7 +94,7 @@ impl Store {
         let Some(state) = manifest.state.feeds.get(name).cloned() else {
             return Err(Error::invalid(format!("the store has no feed `{name}`")).advise(MAKE_IT));
         };
-        check_same(name, &told, &state)?;
+        check_same(name, &covers, &state)?;
         let from = from.filter(|from| from.is_settled);
         if state.phase == FeedPhase::Rows && from.is_none() {
             let why = format!("feed `{name}` begins with rows that nobody has acknowledged yet");
@@ -106,7 +106,7 @@ impl Store {
             host: options.host.clone(),
             dir: dir.to_owned(),
             name: name.to_owned(),
-            options: FeedOptions { bytes_max: None, from_now: false, ..told },
+            options: FeedOptions { bytes_max: None, from_now: false, ..covers },
             value_files_max: options.value_files_max(),
             manifest,
             files: Vec::new(),
@@ -144,7 +144,7 @@ impl SecondaryFeed {
     }
 
     /// What it covers.
-    pub fn told(&self) -> FeedOptions {
+    pub fn options(&self) -> FeedOptions {
         self.options.clone()
     }
 

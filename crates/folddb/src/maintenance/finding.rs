@@ -8,7 +8,7 @@ use folddb_base::{Error, counted};
 use folddb_rules::codec::KeyCodec;
 use folddb_run::KeySpan;
 
-/// How severe a finding is.
+/// How severe a finding is: a scale of three, which will not get more steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Nothing is lost: leftovers of a crash, and things that could not be checked.

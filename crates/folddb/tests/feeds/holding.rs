@@ -14,7 +14,7 @@ fn a_feed_without_a_bound_is_never_lost_for_space_and_writes_wait_for_its_consum
     let options = options().disk_bytes_max(Some(24 << 20));
     let store = Store::create(dir.path().join("store"), options).unwrap();
     let table = store.table("texts", Rules::sorted::<u64, Vec<u8>>()).unwrap();
-    let unbounded = FeedOptions { bytes_max: Some(u64::MAX), from_now: true, ..FeedOptions::default() };
+    let unbounded = FeedOptions::default().bytes_max(Some(u64::MAX)).from_now(true);
     let mut feed = store.feed("patient", unbounded).unwrap();
     let write = || {
         let mut written = 0;
@@ -52,8 +52,7 @@ fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_anew() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
-    let mut feed =
-        store.feed("slow", FeedOptions { bytes_max: Some(1 << 20), ..FeedOptions::default() }).unwrap();
+    let mut feed = store.feed("slow", FeedOptions::default().bytes_max(Some(1 << 20))).unwrap();
     let mut replica = Replica::default();
     replica.follow(&mut feed);
     feed.acknowledge(feed.position()).unwrap();
@@ -96,7 +95,7 @@ fn a_feed_that_has_all_is_not_lost_for_the_piece_of_the_log_that_it_stands_in() 
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
     write(&store, 1);
-    let small = FeedOptions { bytes_max: Some(1), ..FeedOptions::default() };
+    let small = FeedOptions::default().bytes_max(Some(1));
     let mut feed = store.feed("f", small).unwrap();
     while feed.poll().unwrap().is_some() {}
     feed.acknowledge(feed.position()).unwrap();
@@ -118,7 +117,7 @@ fn a_feed_keeps_its_budget_until_another_one_is_given() {
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
     let budget = |store: &Store| store.feeds()[0].bytes_max;
-    let of = |bytes_max| FeedOptions { bytes_max, ..FeedOptions::default() };
+    let of = |bytes_max| FeedOptions::default().bytes_max(bytes_max);
     drop(store.feed("f", of(None)).unwrap());
     assert_eq!(budget(&store), 1 << 30);
     drop(store.feed("f", of(Some(1 << 20))).unwrap());
@@ -158,9 +157,7 @@ fn who_waits_for_news_sleeps_and_is_woken() {
     let store =
         Store::create(dir.path().join("store"), options().background(BackgroundWork::Threads)).unwrap();
     let table = sums(&store);
-    let mut feed = store
-        .feed("f", FeedOptions { from_now: true, table: Some("sums".to_owned()), ..FeedOptions::default() })
-        .unwrap();
+    let mut feed = store.feed("f", FeedOptions::default().from_now(true).table(Some("sums"))).unwrap();
     assert_eq!(feed.next(Duration::from_millis(30)).unwrap(), None);
     let since = Instant::now();
     std::thread::scope(|scope| {
@@ -205,7 +202,7 @@ fn a_backup_has_no_feeds() {
 fn what_passes_the_log_by_is_refused_where_a_feed_would_have_to_tell_it() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
-    let only = FeedOptions { table: Some("words".to_owned()), ..FeedOptions::default() };
+    let only = FeedOptions::default().table(Some("words"));
     drop(store.feed("f", only).unwrap());
     let load = |name: &str| {
         let mut load = store.bulk_load(name, Rules::sorted::<u64, u64>())?;
@@ -236,7 +233,7 @@ fn what_a_feed_holds_of_a_short_session_is_short() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
-    store.feed("f", FeedOptions { from_now: true, ..FeedOptions::default() }).unwrap();
+    store.feed("f", FeedOptions::default().from_now(true)).unwrap();
     sums(&store);
     store.close().unwrap();
     for round in 0..20_u64 {
@@ -256,7 +253,7 @@ fn what_a_feed_holds_of_a_short_session_is_short() {
     let store = Store::open(&path, options()).unwrap();
     assert!(log_bytes(&path) < 3 << 19, "{}", log_bytes(&path)); // a segment has at least 1 MiB
     assert!(store.feeds()[0].held_bytes < 256 << 10, "{:?}", store.feeds());
-    let mut feed = store.feed("f", FeedOptions { from_now: true, ..FeedOptions::default() }).unwrap();
+    let mut feed = store.feed("f", FeedOptions::default().from_now(true)).unwrap();
     let (mut batches, mut events) = (0, 0);
     while let Some(event) = feed.poll().unwrap() {
         batches += usize::from(matches!(event, FeedEvent::Batch(_)));

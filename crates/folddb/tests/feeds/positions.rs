@@ -172,7 +172,7 @@ fn what_was_handed_out_and_not_acknowledged_stays_though_the_feed_moves_on() {
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
     let (sums, texts) = (sums(&store), texts(&store));
-    let of_sums = || FeedOptions { table: Some("sums".to_owned()), from_now: true, ..FeedOptions::default() };
+    let of_sums = || FeedOptions::default().table(Some("sums")).from_now(true);
     let mut feed = store.feed("f", of_sums()).unwrap();
     let first = sums.fold(&1, &1).unwrap();
     let batch = |event: Option<FeedEvent>| match event {

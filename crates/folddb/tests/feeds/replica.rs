@@ -59,6 +59,7 @@ impl Replica {
                     }
                 }
             }
+            unknown => panic!("{unknown:?}"),
         }
     }
 

@@ -53,8 +53,7 @@ fn a_feed_of_one_table_and_prefix_tells_of_nothing_else_and_holds_nothing_while_
     for word in ["ape", "bee", "bear", "cat"] {
         words.put(word, &1).unwrap();
     }
-    let prefix = b"b".to_vec();
-    let options = FeedOptions { table: Some("words".to_owned()), prefix, ..FeedOptions::default() };
+    let options = FeedOptions::default().table(Some("words")).prefix(b"b");
     let mut feed = store.feed("bs", options.clone()).unwrap();
     let mut replica = Replica::default();
     replica.follow(&mut feed);
@@ -81,10 +80,10 @@ fn a_feed_of_one_table_and_prefix_tells_of_nothing_else_and_holds_nothing_while_
     store.flush().unwrap();
     assert_eq!(feed.poll().unwrap(), None);
     assert!(store.feeds()[0].held_bytes < 300_000, "{:?}", store.feeds());
-    let differs = store.feed("bs2", FeedOptions { table: None, ..options.clone() }).map(drop);
+    let differs = store.feed("bs2", options.clone().table(None)).map(drop);
     differs.unwrap();
     drop(feed);
-    let refused = store.feed("bs", FeedOptions { table: None, ..options }).err().unwrap();
+    let refused = store.feed("bs", options.table(None)).err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
     assert!(refused.to_string().contains("table `words`, of keys that begin with `b`"), "{refused}");
 }
@@ -98,7 +97,7 @@ fn a_range_delete_that_begins_before_the_prefix_is_told() {
     for word in ["ape", "bear", "bee", "cat"] {
         words.put(word, &1).unwrap();
     }
-    let mut feed = store.feed("bs", FeedOptions { prefix: b"b".to_vec(), ..FeedOptions::default() }).unwrap();
+    let mut feed = store.feed("bs", FeedOptions::default().prefix(b"b")).unwrap();
     let mut replica = Replica::default();
     replica.follow(&mut feed);
     words.delete_range("any", "bed").unwrap();
@@ -133,7 +132,7 @@ fn rows_of_a_prefix_are_found_in_any_order_of_keys() {
     for table in &tables {
         ["ape", "b", "bear", "bee", "cat", "c"].iter().for_each(|word| assert!(table.put(*word, &1).is_ok()));
     }
-    let mut feed = store.feed("bs", FeedOptions { prefix: b"b".to_vec(), ..FeedOptions::default() }).unwrap();
+    let mut feed = store.feed("bs", FeedOptions::default().prefix(b"b")).unwrap();
     let mut replica = Replica::default();
     replica.follow(&mut feed);
     for table in &tables {

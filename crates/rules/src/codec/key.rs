@@ -28,6 +28,7 @@ use crate::datum::{Datum, from_hex, hex, parse_float, unwrapped};
 
 /// How the keys of a table look as bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum KeyCodec {
     /// As they are.
     #[default]
@@ -48,6 +49,7 @@ pub enum KeyCodec {
 
 /// What an element of a tuple may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ElementType {
     /// Anything.
     Any,

@@ -6,7 +6,7 @@
 
 use std::ops::{Bound, RangeBounds};
 
-/// The keys between two bounds.
+/// The keys between two bounds, which are all that it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
     /// Where the range begins.
@@ -62,6 +62,7 @@ impl KeyRange {
     }
 
     /// The same keys as they are in a reversed table.
+    #[must_use]
     pub fn mirrored(self) -> KeyRange {
         KeyRange { low: self.high, high: self.low }
     }

@@ -29,6 +29,7 @@ const DEPTH_MAX: usize = 127;
 
 /// How the values of a table are encoded, for showing and typing them if the fold does not do that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ValueCodec {
     /// As they are; shown as text if they are text that does not look like bytes.
     #[default]

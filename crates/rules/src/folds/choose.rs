@@ -154,7 +154,8 @@ impl<'a> TimedBytes<'a> {
     }
 }
 
-/// A value of `lww:ts`: a payload with a time, of which the latest wins.
+/// A value of `lww:ts`: a payload with a time, of which the latest wins. It is these two and will
+/// have no other fields.
 ///
 /// ```
 /// use folddb_rules::folds::Timed;

@@ -107,6 +107,7 @@ const ALIASES: [(&str, &str); 28] = [
 
 /// Why a spec string does not parse, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SpecError {
     /// The spec string.
     pub text: String,
@@ -139,7 +140,7 @@ impl From<SpecError> for Error {
     }
 }
 
-/// Where the operand of a field comes from when rows are imported.
+/// Where the operand of a field comes from when rows are imported: these are all places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The column of this name.
@@ -148,7 +149,7 @@ pub enum Source {
     Literal(String),
 }
 
-/// What [`parse_columns`] read.
+/// What [`parse_columns`] read: a fold is of plain values or of records, and of nothing else.
 pub enum Columns {
     /// A fold that is not a record, with a source if one was given.
     Plain(Arc<dyn Fold>, Option<Source>),

@@ -26,7 +26,7 @@ pub enum Compression {
     Lz4,
 }
 
-/// A fold by its name.
+/// A fold by its name. There are no others than these two kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FoldName {
     /// One that comes with FoldDB, by its spec string.
@@ -42,6 +42,7 @@ pub enum FoldName {
 
 /// Whether a value has a certain meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PredicateRule {
     /// No value has it, unless the fold itself says so.
     #[default]

@@ -33,6 +33,7 @@ pub const SEPARATE_BYTES_MIN: u32 = 32;
 /// What a table means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use]
 pub struct TableRules {
     /// How the table keeps its records.
     pub kind: TableKind,

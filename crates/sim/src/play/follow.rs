@@ -107,7 +107,10 @@ impl Player {
         }
         self.consumer.has_met_feed = true;
         let Told { table, prefix } = self.told();
-        let options = FeedOptions { table, prefix, bytes_max: self.settings.feed.bytes_max, from_now: false };
+        let options = FeedOptions::default()
+            .table(table.as_deref())
+            .prefix(&prefix)
+            .bytes_max(self.settings.feed.bytes_max);
         match self.store()?.feed(NAME, options) {
             Ok(feed) => {
                 self.check_budget()?;
@@ -202,7 +205,7 @@ impl Player {
             return Ok(true);
         }
         let Told { table, prefix } = self.told();
-        let told = FeedOptions { table, prefix, ..FeedOptions::default() };
+        let told = FeedOptions::default().table(table.as_deref()).prefix(&prefix);
         match Store::secondary_feed(&self.dir, NAME, told, None, &self.options()) {
             Ok(feed) => {
                 let place = feed.position();

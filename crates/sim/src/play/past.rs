@@ -50,6 +50,7 @@ impl Player {
                 return self.compare_window(model, table, shape, window.as_millis() as u64);
             }
             Keep::Latest => return Ok(()),
+            unknown => return Err(format!("nobody knows the past of a table that keeps {unknown}")),
         };
         for number in 0..KEYS {
             let key = shape.key(number);

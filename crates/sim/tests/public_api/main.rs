@@ -66,3 +66,27 @@ fn every_type_in_a_public_signature_can_be_named() {
     let unreachable = listing(&Sources::read(&crates), "folddb").unreachable;
     assert!(unreachable.is_empty(), "re-export it, or use a type that is public already:\n{unreachable:#?}");
 }
+
+#[test]
+fn what_a_builder_returns_must_be_used() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let listed = listing(&Sources::read(&crates), "folddb").lines;
+    let must_be_used: BTreeSet<&str> = listed
+        .iter()
+        .filter(|line| line.contains("#[must_use]"))
+        .filter_map(|line| line.strip_prefix("struct ")?.split([' ', '<']).next())
+        .collect();
+    let forgets = |line: &&String| {
+        let Some((path, method)) = line.trim().split_once("::fn ") else { return false };
+        let own = path.rsplit("::").next().expect("a name");
+        let Some((_, returned)) = method.split_once("-> ") else { return false };
+        let returned = returned.split([' ', '<']).next().expect("a type");
+        let takes_self = method.contains("(self") || method.contains("(mut self");
+        takes_self
+            && (returned == "Self" || returned == own)
+            && !line.contains("#[must_use]")
+            && !must_be_used.contains(path)
+    };
+    let forgotten: Vec<&String> = listed.iter().filter(forgets).collect();
+    assert!(forgotten.is_empty(), "#[must_use] is missing on:\n{forgotten:#?}");
+}

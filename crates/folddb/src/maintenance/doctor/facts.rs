@@ -7,7 +7,7 @@ use crate::maintenance::finding::Finding;
 use crate::table_stats::TableStats;
 use folddb_engine::state::feed_state::FeedStats;
 
-/// How severe an advice is.
+/// How severe an advice is: a scale of three, which will not get more steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// Good to know.

@@ -38,6 +38,7 @@ pub enum Element<'a> {
 
 impl Element<'_> {
     /// The same element, owning its bytes.
+    #[must_use]
     pub fn into_owned(self) -> Element<'static> {
         match self {
             Element::Null => Element::Null,
