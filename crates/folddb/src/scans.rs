@@ -87,7 +87,7 @@ impl BytesScan {
 
     /// While this flag is true, work that covers the range in one call stops between two rows with
     /// [`crate::ErrorKind::Stopped`]: a count, an aggregate, a fold, a digest, a comparison,
-    /// [`crate::Store::bring_up`]. A caller that iterates rows stops by itself.
+    /// [`crate::Store::synchronize`]. A caller that iterates rows stops by itself.
     pub fn stopped_by(mut self, flag: &Arc<AtomicBool>) -> Self {
         self.stop = Stop::by(flag);
         self

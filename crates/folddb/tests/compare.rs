@@ -91,18 +91,18 @@ fn what_differs_is_found_in_order_and_values_are_read_only_where_their_heads_lea
 #[test]
 fn a_table_that_was_brought_up_is_the_same_and_needs_nothing_the_second_time() {
     let (first, second) = two();
-    let bring_up = || {
+    let synchronize = || {
         let options = SyncOptions::default();
         second
             .store
-            .bring_up(second.table.as_bytes().scan(), first.table.as_bytes().scan(), &options)
+            .synchronize(second.table.as_bytes().scan(), first.table.as_bytes().scan(), &options)
             .unwrap()
     };
-    let synced = bring_up();
+    let synced = synchronize();
     assert_eq!((synced.set, synced.deleted), (20, 5));
     assert_eq!(synced.found.only_first, 5, "of the second's view, which stands first here");
     assert!(compared(first.table.as_bytes(), second.table.as_bytes()).0.is_same());
-    let again = bring_up();
+    let again = synchronize();
     assert_eq!((again.set, again.deleted, again.found.same), (0, 0, 1000));
 }
 
@@ -115,11 +115,11 @@ fn only_the_range_that_is_asked_for_is_brought_up_and_others_may_stay() {
     let (low, high) = (key(0), key(500));
     let (ours, theirs) = (second.table.as_bytes(), first.table.as_bytes());
     let part = |table: &BytesTable| table.scan().from(&low).before(&high);
-    let synced = second.store.bring_up(part(ours), part(theirs), &SyncOptions::default()).unwrap();
+    let synced = second.store.synchronize(part(ours), part(theirs), &SyncOptions::default()).unwrap();
     assert_eq!((synced.set, synced.deleted), (10, 0));
     assert_eq!(compared(theirs, ours).0.only_first, 5);
     let keep = SyncOptions::default().keep_others(true);
-    let synced = second.store.bring_up(ours.scan(), theirs.scan(), &keep).unwrap();
+    let synced = second.store.synchronize(ours.scan(), theirs.scan(), &keep).unwrap();
     assert_eq!((synced.set, synced.deleted), (10, 0));
     assert_eq!(second.table.get(&2003).unwrap(), Some(blob(2003)));
 }
@@ -130,11 +130,11 @@ fn tables_that_mean_other_things_are_refused() {
     let sums = second.store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
     let to = sums.as_bytes().scan();
     let refused =
-        second.store.bring_up(to, first.table.as_bytes().scan(), &SyncOptions::default()).unwrap_err();
+        second.store.synchronize(to, first.table.as_bytes().scan(), &SyncOptions::default()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
     assert!(refused.to_string().contains("sum:u64"), "{refused}");
     let (ours, theirs) = (second.table.as_bytes().scan(), first.table.as_bytes().scan());
-    let wrong_store = first.store.bring_up(ours, theirs, &SyncOptions::default()).unwrap_err();
+    let wrong_store = first.store.synchronize(ours, theirs, &SyncOptions::default()).unwrap_err();
     assert_eq!(wrong_store.kind(), ErrorKind::InvalidInput);
     let other_order = side_of(Rules::sorted().reversed());
     let forward = || first.table.as_bytes().scan();
@@ -172,7 +172,7 @@ fn a_table_that_cannot_be_written_to_or_read_so_is_not_brought_up() {
     let elsewhere = side(512);
     let failing = || elsewhere.store.snapshot().scan(other.as_bytes());
     for (to, from) in [(failing(), other.as_bytes().scan()), (other.as_bytes().scan(), failing())] {
-        let refused = store.check_bring_up(&to, &from).unwrap_err();
+        let refused = store.check_synchronize(&to, &from).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);
         assert!(refused.message().contains("snapshot"), "{refused}");
     }
@@ -180,16 +180,16 @@ fn a_table_that_cannot_be_written_to_or_read_so_is_not_brought_up() {
     store.close().unwrap();
     let store = Store::open(&path, options()).unwrap(); // without the function
     let table = store.bytes_table("t").unwrap();
-    let refused = store.check_bring_up(&table.scan(), &table.scan()).unwrap_err();
+    let refused = store.check_synchronize(&table.scan(), &table.scan()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
 }
 
 /// A time that does not come during this test, in milliseconds since 1970.
 const FAR_MS: u64 = 4_000_000_000_000;
 
-fn bring_up(ours: &Side, theirs: &Side) -> folddb::Result<folddb::SyncReport> {
+fn synchronize(ours: &Side, theirs: &Side) -> folddb::Result<folddb::SyncReport> {
     let (to, from) = (ours.table.as_bytes().scan(), theirs.table.as_bytes().scan());
-    ours.store.bring_up(to, from, &SyncOptions::default())
+    ours.store.synchronize(to, from, &SyncOptions::default())
 }
 
 fn deadline(side: &Side, key: u64) -> Option<u64> {
@@ -212,11 +212,11 @@ fn what_is_brought_over_lasts_as_long_as_it_does_there() {
     assert_eq!((report.same, report.differing, report.is_same()), (0, 3, false));
     assert_eq!(found[0].first.as_ref().unwrap().deadline.map(unix_ms), Some(FAR_MS));
 
-    assert_eq!(bring_up(&second, &first).unwrap().set, 3);
+    assert_eq!(synchronize(&second, &first).unwrap().set, 3);
     assert_eq!((deadline(&second, 1), deadline(&second, 2)), (Some(FAR_MS), Some(FAR_MS + 2)));
     assert_eq!(deadline(&second, 3), None, "also where the rules here say a time");
     assert!(compared(first.table.as_bytes(), second.table.as_bytes()).0.is_same());
-    assert_eq!(bring_up(&second, &first).unwrap().set, 0);
+    assert_eq!(synchronize(&second, &first).unwrap().set, 0);
     second.store.flush().unwrap();
     assert!(compared(first.table.as_bytes(), second.table.as_bytes()).0.is_same());
 }
@@ -226,11 +226,11 @@ fn a_table_whose_values_last_for_ever_is_not_brought_up_to_one_where_they_may_ex
     let (first, second) = (side_of(Rules::sorted().expire(Expire::ByWrite)), side_of(Rules::sorted()));
     first.table.with_lifetime(Lifetime::Until(moment(FAR_MS))).put(&1, &blob(1)).unwrap();
     second.table.put(&2, &blob(2)).unwrap();
-    let refused = bring_up(&second, &first).unwrap_err();
+    let refused = synchronize(&second, &first).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
     assert!(refused.to_string().contains("never expire"), "{refused}");
     assert_eq!(second.table.get(&2).unwrap(), Some(blob(2)), "nothing was done");
-    bring_up(&first, &second).unwrap();
+    synchronize(&first, &second).unwrap();
     assert_eq!((first.table.get(&1).unwrap(), deadline(&first, 2)), (None, None));
 }
 
@@ -309,7 +309,7 @@ fn a_table_is_brought_up_to_one_moment_of_the_other() {
     let table = theirs.table.clone();
     let (to, from) = (ours.table.as_bytes().scan(), theirs.table.as_bytes().scan());
     occasion.then(move || (0..10).for_each(|key| assert!(table.delete(&key).is_ok())));
-    let synced = ours.store.bring_up(to, from, &SyncOptions::default()).unwrap();
+    let synced = ours.store.synchronize(to, from, &SyncOptions::default()).unwrap();
     assert!(occasion.is_over());
     assert_eq!((synced.set, synced.deleted), (9, 0));
     for key in 0..10 {
@@ -346,7 +346,7 @@ fn inline_values_are_compared_by_their_bytes_and_not_by_their_hashes() {
         let (report, found) = compared(first.table.as_bytes(), second.table.as_bytes());
         assert_eq!((report.same, report.differing), (0, 1));
         assert_eq!(found[0].first, first.table.head(&7).unwrap());
-        assert_eq!(bring_up(&first, &second).unwrap().set, 1);
+        assert_eq!(synchronize(&first, &second).unwrap().set, 1);
         assert_eq!(first.table.get(&7).unwrap(), Some(other));
     }
 }
@@ -379,7 +379,7 @@ fn a_key_whose_fold_fails_is_told_and_left_alone() {
     assert_eq!(a.get(&3).unwrap_err().kind(), ErrorKind::FoldFailed);
     let (report, found) = compared(a.as_bytes(), b.as_bytes());
     assert_eq!((report.same, report.failing, found.len()), (9, 1, 0));
-    let synced = b_store.bring_up(b.as_bytes().scan(), a.as_bytes().scan(), &SyncOptions::default()).unwrap();
+    let synced = b_store.synchronize(b.as_bytes().scan(), a.as_bytes().scan(), &SyncOptions::default()).unwrap();
     assert_eq!((synced.set, synced.deleted, b.get(&3).unwrap()), (0, 0, Some(blob(3))));
 }
 
@@ -392,13 +392,13 @@ fn values_longer_than_a_batch_are_brought_over() {
         from.table.put(&key, &blob(key)).unwrap();
     }
     from.table.put_from(&7, &mut &long[..]).unwrap();
-    let report = bring_up(&to, &from).unwrap();
+    let report = synchronize(&to, &from).unwrap();
     assert_eq!(report.set, 20);
     assert!(to.table.get(&7).unwrap() == Some(long));
-    assert!(bring_up(&to, &from).unwrap().found.is_same());
+    assert!(synchronize(&to, &from).unwrap().found.is_same());
 
     let inline = side_of(Rules::sorted::<u64, Vec<u8>>());
-    let refused = bring_up(&inline, &from).unwrap_err();
+    let refused = synchronize(&inline, &from).unwrap_err();
     assert!(refused.message().contains("key 7"), "{refused}");
 }
 
@@ -409,7 +409,7 @@ fn tables_that_count_other_values_as_deleted_are_not_brought_up() {
     let rules = || Rules::sorted::<u64, Vec<u8>>();
     let (from, to) = (side_of(rules()), side_of(rules().delete_when(&vec![0])));
     from.table.put(&1, &vec![0]).unwrap();
-    let refused = bring_up(&to, &from).unwrap_err();
+    let refused = synchronize(&to, &from).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
     assert!(refused.message().contains("delete when"), "{refused}");
 }
@@ -426,7 +426,7 @@ fn scans_of_keys_alone_are_compared_by_their_values_too() {
         let report = keys(&first).compare(keys(&second), |_| ControlFlow::Continue(())).unwrap();
         assert_eq!((report.same, report.differing), (0, 1));
         let options = SyncOptions::default();
-        assert_eq!(second.store.bring_up(keys(&second), keys(&first), &options).unwrap().set, 1);
+        assert_eq!(second.store.synchronize(keys(&second), keys(&first), &options).unwrap().set, 1);
         assert_eq!(second.table.get(&1).unwrap(), Some(vec![1]));
     }
 }
@@ -455,8 +455,8 @@ fn a_table_is_brought_up_over_one_range_as_it_is_now() {
         (snapshot.scan(second.table.as_bytes()), from()),
     ];
     for (number, (to, from)) in refused.into_iter().enumerate() {
-        assert_eq!(second.store.check_bring_up(&to, &from).unwrap_err().kind(), ErrorKind::InvalidInput);
-        let refused = second.store.bring_up(to, from, &SyncOptions::default()).unwrap_err();
+        assert_eq!(second.store.check_synchronize(&to, &from).unwrap_err().kind(), ErrorKind::InvalidInput);
+        let refused = second.store.synchronize(to, from, &SyncOptions::default()).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{number}: {refused}");
         assert!(refused.message().contains("table `t`"), "{refused}");
     }
@@ -464,7 +464,7 @@ fn a_table_is_brought_up_over_one_range_as_it_is_now() {
     // The past of the other is accepted: the table is brought up to that.
     second
         .store
-        .bring_up(to(), first.table.as_bytes().scan_at(folddb::AsOf::Seq(3.into())), &SyncOptions::default())
+        .synchronize(to(), first.table.as_bytes().scan_at(folddb::AsOf::Seq(3.into())), &SyncOptions::default())
         .unwrap();
     assert_eq!(second.table.scan().count().unwrap(), 3);
 }

@@ -311,7 +311,7 @@ fn equal_stores_have_one_digest_after_merges_dump_and_load_and_sync() {
     theirs.with_lifetime(until(9)).fold(&3, &1).unwrap();
     let (to, from) = (theirs.as_bytes().scan(), table.as_bytes().scan());
     assert_ne!(digest(&synced), before);
-    synced.bring_up(to, from, &SyncOptions::default()).unwrap();
+    synced.synchronize(to, from, &SyncOptions::default()).unwrap();
     assert_eq!(digest(&synced), before, "synced");
 }
 

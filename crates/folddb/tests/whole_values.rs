@@ -267,7 +267,7 @@ fn synced(source: &Store, dir: &Path) {
         // An existing value is replaced, and not folded onto.
         make(shape, &table, 1, (30, if shape.name == "members" { Way::Members } else { Way::Put }));
         table.write(WriteOp::Put, &0_u64.to_be_bytes(), b"").unwrap();
-        let report = store.bring_up(table.scan(), from(), &SyncOptions::default()).unwrap();
+        let report = store.synchronize(table.scan(), from(), &SyncOptions::default()).unwrap();
         assert!(report.set as usize >= shape.lens.len() - 2, "{}: {report:?}", shape.name);
         let compared = from().compare(table.scan(), |_| ControlFlow::Continue(())).unwrap();
         assert!(compared.is_same(), "{}: {compared:?}", shape.name);
@@ -353,7 +353,7 @@ fn what_a_table_cannot_take_is_an_error_that_names_the_key_and_nothing_is_lost_w
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(error.to_string().contains("key 7"), "{error}");
     };
-    named(to.bring_up(inline.scan(), blobs.scan(), &SyncOptions::default()).unwrap_err());
+    named(to.synchronize(inline.scan(), blobs.scan(), &SyncOptions::default()).unwrap_err());
     named(
         inline.write_whole(WriteOp::Put, &7_u64.to_be_bytes(), &bytes(7, VALUE_BYTES_MAX + 1)).unwrap_err(),
     );

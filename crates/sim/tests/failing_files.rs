@@ -90,13 +90,13 @@ fn a_table_that_was_brought_up_and_not_synced_is_told_as_that() {
     store.sync().expect("the world is whole");
     files.break_on(Fault::on(&[Call::AppendSync]));
     let scans = (to.as_bytes().scan(), from.as_bytes().scan());
-    let error = store.bring_up(scans.0, scans.1, &SyncOptions::default()).expect_err("the sync fails");
+    let error = store.synchronize(scans.0, scans.1, &SyncOptions::default()).expect_err("the sync fails");
     assert_eq!(error.kind(), ErrorKind::NotDurable, "{error}");
     assert!(error.message().contains("os error 5"), "it names the cause: {error}");
     assert_eq!(to.get(&1).expect("reads go on"), Some(1), "it is written and visible");
     // Nothing is written, so nothing can be in doubt; but a poisoned store says so.
     let scans = (to.as_bytes().scan(), from.as_bytes().scan());
-    let error = store.bring_up(scans.0, scans.1, &SyncOptions::default()).expect_err("it is poisoned");
+    let error = store.synchronize(scans.0, scans.1, &SyncOptions::default()).expect_err("it is poisoned");
     assert_eq!(error.kind(), ErrorKind::Poisoned, "{error}");
 }
 

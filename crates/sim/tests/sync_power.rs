@@ -52,8 +52,8 @@ fn filled(is_new: bool) -> SimDisk {
     disk
 }
 
-fn bring_up(store: &Store, from: BytesScan) -> folddb::Result<folddb::SyncReport> {
-    store.bring_up(table(store).as_bytes().scan(), from, &SyncOptions::default())
+fn synchronize(store: &Store, from: BytesScan) -> folddb::Result<folddb::SyncReport> {
+    store.synchronize(table(store).as_bytes().scan(), from, &SyncOptions::default())
 }
 
 /// The number of new rows, from the first on. The others must be the old ones.
@@ -78,7 +78,7 @@ fn a_power_cut_in_a_sync_leaves_each_row_old_or_new_and_the_next_sync_brings_up_
         let disk = old.fork();
         let store = Store::open(SimDisk::store_dir(), options(&disk)).expect("it opens");
         let before = disk.changes();
-        let report = bring_up(&store, theirs()).expect("it is brought up");
+        let report = synchronize(&store, theirs()).expect("it is brought up");
         assert!(report.set > 4096 && report.deleted == KEYS / 5, "{report:?}");
         assert_eq!(rows_brought(&store, "undisturbed"), KEYS);
         disk.changes() - before
@@ -89,7 +89,7 @@ fn a_power_cut_in_a_sync_leaves_each_row_old_or_new_and_the_next_sync_brings_up_
         let disk = old.fork();
         let store = Store::open(SimDisk::store_dir(), options(&disk)).expect("it opens");
         disk.die_after(after);
-        let brought = bring_up(&store, theirs());
+        let brought = synchronize(&store, theirs());
         let is_over = brought.is_ok() && !disk.is_dead();
         drop(store);
         for power in [false, true] {
@@ -100,10 +100,10 @@ fn a_power_cut_in_a_sync_leaves_each_row_old_or_new_and_the_next_sync_brings_up_
             let rows = rows_brought(&store, &what);
             assert!(!is_over || rows == KEYS, "{what}: it had returned");
             seen.insert(rows);
-            let report = bring_up(&store, theirs()).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let report = synchronize(&store, theirs()).unwrap_or_else(|error| panic!("{what}: {error}"));
             assert_eq!(report.set + report.deleted == 0, rows == KEYS, "{what}: {report:?}");
             assert_eq!(rows_brought(&store, &what), KEYS);
-            let again = bring_up(&store, theirs()).expect("it goes");
+            let again = synchronize(&store, theirs()).expect("it goes");
             assert!(again.found.is_same(), "{what}: {again:?}");
         }
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
             Plan::Hashed => pass_over(session, name, args)?,
             Plan::Refused(why) => tell_refused(session, name, &why)?,
             Plan::BringUp(theirs) => {
-                let report = bring_up(&to, &theirs, args);
+                let report = synchronize(&to, &theirs, args);
                 let report = report.map_err(|failure| failure.after(state(&to) != before))?;
                 tell(session, name, &report)?;
                 report.found.failing == 0
@@ -79,7 +79,7 @@ fn plan(stores: (&Opened, &Opened), name: &str, args: &SyncArgs) -> Result<Plan,
 fn check(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<(), Failure> {
     let from = ranges::narrow(theirs, &args.range)?;
     match to.bytes_table(theirs.name()) {
-        Ok(ours) => to.check_bring_up(&ranges::narrow_at(&ours, &args.range, None)?, &from)?,
+        Ok(ours) => to.check_synchronize(&ranges::narrow_at(&ours, &args.range, None)?, &from)?,
         Err(error) if error.kind() == ErrorKind::TableNotFound => {
             theirs.rules().check_writable()?; // needed to create it
             from.limit(0).rows().map(drop)?; // checks the scan for errors
@@ -118,7 +118,7 @@ fn pass_over(session: &mut Session, table: &str, args: &SyncArgs) -> Result<bool
     Ok(false)
 }
 
-fn bring_up(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<SyncReport, Failure> {
+fn synchronize(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<SyncReport, Failure> {
     let ours = match to.bytes_table(theirs.name()) {
         Ok(ours) => ours,
         Err(error) if error.kind() == ErrorKind::TableNotFound => {
@@ -131,7 +131,7 @@ fn bring_up(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<SyncRep
     let options = SyncOptions::default().keep_others(args.keep);
     // The moment applies to the source; the target is always the present.
     let to_scan = ranges::narrow_at(&ours, &args.range, None)?;
-    Ok(to.bring_up(to_scan, ranges::narrow(theirs, &args.range)?, &options)?)
+    Ok(to.synchronize(to_scan, ranges::narrow(theirs, &args.range)?, &options)?)
 }
 
 fn tell(session: &mut Session, table: &str, report: &SyncReport) -> Result<(), Failure> {

@@ -132,11 +132,11 @@ impl Store {
     /// [`BytesScan::compare`] finds: it misses one of 2^32 for separated values.
     ///
     /// # Errors
-    /// As [`Store::check_bring_up`], [`BytesScan::compare`] and [`Batch::commit`];
+    /// As [`Store::check_synchronize`], [`BytesScan::compare`] and [`Batch::commit`];
     /// [`ErrorKind::NotDurable`] if everything is written and visible, and only the sync at the end
     /// has failed. Batches before the failure stay, and need not be transferred again.
-    pub fn bring_up(&self, to: BytesScan, from: BytesScan, options: &SyncOptions) -> Result<SyncReport> {
-        self.check_bring_up(&to, &from)?;
+    pub fn synchronize(&self, to: BytesScan, from: BytesScan, options: &SyncOptions) -> Result<SyncReport> {
+        self.check_synchronize(&to, &from)?;
         let ours = self.bytes_table(&to.table.name)?;
         let from = from.pinned()?;
         let (theirs, report) = (from.clone(), SyncReport::default());
@@ -150,7 +150,7 @@ impl Store {
         Ok(SyncReport { found, ..sync.report })
     }
 
-    /// Fails if [`Store::bring_up`] would refuse the two scans. Nothing is read or written.
+    /// Fails if [`Store::synchronize`] would refuse the two scans. Nothing is read or written.
     ///
     /// # Errors
     /// [`ErrorKind::RulesMismatch`] if keys and values of the two tables have different meanings,
@@ -158,7 +158,7 @@ impl Store {
     /// `to` is not a table of this store, or is read at a snapshot or in its past, if the two do
     /// not cover the same range in the same order, or if one has a limit; the errors of either
     /// scan.
-    pub fn check_bring_up(&self, to: &BytesScan, from: &BytesScan) -> Result<()> {
+    pub fn check_synchronize(&self, to: &BytesScan, from: &BytesScan) -> Result<()> {
         if !Arc::ptr_eq(&to.engine, self.engine()) {
             return Err(Error::invalid("a table is updated by its own store"));
         }

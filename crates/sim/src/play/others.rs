@@ -43,7 +43,7 @@ impl Player {
                 Some(disk) => disk.aside(|| self.compare_with_other(slot, of)),
                 None => self.compare_with_other(slot, of),
             },
-            Other::BringUp(slot, of) => self.bring_up(slot, of),
+            Other::BringUp(slot, of) => self.synchronize(slot, of),
             Other::Beside => self.beside(),
             Other::Freeze => self.freeze(),
             Other::Rebuild => self.rebuild(),
@@ -91,7 +91,7 @@ impl Player {
         let past = self.store()?.snapshot();
         let ours = past.scan(&table);
         let before = compare(ours.clone(), theirs.scan()).map_err(said("compare"))?;
-        let brought = other.bring_up(theirs.scan(), ours.clone(), &SyncOptions::default());
+        let brought = other.synchronize(theirs.scan(), ours.clone(), &SyncOptions::default());
         let brought = brought.map_err(said("bring up"))?;
         same("what is set", &brought.set, &(before.only_first + before.differing))?;
         same("what is deleted", &brought.deleted, &before.only_second)?;
@@ -110,7 +110,7 @@ impl Player {
 
     /// A table of the store itself is brought up to the second one, while calls may fail and the
     /// process may die: in one batch, since the table is small.
-    fn bring_up(&mut self, slot: u8, of: u8) -> Outcome {
+    fn synchronize(&mut self, slot: u8, of: u8) -> Outcome {
         let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
         if shape.order == Order::Hashed {
             return Ok(()); // as in `compare_with_other`
@@ -125,7 +125,7 @@ impl Player {
             let ops = self.what_differs(&table, &second.table)?;
             Ok((second, ops))
         })?;
-        let brought = self.store()?.bring_up(table.scan(), second.table.scan(), &SyncOptions::default());
+        let brought = self.store()?.synchronize(table.scan(), second.table.scan(), &SyncOptions::default());
         if let Ok(report) = &brought {
             same("what is brought over", &(report.set + report.deleted), &(ops.len() as u64))?;
         }
