@@ -179,7 +179,7 @@ pub use hits::{Hit, Hits};
 pub use indexing::{IndexInfo, IndexProgress};
 pub use maintenance::{
     BackupOptions, BackupReport, DiffReport, Difference, DumpReport, Generation, IndexCheck, LoadOptions,
-    LoadReport, Moved, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
+    LoadReport, FileTotals, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
 };
 pub use options::{Options, Tuning};
 pub use reader::{AnyTable, Reader};

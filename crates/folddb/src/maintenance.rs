@@ -26,7 +26,7 @@ mod dump;
 mod load;
 mod compare;
 
-pub use backup::{BackupOptions, BackupReport, Moved};
+pub use backup::{BackupOptions, BackupReport, FileTotals};
 pub use compare::{DiffReport, Difference, SyncOptions, SyncReport};
 pub use doctor::{Advice, Facts, TableFacts, Weight, advise};
 pub use dump::DumpReport;

@@ -38,7 +38,7 @@ use folddb_engine::state::engine::Engine;
 use folddb_engine::state::hash_files::listed_indexes;
 use folddb_engine::state::log_sync;
 
-pub use report::{BackupOptions, BackupReport, Moved};
+pub use report::{BackupOptions, BackupReport, FileTotals};
 
 impl Store {
     /// Adds a backup of the present store to the directory for backups at `to`, which is created if
@@ -131,10 +131,10 @@ fn begin<'a>(
         capture,
         before,
         list: Vec::new(),
-        linked: Moved::default(),
-        reused: Moved::default(),
-        copied: Moved::default(),
-        log: Moved::default(),
+        linked: FileTotals::default(),
+        reused: FileTotals::default(),
+        copied: FileTotals::default(),
+        log: FileTotals::default(),
         bytes_done: 0,
         bytes_total: 2 * parts + log_bytes.iter().sum::<u64>(),
         log_bytes,

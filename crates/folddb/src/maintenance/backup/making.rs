@@ -10,7 +10,7 @@ use folddb_layout::file_name::FileName;
 use folddb_manifest::State;
 
 use crate::maintenance::backup::capture::Capture;
-use crate::maintenance::backup::report::{BackupOptions, Moved};
+use crate::maintenance::backup::report::{BackupOptions, FileTotals};
 use folddb_engine::state::engine::Engine;
 
 /// A generation that is being made.
@@ -22,10 +22,10 @@ pub(crate) struct Making<'a> {
     /// The previous generation, with its copies by name.
     pub(crate) before: Option<(PathBuf, HashMap<FileName, ListedFile>)>,
     pub(crate) list: Vec<ListedFile>,
-    pub(crate) linked: Moved,
-    pub(crate) reused: Moved,
-    pub(crate) copied: Moved,
-    pub(crate) log: Moved,
+    pub(crate) linked: FileTotals,
+    pub(crate) reused: FileTotals,
+    pub(crate) copied: FileTotals,
+    pub(crate) log: FileTotals,
     /// The bytes to copy of each segment.
     pub(crate) log_bytes: Vec<u64>,
     pub(crate) bytes_done: u64,

@@ -51,17 +51,17 @@ impl std::fmt::Debug for BackupOptions {
     }
 }
 
-/// Files that were added to a backup in one way.
+/// How many files were added to a backup in one way, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Moved {
+pub struct FileTotals {
     /// How many.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
-impl Moved {
+impl FileTotals {
     pub(crate) fn add(&mut self, bytes: u64) {
         self.files += 1;
         self.bytes += bytes;
@@ -82,13 +82,13 @@ pub struct BackupReport {
     /// after.
     pub last_seq: Seq,
     /// Parts that are hard links to the store's files.
-    pub linked: Moved,
+    pub linked: FileTotals,
     /// Parts that are hard links to copies in the previous generation.
-    pub reused: Moved,
+    pub reused: FileTotals,
     /// Parts whose bytes were copied.
-    pub copied: Moved,
+    pub copied: FileTotals,
     /// Segments of the log, which are always copied.
-    pub log: Moved,
+    pub log: FileTotals,
     /// Generations that were removed.
     pub removed: Vec<u64>,
     /// How long writers were blocked.
