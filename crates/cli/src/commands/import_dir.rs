@@ -63,7 +63,7 @@ impl Tally {
 pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Failure> {
     let mut tally = Tally::default();
     let options = session.options();
-    if Store::keeps(&args.dir, &options) {
+    if Store::owns_directory(&args.dir, &options) {
         let dir = args.dir.display();
         return Err(Failure::Refused(format!(
             "{dir} is a store, or holds backups, whose files are not imported"
@@ -169,7 +169,7 @@ fn look_into(
         let path = entry.map_err(|error| cannot(dir, &error))?.path();
         let facts = std::fs::symlink_metadata(&path).map_err(|error| cannot(&path, &error))?;
         match (facts.is_dir(), facts.is_file()) {
-            (true, _) if Store::keeps(&path, options) => tally.stores += 1,
+            (true, _) if Store::owns_directory(&path, options) => tally.stores += 1,
             (true, _) => dirs.push(path),
             (_, true) => files.push((path, facts)),
             _ => tally.others += 1,

@@ -2,7 +2,7 @@
 //! them.
 //!
 //! All code that creates directories or files for a user checks here first: `place`, `restore` and
-//! `repair`, and programs that export files from a store, through [`Store::keeps`].
+//! `repair`, and programs that export files from a store, through [`Store::owns_directory`].
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ impl Store {
     /// Whether a directory belongs to FoldDB: it is a store, a backup, or a directory of backups.
     /// Nothing else may be written into it or below it. A store is recognised by its file `FORMAT`,
     /// even if that is damaged.
-    pub fn keeps(dir: impl AsRef<Path>, options: &Options) -> bool {
+    pub fn owns_directory(dir: impl AsRef<Path>, options: &Options) -> bool {
         what_is(&*options.engine.host.files, dir.as_ref()).is_some()
     }
 }
