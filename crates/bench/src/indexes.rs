@@ -56,7 +56,7 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
         }
     }
     let stats = work.store.stats();
-    report.put("entries_met", stats.reads.index_entries);
+    report.put("entries_read", stats.reads.index_entries);
     report.put("entries_stale", stats.reads.index_entries_stale);
     work.put_process(&mut report);
     report.verify(right);

@@ -202,7 +202,7 @@ impl Search {
             stale += self.look_up(&split, same_key, &mut found);
         }
         self.ready.extend(found.into_iter().flatten());
-        note_met(&self.engine, &self.index, split.len() as u64, stale);
+        note_read(&self.engine, &self.index, split.len() as u64, stale);
         Ok(())
     }
 
@@ -316,11 +316,11 @@ fn check_stand(table: &TableCore, index: &IndexCore, at: At) -> Result<()> {
     Ok(())
 }
 
-/// Counts entries that were met. If too many are stale, the index is cleaned.
-fn note_met(engine: &Engine, index: &IndexCore, met: u64, stale: u64) {
-    engine.counters.entries_met.add(met);
+/// Counts entries that were read. If too many are stale, the index is cleaned.
+fn note_read(engine: &Engine, index: &IndexCore, read: u64, stale: u64) {
+    engine.counters.entries_read.add(read);
     engine.counters.entries_stale.add(stale);
-    index.met.fetch_add(met, Ordering::Relaxed);
+    index.read.fetch_add(read, Ordering::Relaxed);
     index.stale.fetch_add(stale, Ordering::Relaxed);
     if index.wants_cleaning() {
         engine.work.stale.lock().insert(index.table.id);

@@ -65,9 +65,9 @@ pub struct IndexInfo {
     pub since: Seq,
     /// A function that is not available, without which its table cannot be written to.
     pub missing: Option<String>,
-    /// Entries that queries have met since it was last cleaned, and how many of them were stale.
-    pub met: u64,
-    /// See `met`.
+    /// Entries that queries have read since it was last cleaned, and how many of them were stale.
+    pub entries_read: u64,
+    /// See `entries_read`.
     pub stale: u64,
 }
 
@@ -100,7 +100,7 @@ fn info(index: &IndexCore) -> IndexInfo {
         is_built: stand.building.is_none(),
         since: stand.since.into(),
         missing: index.extractor.as_ref().err().cloned(),
-        met: index.met.load(Ordering::Relaxed),
+        entries_read: index.read.load(Ordering::Relaxed),
         stale: index.stale.load(Ordering::Relaxed),
     }
 }

@@ -126,7 +126,7 @@ fn stats(background: &Background) -> StoreStats {
             values: counters.value_reads.get(),
             value_heads: counters.value_head_reads.get(),
             index_loads: indexes.iter().map(|facts| facts.loads).sum(),
-            index_entries: counters.entries_met.get(),
+            index_entries: counters.entries_read.get(),
             index_entries_stale: counters.entries_stale.get(),
         },
         memory: MemoryStats {

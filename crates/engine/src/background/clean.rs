@@ -53,21 +53,21 @@ const LOOKS_EVERY: u64 = 8;
 /// If at least this share of entries is stale, the next step looks records up, too.
 const EAGER_FROM: f64 = 0.1;
 
-/// The index is cleaned after queries have met this many entries, if enough of them were stale.
-const MET_MIN: u64 = 1024;
+/// The index is cleaned after queries have read this many entries, if enough of them were stale.
+const READ_MIN: u64 = 1024;
 
 const STALE_SHARE_MAX: f64 = 0.3;
 
 impl IndexCore {
-    /// Whether queries have met so many stale entries that a merge is worth it.
+    /// Whether queries have read so many stale entries that a merge is worth it.
     pub fn wants_cleaning(&self) -> bool {
-        let (met, stale) = (self.met.load(Ordering::Relaxed), self.stale.load(Ordering::Relaxed));
-        met >= MET_MIN && stale as f64 > met as f64 * STALE_SHARE_MAX
+        let (read, stale) = (self.read.load(Ordering::Relaxed), self.stale.load(Ordering::Relaxed));
+        read >= READ_MIN && stale as f64 > read as f64 * STALE_SHARE_MAX
     }
 
     /// Starts to count again.
-    pub(crate) fn forget_met(&self) {
-        self.met.store(0, Ordering::Relaxed);
+    pub(crate) fn forget_read(&self) {
+        self.read.store(0, Ordering::Relaxed);
         self.stale.store(0, Ordering::Relaxed);
     }
 }
@@ -199,7 +199,7 @@ impl Cleaner {
 
     /// The merge is done.
     pub fn finish(&self) {
-        self.index.forget_met();
+        self.index.forget_read();
         if self.is_thorough && self.looked_at < Seq::MAX {
             self.index.cleaned_at.store(self.looked_at, Ordering::Release);
         }

@@ -211,7 +211,7 @@ pub(crate) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Op
     if let Some(index) = table.index_to_clean()
         && let Some(plan) = clean_plan(table, runs)
     {
-        index.forget_met();
+        index.forget_read();
         return Some(plan);
     }
     let moment = Moment {

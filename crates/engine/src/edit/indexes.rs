@@ -124,7 +124,7 @@ pub(crate) fn new_index(
         table: Arc::clone(entries),
         stand: RwLock::new(stand),
         is_in_work: AtomicBool::new(false),
-        met: AtomicU64::new(0),
+        read: AtomicU64::new(0),
         stale: AtomicU64::new(0),
         cleaned_at: AtomicU64::new(0),
     })

@@ -81,9 +81,9 @@ pub struct IndexCore {
     pub stand: RwLock<IndexStand>,
     /// Existing records of the table are being added to it.
     pub is_in_work: AtomicBool,
-    /// How many entries queries have met since the index was last cleaned, and how many of them
+    /// How many entries queries have read since the index was last cleaned, and how many of them
     /// were stale.
-    pub met: AtomicU64,
+    pub read: AtomicU64,
     pub stale: AtomicU64,
     /// No entry was stale at this seq: a merge has checked all of them.
     pub cleaned_at: AtomicU64,

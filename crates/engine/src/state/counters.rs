@@ -56,7 +56,7 @@ pub struct Counters {
     pub value_bytes_given_back: Counter,
     pub records_expired: Counter,
     pub feeds_lost: Counter,
-    pub entries_met: Counter,
+    pub entries_read: Counter,
     pub entries_stale: Counter,
     pub entries_cleaned: Counter,
 }
