@@ -99,11 +99,11 @@ fn a_table_that_was_brought_up_is_the_same_and_needs_nothing_the_second_time() {
             .unwrap()
     };
     let synced = synchronize();
-    assert_eq!((synced.set, synced.deleted), (20, 5));
+    assert_eq!((synced.put, synced.deleted), (20, 5));
     assert_eq!(synced.found.only_first, 5, "of the second's view, which stands first here");
     assert!(compared(first.table.as_bytes(), second.table.as_bytes()).0.is_same());
     let again = synchronize();
-    assert_eq!((again.set, again.deleted, again.found.same), (0, 0, 1000));
+    assert_eq!((again.put, again.deleted, again.found.same), (0, 0, 1000));
 }
 
 #[test]
@@ -116,11 +116,11 @@ fn only_the_range_that_is_asked_for_is_brought_up_and_others_may_stay() {
     let (ours, theirs) = (second.table.as_bytes(), first.table.as_bytes());
     let part = |table: &BytesTable| table.scan().from(&low).before(&high);
     let synced = second.store.synchronize(part(ours), part(theirs), &SyncOptions::default()).unwrap();
-    assert_eq!((synced.set, synced.deleted), (10, 0));
+    assert_eq!((synced.put, synced.deleted), (10, 0));
     assert_eq!(compared(theirs, ours).0.only_first, 5);
     let keep = SyncOptions::default().keep_others(true);
     let synced = second.store.synchronize(ours.scan(), theirs.scan(), &keep).unwrap();
-    assert_eq!((synced.set, synced.deleted), (10, 0));
+    assert_eq!((synced.put, synced.deleted), (10, 0));
     assert_eq!(second.table.get(&2003).unwrap(), Some(blob(2003)));
 }
 
@@ -212,11 +212,11 @@ fn what_is_brought_over_lasts_as_long_as_it_does_there() {
     assert_eq!((report.same, report.differing, report.is_same()), (0, 3, false));
     assert_eq!(found[0].first.as_ref().unwrap().deadline.map(unix_ms), Some(FAR_MS));
 
-    assert_eq!(synchronize(&second, &first).unwrap().set, 3);
+    assert_eq!(synchronize(&second, &first).unwrap().put, 3);
     assert_eq!((deadline(&second, 1), deadline(&second, 2)), (Some(FAR_MS), Some(FAR_MS + 2)));
     assert_eq!(deadline(&second, 3), None, "also where the rules here say a time");
     assert!(compared(first.table.as_bytes(), second.table.as_bytes()).0.is_same());
-    assert_eq!(synchronize(&second, &first).unwrap().set, 0);
+    assert_eq!(synchronize(&second, &first).unwrap().put, 0);
     second.store.flush().unwrap();
     assert!(compared(first.table.as_bytes(), second.table.as_bytes()).0.is_same());
 }
@@ -311,7 +311,7 @@ fn a_table_is_brought_up_to_one_moment_of_the_other() {
     occasion.then(move || (0..10).for_each(|key| assert!(table.delete(&key).is_ok())));
     let synced = ours.store.synchronize(to, from, &SyncOptions::default()).unwrap();
     assert!(occasion.is_over());
-    assert_eq!((synced.set, synced.deleted), (9, 0));
+    assert_eq!((synced.put, synced.deleted), (9, 0));
     for key in 0..10 {
         assert_eq!(ours.table.get(&key).unwrap(), Some(blob(key)));
     }
@@ -346,7 +346,7 @@ fn inline_values_are_compared_by_their_bytes_and_not_by_their_hashes() {
         let (report, found) = compared(first.table.as_bytes(), second.table.as_bytes());
         assert_eq!((report.same, report.differing), (0, 1));
         assert_eq!(found[0].first, first.table.head(&7).unwrap());
-        assert_eq!(synchronize(&first, &second).unwrap().set, 1);
+        assert_eq!(synchronize(&first, &second).unwrap().put, 1);
         assert_eq!(first.table.get(&7).unwrap(), Some(other));
     }
 }
@@ -380,7 +380,7 @@ fn a_key_whose_fold_fails_is_told_and_left_alone() {
     let (report, found) = compared(a.as_bytes(), b.as_bytes());
     assert_eq!((report.same, report.failing, found.len()), (9, 1, 0));
     let synced = b_store.synchronize(b.as_bytes().scan(), a.as_bytes().scan(), &SyncOptions::default()).unwrap();
-    assert_eq!((synced.set, synced.deleted, b.get(&3).unwrap()), (0, 0, Some(blob(3))));
+    assert_eq!((synced.put, synced.deleted, b.get(&3).unwrap()), (0, 0, Some(blob(3))));
 }
 
 /// A value longer than a batch may be is copied piece by piece, and those around it as always.
@@ -393,7 +393,7 @@ fn values_longer_than_a_batch_are_brought_over() {
     }
     from.table.put_from(&7, &mut &long[..]).unwrap();
     let report = synchronize(&to, &from).unwrap();
-    assert_eq!(report.set, 20);
+    assert_eq!(report.put, 20);
     assert!(to.table.get(&7).unwrap() == Some(long));
     assert!(synchronize(&to, &from).unwrap().found.is_same());
 
@@ -426,7 +426,7 @@ fn scans_of_keys_alone_are_compared_by_their_values_too() {
         let report = keys(&first).compare(keys(&second), |_| ControlFlow::Continue(())).unwrap();
         assert_eq!((report.same, report.differing), (0, 1));
         let options = SyncOptions::default();
-        assert_eq!(second.store.synchronize(keys(&second), keys(&first), &options).unwrap().set, 1);
+        assert_eq!(second.store.synchronize(keys(&second), keys(&first), &options).unwrap().put, 1);
         assert_eq!(second.table.get(&1).unwrap(), Some(vec![1]));
     }
 }

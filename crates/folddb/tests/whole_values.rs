@@ -268,7 +268,7 @@ fn synced(source: &Store, dir: &Path) {
         make(shape, &table, 1, (30, if shape.name == "members" { Way::Members } else { Way::Put }));
         table.write(WriteOp::Put, &0_u64.to_be_bytes(), b"").unwrap();
         let report = store.synchronize(table.scan(), from(), &SyncOptions::default()).unwrap();
-        assert!(report.set as usize >= shape.lens.len() - 2, "{}: {report:?}", shape.name);
+        assert!(report.put as usize >= shape.lens.len() - 2, "{}: {report:?}", shape.name);
         let compared = from().compare(table.scan(), |_| ControlFlow::Continue(())).unwrap();
         assert!(compared.is_same(), "{}: {compared:?}", shape.name);
         check(&store, &[shape.name], "sync");

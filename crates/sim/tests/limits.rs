@@ -447,7 +447,7 @@ fn compared(world: &mut World) {
     let scan = |number: usize| tables[number].as_bytes().scan();
     let report = scan(0).compare(scan(1), |_| ControlFlow::Continue(())).unwrap();
     assert_eq!((report.same, report.differing), (0, 1));
-    assert_eq!(stores[1].synchronize(scan(1), scan(0), &SyncOptions::default()).unwrap().set, 1);
+    assert_eq!(stores[1].synchronize(scan(1), scan(0), &SyncOptions::default()).unwrap().put, 1);
     assert!(scan(0).compare(scan(1), |_| ControlFlow::Continue(())).unwrap().is_same());
 }
 

@@ -79,7 +79,7 @@ fn a_power_cut_in_a_sync_leaves_each_row_old_or_new_and_the_next_sync_brings_up_
         let store = Store::open(SimDisk::store_dir(), options(&disk)).expect("it opens");
         let before = disk.changes();
         let report = synchronize(&store, theirs()).expect("it is brought up");
-        assert!(report.set > 4096 && report.deleted == KEYS / 5, "{report:?}");
+        assert!(report.put > 4096 && report.deleted == KEYS / 5, "{report:?}");
         assert_eq!(rows_brought(&store, "undisturbed"), KEYS);
         disk.changes() - before
     };
@@ -101,7 +101,7 @@ fn a_power_cut_in_a_sync_leaves_each_row_old_or_new_and_the_next_sync_brings_up_
             assert!(!is_over || rows == KEYS, "{what}: it had returned");
             seen.insert(rows);
             let report = synchronize(&store, theirs()).unwrap_or_else(|error| panic!("{what}: {error}"));
-            assert_eq!(report.set + report.deleted == 0, rows == KEYS, "{what}: {report:?}");
+            assert_eq!(report.put + report.deleted == 0, rows == KEYS, "{what}: {report:?}");
             assert_eq!(rows_brought(&store, &what), KEYS);
             let again = synchronize(&store, theirs()).expect("it goes");
             assert!(again.found.is_same(), "{what}: {again:?}");

@@ -138,14 +138,14 @@ fn tell(session: &mut Session, table: &str, report: &SyncReport) -> Result<(), F
     let line = json!({
         "table": table,
         "same": report.found.same,
-        "set": report.set,
+        "put": report.put,
         "value_bytes": report.value_bytes,
         "deleted": report.deleted,
         "failing": report.found.failing,
     });
     session.report(&line, |out| {
-        let SyncReport { found, set, value_bytes, deleted, .. } = report;
-        write!(out, "table {table}: set {} ({}), ", human::plural(*set, "key"), human::bytes(*value_bytes))?;
+        let SyncReport { found, put, value_bytes, deleted, .. } = report;
+        write!(out, "table {table}: put {} ({}), ", human::plural(*put, "key"), human::bytes(*value_bytes))?;
         write!(out, "deleted {}, {} were the same", human::count(*deleted), human::count(found.same))?;
         match found.failing {
             0 => writeln!(out),

@@ -72,8 +72,8 @@ impl DiffReport {
 pub struct SyncReport {
     /// The differences that were found.
     pub found: DiffReport,
-    /// Keys that were set.
-    pub set: u64,
+    /// Keys whose values were put.
+    pub put: u64,
     /// Bytes of their values.
     pub value_bytes: u64,
     /// Keys that were deleted.
@@ -125,9 +125,9 @@ impl BytesScan {
 
 impl Store {
     /// Makes the rows of `to`, a scan of a table of this store, equal to those of `from`, a scan
-    /// over the same range of a table in another store: rows that differ are set, and rows that
+    /// over the same range of a table in another store: rows that differ are put, and rows that
     /// only `to` has are deleted. In batches, each atomic; as durable as [`Durability::Sync`] when
-    /// this returns. Folded values are set, so the table gets the values of the other, but not its
+    /// this returns. Folded values are put, so the table gets the values of the other, but not its
     /// history. They have the same deadlines as there. The differences are those that
     /// [`BytesScan::compare`] finds: it misses one of 2^32 for separated values.
     ///
@@ -142,7 +142,7 @@ impl Store {
         let (theirs, report) = (from.clone(), SyncReport::default());
         let mut sync = Sync { ours, theirs, batch: self.batch(), report, committed: 0 };
         let found = sync.all(to, from, options).map_err(|error| sync.failed(error))?;
-        let has_written = sync.report.set + sync.report.deleted > 0;
+        let has_written = sync.report.put + sync.report.deleted > 0;
         self.sync().map_err(|cause| match has_written {
             true => not_durable("what differed is written", &cause),
             false => cause,
@@ -366,14 +366,14 @@ impl Sync {
                 self.commit()?; // in the order of the keys
                 let long = self.long(key, head.deadline);
                 let value_bytes = long.map_err(|error| self.naming(key, error))?;
-                self.report.set += 1;
+                self.report.put += 1;
                 self.report.value_bytes += value_bytes;
                 self.committed += 1;
             }
             Some(head) => {
                 let value = self.theirs.value(key)?.unwrap_or_default();
                 self.set(key, &value, head.deadline);
-                self.report.set += 1;
+                self.report.put += 1;
                 self.report.value_bytes += value.len() as u64;
             }
             None if keep_others => return Ok(()),

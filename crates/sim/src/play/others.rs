@@ -93,7 +93,7 @@ impl Player {
         let before = compare(ours.clone(), theirs.scan()).map_err(said("compare"))?;
         let brought = other.synchronize(theirs.scan(), ours.clone(), &SyncOptions::default());
         let brought = brought.map_err(said("bring up"))?;
-        same("what is set", &brought.set, &(before.only_first + before.differing))?;
+        same("what is put", &brought.put, &(before.only_first + before.differing))?;
         same("what is deleted", &brought.deleted, &before.only_second)?;
         let after = compare(ours.clone(), theirs.scan()).map_err(said("compare"))?;
         let alike = |report: &DiffReport| (report.only_first, report.only_second, report.differing);
@@ -127,7 +127,7 @@ impl Player {
         })?;
         let brought = self.store()?.synchronize(table.scan(), second.table.scan(), &SyncOptions::default());
         if let Ok(report) = &brought {
-            same("what is brought over", &(report.set + report.deleted), &(ops.len() as u64))?;
+            same("what is brought over", &(report.put + report.deleted), &(ops.len() as u64))?;
         }
         let last_seq = u64::from(self.store()?.last_seq());
         match brought {
