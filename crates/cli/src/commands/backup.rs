@@ -1,7 +1,7 @@
 //! `folddb backup STORE PLACE`: adds a backup to a directory of them. The store is opened for
 //! reading: nothing in it changes. `folddb backup list PLACE` is in `backup_list.rs`.
 
-use folddb::{BackupOptions, BackupReport, Moved, Seq};
+use folddb::{BackupOptions, BackupReport, FileTotals, Seq};
 use serde_json::{Value, json};
 
 use crate::args::{BackupArgs, BackupVerb};
@@ -56,7 +56,7 @@ pub(crate) fn seqs(first_seq: Seq, last_seq: Seq) -> String {
 }
 
 fn report(made: &BackupReport) -> Value {
-    let moved = |moved: Moved| json!({ "files": moved.files, "bytes": moved.bytes });
+    let moved = |moved: FileTotals| json!({ "files": moved.files, "bytes": moved.bytes });
     json!({
         "generation": made.generation,
         "path": made.path.display().to_string(),
