@@ -77,12 +77,12 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     let (mut days, mut end) = (0, (year - 1969) * 366);
     while days < end {
         let middle = days + (end - days) / 2;
-        match folddb::time::civil(middle) < (year, month, day) {
+        match folddb::time::date(middle) < (year, month, day) {
             true => days = middle + 1,
             false => end = middle,
         }
     }
-    if folddb::time::civil(days) != (year, month, day) {
+    if folddb::time::date(days) != (year, month, day) {
         return Err(wrong());
     }
     let unix_s = days * 86_400 + hour * 3600 + minute * 60 + second;

@@ -3,7 +3,6 @@
 use std::ops::Bound;
 
 use folddb::codec::{CodecError, KeyRange};
-use folddb::datum::plain;
 use folddb::{BytesTable, Datum, KeyOrder, datum};
 
 use crate::failure::Failure;
@@ -150,7 +149,7 @@ pub(crate) fn csv_datum(spec: &str, text: &str) -> Option<Datum> {
         // member.
         let read = datum::json::parse(text).ok()?;
         let as_bytes = datum::unwrapped(&read).map(Datum::Bytes);
-        return as_bytes.or_else(|| plain::miswrapped(&read).map(|_| read)); // the fold refuses it
+        return as_bytes.or_else(|| datum::why_not_wrapped(&read).map(|_| read)); // the fold refuses it
     }
     if LISTED.contains(&stem(spec)) && text.starts_with(['[', '{']) {
         return datum::json::parse(text).ok();
@@ -197,7 +196,7 @@ pub(crate) fn value_datum(spec: &str, word: &str) -> Result<Datum, String> {
         // Counters take objects.
         Ok(datum @ Datum::Map(_)) if MEMBERS.contains(&stem(spec)) && stem(spec) != "counters" => {
             let bytes = datum::unwrapped(&datum).map(Datum::Bytes);
-            bytes.ok_or_else(|| match plain::miswrapped(&datum) {
+            bytes.ok_or_else(|| match datum::why_not_wrapped(&datum) {
                 Some(wrong) => wrong,
                 None => format!("an object cannot be a member; its text is one in a list: {}", listed()),
             })

@@ -29,22 +29,18 @@ pub mod table_rules {
 
 /// Keys and values as people read and type them.
 pub mod datum {
+    pub use folddb_rules::datum::plain::{expected, why_not_wrapped};
     pub use folddb_rules::datum::{Datum, from_hex, hex, unwrapped, unwrapped_text, wrapped};
 
     /// As JSON.
     pub mod json {
-        pub use folddb_rules::datum::json::{parse, put, put_fields, text_of};
-    }
-
-    /// As plain text.
-    pub mod plain {
-        pub use folddb_rules::datum::plain::{expected_text, miswrapped};
+        pub use folddb_rules::datum::json::{parse, put, put_object, text_of};
     }
 }
 
 /// Moments and times as people read and type them. Milliseconds count since 1970, in UTC.
 pub mod time {
-    pub use folddb_rules::time::{civil, moment, parse_time, rfc3339, show_time, unix_ms, utc, why_no_time};
+    pub use folddb_rules::time::{date, moment, parse_time, rfc3339, show_time, unix_ms, utc, why_no_time};
 }
 
 /// The search for operands that break a law of a fold.

@@ -178,8 +178,8 @@ pub use folddb_engine::write::stream::{ValueReader, ValueWriter};
 pub use hits::{Hit, Hits};
 pub use indexing::{IndexInfo, IndexProgress};
 pub use maintenance::{
-    BackupOptions, BackupReport, DiffReport, Difference, DumpReport, Generation, IndexCheck, LoadOptions,
-    LoadReport, FileTotals, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
+    BackupOptions, BackupReport, DiffReport, Difference, DumpReport, FileTotals, Generation, IndexCheck,
+    LoadOptions, LoadReport, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
 };
 pub use options::{Options, Tuning};
 pub use reader::{AnyTable, Reader};

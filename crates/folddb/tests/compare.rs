@@ -379,7 +379,8 @@ fn a_key_whose_fold_fails_is_told_and_left_alone() {
     assert_eq!(a.get(&3).unwrap_err().kind(), ErrorKind::FoldFailed);
     let (report, found) = compared(a.as_bytes(), b.as_bytes());
     assert_eq!((report.same, report.failing, found.len()), (9, 1, 0));
-    let synced = b_store.synchronize(b.as_bytes().scan(), a.as_bytes().scan(), &SyncOptions::default()).unwrap();
+    let synced =
+        b_store.synchronize(b.as_bytes().scan(), a.as_bytes().scan(), &SyncOptions::default()).unwrap();
     assert_eq!((synced.put, synced.deleted, b.get(&3).unwrap()), (0, 0, Some(blob(3))));
 }
 
@@ -464,7 +465,11 @@ fn a_table_is_brought_up_over_one_range_as_it_is_now() {
     // The past of the other is accepted: the table is brought up to that.
     second
         .store
-        .synchronize(to(), first.table.as_bytes().scan_at(folddb::AsOf::Seq(3.into())), &SyncOptions::default())
+        .synchronize(
+            to(),
+            first.table.as_bytes().scan_at(folddb::AsOf::Seq(3.into())),
+            &SyncOptions::default(),
+        )
         .unwrap();
     assert_eq!(second.table.scan().count().unwrap(), 3);
 }

@@ -228,7 +228,7 @@ pub fn moment(unix_ms: u64) -> SystemTime {
 pub fn utc(moment: SystemTime) -> String {
     let unix_s = unix_ms(moment) / 1000;
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
-    let (year, month, day) = civil(days);
+    let (year, month, day) = date(days);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
@@ -237,9 +237,9 @@ pub fn rfc3339(moment: SystemTime) -> String {
     format!("{}.{:03}Z", utc(moment).replace(' ', "T"), unix_ms(moment) % 1000)
 }
 
-/// Year, month and day this many days after 1970-01-01, by the Gregorian rules (Hinnant 2013,
-/// `civil_from_days`).
-pub fn civil(days: u64) -> (u64, u64, u64) {
+/// Year, month and day, in UTC, this many days after 1970-01-01, by the Gregorian rules (Hinnant
+/// 2013, `civil_from_days`).
+pub fn date(days: u64) -> (u64, u64, u64) {
     let from_march_0 = days + 719_468;
     let (era, day_of_era) = (from_march_0 / 146_097, from_march_0 % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

@@ -280,7 +280,8 @@ fn path_of(table: &BytesTable, key: &[u8]) -> Option<PathBuf> {
 fn refuse_inside_store(dir: &Path, options: &Options) -> Result<(), Failure> {
     let named = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     let there = named.ancestors().find_map(|above| fs::canonicalize(above).ok());
-    match there.iter().flat_map(|there| there.ancestors()).find(|above| Store::owns_directory(above, options)) {
+    match there.iter().flat_map(|there| there.ancestors()).find(|above| Store::owns_directory(above, options))
+    {
         Some(kept) => Err(in_store(dir, kept)),
         None => Ok(()),
     }

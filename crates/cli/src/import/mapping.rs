@@ -9,7 +9,6 @@
 
 use folddb::DynamicRules;
 use folddb::codec::{ElementType, KeyCodec, ValueCodec};
-use folddb::datum::plain;
 use folddb::folds::{self, Columns, Record, SPECS, Source, SpecError};
 use folddb::limits::KEY_BYTES_MAX;
 use folddb::table_rules::TableRules;
@@ -309,7 +308,7 @@ impl Nullable {
 fn is_wrapped(nested: &Datum) -> bool {
     matches!(nested, Datum::Bytes(_))
         || datum::unwrapped(nested).is_some()
-        || plain::miswrapped(nested).is_some()
+        || datum::why_not_wrapped(nested).is_some()
 }
 
 /// Bytes in NDJSON. No other object or list is a key: it would be confused with the same text.
@@ -320,7 +319,7 @@ fn wrapped_key(rows: &Rows, slot: Slot) -> Result<Datum, BadRow> {
         (_, Some(bytes)) => Ok(Datum::Bytes(bytes)),
         (_, None) => {
             let wanted = "text, a number or bytes as a key";
-            let wrong = plain::miswrapped(nested).unwrap_or_else(|| plain::expected_text(wanted, nested));
+            let wrong = datum::why_not_wrapped(nested).unwrap_or_else(|| datum::expected(wanted, nested));
             Err(BadRow::column(rows.column(slot), wrong))
         }
     }
@@ -343,7 +342,7 @@ fn put_field(
         (_, Some(nested)) if is_wrapped(nested) => match datum::unwrapped(nested) {
             Some(bytes) => Some(Datum::Bytes(bytes)),
             None => {
-                let wrong = plain::miswrapped(nested).unwrap_or_default();
+                let wrong = datum::why_not_wrapped(nested).unwrap_or_default();
                 return Err(BadRow::column(rows.column(slot), wrong));
             }
         },

@@ -147,9 +147,9 @@ fn put_csv_field(datum: &Datum, kind: Shown, text: &mut String) {
 fn put_value_file(columns: &Columns, header: &[String], row: &Row, text: &mut String) {
     if columns.are_picked() {
         let fields = columns.fields(row);
-        return datum::json::put_fields(header.iter().map(String::as_str).zip(fields), text);
+        return datum::json::put_object(header.iter().map(String::as_str).zip(fields), text);
     }
     let term = columns.has_term().then_some(("term", &row.term));
     let value = columns.has_values().then_some(("value", &row.value));
-    datum::json::put_fields(term.into_iter().chain([("key", &row.key)]).chain(value), text);
+    datum::json::put_object(term.into_iter().chain([("key", &row.key)]).chain(value), text);
 }

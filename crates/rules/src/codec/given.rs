@@ -15,8 +15,9 @@ pub(super) fn read_bytes(datum: &Datum) -> Result<Vec<u8>, CodecError> {
             from_hex(text).ok_or_else(|| wrong("pairs of hexadecimal digits after 0x", datum))
         }
         Datum::Text(text) => Ok(text.as_bytes().to_vec()),
-        other => unwrapped(other)
-            .ok_or_else(|| plain::miswrapped(other).map_or_else(|| wrong("bytes", other), CodecError::new)),
+        other => unwrapped(other).ok_or_else(|| {
+            plain::why_not_wrapped(other).map_or_else(|| wrong("bytes", other), CodecError::new)
+        }),
     }
 }
 

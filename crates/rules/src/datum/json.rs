@@ -34,7 +34,7 @@ pub fn text_of(datum: &Datum) -> String {
 }
 
 /// Appends an object with these fields, on one line.
-pub fn put_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a Datum)>, out: &mut String) {
+pub fn put_object<'a>(fields: impl Iterator<Item = (&'a str, &'a Datum)>, out: &mut String) {
     let mut bytes = std::mem::take(out).into_bytes();
     json_text::put_value_file(&mut bytes, fields, put_bytes);
     *out = String::from_utf8(bytes).unwrap_or_default(); // as in `put`

@@ -9,15 +9,17 @@ use std::borrow::Cow;
 use super::json::text_of;
 use super::{Datum, unwrapped};
 
-/// What is wrong with something that looks like `wrapped` bytes but is not; none for anything else.
-pub fn miswrapped(datum: &Datum) -> Option<String> {
+/// Why a datum that looks like [`wrapped`](super::wrapped) bytes cannot be read as such, as a
+/// message; none for anything else.
+pub fn why_not_wrapped(datum: &Datum) -> Option<String> {
     let is_mistaken = datum.field(super::WRAPPED_NAME).is_some() && unwrapped(datum).is_none();
     let wanted = "bytes as {\"$hex\":\"00ff\"}, pairs of hexadecimal digits and no other name";
-    is_mistaken.then(|| expected_text(wanted, datum))
+    is_mistaken.then(|| expected(wanted, datum))
 }
 
-/// What was expected instead of something whose JSON may be meant as text.
-pub fn expected_text(wanted: &str, found: &Datum) -> String {
+/// The message that `wanted` was expected, and `found` was given; if text is meant, how that would
+/// be written.
+pub fn expected(wanted: &str, found: &Datum) -> String {
     let text = brief(&Datum::Text(text_of(found)));
     format!("expected {wanted}, found {}; if text is meant, write it as text: {text}", brief(found))
 }
@@ -48,7 +50,7 @@ pub(crate) fn bytes(datum: &Datum) -> Result<Cow<'_, [u8]>, String> {
             Some(bytes) => Cow::Owned(bytes),
             None => {
                 return Err(
-                    miswrapped(datum).unwrap_or_else(|| expected_text("text, a number or bytes", datum))
+                    why_not_wrapped(datum).unwrap_or_else(|| expected("text, a number or bytes", datum))
                 );
             }
         },
