@@ -85,7 +85,7 @@ pub struct Options {
     pub(crate) secondary: bool,
     /// The underlying host of a store that was opened as a secondary.
     #[doc(hidden)]
-    pub beside: Option<Host>,
+    pub underlying: Option<Host>,
     pub(crate) background: BackgroundWork,
     pub(crate) listener: Option<Listener>,
     pub(crate) shared: Option<Shared>,
@@ -118,7 +118,7 @@ impl Default for Options {
             deletes_age_max: None,
             read_only: false,
             secondary: false,
-            beside: None,
+            underlying: None,
             background: BackgroundWork::Threads,
             listener: None,
             shared: None,

@@ -148,7 +148,7 @@ impl<K: Key, V: Value> Scan<K, V> {
 /// A piece of the range.
 enum Tile {
     /// Some blocks, or a whole part, with this summary.
-    Told { summary: Summary, is_part: bool },
+    Summary { summary: Summary, is_part: bool },
     /// Keys that must be scanned.
     Scanned { low: Bound<Vec<u8>>, high: Bound<Vec<u8>> },
 }
@@ -165,7 +165,7 @@ impl Summing<'_> {
     fn take(&mut self, tile: Tile) -> Result<()> {
         self.scan.stop.check()?;
         match tile {
-            Tile::Told { summary, is_part } => {
+            Tile::Summary { summary, is_part } => {
                 self.found.rows += summary.rows;
                 let cost = &mut self.found.cost;
                 *(if is_part { &mut cost.part_summaries } else { &mut cost.block_summaries }) += 1;
@@ -321,9 +321,9 @@ impl Tiling<'_> {
         };
         let is_trimmed = part.trimmed && self.order.compare(edge, &part.low).is_lt();
         let ends_inside = is_below(self.order, high, through);
-        let told =
+        let usable =
             summary.filter(|summary| begins_inside && ends_inside && !is_trimmed && self.suits(summary));
-        match told {
+        match usable {
             Some(summary) if !self.others.have_a_key(&self.from, Bound::Included(through))? => {
                 self.tell(summary, false, through)?;
             }
@@ -337,7 +337,7 @@ impl Tiling<'_> {
     fn tell(&mut self, summary: Summary, is_part: bool, through: &[u8]) -> Result<()> {
         self.end_scan()?;
         self.from = Bound::Excluded(through.to_vec());
-        (self.visit)(Tile::Told { summary, is_part })
+        (self.visit)(Tile::Summary { summary, is_part })
     }
 
     /// All keys up to this one are to be scanned.

@@ -12,7 +12,7 @@ use folddb_rules::codec::{Key, Value};
 
 use crate::find::BytesFind;
 use crate::hits::{Hit, Hits};
-use crate::parallel::{END, fold_pieces, pieces_for, told};
+use crate::parallel::{END, fold_pieces, pieces_for, step_of};
 use crate::scans::BytesScan;
 use crate::snapshot::Snapshot;
 use crate::typed_find::{Find, decoded_key};
@@ -115,7 +115,7 @@ impl BytesFind {
     ) -> Result<A> {
         let count = pieces_for(threads, "find", self.limit)?;
         let step = |hits: &mut Hits, sum: &mut A| match hits.next() {
-            Some(hit) => Ok(told(step(sum, hit?)?)),
+            Some(hit) => Ok(step_of(step(sum, hit?)?)),
             None => Ok(END),
         };
         let open = |piece: &BytesFind| Ok(hits(piece.clone()));

@@ -84,7 +84,7 @@ impl Store {
     /// [`crate::ErrorKind::InvalidInput`] if it was opened in another way; as for [`Store::open`].
     pub fn refresh(&self) -> Result<Store> {
         let options = &self.engine().options;
-        if options.beside.is_none() {
+        if options.underlying.is_none() {
             return Err(Error::invalid("only a store that was opened by `open_secondary` is refreshed"));
         }
         Store::open_as(self.path(), options.clone(), OpenMode::Secondary)

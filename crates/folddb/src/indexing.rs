@@ -46,7 +46,7 @@ const SLICE_BYTES: usize = 1 << 20;
 
 /// After this many rows an edit records the progress. Few in builds for tests, whose tables are
 /// small.
-const TOLD_ROWS: u64 = if cfg!(debug_assertions) { 64 } else { 1 << 17 };
+const REPORT_ROWS: u64 = if cfg!(debug_assertions) { 64 } else { 1 << 17 };
 
 /// How many rows are examined for counter-examples to the law.
 const SAMPLES: usize = 48;
@@ -84,7 +84,7 @@ pub struct IndexProgress {
 }
 
 /// A callback that gets the progress, and may stop it.
-pub(crate) type Told<'a> = &'a mut dyn FnMut(IndexProgress) -> ControlFlow<()>;
+pub(crate) type Report<'a> = &'a mut dyn FnMut(IndexProgress) -> ControlFlow<()>;
 
 /// The states of a table's indexes.
 pub(crate) fn infos(core: &TableCore) -> Vec<IndexInfo> {
@@ -122,7 +122,7 @@ pub(crate) fn add_index(
     engine: &Arc<Engine>,
     table: &Arc<TableCore>,
     rule: &IndexRule,
-    progress: Told<'_>,
+    progress: Report<'_>,
 ) -> Result<()> {
     engine.check_not_read_only()?;
     table.rules.check_writable()?;
@@ -241,7 +241,7 @@ pub(crate) fn build_index(
     engine: &Arc<Engine>,
     table: &Arc<TableCore>,
     index: &Arc<IndexCore>,
-    progress: Told<'_>,
+    progress: Report<'_>,
 ) -> Result<()> {
     let _claim = Claim::take(index)?;
     let Some(through) = index.stand.read().building.clone() else { return Ok(()) };
@@ -257,13 +257,13 @@ pub(crate) fn build_index(
         batch: Encoded::default(),
         terms: Terms::default(),
     };
-    let mut told_at = 0;
+    let mut reported_at = 0;
     loop {
         let is_done = building.slice()?;
         let IndexProgress { keys_done, .. } = building.progress;
         building.progress.keys_total = keys_total.max(keys_done);
-        if is_done || keys_done - told_at >= TOLD_ROWS {
-            told_at = keys_done;
+        if is_done || keys_done - reported_at >= REPORT_ROWS {
+            reported_at = keys_done;
             building.tell(is_done)?;
         }
         if progress(building.progress).is_break() || is_done {

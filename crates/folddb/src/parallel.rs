@@ -27,7 +27,7 @@ pub(crate) const GO_ON: Step = ControlFlow::Continue(());
 pub(crate) const END: Step = ControlFlow::Break(None);
 
 /// The result of a user's step.
-pub(crate) fn told(flow: ControlFlow<()>) -> Step {
+pub(crate) fn step_of(flow: ControlFlow<()>) -> Step {
     match flow {
         ControlFlow::Continue(()) => ControlFlow::Continue(()),
         ControlFlow::Break(()) => ControlFlow::Break(Some(Over)),

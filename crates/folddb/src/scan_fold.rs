@@ -10,7 +10,7 @@ use folddb_base::stream::Direction;
 use folddb_rules::KeyOrder;
 use folddb_rules::codec::{Key, Value};
 
-use crate::parallel::{END, Step, fold_pieces, pieces_for, told};
+use crate::parallel::{END, Step, fold_pieces, pieces_for, step_of};
 use crate::scans::{BytesScan, LentRows};
 use crate::snapshot::Snapshot;
 use crate::typed_scan::{Scan, wrong_row};
@@ -65,7 +65,7 @@ impl BytesScan {
         join: impl FnMut(A, A) -> A,
     ) -> Result<A> {
         let piece = |rows: &mut LentRows, sum: &mut A| {
-            Ok(rows.next_row()?.map_or(END, |(key, value)| told(step(sum, key, value))))
+            Ok(rows.next_row()?.map_or(END, |(key, value)| step_of(step(sum, key, value))))
         };
         self.fold_parallel(threads, &start, &piece, join)
     }
@@ -86,7 +86,7 @@ impl BytesScan {
         join: impl FnMut(A, A) -> A,
     ) -> Result<A> {
         let piece = |rows: &mut LentRows, sum: &mut A| {
-            Ok(rows.next_head()?.map_or(END, |(key, head)| told(step(sum, key, &head))))
+            Ok(rows.next_head()?.map_or(END, |(key, head)| step_of(step(sum, key, &head))))
         };
         self.with_heads().fold_parallel(threads, &start, &piece, join)
     }
@@ -132,7 +132,7 @@ impl<K: Key, V: Value> Scan<K, V> {
         let wrong = |cause| wrong_row(&table, &cause);
         let piece = |rows: &mut LentRows, sum: &mut A| {
             let Some((key, value)) = rows.next_row()? else { return Ok(END) };
-            Ok(told(step(sum, K::decode(key).map_err(wrong)?, V::decode(value).map_err(wrong)?)))
+            Ok(step_of(step(sum, K::decode(key).map_err(wrong)?, V::decode(value).map_err(wrong)?)))
         };
         self.bytes.fold_parallel(threads, &start, &piece, join)
     }
@@ -155,7 +155,7 @@ impl<K: Key, V: Value> Scan<K, V> {
         let wrong = |cause| wrong_row(&table, &cause);
         let piece = |rows: &mut LentRows, sum: &mut A| {
             let Some((key, _)) = rows.next_row()? else { return Ok(END) };
-            Ok(told(step(sum, K::decode(key).map_err(wrong)?)))
+            Ok(step_of(step(sum, K::decode(key).map_err(wrong)?)))
         };
         self.bytes.keys_only().fold_parallel(threads, &start, &piece, join)
     }
@@ -178,7 +178,7 @@ impl<K: Key, V: Value> Scan<K, V> {
         let wrong = |cause| wrong_row(&table, &cause);
         let piece = |rows: &mut LentRows, sum: &mut A| {
             let Some((key, head)) = rows.next_head()? else { return Ok(END) };
-            Ok(told(step(sum, K::decode(key).map_err(wrong)?, &head)))
+            Ok(step_of(step(sum, K::decode(key).map_err(wrong)?, &head)))
         };
         self.bytes.with_heads().fold_parallel(threads, &start, &piece, join)
     }

@@ -98,8 +98,8 @@ pub(crate) fn make(
         feeds::check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
         changes.extend(clock::times_change(engine, manifest.state())); // readers of the past need it
     }
-    let told = feeds::note_of_table(engine, manifest.state(), (id, name, bound.rules.to_text()), false);
-    changes.extend(told.inspect_err(|_| discard())?);
+    let note = feeds::note_of_table(engine, manifest.state(), (id, name, bound.rules.to_text()), false);
+    changes.extend(note.inspect_err(|_| discard())?);
     changes.extend(new.changes.iter().cloned());
     feeds::edit_tables(engine, &mut manifest, &changes).inspect_err(|error| {
         if error.kind() == ErrorKind::NoSpace {
@@ -130,13 +130,13 @@ pub(crate) fn remove(background: &Background, core: &Arc<TableCore>) -> Result<(
     core.check_alive()?;
     engine.health.check_writable(true)?;
     let rules_text = core.rules.rules.to_text();
-    let told = feeds::note_of_table(engine, manifest.state(), (core.id, name, rules_text), true)?;
+    let note = feeds::note_of_table(engine, manifest.state(), (core.id, name, rules_text), true)?;
     let indexes = core.indexes();
     let gone: Vec<&Arc<TableCore>> =
         std::iter::once(core).chain(indexes.iter().map(|index| &index.table)).collect();
     let dropped = gone.iter().map(|table| Change::DropTable { table: table.id });
     let kept = log_feed(manifest.state(), name).map(|log| Change::DropFeed { name: log.name.clone() });
-    let edit: Vec<Change> = dropped.chain(told).chain(kept).collect();
+    let edit: Vec<Change> = dropped.chain(note).chain(kept).collect();
     feeds::edit_tables(engine, &mut manifest, &edit)?;
     {
         let mut committer = engine.commit.lock();

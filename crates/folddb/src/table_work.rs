@@ -33,15 +33,15 @@ impl BytesTable {
     pub fn compact_with(&self, mut progress: impl FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
         self.engine().check_not_read_only()?;
         let is_broken_off = Cell::new(false);
-        let mut told = |at: Progress| {
+        let mut report = |at: Progress| {
             let flow = progress(at);
             is_broken_off.set(is_broken_off.get() | flow.is_break());
             flow
         };
-        compact::compact(self.background(), self.core(), &mut told)?;
+        compact::compact(self.background(), self.core(), &mut report)?;
         for index in self.core().indexes().iter() {
             if !is_broken_off.get() {
-                compact::compact(self.background(), &index.table, &mut told)?;
+                compact::compact(self.background(), &index.table, &mut report)?;
             }
         }
         Ok(())

@@ -118,7 +118,7 @@ pub struct Cleaner {
     is_eager: bool,
     steps: u64,
     /// The lowest seq at which a step has looked.
-    looked_at: Seq,
+    lowest_seq: Seq,
     /// Entries were dropped since the last sync of the log.
     has_left_out: bool,
     entries: Entries,
@@ -139,7 +139,7 @@ impl Cleaner {
             is_thorough: plan.reason == Reason::Compact,
             is_eager: false,
             steps: 0,
-            looked_at: Seq::MAX,
+            lowest_seq: Seq::MAX,
             has_left_out: false,
             entries: Entries::default(),
         })
@@ -178,7 +178,7 @@ impl Cleaner {
     /// Which entries are no longer needed.
     fn stale(&mut self, engine: &Arc<Engine>, entries: &Entries) -> Vec<bool> {
         let held = hold_oldest(engine, &self.table);
-        self.looked_at = self.looked_at.min(held.at.seq);
+        self.lowest_seq = self.lowest_seq.min(held.at.seq);
         let stale =
             Looks { engine, table: &self.table, extractor: &self.extractor, at: held.at }.stale(entries);
         // A merge that was running when the moment was held may have folded it: then the lookup did
@@ -200,8 +200,8 @@ impl Cleaner {
     /// The merge is done.
     pub fn finish(&self) {
         self.index.forget_read();
-        if self.is_thorough && self.looked_at < Seq::MAX {
-            self.index.cleaned_at.store(self.looked_at, Ordering::Release);
+        if self.is_thorough && self.lowest_seq < Seq::MAX {
+            self.index.cleaned_at.store(self.lowest_seq, Ordering::Release);
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::state::engine::Engine;
 const WAIT: Duration = Duration::from_millis(20);
 
 /// A callback that gets the progress, and may stop the work.
-type Told<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+type Report<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 /// The right to compact a table, which one caller has at a time.
 struct Claim<'a> {
@@ -77,7 +77,7 @@ impl Drop for Claim<'_> {
 
 /// Merges everything in a table into one run, at once. It calls `progress` after every step and
 /// while it waits; that may stop it, and what is done by then stays done.
-pub fn compact(background: &Background, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
+pub fn compact(background: &Background, table: &Arc<TableCore>, progress: Report<'_>) -> Result<()> {
     let engine = &background.engine;
     hash_sweep::sweep_all(engine, table)?;
     scheduler::flush_all(background)?;
@@ -97,7 +97,7 @@ pub fn compact(background: &Background, table: &Arc<TableCore>, progress: Told<'
 fn wait_for<T>(
     engine: &Engine,
     table: &TableCore,
-    progress: Told<'_>,
+    progress: Report<'_>,
     ready: impl Fn() -> Result<Option<T>>,
 ) -> Result<Option<T>> {
     loop {
@@ -135,7 +135,7 @@ fn try_compact_plan(background: &Background, table: &TableCore) -> Result<Option
 }
 
 /// Runs a merge to its end, or until `progress` stops it.
-fn drive(background: &Background, mut job: MergeJob, progress: Told<'_>) -> Result<()> {
+fn drive(background: &Background, mut job: MergeJob, progress: Report<'_>) -> Result<()> {
     let engine = &background.engine;
     loop {
         match contain(|| job.step(engine)) {

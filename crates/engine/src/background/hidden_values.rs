@@ -31,7 +31,7 @@ const HIDDEN_BYTES_MIN: u64 = 512 << 10;
 
 /// The part of the value log outside the files that reclaim may copy from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Beside {
+pub struct Unsettled {
     pub fresh_bytes: u64,
     pub spare_bytes: u64,
 }
@@ -61,19 +61,19 @@ pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
 }
 
 /// The bytes of the value log outside settled segments.
-pub(crate) fn beside_settled(engine: &Engine, state: &State) -> Beside {
+pub(crate) fn unsettled(engine: &Engine, state: &State) -> Unsettled {
     let filled: HashMap<FileNumber, u64> =
         engine.values.log.ends().iter().map(|segment| (segment.number, segment.end)).collect();
     let settled = engine.values.settled.lock();
-    let mut beside = Beside::default();
+    let mut unsettled = Unsettled::default();
     let is_secondary = |number: FileNumber| !settled.contains(&number) && !state.is_directory(number);
     for (&number, &end) in state.values.iter().filter(|(number, _)| is_secondary(**number)) {
         let len = segments::segment_bytes(engine, state, number);
         let fresh = end.or_else(|| filled.get(&number).copied()).unwrap_or(len).min(len);
-        beside.fresh_bytes += fresh;
-        beside.spare_bytes += len - fresh;
+        unsettled.fresh_bytes += fresh;
+        unsettled.spare_bytes += len - fresh;
     }
-    beside
+    unsettled
 }
 
 /// Notes how far the value log is over its bound while work on it is possible; otherwise notes

@@ -152,7 +152,7 @@ fn wake_tables(background: &Background) {
     let asks_time = !background.merges.lock().timed.is_empty();
     let now = (engine.boundaries.version(), if asks_time { clock::now_ms(engine) / 1000 } else { 0 });
     let mut merges = background.merges.lock();
-    let before = std::mem::replace(&mut merges.looked_at, now);
+    let before = std::mem::replace(&mut merges.examined_at, now);
     if before.0 != now.0 {
         woken.extend(&merges.resting);
     } else if before.1 != now.1 {
@@ -331,14 +331,14 @@ pub fn damage_met(background: &Background) -> Vec<String> {
     let met = merges.given_up.iter().filter_map(|(id, error)| Some((name(id)?, error)));
     let indexes = engine.catalog();
     let of_index = |table: &Arc<TableCore>| Some((table.name.clone(), table.hashed.as_ref()?.damage()?));
-    let told = |(name, error): (String, &Error)| format!("table `{name}`: {}", error.message());
-    let mut damage: Vec<String> = met.map(told).collect();
+    let message = |(name, error): (String, &Error)| format!("table `{name}`: {}", error.message());
+    let mut damage: Vec<String> = met.map(message).collect();
     damage.extend(
         indexes
             .hashed()
             .map(|(table, _)| table)
             .filter_map(of_index)
-            .map(|(name, error)| told((name, &error))),
+            .map(|(name, error)| message((name, &error))),
     );
     damage
 }

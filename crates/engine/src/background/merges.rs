@@ -29,7 +29,7 @@ pub struct Merges {
     /// The same, if time alone may make more due, too.
     pub timed: BTreeSet<TableId>,
     /// The version of the snapshots, and the second, of the last look at these.
-    pub looked_at: (u64, u64),
+    pub examined_at: (u64, u64),
     /// The backlog of each table.
     pub behind: Behind,
 }

@@ -126,8 +126,8 @@ fn mark_covered(
     if times.newest > 1 {
         return;
     }
-    let told_apart = ranges.partition_point(|range| range.seq <= times.since);
-    let left: Vec<usize> = (0..told_apart).filter(|&index| !idle[index]).collect();
+    let distinct = ranges.partition_point(|range| range.seq <= times.since);
+    let left: Vec<usize> = (0..distinct).filter(|&index| !idle[index]).collect();
     let kept: Vec<RangeDelete> = left.iter().map(|&index| ranges[index].clone()).collect();
     let covered = is_covered(&table.rules.order, &kept, boundaries);
     left.iter().zip(covered).for_each(|(&index, covered)| idle[index] |= covered);

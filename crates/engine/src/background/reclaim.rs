@@ -33,7 +33,7 @@ use folddb_host::sync::atomic::Ordering;
 use folddb_manifest::State;
 use folddb_merge::{ReclaimOptions, SMALL_FILES, ValueFile, plan_reclaim};
 
-use crate::background::hidden_values::Beside;
+use crate::background::hidden_values::Unsettled;
 use crate::background::reclaim_job::{ReclaimJob, StepFault};
 use crate::background::reclaim_report::ReclaimWant;
 use crate::background::reclaiming::{Examined, Reclaiming};
@@ -98,18 +98,14 @@ pub(crate) fn reclaim_step_as(
         let manifest = engine.manifest.lock(); // no part is installed in between
         engine.check_open()?;
         let files = settled_files(engine, manifest.state(), &reclaiming.given_up);
-        let options = reclaim_options(
-            engine,
-            want,
-            hidden_values::beside_settled(engine, manifest.state()),
-            hidden_bytes,
-        );
+        let options =
+            reclaim_options(engine, want, hidden_values::unsettled(engine, manifest.state()), hidden_bytes);
         let plan = plan_reclaim(&files, &options);
         hidden_values::note_value_log(engine, &files, &options, uncovers || plan.is_some());
         reclaiming.job = plan.map(|plan| ReclaimJob::begin(engine, manifest.state(), plan));
     }
     let Some(mut job) = reclaiming.job.take() else {
-        reclaiming.looked_at = Some(seen);
+        reclaiming.examined = Some(seen);
         return Ok(None);
     };
     match job.step(engine, STEP_BYTES) {
@@ -140,7 +136,7 @@ pub(crate) fn reclaim_step_as(
                 StepFault::Other(error) => {
                     // Tried again when something has changed, or space is free.
                     let again_at = Some(engine.host.clock.monotonic() + ASK_AGAIN_AFTER);
-                    reclaiming.looked_at =
+                    reclaiming.examined =
                         Some(Examined { again_at, ..seen }).filter(|_| error.kind() == ErrorKind::NoSpace);
                     Err(error)
                 }
@@ -185,7 +181,7 @@ pub(crate) fn settled_files(
 pub(crate) fn reclaim_options(
     engine: &Engine,
     want: ReclaimWant,
-    beside: Beside,
+    unsettled: Unsettled,
     hidden_bytes: u64,
 ) -> ReclaimOptions {
     let file_bytes = match want {
@@ -194,9 +190,9 @@ pub(crate) fn reclaim_options(
     };
     let is_short = engine.health.is_short() && want != ReclaimWant::Small;
     // A request is for what can be done now.
-    let (beside, hidden_bytes) = match want {
-        ReclaimWant::WhenDue | ReclaimWant::Small => (beside, hidden_bytes),
-        ReclaimWant::Asked => (Beside::default(), 0),
+    let (unsettled, hidden_bytes) = match want {
+        ReclaimWant::WhenDue | ReclaimWant::Small => (unsettled, hidden_bytes),
+        ReclaimWant::Asked => (Unsettled::default(), 0),
     };
     let (bound, gain_bytes_min) = match want {
         ReclaimWant::WhenDue => {
@@ -208,8 +204,8 @@ pub(crate) fn reclaim_options(
     };
     ReclaimOptions {
         bound,
-        fresh_bytes: beside.fresh_bytes,
-        spare_bytes: beside.spare_bytes,
+        fresh_bytes: unsettled.fresh_bytes,
+        spare_bytes: unsettled.spare_bytes,
         hidden_bytes,
         file_bytes,
         gain_bytes_min: if is_short { 1 } else { gain_bytes_min },
@@ -237,7 +233,7 @@ fn how_things_stand(engine: &Engine) -> Examined {
 /// Whether there is no reason to look again: no part has changed, and there is hardly more room
 /// than before.
 fn is_as_it_was(engine: &Engine, reclaiming: &Reclaiming) -> bool {
-    let Some(then) = reclaiming.looked_at else { return false };
+    let Some(then) = reclaiming.examined else { return false };
     then.installs == engine.values.installs.load(Ordering::Acquire)
         && then.is_short == engine.health.is_short()
         && then.again_at.is_none_or(|at| engine.host.clock.monotonic() < at)
@@ -259,7 +255,7 @@ pub(crate) fn reclaim_small(background: &Background) -> Result<()> {
     }
     let mut reclaiming = background.reclaiming.lock();
     while reclaim_step_as(background, &mut reclaiming, ReclaimWant::Small)?.is_some() {}
-    reclaiming.looked_at = None; // background work looks at more than this
+    reclaiming.examined = None; // background work looks at more than this
     Ok(())
 }
 

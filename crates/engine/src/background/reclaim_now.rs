@@ -5,7 +5,7 @@ use folddb_host::sync::atomic::Ordering;
 use folddb_manifest::State;
 use folddb_merge::{ReclaimPlan, ValueFile, plan_reclaim};
 
-use crate::background::hidden_values::Beside;
+use crate::background::hidden_values::Unsettled;
 use crate::background::reclaim_report::{ReclaimReport, ReclaimWant};
 use crate::background::state::Background;
 use crate::background::{dead_segments, hidden_values, reclaim, scheduler};
@@ -63,7 +63,7 @@ pub fn reclaim_plans(background: &Background) -> Vec<ReclaimPlan> {
     let mut files = reclaim::settled_files(engine, manifest.state(), &reclaiming.given_up);
     let mut next = engine.numbers.peek();
     drop(manifest);
-    let options = reclaim::reclaim_options(engine, ReclaimWant::Asked, Beside::default(), 0);
+    let options = reclaim::reclaim_options(engine, ReclaimWant::Asked, Unsettled::default(), 0);
     let mut plans = Vec::new();
     while let Some(plan) = plan_reclaim(&files, &options) {
         let (gone, stay): (Vec<_>, Vec<_>) =

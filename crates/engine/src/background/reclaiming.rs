@@ -14,7 +14,7 @@ pub struct Reclaiming {
     /// Files that are damaged, or could not be read.
     pub given_up: BTreeMap<FileNumber, Error>,
     /// The situation when nothing was worth it, or nothing could be done.
-    pub looked_at: Option<Examined>,
+    pub examined: Option<Examined>,
 }
 
 /// A situation that was examined.

@@ -59,14 +59,14 @@ impl Workers {
 /// What each thread does for the store.
 fn lanes(background: &Arc<Background>) -> Lanes {
     let engine = Arc::clone(&background.engine);
-    let mut looked = Looked::default();
+    let mut last = LastTurn::default();
     let work = |work: Worker| {
         let background = Arc::clone(background);
         let mut failed = None;
         move || work_turn(&background, work, &mut failed)
     };
     [
-        Box::new(move || journal_turn(&engine, &mut looked)),
+        Box::new(move || journal_turn(&engine, &mut last)),
         Box::new(work(Worker::Flush)),
         Box::new(work(Worker::Merge)),
     ]
@@ -74,12 +74,12 @@ fn lanes(background: &Arc<Background>) -> Lanes {
 
 /// The state of the journal at the last look.
 #[derive(Default)]
-struct Looked {
+struct LastTurn {
     commits: u64,
     space_at: Duration,
 }
 
-fn journal_turn(engine: &Engine, last: &mut Looked) -> Turn {
+fn journal_turn(engine: &Engine, last: &mut LastTurn) -> Turn {
     if engine.journal.is_none() || engine.health.is_closed() {
         return Turn::Idle(IDLE_TICK);
     }

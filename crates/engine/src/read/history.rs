@@ -278,8 +278,8 @@ fn counted(engine: &Engine, table: &TableCore, events: &[Event], now: At) -> usi
 
 /// Removes the absent states at the old end.
 fn without_old_absence(versions: &mut Past) {
-    let told = versions.iter().rposition(|version| version.value.is_some()).map_or(0, |last| last + 1);
-    versions.truncate(told);
+    let present = versions.iter().rposition(|version| version.value.is_some()).map_or(0, |last| last + 1);
+    versions.truncate(present);
 }
 
 /// The events of `key` up to `limit`, newest first.

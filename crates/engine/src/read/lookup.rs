@@ -56,16 +56,16 @@ pub fn look(
             State::Separated(rope) => rope,
         };
         let Head { size_bytes, bytes: head, .. } = Head::of(table, key, state)?;
-        let is_told = extractor.is_of_key() || extractor.is_of_head() || size_bytes > VALUE_BYTES_MAX as u64;
-        if is_told {
+        let by_head = extractor.is_of_key() || extractor.is_of_head() || size_bytes > VALUE_BYTES_MAX as u64;
+        if by_head {
             take_terms(extractor, table, key, Taken::Head(&head), &mut lookup.terms);
         }
-        if is_told && (want != Want::Value || !holds(&lookup.terms)) {
+        if by_head && (want != Want::Value || !holds(&lookup.terms)) {
             return Ok(Some(lookup));
         }
         with_record(|record| {
             let value = load::load_value(engine, of.map(|of| &**of), table, key, rope, record)?;
-            match is_told {
+            match by_head {
                 true => lookup.value.extend_from_slice(value),
                 false => lookup.take((table, extractor), key, value, want),
             }

@@ -119,7 +119,7 @@ pub fn read_version(dir: &Path, options: &Options) -> Result<Version> {
 /// Locks the store as its opening needs: not at all for a secondary, and a frozen store only if
 /// that is possible.
 pub fn lock_to_open(dir: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
-    if options.beside.is_some() {
+    if options.underlying.is_some() {
         return Ok(None);
     }
     match (is_frozen(&*options.host.files, dir), options.read_only) {

@@ -33,13 +33,13 @@ pub fn open(dir: &Path, options: Options) -> Result<Background> {
 
 /// Opens a store that may be open for writing elsewhere.
 pub(crate) fn open_secondary(dir: &Path, options: &Options) -> Result<Background> {
-    let beneath = options.beside.clone().unwrap_or_else(|| options.host.clone());
+    let beneath = options.underlying.clone().unwrap_or_else(|| options.host.clone());
     let mut attempt = 1;
     loop {
         let held = Arc::new(Held::new(dir, Arc::clone(&beneath.files)));
         let mut options = options.clone();
         options.host = Host { files: Arc::clone(&held) as Arc<dyn Files>, ..beneath.clone() };
-        options.beside = Some(beneath.clone());
+        options.underlying = Some(beneath.clone());
         match primary::open_once(dir, options) {
             Ok(background) => {
                 held.set_open();

@@ -60,7 +60,7 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
     let mut committer = engine.commit.lock();
     committer.next_seq = state.last_seq + 1;
     let mut from = replay_from(state, edits);
-    if engine.options.beside.is_some() && from.end == LogEnd::Own {
+    if engine.options.underlying.is_some() && from.end == LogEnd::Own {
         from.end = LogEnd::Growing;
     }
     let mut rewritten = Rewrites::default();
@@ -70,7 +70,7 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
     let values = ValuesAtRest::new(&engine.host.files, &engine.dir, state);
     let (mut is_beyond, mut known_to_lsn) = (false, state.log_start_lsn);
     let visit = &mut |frame: ReplayFrame<'_>| {
-        is_beyond |= engine.options.beside.is_some() && !secondary::is_known(frame.payload, state);
+        is_beyond |= engine.options.underlying.is_some() && !secondary::is_known(frame.payload, state);
         if is_beyond {
             return Ok(()); // the writer has continued since the manifest was read
         }
@@ -92,7 +92,7 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
         Ok(())
     };
     let has_values = &mut |frame: &ReplayFrame<'_>| {
-        if engine.options.beside.is_none() {
+        if engine.options.underlying.is_none() {
             check_known(frame, state)?; // an unlisted table or segment is no sign of a torn batch
         }
         values.has(frame)
@@ -114,7 +114,7 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
     }
     // Nothing will be written, so the cache gets some of the memtables' unused share. A secondary
     // exists twice while it is refreshed.
-    if engine.options.read_only && engine.options.beside.is_none() {
+    if engine.options.read_only && engine.options.underlying.is_none() {
         let cache_bytes = engine.options.cache_bytes_beside(committer.active_memtable_bytes());
         if engine.options.shared.is_none() {
             engine.parts.grow_cache(cache_bytes as u64);

@@ -66,7 +66,7 @@ pub enum AsOf {
 /// The present time, in milliseconds since 1970.
 pub fn now_ms(engine: &Engine) -> u64 {
     let wall_ms = engine.host.clock.unix_millis();
-    engine.times.told_ms.fetch_max(wall_ms, Ordering::AcqRel).max(wall_ms)
+    engine.times.newest_ms.fetch_max(wall_ms, Ordering::AcqRel).max(wall_ms)
 }
 
 /// The time, which the next edit makes durable: values that had expired by then may be dropped.

@@ -53,7 +53,7 @@ pub struct Feeds {
     pub bell: Bell,
     /// How many sleep on it.
     pub sleepers: AtomicUsize,
-    pub told_seq: AtomicU64,
+    pub announced_seq: AtomicU64,
 }
 
 /// Means that no feed retains anything.
@@ -122,7 +122,7 @@ impl Feeds {
     /// Wakes readers that wait for changes, if there are any.
     pub fn tell(&self, published: RawSeq) {
         if self.sleepers.load(Ordering::Acquire) > 0
-            && self.told_seq.swap(published, Ordering::AcqRel) != published
+            && self.announced_seq.swap(published, Ordering::AcqRel) != published
         {
             self.bell.ring();
         }

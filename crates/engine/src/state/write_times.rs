@@ -9,7 +9,7 @@ use folddb_manifest::{State, Times};
 #[derive(Debug, Default)]
 pub struct StoreTimes {
     /// The newest time that was used.
-    pub told_ms: AtomicU64,
+    pub newest_ms: AtomicU64,
     /// All known times, durable or not.
     pub map: Mutex<Times>,
 }
@@ -17,13 +17,13 @@ pub struct StoreTimes {
 impl StoreTimes {
     /// Those in the manifest.
     pub fn of(state: &State) -> StoreTimes {
-        let told_ms = AtomicU64::new(state.times.newest_ms());
-        StoreTimes { told_ms, map: Mutex::new(Times::clone(&state.times)) }
+        let newest_ms = AtomicU64::new(state.times.newest_ms());
+        StoreTimes { newest_ms, map: Mutex::new(Times::clone(&state.times)) }
     }
 
     /// Notes that a batch from `seq` on was written at this time.
     pub fn note(&self, seq: Seq, time_ms: u64) {
-        self.told_ms.fetch_max(time_ms, Ordering::AcqRel);
+        self.newest_ms.fetch_max(time_ms, Ordering::AcqRel);
         self.map.lock().note(seq, time_ms);
     }
 }

@@ -507,10 +507,10 @@ pub fn read_value(
             // A damaged length is found before it is used.
             locate::locate_piece(engine, (of, core), key, pointer, Locate::default().verify(false))?;
         }
-        let stretches = |pointer: Pointer<'_>| {
-            in_stretches(pointer.len - behind_bytes, engine.options.stream_piece_bytes_now())
+        let in_more = |pointer: Pointer<'_>| {
+            in_pieces(pointer.len - behind_bytes, engine.options.stream_piece_bytes_now())
         };
-        let pieces = long.map_or(pieces, stretches);
+        let pieces = long.map_or(pieces, in_more);
         let mut len_bytes = 0;
         let pieces = pieces.into_iter().map(|piece| {
             let from = len_bytes;
@@ -545,7 +545,7 @@ fn long_piece(pieces: &[OwnPiece]) -> Option<Pointer<'static>> {
 }
 
 /// The sections in which a long value of this many bytes is read.
-fn in_stretches(len: u64, piece_bytes: usize) -> Vec<OwnPiece> {
+fn in_pieces(len: u64, piece_bytes: usize) -> Vec<OwnPiece> {
     let len_at = |at: u64| (len - at).min(piece_bytes as u64) as usize;
     (0..len).step_by(piece_bytes).map(|at| OwnPiece::Slice(at, len_at(at))).collect()
 }

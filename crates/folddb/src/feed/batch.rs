@@ -54,9 +54,9 @@ impl Reading<'_> {
             let malformed =
                 |cause| Error::new(ErrorKind::Corruption, format!("the record of seq {seq}: {cause}"));
             let record = record.map_err(malformed)?;
-            let is_told =
+            let is_covered =
                 matches!(record.op, LogOp::RangeDelete) || record.key.starts_with(&self.options.prefix);
-            if let (true, Some(met)) = (is_told, self.met(record.table)) {
+            if let (true, Some(met)) = (is_covered, self.met(record.table)) {
                 ops.extend(self.op(&met, seq, &record)?);
             }
         }
@@ -77,8 +77,8 @@ impl Reading<'_> {
         let noted = || self.notes.iter().find(|note| note.table == id);
         let noted = || noted().map(|note| (note.name.clone(), note.rules_text.clone()));
         let known = (self.living)(id).or_else(noted);
-        let told = known.filter(|(name, _)| self.options.table.as_ref().is_none_or(|only| only == name));
-        let met = told.map(|(name, rules_text)| met(id, &name, &rules_text));
+        let covered = known.filter(|(name, _)| self.options.table.as_ref().is_none_or(|only| only == name));
+        let met = covered.map(|(name, rules_text)| met(id, &name, &rules_text));
         self.tables.insert(id, met.clone());
         met
     }
@@ -206,8 +206,8 @@ pub(crate) fn note_event(
     options: &FeedOptions,
     tables: &mut BTreeMap<TableId, Option<Met>>,
 ) -> Option<FeedEvent> {
-    let is_told = options.table.as_ref().is_none_or(|only| *only == note.name);
-    let met = is_told.then(|| met(note.table, &note.name, &note.rules_text));
+    let is_covered = options.table.as_ref().is_none_or(|only| *only == note.name);
+    let met = is_covered.then(|| met(note.table, &note.name, &note.rules_text));
     let table = met.as_ref().map(|met| Arc::clone(&met.table));
     tables.insert(note.table, met.filter(|_| !note.is_dropped));
     table.map(|table| match note.is_dropped {

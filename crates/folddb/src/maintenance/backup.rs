@@ -60,7 +60,7 @@ impl Store {
     /// operating system. An unfinished backup is removed.
     pub fn backup(&self, to: impl AsRef<Path>, options: &BackupOptions) -> Result<BackupReport> {
         let mut made = backup(self.engine(), to.as_ref(), options);
-        let is_secondary = self.engine().options.beside.is_some();
+        let is_secondary = self.engine().options.underlying.is_some();
         for _ in 1..ATTEMPTS_BESIDE {
             match made {
                 Err(error) if is_secondary && may_be_disturbed(error.kind()) => {
@@ -178,6 +178,6 @@ fn check_made(making: &mut Making<'_>, list: &BackupList) -> Result<()> {
     let reads_all = |file: &ListedFile| check_all || is_new(file);
     let (engine, draft) = (making.engine, making.draft);
     let custom = &engine.options.custom;
-    check(&engine.host, (draft, list), custom, &reads_all, Seq::MAX, &mut |bytes| making.told(bytes))?;
+    check(&engine.host, (draft, list), custom, &reads_all, Seq::MAX, &mut |bytes| making.advance(bytes))?;
     Ok(())
 }

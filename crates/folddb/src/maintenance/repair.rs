@@ -78,18 +78,18 @@ fn repair(
 ) -> Result<RepairReport> {
     let files = &*options.host.files;
     let survey = Survey::take(path, options)?;
-    let mut told = source::list(&survey, how, options)?;
-    let mut findings = source::without_loss(survey.findings(), &told, how);
+    let mut listing = source::list(&survey, how, options)?;
+    let mut findings = source::without_loss(survey.findings(), &listing, how);
     if let Some(from) = &how.list_from {
-        findings.push(listed::lacks(&survey, &told.state, from, options)?);
+        findings.push(listed::lacks(&survey, &listing.state, from, options)?);
     }
-    find_values(&survey, files, &mut told.state);
-    source::note_flushed(&mut told.state);
-    if !told.is_whole || source::is_log_lost(&survey, options, &told.state)? {
-        findings.extend(enter_unlisted(&survey, files, &mut told.state));
+    find_values(&survey, files, &mut listing.state);
+    source::note_flushed(&mut listing.state);
+    if !listing.is_whole || source::is_log_lost(&survey, options, &listing.state)? {
+        findings.extend(enter_unlisted(&survey, files, &mut listing.state));
     }
-    let rebuilt = Rebuilt::prepare(&mut told.state, &how.rebuilt)?;
-    let rules = source::rules_of(&told.state, options)?;
+    let rebuilt = Rebuilt::prepare(&mut listing.state, &how.rebuilt)?;
+    let rules = source::rules_of(&listing.state, options)?;
     refuse_inside_store(files, to, "the new store")?;
     check_free(options, to)?;
     let draft = draft_of(to)?;
@@ -99,14 +99,20 @@ fn repair(
         survey: &survey,
         options,
         draft: &draft,
-        numbers: Numbers::starting_at(source::next_number(&survey, &told.state)),
+        numbers: Numbers::starting_at(source::next_number(&survey, &listing.state)),
         shared: Shared::new(1 << 20, 8),
         report: RepairReport { findings, ..RepairReport::default() },
         bytes_done: 0,
-        bytes_total: told.state.tables.values().flat_map(source::parts_of).map(|part| part.file_bytes).sum(),
+        bytes_total: listing
+            .state
+            .tables
+            .values()
+            .flat_map(source::parts_of)
+            .map(|part| part.file_bytes)
+            .sum(),
         progress,
     };
-    let mended = build::build(&mut mender, &told.state, &rules, &rebuilt, how.past_holes);
+    let mended = build::build(&mut mender, &listing.state, &rules, &rebuilt, how.past_holes);
     let mut report = mender.report;
     let named = mended.and_then(|()| {
         files.rename(&draft, to).map_err(|error| Error::io("rename", &draft, error))?;

@@ -66,8 +66,8 @@ impl RestoreOptions {
     }
 
     /// Called with the bytes done, and the total, during the restore.
-    pub fn progress(mut self, told: impl Fn(u64, u64) + Send + Sync + 'static) -> RestoreOptions {
-        self.progress = Some(Arc::new(told));
+    pub fn progress(mut self, copied: impl Fn(u64, u64) + Send + Sync + 'static) -> RestoreOptions {
+        self.progress = Some(Arc::new(copied));
         self
     }
 }
@@ -140,14 +140,14 @@ fn restore(
     // Prevents its removal. Without a lock, as on read-only media, it can still be read.
     let _lock = lock_file(files, &lock, LockMode::Shared).ok();
     let list = read_list(files, &chosen.path)?;
-    let mut told = Told::new(what, &list);
+    let mut copied = CopiedBytes::new(what, &list);
     let wanted = what.at_seq.map_or(RawSeq::MAX, u64::from);
     let all = &|_: &_| true;
     let checked =
-        check(host, (&chosen.path, &list), &options.custom, all, wanted, &mut |bytes| told.add(bytes));
+        check(host, (&chosen.path, &list), &options.custom, all, wanted, &mut |bytes| copied.add(bytes));
     let checked = checked.map_err(|error| error.context(format!("backup {}", chosen.number)))?;
     make_empty_dir(files, to)?;
-    let mut making = Making { host, from: &chosen.path, to, what, told, linked_bytes: 0, copied_bytes: 0 };
+    let mut making = Making { host, from: &chosen.path, to, what, copied, linked_bytes: 0, copied_bytes: 0 };
     let store_id = new_store_id(options);
     let last_seq = making.make(&list, &checked, store_id).inspect_err(|_| copying::remove_all(files, to))?;
     let Making { linked_bytes, copied_bytes, .. } = making;
@@ -230,16 +230,16 @@ fn possible(generations: &[&Generation]) -> String {
 }
 
 /// Progress: every byte is read once to check it, and linked or copied.
-struct Told {
+struct CopiedBytes {
     progress: Option<Arc<dyn Fn(u64, u64) + Send + Sync>>,
     done: u64,
     total: u64,
 }
 
-impl Told {
-    fn new(what: &RestoreOptions, list: &BackupList) -> Told {
+impl CopiedBytes {
+    fn new(what: &RestoreOptions, list: &BackupList) -> CopiedBytes {
         let bytes = list.files.iter().map(|file| file.len_bytes * (1 + u64::from(is_moved(&file.name))));
-        Told { progress: what.progress.clone(), done: 0, total: bytes.sum() }
+        CopiedBytes { progress: what.progress.clone(), done: 0, total: bytes.sum() }
     }
 
     fn add(&mut self, bytes: u64) {
@@ -268,7 +268,7 @@ struct Making<'a> {
     from: &'a Path,
     to: &'a Path,
     what: &'a RestoreOptions,
-    told: Told,
+    copied: CopiedBytes,
     linked_bytes: u64,
     copied_bytes: u64,
 }
@@ -318,11 +318,11 @@ impl Making<'_> {
         let files = &*self.host.files;
         if !self.what.copy && files.link(&from, &to).is_ok() {
             self.linked_bytes += bytes;
-            self.told.add(bytes);
+            self.copied.add(bytes);
             return Ok(());
         }
         let file = files.open(&from).map_err(|error| Error::io("open", &from, error))?;
-        copying::copy(files, (&[], &*file, 0..bytes), (&from, &to), &mut |bytes| self.told.add(bytes))?;
+        copying::copy(files, (&[], &*file, 0..bytes), (&from, &to), &mut |bytes| self.copied.add(bytes))?;
         self.copied_bytes += bytes;
         Ok(())
     }
@@ -345,7 +345,7 @@ impl Making<'_> {
         let end = header.offset_of(header.next_lsn().min(end_lsn)).min(file.len_bytes().map_err(failed)?);
         let header = SegmentHeader { store_id, ..header }.encode();
         let range = SEGMENT_HEADER_BYTES as u64..end;
-        copying::copy(files, (&header, &*file, range), (&from, &to), &mut |bytes| self.told.add(bytes))?;
+        copying::copy(files, (&header, &*file, range), (&from, &to), &mut |bytes| self.copied.add(bytes))?;
         self.copied_bytes += end;
         Ok(())
     }

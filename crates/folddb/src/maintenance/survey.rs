@@ -35,7 +35,7 @@ pub(crate) struct Survey {
     /// All manifests, the newest first.
     pub(crate) manifests: Vec<Examined>,
     /// The best list of what lives in the manifests, and its manifest.
-    pub(crate) told: Option<Told>,
+    pub(crate) listing: Option<Listing>,
     /// What is known to be lost of the list of what lives: all of it, or its end.
     pub(crate) lost_list: Option<LostList>,
     /// Prevents writes during the survey.
@@ -44,7 +44,7 @@ pub(crate) struct Survey {
 
 /// What lives, from a manifest.
 #[derive(Clone)]
-pub(crate) struct Told {
+pub(crate) struct Listing {
     pub(crate) number: FileNumber,
     pub(crate) state: State,
     /// False if the manifest is damaged, so that the state is only the readable part.
@@ -75,18 +75,18 @@ impl Survey {
         }
         let lock = format::lock(dir, &options.clone().opened_as(OpenMode::ReadOnly))?;
         let manifests = folddb_manifest::examine(&options.host, dir)?;
-        let told = choose(&manifests);
+        let listing = choose(&manifests);
         let version = format::read_version(dir, options);
         let lost_list = None;
         let mut survey =
-            Survey { dir: dir.to_owned(), files, version, manifests, told, lost_list, _lock: lock };
-        survey.lost_list = match &survey.told {
+            Survey { dir: dir.to_owned(), files, version, manifests, listing, lost_list, _lock: lock };
+        survey.lost_list = match &survey.listing {
             None => Some(survey.lost_list(options)?),
-            Some(told) if told.is_whole => survey.lost_end(&told.state, options)?,
+            Some(listing) if listing.is_whole => survey.lost_end(&listing.state, options)?,
             Some(_) => None,
         };
-        if let (Some(told), Some(_)) = (&mut survey.told, &survey.lost_list) {
-            told.is_whole = false;
+        if let (Some(listing), Some(_)) = (&mut survey.listing, &survey.lost_list) {
+            listing.is_whole = false;
         }
         Ok(survey)
     }
@@ -115,11 +115,11 @@ impl Survey {
             )),
             Err(error) => findings.push(Finding::damage(file, Some(0), in_words(error))),
             Ok(version) => {
-                let told = self.told.as_ref().map(|told| told.state.store_id);
+                let listing = self.listing.as_ref().map(|listing| listing.state.store_id);
                 if !version.is_readable() {
                     let what = format!("it has format {}, which this version does not know", version.major);
                     findings.push(Finding::damage(file, Some(0), what));
-                } else if told.is_some_and(|store_id| store_id != version.store_id) {
+                } else if listing.is_some_and(|store_id| store_id != version.store_id) {
                     findings.push(Finding::damage(
                         file,
                         Some(0),
@@ -138,10 +138,10 @@ impl Survey {
                 Finding::damage(&file, Some(fault.offset), format!("{}{may_be}", fault.what))
             });
             findings.extend(faults);
-            let counts = self.told.as_ref().is_some_and(|told| told.number == manifest.number);
+            let counts = self.listing.as_ref().is_some_and(|listing| listing.number == manifest.number);
             if manifest.edits == 0 && manifest.faults.is_empty() {
                 let is_only =
-                    self.manifests.len() == 1 || index + 1 == self.manifests.len() && self.told.is_none();
+                    self.manifests.len() == 1 || index + 1 == self.manifests.len() && self.listing.is_none();
                 let finding = match is_only {
                     true => Finding::damage(&file, Some(0), "it does not begin with a whole snapshot"),
                     false => Finding::note(&file, "writing it was cut short; an older one is used"),
@@ -154,7 +154,7 @@ impl Survey {
                     manifest.cut_bytes
                 );
                 findings.push(Finding::note(&file, what));
-            } else if self.told.as_ref().is_some_and(|told| told.number > manifest.number) {
+            } else if self.listing.as_ref().is_some_and(|listing| listing.number > manifest.number) {
                 findings.push(Finding::note(&file, "a newer one is used; the next opening removes it"));
             }
         }
@@ -170,11 +170,11 @@ impl Survey {
 
     fn of_lost_list(&self, lost: &LostList) -> Finding {
         let newest = || self.manifests.first().map(|manifest| manifest.number);
-        let file = self.told.as_ref().map(|told| told.number).or_else(newest);
+        let file = self.listing.as_ref().map(|listing| listing.number).or_else(newest);
         let file =
             file.map_or_else(|| "MANIFEST".to_owned(), |number| FileName::Manifest(number).to_string());
-        let offset = self.told.as_ref().map(|told| told.len_bytes - told.cut_bytes);
-        let tables = self.told.iter().flat_map(|told| told.state.tables.values());
+        let offset = self.listing.as_ref().map(|listing| listing.len_bytes - listing.cut_bytes);
+        let tables = self.listing.iter().flat_map(|listing| listing.state.tables.values());
         let named = tables.map(|table| Loss::whole_table(&table.name));
         let losses = named.chain(lost.tables()).collect();
         Finding { losses, ..Finding::damage(file, offset, lost.in_words()) }
@@ -195,9 +195,9 @@ impl Survey {
     }
 
     fn look_for_leftovers(&self, findings: &mut Vec<Finding>) {
-        let Some(told) = &self.told else { return };
-        for file in self.unlisted(&told.state) {
-            let what = match told.is_whole {
+        let Some(listing) = &self.listing else { return };
+        for file in self.unlisted(&listing.state) {
+            let what = match listing.is_whole {
                 true => {
                     "no manifest lists it: left by a flush, merge, reclaim or bulk load that was cut short; the next opening removes it"
                 }
@@ -211,7 +211,7 @@ impl Survey {
 
     /// Where the log begins, by a manifest.
     pub(crate) fn log_start(&self, state: &State) -> ReplayFrom {
-        replay::replay_from(state, self.told.as_ref().map_or(0, |told| told.edits))
+        replay::replay_from(state, self.listing.as_ref().map_or(0, |listing| listing.edits))
     }
 
     /// Where the log begins, and how much of it is known to be durable: later frames record that of
@@ -258,7 +258,7 @@ impl Survey {
         let log = self.hear_log(state, options, &mut lost)?;
         self.count_files(state, options, &mut lost);
         let is_start_gone = log.faults.iter().any(|fault| fault.file.is_none() && fault.lsn <= log.start_lsn);
-        let is_cut = self.told.as_ref().is_some_and(|told| told.cut_bytes > 0);
+        let is_cut = self.listing.as_ref().is_some_and(|listing| listing.cut_bytes > 0);
         let is_lacking = || is_start_gone || self.listed(state).any(|path| is_gone(&path, options));
         let is_told = !lost.nameless.is_empty() || (lost.files > 0 || is_cut) && is_lacking();
         Ok(is_told.then_some(lost))
@@ -268,7 +268,7 @@ impl Survey {
     /// not on another list.
     pub(crate) fn tables_beyond(&self, list: &State, options: &Options) -> Result<Vec<Loss>> {
         let mut lost = LostList::default();
-        let own = self.told.iter().flat_map(|told| told.state.tables.values());
+        let own = self.listing.iter().flat_map(|listing| listing.state.tables.values());
         lost.named.extend(own.map(|table| (table.id, table.name.clone())));
         lost.named.extend(self.lost_list.iter().flat_map(|lost| lost.named.clone()));
         lost.named.retain(|table, _| table.0 >= list.next_table_id);
@@ -362,13 +362,13 @@ impl Few {
 
 /// The best list in the manifests: the newest intact one, or otherwise the readable part of the
 /// newest.
-fn choose(manifests: &[Examined]) -> Option<Told> {
+fn choose(manifests: &[Examined]) -> Option<Listing> {
     // A manifest without any intact edit was never one; damage in a newer one is no reason to use
     // an older.
     let newest = manifests.iter().find(|manifest| manifest.edits > 0 || !manifest.faults.is_empty())?;
-    let told = |manifest: &Examined| {
+    let listing = |manifest: &Examined| {
         let state = manifest.patched.as_ref().filter(|state| state.store_id != 0).or(manifest.state.as_ref());
-        Some(Told {
+        Some(Listing {
             number: manifest.number,
             state: state?.clone(),
             is_whole: manifest.is_whole(),
@@ -379,11 +379,13 @@ fn choose(manifests: &[Examined]) -> Option<Told> {
     };
     let is_lost = newest.state.is_none() && newest.patched.as_ref().is_none_or(|state| state.store_id == 0);
     match is_lost {
-        false => told(newest),
-        true => manifests.iter().find(|manifest| manifest.is_whole()).and_then(told).map(|told| Told {
-            is_whole: false, // it is not the one that was used
-            ..told
-        }),
+        false => listing(newest),
+        true => {
+            manifests.iter().find(|manifest| manifest.is_whole()).and_then(listing).map(|listing| Listing {
+                is_whole: false, // it is not the one that was used
+                ..listing
+            })
+        }
     }
 }
 

@@ -70,29 +70,29 @@ pub(crate) fn verify(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<VerifyReport> {
     let mut report = VerifyReport { deep, findings: survey.findings(), ..VerifyReport::default() };
-    if let Some(told) = &survey.told {
-        report.store_id = Some(told.state.store_id);
-        report.checked.edits = told.edits;
+    if let Some(listing) = &survey.listing {
+        report.store_id = Some(listing.state.store_id);
+        report.checked.edits = listing.edits;
         let mut look = Look {
             survey,
             options,
-            at_rest: ValuesAtRest::new(&options.host.files, &survey.dir, &told.state),
+            at_rest: ValuesAtRest::new(&options.host.files, &survey.dir, &listing.state),
             depth: if deep { Depth::Records } else { Depth::Index },
             shared: Shared::new(CACHE_BYTES, OPEN_FILES),
             report: &mut report,
             seen: BTreeSet::new(),
             is_missing_parts: false,
-            bytes_total: told.state.tables.values().flat_map(parts_of).map(|part| part.file_bytes).sum(),
+            bytes_total: listing.state.tables.values().flat_map(parts_of).map(|part| part.file_bytes).sum(),
             progress,
         };
-        values::check_files(&mut look, &told.state);
-        parts::check_tables(&mut look, &told.state);
-        log::check_log(&mut look, &told.state)?;
+        values::check_files(&mut look, &listing.state);
+        parts::check_tables(&mut look, &listing.state);
+        log::check_log(&mut look, &listing.state)?;
         let damage_of_kept = match deep {
-            true => damage_of_archived_logs(&options.host, &survey.dir, &told.state, &look.at_rest)?,
+            true => damage_of_archived_logs(&options.host, &survey.dir, &listing.state, &look.at_rest)?,
             false => Vec::new(),
         };
-        let has_indexes = told.state.tables.values().any(|table| is_index(table, options));
+        let has_indexes = listing.state.tables.values().any(|table| is_index(table, options));
         if deep && has_indexes && report.damage().next().is_none() {
             report.findings.extend(indexes::findings(&survey.dir, options, &look::manifest_name(survey)));
         }

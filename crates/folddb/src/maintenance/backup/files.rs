@@ -95,7 +95,7 @@ fn copy_open_values(
     let to = making.draft.join(name.to_string());
     let files = making.files();
     let range = (file, 0..bytes);
-    let len_bytes = copying::copy_to_end(files, range, (path, &to), &mut |moved| making.told(moved))?;
+    let len_bytes = copying::copy_to_end(files, range, (path, &to), &mut |moved| making.advance(moved))?;
     let tail_hash = tail_hash_of(making, &to, len_bytes)?;
     making.list.push(ListedFile { name, len_bytes, tail_hash, origin: Origin::Copied });
     file.wont_need(0, bytes);
@@ -154,7 +154,7 @@ fn link(making: &mut Making<'_>, name: FileName, (len_bytes, tail_hash): (u64, u
         return false;
     };
     making.list.push(ListedFile { name, len_bytes, tail_hash, origin });
-    making.told(len_bytes);
+    making.advance(len_bytes);
     true
 }
 
@@ -165,7 +165,7 @@ fn open(making: &Making<'_>, name: FileName, path: &Path) -> Result<Arc<dyn Read
         matches!(name, FileName::ValueFile(..)) && kinds.contains(&error.kind())
     };
     making.files().open(path).map_err(|error| match is_gone(&error) {
-        true if making.engine.options.beside.is_some() => gone_secondary(path),
+        true if making.engine.options.underlying.is_some() => gone_secondary(path),
         true => Error::missing(path, "a value is in it"),
         false => Error::io("open", path, error),
     })
@@ -241,7 +241,7 @@ fn copy_file(
 ) -> Result<()> {
     let to = making.draft.join(name.to_string());
     let files = making.files();
-    copying::copy(files, (&[], file, 0..bytes), (path, &to), &mut |moved| making.told(moved))?;
+    copying::copy(files, (&[], file, 0..bytes), (path, &to), &mut |moved| making.advance(moved))?;
     let tail_hash = tail_hash_of(making, &to, bytes)?;
     making.list.push(ListedFile { name, len_bytes: bytes, tail_hash, origin: Origin::Copied });
     Ok(())

@@ -37,7 +37,7 @@ impl<'a> Making<'a> {
         &*self.engine.host.files
     }
 
-    pub(crate) fn told(&mut self, bytes: u64) {
+    pub(crate) fn advance(&mut self, bytes: u64) {
         self.bytes_done += bytes;
         if let Some(progress) = &self.options.progress {
             progress(self.bytes_done.min(self.bytes_total), self.bytes_total);

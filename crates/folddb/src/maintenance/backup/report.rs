@@ -38,8 +38,8 @@ impl BackupOptions {
     }
 
     /// Called with the bytes done, and the total, during the backup.
-    pub fn progress(mut self, told: impl Fn(u64, u64) + Send + Sync + 'static) -> BackupOptions {
-        self.progress = Some(Arc::new(told));
+    pub fn progress(mut self, report: impl Fn(u64, u64) + Send + Sync + 'static) -> BackupOptions {
+        self.progress = Some(Arc::new(report));
         self
     }
 }

@@ -10,7 +10,7 @@ use folddb_rules::table_rules::BoundRules;
 
 use crate::maintenance::finding::{Finding, Loss, Severity};
 use crate::maintenance::repair::report::RepairOptions;
-use crate::maintenance::survey::{Survey, Told, bind};
+use crate::maintenance::survey::{Listing, Survey, bind};
 use folddb_engine::options::Options;
 
 /// The parts of a table.
@@ -19,21 +19,21 @@ pub(crate) fn parts_of(table: &TableState) -> impl Iterator<Item = &PartState> {
 }
 
 /// What lives, by the store's own manifest or the given one.
-pub(crate) fn list(survey: &Survey, how: &RepairOptions, options: &Options) -> Result<Told> {
+pub(crate) fn list(survey: &Survey, how: &RepairOptions, options: &Options) -> Result<Listing> {
     let Some(from) = &how.list_from else {
-        return survey.told.clone().ok_or_else(|| no_list(survey));
+        return survey.listing.clone().ok_or_else(|| no_list(survey));
     };
     let other = Survey::take(from, options)?;
-    let told = other.told.clone().ok_or_else(|| {
+    let listing = other.listing.clone().ok_or_else(|| {
         let message = format!("no manifest in {} can be read either", from.display());
         Error::new(ErrorKind::Corruption, message).advise("name another backup")
     })?;
     let own_id = survey.version.as_ref().ok().map(|version| version.store_id);
-    if own_id.is_some_and(|store_id| store_id != told.state.store_id) {
+    if own_id.is_some_and(|store_id| store_id != listing.state.store_id) {
         let message = format!("{} is not a backup of {}", from.display(), survey.dir.display());
         return Err(Error::invalid(message));
     }
-    Ok(Told { is_whole: false, ..told })
+    Ok(Listing { is_whole: false, ..listing })
 }
 
 fn no_list(survey: &Survey) -> Error {
@@ -56,15 +56,15 @@ pub(crate) fn rules_of(state: &State, options: &Options) -> Result<BTreeMap<Tabl
 
 /// FORMAT and the manifests are rewritten, so their damage alone loses nothing; other losses are
 /// reported separately, also those of a list that comes from elsewhere.
-pub(crate) fn without_loss(findings: Vec<Finding>, told: &Told, how: &RepairOptions) -> Vec<Finding> {
-    let manifest = FileName::Manifest(told.number).to_string();
+pub(crate) fn without_loss(findings: Vec<Finding>, listing: &Listing, how: &RepairOptions) -> Vec<Finding> {
+    let manifest = FileName::Manifest(listing.number).to_string();
     let weigh = |mut finding: Finding| {
         if how.list_from.is_some() {
             finding.severity = Severity::Note;
             finding.losses.clear();
         } else if finding.file == manifest && finding.severity == Severity::Damage {
             if finding.losses.is_empty() {
-                let tables = told.state.tables.values();
+                let tables = listing.state.tables.values();
                 let named = tables.map(|table| Loss::whole_table(&table.name));
                 finding.losses = named.chain([Loss::unnamed_tables()]).collect();
             }

@@ -78,7 +78,7 @@ pub(crate) fn check_log(look: &mut Look<'_>, state: &State) -> Result<()> {
 /// longer needed.
 fn suspect_manifest(look: &mut Look<'_>) {
     let name = look.manifest_name();
-    let is_cut = look.survey.told.as_ref().is_some_and(|told| told.cut_bytes > 0);
+    let is_cut = look.survey.listing.as_ref().is_some_and(|listing| listing.cut_bytes > 0);
     let cut = look.report.findings.iter_mut().find(|finding| is_cut && finding.file == name);
     if let Some(finding) = cut {
         finding.severity = Severity::Damage;

@@ -39,6 +39,6 @@ impl Look<'_> {
 }
 
 pub(crate) fn manifest_name(survey: &Survey) -> String {
-    let told = survey.told.as_ref();
-    told.map_or_else(|| "MANIFEST".to_owned(), |told| FileName::Manifest(told.number).to_string())
+    let listing = survey.listing.as_ref();
+    listing.map_or_else(|| "MANIFEST".to_owned(), |listing| FileName::Manifest(listing.number).to_string())
 }
