@@ -34,6 +34,7 @@ pub mod flush;
 pub mod unflushed;
 pub mod join_history;
 pub mod tidy;
+pub mod chunks;
 pub mod log;
 pub mod scheduler;
 pub mod workers;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Lsn, Result};
+use folddb_base::{ErrorKind, Lsn, Result};
+use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_memtable::FlushStream;
 use folddb_merge::{BottomRule, FoldStep, StepResult, StepRules, Times};
@@ -10,9 +11,11 @@ use folddb_run::PartFacts;
 
 use super::output::Output;
 use super::ranges::Applied;
-use crate::background::{ranges, step};
+use crate::background::state::Background;
+use crate::background::{merge, ranges, step};
 use crate::edit::install::{Installed, part_state};
 use crate::edit::{feeds, install};
+use crate::events::{Event, FlushEvent};
 use crate::state::catalog::TableCore;
 use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
@@ -33,6 +36,42 @@ impl Written {
     pub fn discard(&self) {
         self.parts.iter().for_each(|part| part.retire());
     }
+}
+
+/// Flushes the sealed memtable that has waited longest, and notes what it took; describes what was
+/// done.
+pub(crate) fn flush_oldest(
+    background: &Background,
+    table: &Arc<TableCore>,
+    sealed: &Sealed,
+) -> Result<Option<String>> {
+    let engine = &background.engine;
+    let started = engine.host.clock.monotonic();
+    let (bytes, memory_bytes) = (sealed.bytes, sealed.memtable.bytes());
+    let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
+    let records = match flush(engine, table, sealed) {
+        Ok(records) => records,
+        // The table is gone, which is no failure: dropping it discards what waits.
+        Err(_) if table.check_alive().is_err() => return Ok(Some(ranges::gone(table))),
+        Err(error) => {
+            if error.kind() == ErrorKind::NoSpace {
+                engine.debt.flush_refused.store(begun, Ordering::Release);
+                engine.bell.ring();
+            }
+            return Err(error);
+        }
+    };
+    let took = engine.host.clock.monotonic().saturating_sub(started);
+    engine.debt.flush_bytes_per_s.note(memory_bytes as u64, took);
+    engine.memory.settle_sealed(bytes);
+    engine.counters.flushes.add(1);
+    engine.events.note(|| {
+        let (table, memory_bytes) = (table.name.clone(), memory_bytes as u64);
+        Event::Flush(FlushEvent { table, records, memory_bytes, took })
+    });
+    merge::note_overdue_of(background, table);
+    engine.bell.ring();
+    Ok(Some(format!("flushed {records} records of table `{}`", table.name)))
 }
 
 pub fn flush(engine: &Engine, table: &Arc<TableCore>, sealed: &Sealed) -> Result<u64> {

@@ -88,6 +88,17 @@ impl SavedIndex {
     }
 }
 
+/// Saves some of an index, if one is to be saved.
+pub(crate) fn save_due(engine: &Engine) -> Result<Option<String>> {
+    let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
+    save_step(engine).inspect_err(|error| {
+        if error.kind() == ErrorKind::NoSpace {
+            engine.debt.flush_refused.store(begun, Ordering::Release);
+            engine.bell.ring();
+        }
+    })
+}
+
 /// Continues to save the indexes that are to be saved; describes what it did, or none if there was
 /// nothing to do.
 pub fn save_step(engine: &Engine) -> Result<Option<String>> {

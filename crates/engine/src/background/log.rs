@@ -1,16 +1,23 @@
 //! The log is kept ready, so that no commit waits for a file: the next segments are made ahead,
 //! full ones are synced, and when nothing is written any more the manifest says how far the log is
-//! durable.
+//! durable. It is kept short: the memtable that retains too much of it is sealed.
 //!
 //! Called by the thread of the log, and where there are no threads with each step (`scheduler`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::Result;
 
+use crate::background::{dead_segments, hash_checkpoint};
+use crate::edit::feeds;
 use crate::state::engine::Engine;
 use crate::state::log_sync;
 use crate::values::settle;
+use crate::write::commit;
+
+/// Bytes of values that memtables may always keep in full segments, for any size of the value log.
+pub(crate) const PINNED_BYTES_MIN: u64 = 16 << 20;
 
 /// All of it, as far as it is due. What fails is noted, for later commits to be refused.
 pub(crate) fn keep_ready(engine: &Engine, now: Duration) -> Result<()> {
@@ -25,4 +32,43 @@ pub(crate) fn keep_ready(engine: &Engine, now: Duration) -> Result<()> {
 fn vouch_when_idle(engine: &Engine, now: Duration) -> Result<()> {
     let is_due = engine.journal.as_ref().is_some_and(|journal| journal.is_to_be_vouched(now));
     if is_due { log_sync::vouch(engine) } else { Ok(()) }
+}
+
+/// Seals the memtable that retains the log if too much of the log, or too many segments of values,
+/// are kept.
+pub(crate) fn limit_log(engine: &Engine) {
+    const SEGMENTS_MAX: usize = 4;
+    // Segments of values count by their bytes: they begin small. If space is short, those that only
+    // memtables keep are freed.
+    let max = if engine.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
+    let kept = feeds::segments_of_memory(engine);
+    // Segments grow: many short ones before a long one take no more than the long one.
+    let kept_bytes: u64 = kept.iter().map(|segment| segment.len_bytes).sum();
+    let last_bytes = kept.last().map_or(0, |segment| segment.len_bytes);
+    // What memtables point to counts as live, dead or not: at most a few segments, or an eighth of
+    // a small value log.
+    let values_max = engine.options.values_segment_bytes().saturating_mul(max as u64);
+    let values_max = values_max.min((engine.values.bytes() / 8).max(PINNED_BYTES_MIN));
+    let is_long = kept.len() > max && kept_bytes > last_bytes.saturating_mul(max as u64);
+    if !is_long && dead_segments::pinned_value_bytes(engine) <= values_max {
+        return;
+    }
+    let mut committer = engine.commit.lock();
+    let oldest = committer.written().min_by_key(|active| active.first_lsn);
+    let Some((table, first_lsn)) = oldest.map(|active| (Arc::clone(&active.table), active.first_lsn)) else {
+        return;
+    };
+    // A memtable that is sealed already may retain the log, too; its flush comes first.
+    let sealed_first = engine
+        .tables_sealed()
+        .iter()
+        .flat_map(|table| table.view().sealed.clone())
+        .map(|s| s.first_lsn)
+        .min();
+    if !is_long && max == SEGMENTS_MAX && !hash_checkpoint::saving_pays(&table) {
+        return;
+    }
+    if sealed_first.is_none() || first_lsn < sealed_first {
+        commit::seal(engine, &mut committer, &table);
+    }
 }

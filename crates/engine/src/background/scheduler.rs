@@ -9,10 +9,9 @@ use folddb_host::sync::atomic::Ordering;
 
 use crate::background::state::Background;
 use crate::background::{
-    dead_segments, flush, hash_checkpoint, hash_sweep, log, merge, ranges, reclaim, snapshot_files,
+    chunks, dead_segments, flush, hash_checkpoint, hash_sweep, log, merge, reclaim, snapshot_files,
 };
-use crate::edit::{feeds, install};
-use crate::events::{Event, FlushEvent};
+use crate::edit::feeds;
 use crate::state::catalog::TableCore;
 use crate::state::debt::Worker;
 use crate::state::engine::Engine;
@@ -22,9 +21,6 @@ use crate::write::commit;
 
 /// After this many failures of background work in a row, the store refuses writes.
 pub(crate) const FAILURES_MAX: usize = 5;
-
-/// Bytes of values that memtables may always keep in full segments, for any size of the value log.
-pub(crate) const PINNED_BYTES_MIN: u64 = 16 << 20;
 
 /// A kind of background work, for callers that decide themselves what happens when; see
 /// `Store::background_step_of`.
@@ -172,8 +168,8 @@ pub fn settle(background: &Background) -> Result<()> {
     }
 }
 
-/// Flushes the memtable that has waited longest, if one waits; otherwise merges the chunks that
-/// readers have met.
+/// The step of the worker that flushes: what frees values and log comes first, then memtables and
+/// indexes take turns, then the chunks that readers have met.
 pub(crate) fn flush_step(background: &Background) -> Result<Option<String>> {
     let engine = &background.engine;
     let _only = engine.debt.flushing.lock();
@@ -189,7 +185,7 @@ pub(crate) fn flush_step(background: &Background) -> Result<Option<String>> {
     if engine.memory.take_asked() {
         commit::seal_largest(engine, &mut engine.commit.lock());
     }
-    limit_log(engine);
+    log::limit_log(engine);
     let waiting = engine.tables_sealed().into_iter().filter(|table| table.check_alive().is_ok());
     let waiting = waiting.filter_map(|table| {
         let oldest = table.view().sealed.last().cloned()?;
@@ -199,115 +195,15 @@ pub(crate) fn flush_step(background: &Background) -> Result<Option<String>> {
     let saves_now = !engine.debt.saved_last.swap(true, Ordering::Relaxed);
     let oldest = waiting.min_by_key(|(_, sealed)| sealed.first_lsn);
     if (saves_now || oldest.is_none())
-        && let Some(done) = save_due(engine)?
+        && let Some(done) = hash_checkpoint::save_due(engine)?
     {
         return Ok(Some(done));
     }
     engine.debt.saved_last.store(false, Ordering::Relaxed);
     let Some((table, sealed)) = oldest else {
-        return Ok(merge_chunks(engine).then(|| "merged chunks of a memtable".to_owned()));
+        return Ok(chunks::merge_chunks(engine).then(|| "merged chunks of a memtable".to_owned()));
     };
-    let started = engine.host.clock.monotonic();
-    let (bytes, memory_bytes) = (sealed.bytes, sealed.memtable.bytes());
-    let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
-    let records = match flush::flush(engine, &table, &sealed) {
-        Ok(records) => records,
-        // The table is gone, which is no failure: dropping it discards what waits.
-        Err(_) if table.check_alive().is_err() => return Ok(Some(ranges::gone(&table))),
-        Err(error) => {
-            if error.kind() == ErrorKind::NoSpace {
-                engine.debt.flush_refused.store(begun, Ordering::Release);
-                engine.bell.ring();
-            }
-            return Err(error);
-        }
-    };
-    let took = engine.host.clock.monotonic().saturating_sub(started);
-    engine.debt.flush_bytes_per_s.note(memory_bytes as u64, took);
-    engine.memory.settle_sealed(bytes);
-    engine.counters.flushes.add(1);
-    engine.events.note(|| {
-        let (table, memory_bytes) = (table.name.clone(), memory_bytes as u64);
-        Event::Flush(FlushEvent { table, records, memory_bytes, took })
-    });
-    merge::note_overdue_of(background, &table);
-    engine.bell.ring();
-    Ok(Some(format!("flushed {} of table `{}`", counted(records, "record"), table.name)))
-}
-
-/// Saves some of an index, if one is to be saved.
-pub(crate) fn save_due(engine: &Engine) -> Result<Option<String>> {
-    let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
-    hash_checkpoint::save_step(engine).inspect_err(|error| {
-        if error.kind() == ErrorKind::NoSpace {
-            engine.debt.flush_refused.store(begun, Ordering::Release);
-            engine.bell.ring();
-        }
-    })
-}
-
-/// Seals the memtable that retains the log if too much of the log, or too many segments of values,
-/// are kept.
-pub(crate) fn limit_log(engine: &Engine) {
-    const SEGMENTS_MAX: usize = 4;
-    // Segments of values count by their bytes: they begin small. If space is short, those that only
-    // memtables keep are freed.
-    let max = if engine.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
-    let kept = feeds::segments_of_memory(engine);
-    // Segments grow: many short ones before a long one take no more than the long one.
-    let kept_bytes: u64 = kept.iter().map(|segment| segment.len_bytes).sum();
-    let last_bytes = kept.last().map_or(0, |segment| segment.len_bytes);
-    // What memtables point to counts as live, dead or not: at most a few segments, or an eighth of
-    // a small value log.
-    let values_max = engine.options.values_segment_bytes().saturating_mul(max as u64);
-    let values_max = values_max.min((engine.values.bytes() / 8).max(PINNED_BYTES_MIN));
-    let is_long = kept.len() > max && kept_bytes > last_bytes.saturating_mul(max as u64);
-    if !is_long && dead_segments::pinned_value_bytes(engine) <= values_max {
-        return;
-    }
-    let mut committer = engine.commit.lock();
-    let oldest = committer.written().min_by_key(|active| active.first_lsn);
-    let Some((table, first_lsn)) = oldest.map(|active| (Arc::clone(&active.table), active.first_lsn)) else {
-        return;
-    };
-    // A memtable that is sealed already may retain the log, too; its flush comes first.
-    let sealed_first = engine
-        .tables_sealed()
-        .iter()
-        .flat_map(|table| table.view().sealed.clone())
-        .map(|s| s.first_lsn)
-        .min();
-    if !is_long && max == SEGMENTS_MAX && !hash_checkpoint::saving_pays(&table) {
-        return;
-    }
-    if sealed_first.is_none() || first_lsn < sealed_first {
-        commit::seal(engine, &mut committer, &table);
-    }
-}
-
-/// Merges the chunks of active memtables if readers have asked for it. False if none has.
-pub(crate) fn merge_chunks(engine: &Engine) -> bool {
-    let mut merged = false;
-    let wishes = std::mem::take(&mut *engine.work.chunked.lock());
-    let catalog = engine.catalog();
-    for table in wishes.into_iter().filter_map(|id| catalog.by_id(id)) {
-        table.take_chunk_merge_wish();
-        // In this order: first the published seq, which bounds what is touched, then all boundaries
-        // below it.
-        let published = engine.published();
-        let view = table.view();
-        let mut boundaries = engine.boundaries.all();
-        boundaries.extend(
-            view.range_deletes.newer_than(install::flushed_seq(engine, table)).map(|range| range.seq),
-        );
-        boundaries.retain(|&boundary| boundary < published);
-        boundaries.sort_unstable();
-        boundaries.push(published);
-        while view.active.merge_step(&boundaries) {
-            merged = true;
-        }
-    }
-    merged
+    flush::flush_oldest(background, &table, &sealed)
 }
 
 /// Seals every memtable and flushes until none waits.

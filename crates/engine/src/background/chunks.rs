@@ -1,0 +1,30 @@
+//! Merging the chunks of active memtables that readers have met: a get of a key in many chunks asks
+//! for it.
+
+use crate::edit::install;
+use crate::state::engine::Engine;
+
+/// Merges the chunks of active memtables if readers have asked for it. False if none has.
+pub(crate) fn merge_chunks(engine: &Engine) -> bool {
+    let mut merged = false;
+    let wishes = std::mem::take(&mut *engine.work.chunked.lock());
+    let catalog = engine.catalog();
+    for table in wishes.into_iter().filter_map(|id| catalog.by_id(id)) {
+        table.take_chunk_merge_wish();
+        // In this order: first the published seq, which bounds what is touched, then all boundaries
+        // below it.
+        let published = engine.published();
+        let view = table.view();
+        let mut boundaries = engine.boundaries.all();
+        boundaries.extend(
+            view.range_deletes.newer_than(install::flushed_seq(engine, table)).map(|range| range.seq),
+        );
+        boundaries.retain(|&boundary| boundary < published);
+        boundaries.sort_unstable();
+        boundaries.push(published);
+        while view.active.merge_step(&boundaries) {
+            merged = true;
+        }
+    }
+    merged
+}
