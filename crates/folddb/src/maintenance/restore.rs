@@ -66,8 +66,8 @@ impl RestoreOptions {
     }
 
     /// Called with the bytes done, and the total, during the restore.
-    pub fn progress(mut self, copied: impl Fn(u64, u64) + Send + Sync + 'static) -> RestoreOptions {
-        self.progress = Some(Arc::new(copied));
+    pub fn progress(mut self, report: impl Fn(u64, u64) + Send + Sync + 'static) -> RestoreOptions {
+        self.progress = Some(Arc::new(report));
         self
     }
 }
