@@ -122,6 +122,7 @@ fn encode(bitmap: &RoaringBitmap, out: &mut Vec<u8>) {
 }
 
 /// A set of `u32`: the value type of `bitmap`.
+#[cfg(feature = "bitmap")] // as is the module: so the documentation says it
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bitmap {
     members: RoaringBitmap,
