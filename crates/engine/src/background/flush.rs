@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{ErrorKind, Lsn, Result};
+use folddb_base::{ErrorKind, Lsn, Result, counted};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_memtable::FlushStream;
@@ -71,7 +71,7 @@ pub(crate) fn flush_oldest(
     });
     merge::note_overdue_of(background, table);
     engine.bell.ring();
-    Ok(Some(format!("flushed {records} records of table `{}`", table.name)))
+    Ok(Some(format!("flushed {} of table `{}`", counted(records, "record"), table.name)))
 }
 
 pub fn flush(engine: &Engine, table: &Arc<TableCore>, sealed: &Sealed) -> Result<u64> {

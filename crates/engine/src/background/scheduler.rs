@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb_base::{Error, ErrorKind, Result, counted};
+use folddb_base::{Error, ErrorKind, Result};
 use folddb_host::sync::atomic::Ordering;
 
 use crate::background::state::Background;

@@ -426,7 +426,7 @@ impl Sync {
 
     fn commit(&mut self) -> Result<()> {
         self.batch.commit(Durability::Process)?;
-        self.committed = self.report.set + self.report.deleted;
+        self.committed = self.report.put + self.report.deleted;
         Ok(())
     }
 }
