@@ -184,7 +184,7 @@ impl Digest {
                 let message = format!("a digest of version {version} does not compare with {DIGEST_VERSION}");
                 Error::invalid(message).advise("make it again with this version of FoldDB")
             }
-            _ => Error::invalid(format!("these bytes are not a digest, or were changed: {cause}")),
+            _ => Error::invalid(format!("not a digest, or it was changed: {cause}")),
         })
     }
 

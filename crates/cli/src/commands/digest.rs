@@ -54,11 +54,11 @@ fn read(file: &Path) -> Result<Digest, Failure> {
         read.map_err(|error| Failure::file("read", &name, &error))?;
         bytes = whole;
     }
-    Digest::from_bytes(&bytes).map_err(|cause| no_digest(&name, &bytes, cause))
+    Digest::from_bytes(&bytes).map_err(|cause| no_digest(&name, &bytes, &cause))
 }
 
 /// Why a file is not a comparable digest, and what to do.
-fn no_digest(name: &str, bytes: &[u8], cause: Error) -> Failure {
+fn no_digest(name: &str, bytes: &[u8], cause: &Error) -> Failure {
     let again = "make it again with `folddb digest STORE TABLE --to FILE`";
     if printed_version(bytes).is_some_and(|version| version == DIGEST_VERSION) {
         let message = format!("{name} is the root of a digest as it is printed, which has no keys ({again})");
@@ -67,7 +67,7 @@ fn no_digest(name: &str, bytes: &[u8], cause: Error) -> Failure {
     let version = match Digest::version_of(bytes).or(printed_version(bytes)) {
         Some(1) => "version 1, which knew neither deadlines nor rules".to_owned(),
         Some(version) if version != DIGEST_VERSION => format!("version {version}"),
-        _ => return cause.context(name).into(),
+        _ => return Failure::Refused(format!("{name} is {}", cause.message())),
     };
     Failure::Refused(format!(
         "{name} is a digest of {version}: it does not compare with version {DIGEST_VERSION} ({again})"
