@@ -90,7 +90,8 @@ pub enum Source {
 }
 
 impl RecordStream for Source {
-    #[inline]
+    // Left to itself, the compiler calls it for each row: a quarter more instructions.
+    #[inline(always)]
     fn record(&self) -> Option<Record<'_>> {
         match self {
             Source::Memtable(stream) => stream.record(),
@@ -410,18 +411,19 @@ impl Rows {
     /// Feeds all records of the next key to the resolver, or takes the newest if that is the value.
     /// False at the end of the range.
     fn collect_key(&mut self) -> Result<bool> {
-        let Some(first) = self.stream.record() else { return Ok(false) };
-        if !self.plan_admits(first.key) {
+        let Some(mut record) = self.stream.record() else { return Ok(false) };
+        if !self.plan_admits(record.key) {
             return Ok(false);
         }
         self.key.clear();
-        self.key.extend_from_slice(first.key);
+        self.key.extend_from_slice(record.key);
         self.resolver.clear();
         self.is_plain = false;
-        let cover = self.range_deletes.newest_over(&self.table.rules.order, &self.key, self.limit);
-        let cover = cover.max(self.stretch_end());
+        let order = &self.table.rules.order;
+        let cover = self.range_deletes.newest_over(order, &self.key, self.limit);
+        let cover = cover.max(range_end(&mut self.range, order, &self.key));
         let mut enough = false;
-        while let Some(record) = self.stream.record() {
+        loop {
             let visible = record.seq <= self.limit && record.seq >= cover;
             if visible && !enough {
                 let (rules, key) = (&self.table.rules.fold, &self.key);
@@ -440,22 +442,11 @@ impl Rows {
                 enough = fed.map_err(|cause| damaged_record(&self.table, cause))?;
             }
             self.stream.advance()?;
-            if self.stream.record().is_none_or(|next| next.key != self.key) {
-                break;
+            match self.stream.record() {
+                Some(next) if next.key == self.key => record = next,
+                _ => return Ok(true),
             }
         }
-        Ok(true)
-    }
-
-    /// The first seq at which a record of the current key is new to an empty range.
-    #[inline]
-    fn stretch_end(&mut self) -> Seq {
-        let Some(range) = &self.range else { return 0 };
-        if range.reaches(&self.table.rules.order, &self.key) {
-            return range.seq + 1;
-        }
-        self.range = None;
-        0
     }
 
     /// Whether `key` is still inside the range, at the end that the scan moves towards.
@@ -474,6 +465,17 @@ impl Rows {
             },
         }
     }
+}
+
+/// The first seq at which a record of this key is new to the empty range that the scan is in.
+#[inline]
+fn range_end(slot: &mut Option<Arc<EmptyRange>>, order: &KeyOrder, key: &[u8]) -> Seq {
+    let Some(range) = slot else { return 0 };
+    if range.reaches(order, key) {
+        return range.seq + 1;
+    }
+    *slot = None;
+    0
 }
 
 /// Whether a separated value is longer than a single write.
