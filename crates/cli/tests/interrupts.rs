@@ -116,6 +116,31 @@ fn an_interrupt_while_a_script_waits_for_its_next_line_stops_it() {
     assert_eq!(place.done(&["count", "s", "t"]), "1\n", "what came before the transaction stays");
 }
 
+/// A load from a pipe that stays open says how many records are in, and keeps them.
+#[test]
+fn an_interrupt_of_a_load_from_a_pipe_says_how_many_records_are_in() {
+    let place = Place::new();
+    import_rows(&place, "s");
+    place.done(&["dump", "s", "--to", "rows.dump"]);
+    let dump = std::fs::read(place.path().join("rows.dump")).expect("the dump");
+    let mut load = start(&place, &["load", "new", "-", "--create"]);
+    let mut rows = load.stdin.take().expect("a pipe");
+    let half = dump.len() / 2;
+    rows.write_all(&dump[..half]).expect("the load reads");
+    let since = Instant::now();
+    while place.run(&["count", "new", "t"]).out.trim().parse::<u64>().unwrap_or(0) == 0 {
+        assert!(since.elapsed() < PATIENCE, "nothing is in");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    interrupt(&load);
+    let mut errors = String::new();
+    load.stderr.take().expect("a pipe").read_to_string(&mut errors).expect("text");
+    assert_eq!(load.wait().expect("the load ends").code(), Some(130), "{errors}");
+    drop(rows);
+    let there = place.done(&["count", "new", "t"]).trim().to_owned();
+    assert!(errors.replace(',', "").contains(&format!("{there} ")), "{there} are there: {errors}");
+}
+
 /// Processor time that a process has used, in ticks: mostly a hundredth of a second each.
 #[cfg(target_os = "linux")]
 fn ticks_of(child: &Child) -> u64 {

@@ -9,6 +9,7 @@ mod at_rest;
 mod refolded;
 mod unfit;
 mod indexes;
+mod held_log;
 mod rebuilt;
 mod verify;
 mod copying;

@@ -35,8 +35,7 @@ pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure>
     } else {
         source.reader = checked_beginning(source.reader, &session.options())?;
     }
-    // A shell handles Ctrl-C itself; waiting for a pipe is ended as usual.
-    let _hearing = (session.shared.is_none() && is_file).then(interrupt::hear);
+    let _hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let (store, is_new) = open(args, session)?;
     let before = store.last_seq();
     let loaded = over(source, "loading", |dump| store.load(dump, &options));

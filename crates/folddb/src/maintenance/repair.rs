@@ -33,6 +33,7 @@ use folddb_base::{Error, ErrorKind, Result};
 use folddb_run::Shared;
 
 use crate::maintenance::copying;
+use crate::maintenance::held_log::{self, Held, damage_of_held_log, feeds_left_out};
 use crate::maintenance::keep_out::refuse_inside_store;
 use crate::maintenance::rebuilt::Rebuilt;
 use crate::maintenance::repair::mender::Mender;
@@ -45,6 +46,7 @@ use crate::store::Store;
 use folddb_engine::options::Options as EngineOptions;
 use folddb_engine::recovery::format;
 use folddb_engine::state::numbers::Numbers;
+use folddb_engine::values::at_rest::ValuesAtRest;
 
 pub use report::{RepairOptions, RepairReport};
 
@@ -83,6 +85,10 @@ fn repair(
     if let Some(from) = &how.list_from {
         findings.push(listed::lacks(&survey, &listing.state, from, options)?);
     }
+    let at_rest = ValuesAtRest::new(&options.host.files, path, &listing.state);
+    let held = (Held::ByFeeds, held_log::Depth::Batches);
+    findings.extend(damage_of_held_log(&options.host, path, &listing.state, &at_rest, held)?);
+    findings.extend(feeds_left_out(&listing.state, "the list of tables"));
     find_values(&survey, files, &mut listing.state);
     source::note_flushed(&mut listing.state);
     if !listing.is_whole || source::is_log_lost(&survey, options, &listing.state)? {

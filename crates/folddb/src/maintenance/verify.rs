@@ -5,8 +5,8 @@
 //!             its length, footer, facts, index; that parts of a run are disjoint; files that nobody lists; the values of
 //!             batches for whose durability nothing vouches, as an opening reads them, since it cuts the log at the first
 //!             that is not whole
-//!   deep      every block, the order of keys and seqs, filters, and that each key and value is one of its table; the logs that
-//!             tables keep forever, with the values that these lead to
+//!   deep      every block, the order of keys and seqs, filters, and that each key and value is one of its table; the log that
+//!             feeds have not given yet, and that tables archive, with the values that archives lead to
 //! ```
 //!
 //! It takes the lock like a reader, changes nothing, and works on stores that do not open.
@@ -26,8 +26,8 @@ use folddb_base::Result;
 use folddb_manifest::{PartState, TableState};
 use folddb_run::{Depth, Shared};
 
+use crate::maintenance::held_log::{self, Held, damage_of_held_log};
 use crate::maintenance::indexes;
-use crate::maintenance::rebuilt::damage_of_archived_logs;
 use crate::maintenance::survey::{Survey, bind};
 use crate::maintenance::verify::look::Look;
 use crate::options::Options;
@@ -88,15 +88,15 @@ pub(crate) fn verify(
         values::check_files(&mut look, &listing.state);
         parts::check_tables(&mut look, &listing.state);
         log::check_log(&mut look, &listing.state)?;
-        let damage_of_kept = match deep {
-            true => damage_of_archived_logs(&options.host, &survey.dir, &listing.state, &look.at_rest)?,
-            false => Vec::new(),
-        };
+        let depth = if deep { held_log::Depth::Batches } else { held_log::Depth::Files };
+        let (host, state) = (&options.host, &listing.state);
+        let damage_of_held =
+            damage_of_held_log(host, &survey.dir, state, &look.at_rest, (Held::ByAll, depth))?;
         let has_indexes = listing.state.tables.values().any(|table| is_index(table, options));
         if deep && has_indexes && report.damage().next().is_none() {
             report.findings.extend(indexes::findings(&survey.dir, options, &look::manifest_name(survey)));
         }
-        report.findings.extend(damage_of_kept);
+        report.findings.extend(damage_of_held);
     }
     report.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(report)

@@ -8,4 +8,5 @@ mod replica;
 mod positions;
 mod tells;
 mod holding;
+mod damage;
 mod values;

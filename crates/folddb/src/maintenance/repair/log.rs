@@ -47,6 +47,7 @@ pub(crate) fn rebuild_from_archives(
             Ok(())
         })?;
         let what = format!("table `{}` was rebuilt from the {batches} batches of its log", log.table);
+        mender.report.batches += batches;
         mender.report.findings.push(Finding::note("the log", what));
         mender.report.findings.extend(lost.finding(&log.table));
     }

@@ -1,0 +1,211 @@
+//! The log before where a replay begins, which only feeds and archives hold: whether it is whole.
+//!
+//! ```text
+//!   log   | seg | kept | seg | seg | seg ...
+//!          ^ feed `f`   ^ table `t` archives   ^ a replay begins
+//! ```
+//!
+//! Damage in it loses nothing of the tables, but what a feed has not given yet, or what the runs of
+//! a table can be rebuilt from. Called by `verify` and `repair`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use folddb_base::{Error, Lsn, Result, TableId};
+use folddb_host::Host;
+use folddb_journal::follow::{Follower, HistoryFile};
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame;
+use folddb_manifest::{State, TableState};
+
+use crate::maintenance::finding::{Finding, Misfits};
+use crate::maintenance::survey::in_words;
+use folddb_engine::edit::feeds::history_in;
+use folddb_engine::edit::log_archive::{PREFIX, archived_log};
+use folddb_engine::values::at_rest::ValuesAtRest;
+use folddb_engine::values::load::rope_of;
+
+/// Who holds the log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Feeds, and tables that archive their logs.
+    ByAll,
+    /// Feeds only.
+    ByFeeds,
+}
+
+/// How the log is examined.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// That no file is missing.
+    Files,
+    /// Every batch.
+    Batches,
+}
+
+/// Damage in what is held of the log, up to where a replay begins, which reads the rest.
+///
+/// # Errors
+/// A directory that cannot be listed.
+pub(crate) fn damage_of_held_log(
+    host: &Host,
+    dir: &Path,
+    state: &State,
+    values: &ValuesAtRest<'_>,
+    (held, depth): (Held, Depth),
+) -> Result<Vec<Finding>> {
+    let walk = HeldLog::of(dir, state, values, held);
+    let Some(from_lsn) = walk.begin_lsn() else { return Ok(Vec::new()) };
+    let files = history_in(host, dir, state)?;
+    Ok(match depth {
+        Depth::Files => walk.missing(&files, from_lsn, state.log_start_lsn),
+        Depth::Batches => walk.read(host, &files, from_lsn, state.log_start_lsn),
+    })
+}
+
+/// What a repair leaves out: the new store has no feeds.
+pub(crate) fn feeds_left_out(state: &State, file: &str) -> Vec<Finding> {
+    let feeds = state.feeds.holding().filter(|feed| !feed.name.starts_with(PREFIX));
+    let note = |name: &str| {
+        let what = format!(
+            "feed `{name}` is not in the new store, nor are the changes that it has not given yet: begin it there, \
+             with the present rows"
+        );
+        Finding::note(file, what)
+    };
+    feeds.map(|feed| note(&feed.name)).collect()
+}
+
+/// Where the next file of the log after a place begins.
+fn next_file(files: &[HistoryFile], lsn: Lsn) -> Option<Lsn> {
+    files.iter().map(|file| file.first_lsn).find(|first_lsn| *first_lsn > lsn)
+}
+
+/// A check of the log that is held.
+struct HeldLog<'a> {
+    dir: &'a Path,
+    /// The tables with archived logs, and where these begin.
+    tables: BTreeMap<TableId, (String, Lsn)>,
+    /// The feeds, and where they are.
+    feeds: Vec<(String, Lsn)>,
+    values: &'a ValuesAtRest<'a>,
+}
+
+impl<'a> HeldLog<'a> {
+    fn of(dir: &'a Path, state: &State, values: &'a ValuesAtRest<'a>, held: Held) -> HeldLog<'a> {
+        let archived = |table: &TableState| {
+            Some((table.id, (table.name.clone(), archived_log(state, &table.name)?.lsn)))
+        };
+        let tables = state.tables.values().filter(|_| held == Held::ByAll).filter_map(archived).collect();
+        let feeds = state.feeds.holding().filter(|feed| !feed.name.starts_with(PREFIX));
+        let feeds = feeds.map(|feed| (feed.name.clone(), feed.lsn)).collect();
+        HeldLog { dir, tables, feeds, values }
+    }
+
+    fn begin_lsn(&self) -> Option<Lsn> {
+        self.tables.values().chain(&self.feeds).map(|(_, lsn)| *lsn).min()
+    }
+
+    /// The places that no file has.
+    fn missing(&self, files: &[HistoryFile], from_lsn: Lsn, to_lsn: Lsn) -> Vec<Finding> {
+        let (mut lsn, mut findings) = (from_lsn, Vec::new());
+        while lsn < to_lsn {
+            let file = files.iter().find(|file| file.covers(lsn));
+            let next = file.map_or_else(|| next_file(files, lsn).unwrap_or(to_lsn), |file| file.next_lsn);
+            // One that is listed and is not there has no bytes.
+            if file.is_none_or(|file| file.file_bytes == 0) {
+                let name = file.map_or_else(|| "the log".to_owned(), name_of);
+                let what = format!("nothing has the log from LSN {lsn} to {}", next.min(to_lsn));
+                findings.push(self.telling(Finding::damage(name, None, what), next.min(to_lsn)));
+            }
+            lsn = next;
+        }
+        findings
+    }
+
+    /// Reads all of it, also behind damage.
+    fn read(&self, host: &Host, files: &[HistoryFile], from_lsn: Lsn, to_lsn: Lsn) -> Vec<Finding> {
+        let (mut findings, mut misfits) = (Vec::new(), Misfits::default());
+        let file_at = |lsn: Lsn| files.iter().find(|file| file.covers(lsn)).copied();
+        let mut follower = Follower::at(host, self.dir, from_lsn);
+        loop {
+            let file = file_at(follower.lsn());
+            match follower.next(to_lsn, &file_at) {
+                Ok(None) => break,
+                Ok(Some(batch)) => {
+                    // Marks and seals before it were skipped.
+                    let file = file_at(batch.end_lsn.saturating_sub(1)).or(file);
+                    self.batch(batch.end_lsn, file.as_ref(), batch.payload, &mut misfits);
+                }
+                Err(error) => {
+                    let next = next_file(files, follower.lsn());
+                    findings.push(self.hole(&error, next.unwrap_or(to_lsn)));
+                    // The rest is examined, too.
+                    let Some(next) = next else { break };
+                    follower = Follower::at(host, self.dir, next);
+                }
+            }
+        }
+        let told = misfits.findings().map(|(finding, _)| self.telling(finding, Lsn::MAX));
+        findings.extend(told);
+        findings
+    }
+
+    /// Checks a batch that ends there.
+    fn batch(&self, end_lsn: Lsn, file: Option<&HistoryFile>, payload: &[u8], misfits: &mut Misfits) {
+        let own_file = file.map_or_else(|| "the log".to_owned(), name_of);
+        for record in frame::records(payload) {
+            let record = match record {
+                Ok(record) => record,
+                Err(cause) => {
+                    let what = format!("the batch before LSN {end_lsn}: {cause}");
+                    return misfits.add(&own_file, None, None, what);
+                }
+            };
+            let is_archived = self.tables.get(&record.table).is_some_and(|(_, from_lsn)| *from_lsn < end_lsn);
+            let rope = rope_of(&record).filter(|_| is_archived);
+            for pointer in rope.iter().flat_map(|rope| rope.pointers()) {
+                if let Err(error) = self.values.piece((record.table, record.key), &pointer) {
+                    let said = "a value that the archived log leads to";
+                    misfits.add_value(self.dir, &own_file, record.key, &error, said);
+                }
+            }
+        }
+    }
+
+    /// A place before `next_lsn` that cannot be read.
+    fn hole(&self, error: &Error, next_lsn: Lsn) -> Finding {
+        let file = error.damage().and_then(|damage| damage.file.file_name());
+        let file = file.map_or_else(|| "the log".to_owned(), |name| name.to_string_lossy().into_owned());
+        let offset = error.damage().and_then(|damage| damage.offset);
+        self.telling(Finding::damage(file, offset, in_words(error)), next_lsn)
+    }
+
+    /// The same finding of what is before `next_lsn`, with what may be lost.
+    fn telling(&self, finding: Finding, next_lsn: Lsn) -> Finding {
+        let names = |all: &mut dyn Iterator<Item = &(String, Lsn)>| -> Vec<String> {
+            all.filter(|(_, lsn)| *lsn < next_lsn).map(|(name, _)| format!("`{name}`")).collect()
+        };
+        let tables = names(&mut self.tables.values());
+        let feeds = names(&mut self.feeds.iter());
+        let mut what = finding.what.clone();
+        if !tables.is_empty() {
+            let tables = tables.join(", ");
+            what += &format!(
+                ": the runs of tables that archive their logs ({tables}) can no longer be rebuilt from it"
+            );
+        }
+        if !feeds.is_empty() {
+            let feeds = feeds.join(", ");
+            what += &format!(
+                ": feeds that have not given what is there ({feeds}) lose their places; begin them again, with the present rows"
+            );
+        }
+        Finding { what, ..finding }
+    }
+}
+
+fn name_of(file: &HistoryFile) -> String {
+    let name = if file.is_kept { FileName::Kept(file.number) } else { FileName::Log(file.number) };
+    name.to_string()
+}
