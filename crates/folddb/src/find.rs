@@ -100,8 +100,8 @@ impl BytesFind {
         self.asked(|extractor| Ok(beginning(&extractor.ask_prefix(prefix)?)))
     }
 
-    /// Only records with terms in a range that a person typed, as [`Extractor::ask_typed`] reads
-    /// them.
+    /// Only records with terms in a range that a person typed. Quotes make text of what would
+    /// otherwise be something else.
     pub fn typed(self, range: impl RangeBounds<String>) -> Self {
         let (low, high) = (range.start_bound().map(String::as_str), range.end_bound().map(String::as_str));
         self.asked(|extractor| {
@@ -109,8 +109,8 @@ impl BytesFind {
         })
     }
 
-    /// Only records with a term that has this prefix, typed by a person, as
-    /// [`Extractor::ask_typed_prefix`] reads it.
+    /// Only records with a term that has this prefix, typed by a person: text, or bytes as 0x... if
+    /// terms are bytes.
     pub fn typed_prefix(self, prefix: &str) -> Self {
         self.asked(|extractor| Ok(beginning(&extractor.ask_typed_prefix(prefix)?)))
     }

@@ -41,7 +41,7 @@ const CHECKSUM_BYTES: usize = 8;
 const FAN_OUT: usize = 16;
 const FAN_OUT_BITS: u32 = 4;
 
-/// The contents of a range of a table, as a tree of hashes. See the top of this file.
+/// The contents of a range of a table, as a tree of hashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digest {
     depth: u8,
@@ -52,7 +52,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// The digest of no rows, of 16^depth leaves; the depth is at most [`DIGEST_DEPTH_MAX`].
+    /// The digest of no rows, of 16^depth leaves; the depth is at most 6.
     /// `meaning` says what the bytes of keys and values mean. Digests of the same scope and meaning
     /// compare.
     pub fn new(depth: u8, scope: u64, meaning: &str) -> Digest {
@@ -153,7 +153,7 @@ impl Digest {
         Ok(pairs.filter(|(_, (mine, theirs))| mine != theirs).map(|(leaf, _)| leaf).collect())
     }
 
-    /// The digest as bytes: see the top of this file.
+    /// The digest as bytes, as docs/FORMAT.md draws them.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out =
             Vec::with_capacity(HEAD_BYTES + 8 * self.leaves.len() + self.meaning.len() + CHECKSUM_BYTES);

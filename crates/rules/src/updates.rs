@@ -50,8 +50,9 @@ pub trait Update: Value + 'static {
 /// A value of a table of updates: an item, or updates that wait for one.
 ///
 /// ```
-/// use folddb_rules::codec::{AsValue, CodecError, Value};
-/// use folddb_rules::{Update, Updated};
+/// # use folddb_rules as folddb;
+/// use folddb::codec::{AsValue, CodecError, Value};
+/// use folddb::{Update, Updated};
 ///
 /// /// Raises a price by this many percent, to at least 1.
 /// struct Raise(u64);

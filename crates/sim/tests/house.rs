@@ -162,6 +162,22 @@ fn library_sources() -> Vec<(PathBuf, String)> {
     found
 }
 
+/// Users meet types of the inner crates as `folddb::..`, and with them their examples.
+#[test]
+fn examples_in_the_documentation_import_folddb_alone() {
+    let imports = |line: &str| {
+        let line = line.trim_start();
+        let shown = line.strip_prefix("/// ").or_else(|| line.strip_prefix("//! "));
+        shown.is_some_and(|shown| shown.trim_start().starts_with("use folddb_"))
+    };
+    assert!(imports("    /// use folddb_rules::folds::Stats;"));
+    assert!(!imports("/// # use folddb_rules as folddb;") && !imports("use folddb_rules::folds::Stats;"));
+    let all = library_sources();
+    let found = all.iter().flat_map(|(path, text)| text.lines().map(move |line| (path, line)));
+    let wrong: Vec<_> = found.filter(|(_, line)| imports(line)).collect();
+    assert!(wrong.is_empty(), "hide `use folddb_x as folddb;` behind `# `, and import folddb: {wrong:#?}");
+}
+
 #[test]
 fn the_library_prints_nothing_and_reads_no_environment() {
     let sources = library_sources();

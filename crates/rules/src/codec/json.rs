@@ -18,7 +18,8 @@ mod read;
 /// A value of a type that serde knows, kept as JSON.
 ///
 /// ```
-/// use folddb_rules::codec::{AsValue, Json, Value};
+/// # use folddb_rules as folddb;
+/// use folddb::codec::{AsValue, Json, Value};
 ///
 /// #[derive(serde::Serialize, serde::Deserialize, Debug, PartialEq)]
 /// struct Person {

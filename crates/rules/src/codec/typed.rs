@@ -15,7 +15,8 @@
 //! A type of your own becomes a key by implementing [`Key`] and [`AsKey`] of itself:
 //!
 //! ```
-//! use folddb_rules::codec::{AsKey, CodecError, Key, KeyCodec};
+//! # use folddb_rules as folddb;
+//! use folddb::codec::{AsKey, CodecError, Key, KeyCodec};
 //!
 //! struct UserId(u64);
 //!

@@ -158,7 +158,8 @@ impl<'a> TimedBytes<'a> {
 /// have no other fields.
 ///
 /// ```
-/// use folddb_rules::folds::Timed;
+/// # use folddb_rules as folddb;
+/// use folddb::folds::Timed;
 /// let seen = Timed { time: 1_700_000_000, value: "Berlin".to_owned() };
 /// assert!(seen < Timed { time: 1_700_000_001, value: "Aachen".to_owned() });
 /// ```

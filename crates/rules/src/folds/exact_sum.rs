@@ -397,7 +397,8 @@ fn mask(bits: usize) -> u64 {
 /// A sum of doubles without rounding error.
 ///
 /// ```
-/// use folddb_rules::folds::ExactSum;
+/// # use folddb_rules as folddb;
+/// use folddb::folds::ExactSum;
 /// let mut sum = ExactSum::of(1e100);
 /// sum.add(1.0);
 /// sum.add(-1e100);

@@ -365,7 +365,8 @@ impl Sketch {
 /// A sketch of how many distinct members there were: the value type of `hll:P`.
 ///
 /// ```
-/// use folddb_rules::folds::Hll;
+/// # use folddb_rules as folddb;
+/// use folddb::folds::Hll;
 /// let mut seen = <Hll>::default(); // of precision 12
 /// for day in 0..3 {
 ///     for visitor in 0..1000u32 { seen.insert(&(visitor + day).to_le_bytes()); }

@@ -182,7 +182,8 @@ matrix_number!(f64: false, i64: true);
 /// A matrix of `N` rows and columns: the value type of `matmul:N:f64`, and of `matmul:N:i64`.
 ///
 /// ```
-/// use folddb_rules::folds::Matrix;
+/// # use folddb_rules as folddb;
+/// use folddb::folds::Matrix;
 /// let turn = Matrix::of([[0, -1], [1, 0]]);
 /// assert_eq!(turn.get(0, 1), Some(-1));
 /// ```

@@ -295,7 +295,8 @@ fn check_names(edit: &Datum) -> Result<(), FoldFailure> {
 /// An object, or edits on one: the value type of `patch`.
 ///
 /// ```
-/// use folddb_rules::folds::{Edit, Patch};
+/// # use folddb_rules as folddb;
+/// use folddb::folds::{Edit, Patch};
 /// let patch = Patch::edits([Edit::Append(b", world"), Edit::Write { at: 0, bytes: b"H" }]);
 /// assert_eq!(patch.apply_to(b"hello").unwrap(), b"Hello, world");
 /// ```

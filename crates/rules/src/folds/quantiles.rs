@@ -461,7 +461,8 @@ impl Sketch {
 /// hundredths of a percent: `Quantiles<100>`, the default, is that of `quantiles:0.01`.
 ///
 /// ```
-/// use folddb_rules::folds::Quantiles;
+/// # use folddb_rules as folddb;
+/// use folddb::folds::Quantiles;
 /// let mut delays = <Quantiles>::default();
 /// (1..=1000).for_each(|delay| delays.add(f64::from(delay)));
 /// let median = delays.quantile(0.5).unwrap();

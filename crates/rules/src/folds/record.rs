@@ -339,7 +339,8 @@ impl BuiltIn for RecordFold {
 /// A record fold with access to its fields: for programs that build records and take them apart.
 ///
 /// ```
-/// use folddb_rules::folds::{Record, Stats};
+/// # use folddb_rules as folddb;
+/// use folddb::folds::{Record, Stats};
 /// let shape = Record::parse("{flights: sum:u64, delay: stats:f64}").unwrap();
 /// let mut value = Vec::new();
 /// shape.put(&[Some(&1u64.to_le_bytes()), Some(&Stats::of(12.5).to_bytes())], &mut value).unwrap();

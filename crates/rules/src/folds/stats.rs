@@ -207,7 +207,8 @@ impl BuiltIn for StatsF64 {}
 /// Statistics of numbers: the value type of `stats:f64`.
 ///
 /// ```
-/// use folddb_rules::folds::Stats;
+/// # use folddb_rules as folddb;
+/// use folddb::folds::Stats;
 /// let mut delays = Stats::of(12.5);
 /// delays.add(7.5);
 /// assert_eq!((delays.count(), delays.mean(), delays.variance()), (2, 10.0, 6.25));

@@ -287,7 +287,8 @@ impl Score for i64 {
 /// An operand is usually one pair, [`TopK::of`].
 ///
 /// ```
-/// use folddb_rules::folds::TopK;
+/// # use folddb_rules as folddb;
+/// use folddb::folds::TopK;
 /// let mut best = TopK::<2>::of(1.5, "ann");
 /// best.merge(&TopK::of(7.0, "bob"));
 /// best.merge(&TopK::of(3.0, "cy"));

@@ -38,7 +38,8 @@ use crate::fold::{Fold, FoldFailure, Outcome};
 /// A fold, by its spec string.
 ///
 /// ```
-/// use folddb_rules::folds::FoldSpec;
+/// # use folddb_rules as folddb;
+/// use folddb::folds::FoldSpec;
 /// let spec: FoldSpec = "{flights: sum:u64, delay: stats:f64}".parse().unwrap();
 /// assert_eq!(spec.to_string(), "{flights: sum:u64, delay: stats:f64}");
 /// let wrong = "sum:int".parse::<FoldSpec>().unwrap_err();

@@ -178,7 +178,7 @@ impl TableRules {
         self
     }
 
-    /// Blocks of this size in bytes, see [`BLOCK_BYTES`].
+    /// Blocks of this size in bytes: 512 to 65,536.
     pub fn block_bytes(mut self, bytes: u32) -> TableRules {
         self.block_bytes = bytes;
         self
@@ -190,7 +190,7 @@ impl TableRules {
         self
     }
 
-    /// Filters of this many bits a key, at most [`FILTER_BITS_MAX`].
+    /// Filters of this many bits a key, at most 32.
     pub fn filter_bits(mut self, bits: u8) -> TableRules {
         self.filter_bits = bits;
         self
