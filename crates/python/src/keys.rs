@@ -37,6 +37,7 @@ pub(crate) fn encode(
         KeyCodec::I64 => number::<i64>(key).map(|n| out.extend_from_slice(&ordered(n))).is_some(),
         KeyCodec::Tuple => return untyped(table, codec, key, out),
         KeyCodec::TypedTuple(types) => return typed(table, codec, types, key, true, out),
+        _ => return Err(wrong(table, codec, key, "this version of the package does not know such keys")),
     };
     if fits { Ok(()) } else { Err(wrong(table, codec, key, "")) }
 }
@@ -71,7 +72,7 @@ fn wrong(table: &str, codec: &KeyCodec, key: &Bound<'_, PyAny>, why: &str) -> Py
         KeyCodec::Utf8 => "a str".to_owned(),
         KeyCodec::U32 | KeyCodec::U64 | KeyCodec::I64 => format!("an int that fits {codec}"),
         KeyCodec::Tuple => "a tuple".to_owned(),
-        KeyCodec::TypedTuple(_) => format!("a {codec}"),
+        _ => format!("a {codec}"),
     };
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
     invalid(format!("table `{table}`: the key {} is not {expected}{why}", shown(key)))
