@@ -11,10 +11,12 @@ use crate::kernels::{KERNELS, Kernel};
 const TOLERANCE_PERCENT: f64 = 5.0;
 
 const HEAD: &str = "\
-# Instructions that an operation of each kernel needs (crates/bench/examples/instructions/kernels.rs), as counted by
-# cachegrind in a release build for `-C target-cpu=x86-64-v2`, whatever the machine. `.ci/instructions` compares and fails
-# where a kernel needs more than its tolerance allows; `.ci/instructions --update` rewrites the counts and keeps the
-# tolerances. Another compiler gives other counts, which are shown and not judged: the one below made these.
+# Instructions that an operation of each kernel needs
+# (crates/bench/examples/instructions/kernels.rs), as counted by cachegrind in a release build for
+# `-C target-cpu=x86-64-v2`, whatever the machine. `.ci/instructions` compares and fails where a
+# kernel needs more than its tolerance allows; `.ci/instructions --update` rewrites the counts and
+# keeps the tolerances. Another compiler gives other counts, which are shown and not judged: the one
+# below made these.
 ";
 
 /// What the table says of a kernel.

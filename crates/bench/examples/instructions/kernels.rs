@@ -31,9 +31,10 @@ pub(crate) struct Kernel {
 /// A tail of a memtable, after which it is sorted and sealed: counts are of whole tails.
 const TAIL: u64 = 4096;
 const BLOCK_ROWS: u64 = 800;
+const SCAN_ROWS: u64 = 20_000;
 
 /// All of them, along the way of a record: written, flushed, merged, read.
-pub(crate) const KERNELS: [Kernel; 18] = [
+pub(crate) const KERNELS: [Kernel; 19] = [
     kernel("frame-batch", "a record encoded and hashed in a frame of 1,000", 50_000, frame_batch),
     kernel("frame-single", "a frame of one record", 20_000, frame_single),
     kernel("push", "a Set of 8 + 8 random bytes into a memtable, tails sorted and sealed", 4 * TAIL, push),
@@ -62,6 +63,7 @@ pub(crate) const KERNELS: [Kernel; 18] = [
     kernel("resolve", "a sum of 8 bytes folded into the value of its key", 100_000, resolve),
     kernel("get", "a get of a row in one run, from cached blocks", 5_000, get),
     kernel("get-memtable", "a get of a row in a memtable of 8 chunks", 5_000, get_memtable),
+    kernel("scan", "a row of a scan over one run and a memtable, from cached blocks", 2 * SCAN_ROWS, scan),
 ];
 
 const fn kernel(
@@ -418,6 +420,20 @@ fn get(operations: u64) -> Result<()> {
         }
         for n in 0..operations {
             black_box(table.get(&mix(mix(n) % rows))?);
+        }
+        Ok(())
+    })
+}
+
+fn scan(operations: u64) -> Result<()> {
+    with_store(SCAN_ROWS, |store, table| {
+        store.flush()?;
+        table.put(&0, &0)?; // a second source, which has ended soon
+        for _ in 0..2 + operations / SCAN_ROWS {
+            let mut rows = table.as_bytes().scan().limit(SCAN_ROWS as usize).rows()?;
+            while let Some(row) = rows.next_row()? {
+                black_box(row);
+            }
         }
         Ok(())
     })
