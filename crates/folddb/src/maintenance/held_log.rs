@@ -17,6 +17,7 @@ use folddb_journal::follow::{Follower, HistoryFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
 use folddb_manifest::{State, TableState};
+use folddb_run::Depth;
 
 use crate::maintenance::finding::{Finding, Misfits};
 use crate::maintenance::survey::in_words;
@@ -27,23 +28,15 @@ use folddb_engine::values::load::rope_of;
 
 /// Who holds the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum Holders {
     /// Feeds, and tables that archive their logs.
-    ByAll,
+    All,
     /// Feeds only.
-    ByFeeds,
+    Feeds,
 }
 
-/// How the log is examined.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Depth {
-    /// That no file is missing.
-    Files,
-    /// Every batch.
-    Batches,
-}
-
-/// Damage in what is held of the log, up to where a replay begins, which reads the rest.
+/// Damage in what is held of the log, up to where a replay begins, which reads the rest: that a file
+/// is missing, and at the depth of records, of every batch.
 ///
 /// # Errors
 /// A directory that cannot be listed.
@@ -52,14 +45,14 @@ pub(crate) fn damage_of_held_log(
     dir: &Path,
     state: &State,
     values: &ValuesAtRest<'_>,
-    (held, depth): (Held, Depth),
+    (holders, depth): (Holders, Depth),
 ) -> Result<Vec<Finding>> {
-    let walk = HeldLog::of(dir, state, values, held);
+    let walk = HeldLog::of(dir, state, values, holders);
     let Some(from_lsn) = walk.begin_lsn() else { return Ok(Vec::new()) };
     let files = history_in(host, dir, state)?;
     Ok(match depth {
-        Depth::Files => walk.missing(&files, from_lsn, state.log_start_lsn),
-        Depth::Batches => walk.read(host, &files, from_lsn, state.log_start_lsn),
+        Depth::Index => walk.missing(&files, from_lsn, state.log_start_lsn),
+        Depth::Records => walk.read(host, &files, from_lsn, state.log_start_lsn),
     })
 }
 
@@ -92,11 +85,11 @@ struct HeldLog<'a> {
 }
 
 impl<'a> HeldLog<'a> {
-    fn of(dir: &'a Path, state: &State, values: &'a ValuesAtRest<'a>, held: Held) -> HeldLog<'a> {
+    fn of(dir: &'a Path, state: &State, values: &'a ValuesAtRest<'a>, holders: Holders) -> HeldLog<'a> {
         let archived = |table: &TableState| {
             Some((table.id, (table.name.clone(), archived_log(state, &table.name)?.lsn)))
         };
-        let tables = state.tables.values().filter(|_| held == Held::ByAll).filter_map(archived).collect();
+        let tables = state.tables.values().filter(|_| holders == Holders::All).filter_map(archived).collect();
         let feeds = state.feeds.holding().filter(|feed| !feed.name.starts_with(PREFIX));
         let feeds = feeds.map(|feed| (feed.name.clone(), feed.lsn)).collect();
         HeldLog { dir, tables, feeds, values }

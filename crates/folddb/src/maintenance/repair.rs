@@ -30,10 +30,10 @@ mod build;
 use std::path::{Path, PathBuf};
 
 use folddb_base::{Error, ErrorKind, Result};
-use folddb_run::Shared;
+use folddb_run::{Depth, Shared};
 
 use crate::maintenance::copying;
-use crate::maintenance::held_log::{self, Held, damage_of_held_log, feeds_left_out};
+use crate::maintenance::held_log::{Holders, damage_of_held_log, feeds_left_out};
 use crate::maintenance::keep_out::refuse_inside_store;
 use crate::maintenance::rebuilt::Rebuilt;
 use crate::maintenance::repair::mender::Mender;
@@ -80,13 +80,15 @@ fn repair(
 ) -> Result<RepairReport> {
     let files = &*options.host.files;
     let survey = Survey::take(path, options)?;
+    refuse_inside_store(files, to, "the new store")?;
+    check_free(options, to)?;
     let mut listing = source::list(&survey, how, options)?;
     let mut findings = source::without_loss(survey.findings(), &listing, how);
     if let Some(from) = &how.list_from {
         findings.push(listed::lacks(&survey, &listing.state, from, options)?);
     }
     let at_rest = ValuesAtRest::new(&options.host.files, path, &listing.state);
-    let held = (Held::ByFeeds, held_log::Depth::Batches);
+    let held = (Holders::Feeds, Depth::Records);
     findings.extend(damage_of_held_log(&options.host, path, &listing.state, &at_rest, held)?);
     findings.extend(feeds_left_out(&listing.state, "the list of tables"));
     find_values(&survey, files, &mut listing.state);
@@ -96,8 +98,6 @@ fn repair(
     }
     let rebuilt = Rebuilt::prepare(&mut listing.state, &how.rebuilt)?;
     let rules = source::rules_of(&listing.state, options)?;
-    refuse_inside_store(files, to, "the new store")?;
-    check_free(options, to)?;
     let draft = draft_of(to)?;
     copying::remove_all(files, &draft); // of an interrupted repair
     format::make_empty_dir(files, &draft)?;

@@ -26,7 +26,7 @@ use folddb_base::Result;
 use folddb_manifest::{PartState, TableState};
 use folddb_run::{Depth, Shared};
 
-use crate::maintenance::held_log::{self, Held, damage_of_held_log};
+use crate::maintenance::held_log::{Holders, damage_of_held_log};
 use crate::maintenance::indexes;
 use crate::maintenance::survey::{Survey, bind};
 use crate::maintenance::verify::look::Look;
@@ -88,10 +88,8 @@ pub(crate) fn verify(
         values::check_files(&mut look, &listing.state);
         parts::check_tables(&mut look, &listing.state);
         log::check_log(&mut look, &listing.state)?;
-        let depth = if deep { held_log::Depth::Batches } else { held_log::Depth::Files };
-        let (host, state) = (&options.host, &listing.state);
-        let damage_of_held =
-            damage_of_held_log(host, &survey.dir, state, &look.at_rest, (Held::ByAll, depth))?;
+        let (host, state, held) = (&options.host, &listing.state, (Holders::All, look.depth));
+        let damage_of_held = damage_of_held_log(host, &survey.dir, state, &look.at_rest, held)?;
         let has_indexes = listing.state.tables.values().any(|table| is_index(table, options));
         if deep && has_indexes && report.damage().next().is_none() {
             report.findings.extend(indexes::findings(&survey.dir, options, &look::manifest_name(survey)));
