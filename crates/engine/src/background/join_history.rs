@@ -50,10 +50,7 @@ pub(crate) fn join_small(engine: &Engine) -> Result<()> {
     loop {
         let files = engine.feeds.before.lock().clone();
         let Some(group) = next_group(&files, &fixed, limits) else { return Ok(()) };
-        match first_gap(engine, &files[group.clone()])? {
-            Some(lsn) => fixed.push(lsn),
-            None => join(engine, &files[group])?,
-        }
+        fixed.extend(join(engine, &files[group])?);
     }
 }
 
@@ -93,27 +90,6 @@ fn newest_of(files: &[HistoryFile], bytes_max: u64) -> usize {
     files.iter().rev().take_while(is_joined).count()
 }
 
-/// Where the first of these files begins whose first seq does not follow on the last of those
-/// before it.
-fn first_gap(engine: &Engine, files: &[HistoryFile]) -> Result<Option<Lsn>> {
-    let (mut next_seq, mut gap): (Option<Seq>, Option<Lsn>) = (None, None);
-    read(engine, files, &mut |batch| {
-        if next_seq.is_some_and(|next| next != batch.first_seq) {
-            let file = files.iter().find(|file| file.covers(batch.lsn));
-            gap = gap.or(file.map(|file| file.first_lsn));
-        }
-        next_seq = Some(batch.first_seq + u64::from(batch.count));
-        Ok(())
-    })?;
-    match (gap, files.first()) {
-        // The seqs of one file rise without a gap.
-        (Some(lsn), Some(first)) if lsn == first.first_lsn => {
-            Err(Error::lacking(format!("the log has a gap in its seqs after LSN {lsn}")))
-        }
-        _ => Ok(gap),
-    }
-}
-
 /// Passes each batch of these files to `visit`, oldest first.
 fn read(
     engine: &Engine,
@@ -129,12 +105,16 @@ fn read(
     Ok(())
 }
 
-/// Makes one file of these.
-fn join(engine: &Engine, files: &[HistoryFile]) -> Result<()> {
-    let (Some(first), Some(last)) = (files.first(), files.last()) else { return Ok(()) };
+/// Makes one file of these. Returns the place where the seqs jump, if they do; then nothing
+/// changes.
+fn join(engine: &Engine, files: &[HistoryFile]) -> Result<Option<Lsn>> {
+    let (Some(first), Some(last)) = (files.first(), files.last()) else { return Ok(None) };
     let (number, range) = (engine.numbers.take(), (first.first_lsn, last.next_lsn));
-    let written = write(engine, files, number, range).and_then(|()| install::sync_dir(engine));
-    written.inspect_err(|_| feeds::remove_kept(engine, number))?;
+    let written = write(engine, files, number, range).and_then(|gap| install::sync_dir(engine).map(|()| gap));
+    if let Some(gap) = written.inspect_err(|_| feeds::remove_kept(engine, number))? {
+        feeds::remove_kept(engine, number);
+        return Ok(Some(gap));
+    }
     let change = Change::ArchiveLog { file: number, first_lsn: range.0, next_lsn: range.1 };
     let mut manifest = engine.manifest.lock();
     feeds::edit_feeds(engine, &mut manifest, &[change]).inspect_err(|error| {
@@ -153,15 +133,36 @@ fn join(engine: &Engine, files: &[HistoryFile]) -> Result<()> {
     before.insert(at, joined);
     drop(before);
     feeds::remove_history(engine, files);
-    Ok(())
+    Ok(None)
 }
 
-fn write(engine: &Engine, files: &[HistoryFile], number: FileNumber, range: (Lsn, Lsn)) -> Result<()> {
+/// Writes the batches of these files to one, as far as their seqs follow on each other; returns the
+/// beginning of the file whose first seq does not.
+fn write(
+    engine: &Engine,
+    files: &[HistoryFile],
+    number: FileNumber,
+    range: (Lsn, Lsn),
+) -> Result<Option<Lsn>> {
     let mut writer = ArchivedLogWriter::begin(&engine.host, &engine.dir, number, engine.store_id, range)?;
+    let (mut next_seq, mut gap): (Option<Seq>, Option<Lsn>) = (None, None);
     read(engine, files, &mut |batch| {
-        writer.put((batch.first_seq, batch.count), batch.time_ms, batch.payload)
+        if next_seq.is_some_and(|next| next != batch.first_seq) {
+            let file = files.iter().find(|file| file.covers(batch.lsn));
+            gap = gap.or(file.map(|file| file.first_lsn));
+        }
+        next_seq = Some(batch.first_seq + u64::from(batch.count));
+        if gap.is_some() {
+            Ok(())
+        } else {
+            writer.put((batch.first_seq, batch.count), batch.time_ms, batch.payload)
+        }
     })?;
-    writer.finish()
+    if gap == Some(range.0) {
+        // Inside one file they rise without a gap.
+        return Err(Error::lacking(format!("the log has a gap in its seqs after LSN {}", range.0)));
+    }
+    writer.finish().map(|()| gap)
 }
 
 #[cfg(test)]
