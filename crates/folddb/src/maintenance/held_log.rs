@@ -35,8 +35,8 @@ pub(crate) enum Holders {
     Feeds,
 }
 
-/// Damage in what is held of the log, up to where a replay begins, which reads the rest: that a file
-/// is missing, and at the depth of records, of every batch.
+/// Damage in what is held of the log, up to where a replay begins, which reads the rest: that a
+/// file is missing, and at the depth of records, of every batch.
 ///
 /// # Errors
 /// A directory that cannot be listed.
