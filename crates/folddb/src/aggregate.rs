@@ -17,7 +17,7 @@ use folddb_rules::codec::{Key, Value};
 use folddb_rules::{Aggregate as Sum, KeyOrder};
 use folddb_run::{ReadMode, RunCursor};
 
-use crate::any_rows::AnyRows;
+use crate::scan_rows::AnyRows;
 use crate::scans::BytesScan;
 use crate::typed_scan::{Scan, wrong_row};
 use folddb_engine::read::pinned;

@@ -6,8 +6,8 @@ use folddb_base::limits::BATCH_BYTES_MAX;
 use folddb_base::{Error, OpKind, Result};
 use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};
 
+use crate::batch_verbs::{Gather, Written, gather, gather_prefix, gather_range, gathering_verbs};
 use crate::bytes_table::BytesTable;
-use crate::gathered::{Gather, Written, gather, gather_prefix, gather_range, gathering_verbs};
 use crate::reader::AnyTable;
 use folddb_engine::options::Durability;
 use folddb_engine::seq::Seq;

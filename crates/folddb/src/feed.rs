@@ -20,7 +20,7 @@
 
 mod event;
 mod batch;
-mod place;
+mod position;
 mod rows;
 mod reader;
 mod begin;
@@ -61,7 +61,7 @@ impl Store {
     pub fn feed(&self, name: &str, options: FeedOptions) -> Result<Feed> {
         let engine = self.engine();
         engine.check_not_read_only()?;
-        place::check_name(name)?;
+        position::check_name(name)?;
         check_feed_is_no_log(name)?;
         engine.feeds.take(name)?;
         begin::open(engine, name, options)

@@ -26,9 +26,9 @@ use folddb_rules::terms::{before_entries, behind_entries, pack_term};
 
 use crate::bytes_table::BytesTable;
 use crate::indexing;
-use crate::own_found::OwnFound;
-use crate::own_writes::{Inside, OwnWrites};
 use crate::snapshot::Snapshot;
+use crate::uncommitted::{Inside, OwnWrites};
+use crate::uncommitted_entries::OwnFound;
 use folddb_engine::state::catalog::IndexCore;
 use folddb_engine::state::snapshots::Held;
 

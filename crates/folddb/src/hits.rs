@@ -1,5 +1,5 @@
 //! The hits of a find: entries of the index in their order, each with its record. In a transaction
-//! they include those of its own writes (`own_found`).
+//! they include those of its own writes (`uncommitted_entries`).
 
 use std::collections::VecDeque;
 use std::iter::FusedIterator;
@@ -14,8 +14,8 @@ use folddb_rules::terms::{show_term, split_entry};
 use folddb_rules::{Datum, Extractor, Terms};
 
 use crate::find::{BytesFind, EntryRange};
-use crate::own_found::OwnFound;
 use crate::snapshot::Snapshot;
+use crate::uncommitted_entries::OwnFound;
 use folddb_engine::read::lookup;
 use folddb_engine::read::lookup::{Lookup, Want};
 use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};

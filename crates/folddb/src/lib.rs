@@ -94,14 +94,14 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod edge;
+mod reexports;
 mod shared;
 mod options;
 mod dynamic_rules;
 mod record_op;
 mod reclaim_step;
-mod own_writes;
-mod any_rows;
+mod uncommitted;
+mod scan_rows;
 mod rules;
 mod cursor;
 mod prefix_delete;
@@ -113,11 +113,11 @@ mod snapshot;
 mod parallel;
 mod scan_fold;
 mod aggregate;
-mod figures;
+mod metrics;
 mod table_stats;
 mod indexing;
 mod table_work;
-mod own_found;
+mod uncommitted_entries;
 mod find;
 mod hits;
 mod typed_find;
@@ -125,37 +125,32 @@ mod find_fold;
 mod digest;
 mod table_at;
 mod reader;
-mod gathered;
+mod batch_verbs;
 mod batch;
-mod any_length;
+mod long_values;
 mod transaction;
 mod table_edits;
 mod store;
 mod frozen;
-mod unused;
-mod bulk;
+mod remove_unused;
+mod bulk_load;
 mod feed;
 mod explain;
-mod stats;
+mod store_stats;
 mod value_times;
 pub mod maintenance;
 
 pub use aggregate::{Aggregate, AggregateCost};
 pub use batch::Batch;
-pub use bulk::{BulkLoad, BytesBulkLoad};
+pub use bulk_load::{BulkLoad, BytesBulkLoad};
 pub use bytes_table::BytesTable;
 pub use cursor::{Cursor, Resume};
 pub use digest::{DIGEST_VERSION, Digest};
 pub use dynamic_rules::DynamicRules;
-pub use edge::{codec, datum, law, limits, order, table_rules, time};
 pub use explain::{Explained, Place};
 pub use feed::{
     Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
     SecondaryFeed,
-};
-pub use figures::{
-    BackgroundStats, DiskStats, MemoryStats, Metric, MetricKind, ReadStats, SnapshotStats, StoreStats,
-    WriteStats,
 };
 pub use find::BytesFind;
 pub use folddb_engine::background::merge_job::Progress;
@@ -181,16 +176,21 @@ pub use maintenance::{
     BackupOptions, BackupReport, DiffReport, Difference, DumpReport, FileTotals, Generation, IndexCheck,
     LoadOptions, LoadReport, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
 };
+pub use metrics::{
+    BackgroundStats, DiskStats, MemoryStats, Metric, MetricKind, ReadStats, SnapshotStats, StoreStats,
+    WriteStats,
+};
 pub use options::{Options, Tuning};
 pub use reader::{AnyTable, Reader};
 pub use reclaim_step::ReclaimStep;
 pub use record_op::{RecordOp, RecordValue};
+pub use reexports::{codec, datum, law, limits, order, table_rules, time};
 pub use rules::Rules;
 pub use scans::{BytesRows, BytesScan, Heads, LentRows};
 pub use shared::Shared;
 pub use snapshot::Snapshot;
-pub use stats::ValueSegment;
 pub use store::Store;
+pub use store_stats::ValueSegment;
 pub use table::Table;
 pub use table_at::{BytesTableAt, TableAt};
 pub use table_stats::PartInfo;

@@ -13,9 +13,9 @@ use folddb_rules::KeyOrder;
 use folddb_rules::codec::KeyRange;
 use folddb_rules::time::moment;
 
-use crate::any_rows::{AnyRows, Short};
 use crate::cursor::{Cursor, Resume, Stand};
-use crate::own_writes::Inside;
+use crate::scan_rows::{AnyRows, Short};
+use crate::uncommitted::Inside;
 use folddb_engine::read::get;
 use folddb_engine::read::scan::{ScanPlan, Wanted};
 use folddb_engine::read::stop::Stop;

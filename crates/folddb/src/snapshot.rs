@@ -7,8 +7,8 @@ use folddb_base::{Error, ErrorKind, Lsn, Result};
 use folddb_rules::time::moment;
 
 use crate::bytes_table::BytesTable;
-use crate::own_writes::Inside;
 use crate::scans::BytesScan;
+use crate::uncommitted::Inside;
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::read::scan::ScanPlan;
 use folddb_engine::read::{get, head, locate, pinned};

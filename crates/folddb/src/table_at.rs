@@ -14,9 +14,9 @@ use folddb_host::sync::Mutex;
 
 use crate::bytes_table::BytesTable;
 use crate::find::BytesFind;
-use crate::own_writes::{Inside, OwnWrites, applied};
 use crate::scans::BytesScan;
 use crate::snapshot::Snapshot;
+use crate::uncommitted::{Inside, OwnWrites, applied};
 use folddb_engine::read::get::TakeValue;
 use folddb_engine::read::get_many;
 use folddb_engine::read::locate::{Locate, Located};

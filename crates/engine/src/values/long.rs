@@ -13,7 +13,7 @@
 //!
 //! So for the index, the account of live values, reclaim, backups and repair it is a value file
 //! like any other. Of two values of one key, the one at the later place was written later;
-//! `maintenance/at_rest.rs` relies on that, so values that are put after it must not go into an
+//! `maintenance/closed_index.rs` relies on that, so values that are put after it must not go into an
 //! existing segment. It is durable before the log points to it, so an opening need not check
 //! whether it is whole.
 //!

@@ -7,7 +7,7 @@ use folddb_base::Result;
 use folddb_manifest::{Change, FeedPhase, FeedState};
 
 use crate::feed::event::{FeedOptions, FeedPosition};
-use crate::feed::place::{NOWHERE, check_same, place_of};
+use crate::feed::position::{NOWHERE, check_same, place_of};
 use crate::feed::reader::{self, Feed, Stage};
 use crate::feed::rows::Rows;
 use crate::snapshot::Snapshot;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{ErrorKind, Result};
 
-use crate::any_rows::Short;
 use crate::feed::batch::{Met, met};
 use crate::feed::event::{FeedEvent, FeedRow, FeedTable};
+use crate::scan_rows::Short;
 use crate::scans::{BytesScan, LentRows};
 use crate::snapshot::Snapshot;
 use folddb_engine::read::head;

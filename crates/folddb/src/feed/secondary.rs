@@ -53,7 +53,7 @@ use folddb_manifest::FeedPhase;
 
 use crate::feed::batch::note_event;
 use crate::feed::event::{FeedEvent, FeedOptions, FeedPosition};
-use crate::feed::place::{check_same, place_of};
+use crate::feed::position::{check_same, place_of};
 use crate::feed::secondary::manifest::SeenManifest;
 use crate::options::Options;
 use crate::store::Store;

@@ -30,9 +30,9 @@ use folddb_layout::backup::{BackupList, LIST_FILE, ListedFile, Origin};
 
 use crate::maintenance::backup::capture::Segment;
 use crate::maintenance::backup::making::Making;
+use crate::maintenance::backup_place::Place;
 use crate::maintenance::copying::{self, sync_dir};
 use crate::maintenance::generation::{check, first_restorable};
-use crate::maintenance::place::Place;
 use crate::store::Store;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::hash_files::listed_indexes;

@@ -1,6 +1,6 @@
 //! Dumps: the contents of a store as text, for other versions, other programs, and people.
 //!
-//! One line per key, at one snapshot, in bounded memory; `lines.rs` has the form. A dump has no
+//! One line per key, at one snapshot, in bounded memory; `dump_lines.rs` has the form. A dump has no
 //! history: a key has its folded value and its deadline.
 
 use std::io::{Read, Write};
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
 
-use crate::any_rows::AnyRows;
-use crate::maintenance::lines::{
+use crate::maintenance::dump_lines::{
     self, LINE_BYTES_MAX, RowWriter, Totals, put_end, put_piece, put_start, put_table,
 };
+use crate::scan_rows::AnyRows;
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
@@ -204,7 +204,7 @@ impl Dump<'_> {
     }
 
     fn hand_on(&mut self) -> Result<()> {
-        self.hash = lines::chain(self.hash, self.line.as_bytes());
+        self.hash = dump_lines::chain(self.hash, self.line.as_bytes());
         self.out.write_all(self.line.as_bytes()).map_err(write_failed)?;
         self.line.clear();
         Ok(())

@@ -15,7 +15,7 @@ use folddb_run::Part;
 use folddb_value_log::relocated::RelocatedFile;
 
 use crate::maintenance::copying::{read_small, tail_hash};
-use crate::maintenance::needed::{from_of_copy, needed_units, no_cache, parts_of};
+use crate::maintenance::needed_values::{from_of_copy, needed_units, no_cache, parts_of};
 use folddb_engine::recovery::listed::check_relocated;
 use folddb_engine::state::hash_files::{listed_indexes, open_saved};
 use folddb_engine::values::at_rest::ValuesAtRest;

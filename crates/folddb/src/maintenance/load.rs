@@ -17,7 +17,7 @@ use folddb_rules::time::moment;
 
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
-use crate::maintenance::lines::{Content, Line, Said, WITHOUT_DEADLINES};
+use crate::maintenance::dump_lines::{Content, Line, Said, WITHOUT_DEADLINES};
 use crate::maintenance::load::text::Text;
 use crate::options::Options;
 use crate::store::Store;

@@ -34,7 +34,7 @@ use folddb_run::{Depth, Shared};
 
 use crate::maintenance::copying;
 use crate::maintenance::held_log::{Holders, damage_of_held_log, feeds_left_out};
-use crate::maintenance::keep_out::refuse_inside_store;
+use crate::maintenance::owned_directory::refuse_inside_store;
 use crate::maintenance::rebuilt::Rebuilt;
 use crate::maintenance::repair::mender::Mender;
 use crate::maintenance::repair::unlisted::enter_unlisted;

@@ -22,11 +22,11 @@ use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use folddb_layout::version::Version;
 use folddb_manifest::{IndexStand, State};
 
+use crate::maintenance::backup_place::{Generation, describe, generations, no_backups, owner, read_list};
 use crate::maintenance::copying;
 use crate::maintenance::generation::{Checked, check, read_log};
-use crate::maintenance::keep_out::refuse_inside_store;
 use crate::maintenance::manifest_file::write_manifest;
-use crate::maintenance::place::{Generation, describe, generations, no_backups, owner, read_list};
+use crate::maintenance::owned_directory::refuse_inside_store;
 use crate::options::Options;
 use crate::store::Store;
 use folddb_engine::options::Options as EngineOptions;

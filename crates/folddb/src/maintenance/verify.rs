@@ -12,7 +12,7 @@
 //! It takes the lock like a reader, changes nothing, and works on stores that do not open.
 
 mod report;
-mod look;
+mod pass;
 mod record;
 mod values;
 mod parts;
@@ -29,7 +29,7 @@ use folddb_run::{Depth, Shared};
 use crate::maintenance::held_log::{Holders, damage_of_held_log};
 use crate::maintenance::indexes;
 use crate::maintenance::survey::{Survey, bind};
-use crate::maintenance::verify::look::Look;
+use crate::maintenance::verify::pass::Look;
 use crate::options::Options;
 use crate::store::Store;
 use folddb_engine::options::Options as EngineOptions;
@@ -92,7 +92,7 @@ pub(crate) fn verify(
         let damage_of_held = damage_of_held_log(host, &survey.dir, state, &look.at_rest, held)?;
         let has_indexes = listing.state.tables.values().any(|table| is_index(table, options));
         if deep && has_indexes && report.damage().next().is_none() {
-            report.findings.extend(indexes::findings(&survey.dir, options, &look::manifest_name(survey)));
+            report.findings.extend(indexes::findings(&survey.dir, options, &pass::manifest_name(survey)));
         }
         report.findings.extend(damage_of_held);
     }

@@ -15,7 +15,7 @@ use crate::maintenance::backup::making::Making;
 use crate::maintenance::copying::{self, sync_dir, tail_hash};
 use crate::maintenance::generation::read_version;
 use crate::maintenance::manifest_file::write_manifest;
-use crate::maintenance::needed::needed_units;
+use crate::maintenance::needed_values::needed_units;
 use folddb_engine::state::hash_files::listed_indexes;
 
 /// Puts all files of the store into the generation.

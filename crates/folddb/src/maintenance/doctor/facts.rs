@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::figures::StoreStats;
 use crate::maintenance::finding::Finding;
+use crate::metrics::StoreStats;
 use crate::table_stats::TableStats;
 use folddb_engine::state::feed_state::FeedStats;
 

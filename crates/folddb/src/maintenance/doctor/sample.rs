@@ -6,9 +6,9 @@
 
 use folddb_base::ErrorKind;
 
-use crate::any_rows::AnyRows;
 use crate::bytes_table::BytesTable;
 use crate::maintenance::verify::check_value;
+use crate::scan_rows::AnyRows;
 use folddb_engine::read::scan::ScanPlan;
 
 /// Most rows of a table that are read.

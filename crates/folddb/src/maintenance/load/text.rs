@@ -5,7 +5,7 @@ use std::path::Path;
 
 use folddb_base::{Error, ErrorKind, Result, counted};
 
-use crate::maintenance::lines::{self, LINE_BYTES_MAX, Line, Totals, VERSION, WITHOUT_DEADLINES};
+use crate::maintenance::dump_lines::{self, LINE_BYTES_MAX, Line, Totals, VERSION, WITHOUT_DEADLINES};
 const NO_DUMP: &str = "it does not begin as a dump does, with {\"folddb\":\"dump\",...}";
 
 /// The lines of a dump, one after the other, with their numbers and the hash so far.
@@ -58,7 +58,7 @@ impl<'a> Text<'a> {
             return Err(self.wrong("it ends in the middle: the dump was cut short"));
         };
         let said = std::str::from_utf8(said).map_err(|_| self.wrong("it is not text"))?;
-        let line = lines::parse(said).map_err(|what| self.wrong(&what))?;
+        let line = dump_lines::parse(said).map_err(|what| self.wrong(&what))?;
         match (&line, self.number) {
             (Line::Start { version }, 1) if (WITHOUT_DEADLINES..=VERSION).contains(version) => {}
             (Line::Start { version }, 1) => {
@@ -100,7 +100,7 @@ impl<'a> Text<'a> {
         }
         self.number += 1;
         self.hash_before = self.hash;
-        self.hash = lines::chain(self.hash, &self.line);
+        self.hash = dump_lines::chain(self.hash, &self.line);
         Ok(true)
     }
 

@@ -8,7 +8,7 @@ use folddb_layout::version::Version;
 use folddb_manifest::State;
 use folddb_rules::table_rules::BoundRules;
 
-use crate::maintenance::at_rest::is_hashed;
+use crate::maintenance::closed_index::is_hashed;
 use crate::maintenance::finding::Finding;
 use crate::maintenance::manifest_file::write_manifest;
 use crate::maintenance::rebuilt::Rebuilt;

@@ -8,7 +8,7 @@ use folddb_hash::{Change, CheckpointWriter, HashIndex, IndexOptions, Past};
 use folddb_layout::frame;
 use folddb_manifest::{IndexSegment, IndexState, State};
 
-use crate::maintenance::at_rest::{AtRest, ValueLogFiles, index_name};
+use crate::maintenance::closed_index::{AtRest, ValueLogFiles, index_name};
 use crate::maintenance::finding::{Finding, Loss, Misfits};
 use crate::maintenance::repair::mender::Mender;
 use crate::maintenance::repair::source;

@@ -15,7 +15,7 @@ use folddb_base::{Result, Seq, counted};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::State;
 
-use crate::maintenance::at_rest::is_hashed;
+use crate::maintenance::closed_index::is_hashed;
 use crate::maintenance::finding::{Finding, Loss};
 use crate::maintenance::survey::Survey;
 use folddb_engine::options::Options;

@@ -9,11 +9,11 @@ use folddb_manifest::State;
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::Depth;
 
-use crate::maintenance::at_rest::{AtRest, ValueLogFiles, index_name};
+use crate::maintenance::closed_index::{AtRest, ValueLogFiles, index_name};
 use crate::maintenance::finding::{Finding, Loss, Misfits};
 use crate::maintenance::survey::{bind, in_words};
 use crate::maintenance::unfit::Unfit;
-use crate::maintenance::verify::look::Look;
+use crate::maintenance::verify::pass::Look;
 use crate::maintenance::verify::record;
 
 /// Checks the index of a hashed table: its checkpoint, and, if deep, that each of its keys points

@@ -8,11 +8,11 @@ use folddb_manifest::{State, TableState};
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::Depth;
 
-use crate::maintenance::at_rest::{AtRest, is_hashed};
+use crate::maintenance::closed_index::{AtRest, is_hashed};
 use crate::maintenance::finding::{Finding, Severity};
 use crate::maintenance::survey::{Few, bind, log_findings};
 use crate::maintenance::unfit::Unfit;
-use crate::maintenance::verify::look::Look;
+use crate::maintenance::verify::pass::Look;
 use crate::maintenance::verify::{hashed, record};
 use folddb_engine::recovery::replay::check_known;
 use folddb_engine::values::at_rest::ValuesAtRest;

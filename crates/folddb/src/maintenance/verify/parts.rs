@@ -9,10 +9,10 @@ use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, KeySpan, Part};
 
 use crate::maintenance::finding::{Finding, Loss, Misfits};
-use crate::maintenance::refolded::Refolded;
+use crate::maintenance::summaries::Refolded;
 use crate::maintenance::survey::{bind, in_words};
 use crate::maintenance::unfit::Unfit;
-use crate::maintenance::verify::look::Look;
+use crate::maintenance::verify::pass::Look;
 use crate::maintenance::verify::record;
 use crate::maintenance::verify::record::Wrong;
 

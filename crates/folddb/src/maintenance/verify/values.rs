@@ -9,7 +9,7 @@ use folddb_value_log::relocated::RelocatedFile;
 
 use crate::maintenance::finding::{Finding, Loss};
 use crate::maintenance::survey::in_words;
-use crate::maintenance::verify::look::Look;
+use crate::maintenance::verify::pass::Look;
 use folddb_engine::recovery::listed::check_relocated;
 
 /// Checks that each listed value segment exists with its length. Its values are checked through

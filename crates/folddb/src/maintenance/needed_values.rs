@@ -25,7 +25,7 @@ use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::{Custom, TableRules};
 use folddb_run::{Part, Shared};
 
-use crate::maintenance::at_rest::{AtRest, is_hashed};
+use crate::maintenance::closed_index::{AtRest, is_hashed};
 use folddb_engine::state::hash_index::low_bits;
 use folddb_engine::values::load::rope_of;
 

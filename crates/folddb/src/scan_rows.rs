@@ -15,7 +15,7 @@ use std::sync::Arc;
 use folddb_base::{ErrorKind, OpBuf, Result};
 use folddb_host::sync::Mutex;
 
-use crate::own_writes::{DeletedRange, Inside, OwnOps, applied, deleted, is_in_any};
+use crate::uncommitted::{DeletedRange, Inside, OwnOps, applied, deleted, is_in_any};
 use folddb_engine::read::get;
 use folddb_engine::read::hashed_scan::HashedRows;
 use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};

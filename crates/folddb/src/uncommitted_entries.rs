@@ -17,7 +17,7 @@ use folddb_base::{OpBuf, OpKind, Result};
 use folddb_rules::terms::put_entry;
 use folddb_rules::{Extractor, Terms};
 
-use crate::own_writes::{DeletedRange, Inside, applied, is_in_any};
+use crate::uncommitted::{DeletedRange, Inside, applied, is_in_any};
 use folddb_engine::read::get;
 use folddb_engine::read::lookup::{Lookup, Want};
 use folddb_engine::read::scan::ScanPlan;

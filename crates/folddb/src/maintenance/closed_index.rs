@@ -5,7 +5,7 @@
 //! the later place was written later, since a writer puts the value of a key while nobody else
 //! writes it. So the segments from the first to the last give the last value of each key. They have
 //! no deletes: a key that was deleted before the log begins reappears. Used by `verify`, `repair`
-//! and `needed`.
+//! and `needed_values`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -25,7 +25,7 @@ use folddb_layout::file_name::FileName;
 use folddb_rules::time::moment;
 
 use crate::maintenance::copying::{self, read_small, sync_dir};
-use crate::maintenance::keep_out::refuse_inside_store;
+use crate::maintenance::owned_directory::refuse_inside_store;
 use folddb_engine::recovery::format::{lock_file, sync_parent};
 use folddb_engine::seq::Seq;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use folddb_base::FileNumber;
 use folddb_layout::values::VALUES_HEADER_BYTES;
 
-use crate::figures::{
+use crate::metrics::{
     BackgroundStats, DiskStats, MemoryStats, ReadStats, SnapshotStats, StoreStats, WriteStats,
 };
 use crate::store::Store;
