@@ -62,7 +62,7 @@ impl Batch {
         self.encoded.count == 0
     }
 
-    /// Bytes of the batch in the journal.
+    /// Bytes of the batch in the log.
     pub fn len_bytes(&self) -> usize {
         self.encoded.len_bytes()
     }

@@ -1,7 +1,7 @@
-//! The verbs of writes that are gathered before they are committed: the same in a batch and in a
-//! transaction, on tables with and without types.
+//! The write verbs of a batch and of a transaction (`put`, `fold`, `delete` and so on), on tables
+//! with and without types.
 //!
-//! Encoding and checking of ops is here, once. The implementor decides what is done with them.
+//! Ops are encoded and checked here. What implements the trait decides where they go.
 
 use folddb_base::{OpKind, Result};
 use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};

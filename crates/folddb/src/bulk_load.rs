@@ -1,5 +1,5 @@
 //! Bulk load: rows in the order of their keys become the bottom run of a new table, bypassing the
-//! journal and the memtables.
+//! log and the memtables.
 //!
 //! Each row is written once. One edit of the manifest creates the table with all of its rows, while
 //! the store serves everything else; until then nobody sees it, and written files are removed if

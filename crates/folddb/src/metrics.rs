@@ -1,5 +1,5 @@
-//! A store in figures, in groups. What each is called is written once, here: the struct that
-//! programs read, and the metric that a page of metrics shows.
+//! The figures of a store, in groups. One macro makes of each both the field of a struct and the
+//! metric under its stable name, so that the two cannot disagree.
 
 use folddb_base::Seq;
 

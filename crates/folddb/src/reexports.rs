@@ -1,5 +1,5 @@
-//! The public parts of the inner crates, in addition to the names at the root, for tools and
-//! programs whose types are known only at run time. Each name is chosen; everything else stays
+//! Names of inner crates that are public besides those at the root: for tools, and for programs
+//! whose types are known only at run time. Everything that is not named here or at the root stays
 //! internal.
 
 /// How keys and values look as bytes: the traits of typed tables, and codecs for types that are

@@ -1,4 +1,4 @@
-//! The figures of a store.
+//! `Store::stats`: collects the figures of a store.
 
 use std::sync::Arc;
 

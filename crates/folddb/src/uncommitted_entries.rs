@@ -1,9 +1,9 @@
-//! A transaction's own writes for an index: the entries that they would add, and the keys whose
-//! entries at the snapshot no longer count.
+//! What a transaction's own writes change in an index: the entries that they would add, and the
+//! keys whose entries at the snapshot no longer count.
 //!
 //! ```text
 //!   a key it has written to      has the terms of what its ops make of the snapshot's value; its entries there are passed over
-//!   whose fold fails then        keeps those, and has the terms of each op: at all of them stands the error
+//!   whose fold fails then        keeps those, and has the terms of each op: at each of them a find returns the error
 //!   a range that it has deleted  its entries are passed over
 //! ```
 //!

@@ -39,7 +39,7 @@ fn fill(store: &Store, rounds: u64) {
         for key in (0..KEYS).step_by(3) {
             table.put(&key, &blob(key, round)).expect("it goes");
         }
-        store.background_step_of(BackgroundJob::Journal).expect("it goes");
+        store.background_step_of(BackgroundJob::Log).expect("it goes");
     }
     store.bytes_table("blobs").expect("a table").compact().expect("it goes");
 }
@@ -212,7 +212,7 @@ fn scans_and_snapshots_of_before_read_what_they_saw() {
         for key in (0..KEYS).step_by(3) {
             table.put(&key, &blob(key, round)).unwrap();
         }
-        store.background_step_of(BackgroundJob::Journal).unwrap();
+        store.background_step_of(BackgroundJob::Log).unwrap();
     }
     store.bytes_table("blobs").unwrap().compact().unwrap();
     assert!(reclaim(&store) > 0);
@@ -325,7 +325,7 @@ fn relocated_since(path: &Path, backups: &Path) -> (PathBuf, (PathBuf, Vec<u8>))
         others.put(&key, &blob(key, 1)).expect("it goes");
         others.put(&(key + KEYS), &blob(key, 2)).expect("it goes");
         if key % 100 == 99 {
-            store.background_step_of(BackgroundJob::Journal).expect("it goes");
+            store.background_step_of(BackgroundJob::Log).expect("it goes");
         }
     }
     ["blobs", "others"].into_iter().for_each(compact);
@@ -577,7 +577,7 @@ fn open_segments_of_a_value_log_that_was_large_are_given_up() {
     };
     for key in 0..300 {
         table.put(&key, &vec![key as u8; 1 << 20]).unwrap();
-        store.background_step_of(BackgroundJob::Journal).unwrap();
+        store.background_step_of(BackgroundJob::Log).unwrap();
     }
     background();
     let open = || store.value_segments().into_iter().filter(|file| !file.is_sealed).map(|file| file.bytes);

@@ -32,7 +32,7 @@ fn overwrite(store: &Store, rounds: std::ops::RangeInclusive<u64>) {
         for key in (0..KEYS).filter(|key| round == 0 || key.is_multiple_of(3)) {
             table.put(&key, &blob(key, round)).unwrap();
         }
-        store.background_step_of(BackgroundJob::Journal).unwrap();
+        store.background_step_of(BackgroundJob::Log).unwrap();
     }
 }
 
@@ -265,7 +265,7 @@ fn put_since(path: &Path, value_placement: ValuePlacement, moves: bool) -> PathB
             table.put(&(KEYS + key), &blob(KEYS + key, 1)).unwrap();
         }
     }
-    store.background_step_of(BackgroundJob::Journal).unwrap();
+    store.background_step_of(BackgroundJob::Log).unwrap();
     assert!(!moves || reclaim(&store) > 0);
     drop(table);
     store.close().unwrap();

@@ -73,7 +73,7 @@ fn write(store: &Store, round: u64) {
                 _ => drop(table.write(WriteOp::Put, &key.to_be_bytes(), &value).unwrap()),
             }
         }
-        store.background_step_of(BackgroundJob::Journal).unwrap();
+        store.background_step_of(BackgroundJob::Log).unwrap();
     }
 }
 

@@ -409,7 +409,7 @@ fn a_segment_stays_as_long_as_a_memtable_or_the_log_leads_to_it() {
     other.put(&1, &blob(1, 1)).unwrap(); // in memory only, and first in the first segment
     for round in 0..12 {
         fill(&table, 300, round);
-        store.background_step_of(folddb::BackgroundJob::Journal).unwrap();
+        store.background_step_of(folddb::BackgroundJob::Log).unwrap();
     }
     while store.background_step().unwrap().is_some() {}
     let segments = store.stats().disk.value_segments;

@@ -211,7 +211,7 @@ pub fn workload(append_mode: AppendMode) -> Program {
     for round in 0..4 {
         all.push(Action::Commit(large_ops(chance), Durability::Process));
         all.push(Action::Snapshot);
-        all.extend([batch(chance, Durability::Buffered), Action::Background(BackgroundJob::Journal)]);
+        all.extend([batch(chance, Durability::Buffered), Action::Background(BackgroundJob::Log)]);
         all.extend([Action::Write(range_delete(chance, 0)), Action::Background(BackgroundJob::Seal)]);
         for _ in 0..3 {
             all.push(Action::Background(BackgroundJob::Flush));
@@ -221,7 +221,7 @@ pub fn workload(append_mode: AppendMode) -> Program {
         }
         all.extend((0..3).map(|_| Action::Background(BackgroundJob::Merge)));
         all.extend((0..2).map(|_| Action::Background(BackgroundJob::Reclaim)));
-        all.extend([Action::Release(0), Action::Clock(50, 0), Action::Background(BackgroundJob::Journal)]);
+        all.extend([Action::Release(0), Action::Clock(50, 0), Action::Background(BackgroundJob::Log)]);
         all.push(if round == 1 { Action::Abandon } else { Action::Step(4) });
     }
     all.extend([Action::Sync, batch(chance, Durability::Process), Action::Compact(0, None)]);
@@ -256,7 +256,7 @@ pub fn varied_workload(append_mode: AppendMode) -> Program {
     ];
     for round in 0..4 {
         all.extend([varied_batch(chance, Durability::Process), Action::Snapshot]);
-        all.extend([varied_batch(chance, Durability::Buffered), Action::Background(BackgroundJob::Journal)]);
+        all.extend([varied_batch(chance, Durability::Buffered), Action::Background(BackgroundJob::Log)]);
         all.push(Action::AddIndex(2, (round == 0).then_some(0)));
         all.extend([Action::Background(BackgroundJob::Seal), varied_batch(chance, Durability::Sync)]);
         for _ in 0..4 {

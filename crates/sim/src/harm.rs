@@ -201,7 +201,7 @@ impl Harmed {
             }
             Left::DiedIdle => {
                 for _ in 0..40 {
-                    store.background_step_of(folddb::BackgroundJob::Journal)?;
+                    store.background_step_of(folddb::BackgroundJob::Log)?;
                     std::thread::sleep(std::time::Duration::from_millis(50));
                 }
             }

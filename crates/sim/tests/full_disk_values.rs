@@ -54,7 +54,7 @@ fn fill(store: &Store) {
                 table.put(&key, &value(key, round)).expect("it goes");
             }
         }
-        store.background_step_of(BackgroundJob::Journal).expect("it goes");
+        store.background_step_of(BackgroundJob::Log).expect("it goes");
     }
     store.bytes_table("sorted").expect("a table").compact().expect("it goes");
 }
@@ -222,7 +222,7 @@ fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on()
     let before = store.stats().disk.value_bytes;
     let [sorted, _] = tables(&store);
     let refused = (0..100).find_map(|_| {
-        store.background_step_of(BackgroundJob::Journal).err();
+        store.background_step_of(BackgroundJob::Log).err();
         sorted.put(&0, &value(0, ROUNDS)).err()
     });
     assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::NoSpace), "{:?}", store.stats());

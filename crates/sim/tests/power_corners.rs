@@ -102,7 +102,7 @@ fn grow_log(disk: &SimDisk) -> (u64, u64) {
         if batch.commit(Durability::Sync).is_err() {
             return (n, before);
         }
-        let _ = store.background_step_of(BackgroundJob::Journal);
+        let _ = store.background_step_of(BackgroundJob::Log);
     }
     (GROWING.len() as u64, before)
 }

@@ -114,7 +114,7 @@ fn replaced_values_go(place: ValuePlacement, work: BackgroundJob, changes: impl 
     let table = table.with_durability(Durability::Process);
     (0..KEYS).filter(|key| changes(*key)).for_each(|key| assert!(table.put(&key, &brief(key)).is_ok()));
     let before = store.stats();
-    store.background_step_of(BackgroundJob::Journal).unwrap();
+    store.background_step_of(BackgroundJob::Log).unwrap();
     sums(&store); // another table makes background work check again; a flush would sync the replacement
     while store.background_step_of(work).unwrap().is_some() {}
     let after = store.stats();

@@ -52,7 +52,7 @@ fn write(store: &Store, rounds: std::ops::RangeInclusive<u64>) {
                 table.put(&key, &value(key, round)).expect("it goes");
             }
         }
-        store.background_step_of(folddb::BackgroundJob::Journal).expect("it goes");
+        store.background_step_of(folddb::BackgroundJob::Log).expect("it goes");
     }
     store.bytes_table("sorted").expect("a table").compact().expect("it goes");
     store.flush().expect("it goes");

@@ -27,9 +27,9 @@ pub(crate) const FAILURES_MAX: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BackgroundJob {
-    /// The needs of the journal: buffered batches are written, the next segment is created, an idle
-    /// log is marked. Also checks the space that is left.
-    Journal,
+    /// Keeps the log ready: buffered batches are written, the next segment is created, an idle log
+    /// is marked. Also checks the space that is left.
+    Log,
     /// Every memtable that has been written to is sealed, so that a flush is due for each.
     Seal,
     /// The memtable that has waited longest is flushed.
@@ -106,7 +106,7 @@ pub fn background_step(background: &Background) -> Result<Option<String>> {
 }
 
 fn most_urgent_step(background: &Background) -> Result<Option<String>> {
-    journal_step(&background.engine)?;
+    log_step(&background.engine)?;
     match contained(background, Worker::Flush)? {
         Some(done) => Ok(Some(done)),
         None => match contained(background, Worker::Merge)? {
@@ -127,7 +127,7 @@ pub fn background_step_of(background: &Background, work: BackgroundJob) -> Resul
 fn step_of(background: &Background, work: BackgroundJob) -> Result<Option<String>> {
     let engine = &background.engine;
     match work {
-        BackgroundJob::Journal => journal_step(engine).map(|()| None),
+        BackgroundJob::Log => log_step(engine).map(|()| None),
         BackgroundJob::Seal => {
             engine.health.check_writable(true)?;
             Ok(flush::seal_all(engine).then(|| "sealed the memtables".to_owned()))
@@ -138,7 +138,7 @@ fn step_of(background: &Background, work: BackgroundJob) -> Result<Option<String
     }
 }
 
-pub(crate) fn journal_step(engine: &Engine) -> Result<()> {
+pub(crate) fn log_step(engine: &Engine) -> Result<()> {
     log::keep_ready(engine, engine.host.clock.monotonic())?;
     pressure::check_space(engine);
     Ok(())
@@ -246,5 +246,5 @@ pub(crate) fn wait_until_flushed(background: &Background) -> Result<()> {
     }
 }
 
-/// How often the journal is maintained while the store is written to.
+/// How often the log is maintained while the store is written to.
 pub(crate) const JOURNAL_TICK: Duration = Duration::from_millis(2);

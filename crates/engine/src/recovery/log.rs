@@ -20,7 +20,7 @@ pub(crate) fn start_journal(engine: &mut Engine, first_lsn: Lsn) -> Result<()> {
     let numbers = Arc::clone(&engine.numbers);
     let values = Arc::clone(&engine.values.log);
     let journal = Journal::start_behind(
-        &engine.host_for(SpaceUser::Journal),
+        &engine.host_for(SpaceUser::Log),
         &engine.dir,
         JournalStart { store_id, first_lsn, next_seq },
         JournalOptions {

@@ -154,7 +154,7 @@ impl DiskQuota {
     fn keeps(&self, who: SpaceUser) -> u64 {
         match who {
             SpaceUser::Flush => 0,
-            SpaceUser::Journal => self.shares.journal_keeps(),
+            SpaceUser::Log => self.shares.journal_keeps(),
             SpaceUser::Values => self.shares.writes_keep(),
             SpaceUser::Merge => self.shares.merge_keeps(),
         }
@@ -233,9 +233,9 @@ fn is_directory(path: &Path) -> bool {
 pub enum SpaceUser {
     /// Flushes, the manifest, opening: what everything else waits for.
     Flush,
-    /// The journal's log.
-    Journal,
-    /// Its value log, which only ordinary writes need.
+    /// The log.
+    Log,
+    /// The value log, which only ordinary writes need.
     Values,
     /// Merges, and reclaim.
     Merge,

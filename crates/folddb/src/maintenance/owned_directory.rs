@@ -1,8 +1,8 @@
 //! Directories that belong to FoldDB: a store, or a directory of backups. Nobody else writes into
 //! them.
 //!
-//! All code that creates directories or files for a user checks here first: `backup_place`, `restore` and
-//! `repair`, and programs that export files from a store, through [`Store::owns_directory`].
+//! Code that creates directories or files for a user checks here first: `backup_place`, `restore`
+//! and `repair`, and programs that export files from a store, through [`Store::owns_directory`].
 
 use std::path::Path;
 

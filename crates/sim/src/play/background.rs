@@ -29,7 +29,7 @@ impl Player {
         }
         match self.store()?.background_step_of(work) {
             Ok(_) => {
-                if work == BackgroundJob::Journal && self.store()?.stats().poisoned_by.is_none() {
+                if work == BackgroundJob::Log && self.store()?.stats().poisoned_by.is_none() {
                     self.known.survives_death();
                 }
                 Ok(())

@@ -122,7 +122,7 @@ impl Program {
         all.extend((0..actions).map(|_| match chance.below(100) {
             drawn if drawn < DISASTERS => disaster(chance),
             drawn if drawn < 2 * DISASTERS => Action::Background(*chance.pick(&[
-                BackgroundJob::Journal,
+                BackgroundJob::Log,
                 BackgroundJob::Seal,
                 BackgroundJob::Flush,
                 BackgroundJob::Flush,

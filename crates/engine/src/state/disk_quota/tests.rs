@@ -43,7 +43,7 @@ fn each_leaves_free_what_others_need_and_all_together_never_pass_the_bound() {
     quota.set_open();
     assert!(quota.takes_writes());
     let mut filled = Vec::new();
-    for who in [SpaceUser::Merge, SpaceUser::Journal, SpaceUser::Flush] {
+    for who in [SpaceUser::Merge, SpaceUser::Log, SpaceUser::Flush] {
         let host = quota.host(&Host::real(), who);
         for n in 0.. {
             let path = temp.path().join(format!("{who:?}{n}"));
