@@ -13,8 +13,8 @@
 //!
 //! So for the index, the account of live values, reclaim, backups and repair it is a value file
 //! like any other. Of two values of one key, the one at the later place was written later;
-//! `maintenance/closed_index.rs` relies on that, so values that are put after it must not go into an
-//! existing segment. It is durable before the log points to it, so an opening need not check
+//! `maintenance/closed_index.rs` relies on that, so values that are put after it must not go into
+//! an existing segment. It is durable before the log points to it, so an opening need not check
 //! whether it is whole.
 //!
 //! Called by `stream` and `hashed_write`.

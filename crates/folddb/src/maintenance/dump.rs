@@ -1,7 +1,7 @@
 //! Dumps: the contents of a store as text, for other versions, other programs, and people.
 //!
-//! One line per key, at one snapshot, in bounded memory; `dump_lines.rs` has the form. A dump has no
-//! history: a key has its folded value and its deadline.
+//! One line per key, at one snapshot, in bounded memory; `dump_lines.rs` has the form. A dump has
+//! no history: a key has its folded value and its deadline.
 
 use std::io::{Read, Write};
 use std::path::Path;
