@@ -12,11 +12,11 @@
 //!            x                        n
 //! ```
 //!
-//! What was not known to be durable when a process died must not be read again from the file that
-//! has it: the page cache may show bytes that the disk does not have, and its values get other
-//! places. So recovery writes the frames that count, from the first of them on, into a file with
-//! the format of a segment; its seal leads to where the next chain of segments begins. Called by
-//! the engine's recovery and by what joins small files, before the edit that lists the file.
+//! Frames that were not known to be durable when a process died must not be read again from their
+//! file: the page cache may show bytes that the disk does not have, and their values get other
+//! places. So recovery copies the valid frames, from the first of these on, into a file with the
+//! format of a segment; its seal leads to where the next chain of segments begins. Called by the
+//! engine's recovery, and by the job that joins small files, before the edit that lists the file.
 
 use std::path::{Path, PathBuf};
 
@@ -103,8 +103,8 @@ impl ArchivedLogWriter {
     }
 
     fn put_frame(&mut self, kind: FrameKind, count: u32, time_ms: Option<u64>, payload: &[u8]) -> Result<()> {
-        // All of it is durable before anybody reads it; and this way no frame is longer than it
-        // was.
+        // The whole file is durable before anybody reads it, and this keeps each frame as long as
+        // it was.
         let (first_seq, durable_lsn, prev_hash) = (self.next_seq, self.lsn, self.prev_hash);
         let head = FrameHead { kind, first_seq, count, durable_lsn, prev_hash, time_ms };
         let len = frame::frame_len(self.lsn, &head, payload.len()) as u64;

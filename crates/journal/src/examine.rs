@@ -1,4 +1,4 @@
-//! Reads the log past everything that is wrong with it, and names all of that.
+//! Reads the log past all damage, and lists the damage.
 //!
 //! [`crate::replay`] refuses at the first damage. This continues after it with the next whole frame
 //! that can be found, and judges by the same rule: a hole is damage if something vouches for what
@@ -40,7 +40,7 @@ pub struct LogFault {
     pub to_lsn: Option<Lsn>,
     /// How many records are lost with it, if the frames around it show that.
     pub records: Option<u64>,
-    /// True where all that should stand there is known all the same.
+    /// True where its contents are known anyway.
     pub costs_nothing: bool,
 }
 
@@ -123,7 +123,7 @@ pub fn examine(
     Ok(walk.judge(previous))
 }
 
-/// A place without a whole frame where one should be.
+/// A place where a whole frame should be and is not.
 struct Hole {
     fault: LogFault,
     /// The seq that came next when it began.
@@ -146,10 +146,9 @@ struct Walk<'a> {
     prev_hash: Option<u32>,
     /// The seal of the last segment that was read says that another one follows.
     owes_next: bool,
-    /// The seal before the segment that is being read said so.
+    /// The seal of the previous segment announced the segment that is being read.
     was_left_for: bool,
-    /// Segments that stand in the file of another one, and in which; their own holds something
-    /// else.
+    /// Segments whose bytes are in the file of another segment, each with that file.
     elsewhere: BTreeMap<FileNumber, FileNumber>,
     visit: &'a mut dyn FnMut(ReplayFrame<'_>, bool) -> Result<(), String>,
 }
@@ -195,8 +194,7 @@ impl Walk<'_> {
                     self.fault(number, 24, "the segment belongs to another store".to_owned());
                 }
                 Some(Stands::Whole(whole)) => header = Some(whole),
-                // Whatever LSNs these tell of: whether it is needed is told only by segments behind
-                // it.
+                // Its LSNs do not matter: only later segments show whether it is needed.
                 Some(Stands::Restored(restored, what)) => {
                     pending.push((number, what.clone(), is_needed(restored)));
                     live.extend(Some(*restored).filter(is_needed));
@@ -304,7 +302,8 @@ impl Walk<'_> {
                     if head.kind.is_seal() {
                         self.owes_next = head.kind == FrameKind::SealForNext;
                         self.note_end(segment, lsn + len);
-                        // A seal says what comes before it, but not what a hole has swallowed.
+                        // A seal vouches for what is before it, but does not show what a hole has
+                        // lost.
                         return if self.holes.is_empty() {
                             Ok(())
                         } else {
@@ -330,8 +329,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Examines what is beyond the last hole of a segment, as a replay does that ends in the first
-    /// one.
+    /// Examines what is beyond the last hole of a segment, as a replay that ends in the first one
+    /// does.
     fn rest(&mut self, reader: &mut SegmentReader, segment: &SegmentHeader) -> Result<()> {
         let known_lsn = self.holes.first().map_or(self.lsn, |hole| hole.fault.lsn);
         reader.wasted_bytes = 0;
@@ -363,7 +362,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Notes where a segment ends, for those of its holes that turn out to be torn.
+    /// Notes where a segment ends, in case holes in it turn out to be a torn end.
     fn note_end(&mut self, segment: &SegmentHeader, end_lsn: Lsn) {
         for hole in self.holes.iter_mut().filter(|hole| hole.fault.file == Some(segment.number)) {
             hole.bytes = end_lsn.saturating_sub(hole.fault.lsn);
@@ -390,7 +389,7 @@ impl Walk<'_> {
             let what = format!("the frame begins at seq {}, but {next} is next", head.first_seq);
             self.fault(segment.number, offset, what);
         }
-        // The first frame after a hole shows how many records it has swallowed.
+        // The first frame after a hole shows how many records were lost in it.
         for hole in self.holes.iter_mut().filter(|hole| hole.fault.records.is_none()) {
             hole.fault.to_lsn = hole.fault.to_lsn.or(Some(lsn));
             if let Some(next) = hole.next_seq {
@@ -467,8 +466,7 @@ impl Walk<'_> {
         }
         for Hole { mut fault, bytes, is_never_torn, .. } in holes {
             if let (Some(file), true) = (fault.file, fault.lsn >= vouched_lsn && !is_never_torn) {
-                // Everything that follows reached the disk out of order, and none of it was
-                // promised.
+                // What follows reached the disk out of order, and none of it was promised.
                 report.torn = Some(TornEnd { file, lsn: fault.lsn, bytes }).filter(|torn| torn.bytes > 0);
                 break;
             }
@@ -486,15 +484,15 @@ enum Stands {
     /// It was never used.
     Unused,
     Whole(SegmentHeader),
-    /// Something is wrong with it, and what it said is known for sure.
+    /// It is damaged, but its original contents are certain.
     Restored(SegmentHeader, String),
     /// The header of another segment, whole.
     Other(SegmentHeader, String),
     Damaged(String),
 }
 
-/// Segments that stand under the name of another one, each with the file: where files were swapped.
-/// Its checksum proves which segment it is, and its own file does not have it.
+/// Segments under the name of another one, each with the file, as after two files were swapped: the
+/// checksum proves which segment it is, and the file of that name does not have it.
 fn find_elsewhere(stands: &BTreeMap<FileNumber, Stands>, store_id: u128) -> BTreeMap<FileNumber, FileNumber> {
     let is_at_home =
         |number: FileNumber| matches!(stands.get(&number), Some(Stands::Whole(_) | Stands::Restored(..)));
@@ -505,16 +503,15 @@ fn find_elsewhere(stands: &BTreeMap<FileNumber, Stands>, store_id: u128) -> BTre
     found.filter(|(number, _)| !is_at_home(*number)).collect()
 }
 
-/// The header of the segment whose bytes stand in the file of another one.
+/// The header of a segment whose bytes are in the file of another one.
 fn written_as(reader: &mut SegmentReader, number: FileNumber) -> Option<SegmentHeader> {
     let bytes = reader.raw_header().ok()?;
     let said = FileNumber(u64::from_le_bytes(bytes.get(NUMBER_AT..NUMBER_AT + 8)?.try_into().ok()?));
     SegmentHeader::decode(bytes, said).ok().filter(|header| header.number != number)
 }
 
-/// The header of a segment from a damaged one, if the hashes leave no doubt: one byte is wrong, and
-/// only one value of it gives the right hash; or the frame after it is whole under the salt and the
-/// LSN that it names.
+/// Restores a damaged header if the hashes leave no doubt: one byte is wrong, and only one value of
+/// it gives the right hash; or the frame after it is whole under the salt and LSN of the header.
 fn restore_header(reader: &mut SegmentReader, number: FileNumber) -> Option<SegmentHeader> {
     let len_bytes = reader.len_bytes();
     let mut bytes = reader.raw_header().ok()?.to_vec();

@@ -1,9 +1,9 @@
 //! Following the log: batch by batch, from a place on, while it is written to.
 //!
 //! A follower reads files, and only what is durable in them: a reader of frames in memory would
-//! hand out what a power cut takes back. The owner of the files says which file has the history at
-//! an LSN: segments, and kept ends of logs ([`crate::archived_log`]) in their place. A place
-//! without a whole frame is not an end here but damage, since everything before the end that it is
+//! return batches that a power cut undoes. The owner of the files says which file has the history
+//! at an LSN: a segment, or an archived part that replaces it ([`crate::archived_log`]). A place
+//! without a whole frame is damage here, not an end, since everything before the end that it is
 //! given is durable.
 //!
 //! A follower of a log that *another process* writes knows no such end
@@ -83,8 +83,8 @@ pub fn segments_in(host: &Host, dir: &Path, store_id: u128) -> Result<Vec<Histor
 
 /// The history in segments and archived parts of the log together, oldest first: no LSN is in two
 /// of these files. An archived part replaces what the segments have there. A segment that begins
-/// within one is replaced as a whole: of a part that ends before the segment does, the rest is in
-/// the next part.
+/// within an archived part is replaced as a whole: if that part ends first, the rest of the segment
+/// is in the next part.
 pub fn history(segments: &[HistoryFile], kept: &[HistoryFile]) -> Vec<HistoryFile> {
     let is_replaced = |segment: &&HistoryFile| kept.iter().any(|kept| kept.covers(segment.first_lsn));
     let clipped = |segment: &HistoryFile| {
@@ -132,7 +132,7 @@ pub struct Follower {
     host: Host,
     dir: PathBuf,
     lsn: Lsn,
-    /// It came here by a seal that says that another segment follows.
+    /// The previous segment has a seal that announces another one.
     owes_next: bool,
     open: Option<Open>,
     payload: Vec<u8>,
@@ -153,7 +153,7 @@ enum Step {
     Wait,
     /// No file has it.
     NoFile,
-    /// No batch; the history continues there. Whether there must be a segment that continues it.
+    /// No batch here; the history continues at this LSN. Whether a segment must exist there.
     Over(Lsn, bool),
     /// A batch, whose records are in the buffer.
     Batch { end_lsn: Lsn, first_seq: Seq, count: u32, time_ms: Option<u64> },
@@ -229,10 +229,10 @@ impl Follower {
         }
     }
 
-    /// Fails if what was at this place was durable, and is not a whole frame now: nothing will
-    /// appear there. `known_lsn` is what the manifest says, as it was read before this; frames
-    /// beyond this place, which may say more, are searched for if the files of the history are
-    /// `given`.
+    /// Fails if this place was durable but has no whole frame now, so that none will ever appear.
+    /// `known_lsn` is up to where the manifest, read before this call, says that the log is
+    /// durable; if the files of the history are `given`, frames beyond this place are searched for
+    /// a higher one.
     ///
     /// # Errors
     /// Damage; a failed read. Either may be owed to what the writer does meanwhile, and then pass.
@@ -247,7 +247,7 @@ impl Follower {
         Err(Error::corrupt(&open.reader.path, open.header.offset_of(lsn), what))
     }
 
-    /// How far frames beyond this place say that the log is durable.
+    /// How far the log is durable according to frames beyond this place.
     fn vouched_beyond(&mut self, files: &[HistoryFile]) -> Result<Lsn> {
         let lsn = self.lsn;
         let mut vouched_lsn = 0;

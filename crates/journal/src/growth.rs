@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::options::JournalOptions;
 
-/// How much longer, or shorter, a segment may be than the previous one. Making one takes some
-/// milliseconds; at full speed the third is long enough for that.
+/// How many times longer or shorter a segment may be than the previous one. Creating one takes some
+/// milliseconds; at full speed the third segment is long enough to cover that.
 const TIMES: u64 = 4;
 
 /// If half a segment was filled sooner, it was too short: the next would soon have to be made.

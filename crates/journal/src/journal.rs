@@ -1,5 +1,4 @@
-//! The journal as its users see it: one handle that appends, and one, shared, that syncs and keeps
-//! up.
+//! The handles of the log: one that appends, and a shared one that syncs and does background work.
 //!
 //! ```text
 //!   lock      guards                                     held while
@@ -40,8 +39,8 @@ pub enum Handover {
     Process,
 }
 
-/// Makes durable what the frames appended before the call point to. Each sync of the log begins
-/// with it, so no durable frame points to something that is not durable.
+/// Makes the values durable that frames appended before the call point to. Each sync of the log
+/// begins with it, so no durable frame points to something that is not durable.
 pub type SyncBefore = Box<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// Where a journal begins.
@@ -69,8 +68,8 @@ pub struct SegmentFacts {
     pub len_bytes: u64,
 }
 
-/// The handle that appends. If it is dropped without [`Journal::close`], it leaves what a dying
-/// process would.
+/// The handle that appends. Dropping it without [`Journal::close`] is like the death of the
+/// process.
 pub struct Journal {
     shared: Arc<JournalSync>,
 }
@@ -107,9 +106,9 @@ struct ToSync {
 #[derive(Default)]
 struct Group {
     has_leader: bool,
-    /// Threads that have come since the last sync ended, and sleep.
+    /// Sleeping threads that have come since the last sync ended.
     waiting: usize,
-    /// How many there were when it ended, including its leader: that many are expected to come
+    /// How many threads shared the last sync, including its leader: as many are expected to come
     /// again.
     expected: usize,
     /// How many syncs have ended.
@@ -328,7 +327,7 @@ impl JournalSync {
         self.tail.lock().end_lsn
     }
 
-    /// Does what appends should not wait for: writes what is buffered, prepares the next window and
+    /// Does the slow work ahead of appends: writes what is buffered, prepares the next window and
     /// the next segment, and vouches for the last sync when no batch does. Call it every 5 to 10
     /// ms; `now` is the host's monotonic time. Costs a few dozen nanoseconds when there is nothing
     /// to do.
@@ -430,7 +429,7 @@ impl JournalSync {
         drop((unused, gone)); // unmapping takes its time
     }
 
-    /// Why nothing is written any more, if so it is.
+    /// Fails if writes have stopped, with the reason.
     ///
     /// # Errors
     /// The first failure.
@@ -463,7 +462,7 @@ impl JournalSync {
         time_ms: Option<u64>,
         handover: Handover,
     ) -> Result<()> {
-        // A segment that was made ahead may be too short for a long frame: it is left as it is.
+        // A segment that was made ahead may be too short for a long frame, and is then left unused.
         while !tail.fits(payload.len()) {
             self.roll(tail, payload.len())?;
         }
@@ -493,8 +492,8 @@ impl JournalSync {
         Ok(())
     }
 
-    /// Makes everything durable that was appended before the call. Returns where that ends, and why
-    /// frames stay in the buffer, if they do. One caller at a time.
+    /// Makes everything durable that was appended before the call. Returns the LSN where that ends,
+    /// and why frames stay in the buffer if they do. One caller at a time.
     fn sync_all(&self) -> Result<(Lsn, Result<()>)> {
         let ToSync { sealed, syncer, target, handed_on } = self.to_sync()?;
         if let Some(sync_before) = &self.sync_before {
@@ -512,9 +511,9 @@ impl JournalSync {
         Ok((target, handed_on))
     }
 
-    /// Writes what is buffered, and says what must be synced. If the disk has no room for the
-    /// buffer, that is all that the kernel has: a thread that waits for that does not fail because
-    /// of what others buffer.
+    /// Writes what is buffered, and returns what must be synced. If the disk has no room for the
+    /// buffer, that is what the kernel already has: a thread that waits for this does not fail
+    /// because of frames that others have buffered.
     fn to_sync(&self) -> Result<ToSync> {
         let mut tail = self.tail.lock();
         let handed_on = tail.write_buffer().map_err(|error| self.write_failed(&tail, error));
@@ -551,7 +550,7 @@ impl JournalSync {
         }
         tail.is_closed = true;
         let frames_end_lsn = tail.end_lsn;
-        // Where the next segment would begin, and one that cannot be removed does.
+        // Where the next segment would begin, or does begin if it could not be removed.
         let end_lsn = tail.active.header.next_lsn();
         drop(tail);
         if let Some(unused) = self.ahead.end() {

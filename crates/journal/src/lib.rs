@@ -8,12 +8,12 @@
 //! ```
 //!
 //! A batch is one frame; [`Journal::append`] writes it to the kernel, mostly without a system call,
-//! and [`JournalSync::sync_to`] makes it durable; one sync serves all who wait. [`replay`] reads
+//! and [`JournalSync::sync_to`] makes it durable; one sync serves all that wait. [`replay`] reads
 //! the frames back, and distinguishes a torn tail, which it cuts, from damage, which it refuses;
 //! [`examine`] names all damage and continues after it. The bytes are in `folddb_layout::{segment,
 //! frame}`.
 //!
-//! What holds:
+//! Invariants:
 //!
 //! - LSNs grow, and each segment owns a fixed range of them, full or not. Seqs are dense.
 //! - Segments are written once. Recovery never appends to an existing one; it begins a fresh chain.

@@ -13,7 +13,7 @@ const SEGMENT_BYTES_MIN: u64 = 128 << 10;
 pub struct JournalOptions {
     /// Longest file of a segment, in bytes. No batch can be larger.
     pub segment_bytes: u64,
-    /// Length of the first, in bytes, and of the shortest, unless that is more.
+    /// Length of the first and the shortest segments, in bytes, if that is less.
     pub segment_bytes_min: u64,
     /// How frames get into the file.
     pub append_mode: AppendMode,

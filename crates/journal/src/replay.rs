@@ -1,8 +1,8 @@
 //! Reading the log back after a close or a crash.
 //!
 //! The walk goes from the log's start over all whole frames, segment by segment, to the first place
-//! p where there is none. What that means is told by H, the highest LSN that anything vouches for:
-//! the frames before p, the frames found beyond p, and the manifest.
+//! p where there is none. The meaning of p depends on H, the highest LSN that anything vouches for:
+//! frames before p, frames found beyond p, or the manifest.
 //!
 //! ```text
 //!   p >= H   nothing acknowledged as durable is missing: a torn tail. The log ends at p; frames beyond it
@@ -10,25 +10,25 @@
 //!   p <  H   what stood at p was durable: damage. Refused, with file and offset.
 //! ```
 //!
-//! Frames beyond p matter only if they vouch for more than p, so no others are hashed. If more than
-//! a few times the segment was hashed for bytes that only look like frames (somebody has made up
-//! values full of them), the log is refused.
+//! Frames beyond p matter only if they vouch for more than p, so no others are hashed. If the
+//! search has hashed several times the length of the segment for bytes that only look like frames
+//! (from values that somebody has made up for this), the log is refused.
 //!
 //! A frame that was not durable may point to values that never reached the disk, since log and
 //! value log reach it independently. So [`replay_checked`] considers a frame at or beyond H whole
 //! only if its values are; frames before H have their values because of the order of syncs, and
 //! these are not examined.
 //!
-//! A segment is durable, with its header and its name, before the previous one is sealed for it: if
-//! no segment follows such a seal, it was lost, no matter where p and H are.
+//! A segment is durable, with its header and its name, before the seal of the previous one
+//! announces it. If none follows such a seal, it was lost, no matter where p and H are.
 //!
 //! A segment has its full length before its first frame is written, so one that ends without a seal
 //! and is shorter was cut, and not by a crash: that is damage no matter where p and H are.
 //!
-//! A read that fails is never an end. A segment that is missing between two others is damage. The
-//! rule is Pebble's of 2025, with a durable LSN in every frame; the limit of any such rule is that
-//! nothing vouches for the last group before the end, unless a mark, a seal or the manifest came
-//! after it.
+//! A failed read is never taken for the end. A segment that is missing between two others is
+//! damage. The rule is Pebble's of 2025, with a durable LSN in every frame; the limit of any such
+//! rule is that nothing vouches for the last group before the end, unless a mark, a seal or the
+//! manifest came after it.
 
 use std::path::Path;
 
@@ -40,11 +40,11 @@ use folddb_layout::segment::SegmentHeader;
 
 use crate::segment_reader::SegmentReader;
 
-/// Why an end that looks torn is refused anyway: that is better than cutting what was promised.
+/// Why an end that looks torn may be refused: that is better than cutting what was promised.
 pub(crate) const GAVE_UP: &str =
     "too many bytes beyond look like frames and are not, so whether something durable follows is not known";
 
-/// The error if a segment was left for one that is not there.
+/// The error if a seal announces a segment that does not exist.
 pub(crate) const NEXT_IS_GONE: &str = "the segment before it was left for it, and it was durable before that";
 
 /// Where the log begins, and what is known about it from the manifest.
@@ -62,16 +62,17 @@ pub struct ReplayFrom {
     pub end: LogEnd,
 }
 
-/// Where a log may end, apart from where its writer has closed it, or died.
+/// Where a log may end, other than where its writer closed it or died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogEnd {
     /// Nowhere.
     Own,
-    /// Where it is known to be durable: it is a copy that was made up to there. Only there may a
-    /// file be shorter than it was made, and an announced segment be missing after it.
+    /// Up to where it is known to be durable: it is a copy that was made up to there. Only then may
+    /// a file be shorter than it was created, and an announced segment be missing.
     Copied,
-    /// Another process may be writing to it: a segment that came after the directory was listed is
-    /// not seen, though one that has been read since is sealed for it. No file is shorter for that.
+    /// Anywhere that an announced segment is missing, since another process may be writing: a
+    /// segment that was created after the directory was listed is not seen, although a seal read
+    /// later announces it. Files still have their full length.
     Growing,
 }
 
@@ -154,13 +155,13 @@ pub fn replay_checked(
         if !entered
             || !ahead.through(&mut reader, segment, 0, &mut |_| Ok(true), &mut |_| Ok(())).unwrap_or(false)
         {
-            break; // whatever is wrong there, the walk that counts will say
+            break; // the second walk reports any error there
         }
     }
     walk_over(host, dir, from, found, ahead.vouched_lsn, has_values, visit)
 }
 
-/// The walk that counts. Frames that end at or before `durable_lsn` have their values.
+/// The walk that visits the batches. Frames that end at or before `durable_lsn` have their values.
 fn walk_over(
     host: &Host,
     dir: &Path,
@@ -231,7 +232,7 @@ fn take_stock(host: &Host, dir: &Path, from: &ReplayFrom) -> Result<Stock> {
         let mut reader = SegmentReader::open(host, dir, number)?;
         let header = match reader.header(number)? {
             Ok(header) => header,
-            // Its making was cut short: a header is durable before the first frame is written.
+            // Its creation was interrupted: a header is durable before the first frame is written.
             Err(_) if reader.is_unused()? => {
                 unused = Some(reader.path.clone());
                 continue;
@@ -246,7 +247,7 @@ fn take_stock(host: &Host, dir: &Path, from: &ReplayFrom) -> Result<Stock> {
         }
         stock.end_lsn = stock.end_lsn.max(header.next_lsn());
         if header.next_lsn() <= from.log_start_lsn {
-            damaged = None; // what comes before a segment that is not needed is not needed either
+            damaged = None; // nothing before a segment that is not needed is needed
             continue;
         }
         if header.first_lsn <= from.log_start_lsn {
@@ -284,7 +285,7 @@ struct Walk {
     previous: Option<FileNumber>,
     /// Its seal says that another one follows.
     owes_next: bool,
-    /// The seal before the segment that is walked through said so.
+    /// The seal of the previous segment announced this one.
     was_left_for: bool,
     batches: u64,
     records: u64,
@@ -399,10 +400,10 @@ fn judge(
         let what = format!("no whole frame at LSN {}, and {GAVE_UP}", walk.lsn);
         return Err(Error::corrupt(&reader.path, first.offset_of(walk.lsn), what));
     }
-    too_short.map(|()| cut_bytes) // what frames vouch for says more
+    too_short.map(|()| cut_bytes) // frames vouch for more
 }
 
-/// Whether the log may end here although a seal says that a segment follows.
+/// Whether the log may end here although a seal announces another segment.
 pub(crate) fn ends_here(from: &ReplayFrom, lsn: Lsn) -> bool {
     from.end != LogEnd::Own && lsn >= from.durable_lsn
 }

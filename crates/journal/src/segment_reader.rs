@@ -18,8 +18,9 @@ const READ_BYTES: usize = 1 << 20;
 /// Bytes that a search examines at a time.
 const SEARCH_BYTES: usize = 64 << 10;
 
-/// A search gives up when it has hashed more than this many times the segment for bytes that only
-/// look like frames. A torn batch of random bytes that fills a segment needs about three times.
+/// A search gives up when it has hashed more than this many times the segment's length for bytes
+/// that only look like frames. A torn batch of random bytes that fills a segment needs about three
+/// times.
 const WASTE_FACTOR: u64 = 8;
 
 /// But not before this many bytes.
@@ -32,7 +33,7 @@ pub(crate) struct SegmentReader {
     len_bytes: u64,
     window: Vec<u8>,
     window_offset: u64,
-    /// Bytes that searches have hashed for what was not a frame.
+    /// Bytes that searches have hashed in vain, for what was not a frame.
     pub(crate) wasted_bytes: u64,
 }
 
@@ -43,8 +44,8 @@ pub(crate) struct Beyond {
     pub(crate) durable_lsn: Lsn,
     /// Bytes up to the last that is not zero, of those that were examined.
     pub(crate) bytes: u64,
-    /// Too many bytes there look like frames but are not for all of them to be read: more may be
-    /// vouched for.
+    /// Too many bytes there look like frames without being any, so the search gave up: a frame not
+    /// found may vouch for more.
     pub(crate) gave_up: bool,
 }
 
@@ -88,8 +89,8 @@ impl SegmentReader {
             .map_err(|cause| Error::corrupt(&self.path, offset, cause))
     }
 
-    /// The same for a segment that another process appends to: whole frames in the window are
-    /// whole, but if there is none, the content of the window was read before now.
+    /// The same for a segment that another process appends to: a whole frame in the window is
+    /// valid; if there is none, the window may be outdated.
     pub(crate) fn frame_now(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<Option<Frame<'_>>> {
         if self.frame(header, lsn)?.is_none() && !self.look_again(header, lsn)? {
             return Ok(None);
@@ -111,7 +112,8 @@ impl SegmentReader {
         if self.len_bytes.saturating_sub(offset) < FRAME_BYTES_MIN as u64 {
             return Ok(false);
         }
-        // A few bytes, and not the window: this is asked again and again while nothing is written.
+        // Reads a few bytes instead of a window, since it is called repeatedly while nothing is
+        // written.
         let mut head = [0; FRAME_BYTES_MIN];
         let read = self.file.read_exact_at(offset, &mut head);
         read.map_err(|error| self.read_failed(offset, error))?;
@@ -198,8 +200,8 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// Reads the frame at a place where one could be: the LSN that it vouches for, and its length;
-    /// or, if there is none, none and the number of bytes read in vain.
+    /// Reads the frame at a place where one could be. Returns the LSN that it vouches for, and its
+    /// length; if there is no frame, none and the number of bytes read in vain.
     fn whole_frame(&mut self, header: &SegmentHeader, place: u64) -> Result<Option<(Lsn, u64)>> {
         match self.frame(header, lsn_at(header, place)) {
             Ok(Some(frame)) => return Ok(Some((frame.head.durable_lsn, frame.len_bytes as u64))),
@@ -212,8 +214,8 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// How many bytes may be hashed for what is not a frame. Any values contain a few heads of
-    /// large frames, at worst a few times the segment's length; values that are made up to be full
+    /// How many bytes may be hashed for what is not a frame. Random values contain a few heads of
+    /// large frames, which cost at most a few times the segment's length; values made up to be full
     /// of them must not hold up an opening.
     fn waste_bytes_max(&self) -> u64 {
         WASTE_BYTES_MIN.max(self.len_bytes.saturating_mul(WASTE_FACTOR))

@@ -72,8 +72,8 @@ impl Tail {
         self.end_lsn + need <= self.active.header.next_lsn()
     }
 
-    /// Adds a frame that `fits`, and writes what is buffered unless that may wait and is less than
-    /// `buffer_bytes_max`.
+    /// Adds a frame that `fits`. Writes the buffer, unless the caller allows buffering and the
+    /// buffer is below `buffer_bytes_max`.
     #[inline]
     pub(crate) fn put(
         &mut self,
@@ -131,8 +131,7 @@ impl Tail {
         self.active.header.first_lsn + self.active.file.end().saturating_sub(header_bytes)
     }
 
-    /// Ends, and gives away everything that holds files or memory. Appends and syncs fail from now
-    /// on.
+    /// Closes: returns everything that holds files or memory. Later appends and syncs fail.
     pub(crate) fn let_go(&mut self) -> impl Sized + use<> {
         self.is_closed = true;
         let file = std::mem::replace(&mut self.active.file, Box::new(Gone));

@@ -1,5 +1,4 @@
-//! Reads the manifests of a directory as far as they can be read, and names what is wrong with
-//! them.
+//! Reads the manifests of a directory as far as they can be read, and lists the damage.
 //!
 //! [`crate::load`] refuses at the first fault. This continues: it returns the state up to the first
 //! fault, and the state with the whole edits beyond. For examining stores that do not open, and for
@@ -29,8 +28,7 @@ pub struct Examined {
     pub patched: Option<State>,
     /// Tables that its whole edits create: number, name and rules, the latest last.
     pub created: Vec<Change>,
-    /// Where its snapshot is not whole: the tables that its bytes still speak of. No checksum
-    /// vouches for them.
+    /// If its snapshot is not whole: the tables that its bytes still name. No checksum covers them.
     pub claimed: Vec<Change>,
     /// Bytes of an edit at the end that was cut short.
     pub cut_bytes: u64,
@@ -45,7 +43,7 @@ pub struct EditFault {
     pub offset: u64,
     /// What is wrong.
     pub what: String,
-    /// True when only a newer version may know what it says.
+    /// True if only a newer version may understand it.
     pub is_newer: bool,
 }
 

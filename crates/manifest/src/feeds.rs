@@ -29,8 +29,8 @@ pub struct Feeds {
     kept: Vec<ArchivedLog>,
     /// By their numbers, shared by states: there may be one for each table.
     notes: SharedMap<u64, Arc<TableNote>>,
-    /// The highest number that a note or a feed has had. It outlives them: who read a feed beside
-    /// the store that is gone must not take a later one for it.
+    /// The highest number that a note or a feed has had. It outlives them, so that a reader of a
+    /// dropped feed, in a secondary, cannot take a later one for it.
     last_note: u64,
 }
 
@@ -133,8 +133,7 @@ impl Feeds {
         changes.extend(self.notes().map(|note| Change::NoteTable { note: note.clone() }));
     }
 
-    /// What says the last number where nothing else does: a feed without a name that stood there,
-    /// and is dropped.
+    /// Records the last number if nothing else does: creates and drops a feed without a name there.
     fn put_last_note(&self, changes: &mut Vec<Change>) {
         let of_feeds = self.all().map(|feed| feed.note);
         let said = of_feeds.chain(self.notes.last().map(|(&note, _)| note)).max().unwrap_or(0);

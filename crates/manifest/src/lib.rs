@@ -2,7 +2,7 @@
 //! Internal, no promises: `folddb` is the public API.
 //!
 //! ```text
-//!   MANIFEST-000012   | snapshot | edit | edit | edit |          begins from nothing, then changes
+//!   MANIFEST-000012   | snapshot | edit | edit | edit |          from nothing, then changes
 //! ```
 //!
 //! [`State`] says which tables there are, which runs and parts they have, and where the log begins;

@@ -130,8 +130,8 @@ pub(crate) fn read_all(host: &Host, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where a whole frame is beyond `from`: what was synced after a place without one shows that the
-/// place was whole once.
+/// The place of a whole frame beyond `from`: anything synced after a place without one shows that
+/// the place was whole once.
 pub(crate) fn later_edit(bytes: &[u8], number: FileNumber, from: usize) -> Option<usize> {
     (from + 1..bytes.len()).find(|&at| !matches!(decode_edit(&bytes[at..], number, at as u64), Ok(None)))
 }
@@ -168,7 +168,7 @@ struct Current {
     path: PathBuf,
     file: Box<dyn WriteFile>,
     len_bytes: u64,
-    /// Begin a new file when this one is as long.
+    /// A new file is begun when this one is this long.
     len_bytes_max: u64,
 }
 
@@ -211,7 +211,8 @@ impl ManifestLog {
         };
         let number = (log.numbers)();
         log.roll_to(number).inspect_err(|_| {
-            // It says the same as the old one, so it may be removed; repeated openings leave none.
+            // The new file says the same as the old one, which may thus be removed: repeated
+            // openings leave none behind.
             let _ = log.host.files.remove(&manifest_path(&log.dir, number));
         })?;
         Ok(log)
@@ -300,8 +301,8 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Gives the current file up for appending: it may end in half an edit. It stays the manifest
-    /// until a new one is.
+    /// Stops appending to the current file, which may end in half an edit. It stays the manifest
+    /// until there is a new one.
     fn set_aside(&mut self) {
         if let Some(current) = self.current.take() {
             self.outdated.push(current.number);

@@ -30,7 +30,7 @@ pub struct State {
     /// start.
     pub log_open: bool,
     /// Whether the log is a copy that was made up to `durable_lsn`, in a backup or restored from
-    /// one; none if an older version wrote this, which did not say.
+    /// one; none if an older version wrote this, without that fact.
     pub log_copied: Option<bool>,
     /// The number of the next table.
     pub next_table_id: u32,

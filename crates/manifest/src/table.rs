@@ -38,7 +38,7 @@ pub struct RunState {
     pub id: RunId,
     /// Its tier.
     pub tier: u8,
-    /// Its place among the runs of the table: all its records are newer than those of runs with a
+    /// Its rank among the runs of the table: all its records are newer than those of runs with a
     /// lower age.
     pub age: Seq,
     /// Its parts, in key order.

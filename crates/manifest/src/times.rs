@@ -4,11 +4,11 @@
 //!   entries   (seq, time) ...      records from one seq on, up to the next entry, have the time of the entry
 //! ```
 //!
-//! Only tables with a kept past or expiry need it, and an age for deletes. It is kept short: when
-//! it has reached [`ENTRIES_MAX`] entries, every other one of its older half is dropped, so the
-//! newest nine hours of writing are known to the second, and older ones less and less exactly.
-//! Thinning never makes a record newer. Pure; `State` keeps what is durable, the engine also what
-//! is newer.
+//! It is needed only by tables with expiry or a kept past, and if an age is set for deletes. It is
+//! kept short: when it has reached [`ENTRIES_MAX`] entries, every other one of its older half is
+//! dropped, so the newest nine hours of writing are known to the second, and older ones less and
+//! less exactly. Thinning never makes a record newer. Pure; `State` keeps what is durable, the
+//! engine also what is newer.
 
 use folddb_base::Seq;
 
@@ -40,7 +40,7 @@ impl Times {
         self.entries.last().map_or(0, |entry| entry.0)
     }
 
-    /// When the record of this seq was written, or a time by which it was; none if it knows none.
+    /// When the record of this seq was written, or a later time; none if neither is known.
     pub fn time_by(&self, seq: Seq) -> Option<u64> {
         self.time_of(seq).or_else(|| self.entries.first().map(|entry| entry.1))
     }
@@ -58,9 +58,9 @@ impl Times {
         is_new
     }
 
-    /// Adds an entry after the others; one that is not after them is ignored. One of the same seq
-    /// as the last replaces it, since no record had been written from there on, unless that is the
-    /// first, which alone says by when everything before it was written.
+    /// Adds an entry after the others; one that is not after them is ignored. An entry with the seq
+    /// of the last one replaces it, since no record was written in between, unless the last is also
+    /// the first: that one alone dates everything before it.
     pub fn push(&mut self, seq: Seq, time_ms: u64) {
         let before = self.entries.len();
         match self.entries.last_mut() {
@@ -77,9 +77,8 @@ impl Times {
         }
     }
 
-    /// The last seq that was written by this time: of all records that are certainly not newer, and
-    /// of some within a tick. None when everything that it knows is newer; the largest seq when
-    /// everything is older.
+    /// The last seq that was written by this time, to within a tick. None if all known records are
+    /// newer; the largest seq if all are older.
     pub fn seq_at(&self, time_ms: u64) -> Option<Seq> {
         let behind = self.entries.partition_point(|entry| entry.1 <= time_ms);
         match self.entries.get(behind) {
@@ -95,7 +94,7 @@ impl Times {
         behind.checked_sub(1).map(|at| self.entries[at].1)
     }
 
-    /// The same if nothing was written after this seq: the present time stays known.
+    /// The same map if nothing was written after this seq: keeps the present time known.
     pub fn until(&self, last_seq: Seq) -> Times {
         let known = self.entries.partition_point(|entry| entry.0 <= last_seq + 1);
         let mut until = Times { entries: self.entries[..known].to_vec() };

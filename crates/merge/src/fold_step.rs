@@ -11,11 +11,11 @@
 //! 3. What absorbs (`Set`, `Delete`) shadows everything older in its stripe.
 //! 4. Ops that decline to compose stay side by side. A failing user function costs space, never
 //!    data.
-//! 5. Where nothing older exists than what the job sees of a key (its *bottom*), the oldest record
-//!    that is left states the whole truth: a `Delete` is dropped, `Insert`, `Fold` and `InsertFold`
-//!    become the `Set` (or `SetSeparated`) of what they make of an absent key, a state that counts
-//!    as deleted is dropped. When it is dropped, the next newer record is the oldest, also in a
-//!    younger stripe; a `Delete` above a kept version stays.
+//! 5. At the *bottom* of a key, where nothing older exists than what the job sees, the oldest
+//!    record that is left becomes final: a `Delete` is dropped; `Insert`, `Fold` and `InsertFold`
+//!    become the `Set` (or `SetSeparated`) of their result on an absent key; a state that counts as
+//!    deleted is dropped. After a drop, the next newer record is the oldest, even if it is in a
+//!    younger stripe. A `Delete` above a kept version stays.
 //!
 //! ```text
 //!   seq      9        8    |   5        3        2   |   1              | = boundaries 6 and 1
@@ -23,18 +23,18 @@
 //!   out      Fold b·c      |        Set v·a          |  (dropped at the bottom)
 //! ```
 //!
-//! Two more, for tables that ask for it ([`Times`]):
+//! Two more, for tables that keep their past or whose values expire ([`Times`]):
 //!
-//! 6. Where the *past* is kept, the newest N events of a key (records, and range deletes over it),
-//!    and all that are newer than some seq, are stripes of their own; what is older folds as above.
-//!    A range delete over what is kept must stay in force for it.
-//! 7. A state that has *expired*, and that nobody may have met alive who wrote later, is a
-//!    `Delete`: where it is the only record of its key that is left.
+//! 6. Where the *past* is kept, each of the newest N events of a key (records, and range deletes
+//!    over it), and each event newer than some seq, is a stripe of its own; older records fold as
+//!    above. A range delete over kept records stays in force.
+//! 7. A state that has *expired* counts as a `Delete` if it is the only record of its key that is
+//!    left, and if no later write can have seen it alive.
 //!
 //! Every input record is accounted for: it is output, or is folded, shadowed, range-deleted or
-//! dropped. A step that finds the account out of balance fails rather than let the merge be
-//! installed. Background work drives a [`FoldStep`] over a [`crate::KWay`] of runs; a flush does
-//! the same over chunks.
+//! dropped. If these counts do not add up, the step fails, and the merge is not installed.
+//! Background work drives a [`FoldStep`] over a [`crate::KWay`] of runs; a flush does the same over
+//! chunks.
 
 mod rules;
 mod counts;
@@ -66,7 +66,7 @@ impl Budget {
 /// Where a step paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepResult {
-    /// Inside of a key: an output part must not end here.
+    /// Inside a key: an output part must not end here.
     More,
     /// Between two keys: everything before [`FoldStep::next_key`] has gone out.
     AtKeyBoundary,
@@ -92,7 +92,7 @@ impl<S: RecordStream> FoldStep<S> {
         self
     }
 
-    /// The range deletes that still hide something that is kept from readers of the present.
+    /// The range deletes that are still needed: they hide kept records from readers of the present.
     pub fn sheltering(&self) -> impl Iterator<Item = Seq> + '_ {
         self.folder.past.iter().flat_map(|past| past.sheltering.iter().copied())
     }
@@ -101,8 +101,8 @@ impl<S: RecordStream> FoldStep<S> {
     /// `sink`.
     ///
     /// # Errors
-    /// Those of the stream and of the sink; a payload that is not one of its kind; an account out
-    /// of balance. Then the merge is useless and must not be installed.
+    /// Those of the stream and of the sink; a payload that is not valid for its kind; counts that
+    /// do not add up. After an error the merge must not be installed.
     pub fn step<K: RecordSink + ?Sized>(&mut self, budget: Budget, sink: &mut K) -> Result<StepResult> {
         let FoldStep { stream, folder } = self;
         let records_max = folder.counts.records_in.saturating_add(budget.records.max(1));
@@ -131,8 +131,7 @@ impl<S: RecordStream> FoldStep<S> {
         }
     }
 
-    /// The first key that has not been output, between two keys; none inside of a key and at the
-    /// end.
+    /// Between two keys: the first key that has not been output. None inside a key and at the end.
     pub fn next_key(&self) -> Option<&[u8]> {
         if self.folder.inside { None } else { self.stream.record().map(|record| record.key) }
     }

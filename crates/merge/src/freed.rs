@@ -1,5 +1,5 @@
-//! What share of the bytes that runs repeat merging frees: measured by the merges themselves, since
-//! only folding tells. Two counters of a key become one, and half of the bytes are free; two lists
+//! How much merging frees of the bytes that runs hold in duplicate. Only folding shows it, so the
+//! merges measure it: two counters of a key become one, which frees half of the bytes; two lists
 //! become one list as long as both.
 //!
 //! ```text
@@ -7,13 +7,14 @@
 //!   freed      (bytes in - bytes out) / (repeated · bytes in), from 0 to 1
 //! ```
 //!
-//! Half of what is known is from the last merge, half from those before it: a table whose use
-//! changes is known after a few.
+//! Half of the estimate is from the last merge, half from those before it, so it follows a change
+//! of the workload within a few merges.
 
-/// Inputs that repeat less than this share of their bytes say nothing: sketches err by 3 %.
+/// Merges whose inputs repeat less than this share of their bytes are not counted: sketches err by
+/// 3 %.
 const REPEATED_MIN: f64 = 0.05;
 
-/// What is known after a merge, where `before` was known before it.
+/// The estimate after a merge; `before` is the one before it.
 pub fn freed_after(before: f64, repeated: f64, bytes_in: u64, bytes_out: u64) -> f64 {
     if repeated < REPEATED_MIN || bytes_in == 0 {
         return before;

@@ -84,8 +84,8 @@ impl<S: RecordStream> KWay<S> {
         self.nodes[0] = self.play(1);
     }
 
-    /// Plays the matches below `at`, keeps the losers, returns the winner. As deep as the tree is
-    /// high.
+    /// Plays the matches below `at`, keeps the losers, returns the winner. Recurses to the height
+    /// of the tree.
     fn play(&mut self, at: usize) -> Node {
         let k = self.sources.len();
         if at >= k {

@@ -32,16 +32,16 @@
 //! work to shrink it is under way. x = (value log - v0) / (v1 - v0), and the cost of b bytes of
 //! values is the time in which reclaim frees that much.
 //!
-//! It rises smoothly from 0, has no step anywhere, and remembers nothing: a rate that is remembered
-//! only ever ratchets down (RocksDB #1966), an estimate with steps skips the slow part and stalls
+//! The delay rises smoothly from 0, has no steps, and keeps no state: a remembered rate only
+//! ratchets down (RocksDB #1966), and an estimate with steps skips the slow part and stalls
 //! (RocksDB #9423).
 //!
 //! A long delay is slept in pieces, and the debt is examined again after each ([`Toll`]), so
 //! changes by others or by background work count. Delays of several writers are slept one after the
 //! other, since they share the rate. No commit waits longer than s times what it and those before
-//! it cost. What must never overflow, memory, is not guarded here but by the engine, which waits
-//! for a flush when sealed memtables have used up their budget; the delay for memory exists so that
-//! no writer reaches that wall.
+//! it cost. Memory must never overflow, but is not guarded here: the engine makes a writer wait for
+//! a flush when sealed memtables have used up their budget. The delay for memory exists so that
+//! writers do not reach that wall.
 
 use std::fmt;
 use std::time::Duration;
@@ -53,14 +53,14 @@ pub struct PaceOptions {
     pub debt_free_s: f64,
     /// Debt at which writers are slowed to what background work sustains, in seconds. Default 2.
     pub debt_full_s: f64,
-    /// Runs of a tier before anything waits, as a multiple of the merge factor. Default 2: the runs
-    /// of one full tier are merged while as many gather.
+    /// Runs of a tier before anything waits, as a multiple of the merge factor. Default 2: while
+    /// the runs of a full tier are merged, as many new ones accumulate.
     pub runs_free: f64,
     /// Runs of a tier, as a multiple of the merge factor, at which writers are slowed to what
     /// background work sustains. Default 3.
     pub runs_full: f64,
-    /// Share of the memory that may be filled before anything waits. Default 0.55: a memtable that
-    /// is flushed while the next one fills, no faster, holds half.
+    /// Share of the memory that may be filled before anything waits. Default 0.55: half is normal,
+    /// with one memtable flushed while the next fills.
     pub memory_free: f64,
     /// Share of the memory at which writers are slowed to what flushes sustain. Default 0.75.
     pub memory_full: f64,
@@ -96,8 +96,8 @@ impl Default for PaceOptions {
 pub struct Debt {
     /// Bytes of sealed memtables that wait for their flush.
     pub sealed_bytes: u64,
-    /// Bytes in memory that count towards the wall: of sealed memtables, less what the running
-    /// flush has written, and of the one that is being filled.
+    /// Bytes in memory that count: of sealed memtables, less what the running flush has written,
+    /// and of the one that is being filled.
     pub filled_bytes: u64,
     /// Where that wall is; 0 for nowhere.
     pub filled_bytes_max: u64,
@@ -109,14 +109,14 @@ pub struct Debt {
     /// The size of the value log, as a multiple of its bound; 0 while no work to shrink it is under
     /// way.
     pub value_log: f64,
-    /// Bytes that reclaiming gives back per second, as measured; 0 while unknown.
+    /// Bytes that reclaim frees per second, as measured; 0 while unknown.
     pub reclaim_bytes_per_s: f64,
     /// Bytes of memtable that a flush takes in per second, as measured; 0 while unknown.
     pub flush_bytes_per_s: f64,
     /// Bytes that merges take in per second, as measured; 0 while unknown.
     pub merge_bytes_per_s: f64,
-    /// Bytes that merges take in for each byte flushed: the tiers that there are above the first;
-    /// less counts as 1.
+    /// Bytes that merges read for each byte flushed: the number of tiers above the first, at least
+    /// 1.
     pub merge_amplification: f64,
 }
 
@@ -156,7 +156,7 @@ pub fn delay(debt: &Debt, bytes: u64, options: &PaceOptions) -> Duration {
     let filled = slowdown(debt.filled(), options.memory_free, options.memory_full);
     let behind_s = behind.max(crowded).min(options.slowdown_max) * debt.cost_s(bytes);
     let filled_s = filled.min(options.slowdown_max) * seconds_for(bytes, debt.flush_bytes_per_s);
-    // Not-a-number, from rates that are none, must not become a wait.
+    // NaN, from unknown rates, must not become a wait.
     Duration::try_from_secs_f64(behind_s.max(filled_s)).unwrap_or_default()
 }
 

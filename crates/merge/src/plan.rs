@@ -5,32 +5,32 @@
 //!
 //! 1. *A tier is full*: it has T runs. They become one run of the next tier. Lower tiers first:
 //!    their merges are small and writers wait for them.
-//! 2. *Reads*: there are more runs than a read should visit. Of the merges that lower the number
-//!    the one goes that moves the fewest bytes in vain for each run saved: merging n of the T runs
-//!    of a tier early wastes (1 - n/T) of the work and saves n - 1 runs; merging two neighbours
-//!    that stay in their tier wastes all.
-//! 3. *Dead values*: runs point to more separated values and are dead than is worth it: see
-//!    [`hidden`].
-//! 4. *Garbage*: merging would free more than σ of the live data. Sketches show how much the runs
-//!    repeat of one another's keys; the last merges show what share of that merging frees
-//!    ([`crate::freed`]). The oldest runs that do go into one. This never happens where nothing is
-//!    overwritten, nor where values are appended.
-//! 5. *Gets*: where merging frees little, garbage does not keep the runs few, and gets join what
-//!    many have of a key. All runs become one when the gets have paid as much as that moves.
-//! 6. *Deletes*: a run consists mostly of deletes. It goes down to the oldest run that it
-//!    overlaps, or is rewritten alone when there is none.
-//! 7. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it
-//!    is worth rewriting. It goes down as in 6.
+//! 2. *Reads*: there are more runs than a read should visit. Of the merges that lower the number,
+//!    the one that moves the fewest bytes in vain for each run saved is chosen: merging n of the T
+//!    runs of a tier early wastes (1 - n/T) of the work and saves n - 1 runs; merging two
+//!    neighbours that stay in their tier wastes all.
+//! 3. **Dead values*: runs point to more dead separated values than is tolerated: see [`hidden`].
+//! 4. **Garbage*: merging would free more than σ of the live data. Sketches show how much the runs
+//!    repeat of one another's keys; the last merges show how much of that merging frees
+//!    ([`crate::freed`]). The oldest such runs become one. This never happens if nothing is
+//!    overwritten, or if values are appended to.
+//! 5. **Gets*: if merging frees little, garbage does not keep the runs few, and each get has to
+//!    fold records of many runs. All runs become one when the gets have cost as much as that merge
+//!    would.
+//! 6. **Deletes*: a run consists mostly of deletes. It is merged down to the oldest run that it
+//!    overlaps, or rewritten alone if there is none.
+//! 7. **Time*: enough of a run has expired, or is older than the past that the table keeps, to make
+//!    rewriting it worthwhile. It is merged down as in 6.
 //!
 //! Before all of them, *range deletes*: when there are more than tolerated, all runs become one.
 //!
 //! Runs that share no keys are *joined*: they become one run as they are, without any I/O.
 //!
-//! A live snapshot keeps versions apart, so nothing is planned that it would make useless: garbage
-//! counts only between runs with no boundary between them, and deletes wait until no boundary is
-//! among their victims. Every plan except the rewriting of one run leaves fewer runs, and that one
-//! leaves no deletes, so planning terminates. Runs that are inputs of a running merge are left
-//! alone; background work may carry out several plans at once.
+//! A live snapshot keeps versions from folding, so no plan is made that it would render useless:
+//! garbage counts only between runs with no boundary between them, and deletes wait until no
+//! boundary is among the records that they hide. Every plan except the rewriting of one run leaves
+//! fewer runs, and that one leaves no deletes, so planning terminates. Runs that are inputs of a
+//! running merge are left alone; background work may carry out several plans at once.
 
 mod shape;
 pub mod hidden;
@@ -44,8 +44,7 @@ use crate::sketch::Overlap;
 
 pub use shape::{MergeOptions, Moment, Plan, Reason, RunSummary, Way, are_disjoint, tier_of};
 
-/// Merges that free a smaller share than this of what runs repeat leave it to gets to have them
-/// merged.
+/// If merges free a smaller share than this of what runs repeat, gets decide when to merge (5).
 const FREED_BY_REPEAT_MIN: f64 = 0.5;
 
 /// The next plan for a table whose `runs` are given newest first; none when there is nothing to do.
@@ -64,8 +63,8 @@ pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &Me
         .or_else(|| planner.outdated())
 }
 
-/// Bytes that a merge moves for which gets are to pay; none where garbage keeps the runs few, or
-/// where there is nothing to merge.
+/// Bytes that the merge moves that gets may cause (5); none if garbage keeps the runs few, or if
+/// there is nothing to merge.
 pub fn joined_price(
     order: &KeyOrder,
     runs: &[RunSummary],
@@ -80,7 +79,7 @@ pub fn joined_price(
 pub fn compact_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
     let settled = match runs {
         [] => true,
-        // A tenth more records than keys: versions that a snapshot kept. The sketch is good to 3 %.
+        // A tenth more records than keys: versions that a snapshot kept. The sketch errs by 3 %.
         [run] => run.deletes == 0 && run.records as f64 <= 1.1 * run.sketch.distinct(),
         _ => false,
     };
@@ -92,8 +91,8 @@ pub fn compact_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
 }
 
 impl Planner<'_> {
-    /// One run of all, in which range deletes need not hide anything. It waits until no run is
-    /// taken, and until then nothing else is planned, or its turn would never come.
+    /// Merges all runs into one, which makes range deletes unnecessary. It waits until no run is
+    /// taken; until then nothing else is planned, or its turn would never come.
     fn range_deletes(&self) -> Option<Plan> {
         if self.runs.iter().any(|run| run.busy) {
             return None;
@@ -170,7 +169,7 @@ impl Planner<'_> {
         self.stripes().find_map(|stripe| self.garbage_of_stripe(stripe.start, stripe.end))
     }
 
-    /// The stretches of runs between which no snapshot stands, the oldest first.
+    /// The groups of neighbouring runs without a snapshot between them, oldest first.
     fn stripes(&self) -> impl Iterator<Item = Range<usize>> {
         let mut end = self.runs.len();
         std::iter::from_fn(move || {
@@ -191,7 +190,8 @@ impl Planner<'_> {
         (1..end).rev().find(|&index| apart(&self.runs[index - 1], &self.runs[index])).unwrap_or(0)
     }
 
-    /// The fewest runs, from the oldest of the stripe on, that repeat one another too much.
+    /// The smallest group of runs, beginning with the oldest of the stripe, that repeat one another
+    /// too much.
     fn garbage_of_stripe(&self, start: usize, end: usize) -> Option<Plan> {
         let idle = |index: &usize| !self.runs[*index].busy;
         let first = (start..end).rev().take_while(idle).last()?;
@@ -225,8 +225,8 @@ impl Planner<'_> {
             .then(|| make(self.order, self.runs, range, target_tier, Reason::Joined(price)))
     }
 
-    /// The runs that gets join, as many as one merge takes: the oldest that no merge has taken and
-    /// no snapshot keeps apart.
+    /// The runs to merge for the sake of gets: the oldest that no merge has taken and that no
+    /// snapshot separates, as many as one merge takes.
     fn joined_range(&self) -> Option<Range<usize>> {
         if self.options.freed_by_repeat >= FREED_BY_REPEAT_MIN {
             return None;
@@ -254,9 +254,9 @@ impl Planner<'_> {
         })
     }
 
-    /// The same runs with newer ones that have deletes, too, and with what lies between: each would
-    /// move all of the older ones once more as soon as it comes of age. None of them may meet what
-    /// is older still, where its deletes would have to stay.
+    /// The same runs with newer ones that also have deletes, and with the runs between: otherwise
+    /// each would move all of the older ones once more as soon as its deletes are old enough. None
+    /// of them may overlap a run that is older still, because its deletes would have to stay.
     fn with_younger_deletes(&self, range: Range<usize>) -> Range<usize> {
         let is_free = |first: &usize| {
             let runs = &self.runs[*first..range.end];
@@ -287,7 +287,8 @@ impl Planner<'_> {
         })
     }
 
-    /// The oldest run whose keys the deletes of a run may meet; itself when there is none.
+    /// The oldest run that has keys in the range of a run's deletes; the run itself if there is
+    /// none.
     fn last_overlapped(&self, index: usize) -> usize {
         let run = &self.runs[index];
         let meets = |older: &usize| overlaps(self.order, run, &self.runs[*older]);

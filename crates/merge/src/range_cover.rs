@@ -29,7 +29,7 @@ pub fn is_covered(order: &KeyOrder, ranges: &[RangeDelete], boundaries: &[Seq]) 
     covered
 }
 
-/// Where the ends of the ranges stand among all ends, equal keys at one place.
+/// The ranks of the ends of the ranges among all ends; equal keys have one rank.
 fn places(order: &KeyOrder, ranges: &[RangeDelete]) -> Vec<(usize, usize)> {
     let mut ends: Vec<(&[u8], usize, bool)> = Vec::with_capacity(2 * ranges.len());
     for (index, range) in ranges.iter().enumerate() {
@@ -47,7 +47,7 @@ fn places(order: &KeyOrder, ranges: &[RangeDelete]) -> Vec<(usize, usize)> {
     places
 }
 
-/// Intervals of places that do not touch, each by where it begins.
+/// Disjoint intervals of ranks, each by its beginning.
 #[derive(Default)]
 struct Intervals(BTreeMap<usize, usize>);
 

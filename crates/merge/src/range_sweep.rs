@@ -71,7 +71,7 @@ impl RangeSweep {
             self.seqs.insert(range.seq);
             self.next += 1;
         }
-        // Everything that ends here or before has begun before, and so has been entered.
+        // Every range that ends at or before this key began earlier, so it has been entered.
         while let Some(&index) = self.leaving.get(self.next_left)
             && self.order.compare(&self.ranges[index].to, key) != Ordering::Greater
         {

@@ -1,4 +1,4 @@
-//! For which value files it is worth copying the live values, so that the rest is removed. Pure.
+//! Plans which value files to reclaim: their live values are copied, and the files removed. Pure.
 //!
 //! ```text
 //!   over the bound   all of the value log takes more than `bound` times what is alive, by all that is known: those go first that give back most for
@@ -7,9 +7,9 @@
 //!   short of space   those first of which least is copied, and no more than there is room for
 //! ```
 //!
-//! Live values count as the copy would take them, with their share of the map, so that a plan
-//! always frees more than it takes. Among files with equal shares of dead values the older is
-//! chosen, since what has lived long will live longer: young files soon become emptier on their
+//! Live values count with the space that they take in the copy, including their share of its map,
+//! so that a plan always frees more than it takes. Of two files with equal shares of dead values
+//! the older is chosen: old values tend to stay, while young files soon become emptier on their
 //! own.
 //!
 //! Called by the engine's background work, and for `folddb reclaim`.
@@ -37,12 +37,12 @@ pub struct ValueFile {
 pub struct ReclaimOptions {
     /// How many times the live bytes the whole value log may take.
     pub bound: f64,
-    /// What the value log takes in addition to these files, with nothing known to be dead: what is
-    /// being filled, or memory leads to.
+    /// Bytes of the value log outside these files, all counted as live: segments that are being
+    /// filled, or that memtables point to.
     pub fresh_bytes: u64,
-    /// Space that the value log has taken but not filled yet.
+    /// Space that is preallocated for the value log and not filled yet.
     pub spare_bytes: u64,
-    /// About how much of what counts as live is actually dead, but merges have not met it.
+    /// About how much of what counts as live is dead, but not yet dropped by a merge.
     pub hidden_bytes: u64,
     /// How large the new file may become; one value that is larger makes it larger.
     pub file_bytes: u64,
@@ -75,7 +75,7 @@ pub struct ReclaimPlan {
     pub segments: Vec<u32>,
     /// Bytes of the files.
     pub bytes: u64,
-    /// Bytes of what is alive in them.
+    /// Bytes of the live values in them.
     pub live_bytes: u64,
     /// About how long the new file will be.
     pub new_bytes: u64,
@@ -89,17 +89,17 @@ const FRAME_BYTES: u64 = 4096 + 4096 + 256;
 const PAGE_BYTES: u64 = 4096;
 const PAGE_VALUES: u64 = 510;
 
-/// The youngest file counts as if it had this age: a little better than nothing.
+/// The age of the youngest file; above 0, so that its gain counts at all.
 const AGE_MIN: f64 = 0.001;
 
-/// This many small files of one size are joined. Segments that grow with the store are never as
-/// many.
+/// When there are this many small files of one size, they are joined. Ordinary segments grow with
+/// the store, so there are never as many of one size.
 pub const SMALL_FILES: usize = 64;
 /// Files have one size if the larger is less than this many times as long as the smaller.
 const SIZE_STEP: u32 = 3;
 
 impl ValueFile {
-    /// What its live values take of a new file.
+    /// The space that its live values take in a new file.
     fn taken_bytes(&self) -> u64 {
         let pages = self.live_values.div_ceil(PAGE_VALUES) + self.segments.len() as u64;
         self.live_bytes + pages.min(self.live_values.max(1)) * PAGE_BYTES
@@ -120,9 +120,9 @@ impl ValueFile {
     }
 }
 
-/// An estimate makes of what is alive no less than one in so many bytes.
+/// The estimate of live bytes is at least the known live bytes divided by this.
 const LIVE_SHARE: u64 = 2;
-/// What is ready for later counts up to one in so many bytes that are alive: a small value_log has
+/// Preallocated space counts up to the live bytes divided by this: a small value log has relatively
 /// more of it.
 const SPARE_SHARE: u64 = 8;
 
@@ -226,8 +226,8 @@ impl<'a> Pick<'a> {
         true
     }
 
-    /// Takes files in this order until enough is freed; beyond that only files that are half dead.
-    /// A file of which less than `share_min` is freed is left.
+    /// Takes files in this order until enough is freed, and after that only files that are half
+    /// dead. Skips a file of which less than `share_min` is freed.
     fn take_all(mut self, worthy: Vec<&'a ValueFile>, share_min: f64, over: u64) -> Option<ReclaimPlan> {
         for file in worthy {
             let share = file.gain_bytes() as f64 / file.bytes.max(1) as f64;

@@ -1,8 +1,8 @@
 //! How many distinct keys runs hold, alone and together, from small samples of their key hashes.
 //!
 //! A part keeps the 256 smallest hashes of its distinct keys (a KMV sketch: Bar-Yossef et al.,
-//! Counting Distinct Elements in a Data Stream, RANDOM 2002). All hashes below some threshold are
-//! then known, and a key has a hash below it with the same chance in every run. So two runs can be
+//! Counting Distinct Elements in a Data Stream, RANDOM 2002). So all hashes below some threshold
+//! are known, and in every run a key is equally likely to have a hash below it. So two runs can be
 //! compared hash by hash below the lower of their thresholds: runs that share no key show no
 //! repetition at all, however rough the estimate of their sizes. The planner uses it to foresee how
 //! much a merge would shrink.
@@ -89,7 +89,7 @@ impl Sketch {
     }
 }
 
-/// What of several sets of keys would be left if, of each key, only the newest set's were kept.
+/// What would be left of several sets if only the newest occurrence of each key were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Overlap {
     /// Weight of the newest occurrence of each key, in the sample.

@@ -1,6 +1,6 @@
 //! A stream as a snapshot sees it: without the records that are newer.
 //!
-//! Scans put it on top of the k-way stream. It costs one comparison a record.
+//! Scans put it on top of the k-way stream. It costs one comparison per record.
 
 use folddb_base::{Record, RecordStream, Result, Seq};
 

@@ -25,8 +25,8 @@ const SEGMENT_BYTES_MIN: u64 = 256 << 10;
 const SEGMENT_BYTES_SOON: u64 = 4 << 20;
 
 /// The length of the next segment of a value log that holds this many bytes. Segments begin small
-/// and grow with the value log, so that the space taken ahead is at most a sixteenth of it, and a
-/// value log of any size has some two hundred until they are `max` long.
+/// and grow with the value log, so that the preallocated space is at most a sixteenth of it, and
+/// there are about two hundred segments until they are `max` long.
 pub fn next_segment_bytes(held_bytes: u64, max: u64) -> u64 {
     let soon = held_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_SOON);
     let wanted = soon.max(held_bytes / 16);
@@ -43,8 +43,8 @@ pub fn read_bytes(key: &[u8], pointer: &Pointer<'_>) -> u64 {
     (RECORD_HEAD_BYTES as u64 + key.len() as u64).saturating_add(pointer.len)
 }
 
-/// Reads the record that a pointer leads to into `record`, with one read, and returns its value.
-/// The file was `file_bytes` long when it was opened.
+/// Reads the record that a pointer leads to into `record`, in one read, and returns its value. The
+/// file was `file_bytes` long when it was opened.
 ///
 /// # Errors
 /// `Corruption`, naming file and offset, if it is not what the pointer says; a failed read.
@@ -71,7 +71,8 @@ pub fn read_value<'r>(
         .ok_or_else(|| Error::corrupt(path, offset, "the value is not the one that was written there"))
 }
 
-/// The error of a record that is not at its offset: damage, unless the writer beside has taken it.
+/// The error for a record that is not at its offset: damage, unless the writer, in another process,
+/// has moved it.
 #[cold]
 pub(crate) fn missing(file: &dyn ReadFile, path: &Path, offset: u64, what: impl Display) -> Error {
     match file.taken_since(offset) {

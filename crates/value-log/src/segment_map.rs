@@ -14,8 +14,8 @@ use folddb_layout::hash_checkpoint::SEGMENT_BITS;
 
 use crate::directories::{remove_directory, value_files_in};
 
-/// Which file has the values of a segment, between two edits that changed that. Segments that begin
-/// in between join it.
+/// Which file has the values of each segment, as of one edit that changed this. Segments that begin
+/// before the next such edit join it.
 #[derive(Default)]
 pub struct SegmentMap {
     segments: RwLock<BTreeMap<u32, Arc<ListedFile>>>,
@@ -31,9 +31,9 @@ pub(crate) struct ListedFile {
     pub(crate) cached_as: Option<u64>,
     pub(crate) is_directory: bool,
     retired: AtomicBool,
-    /// For a directory that has been swept: the units that later segment maps do not have, and the
-    /// directory as they have it, which therefore lives as long as this. What is dead for both is
-    /// removed with the older one.
+    /// For a swept directory: the units that later segment maps do not have, and the directory as
+    /// they see it, which therefore lives as long as this one. What is dead for both is removed
+    /// with the older one.
     swept: Mutex<Option<(Vec<u32>, Arc<ListedFile>)>>,
 }
 

@@ -317,7 +317,7 @@ impl ValueFile {
         }
     }
 
-    /// Whether the file has this many bytes from the beginning of the record that a slot leads to.
+    /// Whether the file has this many bytes after the beginning of the record that a slot leads to.
     ///
     /// # Errors
     /// Damage; a failed call.

@@ -199,7 +199,7 @@ impl ValueFiles {
             ),
         });
         if let Some(file) = opened.file() {
-            file.expect_scattered(); // values lie in the order of their writing, which no reader follows
+            file.expect_scattered(); // values are in the order of their writing, which no reader follows
         }
         let _present = self.present.read(); // whoever retires it holds this for writing
         if listed.is_retired() {
@@ -207,7 +207,7 @@ impl ValueFiles {
         }
         let mut open = self.open.write();
         if open.len() >= self.open_max {
-            open.pop_first(); // the oldest, which reads of fresh values ask least for
+            open.pop_first(); // the oldest, which reads of fresh values need least
         }
         open.insert(listed.number, Arc::clone(&opened));
         Ok(opened)

@@ -210,7 +210,7 @@ impl ValueLog {
             tail.next = Some(segment);
         } else {
             if let Some(passed_over) = tail.next.take_if(|next| next.number < segment.number) {
-                tail.go_on_in(passed_over); // it is sealed as it is, and goes with the first look at dead segments
+                tail.go_on_in(passed_over); // it is sealed as it is, and removed with the next dead segments
             }
             tail.go_on_in(segment);
         }
@@ -248,10 +248,10 @@ impl ValueLog {
         is_half_full && tail.next.is_none() && !tail.is_closed && self.poison.get().is_none()
     }
 
-    /// Gives up open segments that are much too long for a value log that holds this many bytes,
-    /// because most of what it held is gone: the one that is being filled counts as full from now
-    /// on, and the one that is ready for later is returned, to be unlisted. The caller makes the
-    /// segments, and makes none at the same time.
+    /// Gives up open segments that are much too long for a value log of this many bytes, because
+    /// most of its contents are gone: the one that is being filled counts as full from now on, and
+    /// the one that is ready for later is returned, to be unlisted. The caller makes the segments,
+    /// and makes none at the same time.
     pub fn shed(&self, held_bytes: u64) -> Option<OpenValues> {
         let wanted = next_segment_bytes(held_bytes, self.options.segment_bytes_max);
         let is_too_long = |segment: &mut OpenValues| segment.len_bytes >= SHED_TIMES.saturating_mul(wanted);
@@ -278,7 +278,7 @@ impl ValueLog {
         self.tail.lock().unsynced_bytes + self.directories.unsynced_bytes()
     }
 
-    /// Whether a segment was left early, which takes its full length of the disk until it is synced
+    /// Whether a segment was left early: it takes its full length on the disk until it is synced
     /// and cut.
     pub fn has_left_early(&self) -> bool {
         let is_waiting = |segment: &SealedValues| segment.is_left_early && segment.unsynced.is_some();

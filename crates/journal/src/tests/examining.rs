@@ -92,8 +92,8 @@ fn the_bytes_of_an_older_segment_in_the_newest_are_found_also_where_that_one_is_
     assert!(!fault.costs_nothing, "what should stand there stands nowhere");
 }
 
-/// The checksum of a header proves which segment it is: whatever file it stands in, it is read in
-/// its place, and nothing is lost.
+/// The checksum of a header proves which segment it is: whatever its file is called, it is read as
+/// that segment, and nothing is lost.
 #[test]
 fn segments_whose_files_were_swapped_are_read_in_their_places() {
     let (pristine, _, durable) = three_segments();
@@ -107,7 +107,7 @@ fn segments_whose_files_were_swapped_are_read_in_their_places() {
         assert!(!report.faults.is_empty(), "{order:?}");
         assert!(report.faults.iter().all(|fault| fault.costs_nothing), "{order:?}: {:?}", report.faults);
     }
-    // One over the name of another: that one is gone, and this one counts once.
+    // One was renamed over another: that one is gone, and this one counts once.
     let world = pristine.after_kill();
     world.put(&log(2), &whole[2]);
     let (before, beyond, report) = look(&world, durable);
@@ -124,7 +124,7 @@ fn segments_whose_files_were_swapped_are_read_in_their_places() {
 
 /// Nothing vouches for it, but it is whole: a newer version wrote it, and it is not torn.
 #[test]
-fn a_whole_frame_that_says_what_nobody_knows_is_no_torn_end() {
+fn a_whole_frame_of_a_newer_version_is_no_torn_end() {
     let (world, ends, _) = three_segments();
     let mut bytes = world.get(&log(3));
     let header = SegmentHeader::decode(&bytes, FileNumber(3)).unwrap();
@@ -153,7 +153,7 @@ fn a_whole_frame_that_says_what_nobody_knows_is_no_torn_end() {
 }
 
 #[test]
-fn a_hole_tells_what_it_swallowed_and_what_stands_beyond() {
+fn a_hole_reports_what_it_lost_and_what_is_beyond() {
     let (world, ends, durable) = three_segments();
     let mut bytes = world.get(&log(1));
     let (from, to) = (ends[4] as usize, ends[7] as usize); // batches 6 to 8

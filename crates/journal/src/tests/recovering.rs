@@ -14,8 +14,7 @@ pub(super) fn log(number: u64) -> PathBuf {
     dir().join(format!("{number:06}.log"))
 }
 
-/// A log of three segments: batches 1 to 60, of which all up to a middle one in the second segment
-/// are synced.
+/// A log of three segments: batches 1 to 60, synced up to one in the middle of the second segment.
 pub(super) fn three_segments() -> (World, Vec<Lsn>, Lsn) {
     let world = World::default();
     let mut journal = start(&world.host());
@@ -167,7 +166,7 @@ fn a_read_error_is_never_an_end() {
 }
 
 #[test]
-fn whichever_read_fails_it_is_an_error_and_no_end() {
+fn any_failed_read_is_an_error_and_never_an_end() {
     let (world, ends, durable) = three_segments();
     let mut bytes = world.get(&log(2));
     bytes[usize::try_from(ends[50]).unwrap() + 30] ^= 1; // a hole, so that what lies beyond it is searched
@@ -256,7 +255,7 @@ fn after_a_cut_a_fresh_chain_stands_apart() {
         assert_eq!(seqs(&batches), (52..60).collect::<Vec<_>>());
         assert_eq!(outcome.unwrap().last_seq, Some(59));
     }
-    // Without that word of the manifest the fresh chain vouches against the cut.
+    // Without that edit of the manifest the fresh chain vouches against the cut.
     let (_, outcome) = replay_from(&world.host(), dir(), 0, durable);
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Corruption);
 }
@@ -313,8 +312,8 @@ fn a_segment_whose_making_was_cut_short_is_passed_over() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever sectors of what was not synced reach the disk: recovery gives a prefix of whole
-    /// batches, at least all that was synced, and never refuses.
+    /// Whichever unsynced sectors reach the disk, recovery returns a prefix of whole batches with
+    /// at least all that was synced, and never refuses.
     #[test]
     fn a_power_cut_loses_only_what_was_not_synced(
         steps in prop::collection::vec((0usize..400, 0u8..10), 1..80),
@@ -368,7 +367,7 @@ proptest! {
 }
 
 #[test]
-fn a_log_ends_besides_only_where_whoever_has_it_so_may_find_it_ended() {
+fn a_log_ends_without_a_close_only_where_its_holder_may_find_it_ended() {
     let (world, ends, _) = three_segments();
     let header = SegmentHeader::decode(&world.get(&log(2)), FileNumber(2)).unwrap();
     let refused = |world: &World, durable_lsn: Lsn| {
@@ -378,7 +377,7 @@ fn a_log_ends_besides_only_where_whoever_has_it_so_may_find_it_ended() {
         })
     };
     let says = |refused: &Option<String>, what: &str| refused.as_ref().is_some_and(|why| why.contains(what));
-    // A copy ends where it was made up to; one who reads beside the writer has not seen the next
+    // A copy ends where it was made up to; a reader beside the writer may not have seen the next
     // segment yet.
     world.disk_remove(&log(3));
     let [own, copied, growing] = refused(&world, header.next_lsn());

@@ -1,6 +1,6 @@
 //! Appends, syncs, background work and closing, under many schedules: what a sync has promised
-//! survives a power cut that loses everything that was not synced, whoever led it and however many
-//! segments it went over; and nobody waits forever.
+//! survives a power cut that loses everything unsynced, no matter who led the sync and how many
+//! segments it covered; and nobody waits forever.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl Scene {
         }
     }
 
-    /// The power goes, in a copy of the world, and everything goes that was not synced.
+    /// A power cut in a copy of the world: everything unsynced is lost.
     fn survives(&self, seq: Seq) {
         let durable_lsn = self.syncer.durable_lsn();
         let after = self.world.after_power_cut(&mut || false);

@@ -1,5 +1,5 @@
-//! What lies beyond the end of a log may be anything, made up by whoever chose the values of a torn
-//! batch. Searching it stays cheap, counted in bytes that are hashed in vain and in reads.
+//! The bytes beyond the end of a log may be chosen by whoever chose the values of a torn batch.
+//! Searching them stays cheap, counted in bytes hashed in vain and in reads.
 
 use folddb_base::{ErrorKind, FileNumber, Lsn};
 use folddb_host::AppendMode;
@@ -66,8 +66,7 @@ fn heads_that_would_change_no_verdict_are_not_hashed() {
     ] {
         let (world, end) = torn(&value);
         let (wasted, gave_up) = search(&world, end);
-        // The bytes of the torn frame itself are no candidate: it vouches for nothing beyond its
-        // own place.
+        // The torn frame itself is no candidate: it vouches for nothing beyond its own place.
         assert_eq!((wasted, gave_up), (0, false), "{what}");
         assert_eq!(replay_from(&world.host(), dir(), 0, 0).1.unwrap().cut_lsn, end, "{what}");
     }

@@ -78,7 +78,7 @@ impl World {
         self.disk.lock().unwrap().reads
     }
 
-    /// What a process sees that starts after this one died: all that was handed to the kernel.
+    /// What a process started after the death of this one sees: all that was handed to the kernel.
     pub(crate) fn after_kill(&self) -> World {
         let after = World::default();
         for (path, content) in &self.disk.lock().unwrap().names {
@@ -87,8 +87,8 @@ impl World {
         after
     }
 
-    /// What is there after the power failed: of each sector that was not synced `pick` tells
-    /// whether it got there; names that were not synced likewise.
+    /// What is there after a power cut: `pick` decides of each unsynced sector, and of each
+    /// unsynced name, whether it reached the disk.
     pub(crate) fn after_power_cut(&self, pick: &mut dyn FnMut() -> bool) -> World {
         let after = World::default();
         let disk = self.disk.lock().unwrap();

@@ -44,7 +44,7 @@ fn a_long_map_is_thinned_where_it_is_old_and_makes_nothing_newer() {
 }
 
 #[test]
-fn of_what_was_written_before_all_that_it_knows_it_says_by_when() {
+fn for_records_before_its_first_entry_it_has_a_latest_time() {
     let mut times = Times::default();
     assert_eq!((times.time_by(1), times.newest_seq()), (None, 0));
     times.push(5, 1_000);
@@ -54,7 +54,7 @@ fn of_what_was_written_before_all_that_it_knows_it_says_by_when() {
 }
 
 #[test]
-fn where_nothing_was_written_behind_a_seq_the_time_stays_known() {
+fn with_nothing_written_after_a_seq_its_time_stays_known() {
     let mut times = Times::default();
     for (seq, ms) in [(5, 1_000), (9, 3_000), (20, 8_000)] {
         times.push(seq, ms);
@@ -66,7 +66,7 @@ fn where_nothing_was_written_behind_a_seq_the_time_stays_known() {
 }
 
 #[test]
-fn by_when_all_was_written_that_came_before_the_first_entry_stays_known() {
+fn the_latest_time_of_what_came_before_the_first_entry_stays_known() {
     let mut times = Times::default();
     assert!(times.note(5, 1_000), "a reader of the past may come");
     assert!(times.note(5, 9_000), "a record is written");

@@ -1,6 +1,6 @@
-//! What became of the records of a merge: the account that must balance.
+//! Counts of a merge's records by what happened to them. Input and output must add up.
 
-/// What became of the records. Each input record is in exactly one of the other counts.
+/// What happened to the records. Each input record is in exactly one of the other counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Records that came in.
@@ -13,7 +13,7 @@ pub struct Counts {
     pub shadowed: u64,
     /// Under a range delete.
     pub range_deleted: u64,
-    /// Represented an absent key, with nothing older.
+    /// Stood for an absent key, with nothing older.
     pub dropped: u64,
     /// States that had expired: they were dropped, or went out as `Delete`s.
     pub expired: u64,

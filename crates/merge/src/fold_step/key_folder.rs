@@ -11,13 +11,13 @@ use super::rules::{BottomRule, StepRules, Times};
 use super::waiting::{Waiting, damaged, decoded, is_state, send, set_kind};
 use crate::range_sweep::RangeSweep;
 
-/// The most ops of one key that wait; beyond it they are output as they are.
+/// The most ops of one key that wait for the bottom; more are output as they are.
 pub(super) const KEPT_MAX: usize = 4096;
 
 /// The state of the current stripe of the current key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
-    /// No record of the key has been met that counts.
+    /// No record of the stripe counts so far.
     Nothing,
     /// The op in `pending` is the fold of the stripe so far.
     Pending,
@@ -78,7 +78,7 @@ impl KeyFolder {
 
     pub(super) fn set_times(&mut self, times: Times) {
         if times.keeps_past() {
-            // Above all seqs, so it bounds nothing: tables without a past need none.
+            // Above all seqs, so it separates nothing: tables without a past have no boundary here.
             self.boundaries.push(Seq::MAX);
             self.past = Some(Box::new(Past::new(times)));
         }
@@ -110,7 +110,7 @@ impl KeyFolder {
         self.counts.keys_in += 1;
     }
 
-    /// The lowest seq of the stripe of `seq`: two records are of one stripe when theirs are equal.
+    /// The lowest seq of the stripe of `seq`: two records are in one stripe if theirs are equal.
     /// Rows that were loaded before anything was written have the seq 0, and a snapshot may have
     /// that seq, so the seq of a boundary does not identify a stripe: what is above boundary 0
     /// begins at 1.
@@ -218,7 +218,7 @@ impl KeyFolder {
         is_deleted || self.is_over(record.kind, record.payload)
     }
 
-    /// Whether it is among what is to be swept away.
+    /// Whether the state may be dropped: deleted by rule, or expired.
     fn is_over(&self, kind: OpKind, payload: &[u8]) -> bool {
         self.sweep_ms > 0
             && matches!(kind, OpKind::Set | OpKind::SetSeparated | OpKind::Fold)
@@ -287,8 +287,8 @@ impl KeyFolder {
         Ok(())
     }
 
-    /// The stripe is over: what is left of it is output, or waits if the bottom may still change
-    /// it.
+    /// After the last record of the stripe: what is left is output, or waits if the bottom may
+    /// still change it.
     fn end_stripe<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
         if matches!(self.bottom, BottomRule::Never) {
             self.send_kept(sink)?;
@@ -312,7 +312,7 @@ impl KeyFolder {
         Ok(())
     }
 
-    /// The key is over: settles what is left of it and outputs it.
+    /// After the last record of the key: settles what is left of it and outputs it.
     #[inline]
     pub(super) fn finish_key<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
         if !self.inside {

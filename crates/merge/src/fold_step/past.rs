@@ -14,9 +14,9 @@ pub(super) struct Past {
     /// Its events so far, and the seq of the last one.
     pub(super) events: u32,
     pub(super) last: Seq,
-    /// The first of its events that is not kept unchanged; 0 before it is met.
+    /// The newest of its events that is not kept unchanged; 0 until it has been read.
     pub(super) rest_from: Seq,
-    /// Range deletes with something kept beneath.
+    /// Range deletes over records that are kept.
     pub(super) sheltering: BTreeSet<Seq>,
 }
 

@@ -1,4 +1,4 @@
-//! What a merge is told about the table and the moment, once.
+//! What a merge needs to know about its table and the moment, fixed when it begins.
 
 use folddb_base::Seq;
 use folddb_rules::{FoldRules, KeyOrder};
@@ -28,7 +28,7 @@ impl BottomRule {
     }
 }
 
-/// What a merge is told about the table and the moment, once.
+/// What a merge needs to know about its table and the moment, fixed when it begins.
 pub struct StepRules {
     /// The order of the table's keys.
     pub order: KeyOrder,
@@ -51,9 +51,9 @@ pub struct Times {
     pub newest: u32,
     /// Events that are newer than this are kept unchanged.
     pub since: Seq,
-    /// What had expired by then is dropped; 0 if nothing may be. The caller vouches that every
-    /// later write to a key of the inputs, in another run or a memtable, was made at this time or
-    /// after it.
+    /// Values that had expired by this time are dropped; 0 if none may be. The caller guarantees
+    /// that every later write to a key of the inputs, in another run or a memtable, was made at
+    /// this time or after it.
     pub sweep_ms: u64,
 }
 

@@ -145,7 +145,7 @@ impl History {
                 Event::RangeDelete(from, to) => {
                     history.ranges.push(RangeDelete { from: key(from), to: key(to), seq });
                 }
-                // Of what was published last, and so as a rule of a record.
+                // A snapshot is at the last published seq, which usually is that of a record.
                 Event::Snapshot => history.boundaries.push(seq - 1),
             }
         }

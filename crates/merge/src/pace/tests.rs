@@ -283,7 +283,7 @@ fn each_load(memtable: f64, memtables: f64, merge_rate: f64, check: impl Fn(&str
 }
 
 #[test]
-fn nobody_comes_to_the_wall_of_memory() {
+fn no_writer_has_to_wait_for_memory() {
     each_load(10e6, 30.0, f64::MAX, |load, _, stalls, rate| {
         assert_eq!(stalls, 0, "{load}");
         assert!(rate >= 0.9 * FLUSH_RATE, "{load}: flushes are idle, {rate}");

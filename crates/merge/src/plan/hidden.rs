@@ -1,10 +1,10 @@
 //! Values that are dead but not yet known to be: a run points to them, and a newer run has another
 //! value for the key, or a delete.
 //!
-//! Only a merge that meets both drops the older pointer, and only then may the value's space be
-//! freed. Merges move little for that compared with what it frees: a few dozen bytes for each
-//! separated value. So in these tables runs are merged for the sake of their values long before
-//! tiers are full:
+//! Only a merge of both runs drops the older pointer, and only then may the value's space be freed.
+//! Such a merge moves little compared with what it frees: a few dozen bytes for each separated
+//! value. So in these tables runs are merged for the sake of their values long before tiers are
+//! full:
 //!
 //! ```text
 //!   hidden   what runs point to and newer runs have replaced, as the sketches of their keys show
@@ -24,10 +24,11 @@ use std::ops::Range;
 
 use super::shape::{Moment, Plan, Planner, Reason, RunSummary, make};
 
-/// What is copied more for each byte put, where the bound on space is lower by one time what is
-/// alive: 0.94 times what is put at 1.4, 1.3 times at 1.3, with keys overwritten evenly.
+/// How much more reclaim copies for each byte put if the space bound is lowered by the size of the
+/// live values. Measured with evenly overwritten keys: 0.94 bytes are copied per byte put at a
+/// bound of 1.4, 1.3 at 1.3.
 const COPY_SLOPE: f64 = 3.5;
-/// The bound on what is hidden, as a share of what is alive, is not below this nor above that.
+/// The least and the greatest bound on hidden bytes, as a share of the live ones.
 const HIDDEN_MIN: f64 = 0.03;
 const HIDDEN_MAX: f64 = 0.25;
 /// A merge must uncover at least this share of what is hidden.
@@ -105,7 +106,7 @@ fn is_boundary_between(moment: &Moment, newer: &RunSummary, older: &RunSummary) 
     moment.boundaries.iter().any(|&boundary| older.max_seq <= boundary && boundary < newer.min_seq)
 }
 
-/// The longest ranges within which no run is apart from the one before it.
+/// The longest ranges of neighbours of which none is separated from the one before it.
 fn stretches(runs: usize, is_separated: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let mut stretches = Vec::new();
     let mut start = 0;

@@ -18,12 +18,12 @@ pub struct RunSummary {
     pub id: RunId,
     /// The tier it is in.
     pub tier: u8,
-    /// Its place among the runs of the table: higher is newer.
+    /// Its rank among the runs of the table: higher is newer.
     pub age: Seq,
     /// Bytes of its files: what merging it moves.
     pub bytes: u64,
-    /// Bytes of the separated values and that it points to: what merging may free, and does not
-    /// move.
+    /// Bytes of the separated values that it points to: merging may free them, but does not move
+    /// them.
     pub value_bytes: u64,
     /// Its records.
     pub records: u64,
@@ -63,9 +63,9 @@ pub struct MergeOptions {
     /// Dead values that runs hide from each other and that are always tolerated; see
     /// [`super::hidden`]. Default: all of them.
     pub hidden_bytes_min: u64,
-    /// What share of the bytes merging frees that runs have of keys which newer runs have, too: all
-    /// where the newest counts or numbers are summed, hardly any where values are appended, none
-    /// where the past is kept. See [`crate::freed`]. Default 1.
+    /// Of the bytes of keys that newer runs also have, the share that merging frees: all if the
+    /// newest value counts or numbers are summed, hardly any if values are appended to, none if the
+    /// past is kept. See [`crate::freed`]. Default 1.
     pub freed_by_repeat: f64,
     /// Share of deletes from which a run is mostly deletes. Default 0.5.
     pub delete_share: f64,
@@ -121,8 +121,8 @@ pub struct Moment {
     pub deletes_before: Seq,
     /// Range deletes that a merge of all runs would drop, if there are more than tolerated; else 0.
     pub ranges_due: usize,
-    /// What gets have paid since the last merge that they paid for, in bytes that might have been
-    /// merged instead: see [`Reason::Joined`].
+    /// What gets have cost since the last merge made for them, in bytes that could have been merged
+    /// at that cost: see [`Reason::Joined`].
     pub joined_bytes: u64,
 }
 
@@ -146,7 +146,7 @@ pub enum Reason {
     HiddenValues(f64),
     /// Merging would free this share of the live data.
     Garbage(f64),
-    /// Gets have joined what runs have of their keys as often as is worth a merge of this size.
+    /// Folding records of several runs has cost gets as much as a merge of this size.
     Joined(u64),
     /// This share of the records of the newest input are deletes.
     ManyDeletes(f64),
@@ -176,14 +176,15 @@ pub struct Plan {
     pub bytes: u64,
     /// Their records.
     pub records: u64,
-    /// What share of the bytes belongs to keys that a newer input has, too, by the sketches.
+    /// The share of bytes that belongs to keys that a newer input also has, estimated by the
+    /// sketches.
     pub repeated: f64,
     /// The tier of the output.
     pub target_tier: u8,
     /// The age of the output of a join: that of the newest input. A merge gives its parts that of
     /// the oldest.
     pub target_age: Seq,
-    /// True when no older run has keys in the range of the inputs: what is absent then needs no
+    /// True if no older run has keys in the range of the inputs: then an absent key needs no
     /// record.
     pub is_bottom: bool,
 }
@@ -220,7 +221,7 @@ pub(super) fn make(
     }
 }
 
-/// What of the bytes of runs belongs to keys that newer ones have, too.
+/// How many bytes of the runs belong to keys that newer runs also have.
 fn repeated(runs: &[RunSummary]) -> Overlap {
     let per_record = |run: &RunSummary| run.bytes as f64 / run.records.max(1) as f64;
     Overlap::between(runs.iter().map(|run| (&run.sketch, per_record(run))))

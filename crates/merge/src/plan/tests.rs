@@ -185,7 +185,7 @@ impl Table {
 }
 
 #[test]
-fn the_stories_are_told_as_written() {
+fn the_scripts_plan_what_they_say() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plan/stories.txt");
     let written = std::fs::read_to_string(path).unwrap();
     let told = play(&written);
@@ -436,9 +436,9 @@ fn check_compact(plan: &Plan, runs: &[RunSummary]) {
     assert!(runs.iter().all(|run| !run.busy));
 }
 
-/// What is separated is moved by no merge, and freed by it all the same.
+/// A merge does not move separated values, but frees them.
 #[test]
-fn garbage_counts_the_values_that_lie_apart() {
+fn garbage_counts_separated_values() {
     let mut table = Table::default();
     table.flush(0..1000, false);
     table.flush(0..1000, false);
@@ -474,9 +474,9 @@ fn hidden_bytes(table: &Table) -> u64 {
     (pointers - alive) * table.value_bytes
 }
 
-/// Overwrites 20,000 keys eight times, by what is drawn, and lets a tenth of them be deleted at
-/// last. Gives the most that is hidden for each byte that is alive, and what merges move for each
-/// byte of value that is put.
+/// Overwrites 20,000 keys eight times, in the order drawn, and then deletes a tenth of them.
+/// Returns the most hidden bytes per live byte, and the bytes that merges move per byte of value
+/// put.
 fn overwrite_values(hot_draws_of_100: u32, value_bytes: u64) -> (f64, f64) {
     const KEYS: u32 = 20_000;
     let options = MergeOptions::default().hiding_values(1 << 20);
@@ -514,7 +514,7 @@ fn few_dead_values_are_hidden_and_little_is_moved_for_it() {
         );
         let (h, v) =
             ((RECORD_BYTES as f64 / (3.5 * value_bytes as f64)).sqrt().max(0.03), value_bytes as f64);
-        // A part's sketch has 256 keys: of what is hidden ten to thirty.
+        // A part's sketch has 256 keys, of which ten to thirty are hidden.
         assert!(hidden <= 2.0 * h, "{hot} {value_bytes}: {hidden} hidden");
         assert!(moved <= 1.6 * RECORD_BYTES as f64 / v / h, "{hot} {value_bytes}: {moved} moved");
     }

@@ -30,7 +30,7 @@ proptest! {
                 prop_assert_eq!(cover(&kept, key, limit), cover(&all, key, limit));
             }
         }
-        // And each that is kept hides some key from somebody that no newer one of its stripe hides.
+        // And each that is kept hides some key that no newer one of its stripe hides.
         for range in &kept {
             let limit = boundaries.iter().copied().find(|&boundary| boundary >= range.seq).unwrap_or(u64::MAX);
             prop_assert!((0..KEYS).any(|key| cover(&all, key, limit) == range.seq));

@@ -53,7 +53,7 @@ fn a_copy_is_no_longer_than_a_file() {
 }
 
 #[test]
-fn what_no_merge_has_met_counts_as_dead_and_what_is_ready_for_later_counts() {
+fn hidden_bytes_count_as_dead_and_preallocated_space_counts() {
     let files = [file(1, 64 * MB, 50 * MB), file(2, 64 * MB, 50 * MB)];
     assert_eq!(plan_reclaim(&files, &options()), None, "1.28 times what is said to be alive");
     let hidden = ReclaimOptions { hidden_bytes: 12 * MB, ..options() };
@@ -65,7 +65,7 @@ fn what_no_merge_has_met_counts_as_dead_and_what_is_ready_for_later_counts() {
 }
 
 #[test]
-fn where_space_is_short_least_is_copied_and_no_more_than_there_is_room() {
+fn short_of_space_the_least_is_copied_and_no_more_than_there_is_room_for() {
     let files = [file(1, 64 * MB, 20 * MB), file(2, 64 * MB, MB), file(3, 64 * MB, 5 * MB)];
     let short = ReclaimOptions { is_short: true, gain_bytes_min: 1, room_bytes: 3 * MB, ..options() };
     assert_eq!(plan_reclaim(&files, &short).unwrap().files, [2]);
@@ -197,15 +197,14 @@ impl ValueLog {
         self.ratio_max = self.ratio_max.max(ratio);
     }
 
-    /// Bytes written for each byte of values, and the most and the mean space for each that is
-    /// alive.
+    /// Bytes written per byte of values, and the greatest and the mean space per live byte.
     fn figures(&self) -> (f64, f64, f64) {
         let amplification = (self.written + self.copied) as f64 / self.written as f64;
         (amplification, self.ratio_max, self.ratios.0 / self.ratios.1 as f64)
     }
 }
 
-/// Loads all keys, then overwrites: of each draw, whether of the hot ones.
+/// Loads all keys, then overwrites some: mostly hot ones.
 fn overwrite(bound: f64, hot_keys_of_100: usize, hot_draws_of_100: usize) -> (f64, f64, f64) {
     let keys = 20_000;
     let options = ReclaimOptions { bound, file_bytes: 4 * MB, gain_bytes_min: 256 << 10, ..options() };

@@ -75,7 +75,7 @@ fn a_record_longer_than_a_segment_gets_one_of_its_own() {
 }
 
 #[test]
-fn what_was_synced_survives_the_power_and_a_cut_segment_is_told_from_a_whole_one() {
+fn what_was_synced_survives_a_power_cut_and_a_cut_segment_is_distinguished_from_a_whole_one() {
     let world = World::default();
     let tail = value_log(&world, 16 << 10);
     let (a, b) = (vec![1; 3000], vec![2; 3000]);
