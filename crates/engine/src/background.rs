@@ -1,8 +1,8 @@
 //! Background work: flush, merge, reclaim, saving the indexes of hashed tables; when each is due,
 //! and on which thread.
 //!
-//! Each file is one job and knows only its own duty, or is what several of them ask (`ranges`,
-//! `summaries`, `expire`, `covered`). `scheduler` is the only room that knows all jobs; `workers`
+//! Each file is one job and knows only that, or answers a question of several jobs (`ranges`,
+//! `summaries`, `expire`, `covered`). `scheduler` is the only module that knows all jobs; `workers`
 //! has the threads. Jobs that a caller requests and waits for (`compact`, `reclaim_now`) are above
 //! it.
 

@@ -35,7 +35,7 @@ const VALUE_SEGMENT_BYTES_MAX: u64 = VALUE_ALIGN << UNIT_BITS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum BackgroundWork {
-    /// Three threads of the store: one keeps the journal ready, one flushes, one merges.
+    /// Three threads of the store: one keeps the log ready, one flushes, one merges.
     #[default]
     Threads,
     /// The caller, step by step, by `Store::background_step`: for tests that must be repeatable.

@@ -1,4 +1,4 @@
-//! Merging the chunks of active memtables that readers have met: a get of a key in many chunks asks
+//! Merges the chunks of active memtables on request: a get that finds its key in many chunks asks
 //! for it.
 
 use crate::edit::install;

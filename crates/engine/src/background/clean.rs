@@ -59,7 +59,7 @@ const READ_MIN: u64 = 1024;
 const STALE_SHARE_MAX: f64 = 0.3;
 
 impl IndexCore {
-    /// Whether queries have read so many stale entries that a merge is worth it.
+    /// Whether queries have read enough stale entries to make a merge worthwhile.
     pub fn wants_cleaning(&self) -> bool {
         let (read, stale) = (self.read.load(Ordering::Relaxed), self.stale.load(Ordering::Relaxed));
         read >= READ_MIN && stale as f64 > read as f64 * STALE_SHARE_MAX
@@ -114,7 +114,7 @@ pub struct Cleaner {
     extractor: Extractor,
     /// Every step looks records up.
     is_thorough: bool,
-    /// The last step found so much stale that the next one looks, too.
+    /// The last step found many stale entries, so the next one looks records up, too.
     is_eager: bool,
     steps: u64,
     /// The lowest seq at which a step has looked.
@@ -181,8 +181,8 @@ impl Cleaner {
         self.lowest_seq = self.lowest_seq.min(held.at.seq);
         let stale =
             Looks { engine, table: &self.table, extractor: &self.extractor, at: held.at }.stale(entries);
-        // A merge that was running when the moment was held may have folded it: then the lookup did
-        // not see everything.
+        // A merge that was already running when the moment was held may have folded past it: then
+        // the lookup did not see everything.
         let is_folded = self.is_windowed() && self.table.view().folded_up_to() > held.at.seq;
         if is_folded { vec![false; entries.count()] } else { stale }
     }

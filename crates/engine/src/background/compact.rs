@@ -1,4 +1,4 @@
-//! Compaction on request: everything in a table becomes one run, at once, in the calling thread.
+//! Compaction on request: all runs of a table become one, at once, in the calling thread.
 //!
 //! It takes all runs of the table, so at some moment no merge may hold any of them. During writes,
 //! background work would always hold some. So a waiting caller announces itself; background work
@@ -56,7 +56,7 @@ impl<'a> Claim<'a> {
             .for_each(|table| merge::note_overdue_of(self.background, table));
     }
 
-    /// The inputs are taken: background work may merge what is written from now on.
+    /// The inputs are taken: background work may merge newer runs from now on.
     fn has_inputs(&self, plan: &Plan) {
         let mut merges = self.background.merges.lock();
         merges.compacted.insert(self.table, Turn::Merges(plan.inputs.clone()));

@@ -1,7 +1,7 @@
-//! What range deletes cover of the parts of a table: merges leave it out.
+//! How much of a table's parts range deletes cover, which merges leave out.
 //!
-//! Only those count that background work applies: they are in the manifest, all records of the part
-//! are older, and no snapshot stands between.
+//! Only range deletes that merges may apply count: they are in the manifest, all records of the
+//! part are older, and no snapshot is in between.
 //!
 //! Called by `drop_parts` and `merge`.
 
@@ -42,13 +42,13 @@ impl Applying {
     }
 }
 
-/// Whether merges may be due for what range deletes cover. Where values expire, or the past is
-/// kept, merges come by themselves in time.
+/// Whether covered records may make merges due. In tables with expiry or a kept past, time makes
+/// merges due anyway.
 pub(crate) fn has_covered(table: &TableCore) -> bool {
     !table.is_timed && !table.view().range_deletes.is_empty()
 }
 
-/// Adds to what is outdated of each run the records of its parts that range deletes cover.
+/// Counts covered records of each run as outdated.
 pub(crate) fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
     if !has_covered(table) {
         return;
@@ -68,8 +68,8 @@ pub(crate) fn is_covered(table: &TableCore, view: &TableView, part: &PartView, a
     covers(order, &spans(order, view, part, applying), (&part.low, &part.high), false)
 }
 
-/// About how many records of a part range deletes cover. By leaves that are covered as a whole, so
-/// that a merge that is planned for this always finds some.
+/// About how many records of a part are covered by range deletes. Counts only leaves that are
+/// covered as a whole, so that a merge planned for this always finds some.
 fn covered_records(table: &TableCore, view: &TableView, part: &PartView, applying: &Applying) -> u64 {
     let (order, facts) = (&table.rules.order, part.file.part.facts());
     let spans = spans(order, view, part, applying);
@@ -87,11 +87,10 @@ fn covered_records(table: &TableCore, view: &TableView, part: &PartView, applyin
     (facts.records as f64 * covered as f64 / leaves as f64) as u64
 }
 
-/// The keys from the first on, up to the second: without that.
+/// The keys from the first up to, but not including, the second.
 type Span<'a> = (&'a [u8], &'a [u8]);
 
-/// What the range deletes that are applied to a part cover together: spans that do not touch,
-/// rising.
+/// What the range deletes that are applied to a part cover together: disjoint spans, ascending.
 fn spans<'a>(order: &KeyOrder, view: &'a TableView, part: &PartView, applying: &Applying) -> Vec<Span<'a>> {
     let facts = part.file.part.facts();
     let newer = view.range_deletes.newer_than(facts.max_seq);
@@ -113,7 +112,7 @@ fn joined<'a>(order: &KeyOrder, mut spans: Vec<Span<'a>>) -> Vec<Span<'a>> {
     joined
 }
 
-/// Whether one of the spans has all keys from `first` to `last`, that included unless it
+/// Whether one of the spans has all keys from `first` to `last`, which is excluded if it
 /// `is_behind` them.
 fn covers(order: &KeyOrder, spans: &[Span<'_>], (first, last): (&[u8], &[u8]), is_behind: bool) -> bool {
     let begun = spans.partition_point(|(from, _)| order.compare(from, first).is_le());

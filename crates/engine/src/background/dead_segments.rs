@@ -33,7 +33,8 @@ pub(crate) fn drop_dead_now(engine: &Engine) -> Result<Option<String>> {
     if dead.is_empty() {
         return Ok(None);
     }
-    // The present index does not point there: a power cut must not bring back one that does.
+    // The present index does not point there. Sync, so that a power cut does not bring back one
+    // that does.
     log_sync::sync_for_hashed(engine)?;
     let before = Arc::clone(manifest.state());
     let changes: Vec<Change> = dead.iter().map(|&segment| Change::RemoveValues { segment }).collect();
@@ -64,7 +65,7 @@ pub(crate) fn dead_segments(engine: &Engine, state: &State) -> Vec<FileNumber> {
 /// Bytes of the full segments that memtables point to, as of the last look: none of their dead
 /// values can be reclaimed.
 pub(crate) fn pinned_value_bytes(engine: &Engine) -> u64 {
-    let needed_from = engine.feeds.log_start(); // what is below that is retained for feeds
+    let needed_from = engine.feeds.log_start(); // lower ones are retained for feeds
     let fences = engine.values.fences.lock();
     let pinned: Vec<FileNumber> =
         fences.iter().filter(|(_, fence)| **fence > needed_from).map(|(&number, _)| number).collect();

@@ -1,7 +1,7 @@
-//! Parts that hold nothing any more go as a whole, unread: all their values have expired, or range
-//! deletes cover all their keys.
+//! Drops parts as a whole, unread, if all their values have expired or range deletes cover all
+//! their keys.
 //!
-//! The edit that takes them off the list lets the range deletes go, too, that hide nothing then.
+//! The same edit removes range deletes that hide nothing afterwards.
 //!
 //! Called by `merge`, before it plans.
 
@@ -22,7 +22,7 @@ use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::view::{PartView, RunView, TableView};
 
-/// What is to be dropped: changes of the manifest, and what they come from.
+/// What is to be dropped: changes of the manifest, and their causes.
 #[derive(Default)]
 struct Dropping {
     changes: Vec<Change>,
@@ -30,7 +30,7 @@ struct Dropping {
     records_expired: u64,
 }
 
-/// Takes parts off the list that hold nothing any more.
+/// Removes parts without any live record from the list.
 pub(crate) fn drop_parts(background: &Background, table: &Arc<TableCore>) -> Result<()> {
     let engine = &background.engine;
     // What has gone is a part of the past; and where nothing is to be dropped, no run is taken.
@@ -53,16 +53,16 @@ pub(crate) fn drop_parts(background: &Background, table: &Arc<TableCore>) -> Res
     Ok(())
 }
 
-/// Takes the runs that no merge has, so that none gets them meanwhile.
+/// Takes the runs that no merge has, so that none takes them meanwhile.
 fn take_free_runs(background: &Background, table: &TableCore) -> (Arc<TableView>, Vec<RunId>) {
     let mut merges = background.merges.lock();
-    let view = table.view(); // a merge that is done has shown its run before it lets go of the others
+    let view = table.view(); // a finished merge shows its output before it releases its inputs
     let free = view.runs.iter().map(|run| run.id).filter(|&run| merges.busy.insert((table.id, run)));
     let free = free.collect();
     (view, free)
 }
 
-/// What is to be dropped of the runs that may be touched.
+/// What is to be dropped from these runs.
 fn dropping(
     engine: &Engine,
     table: &TableCore,
@@ -86,8 +86,7 @@ fn dropping(
     dropping
 }
 
-/// What older parts have of these keys is covered by the same range deletes, so nothing comes to
-/// light.
+/// Records of these keys in older parts are covered by the same range deletes, so none reappears.
 fn note_covered(
     table: &TableCore,
     view: &TableView,
@@ -109,7 +108,7 @@ fn note_expired(
     dropping: &mut Dropping,
 ) {
     let run = &view.runs[index];
-    // Nothing is asked of a clock where nothing can have expired.
+    // The clock is not read if nothing can have expired.
     if !run.parts.iter().any(|part| expire::deadline_of_all(part.file.part.facts()).is_some()) {
         return;
     }

@@ -1,4 +1,4 @@
-//! Expiry: the space of expired values, and of a past that is no longer kept, is freed.
+//! Expiry: frees the space of expired values, and of a past that is no longer kept.
 //!
 //! Readers ignore expired values at once, even while these are on the disk. Background work frees
 //! the space:
@@ -66,15 +66,14 @@ pub(crate) fn covers_what_lasts(
         .any(|older| !is_over(older, sweep_ms))
 }
 
-/// About how many records of a part have expired by then and were not swept away when it was
-/// written.
+/// About how many records of a part have expired by this time, and had not when it was written.
 fn expired(stamps: &StampFacts, sweep_ms: u64) -> u64 {
     let from = stamps.min_deadline_ms.max(stamps.swept_ms.saturating_add(1));
     between(stamps.expiring, (stamps.min_deadline_ms, stamps.max_deadline_ms), (from, sweep_ms))
 }
 
-/// About how many records of a part would be folded or dropped if the past were kept from `since`
-/// on, and were not when it was written.
+/// About how many records of a part a merge that keeps the past from `since` on would fold or drop,
+/// and the merge that wrote it did not.
 fn past_beyond(facts: &PartFacts, since: Seq) -> u64 {
     let repeats = facts.records.saturating_sub(facts.keys) + facts.deletes;
     let from = facts.min_seq.max(facts.kept_since.saturating_add(1));

@@ -51,7 +51,7 @@ pub(crate) fn flush_oldest(
     let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
     let records = match flush(engine, table, sealed) {
         Ok(records) => records,
-        // The table is gone, which is no failure: dropping it discards what waits.
+        // The table was dropped, with its memtables, which is no failure.
         Err(_) if table.check_alive().is_err() => return Ok(Some(ranges::gone(table))),
         Err(error) => {
             if error.kind() == ErrorKind::NoSpace {
@@ -176,8 +176,8 @@ fn write_parts(
     Ok(())
 }
 
-/// A batch may have records in several tables. Before those of one become durable in a run, the log
-/// of the others' must be, or a power cut could leave half a batch.
+/// A batch may have records in several tables. Before its records in one table become durable in a
+/// run, the log with the others must be durable, or a power cut could leave half a batch.
 fn sync_log_for(engine: &Engine, sealed: &Sealed, log_start: Option<Lsn>) -> Result<()> {
     match log_start {
         Some(needed) if needed < sealed.end_lsn => log_sync::sync_to(engine, sealed.end_lsn),

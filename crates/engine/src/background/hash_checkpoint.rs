@@ -1,7 +1,7 @@
 //! Saving the index of a hashed table: a checkpoint, shard by shard, during reads and writes.
 //!
 //! ```text
-//!   asked for   by whoever wants the log shorter: a flush, a close, a log that has grown too long, an index that is too large
+//!   asked for   by whatever needs a shorter log: a flush, a close, a log that has grown too long, an index that is too large
 //!   begin       under the commit lock, for a moment: where the log is from then on
 //!   step        some shards, each as it is at one moment
 //!   finish      the file is synced, then the log as far as any shard has it; one edit lists the file, says from where on the log
@@ -347,7 +347,7 @@ fn keep_to_memory(engine: &Engine) {
     }
 }
 
-/// Whether it is worth saving an index for the sake of value segments that could go then.
+/// Whether it is worth saving an index so that value segments can be removed.
 pub(crate) fn saving_pays(table: &TableCore) -> bool {
     let Some(hashed) = &table.hashed else { return true };
     let bytes = hashed.file.lock().as_ref().map_or(0, |file| file.bytes());

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   look    at slots in the order of points, some hundred a step: the front of each record is read
-//!   take    those whose deadline is over for every reader, with their points locked
+//!   take    those whose deadline has passed for every reader, with their points locked
 //!   save    a checkpoint without them is asked for; when it is listed, they count no more
 //! ```
 //!
@@ -144,7 +144,7 @@ fn sweep_some(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut S
 fn take_out(engine: &Engine, table: &TableCore, hashed: &Hashed, expired: &[(Point, Slot)]) -> Result<u64> {
     let mut count = 0;
     for &(point, slot) in expired {
-        // A writer that has looked the key up must still find what it found.
+        // A writer that has looked the key up must find the same slot again.
         let _locked = engine.points.hold(std::iter::once((table.id, point)));
         if hashed.index.change(point, Change::Remove(slot), 0, Past::Forgotten)? {
             hashed.taken.lock().push(slot);

@@ -1,5 +1,5 @@
-//! Joins small files of history: an opening that writes little leaves one, and what a feed has not
-//! given yet, or a table archives, stays.
+//! Joins small files of the log that are retained for feeds and archives: each opening that writes
+//! little leaves one.
 //!
 //! ```text
 //!   before   | kept | seg | seg || seg | seg | seg |  the log of this opening
@@ -9,8 +9,8 @@
 //!
 //! - Batches get other places in the log, and a feed's position is a place. So no file is joined
 //!   with another across a position, and a file with a position inside stays as it is.
-//! - Readers take a gap in the seqs for damage, except at the beginning of a file. So files are not
-//!   joined across one.
+//! - Readers treat a gap in the seqs as damage, except at the beginning of a file. So files are not
+//!   joined across a gap.
 //! - A file is joined again only with about as many bytes of newer ones, so a batch is copied
 //!   O(log n) times; and what an opening copies is bounded.
 //!
@@ -105,8 +105,7 @@ fn read(
     Ok(())
 }
 
-/// Makes one file of these. Returns the place where the seqs jump, if they do; then nothing
-/// changes.
+/// Joins these files into one. If the seqs jump, returns the place, and changes nothing.
 fn join(engine: &Engine, files: &[HistoryFile]) -> Result<Option<Lsn>> {
     let (Some(first), Some(last)) = (files.first(), files.last()) else { return Ok(None) };
     let (number, range) = (engine.numbers.take(), (first.first_lsn, last.next_lsn));

@@ -1,6 +1,6 @@
-//! The log is kept ready, so that no commit waits for a file: the next segments are made ahead,
-//! full ones are synced, and when nothing is written any more the manifest says how far the log is
-//! durable. It is kept short: the memtable that retains too much of it is sealed.
+//! Keeps the log ready, so that no commit waits for a file: the next segments are created ahead,
+//! full ones are synced, and when nothing is written any more an edit records how far the log is
+//! durable. Keeps it short, too: a memtable that retains too much of it is sealed.
 //!
 //! Called by the thread of the log, and where there are no threads with each step (`scheduler`).
 
@@ -16,10 +16,11 @@ use crate::state::log_sync;
 use crate::values::settle;
 use crate::write::commit;
 
-/// Bytes of values that memtables may always keep in full segments, for any size of the value log.
+/// Bytes of values in full segments that memtables may always retain, whatever the size of the
+/// value log.
 pub(crate) const PINNED_BYTES_MIN: u64 = 16 << 20;
 
-/// All of it, as far as it is due. What fails is noted, for later commits to be refused.
+/// Does everything that is due. Failures are noted, so that later commits are refused.
 pub(crate) fn keep_ready(engine: &Engine, now: Duration) -> Result<()> {
     let Some(journal) = &engine.journal else { return Ok(()) };
     let kept = journal.background(now).and_then(|()| settle::keep_values_ready(engine));

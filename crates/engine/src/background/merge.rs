@@ -145,7 +145,7 @@ fn plan_merges(background: &Background) -> Result<()> {
     }
 }
 
-/// Marks tables for planning for which more may be due by now although they have not changed.
+/// Marks unchanged tables for planning if more may be due by now.
 fn wake_tables(background: &Background) {
     let engine = &background.engine;
     let mut woken: Vec<TableId> = std::mem::take(&mut *engine.work.stale.lock()).into_iter().collect();
@@ -401,7 +401,7 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result
     let inputs: Vec<&RunView> = view.runs.iter().filter(|run| plan.inputs.contains(&run.id)).collect();
     let times = clock::times_to_merge(engine, table, &|run| plan.inputs.contains(&run.id));
     // Boundaries are read after the inputs are fixed: a later snapshot is above all of them, or
-    // looks back no further than is kept.
+    // reads no further back than is kept.
     let boundaries = engine.boundaries.all();
     let seqs = inputs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
     let (min_seq, max_seq) =

@@ -114,7 +114,7 @@ impl Output {
             Ok(Some((install::adopt_part(engine, table, number, path.clone())?, facts)))
         });
         closed.inspect_err(|_| {
-            // It is in no list yet, and would take space on a full disk.
+            // No manifest lists it yet, and it would take space on a full disk.
             let _ = engine.host.files.remove(&path);
         })
     }

@@ -63,7 +63,7 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
 /// Most bytes of values that an opening copies into one file.
 const SMALL_BYTES_MAX: u64 = 32 << 20;
 
-/// Less room than this, or room that has not doubled, is no reason to look again.
+/// With less room than this, or room that has not doubled since, it is not examined again.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
 
 // ---- moving what is alive -----------------------------------------------------------------------

@@ -2,7 +2,7 @@
 //! swaps it in.
 //!
 //! ```text
-//!   ask      everything that points into the files, thing by thing: which units
+//!   ask      each source of pointers into the files: which units
 //!   copy     segment by segment, in the order of the old files; each record is checked on its way
 //!   install  the new file is synced, its name too; one edit; a new segment map
 //! ```

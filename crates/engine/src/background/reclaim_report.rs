@@ -23,8 +23,8 @@ pub struct ReclaimReport {
     pub bytes_after: u64,
     /// Bytes written.
     pub bytes_copied: u64,
-    /// About how many bytes are of dead values that no merge has met: `BytesTable::compact` finds
-    /// them.
+    /// About how many bytes belong to dead values that no merge has found yet:
+    /// `BytesTable::compact` finds them.
     pub hidden_bytes: u64,
     /// Damage: files of values that stay as they are, and why.
     pub left_alone: Vec<String>,

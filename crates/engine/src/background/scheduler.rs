@@ -1,4 +1,4 @@
-//! What is done next. The only room that knows all background jobs: it takes one step of the most
+//! What is done next. The only module that knows all background jobs: it takes one step of the most
 //! urgent one, and contains and notes its failures.
 
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(crate) fn merge_and_reclaim(background: &Background) -> Result<Option<String
     Ok(merged?.or(reclaimed))
 }
 
-/// Sweeping continues past damage, and then reclaim takes its step.
+/// Sweeping continues past damage, so reclaim still gets its step.
 pub(crate) fn sweep_and_reclaim(background: &Background) -> Result<Option<String>> {
     match hash_sweep::sweep_step(&background.engine)? {
         None => reclaim::reclaim_step(background),

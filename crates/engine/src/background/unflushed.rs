@@ -1,7 +1,7 @@
-//! What memtables point to in the value log: values that were put and are not in runs yet.
+//! Which values of the value log memtables point to: those that were put and are not in runs yet.
 //!
-//! Reclaim does not use it: it leaves segments alone that memory may point to. Reports on the value
-//! log count it, or values that were just put would appear dead. Called by `stats` and
+//! Reclaim does not use this, since it leaves segments alone that memtables may point to. Reports
+//! on the value log do, or values that were just put would appear dead. Called by `stats` and
 //! `value_times`.
 
 use std::collections::BTreeMap;

@@ -72,7 +72,7 @@ fn lanes(background: &Arc<Background>) -> Lanes {
     ]
 }
 
-/// The state of the journal at the last look.
+/// The state of the log when it was last examined.
 #[derive(Default)]
 struct LastTurn {
     commits: u64,

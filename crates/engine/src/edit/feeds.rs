@@ -122,7 +122,7 @@ pub fn segments_of_memory(engine: &Engine) -> Vec<SegmentFacts> {
 }
 
 /// Makes the part of the log that only feeds need durable, before an edit moves the log's start
-/// past it: nobody else would, since its records are in runs.
+/// past it: nothing else would, since its records are in runs.
 pub(crate) fn sync_history(engine: &Engine, log_start_lsn: Lsn) -> Result<()> {
     if engine.feeds.hold_nothing() { Ok(()) } else { log_sync::sync_to(engine, log_start_lsn) }
 }
@@ -221,8 +221,8 @@ pub(crate) fn lose_feeds(engine: &Engine, lost: &[(&str, LossCause)]) -> Result<
         return Ok(());
     }
     let mut manifest = engine.manifest.lock();
-    // Notes that it has not given are removed, and no later one may have their numbers: a reader in
-    // a secondary may have met them.
+    // Notes that it has not given are removed. Their numbers must not be used again: a reader in a
+    // secondary may have seen them.
     let note = manifest.state().feeds.last_note();
     let lose = |(name, cause): &(&str, LossCause)| {
         let feed = manifest.state().feeds.get(name)?.clone();

@@ -200,7 +200,7 @@ pub(crate) fn secondary_log_start(
     Some(first)
 }
 
-/// The change that records the position of the journal.
+/// The change that records the position of the log.
 pub(crate) fn horizon(engine: &Engine, log_start_lsn: Lsn) -> Change {
     let durable_lsn = engine.journal.as_ref().map_or(log_start_lsn, |journal| journal.durable_lsn());
     Change::Horizon {

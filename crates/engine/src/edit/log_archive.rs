@@ -1,10 +1,10 @@
 //! Tables that archive their logs forever (`log=forever`), so that their runs can be rebuilt from
-//! it: what leveled's reload strategies are for.
+//! them (compare leveled's reload strategies).
 //!
-//! Such a table has its own change feed that nobody reads: its position is that of the log when the
-//! table was created, and never moves. So what this feed retains, over flushes, restarts and
-//! crashes, is everything that was ever written to the table, with its values. Writes cost nothing
-//! more; the price is space.
+//! Such a table has its own change feed, which nobody reads and whose position stays at the end of
+//! the log when the table was created. So this feed retains, over flushes, restarts and crashes,
+//! everything ever written to the table, with its values. It makes writes no slower; it costs
+//! space.
 //!
 //! Called by `store` when tables are created and dropped, by `feed` for the name, and by
 //! `maintenance::repair`, which reads such a log.

@@ -8,9 +8,9 @@ use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::pinned_files::InRuns;
 
-/// A table was loaded, with rows of `seq`: they are as old as that seq, so old snapshots that are
-/// not older see the table, like young ones. The caller has held the manifest's lock since before
-/// the table existed, so that no snapshot gets pinned files in between.
+/// A table was loaded, with rows of `seq`. Old snapshots at or after that seq see it, as young ones
+/// do. The caller has held the manifest's lock since before the table existed, so that no snapshot
+/// gets pinned files in between.
 pub fn show_to_old_snapshots(engine: &Engine, table: &TableCore, seq: Seq) {
     let files = engine.boundaries.files_since(seq);
     if files.is_empty() {
@@ -21,7 +21,7 @@ pub fn show_to_old_snapshots(engine: &Engine, table: &TableCore, seq: Seq) {
     of_each.for_each(|(files, in_runs)| in_runs.into_iter().for_each(|one| files.take_in(table.id, one)));
 }
 
-/// A table is dropped, so nobody reads what old snapshots have of it.
+/// A table was dropped: releases the files that old snapshots pin of it.
 pub(crate) fn forget_pinned_files(engine: &Engine, table: &TableCore) {
     engine.boundaries.all_files().iter().for_each(|files| {
         let gone = files.tables.lock().remove(&table.id);
@@ -29,7 +29,7 @@ pub(crate) fn forget_pinned_files(engine: &Engine, table: &TableCore) {
     });
 }
 
-/// Bytes of files, of runs and of values, that only snapshots keep.
+/// Bytes of parts and value files that only old snapshots keep.
 pub fn own_file_bytes(engine: &Engine) -> u64 {
     let (mut parts, mut values) = (BTreeSet::new(), BTreeSet::new());
     let mut bytes = 0;

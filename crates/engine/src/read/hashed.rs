@@ -4,7 +4,7 @@
 //! ```text
 //!   get        candidates of the point, none or one but for one time in 2^40 / keys: each read by its size class, at most a
 //!              quarter too much, and its key compared
-//!   head,      the same, and of the record only its head and its key are read: size and hash of the value stand there
+//!   head,      the same, and of the record only its head and its key are read: they have size and hash of the value
 //!   contains
 //! ```
 //!

@@ -37,8 +37,8 @@ use crate::values::load;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistoryEntry<V> {
-    /// The record that caused it; in tables that keep only the present, one that is no older. None
-    /// in hashed tables, which identify versions by their times.
+    /// The seq of the record that caused it; in tables that keep only the present, possibly a later
+    /// one. None in hashed tables, which identify versions by their times.
     pub seq: Option<Seq>,
     /// When that was written, to about a second; none if unknown.
     pub written: Option<SystemTime>,

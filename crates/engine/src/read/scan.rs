@@ -39,8 +39,8 @@ pub struct ScanPlan {
     /// The lower bound that a cursor set, if one did. In a hashed table it is a place in the walk;
     /// any other bound is refused.
     pub resumed: Option<Bound<Vec<u8>>>,
-    /// It ends, as if there were no more rows, once it has passed over so many keys that have none:
-    /// deleted ones, expired ones.
+    /// The scan ends, as if there were no more rows, after passing this many keys without a value
+    /// (deleted or expired ones).
     pub passed_max: u64,
 }
 
@@ -90,8 +90,8 @@ pub enum Source {
 }
 
 impl RecordStream for Source {
-    // Left to itself, the compiler calls it for each row: a scan then takes a quarter more
-    // instructions (`.ci/instructions scan`).
+    // Without the attribute it is not inlined, and a scan takes a quarter more instructions
+    // (`.ci/instructions scan`).
     #[inline(always)]
     fn record(&self) -> Option<Record<'_>> {
         match self {
@@ -242,7 +242,8 @@ impl Rows {
     /// The next key that has a value, and its value.
     pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         while !self.done {
-            // A partly read key must not be resumed: its rest would look like another value.
+            // A partly read key must not be resumed: the rest of its records would look like
+            // another value.
             match self.collect_key() {
                 Ok(true) => {}
                 Ok(false) => {

@@ -119,8 +119,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     note_parts(&engine);
     let replayed = replay(&engine, &state, edits).map_err(|error| owed_to(&torn, error))?;
     engine.read_to_lsn = replayed.read_to_lsn;
-    // Only now, when everything that was acknowledged has been found, is anything on the disk
-    // changed.
+    // The disk is changed only now that everything acknowledged has been found.
     if !engine.options.read_only {
         let numbers = Arc::clone(&engine.numbers);
         let log = ManifestLog::resume(&engine.host, dir, loaded, Arc::new(move || numbers.take()))

@@ -120,8 +120,8 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
             engine.parts.grow_cache(cache_bytes as u64);
         }
     }
-    // An interrupted recovery may have flushed records that the log has lost since: those seqs are
-    // used. And the times of later seqs in the manifest must not apply to records from before.
+    // An interrupted recovery may have flushed records that the log has lost since: their seqs are
+    // used. Also, times in the manifest for later seqs must not apply to earlier records.
     let flushed_seq = state.tables.values().map(TableState::last_seq).max().unwrap_or(0);
     let next_seq = (state.last_seq.max(flushed_seq) + 1).max(state.times.newest_seq());
     committer.next_seq = committer.next_seq.max(next_seq);
@@ -202,8 +202,8 @@ fn too_long_to_read(engine: &Engine, needed_bytes: u64) -> Error {
     ))
 }
 
-/// The log may only name tables and value segments that the manifest has listed before: if it names
-/// others, the end of the manifest is lost.
+/// The log names only tables and value segments that the manifest has listed: if it names others,
+/// the end of the manifest is lost.
 ///
 /// # Errors
 /// It names another one.
@@ -261,9 +261,9 @@ pub fn replay_from(state: &State, edits: u64) -> ReplayFrom {
     }
 }
 
-/// Whether the log is a copy, as far as it was durable, in a backup or restored from one. Manifests
-/// of older versions do not say it: there, a manifest that is only a snapshot and yet names a log
-/// belongs to a copy; an interrupted opening by such a version left the same.
+/// Whether the log is a copy up to where it was durable, in a backup or restored from one.
+/// Manifests of older versions do not say it: there, a manifest that is only a snapshot and yet
+/// names a log is that of a copy, or of an interrupted opening by such a version.
 pub(crate) fn is_copied(state: &State, edits: u64) -> bool {
     state.log_copied.unwrap_or(edits == 1 && state.durable_lsn > state.log_start_lsn)
 }

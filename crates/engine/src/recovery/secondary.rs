@@ -1,8 +1,8 @@
 //! Reading a store that another process writes to: a secondary shows the state at its opening,
 //! which does not change.
 //!
-//! No lock is taken, and the writer knows nothing of it. The files of the store are opened at once
-//! and held, so files that the writer removes stay available while the store is open: a file
+//! No lock is taken, and the writer does not know about it. The files of the store are opened at
+//! once and held, so files that the writer removes stay available while the store is open: a file
 //! without a name keeps its bytes. Two things do not last, and reading them is an error that says
 //! so, never another value: values in files of their own, which are opened when they are read; and
 //! values that nothing pointed to when the writer was reopened, which cuts them off the end of
@@ -14,7 +14,7 @@
 //!   replay    the log from where that manifest says, up to its end, or up to a batch on what the manifest does not list yet
 //! ```
 //!
-//! So it has everything that was acknowledged before the opening began, in any mode but `Buffered`,
+//! So it has everything that was acknowledged before the opening began, except `Buffered` batches,
 //! and all or nothing of each batch. The writer's work between two of these steps may make them
 //! inconsistent: then all steps are repeated, and only a persistent error is reported.
 //!
@@ -81,7 +81,7 @@ impl Held {
         Held { dir: dir.to_owned(), beneath, held: Mutex::default(), is_open: AtomicBool::new(false) }
     }
 
-    /// The store is open: what it leads to is there.
+    /// The store is open: everything it points to exists.
     pub fn set_open(&self) {
         self.is_open.store(true, Ordering::Release);
         self.held.lock().values().for_each(|file| file.look());
@@ -115,7 +115,7 @@ impl Held {
 impl HeldFile {
     /// Notes how long the file is now.
     fn look(&self) {
-        let _ = self.len_bytes(); // what cannot be read is told when it is needed
+        let _ = self.len_bytes(); // a failed read is reported when the file is needed
     }
 }
 
@@ -153,7 +153,7 @@ impl ReadFile for HeldFile {
     }
 }
 
-/// The error of what a store that is read beside its writer has lost to it.
+/// The error for a file that the writer has removed while this store was reading.
 fn refresh(why: &str) -> io::Error {
     let message = format!("{why} since this secondary was opened: refresh the store");
     io::Error::new(io::ErrorKind::StaleNetworkFileHandle, message)

@@ -20,9 +20,9 @@ impl MemoryPlan {
         self.memory_bytes
     }
 
-    /// Memory for memtables and the cache. The rest is for merges, part writers, the journal's
-    /// windows and the allocator: nearly half of a small budget, 32 MiB of a large one, as measured
-    /// over whole processes.
+    /// Memory for memtables and the cache. The rest is for merges, part writers, the log's windows
+    /// and the allocator: nearly half of a small budget, 32 MiB of a large one, as measured over
+    /// whole processes.
     pub fn divided_bytes(&self) -> usize {
         self.memory_bytes - (self.memory_bytes / 20 * 9).min(32 << 20)
     }

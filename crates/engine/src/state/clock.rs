@@ -34,8 +34,8 @@ use crate::state::engine::Engine;
 use crate::state::snapshots::{At, Held, HeldFor};
 use crate::state::view::{PartView, RunView, Sealed};
 
-/// How to keep a past that is not kept: of one key, or of the whole table, for which versions of
-/// each key are not enough.
+/// How to keep a past that is not kept: advice for one key, or for the whole table, for which
+/// versions of each key are not enough.
 pub(crate) fn how_to_keep(table: &TableCore, of_key: bool) -> &'static str {
     match (table.hashed.is_some(), of_key) {
         (false, true) => {
@@ -147,7 +147,7 @@ pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> RawSeq {
 }
 
 /// As [`times_to_keep_now`], and the time up to which a merge of `inputs` may drop expired values:
-/// no later write may have met them alive, and nobody reads at a time when they were.
+/// no later write may have seen them alive, and no reader may read at a time when they were.
 pub(crate) fn times_to_merge(
     engine: &Engine,
     table: &TableCore,
@@ -189,7 +189,7 @@ fn sweepable_below(
         Kept::Latest | Kept::Window(_) => keep.window_ms().unwrap_or(0),
         Kept::Versions(_) | Kept::Forever => return 0,
     };
-    // Later writes get at least this time: no write is between getting its time and the memtable.
+    // Later writes get at least this time: no write has its time but is not yet in the memtable.
     let (now_ms, view, active_since_ms) = {
         let committer = engine.commit.lock();
         (note_now(engine, &committer), table.view(), table.active_since_ms.load(Ordering::Acquire))

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A file is removed when the durable manifest no longer lists it, and nobody reads it any more.
-//! Used by `hashed`, `hashed_save`, `recover` and the rooms of `maintenance`.
+//! Used by `hashed`, `hashed_save`, `recover` and the modules of `maintenance`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use folddb_manifest::{IndexState, State, TableState};
 /// whole index is saved, which then costs at most this many times what was replayed.
 const CHECKPOINT_PER_CHANGES: u64 = 8;
 
-/// Up to this many always are: an empty checkpoint takes as much.
+/// Up to this many changes are always saved by themselves: an empty checkpoint takes as much space.
 const CHANGES_AT_LEAST: usize = 64;
 
 /// A file of an index. It is removed when it is retired and nobody holds it any more.

@@ -273,7 +273,7 @@ impl Hashed {
             if is_new {
                 used.tally.add(new);
             }
-            // The class of a long value says little of it.
+            // The size class of a long value says little about its length.
             let bytes = new.class().about_bytes().max(end.saturating_sub(start));
             self.put_bytes.fetch_add(bytes, Ordering::Relaxed);
         }

@@ -1,6 +1,6 @@
 //! Whether the store may still write: poison, and space.
 //!
-//! A failed write or sync of the journal or the manifest leaves the disk in an unknown state, so it
+//! A failed write or sync of the log or the manifest leaves the disk in an unknown state, so it
 //! *poisons* the store: later writes fail with the first cause, reads continue, and only reopening
 //! (which rewrites what it replays) repairs it. A full disk does not poison: writes are refused
 //! until there is space again.
@@ -25,7 +25,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Whether ordinary writes may go on; the text says why not.
+    /// Whether ordinary writes are allowed; if not, the text says why.
     pub fn verdict(&self) -> Result<(), String> {
         if self.free_bytes < self.reserve_bytes {
             return Err(format!(

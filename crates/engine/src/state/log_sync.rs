@@ -46,8 +46,8 @@ pub(crate) fn sync_for_hashed(engine: &Engine) -> Result<()> {
 }
 
 /// Records in the manifest how far the log is durable, if it does not say so yet: then damage to it
-/// is told, and not taken for the end that a crash left. On a full disk that waits for a later
-/// edit.
+/// is reported, instead of being taken for the end that a crash left. On a full disk, a later edit
+/// does this.
 pub(crate) fn vouch(engine: &Engine) -> Result<()> {
     let Some(journal) = &engine.journal else { return Ok(()) };
     let mut manifest = engine.manifest.lock();

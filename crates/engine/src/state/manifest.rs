@@ -9,7 +9,7 @@ use folddb_manifest::{Change, ManifestLog, State};
 
 /// The list of what lives; without a log in a store that is opened for reading.
 pub enum Manifest {
-    /// Each edit records how far this journal is durable, once it has begun.
+    /// Each edit records how far this log is durable, once it has begun.
     Log(Box<ManifestLog>, Option<Arc<JournalSync>>),
     ReadOnly(Arc<State>),
 }
@@ -36,7 +36,7 @@ impl Manifest {
         }
     }
 
-    /// Makes every edit from now on record how far this journal is durable.
+    /// Makes every edit from now on record how far this log is durable.
     pub(crate) fn vouch_for(&mut self, journal: Arc<JournalSync>) {
         if let Manifest::Log(_, vouched) = self {
             *vouched = Some(journal);

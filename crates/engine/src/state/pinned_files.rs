@@ -6,7 +6,7 @@
 //! boundary in force. From then on it costs only their space: merges continue without it, and the
 //! files are removed with it. All snapshots that reach the age together share them.
 //!
-//! After `snapshot_age_max`, if there is one, it reads nothing any more.
+//! After `snapshot_age_max`, if set, its reads fail.
 //!
 //! **A reader at a moment takes the view first, and then checks for pinned files**
 //! (`read::pinned::pinned_files_at`). In the other order, merges could in between already ignore

@@ -1,21 +1,22 @@
-//! How much of the bytes that the runs of a table repeat merging frees, and what gets pay if that
-//! alone does not justify a merge.
+//! How much merging frees of the bytes that the runs of a table hold in duplicate, and what gets
+//! cost while that alone does not justify a merge.
 //!
 //! ```text
 //!   a merge     says what it has freed                       freed ->  folddb_merge::freed
-//!   a get       that joins n runs pays (n - 1) · 8 KiB       joined -> once it comes to the price,
-//!                                                                      the table is planned for anew
-//!   planning    says the price of one run of all             price; none: gets pay nothing
+//!   a get       that joins n runs costs (n - 1) · 8 KiB      joined -> once the sum reaches the price,
+//!                                                                      a merge of the table is planned
+//!   planning    sets the price: bytes of all runs            price; none: costs of gets do not count
 //! ```
 //!
-//! Neither outlives the closing of the store: afterwards everything repeated counts as garbage,
-//! until the first merge knows better.
+//! Neither is stored: after an opening all duplicates count as garbage, until the first merge has
+//! measured how much it frees.
 
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_merge::freed::freed_after;
 
-/// What a get pays for each run beyond the first in which it finds its key: what a merge moves in
-/// about the time of a lookup in a run, including a block read and the operands' fold.
+/// The cost of a get for each run beyond the first in which it finds its key: the bytes that a
+/// merge moves in about the time of a lookup in a run, including a block read and the operands'
+/// fold.
 pub const JOIN_BYTES: u64 = 8 << 10;
 
 /// See the module.
@@ -49,9 +50,9 @@ impl Repeats {
         self.freed.store(freed.to_bits(), Ordering::Relaxed);
     }
 
-    /// Notes a get that has found its key in this many runs. True once gets have paid the price:
-    /// for one of them, and from then on they pay nothing until planning sets a price again. A get
-    /// that meets a price below what was paid returns true as well, so none is ever missed.
+    /// Notes a get that has found its key in this many runs. True for the one get with which the
+    /// costs reach the price; after it gets add nothing until planning sets a price again. A get
+    /// that finds a price below the costs so far returns true as well, so none is missed.
     #[inline]
     pub fn note_get(&self, runs: usize) -> bool {
         let price = self.price_bytes.load(Ordering::Relaxed);
@@ -68,12 +69,12 @@ impl Repeats {
         self.joined_bytes.load(Ordering::Relaxed)
     }
 
-    /// The price of a merge for gets, in bytes; none if they pay nothing.
+    /// Sets the price of a merge for gets, in bytes; none if their costs do not count.
     pub fn set_price(&self, price: Option<u64>) {
         self.price_bytes.store(price.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// A merge for gets was planned: they now pay for the next.
+    /// A merge for gets was planned: from now on costs count for the next.
     pub fn spend(&self) {
         self.joined_bytes.store(0, Ordering::Relaxed);
     }

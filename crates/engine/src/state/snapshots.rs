@@ -7,7 +7,7 @@
 //! ```text
 //!   boundary   young: folding stops at it, in memory and in merges
 //!   files    older than `snapshot_files_after`: it reads pinned files (`pinned_files.rs`), and folding passes over it
-//!   gone     older than `snapshot_age_max`: it reads nothing any more
+//!   gone     older than `snapshot_age_max`: its reads fail
 //! ```
 //!
 //! | held for | gets files | ends |
@@ -101,7 +101,7 @@ pub struct Summary {
     pub since: Option<Duration>,
 }
 
-/// A snapshot is older than snapshots may be, and reads nothing any more.
+/// A snapshot is older than snapshots may be, so its reads fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooOld;
 
@@ -143,10 +143,10 @@ impl Boundaries {
         self.held(At { hold: number, ..at })
     }
 
-    /// Registers one more holder of `seq`, if it has one since `by_ms` or before, or at just that
-    /// time, and returns for whom it is held. The new holder reads at the time of the first. A hold
-    /// that sees all tables is preferred to one that sees only those that keep their past, and a
-    /// boundary to one that reads pinned files.
+    /// Registers one more holder of `seq`, if it has been held since `by_ms` or earlier, or reads
+    /// at exactly that time, and returns for whom it is held. The new holder reads at the time of
+    /// the first. A hold that sees all tables is preferred to one that sees only those that keep
+    /// their past, and a boundary to one that reads pinned files.
     pub fn hold_if_live(self: &Arc<Boundaries>, seq: Seq, by_ms: u64) -> Option<(Held, HeldFor)> {
         let mut live = self.live.lock();
         let is_past = |hold: &Hold| matches!(hold.held_for, HeldFor::Past(_));
@@ -272,7 +272,7 @@ impl Boundaries {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// From now on those that have reached `age` read nothing.
+    /// From now on, reads of those that have reached `age` fail.
     pub(crate) fn end_of_age(&self, now: Duration, age: Duration) {
         self.end(&|hold| hold.held_for != HeldFor::Work && hold.age(now) >= age);
     }

@@ -130,8 +130,8 @@ impl MapPages for CachedPages {
     }
 }
 
-/// The files of values of the store in `dir`, as its manifest lists them: a limited number is kept
-/// open, and reads bypass the page cache if the options say so.
+/// The value files of the store in `dir`, as its manifest lists them. A limited number is kept
+/// open; reads bypass the page cache if the options say so.
 pub fn value_files(
     dir: &Path,
     files: Arc<dyn Files>,

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //!   ask      what leads to value files of some directories: parts, indexes, snapshots; as for reclaiming
-//!   look     what is on those directories; whatever nothing leads to is dead
+//!   look     what is on those directories; what nothing leads to is dead
 //!   sweep    a segment map begins without the dead, which go with the last reader that has an older one
 //! ```
 //!

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   put     the record into an open segment; its place goes into the batch
-//!   room    no segment has any: one is made, listed in the manifest, and only then used
+//!   room    if no segment has room: one is created, listed in the manifest, and only then used
 //! ```
 //!
-//! A batch that fails after its values were put leaves dead bytes behind, to which nothing points.
+//! A batch that fails after its values were put leaves dead bytes behind.
 
 use folddb_base::{ErrorKind, Result, ValuePlace};
 use folddb_host::sync::atomic::{AtomicBool, Ordering};

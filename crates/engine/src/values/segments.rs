@@ -21,8 +21,8 @@ use crate::state::manifest::Manifest;
 /// Most numbers that are skipped before a new segment is refused.
 pub(crate) const SEGMENTS_PASSED_MAX: usize = 64;
 
-/// Creates a segment whose number has low bits that no other has: the slots of hashed tables hold
-/// only those.
+/// Creates a segment whose number differs from all others in its low bits: the slots of hashed
+/// tables hold only these bits.
 pub(crate) fn make_numbered<S>(
     engine: &Engine,
     make: &dyn Fn() -> Result<S>,
@@ -128,7 +128,7 @@ pub(crate) fn directory_bytes(engine: &Engine, number: FileNumber, sealed_bytes:
     swept.or(sealed_bytes).unwrap_or(0)
 }
 
-/// Notes segments to which only parts point from now on.
+/// Notes that from now on only parts point to these segments.
 pub(crate) fn note_settled(engine: &Engine, state: &State) {
     let mut settled = engine.values.settled.lock();
     let needed_from = engine.feeds.held_from(state.log_start_lsn);

@@ -2,9 +2,9 @@
 //! and fenced, and it is ended when the store is closed.
 //!
 //! ```text
-//!   sync    before each sync of the log, before each edit that lists parts, and when much has gathered
+//!   sync    before each sync of the log, before each edit that lists parts, and when much has accumulated
 //!   seal    a full segment that is durable: said in the manifest, then cut to what counts
-//!   fence   where the log ended when all that will ever point to the segment was in it
+//!   fence   notes where the log ends once every pointer to the segment is in it
 //! ```
 
 use folddb_base::{FileNumber, Result};
@@ -18,7 +18,7 @@ use crate::values::{directories, put, segments};
 
 // ---- background work ----------------------------------------------------------------------------
 
-/// Prepares what no write should wait for: the next window, the next segment.
+/// Prepares the next window and the next segment, so that no write waits for them.
 pub(crate) fn keep_values_ready(engine: &Engine) -> Result<()> {
     let value_log = &engine.values.log;
     value_log.prepare();

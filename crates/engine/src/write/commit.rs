@@ -1,5 +1,4 @@
-//! The write path: a batch becomes one frame of the journal, then records of memtables, then
-//! visible.
+//! The write path: a batch becomes one frame of the log, then records of memtables, then visible.
 //!
 //! ```text
 //!   admit   back pressure, health            no lock
@@ -11,7 +10,7 @@
 //!   apply   each record to its memtable      commit lock; replay calls the same function
 //!   publish the last seq                     commit lock
 //!   seal    a full memtable                  commit lock; background work flushes it
-//!   sync    when the commit asks for it      no lock; one sync serves all who wait
+//!   sync    when the commit asks for it      no lock; one sync serves all that wait
 //! ```
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Records in the form in which a commit passes them to the journal, and the kinds of writes.
+//! Records in the form in which a commit passes them to the log, and the kinds of writes.
 //!
 //! Lengths are checked and ops normalised here, before any lock is taken.
 
@@ -45,7 +45,7 @@ impl WriteOp {
     }
 }
 
-/// The encoded records of a commit, as in the journal.
+/// The encoded records of a commit, as in the log.
 #[derive(Default)]
 pub struct Encoded {
     pub payload: Vec<u8>,
@@ -102,7 +102,7 @@ impl Encoded {
         self.derived.clear();
     }
 
-    /// Bytes that it takes in the journal, including separated values.
+    /// Bytes that it takes in the log, including separated values.
     pub fn len_bytes(&self) -> usize {
         self.payload.len() + self.values.len() + self.loose.len()
     }

@@ -3,9 +3,9 @@
 //!
 //! ```text
 //!   lock      the points of the batch, in order                     nobody else writes these keys
-//!   look      is the key there, and where: nothing is read of one that is not, the head of its record of one that is;
-//!             what is folded onto is read whole
-//!   resolve   all ops of the batch on one key, one after the other: a value to put, or none to be, or nothing to do
+//!   look      whether the key exists, and where: reads nothing if it does not, otherwise the head of its record;
+//!             a value that is folded onto is read whole
+//!   resolve   all ops of the batch on one key, one after the other: a value to put, a value to remove, or nothing to do
 //!   encode    one record of the log each, with the slot that it replaces
 //! ```
 //!
@@ -111,7 +111,7 @@ impl Key<'_> {
         Front { is_deleted: false, stamp: Stamp { write_ms: self.now_ms, deadline_ms } }
     }
 
-    /// Whether the value of an op still lasts for the next op of the batch.
+    /// Whether the value of an op has not expired for the next op of the batch.
     fn lasts(&self, op: &HashedOp) -> bool {
         !self.table.expires || self.front(op).is_alive(self.now_ms)
     }

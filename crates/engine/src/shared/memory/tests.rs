@@ -16,7 +16,7 @@ fn a_store_alone_seals_its_own() {
 }
 
 #[test]
-fn who_is_over_asks_the_store_that_holds_most_and_nobody_else_until_it_has_sealed() {
+fn a_store_over_the_budget_asks_only_the_largest_one_until_that_has_sealed() {
     let memory = memory();
     let [large, small, last] = [(); 3].map(|()| Tenant::enter(&memory, true));
     assert_eq!(large.note_active(9 * MIB), Seals::Nobody);
@@ -31,7 +31,7 @@ fn who_is_over_asks_the_store_that_holds_most_and_nobody_else_until_it_has_seale
 }
 
 #[test]
-fn a_store_that_leaves_gives_its_share_back_and_counts_no_more() {
+fn a_store_that_leaves_releases_its_share_and_is_no_longer_counted() {
     let memory = memory();
     let [stays, leaves] = [(); 2].map(|()| Tenant::enter(&memory, true));
     for tenant in [&stays, &leaves] {
@@ -51,7 +51,7 @@ fn a_store_that_leaves_gives_its_share_back_and_counts_no_more() {
 }
 
 #[test]
-fn nobody_waits_for_a_store_that_no_thread_flushes_but_it_is_asked_to() {
+fn no_writer_waits_for_a_store_without_threads_but_it_is_asked_to_flush() {
     let memory = memory();
     let [manual, other] = [false, true].map(|has_threads| Tenant::enter(&memory, has_threads));
     manual.note_sealed(9 * MIB);

@@ -9,7 +9,7 @@ fn range(from: Bound<&str>, to: Option<&str>, seq: Seq) -> EmptyRange {
 }
 
 #[test]
-fn a_scan_begins_in_a_stretch_or_it_does_not() {
+fn a_scan_begins_inside_an_empty_range_or_not() {
     let order = KeyOrder::Bytewise;
     let holds = |range: &EmptyRange, low: Bound<&str>| range.holds(&order, &low.map(key));
     let all = range(Bound::Unbounded, None, 1);

@@ -76,7 +76,7 @@ impl CustomOrder for Counting {
 }
 
 #[test]
-fn a_read_compares_its_key_with_the_logarithm_of_their_number_and_so_does_a_further_one() {
+fn a_read_and_an_added_range_delete_cost_a_logarithm_of_comparisons() {
     const COUNT: u32 = 50_000;
     let key = |n: u32| n.to_be_bytes();
     type Ends = fn(u32) -> (u32, u32);

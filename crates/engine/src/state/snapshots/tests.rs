@@ -13,7 +13,7 @@ fn give_files(boundaries: &Boundaries, now_s: u64, age_s: u64) {
 }
 
 #[test]
-fn a_boundary_stands_while_any_holder_lives() {
+fn a_boundary_exists_while_any_holder_lives() {
     let boundaries = Arc::new(Boundaries::default());
     let (first, second) = (hold(&boundaries, 7, 20, 1), hold(&boundaries, 7, 30, 2));
     assert_eq!(boundaries.oldest_ms(), Some(20), "the first still reads at its own time");
@@ -46,7 +46,7 @@ fn a_snapshot_of_age_is_no_boundary_and_a_young_one_beside_it_is() {
 }
 
 #[test]
-fn whoever_has_come_to_half_of_the_age_goes_with_those_that_have_come_to_it() {
+fn snapshots_of_half_the_age_get_files_together_with_those_of_the_full_age() {
     let boundaries = Arc::new(Boundaries::default());
     let _held = [(1, 0), (2, 29), (3, 31)].map(|(seq, now_s)| hold(&boundaries, seq, 0, now_s));
     give_files(&boundaries, 60, 60);
@@ -88,7 +88,7 @@ fn work_does_not_end_for_its_age_and_a_transaction_stays_a_boundary() {
 }
 
 #[test]
-fn who_reads_the_past_is_no_stand_in_for_a_snapshot_of_then() {
+fn a_reader_of_the_past_does_not_stand_in_for_a_snapshot_of_then() {
     let boundaries = Arc::new(Boundaries::default());
     let past = boundaries.hold(At::new(3, 0), HeldFor::Past(At::new(9, 0)), s(0));
     assert_eq!((boundaries.all(), boundaries.oldest_of_all_tables()), (vec![3], None));
