@@ -47,7 +47,7 @@ pub(crate) fn main() -> Result<()> {
 }
 
 /// Moves an amount, if the account has it, and returns the number of the transfer. If another
-/// transfer comes between reading and writing, `transact` runs the closure again.
+/// transfer has changed what was read, `transact` runs the closure again.
 fn transfer(
     store: &Store,
     (accounts, transfers, numbers): (&Accounts, &Transfers, &Table<String, u64>),

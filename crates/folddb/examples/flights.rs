@@ -1,5 +1,5 @@
-//! The flights of README in Rust: their number by carrier and airport, their delays, and the number
-//! of planes.
+//! The flights of README in Rust: how many there are by carrier and airport, their delays, and the
+//! number of planes.
 //!
 //! ```text
 //! cargo run -p folddb --example flights

@@ -4,7 +4,7 @@
 //! cargo run -p folddb --example follow
 //! ```
 //!
-//! A real one would keep its copy in a search engine or a cache, and acknowledge what is safe
+//! A real one would keep its copy in a search engine or a cache, and acknowledge what is stored
 //! there. Events that were not acknowledged are given again.
 
 use std::collections::BTreeMap;

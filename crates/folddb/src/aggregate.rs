@@ -208,7 +208,8 @@ impl Summing<'_> {
     }
 }
 
-/// The run for the tiles: the one with the most keys, if its blocks may have summaries.
+/// The run along which the range is divided: the one with the most keys, if its blocks may have
+/// summaries.
 fn base_of<'v>(table: &TableCore, view: &'v TableView) -> Option<&'v RunView> {
     if !table.rules.rules.summaries {
         return None;
@@ -314,7 +315,7 @@ impl Tiling<'_> {
             Bound::Included(edge) | Bound::Excluded(edge) => edge,
             Bound::Unbounded => &part.low,
         };
-        // Keys beyond an edge at the bound are inside, whether or not the bound itself is.
+        // Keys beyond the bound are inside, whether or not the bound itself is.
         let begins_inside = match above {
             Bound::Included(edge) => is_above(self.order, low, edge),
             _ => is_above(self.order, low, edge) || key_of(low).is_some_and(|key| key == &edge[..]),
@@ -374,7 +375,7 @@ fn key_of(bound: &Bound<Vec<u8>>) -> Option<&[u8]> {
     }
 }
 
-/// Whether a key is on the right side of a lower bound.
+/// Whether a key satisfies a lower bound.
 fn is_above(order: &KeyOrder, low: &Bound<Vec<u8>>, key: &[u8]) -> bool {
     match low {
         Bound::Unbounded => true,
@@ -383,7 +384,7 @@ fn is_above(order: &KeyOrder, low: &Bound<Vec<u8>>, key: &[u8]) -> bool {
     }
 }
 
-/// Whether a key is on the right side of an upper bound.
+/// Whether a key satisfies an upper bound.
 fn is_below(order: &KeyOrder, high: &Bound<Vec<u8>>, key: &[u8]) -> bool {
     is_below_bound(order, high.as_ref().map(Vec::as_slice), key)
 }

@@ -38,7 +38,8 @@ pub(crate) fn gather<T: AnyTable, Q: AsKey<T::Key> + ?Sized, W: AsValue<T::Value
     kind: OpKind,
     (key, value): (&Q, Option<&W>),
 ) {
-    // Taken out: a key or value that itself writes while it is encoded gets its own buffers.
+    // Taken out of its place: encoding a key or value may itself write, and then gets its own
+    // buffers.
     let (mut key_bytes, mut value_bytes) = std::mem::take(to.buffers());
     key_bytes.clear();
     value_bytes.clear();

@@ -26,8 +26,7 @@ use folddb_engine::values::hashed_record::Reading;
 pub struct Explained {
     /// Where: a part of a memtable, or run and file.
     pub place: Place,
-    /// Its seq. If its run keeps none, the newest seq of its part; 0 in a hashed table, which keeps
-    /// none.
+    /// Its seq. If its run does not store seqs, the newest of its part; 0 in a hashed table.
     pub seq: Seq,
     /// What it does.
     pub op: RecordOp,

@@ -151,9 +151,9 @@ impl Feed {
         }
     }
 
-    /// Skips everything up to this place without giving it: what a
-    /// [`SecondaryFeed`](crate::SecondaryFeed) of this name has given already, while another
-    /// process had the store open. [`Feed::acknowledge`] makes it durable.
+    /// Skips everything up to this place without giving it: a
+    /// [`SecondaryFeed`](crate::SecondaryFeed) of this name has given it already, while another
+    /// process had the store open. [`Feed::acknowledge`] makes the skip durable.
     ///
     /// # Errors
     /// As [`Feed::poll`]; [`crate::ErrorKind::InvalidInput`] if the feed begins with rows, or has
@@ -166,8 +166,8 @@ impl Feed {
     /// again, and what was retained for it is released. A place among the rows is not recorded,
     /// since rows are useful only together.
     ///
-    /// A place from before the feed began again is ignored, too, without an error: a consumer that
-    /// processes events in another thread may acknowledge late; but those events are obsolete, and
+    /// A place from before the feed began again is ignored, too, without an error, since a consumer
+    /// that processes events in another thread may acknowledge late: those events are obsolete, and
     /// say nothing about the present rows.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   entries   of the index, in the order of terms, some hundred at a time       may be stale: nothing was looked up for them
-//!   look      each key once, in the order of keys: what it has at the snapshot  the head where that tells the terms
+//!   look      each key once, in the order of keys: its state at the snapshot    its head, if that has the terms
 //!   keep      the entries whose term is one of those                            in the order of the entries
 //! ```
 //!
@@ -80,7 +80,7 @@ impl BytesFind {
     /// Only records that have this term. A number is compared by its value: `3` finds 3.0 if an
     /// index has that.
     ///
-    /// A term that the index cannot have by its kind is an error of the iterators:
+    /// A term of a kind that the index cannot have is an error of the iterators:
     /// [`crate::ErrorKind::InvalidInput`].
     pub fn term<'t>(self, term: impl Into<Element<'t>>) -> Self {
         let term = term.into();
@@ -115,7 +115,7 @@ impl BytesFind {
         self.asked(|extractor| Ok(beginning(&extractor.ask_typed_prefix(prefix)?)))
     }
 
-    /// Takes over the ranges of a query, or keeps the mistake.
+    /// Sets the ranges of a query, or notes the mistake.
     pub(crate) fn asked(
         mut self,
         ask: impl FnOnce(&Extractor) -> std::result::Result<Vec<EntryRange>, String>,

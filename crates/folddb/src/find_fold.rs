@@ -86,8 +86,8 @@ impl BytesFind {
         )
     }
 
-    /// The same with the heads of the values ([`Hit::head`]) instead of these: no separated value
-    /// is read if heads or keys have the terms.
+    /// The same with the heads of the values ([`Hit::head`]) instead of the values: no separated
+    /// value is read if heads or keys have the terms.
     ///
     /// # Errors
     /// As [`BytesFind::fold_hits`].

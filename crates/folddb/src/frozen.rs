@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!   freeze     lock, open, flush, close in order; still locked: SEALED written, synced, and its name
-//!   thaw   lock: nobody reads who could lock; SEALED removed, and the directory synced
+//!   thaw       lock: no reader that takes locks is left; SEALED removed, and the directory synced
 //! ```
 //!
 //! A crash before the name is durable leaves a store that is frozen or not, and intact either way.
@@ -53,8 +53,8 @@ impl Store {
         sync_name(files, path)
     }
 
-    /// Thaws the store: it can be written to again. Readers without a lock, as on media that cannot
-    /// be locked, must have ended before anything is written.
+    /// Thaws the store: it can be written to again. Readers without a lock (on media that cannot be
+    /// locked) must have ended before anything is written.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Locked`] while there are readers; [`crate::ErrorKind::StoreNotFound`]; a

@@ -3,10 +3,10 @@
 //!
 //! ```text
 //!   add     one edit creates the table of the entries and says that it is being built; under the commit lock it becomes an
-//!           index of its table: from here on batches bring its entries
-//!   build   slice by slice, in the order of the keys: the terms of what a slice of the table has now become entries, in batches
+//!           index of its table: from here on batches add its entries
+//!   build   slice by slice, in the order of the keys: the present terms of a slice of the table become entries, in batches
 //!           of their own; now and then the log is synced, and an edit says through which key they are in
-//!   built   a record without meaning takes a seq, and an edit says which: whoever reads at that seq or later finds all
+//!   built   an empty record takes a seq, and an edit records it: a reader at that seq or later finds all
 //! ```
 //!
 //! Slices need no common snapshot: records written after a slice was read have their own entries. A
@@ -381,9 +381,9 @@ impl Building<'_> {
         note_stand(self.engine, self.index, stand)
     }
 
-    /// The seq from which on readers find everything: one that the end of the build takes for
-    /// itself. If all records had expired, no entry took one, and an earlier snapshot, for which
-    /// they are alive, would have the same seq as this moment.
+    /// The seq from which on readers find everything: the end of the build takes one for this.
+    /// Without it, if all records had expired and so no entry was written, an earlier snapshot, for
+    /// which they are alive, would have the same seq as this moment.
     fn end(&mut self) -> Result<RawSeq> {
         drop(self.present()); // this notes the time
         self.batch.clear();

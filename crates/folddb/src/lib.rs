@@ -13,7 +13,7 @@
 //! // A store is a directory. Only `create` makes one.
 //! let store = Store::create(&path, Options::default())?;
 //!
-//! // A table folds as its values are made for: here, statistics of delays.
+//! // The type of the values decides how a table folds: here, statistics of delays.
 //! let delays = store.table("delays", Rules::sorted::<(String, String), Stats>())?;
 //! delays.fold(&("UA", "EWR"), &12.5)?; // blind: reads nothing
 //! delays.fold(&("UA", "EWR"), &-3.0)?;
@@ -50,18 +50,18 @@
 //! | `fold m` | m | x·m |
 //! | `delete` | absent | absent |
 //!
-//! They are the same on a [`Table`], a [`Batch`] and a [`Transaction`], as are `delete_range` and
-//! `delete_prefix`. Reads are the same on a table, on one as of a snapshot, and on one in a
+//! A [`Table`], a [`Batch`] and a [`Transaction`] have them all, with `delete_range` and
+//! `delete_prefix`. Reads are the same on a table as it is now, at a snapshot, and in a
 //! transaction: see [`Reader`].
 //!
-//! In a sorted table none of them reads; a hashed one ([`Rules::hashed`]) looks the key up. The
+//! In a sorted table none of the ops reads; a hashed one ([`Rules::hashed`]) looks the key up. The
 //! table's rules define `·`: see [`folds`] for the built-in folds, and [`Fold`] for your own.
 //!
 //! # Types of values
 //! | values | the table folds by |
 //! |---|---|
 //! | numbers, `bool`, `String`, `Vec<u8>`, `Option`, tuples of these, [`Json`] | `replace`; or what [`Rules::fold`] says |
-//! | [`folds::Stats`], [`folds::Hll`], [`folds::ByteSet`] and others of [`folds`] | what they are made for |
+//! | [`folds::Stats`], [`folds::Hll`], [`folds::ByteSet`] and others of [`folds`] | the fold of that name |
 //! | [`folds::Sum`], `Min`, `Max`, `First` of a number or a text | what their name says |
 //! | tuples with such values, and structs with `#[derive(Record)]` | each field by its own fold |
 //! | [`Updated`] | a function of yours, of an item and an [`Update`] of another type |
@@ -78,8 +78,8 @@
 //! | `lz4` | on | tables whose blocks are compressed ([`Rules::lz4`]) |
 //! | `testing` | off | `Options::host`: a simulated world |
 //!
-//! A table that needs a disabled feature is refused, by name. Documents as text, the folds of JSON
-//! and indexes on its contents need no feature.
+//! A table that needs a disabled feature is refused, by name. JSON as text, the folds of JSON and
+//! indexes on its contents need no feature.
 //!
 //! # Durability
 //! Each commit chooses its [`Durability`]; by default it survives the death of the process, and
@@ -220,7 +220,7 @@ pub use folddb_rules::{
 /// struct Route {
 ///     #[fold(sum)]
 ///     flights: u64,       // also min, max, first
-///     delay: Stats,       // folds as its type is made for
+///     delay: Stats,       // its type has a fold
 ///     tails: Option<Hll>, // may be absent
 /// }
 ///

@@ -4,8 +4,8 @@
 //! ```text
 //!   up to 16 MiB                        one op
 //!   longer, and the table streams       one op, its value in separated pieces (`stream.rs`)
-//!   longer, and folding has made it     operands that fold to the same bytes (`Fold::pieces`), in as many batches as they take:
-//!                                       a reader, or a crash, between two of them meets the beginning of the value
+//!   longer, made by folding             operands that fold to the same bytes (`Fold::pieces`), in as many batches as they take:
+//!                                       between two of them a reader sees, and a crash leaves, the beginning of the value
 //!   else                                an error that names the key
 //! ```
 
@@ -48,7 +48,7 @@ impl BytesTable {
             // A hashed table folds when it is written to, and has no longer folded values.
             _ if self.core.hashed.is_some() => None,
             WriteOp::Put | WriteOp::Fold => self.core.rules.fold.pieces(key, value, VALUE_BYTES_MAX),
-            WriteOp::PutIfAbsent | WriteOp::Delete => None, // a later piece cannot know what the first has met
+            WriteOp::PutIfAbsent | WriteOp::Delete => None, // a later piece cannot know what the first has found
         };
         let pieces = pieces.ok_or_else(|| self.too_long(key, value.len()))?;
         self.write_pieces(op, key, &pieces)

@@ -10,7 +10,7 @@
 //!      low         bound    tag u8: 0 none, 1 from, 2 after, then a length varint and the key
 //!      high        bound    the same: 1 through, 2 before
 //!      last        bound    0 nothing was handed out yet, 2 the last key that was
-//!      checksum    u64      xxh3-64 with seed 0 of all that stands before
+//!      checksum    u64      xxh3-64 with seed 0 of everything before
 //! ```
 
 use std::ops::Bound;

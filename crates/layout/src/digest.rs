@@ -19,7 +19,7 @@
 //!     18  keys         u64      rows that were taken
 //!     26  leaves       16^depth times u64
 //!         meaning      UTF-8    what the bytes of keys and values mean, to the checksum
-//!         checksum     u64      xxh3-64 with seed 0 of all that stands before
+//!         checksum     u64      xxh3-64 with seed 0 of everything before
 //! ```
 //!
 //! Version 1 had neither deadlines nor a meaning. It is refused, since it cannot be compared:

@@ -2,17 +2,17 @@
 //!
 //! ```text
 //!   FORMAT            what wrote the store (version.rs)
-//!   LOCK              locked by whoever has the store open
+//!   LOCK              locked while the store is open
 //!   SEALED            there while the store is only to be read
 //!   MANIFEST-000012   the list of what lives (manifest_edit.rs)
 //!   000007.log        a segment of the log (segment.rs)
-//!   000008.kept       the end of a log that a crash left, rewritten for who follows it (segment.rs)
+//!   000008.kept       a part of the log, rewritten for feeds: the end that a crash left, or small files joined (segment.rs)
 //!   000012.values     a segment of the value log (values.rs)
-//!   000044.moved      values of such segments that were moved together (relocated.rs)
+//!   000044.moved      relocated values: those of some segments, copied together (relocated.rs)
 //!   000031.shelf      a segment of the value log that is a directory, in which each record is a file:
 //!   000031.shelf/000007.value       the seventh, by its record alone (values.rs)
 //!   000009.part       a part of a sorted run
-//!   000015.index      a checkpoint of the index of a hashed table (hash_checkpoint.rs), or what came after one (hash_changes.rs)
+//!   000015.index      a checkpoint of the index of a hashed table (hash_checkpoint.rs), or the changes after one (hash_changes.rs)
 //! ```
 //!
 //! A file with another name does not belong to the store, and is left alone.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   changes   of each: distance of its seq varint (of the first from zero, of the others from the one before), point 5 bytes LE,
-//!             the slot that goes 7 bytes LE, the slot that comes 7 bytes LE; a slot that is none is zero, and not both are
+//!             the old slot 7 bytes LE, the new slot 7 bytes LE; zero for no slot, and not both are zero
 //!             then xxh3-64 of that, u64 LE, seeded with file and offset
 //!   footer    64 bytes
 //! ```

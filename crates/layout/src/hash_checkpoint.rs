@@ -237,7 +237,7 @@ impl Directory {
         self.pieces.iter().fold(0, |keys, piece| keys.saturating_add(piece.keys))
     }
 
-    /// No piece lacks a change up to this seq. The journal is needed from the next one on.
+    /// No piece lacks a change up to this seq. The log is needed from the next one on.
     pub fn seq(&self) -> Seq {
         self.pieces.iter().map(|piece| piece.seq).min().unwrap_or(0)
     }

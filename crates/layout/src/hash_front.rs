@@ -1,5 +1,5 @@
-//! The front of a value of a hashed table that keeps versions or whose values expire: when it was
-//! written, until when it lasts, and whether the key was deleted with it.
+//! The front of a value of a hashed table with versions or expiry: its write time, its deadline,
+//! and whether this version is a delete.
 //!
 //! ```text
 //!   flags u8         0, or 1: deleted, and no value follows

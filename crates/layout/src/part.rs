@@ -4,8 +4,8 @@
 //!   data blocks          in the order of the records, one after the other from offset 0
 //!   filter partitions    one after the other; none when the part has no filter
 //!   leaf index blocks    records: key = separator, payload = the place of a data block
-//!   liveness             one piece, where the part points to separated values: see Liveness
-//!   summaries            one piece, where the table asks for it: see Summaries
+//!   liveness             one piece, if the part points to separated values: see Liveness
+//!   summaries            one piece, in tables with summaries: see Summaries
 //!   top index            one piece: an entry for each leaf, see TopIndex
 //!   meta                 one piece: see Meta
 //!   footer               64 bytes
@@ -265,14 +265,14 @@ fn read_span(reader: &mut Reader<'_>) -> Result<(u64, u64), Malformed> {
 ///   data length varint         where the data blocks end
 ///   filter bits varint         bits for each key; 0: there are no filters
 ///   sketch count varint, then count × u64 LE, ascending
-///   extensions                 until the end: tag varint, slice; unknown ones are passed over.
-///                              1 write times, in tables that know expiry: least, most - least, varints
-///                              2 deadlines, in those same: records that have one, and where there are any, least,
+///   extensions                 until the end: tag varint, slice; unknown ones are skipped.
+///                              1 write times, in tables with expiry: least, most - least, varints
+///                              2 deadlines, in the same tables: how many records have one, and if any do, least,
 ///                                most - least; then the time up to which it was swept, all varints
-///                              3 where the part points to separated values: the place of its liveness piece,
+///                              3 if the part points to separated values: the place of its liveness piece,
 ///                                count varint, then the use of each segment
-///                              4 in tables that ask for summaries: the place of that piece, then what all blocks come to,
-///                                as one of them is told there
+///                              4 in tables with summaries: the place of that piece, then the summary of all blocks,
+///                                in the form of a single one
 ///                              8 in tables that keep a window: the seq up to which records were folded, varint
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,15 +9,15 @@
 //!   16  number    u64    the file's number
 //!   24  hash      u64    xxh3-64 of bytes 0..24, seeded with the number
 //!   32  (zeros up to 4096)
-//!   4096     records, as they stood in their segments (values.rs), by segment and then by where they stood
+//!   4096     records, as they were in their segments (values.rs), by segment and then by old place
 //!   .        zeros up to a multiple of 4096
-//!   map      pages of 4096 bytes: where each record stood, and where it stands now
+//!   map      pages of 4096 bytes: the old and the new place of each record
 //!    0  hash      u64    xxh3-64 of bytes 8..4096, seeded with file and offset
 //!    8  segment   u32    the segment that the page is of
 //!   12  count     u32    1 to 510
-//!   16  old       510 × u32    the units at which pointers say that the records stand, rising; zeros behind `count`
-//! 2056  new       510 × u32    the units of this file at which they stand
-//!   top      by segment, rising
+//!   16  old       510 × u32    the units of the segment, as in pointers, ascending; zeros beyond `count`
+//! 2056  new       510 × u32    the units of this file
+//!   top      by segment, ascending
 //!    .  count of segments varint, then of each:
 //!       segment varint | values varint | bytes varint (of their records) | old × pages varint: the first `old` of each page,
 //!       the first as it is, the others as the distance to the one before

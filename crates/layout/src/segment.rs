@@ -1,4 +1,4 @@
-//! The header of a journal segment: its first four kilobytes.
+//! The header of a segment of the log: its first four kilobytes.
 //!
 //! ```text
 //!    0  magic      8 B   "FoldLog\0"
@@ -11,7 +11,7 @@
 //!   40  salt       u64   random; seeds the hash of each frame
 //!   48  first_lsn  u64   the LSN of the first byte after the header
 //!   56  capacity   u64   bytes after the header
-//!   64  previous   u64   the segment before it in the value log, 0 = it begins a chain
+//!   64  previous   u64   the segment before it, 0 = it begins a chain
 //!   72  hash       u64   xxh3-64 of bytes 0..72, seeded with the number
 //!   80  (zeros up to 4096)
 //! ```
@@ -50,7 +50,7 @@ pub struct SegmentHeader {
     pub first_lsn: Lsn,
     /// Bytes after the header.
     pub capacity_bytes: u64,
-    /// The segment before it in the value log; none when it begins a chain.
+    /// The segment before it; none if it begins a chain.
     pub previous: Option<FileNumber>,
 }
 

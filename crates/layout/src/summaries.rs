@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   piece   count of leaves varint, then of each: count of blocks varint, then of each block:
-//!           0                                   it says nothing: it must be read
+//!           0                                   no summary: the block must be read
 //!           rows + 1 varint | fold              rows, and what they fold to
 //!   fold    0                                   not known
 //!           length + 1 varint | bytes

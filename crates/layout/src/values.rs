@@ -15,7 +15,7 @@
 //!    0  len       u64    bytes of the value
 //!    8  table     u32    the table that it belongs to
 //!   12  key_len   u16
-//!   14  flags     u16    0, or 1: the front of the value stands behind it (see hash_front.rs)
+//!   14  flags     u16    0, or 1: the front of the value follows it (see hash_front.rs)
 //!   16  hash      u32    of the value, as in the pointer (see base/pointer.rs)
 //!   20  check     u32    low half of xxh3-64 of the key, seeded with xxh3-64 of bytes 0..20
 //!   24  key, value, zeros up to a multiple of 16

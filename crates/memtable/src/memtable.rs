@@ -2,9 +2,9 @@
 //!
 //! 1. One applier at a time appends, seals and freezes (the store's commit lock ensures that),
 //!    through a [`Writer`].
-//! 2. Readers take no lock that anybody holds while he works. They take the *layers*, the tail and
-//!    the chunks of one moment, and read in the tail what has been published (see tail.rs). No
-//!    layers are ever changed: the next ones take their place (see `folddb_host::sync::Swap`).
+//! 2. Readers take no lock that is held during any work. They take the *layers*, the tail and the
+//!    chunks of one moment, and read in the tail what has been published (see tail.rs). No layers
+//!    are ever changed: the next ones take their place (see `folddb_host::sync::Swap`).
 //! 3. A full tail is sorted and folded while readers still see it; then layers with a chunk in its
 //!    place and an empty tail are swapped in.
 //! 4. [`Memtable::merge_step`] is serialised by the lock `merging`. Chunks are only ever added at

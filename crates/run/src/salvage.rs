@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   | block | block | block | ... | filters | leaves | top index | meta | footer |
-//!   ^ from here on: where does a piece end whose checksum is right for this place?
+//!   ^ a piece is searched for that begins here and whose checksum is right for this place
 //! ```
 //!
 //! Pieces follow one another, and the checksum of each is seeded with its place. So from the end of

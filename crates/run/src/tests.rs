@@ -361,7 +361,7 @@ fn samples() -> [(WriteOptions, Vec<OwnedRecord>); 3] {
 }
 
 #[test]
-fn what_is_not_damaged_is_handed_over_and_what_is_lost_lies_in_the_span_of_a_fault() {
+fn what_is_not_damaged_is_read_and_what_is_lost_is_in_the_span_of_a_fault() {
     for (options, records) in samples() {
         let world = World::new(1 << 20, 4);
         let part = world.part(3, &options, &records);
@@ -704,7 +704,7 @@ fn the_oldest_part_answers_without_the_filters_that_are_not_cached() {
 }
 
 #[test]
-fn what_a_part_keeps_is_the_caches_and_goes_back_with_the_part() {
+fn what_a_part_keeps_takes_room_of_the_cache_until_the_part_is_dropped() {
     let world = World::new(72 << 10, 4);
     let part = world.part(1, &WriteOptions::default(), &even_numbers(40_000));
     for n in 0..40_000u64 {
@@ -723,7 +723,7 @@ fn what_a_part_keeps_is_the_caches_and_goes_back_with_the_part() {
 }
 
 #[test]
-fn of_blocks_that_a_full_cache_lacks_one_in_four_comes_into_it() {
+fn a_full_cache_takes_one_in_four_of_the_blocks_that_it_lacks() {
     let again_in_cache = |cache_bytes: u64| {
         let world = World::new(cache_bytes, 4);
         let part = world.part(1, &WriteOptions::default(), &even_numbers(100_000));

@@ -76,13 +76,13 @@ pub(crate) fn begin_at(feed: &mut Feed, from_now: bool) -> Result<()> {
     let catalog = engine.catalog();
     let wanted = catalog.own().filter(|core| reader::tells_of(feed, &core.name)).cloned();
     let tables: VecDeque<_> = wanted.collect();
-    // What has expired by now is never reported, so it must stay expired if the clock is set back
-    // before the next opening.
+    // Values that have expired by now are never reported, so they must stay expired if the clock is
+    // set back before the next opening.
     let notes_time = tables.iter().any(|table| table.has_stamps);
     let (snapshot, lsn) = Snapshot::take_with_lsn(&engine, notes_time)?;
     log_sync::sync_to(&engine, lsn)?; // a power cut must not undo what the rows show
     let phase = if from_now { FeedPhase::Changes } else { FeedPhase::Rows };
-    // No reader beside the store that stands in an earlier feed of this name is as far as that.
+    // No reader of an earlier feed of this name, in a secondary, has come this far.
     let note = manifest.state().feeds.last_note() + 1;
     let (seq, is_settled) = (snapshot.seen().seq, from_now);
     let place = FeedPosition { seq, lsn, note, is_settled, begun: 0 };

@@ -97,8 +97,8 @@ fn read_next(feed: &mut Feed) -> Result<bool> {
     }
 }
 
-/// Everything up to the limit was given, or is not covered: if nothing remains to be acknowledged,
-/// this acknowledges that much, once it releases files.
+/// Everything up to the limit was given, or is not covered. If nothing remains to be acknowledged
+/// and this would release files, acknowledges that much.
 fn move_on(feed: &mut Feed) -> Result<()> {
     let Stage::Changes(changes) = &feed.stage else { return Ok(()) };
     feed.place.lsn = changes.follower.lsn().max(feed.place.lsn);

@@ -1,4 +1,4 @@
-//! Gives the rows.
+//! Gives the rows that a feed begins with, one event at a time.
 
 use folddb_base::Result;
 

@@ -1,8 +1,8 @@
-//! A feed that is read while another process writes: batch by batch, as that process passes them to
-//! the kernel.
+//! Reads a feed while another process writes: batch by batch, as that process passes them to the
+//! kernel.
 //!
 //! ```text
-//!   manifest   where the feed stands, which tables and files there are    looked at again and again
+//!   manifest   where the feed stands, which tables and files there are    read repeatedly
 //!   log        | seg | seg | seg ..waits where no frame is whole yet      read from where the feed stands
 //! ```
 //!
@@ -15,8 +15,8 @@
 //! **What it sees** is what durability `Process` promises: complete batches in the order of
 //! commits, once the frame has reached the kernel, whether or not it is synced. A batch committed
 //! as `Buffered` appears some 10 ms later. So, unlike with [`Feed`](crate::Feed), a consumer may
-//! see changes that a power cut then undoes. It cannot wait for durability: the log records that of
-//! a frame only in a later one, and never in a store that does not sync.
+//! see changes that a power cut then undoes. It cannot wait for durability: the log records that a
+//! frame is durable only in a later frame, and never in a store that does not sync.
 //!
 //! **What it cannot do** is acknowledge, which is an edit of the manifest and needs the lock.
 //! Batches are given again after a restart, until a process that has the store open for writing

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   capture    under the manifest's lock: what lives, its part files pinned, the segments opened;
-//!              under the commit lock besides, for a moment: where the log ends, and at which seq
+//!              also under the commit lock, for a moment: where the log ends, and at which seq
 //!   sync       the log up to there; it is copied, never linked, and only as far as it is durable
-//!   parts      second names of the store's files, or of an earlier generation's, or copies; sealed value segments too
-//!   open values   value segments that are appended to: copies, as far as they went
-//!   value files    values in files of their own, as parts, saved indexes and the copied log lead to them: in the same ways
+//!   parts      hard links to the store's files, or to an earlier generation's, or copies; sealed value segments too
+//!   segments   value segments that are still appended to: copies of what they hold so far
+//!   files      value files that parts, saved indexes and the copied log point to: linked or copied like parts
 //!   manifest   what lives, with the log's start and end, in a file of its own
 //!   check      copies are read back record by record, the log frame by frame
 //!   adopt      the list, a sync of the directory, and only then its name
@@ -77,8 +77,8 @@ impl Store {
 const ATTEMPTS_BESIDE: u32 = 5;
 
 /// Whether another writing process may be the cause. When it is reopened, it cuts and rewrites the
-/// tail of its archived log: that then looks damaged here, and only another look distinguishes it
-/// from damage.
+/// tail of its archived log, which then looks damaged here: only reading it again shows whether it
+/// is.
 fn may_be_disturbed(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::SnapshotTooOld | ErrorKind::Corruption)
 }

@@ -1,10 +1,10 @@
 //! A directory of backups: generations, all of one store.
 //!
 //! ```text
-//!   place/BACKUPS            whose backups these are; makes the directory a place for backups
-//!         LOCK               held by whoever makes or removes a generation
+//!   place/BACKUPS            the identity of the store; marks the directory as one of backups
+//!         LOCK               held while a generation is made or removed
 //!         000007/            a generation: a store directory with the list BACKUP
-//!         making-000008/     one that is being made, or whose making was cut short
+//!         making-000008/     one that is being made, or was interrupted
 //!         removing-000002/   one that is being removed
 //! ```
 //!

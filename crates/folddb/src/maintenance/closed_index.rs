@@ -1,11 +1,11 @@
 //! The index of a hashed table in a store that is not open: from its checkpoint and the log after
 //! it, or, if the checkpoint is lost, from the value segments.
 //!
-//! A record of the value log has its table and its key, and of two records of one key the one at
-//! the later place was written later, since a writer puts the value of a key while nobody else
-//! writes it. So the segments from the first to the last give the last value of each key. They have
-//! no deletes: a key that was deleted before the log begins reappears. Used by `verify`, `repair`
-//! and `needed_values`.
+//! A record of the value log has its table and its key. Of two records of one key, the one at the
+//! later place was written later, since a writer has the key locked while it puts the value. So the
+//! segments from the first to the last give the last value of each key. They have no deletes: a key
+//! that was deleted before the log begins reappears. Used by `verify`, `repair` and
+//! `needed_values`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

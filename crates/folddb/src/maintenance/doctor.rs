@@ -29,7 +29,7 @@ pub use facts::{Advice, Facts, TableFacts, Weight};
 /// A snapshot that has lived this long was probably forgotten. In seconds.
 const SNAPSHOT_S_MAX: f64 = 600.0;
 
-/// This many range deletes are more than merges leave of a table of a usual size.
+/// More range deletes than merges leave in a table of usual size.
 const RANGE_DELETES_MANY: usize = 32_768;
 
 /// Tables smaller than this get no advice about their size. In bytes.

@@ -3,8 +3,8 @@
 //! ```text
 //!   {"folddb":"dump","version":1}
 //!   {"table":"hits","rules":["rules 1","block_bytes=8192",...]}        the rows of this table follow
-//!   {"key":["UA",7],"value":{"count":2}}                               where that reads back as the same bytes
-//!   {"key_hex":"0x00ff","value_hex":"0x0102","shown":2.5}              where it does not; `shown` is for people only
+//!   {"key":["UA",7],"value":{"count":2}}                               if that reads back as the same bytes
+//!   {"key_hex":"0x00ff","value_hex":"0x0102","shown":2.5}              if it does not; `shown` is for people only
 //!   {"key":"k","ops":[["set","0x31"],["fold","0x32"]]}                 a key whose fold fails, oldest op first
 //!   {"key":"k","value":"v","until":1800000000000}                      a value that lasts until then, in milliseconds since 1970
 //!   {"key":"k","long":20000000}                                       a value of this many bytes, more than one is written at once;
@@ -198,8 +198,8 @@ fn put_until(until_ms: Option<u64>, out: &mut String) {
     }
 }
 
-/// An op in the form that users write. A composed `Insert` with later operands becomes one of its
-/// two branches, since what precedes it is known: nothing, or ops that leave the key present.
+/// An op in the form that users write. An `InsertFold` becomes one of its two branches, since what
+/// precedes it is known: nothing, or ops that leave the key present.
 fn plain_op(op: &OpBuf, is_oldest: bool) -> (&'static str, &[u8]) {
     match op.op() {
         Ok(Op::Set(value)) => ("set", value),

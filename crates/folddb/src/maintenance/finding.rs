@@ -13,9 +13,9 @@ use folddb_run::KeySpan;
 pub enum Severity {
     /// Nothing is lost: leftovers of a crash, and things that could not be checked.
     Note,
-    /// Every byte is as a program wrote it, and the table does not take the value: its type of
-    /// values or its fold is another than that of the program. Nothing is lost, and no repair mends
-    /// it: such keys are put again or deleted.
+    /// Every byte is as a program wrote it, and the table does not take the value: the program had
+    /// another type of values or another fold. Nothing is lost, and no repair can mend it: put such
+    /// keys again, or delete them.
     Unfit,
     /// Bytes differ from what was written.
     Damage,

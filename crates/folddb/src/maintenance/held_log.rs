@@ -1,12 +1,13 @@
-//! The log before where a replay begins, which only feeds and archives hold: whether it is whole.
+//! Checks the part of the log before the start of a replay, which only feeds and archived logs
+//! hold.
 //!
 //! ```text
 //!   log   | seg | kept | seg | seg | seg ...
 //!          ^ feed `f`   ^ table `t` archives   ^ a replay begins
 //! ```
 //!
-//! Damage in it loses nothing of the tables, but what a feed has not given yet, or what the runs of
-//! a table can be rebuilt from. Called by `verify` and `repair`.
+//! Damage in it costs the tables nothing. It costs a feed the changes that it has not given yet,
+//! and a table the log from which its runs can be rebuilt. Called by `verify` and `repair`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,8 +36,8 @@ pub(crate) enum Holders {
     Feeds,
 }
 
-/// Damage in what is held of the log, up to where a replay begins, which reads the rest: that a
-/// file is missing, and at the depth of records, of every batch.
+/// The damage in the held log, up to the start of a replay, which reads the rest: missing files,
+/// and at the depth of records, damage in any batch.
 ///
 /// # Errors
 /// A directory that cannot be listed.
@@ -56,7 +57,7 @@ pub(crate) fn damage_of_held_log(
     })
 }
 
-/// What a repair leaves out: the new store has no feeds.
+/// Notes that the new store of a repair has no feeds.
 pub(crate) fn feeds_left_out(state: &State, file: &str) -> Vec<Finding> {
     let feeds = state.feeds.holding().filter(|feed| !feed.name.starts_with(PREFIX));
     let note = |name: &str| {
@@ -105,7 +106,7 @@ impl<'a> HeldLog<'a> {
         while lsn < to_lsn {
             let file = files.iter().find(|file| file.covers(lsn));
             let next = file.map_or_else(|| next_file(files, lsn).unwrap_or(to_lsn), |file| file.next_lsn);
-            // One that is listed and is not there has no bytes.
+            // A listed file that does not exist has no bytes.
             if file.is_none_or(|file| file.file_bytes == 0) {
                 let name = file.map_or_else(|| "the log".to_owned(), name_of);
                 let what = format!("nothing has the log from LSN {lsn} to {}", next.min(to_lsn));
@@ -174,7 +175,7 @@ impl<'a> HeldLog<'a> {
         self.telling(Finding::damage(file, offset, in_words(error)), next_lsn)
     }
 
-    /// The same finding of what is before `next_lsn`, with what may be lost.
+    /// The finding for damage before `next_lsn`, with what may be lost.
     fn telling(&self, finding: Finding, next_lsn: Lsn) -> Finding {
         let names = |all: &mut dyn Iterator<Item = &(String, Lsn)>| -> Vec<String> {
             all.filter(|(_, lsn)| *lsn < next_lsn).map(|(name, _)| format!("`{name}`")).collect()

@@ -2,17 +2,17 @@
 //! store is only read.
 //!
 //! ```text
-//!   manifest   the newest, as far as it is whole, and the whole edits beyond; or the list of a backup
-//!   parts      copied when every record can be read; else their whole blocks are written again
-//!   indexes    of hashed tables, as the checkpoint and the log have them, else as the value segments tell; saved again
-//!   values     copied as they are, with headers and maps written again where these are damaged; what leads to a value that is lost is
+//!   manifest   the newest, as far as it is intact, and intact edits beyond; or the list of a backup
+//!   parts      copied if every record can be read; otherwise their intact blocks are rewritten
+//!   indexes    of hashed tables, from the checkpoint and the log, or else from the value segments; saved again
+//!   values     copied as they are, damaged headers and maps are rewritten; a record whose value is lost is
 //!              left out
 //!   log        whole batches up to the first hole, or with `past_holes` all that can be found
 //!   new store  built under another name, verified in every record, then given its own
 //! ```
 //!
 //! The new store has its own identity, and batches of the log get new seqs. A key whose newest
-//! records are lost shows the older ones: the report lists which keys that may be.
+//! records are lost shows the older ones: the report lists which keys these may be.
 
 mod report;
 mod mender;

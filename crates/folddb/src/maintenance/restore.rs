@@ -3,7 +3,7 @@
 //! ```text
 //!   choose     the generation that is asked for, or the newest that has the seq
 //!   check      all of it, every record, before anything is written
-//!   parts      second names of the backup's files, or copies
+//!   parts      hard links to the backup's files, or copies
 //!   log        copied up to the last batch that counts; each header names the new store
 //!   manifest, FORMAT    in this order: without FORMAT a directory is no store
 //! ```

@@ -264,8 +264,8 @@ impl Survey {
         Ok(is_told.then_some(lost))
     }
 
-    /// The tables that the log, files of values and the store's own manifests tell of, and that are
-    /// not on another list.
+    /// The tables that the log, value files and the store's own manifests name, and that are not on
+    /// another list.
     pub(crate) fn tables_beyond(&self, list: &State, options: &Options) -> Result<Vec<Loss>> {
         let mut lost = LostList::default();
         let own = self.listing.iter().flat_map(|listing| listing.state.tables.values());

@@ -6,7 +6,7 @@
 //!                the unshared end of the key, the payload
 //!   seqs         count × seq width      differences to the smallest; nothing when the block has no seqs
 //!   kinds        count × u8             nothing when all records are of one kind
-//!   restarts     where every 16th entry begins; its key stands there whole.
+//!   restarts     where every 16th entry begins; its key is stored in full.
 //!                u16 LE when the entries are shorter than 64 KiB, else u32 LE
 //!   footer       seq base u64 LE | count u32 LE | entries length u32 LE | seq width u8 (0xff: no seqs)
 //!                | kind u8 (0xff: a column) | reserved u16 (0; bits for write time and deadline)

@@ -6,7 +6,7 @@ fn sample() -> Summaries {
 }
 
 #[test]
-fn what_blocks_come_to_reads_back() {
+fn summaries_of_blocks_read_back() {
     let mut bytes = Vec::new();
     sample().put(&mut bytes, 5);
     assert_eq!(Summaries::open(&bytes, 5), Ok(sample()));

@@ -22,7 +22,7 @@ fn a_record_gives_its_value_to_its_pointer_alone() {
 }
 
 #[test]
-fn every_bit_of_a_record_counts_but_for_the_zeros_behind_it() {
+fn every_bit_of_a_record_matters_except_the_zeros_after_it() {
     let mut bytes = Vec::new();
     let hash = put_record(&mut bytes, TableId(3), b"key", b"a value");
     for bit in 0..(RECORD_HEAD_BYTES + 3 + 7) * 8 {
@@ -33,7 +33,7 @@ fn every_bit_of_a_record_counts_but_for_the_zeros_behind_it() {
 }
 
 #[test]
-fn a_record_says_where_the_front_of_its_value_stands_and_knows_no_other_flag() {
+fn a_record_says_where_the_front_of_its_value_is_and_has_no_other_flag() {
     for is_behind in [false, true] {
         let mut bytes = Vec::new();
         put_head(&mut bytes, (TableId(3), b"key"), 7, 1, is_behind);

@@ -352,7 +352,7 @@ fn facts_of_what_was_pushed() {
 }
 
 #[test]
-fn explain_lists_every_record_with_where_it_lies() {
+fn explain_lists_every_record_with_its_place() {
     let memtable = memtable(MemtableLimits::default());
     for seq in 1..=6 {
         push(&memtable, b"k", 10 * seq, b"x");

@@ -41,7 +41,7 @@ fn chunks_past_the_last_boundary_wait() {
 }
 
 #[test]
-fn what_would_not_fit_stays_apart() {
+fn what_would_not_fit_stays_separate() {
     let mut large = chunks(&[0; 4]);
     large[2].bytes = MERGED_BYTES_MAX;
     assert_eq!(plan_merge(&large, 4, Seq::MAX), None);

@@ -73,7 +73,8 @@ fn put_open_values(making: &mut Making<'_>) -> Result<Vec<(FileNumber, u64)>> {
         let name = FileName::Values(one.number);
         let path = making.engine.path(&name.to_string());
         let file = open(making, name, &path)?;
-        // The end of a cut one cannot be read, so no previous generation has the same.
+        // The end of a cut segment cannot be read, so it cannot be compared with a previous
+        // generation.
         let tail_hash = tail_hash(&*file, one.bytes).ok();
         if tail_hash.is_some_and(|tail_hash| link(making, name, (one.bytes, tail_hash), false)) {
             continue;

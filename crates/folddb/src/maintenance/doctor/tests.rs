@@ -136,7 +136,7 @@ fn tables_are_looked_at_each() {
 }
 
 #[test]
-fn what_a_program_wrote_is_told_from_damage_and_no_repair_is_advised() {
+fn unfit_values_are_no_damage_and_no_repair_is_advised() {
     let unfit = on(|facts| facts.tables[0].unfit = Some("the value of key 7: too short".to_owned()));
     assert_eq!(unfit.weight, Weight::Costly);
     assert!(unfit.what.contains("table `t`") && unfit.what.contains("key 7: too short"), "{unfit}");

@@ -59,7 +59,7 @@ fn what_reads_back_is_shown_and_the_rest_is_hex() {
 }
 
 #[test]
-fn until_when_a_value_lasts_stands_behind_it() {
+fn a_deadline_follows_its_value() {
     let floats = bound(&TableRules::new(KeyCodec::Utf8).fold("max:f64"));
     let mut writer = RowWriter::new(&floats);
     let mut text = String::new();
@@ -79,7 +79,7 @@ fn until_when_a_value_lasts_stands_behind_it() {
 }
 
 #[test]
-fn ops_that_do_not_fold_are_told_oldest_first() {
+fn ops_that_do_not_fold_are_written_oldest_first() {
     let rules = bound(&TableRules::new(KeyCodec::Utf8));
     let ops = [Op::Fold(b"2"), Op::InsertFold { absent: b"a", present: b"p" }, Op::Set(b"1")];
     let ops: Vec<OpBuf> = ops.into_iter().map(OpBuf::from_op).collect();

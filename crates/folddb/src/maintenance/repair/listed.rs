@@ -1,12 +1,13 @@
-//! What the list of a backup may lack, where a repair goes by it instead of the store's own.
+//! Reports what the list of a backup may lack, if a repair uses it instead of the store's own.
 //!
 //! ```text
-//!   log     whole from where the list begins it      all batches since are there, whatever flushes and merges made of them
-//!   parts   that the list does not have              of a flush: its records are in that log. Of anything else they may be lost
+//!   log     whole from where the list begins it      all batches since are there, no matter what flushes and merges made of them
+//!   parts   that the list does not have              from a flush: its records are in that log. From anything else: they may be lost
 //!   tables  that the log, values or manifests name   and the list does not have: they are lost
 //! ```
 //!
-//! What the store's own manifest has lost is then no loss: this is. Called by `repair`.
+//! Damage to the store's own manifest then costs nothing; what the backup's list lacks does. Called
+//! by `repair`.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -20,7 +21,7 @@ use crate::maintenance::finding::{Finding, Loss};
 use crate::maintenance::survey::Survey;
 use folddb_engine::options::Options;
 
-/// Says what the list from there, which has come to `state`, lacks of what the survey has found.
+/// Reports what the survey has found and the list from there, now in `state`, lacks.
 pub(super) fn lacks(survey: &Survey, state: &State, from: &Path, options: &Options) -> Result<Finding> {
     let log = Log::read(survey, state, options)?;
     let lost = survey.tables_beyond(state, options)?;
@@ -73,8 +74,8 @@ impl Log {
         Ok(Log { is_whole: log.faults.is_empty(), seqs })
     }
 
-    /// Whether a part is of a flush of what stands here: records of batches have seqs of their own,
-    /// those of a bulk load all one.
+    /// Whether a part may be from a flush of these batches: their records have distinct seqs, while
+    /// those of a bulk load share one.
     fn has(&self, part: &RangeInclusive<Seq>, records: u64) -> bool {
         let (low, high) = (*part.start(), *part.end());
         let are_of_batches = low < high && records <= high - low + 1;
@@ -83,8 +84,8 @@ impl Log {
     }
 }
 
-/// Saved indexes that the list does not have. Those of its own tables say nothing that the log does
-/// not, where that has all since.
+/// Saved indexes that the list does not have. If the log is complete since the list, those of its
+/// own tables add nothing to it.
 fn unexplained_indexes(survey: &Survey, state: &State, log: &Log) -> u64 {
     let has_hashed = state.tables.values().any(is_hashed);
     let unlisted = survey.unlisted(state).filter(|file| matches!(file, FileName::Index(_))).count() as u64;

@@ -2,9 +2,9 @@
 //! damaged headers and maps are rewritten. Lost values are found through pointers.
 //!
 //! ```text
-//!   .values   copied, under a new header; an empty one for one that is not there
+//!   .values   copied, with a new header; a missing one becomes an empty one
 //!   .shelf    file by file
-//!   .moved    copied where it is whole; else with a map of what its whole pages tell of
+//!   .moved    copied if intact; otherwise with a map rebuilt from its intact pages
 //! ```
 //!
 //! Unreadable bytes become zeros in the copy.
@@ -189,7 +189,7 @@ fn relocated_values(mender: &mut Mender<'_>, state: &mut State, number: FileNumb
             let (mut bytes, to) = (moved.file_bytes(), mender.draft.join(name.to_string()));
             let unread = copying::copy_past_errors(files, (&[], moved.file(), 0..bytes), &to)?;
             if unread > 0 {
-                // The map may have zeros, too; its contents are known, or nearly.
+                // Unreadable parts of the map are zeros, too, but most of its contents are known.
                 files.remove(&to).map_err(|error| Error::io("remove", &to, error))?;
                 (bytes, _) = write_anew(&moved, files, mender.draft)?;
             }

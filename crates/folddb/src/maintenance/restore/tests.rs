@@ -44,7 +44,7 @@ fn the_newest_that_has_the_seq_is_picked() {
 }
 
 #[test]
-fn a_damaged_one_is_not_passed_over_in_silence() {
+fn a_damaged_backup_is_not_skipped_silently() {
     let damaged = Generation { damage: Some("its list is damaged".to_owned()), ..generation(5, 0, 0) };
     let all = [generation(4, 90, 120), damaged];
     let (kind, message) = picked(&all, &RestoreOptions::default()).unwrap_err();

@@ -2,10 +2,10 @@
 //! snapshot; or the end of one whose edits are all intact.
 //!
 //! ```text
-//!   names     of tables: what the bytes of a snapshot that was cut still say, and whole edits behind it
+//!   names     of tables: what the bytes of a cut snapshot, and intact edits after it, still say
 //!   numbers   of tables: the log has them in its records, also of tables that nothing names any more
-//!   files     that nothing lists, and how many records their parts hold; parts do not say of which table they are, and records
-//!             of values do
+//!   files     that nothing lists, and how many records their parts hold; parts do not name their table, but records
+//!             of the value log do
 //! ```
 //!
 //! The list of a backup restores what it has, so each message names it. Filled by the survey.
@@ -25,7 +25,7 @@ pub(crate) struct LostList {
     /// Tables that only the log names, and how many of their records it has.
     pub(super) nameless: BTreeSet<TableId>,
     pub(super) records: u64,
-    /// Tables that files of values tell of and nothing else does. Some may have been dropped.
+    /// Tables that only value files name. Some may have been dropped.
     pub(super) in_values: BTreeSet<TableId>,
     /// Files that are not on the list: how many, and the records of parts among them.
     pub(super) files: u64,
@@ -33,7 +33,7 @@ pub(crate) struct LostList {
 }
 
 impl LostList {
-    /// Whether it is known of any table that is lost.
+    /// Whether any table is known to be lost.
     pub(crate) fn has_tables(&self) -> bool {
         !self.named.is_empty() || !self.nameless.is_empty() || !self.in_values.is_empty()
     }
@@ -118,7 +118,7 @@ impl LostList {
 const WAY: &str =
     "A backup of the store that lists them can bring them back: folddb repair --list-from BACKUP";
 
-/// The numbers of tables, as a range where there are many.
+/// The numbers of tables, as a range if there are many.
 fn numbers(tables: &BTreeSet<TableId>) -> String {
     match (tables.first(), tables.last()) {
         (Some(first), Some(last)) if first != last => format!("{first} to {last}"),

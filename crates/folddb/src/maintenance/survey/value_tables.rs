@@ -1,4 +1,4 @@
-//! Which tables have values in a file of values: each record there says its table. Parts do not.
+//! Which tables have values in a value file: each record there names its table. Parts do not.
 //!
 //! Called where the list of tables is lost.
 
@@ -20,11 +20,11 @@ const SEARCHED_BYTES: u64 = 1 << 20;
 /// A record's head and the longest key.
 const FRONT_BYTES: u64 = (RECORD_HEAD_BYTES + u16::MAX as usize) as u64;
 
-/// No more files of a directory are, and no more records of relocated values.
+/// At most this many files of a directory are examined, or records of relocated values.
 const FILES_MAX: usize = 1000;
 
-/// The tables that the first records of a segment, or of a directory of values, tell of. What
-/// cannot be read tells of none.
+/// The tables that the first records of a segment, or of a value directory, name. Unreadable ones
+/// are skipped.
 pub(super) fn tables_in(files: &Arc<dyn Files>, dir: &Path, name: FileName) -> BTreeSet<TableId> {
     match name {
         FileName::Values(_) => in_segment(&**files, &dir.join(name.to_string())).unwrap_or_default(),

@@ -57,7 +57,7 @@ fn with_expired(rules: TableRules, expired: u64) -> (tempfile::TempDir, Store) {
     (temp, store)
 }
 
-/// Whether a walk that passes over so many comes to it.
+/// Whether a scan that skips at most this many keys reaches it.
 fn is_met(store: &Store, passed_max: u64) -> bool {
     let table = store.bytes_table("t").unwrap();
     let plan = ScanPlan { passed_max, ..ScanPlan::everything(None) };
@@ -66,7 +66,7 @@ fn is_met(store: &Store, passed_max: u64) -> bool {
 }
 
 #[test]
-fn a_walk_passes_over_so_many_keys_without_a_value_and_no_more() {
+fn a_scan_skips_a_limited_number_of_keys_without_a_value() {
     let rules = TableRules::new(KeyCodec::U64).custom_fold("short", 1).expire(Expire::ByWrite);
     let (_temp, store) = with_expired(rules, 1000);
     assert!(is_met(&store, u64::MAX) && is_met(&store, 1001));
@@ -74,16 +74,16 @@ fn a_walk_passes_over_so_many_keys_without_a_value_and_no_more() {
 }
 
 #[test]
-fn so_does_one_over_a_hashed_table() {
+fn a_scan_of_a_hashed_table_does_so_too() {
     let rules = TableRules::hashed(KeyCodec::U64).custom_fold("short", 1).expire(Expire::ByWrite);
-    // Its keys come in an order that each store has for itself: the one may be the first of all.
+    // The order of its keys differs from store to store: this one may be the first.
     let stores: Vec<_> = (0..5).map(|_| with_expired(rules.clone(), 1000)).collect();
     assert!(stores.iter().all(|(_, store)| is_met(store, 1001)));
     assert!(!stores.iter().all(|(_, store)| is_met(store, 1)), "nothing bounds the walk");
 }
 
 #[test]
-fn a_look_at_rows_finds_what_does_not_fit_behind_what_has_expired() {
+fn an_unfit_value_behind_expired_ones_is_found() {
     for rules in [TableRules::new(KeyCodec::U64), TableRules::hashed(KeyCodec::U64)] {
         let (temp, store) = with_expired(rules.custom_fold("short", 1).expire(Expire::ByWrite), 20);
         store.close().unwrap();
