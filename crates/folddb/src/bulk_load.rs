@@ -70,7 +70,7 @@ impl Store {
     /// Begins to load a new table with these rules from rows in the order of their keys. It exists
     /// once [`BulkLoad::finish`] returns, with all rows or not at all. To a snapshot, its rows are
     /// as old as the last write before this call, no matter whether the snapshot was taken before
-    /// or after the load. Reads at a time see them at times from this call on.
+    /// or after the load. Reads as of a time see them from this call on.
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] if there is such a table; [`ErrorKind::InvalidInput`] for rules
