@@ -1,5 +1,5 @@
-//! Writes values of any length in a form that their table takes. All writers that may meet long
-//! values use this: loads, syncs, imports.
+//! Writes values of any length in a form that their table takes. All code that may write long
+//! values uses this: `load`, `synchronize`, `import`.
 //!
 //! ```text
 //!   up to 16 MiB                        one op

@@ -46,7 +46,7 @@ pub struct EveryCall {
 }
 
 impl EveryCall {
-    /// The small program, in one of the two ways that a journal appends.
+    /// The small program, in one of the two ways in which the log appends.
     ///
     /// # Errors
     /// It goes wrong without any disaster.

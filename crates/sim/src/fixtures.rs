@@ -10,10 +10,10 @@
 //!               backup.dump      the content of the newest
 //!               backup-at-130.dump    of the newest, restored at seq 130
 //!   fixtures/v2/settled/         a store that was closed, with every kind of table and every kind of file: see `fixtures/varied.rs`
-//!               settled.told     what its dump does not tell: heads, pasts, indexes, feeds (`fixtures/told.rs`)
+//!               settled.told     what its dump leaves out: heads, pasts, indexes, feeds (`fixtures/told.rs`)
 //!               settled.tokens   cursors and digests of it, as bytes
 //!               died/            one whose process died twice, in the middle of a merge and of the building of an index
-//!               sealed/          one that is only to be read
+//!               sealed/          a frozen store
 //!               copied/          backups of such a store
 //!               LENGTHS          how long files are that end in zeros: those are left out (`fixtures/lengths.rs`)
 //!   fixtures/v3/sealed/          the same again, with digests of version 2 among its tokens
@@ -21,7 +21,7 @@
 //!   fixtures/v5/restored/        a store that was restored from a backup and not opened since: its log is a copy
 //! ```
 //!
-//! Files there are never written again: a version that writes otherwise gets another directory.
+//! Files there are never written again: a version with another format gets another directory.
 //! Written by the example `write_fixtures`, checked by the tests `fixtures` and `format_doc`.
 
 mod lengths;

@@ -207,8 +207,8 @@ impl Fixture {
         &self.dump
     }
 
-    /// Nothing vouches for frames behind the last sync but the frames after it: with the log cut
-    /// there it opens.
+    /// Only later frames vouch for the frames after the last sync: with the log cut there, the
+    /// store opens.
     fn find_vouched_offset(&self) -> u64 {
         let Some(log) = self.files.iter().find(|file| file.name.ends_with(".log")) else { return 0 };
         // The unsynced batches are the last frames; each begins where a cut leaves one batch more.
@@ -216,7 +216,7 @@ impl Fixture {
         frames.len().checked_sub(UNSYNCED as usize).and_then(|at| frames.get(at)).copied().unwrap_or(0)
     }
 
-    /// A segment has the LSN behind its header at offset 48.
+    /// A segment has the LSN of the first byte after its header at offset 48.
     fn needed_offset_of(&self, log_start_lsn: u64) -> u64 {
         let log = self.files.iter().find(|file| file.name.ends_with(".log"));
         let first_lsn =
@@ -397,7 +397,7 @@ fn by_key(rows: &[(Vec<u8>, Vec<u8>)]) -> BTreeMap<&[u8], &[u8]> {
     rows.iter().map(|(key, value)| (key.as_slice(), value.as_slice())).collect()
 }
 
-/// Whether a loss is of the table, or of all whose very names are lost where it is one.
+/// Whether a loss is of this table, or of tables whose names are lost.
 fn is_of(loss: &Loss, table: &str, found: &Dump) -> bool {
     loss.table == table || loss.table.is_empty() && !found.contains_key(table)
 }

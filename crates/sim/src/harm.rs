@@ -34,7 +34,7 @@ const FILLER_BYTES: usize = 60 << 10;
 /// A record of the value log, of a value of 200 bytes, takes no more.
 const VALUE_RECORD_BYTES_MAX: usize = 256;
 
-/// Behind these bytes, the header of a segment has only zeros.
+/// After these bytes, the header of a segment has only zeros.
 const HEADER_SAYS_BYTES: usize = 80;
 
 /// All rows of all tables.
@@ -43,10 +43,10 @@ pub type Dump = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
 /// How a store is left before it is harmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// Its process died behind a sync, and two batches later.
+    /// Its process died two batches after a sync.
     Died,
-    /// The same, but its last change was an edit of the manifest, so that nothing is in the log
-    /// behind it.
+    /// The same, but its last change was an edit of the manifest, after which nothing is in the
+    /// log.
     DiedBehindAnEdit,
     /// The same, but the log had just rolled to another segment, without an edit of the manifest
     /// after that.

@@ -11,7 +11,7 @@
 //!   past      what tables keep of their past, and snapshots of it     index    indexes
 //!   look      comparing everything, scans                             write    single ops, streams, batches
 //!   cursors   scans that are left     transact   transactions         follow   the change feed, in the store and next to it
-//!   load      bulk loads              tables     they come and go     beside   the store read next to its writer
+//!   load      bulk loads              tables     they come and go     secondary   the store read next to its writer
 //!   process   the process ends, and the next one opens                wreck    the remains of a dead one
 //!   others    a second store, a sealed one, rebuilt tables             strike   time, faults
 //!   acting    action by action                                        crash    judging what every crash leaves
@@ -33,7 +33,7 @@ mod found;
 mod transact;
 mod follow;
 mod load;
-mod beside;
+mod secondary;
 mod wreck;
 mod process;
 mod rot;

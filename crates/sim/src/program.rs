@@ -217,7 +217,7 @@ pub enum Other {
     /// Makes a table equal to such another: back to its contents then.
     BringUp(u8, u8),
     /// Reads the store next to its writer, and the earlier secondary.
-    Beside,
+    Secondary,
     /// Freezes the store, reads it, and thaws it.
     Freeze,
     /// Rebuilds the tables that archive their logs, in another store.
@@ -342,7 +342,7 @@ impl Action {
             Action::Transact(step) => !matches!(step, Transact::Commit(..)),
             Action::Load(step) => *step != Load::Finish,
             Action::Cursor(_) => true,
-            Action::Other(Other::Compare(..) | Other::Beside | Other::Dump | Other::BackUp) => true,
+            Action::Other(Other::Compare(..) | Other::Secondary | Other::Dump | Other::BackUp) => true,
             Action::Scan(..) | Action::Past(..) | Action::FollowSecondary(_) => true,
             _ => false,
         }

@@ -188,7 +188,7 @@ impl Shape {
 
     /// Whether a secondary shows the same rows of the table as long as it is open: values in files
     /// of their own are opened when they are read, and may be gone.
-    pub fn lasts_beside(&self) -> bool {
+    pub fn lasts_in_secondary(&self) -> bool {
         !self.in_files && self.lasts()
     }
 

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
     if all { Ok(()) } else { Err(Failure::Told(ExitCode::Damaged)) }
 }
 
-/// What a sync changes: the records of a store, and its tables.
+/// What the command changes: the records of a store, and its tables.
 fn state(store: &Opened) -> (Seq, usize) {
     (store.last_seq(), store.tables().len())
 }

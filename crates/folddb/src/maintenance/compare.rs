@@ -1,4 +1,4 @@
-//! Comparing two stores, and syncing one with the other.
+//! Comparing two stores, and making one equal to the other (`synchronize`).
 //!
 //! Both are read at one snapshot each, key by key in parallel: by their values if all of these are
 //! inline, otherwise by their heads. A separated value is read only if the heads do not decide
@@ -66,7 +66,7 @@ impl DiffReport {
     }
 }
 
-/// The result of syncing a table.
+/// The result of [`Store::synchronize`] for a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SyncReport {
@@ -80,7 +80,7 @@ pub struct SyncReport {
     pub deleted: u64,
 }
 
-/// How a table is synced with another.
+/// How [`Store::synchronize`] makes a table equal to another.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct SyncOptions {
@@ -351,7 +351,7 @@ impl Sync {
         }
     }
 
-    /// Adds to the error of a failed sync how many keys are done.
+    /// Adds to the error of a failed `synchronize` how many keys are done.
     fn failed(&self, error: Error) -> Error {
         match self.committed {
             0 => error,

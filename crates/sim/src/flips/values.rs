@@ -141,7 +141,7 @@ fn footer_of(file: &Whole) -> Option<Footer> {
     Footer::decode(&file.bytes[at..], FileNumber(number), file.bytes.len() as u64).ok()
 }
 
-/// Records one after the other, and zeros behind the last.
+/// Records one after the other, and zeros after the last.
 fn records(bytes: &[u8], range: Range<usize>, push: &mut dyn FnMut(PieceKind, Range<usize>)) {
     let mut at = range.start;
     while at < range.end {

@@ -93,9 +93,9 @@ impl Player {
             return self.refused("drop the feed", error);
         }
         self.consumer.kept.clear();
-        let beside = self.consumer.beside.take();
+        let secondary = self.consumer.secondary.take();
         if self.open_feed()? {
-            self.consumer.beside = beside;
+            self.consumer.secondary = secondary;
         }
         Ok(())
     }
@@ -145,7 +145,7 @@ impl Player {
         }
     }
 
-    // ---- beside ---------------------------------------------------------------------------------
+    // ---- in a secondary -------------------------------------------------------------------------
 
     /// Takes the events of the feed next to the store, as far as the action says. Where all writes
     /// have reached the kernel, the consumer has the contents of the store then.
@@ -160,7 +160,7 @@ impl Player {
         }
         let Some(disk) = self.disk.clone() else { return self.read_secondary(follow) };
         if disk.is_dead() || disk.has_lost() {
-            self.consumer.beside = None;
+            self.consumer.secondary = None;
             return Ok(()); // its contents are not known
         }
         disk.aside(|| self.read_secondary(follow))
@@ -172,26 +172,32 @@ impl Player {
         }
         let may_be_lost = self.feed_may_be_lost();
         for _ in 0..follow.events.map_or(EVENTS_MAX, usize::from) {
-            let Consumer { beside: Some((feed, replica)), shapes, .. } = &mut self.consumer else { break };
+            let Consumer { secondary: Some((feed, replica)), shapes, .. } = &mut self.consumer else { break };
             match feed.poll() {
-                Ok(Some(event)) => replica.take(event, shapes).map_err(|why| format!("beside: {why}"))?,
+                Ok(Some(event)) => {
+                    replica.take(event, shapes).map_err(|why| format!("in a secondary: {why}"))?
+                }
                 Ok(None) if !follow.synced => break,
                 Ok(None) => {
                     self.tell_time();
                     let told = self.told();
-                    let Some((_, replica)) = &self.consumer.beside else { break };
+                    let Some((_, replica)) = &self.consumer.secondary else { break };
                     let compared = replica.compare(&self.known.model, &told);
-                    return compared.map_err(|why| format!("beside: {why}"));
+                    return compared.map_err(|why| format!("in a secondary: {why}"));
                 }
                 Err(error) => {
-                    self.consumer.beside = None;
+                    self.consumer.secondary = None;
                     let is_excused = match error.kind() {
                         ErrorKind::FeedLost => may_be_lost,
                         // The one in the store may have passed more events than this one has seen.
                         ErrorKind::Locked => self.consumer.has_raced,
                         _ => false,
                     };
-                    return if is_excused { Ok(()) } else { Err(said("read the feed beside")(error)) };
+                    return if is_excused {
+                        Ok(())
+                    } else {
+                        Err(said("read the feed in a secondary")(error))
+                    };
                 }
             }
         }
@@ -201,7 +207,7 @@ impl Player {
     /// False where a secondary cannot read the feed: its rows are not acknowledged yet, or it is
     /// lost.
     fn open_secondary(&mut self) -> Result<bool, String> {
-        if self.consumer.beside.is_some() {
+        if self.consumer.secondary.is_some() {
             return Ok(true);
         }
         let Told { table, prefix } = self.told();
@@ -210,9 +216,9 @@ impl Player {
             Ok(feed) => {
                 let place = feed.position();
                 let kept = self.consumer.kept.iter().rev().find(|(kept, _)| *kept <= place);
-                self.consumer.beside = kept.map(|(_, replica)| (feed, replica.clone()));
+                self.consumer.secondary = kept.map(|(_, replica)| (feed, replica.clone()));
                 self.consumer.has_raced = false;
-                Ok(self.consumer.beside.is_some())
+                Ok(self.consumer.secondary.is_some())
             }
             // It is not there, or has not given its rows; once those are acknowledged, this is
             // wrong.
@@ -225,7 +231,7 @@ impl Player {
                 Ok(false)
             }
             Err(error) if error.kind() == ErrorKind::FeedLost && self.feed_may_be_lost() => Ok(false),
-            Err(error) => Err(said("open the feed beside")(error)),
+            Err(error) => Err(said("open the feed in a secondary")(error)),
         }
     }
 }

@@ -44,14 +44,14 @@ impl Player {
                 None => self.compare_with_other(slot, of),
             },
             Other::BringUp(slot, of) => self.synchronize(slot, of),
-            Other::Beside => self.beside(),
+            Other::Secondary => self.secondary(),
             Other::Freeze => self.freeze(),
             Other::Rebuild => self.rebuild(),
             Other::Dump => match self.disk.clone() {
                 Some(disk) => disk.aside(|| self.dump_and_load()),
                 None => self.dump_and_load(),
             },
-            Other::BackUp => self.back_up_beside(),
+            Other::BackUp => self.back_up_secondary(),
         }
     }
 
@@ -270,33 +270,33 @@ impl Player {
     /// A backup made next to the writer, of a reader that was opened some time ago. It holds what
     /// the reader saw, or the present contents where the writer has removed values since that it
     /// needs. On real files, where it may link and the writer may go on meanwhile.
-    fn back_up_beside(&mut self) -> Outcome {
+    fn back_up_secondary(&mut self) -> Outcome {
         if self.disk.is_some() {
             return Ok(());
         }
-        let beside = match self.beside.take() {
-            Some(beside) => beside,
+        let secondary = match self.secondary.take() {
+            Some(secondary) => secondary,
             None => {
                 self.look_secondary()?;
-                self.beside.take().ok_or("no reader was opened beside")?
+                self.secondary.take().ok_or("no secondary was opened")?
             }
         };
         let temp = tempfile::tempdir_in(crate::memory_dir()).map_err(|error| error.to_string())?;
         let (place, to) = (temp.path().join("backups"), temp.path().join("restored"));
-        beside.store.backup(&place, &BackupOptions::default()).map_err(said("back up beside a writer"))?;
+        secondary.store.backup(&place, &BackupOptions::default()).map_err(said("back up a secondary"))?;
         let restored = Store::restore(&place, &to, &RestoreOptions::default(), &self.options());
-        restored.map_err(said("restore a backup that was made beside a writer"))?;
+        restored.map_err(said("restore a backup of a secondary"))?;
         let copy = Store::open(&to, self.options()).map_err(said("open what was restored"))?;
         let found = contents(&copy).map_err(said("read what was restored"))?;
-        let of = |contents: &Contents| beside.of(contents, Shape::lasts);
-        if of(&found) != of(&beside.contents) {
+        let of = |contents: &Contents| secondary.of(contents, Shape::lasts);
+        if of(&found) != of(&secondary.contents) {
             let mut known = self.known.clone();
             known.model.set_time(unix_ms(copy.now()));
             known.settle(&found, u64::from(copy.last_seq())).map_err(|why| {
-                format!("a backup beside a writer is neither what its reader saw nor what is there: {why}")
+                format!("a backup of a secondary is neither its state nor the present one: {why}")
             })?;
         }
-        self.beside = Some(beside);
+        self.secondary = Some(secondary);
         Ok(())
     }
 

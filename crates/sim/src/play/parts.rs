@@ -74,7 +74,7 @@ pub(super) struct Loading {
 }
 
 /// A store that was opened next to its writer.
-pub(super) struct Beside {
+pub(super) struct Secondary {
     pub(super) store: Store,
     /// Its contents then.
     pub(super) contents: Contents,
@@ -82,7 +82,7 @@ pub(super) struct Beside {
     pub(super) shapes: BTreeMap<String, Shape>,
 }
 
-impl Beside {
+impl Secondary {
     /// The part of some contents in tables of such shapes.
     pub(super) fn of(&self, contents: &Contents, is_such: impl Fn(&Shape) -> bool) -> Contents {
         let is_in = |name: &String| self.shapes.get(name).is_some_and(&is_such);
@@ -110,7 +110,7 @@ pub(super) struct Consumer {
     pub(super) feed: Option<Feed>,
     pub(super) replica: Replica,
     /// The reader of the feed next to the store, in this world, and its replica.
-    pub(super) beside: Option<(SecondaryFeed, Replica)>,
+    pub(super) secondary: Option<(SecondaryFeed, Replica)>,
     /// The replica at each position that may be acknowledged, oldest first: one, and a second where
     /// the outcome is not known.
     pub(super) kept: Vec<(FeedPosition, Replica)>,
@@ -132,7 +132,7 @@ impl Clone for Consumer {
     fn clone(&self) -> Consumer {
         Consumer {
             feed: None,
-            beside: None,
+            secondary: None,
             has_raced: false,
             has_acknowledged: self.has_acknowledged,
             may_be_dropped: self.may_be_dropped,

@@ -13,7 +13,7 @@ use crate::compare::Outcome;
 use crate::known::Known;
 use crate::play::clock::HeldClock;
 use crate::play::heard::Heard;
-use crate::play::parts::{Beside, Consumer, Left, Loading, Past, Running};
+use crate::play::parts::{Consumer, Left, Loading, Past, Running, Secondary};
 use crate::program::{Crash, Settings};
 use crate::tables::{Shape, with_customs};
 use crate::world::SimDisk;
@@ -56,7 +56,7 @@ pub(super) struct Player {
     /// Scans that were left: they outlive processes.
     pub(super) left: Vec<Left>,
     /// The secondary of the store that was opened last.
-    pub(super) beside: Option<Beside>,
+    pub(super) secondary: Option<Secondary>,
     /// An open bulk load.
     pub(super) loading: Option<Loading>,
     /// The consumer of the store's feed.
@@ -94,7 +94,7 @@ impl Player {
             pasts: Vec::new(),
             transactions: Vec::new(),
             left: Vec::new(),
-            beside: None,
+            secondary: None,
             loading: None,
             consumer: Consumer::default(),
             known: Known::default(),

@@ -22,7 +22,7 @@ use crate::world::SimDisk;
 impl Player {
     pub(super) fn wreck(&mut self) -> Wreck {
         self.let_go();
-        self.beside = None;
+        self.secondary = None;
         self.store = None;
         Wreck {
             settings: self.settings,
@@ -71,8 +71,8 @@ impl Player {
         // `Resume::Strict`.
         self.left.retain(|left| self.known.keeps(left.seq, power));
         self.disk = Some(next_world(disk, power, &mut self.known, chance));
-        self.beside = None;
-        self.consumer.beside = None;
+        self.secondary = None;
+        self.consumer.secondary = None;
         self.was_full = false;
     }
 

@@ -155,7 +155,7 @@ fn with_others(actions: Vec<Action>, seed: u64) -> Vec<Action> {
         let other = match chance.below(100) {
             0 if chance.one_in(2) => Other::Compare(slot(chance), chance.next_u64() as u8),
             0 => Other::BringUp(slot(chance), chance.next_u64() as u8),
-            1 => Other::Beside,
+            1 => Other::Secondary,
             2 if chance.one_in(2) => Other::Freeze,
             2 => Other::Rebuild,
             _ => continue,
@@ -194,7 +194,7 @@ fn with_copies(actions: Vec<Action>, seed: u64) -> Vec<Action> {
         match chance.below(120) {
             0 => all.push(Action::Other(Other::Dump)),
             1..=2 => all.push(Action::Other(Other::BackUp)),
-            3..=4 => all.push(Action::Other(Other::Beside)),
+            3..=4 => all.push(Action::Other(Other::Secondary)),
             _ => {}
         }
     }
