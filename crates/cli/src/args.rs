@@ -142,7 +142,7 @@ pub(crate) enum Verb {
     Stats(StoreTableArgs),
     /// Draw the tiers of a table: runs, their files, sizes
     Runs(StoreTableArgs),
-    /// Draw the value log: its segments, and how much of each is alive
+    /// Show the value log: its segments, and how much of each is alive
     ///
     /// A value that was overwritten or deleted counts as alive until a merge has seen both records;
     /// `compact` merges a table now.
@@ -183,7 +183,7 @@ pub(crate) enum Verb {
     Doctor(StoreArgs),
     /// Remove a table and everything in it
     Drop(DropArgs),
-    /// Freeze a store: from then on it is only read, by any number of processes
+    /// Freeze a store: from then on it can only be read, by any number of processes
     Freeze(StoreArgs),
     /// Thaw a store, so that it can be written to again
     Thaw(StoreArgs),

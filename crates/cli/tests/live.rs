@@ -36,7 +36,7 @@ fn both_stores_of_a_comparison_may_be_written_to() {
 }
 
 #[test]
-fn a_shell_that_only_reads_is_open_beside_a_writer() {
+fn a_shell_that_only_reads_is_open_next_to_a_writer() {
     let place = Place::new();
     let shell = open_one(&place);
     let mut reader = place.command(&["shell", "live", "--read-only"]);

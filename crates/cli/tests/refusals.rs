@@ -131,7 +131,7 @@ fn files_in(dir: &std::path::Path) -> Vec<String> {
 
 /// Damaged values cannot be moved: the others are, and the outcome says so.
 #[test]
-fn reclaim_tells_of_damage_and_of_what_merges_have_to_come_first_for() {
+fn reclaim_reports_damage_and_what_needs_a_merge_first() {
     let place = Place::new();
     place.done(&["create", "s", "t", "--like", "blob"]);
     std::fs::create_dir(place.path().join("blobs")).expect("a directory");
@@ -193,7 +193,7 @@ fn an_export_leaves_every_file_alone_that_it_was_not_asked_for() {
 
 /// One file that the system refuses is named, and those after it are written.
 #[test]
-fn an_export_goes_on_behind_what_cannot_be_written_or_read() {
+fn an_export_continues_after_what_cannot_be_written_or_read() {
     let place = Place::new();
     place.done(&["create", "s", "t", "--like", "blob"]);
     let (long, deep) = ("k".repeat(300), format!("{}/x", "d".repeat(300)));

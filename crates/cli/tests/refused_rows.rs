@@ -63,7 +63,7 @@ fn a_row_that_only_the_store_can_refuse_is_a_bad_row_and_the_rest_is_in() {
 }
 
 #[test]
-fn what_is_told_of_bad_rows_is_in_the_order_of_their_lines() {
+fn bad_rows_are_reported_in_the_order_of_their_lines() {
     let place = Place::new();
     place.done(&["create", "s", "t", "--index", "by:value"]);
     place.write("rows.csv", format!("a,1\n{},2\nb\nc,3\n", "k".repeat(64_000)));

@@ -53,7 +53,7 @@ fn compact(store: &Store) {
 }
 
 #[test]
-fn a_merged_table_is_told_without_reading_a_row() {
+fn a_merged_table_is_aggregated_without_reading_a_row() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let table = store.create_bytes_table("t", rules("sum:u64")).unwrap();
@@ -143,7 +143,7 @@ fn tables_without_summaries_are_read() {
 }
 
 #[test]
-fn what_no_aggregate_tells_is_refused() {
+fn a_question_that_no_aggregate_answers_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let table = store.create_bytes_table("t", rules("replace")).unwrap();

@@ -89,7 +89,7 @@ fn what_differs_is_found_in_order_and_values_are_read_only_where_their_heads_lea
 }
 
 #[test]
-fn a_table_that_was_brought_up_is_the_same_and_needs_nothing_the_second_time() {
+fn synchronize_makes_tables_equal_and_does_nothing_the_second_time() {
     let (first, second) = two();
     let synchronize = || {
         let options = SyncOptions::default();
@@ -107,7 +107,7 @@ fn a_table_that_was_brought_up_is_the_same_and_needs_nothing_the_second_time() {
 }
 
 #[test]
-fn only_the_range_that_is_asked_for_is_brought_up_and_others_may_stay() {
+fn synchronize_changes_only_the_range_and_may_keep_other_keys() {
     let (first, second) = two();
     let key = |key: u64| {
         first.table.as_bytes().scan().limit(key as usize + 1).into_iter().last().unwrap().unwrap().0
@@ -162,7 +162,7 @@ fn a_table_is_not_compared_as_a_transaction_has_changed_it() {
 
 /// What would be refused while a table is brought up to date is refused before anything is read.
 #[test]
-fn a_table_that_cannot_be_written_to_or_read_so_is_not_brought_up() {
+fn synchronize_refuses_tables_that_cannot_be_written_to_or_read_so() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.folddb");
     let options = || Options::default().background(BackgroundWork::Manual);
@@ -197,7 +197,7 @@ fn deadline(side: &Side, key: u64) -> Option<u64> {
 }
 
 #[test]
-fn what_is_brought_over_lasts_as_long_as_it_does_there() {
+fn copied_values_keep_their_deadlines() {
     let expiring = |expire| side_of(Rules::sorted::<u64, Vec<u8>>().separate(512).expire(expire));
     let (first, second) = (expiring(Expire::ByWrite), expiring(Expire::After(Duration::from_secs(3600))));
     let long = blob(24); // is separated
@@ -222,7 +222,7 @@ fn what_is_brought_over_lasts_as_long_as_it_does_there() {
 }
 
 #[test]
-fn a_table_whose_values_last_for_ever_is_not_brought_up_to_one_where_they_may_expire() {
+fn synchronize_refuses_expiring_values_for_a_table_without_expiry() {
     let (first, second) = (side_of(Rules::sorted().expire(Expire::ByWrite)), side_of(Rules::sorted()));
     first.table.with_lifetime(Lifetime::Until(moment(FAR_MS))).put(&1, &blob(1)).unwrap();
     second.table.put(&2, &blob(2)).unwrap();
@@ -235,7 +235,7 @@ fn a_table_whose_values_last_for_ever_is_not_brought_up_to_one_where_they_may_ex
 }
 
 #[test]
-fn tables_are_compared_whichever_way_their_keys_run() {
+fn tables_are_compared_in_ascending_and_descending_order() {
     let made = || side_of(Rules::sorted().reversed());
     let (first, second) = (made(), made());
     for key in 0..10 {
@@ -292,7 +292,7 @@ fn each_table_is_compared_as_it_was_at_one_moment() {
 /// Nothing is copied that the other table did not have at the moment of the comparison, nor an
 /// empty value for one that was removed since.
 #[test]
-fn a_table_is_brought_up_to_one_moment_of_the_other() {
+fn synchronize_makes_a_table_equal_to_one_moment_of_the_other() {
     let occasion = Arc::new(Occasion::default());
     let made = || {
         let dir = tempfile::tempdir().unwrap();
@@ -364,7 +364,7 @@ impl Fold for Fails {
 }
 
 #[test]
-fn a_key_whose_fold_fails_is_told_and_left_alone() {
+fn a_key_whose_fold_fails_is_reported_and_left_alone() {
     let made = || {
         let dir = tempfile::tempdir().unwrap();
         let options = Options::default().custom_fold(Arc::new(Fails)).background(BackgroundWork::Manual);
@@ -386,7 +386,7 @@ fn a_key_whose_fold_fails_is_told_and_left_alone() {
 
 /// A value longer than a batch may be is copied piece by piece, and those around it as always.
 #[test]
-fn values_longer_than_a_batch_are_brought_over() {
+fn values_longer_than_a_batch_are_copied() {
     let (from, to) = (side(512), side(512));
     let long = vec![7; (16 << 20) + 5];
     for key in 0..20 {
@@ -406,7 +406,7 @@ fn values_longer_than_a_batch_are_brought_over() {
 /// Where one table counts a value as deleted that the other keeps, each sync would report that it
 /// set this value, again and again.
 #[test]
-fn tables_that_count_other_values_as_deleted_are_not_brought_up() {
+fn synchronize_refuses_tables_that_count_other_values_as_deleted() {
     let rules = || Rules::sorted::<u64, Vec<u8>>();
     let (from, to) = (side_of(rules()), side_of(rules().delete_when(&vec![0])));
     from.table.put(&1, &vec![0]).unwrap();
@@ -435,7 +435,7 @@ fn scans_of_keys_alone_are_compared_by_their_values_too() {
 /// Rows that `to` has beyond the range of `from` are not missing there, and its past is not its
 /// present.
 #[test]
-fn a_table_is_brought_up_over_one_range_as_it_is_now() {
+fn synchronize_makes_one_range_equal_to_the_present() {
     let forever = || side_of(Rules::sorted().keep(folddb::Keep::Forever));
     let (first, second) = (forever(), forever());
     for key in 0..9 {

@@ -41,7 +41,7 @@ fn in_pages(table: &BytesTable, first: &Cursor, page: usize, how: Resume) -> Vec
 }
 
 #[test]
-fn pages_come_to_the_whole_scan_whatever_its_range_and_direction() {
+fn pages_together_are_the_whole_scan_in_any_range_and_direction() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, table) = fresh(dir.path());
     let table = table.as_bytes();
@@ -69,7 +69,7 @@ fn pages_come_to_the_whole_scan_whatever_its_range_and_direction() {
 
 /// The scan that resumes decides whether it reads values, whatever the scan before did.
 #[test]
-fn the_cursor_of_a_scan_of_keys_goes_on_with_values() {
+fn the_cursor_of_a_scan_of_keys_is_resumed_with_values() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, table) = fresh(dir.path());
     let mut keys = table.as_bytes().scan().keys_only().rows().unwrap();
@@ -149,7 +149,7 @@ fn what_is_no_cursor_of_this_table_is_refused() {
 }
 
 #[test]
-fn a_key_whose_fold_fails_is_told_once_and_the_scan_goes_on_behind_it() {
+fn a_key_whose_fold_fails_is_reported_once_and_the_scan_continues_after_it() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("s.folddb"), options().custom_fold(Arc::new(Fails))).unwrap();
     let table = store.table("t", Rules::sorted::<u64, u64>().custom_fold(&Fails)).unwrap();
@@ -179,7 +179,7 @@ fn a_key_whose_fold_fails_is_told_once_and_the_scan_goes_on_behind_it() {
 
 /// A row that could not be read is not skipped by a scan that resumes once it can be read.
 #[test]
-fn a_row_that_could_not_be_read_is_the_first_of_what_is_left() {
+fn an_unreadable_row_is_the_first_of_the_rest() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.folddb");
     let store = Store::create(&path, options()).unwrap();
@@ -219,7 +219,7 @@ fn hide_directories(path: &Path) -> Vec<(PathBuf, PathBuf)> {
 
 /// A snapshot of the past holds it for tables that keep their past, and for no others.
 #[test]
-fn who_holds_the_past_of_one_table_is_no_help_to_the_cursor_of_another() {
+fn holding_the_past_of_one_table_does_not_help_the_cursor_of_another() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("s.folddb"), options()).unwrap();
     let sums =

@@ -27,7 +27,7 @@ mod metrics;
 mod people;
 
 #[test]
-fn transfers_are_whole_and_reports_are_gone_on_with() {
+fn transfers_are_whole_and_reports_are_resumed() {
     accounts::main().unwrap();
 }
 

@@ -482,7 +482,7 @@ fn backups_and_dumps_have_them() {
 }
 
 #[test]
-fn a_look_finds_a_store_whole_and_tells_of_a_damaged_index_and_a_damaged_value() {
+fn a_check_calls_a_store_intact_and_reports_a_damaged_index_and_value() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     a_store(&path);
@@ -510,7 +510,7 @@ fn a_look_finds_a_store_whole_and_tells_of_a_damaged_index_and_a_damaged_value()
 }
 
 #[test]
-fn a_store_is_mended_with_all_that_is_whole_also_where_the_index_is_lost() {
+fn everything_intact_is_salvaged_even_if_the_index_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let expected = a_store(&path);
@@ -546,7 +546,7 @@ fn a_store_is_mended_with_all_that_is_whole_also_where_the_index_is_lost() {
 }
 
 #[test]
-fn a_walk_is_left_and_gone_on_with_also_after_a_restart() {
+fn a_walk_is_interrupted_and_resumed_also_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let expected = a_store(&path);

@@ -342,7 +342,7 @@ fn sweeps_the_rest(world: &World, (index, at): (&std::ffi::OsStr, usize), keys: 
 /// It knows when versions were written, but not by which record: it says so, and gives no wrong
 /// seq.
 #[test]
-fn of_versions_no_seq_is_told_and_none_is_asked_for() {
+fn versions_of_hashed_tables_have_no_seq() {
     let world = World::new();
     let store = world.create();
     let table = store.table("t", Rules::hashed::<String, String>().keep(Keep::Versions(4))).unwrap();
@@ -417,7 +417,7 @@ fn time_does_not_go_back_where_the_log_that_knew_it_is_gone() {
 
 /// Nor behind a time at which expired values were removed, though nothing was written then.
 #[test]
-fn time_does_not_go_back_behind_a_sweep() {
+fn time_does_not_go_back_before_a_sweep() {
     let world = World::new();
     let store = world.create();
     let table = store

@@ -279,7 +279,7 @@ fn people_with_index_anew(store: &Store) -> People {
 }
 
 #[test]
-fn building_goes_on_where_it_was_broken_off() {
+fn building_an_index_resumes_where_it_was_interrupted() {
     let (world, store) = fresh(manual());
     let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
     for name in 0..9000u32 {
@@ -454,7 +454,7 @@ fn where_heads_tell_the_terms_no_value_is_read() {
 }
 
 #[test]
-fn streamed_values_are_found_and_those_too_long_to_be_looked_at_are_not() {
+fn streamed_values_are_found_and_those_too_long_to_be_examined_are_not() {
     let (_world, store) = fresh(manual().tuning(|t| t.stream_piece_bytes(4 << 10)));
     let rules = Rules::sorted::<String, Vec<u8>>().separate(2048).index("by_city", "json:/city");
     let table: People = store.table("people", rules).unwrap();
@@ -580,7 +580,7 @@ fn a_store_opened_for_reading_finds_and_closed_ones_open_with_their_indexes() {
 }
 
 #[test]
-fn verify_compares_indexes_with_their_tables_and_repair_and_dumps_make_them_anew() {
+fn verify_compares_indexes_with_their_tables_and_repair_and_load_rebuild_them() {
     let (world, store) = fresh(manual());
     let table = people(&store);
     for n in 0..300u32 {
@@ -713,7 +713,7 @@ fn a_find_over_numbers_of_several_types_is_cut_and_turned_as_any() {
 /// An index that was made before its rule was found to be wrong: the entries that it lacks are no
 /// damage, and no repair adds them.
 #[test]
-fn verify_tells_a_rule_that_breaks_the_law_from_damage() {
+fn verify_distinguishes_a_rule_that_breaks_the_law_from_damage() {
     let sums = |store: &Store| {
         store.table("sums", Rules::sorted::<String, u64>().fold("sum:u64").index("by_sum", "custom:sum@1"))
     };
@@ -737,7 +737,7 @@ fn verify_tells_a_rule_that_breaks_the_law_from_damage() {
 /// A fold over the hits of an index has the same result on any number of threads, in the order of
 /// the terms; by range, and of keys, values and heads.
 #[test]
-fn a_fold_over_an_index_comes_to_the_same_on_any_number_of_threads() {
+fn a_fold_over_an_index_is_the_same_on_any_number_of_threads() {
     let (_world, store) = fresh(manual().tuning(|t| t.part_bytes(64 << 10)));
     let rules = Rules::sorted::<String, Vec<u8>>().index("by_age", "json:/age").separate(2048);
     let people: People = store.table("people", rules).unwrap();

@@ -133,7 +133,7 @@ fn a_long_value_is_one_record_in_a_file_of_its_own_and_goes_when_it_is_dead() {
 }
 
 #[test]
-fn who_seeks_and_who_locates_finds_it_in_one_file_and_a_snapshot_keeps_it() {
+fn a_seek_and_a_locate_find_it_in_one_file_and_a_snapshot_keeps_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
@@ -266,7 +266,7 @@ fn the_later_of_two_values_is_found_without_the_index_though_the_earlier_is_ther
 }
 
 #[test]
-fn damage_of_it_is_told_before_any_byte_is_handed_out() {
+fn damage_is_reported_before_any_byte_is_returned() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     mixed(&path, 17 << 20);

@@ -66,7 +66,7 @@ fn costs(store: &Store, path: &Path, others: usize) -> Vec<(&'static str, usize,
 }
 
 #[test]
-fn an_edit_beside_thousands_of_tables_costs_what_it_costs_beside_ten() {
+fn an_edit_costs_the_same_with_thousands_of_tables_as_with_ten() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.folddb");
     let options = || {

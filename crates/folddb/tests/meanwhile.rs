@@ -141,7 +141,7 @@ fn a_merge_ends_with_the_store() {
 /// Next to a writer, background work always has some run of the table: a compaction would wait
 /// forever, and could not be stopped.
 #[test]
-fn whoever_waits_to_compact_is_told_and_no_merge_is_begun_before_it() {
+fn a_waiting_compaction_reports_progress_and_no_merge_begins_before_it() {
     let (_dir, store, hook) = fresh();
     write_runs(&store, "t", 2, 40_000);
     let (other, told) = (store.clone(), Arc::new(Mutex::new(Vec::new())));

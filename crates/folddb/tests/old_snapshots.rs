@@ -118,7 +118,7 @@ fn old_snapshots_go_on_reading_while_merges_keep_nothing_for_them() {
 
 /// One of the tables has nothing to be flushed, and the others have not been yet.
 #[test]
-fn a_snapshot_comes_to_files_once_all_that_it_sees_is_in_them() {
+fn a_snapshot_gets_pinned_files_once_all_that_it_sees_is_in_runs() {
     let (_dir, store) = create(options(AT_ONCE));
     let sums = |name| store.table::<u64, u64>(name, Rules::sorted().fold("sum:u64")).unwrap();
     let tables = ["first", "second", "unwritten"].map(sums);
@@ -206,7 +206,7 @@ fn leveled_clones_and_snapshots_never_block() {
 }
 
 #[test]
-fn what_a_range_comes_to_is_told_by_what_an_old_snapshot_sees() {
+fn the_aggregate_at_an_old_snapshot_is_of_what_it_sees() {
     let (_dir, store) = create(options(AT_ONCE));
     let rules = Rules::sorted::<u64, u64>().fold("sum:u64").summaries(true);
     let table = store.table("told", rules).unwrap();
@@ -411,7 +411,7 @@ fn a_loaded_table_is_seen_by_each_snapshot_that_is_not_older_than_its_rows() {
 
 /// A strict cursor that finds a snapshot of its seq reads the same as that snapshot.
 #[test]
-fn a_strict_cursor_of_a_loaded_table_goes_on_at_a_snapshot_that_was_old_when_it_was_loaded() {
+fn a_strict_cursor_of_a_loaded_table_resumes_at_a_snapshot_older_than_the_load() {
     for keep in [Keep::Latest, Keep::Forever] {
         let (_dir, store) = create(options(AT_ONCE));
         let rules = || Rules::sorted::<u64, u64>().fold("sum:u64").keep(keep);

@@ -99,7 +99,7 @@ fn range_deletes_without_end_are_taken_and_few_are_left() {
 const RANGES_BESIDE_THREADS_MAX: usize = 2_500;
 
 #[test]
-fn range_deletes_beside_background_threads_meet_back_pressure_and_no_wall() {
+fn range_deletes_with_background_threads_are_slowed_and_never_refused() {
     for (name, pattern) in PATTERNS {
         let dir = tempfile::tempdir().unwrap();
         let options = options().background(BackgroundWork::Threads);
@@ -228,7 +228,7 @@ fn parts_that_range_deletes_cover_go_without_a_merge_and_the_range_deletes_with_
 }
 
 #[test]
-fn parts_that_a_snapshot_sees_or_a_newer_write_stands_in_stay() {
+fn parts_that_a_snapshot_sees_or_with_a_newer_write_stay() {
     let temp = tempfile::tempdir().unwrap();
     let store =
         Store::create(temp.path().join("store"), options().tuning(|t| t.part_bytes(16 << 10))).unwrap();

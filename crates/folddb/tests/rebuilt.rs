@@ -135,7 +135,7 @@ fn rebuild(path: &Path, to: &Path, names: &[&str]) -> folddb::Result<folddb::mai
 }
 
 #[test]
-fn runs_that_are_lost_are_made_anew_from_the_log_and_so_again_in_the_new_store() {
+fn lost_runs_are_rebuilt_from_the_log_and_again_in_the_new_store() {
     let temp = tempfile::tempdir().expect("a directory");
     let path = temp.path().join("store");
     let model = lived(&path, 2000);
@@ -162,7 +162,7 @@ fn runs_that_are_lost_are_made_anew_from_the_log_and_so_again_in_the_new_store()
 }
 
 #[test]
-fn whole_runs_and_a_log_come_to_the_same() {
+fn runs_and_a_log_give_the_same() {
     let temp = tempfile::tempdir().expect("a directory");
     let path = temp.path().join("store");
     let model = lived(&path, 1500);
@@ -172,7 +172,7 @@ fn whole_runs_and_a_log_come_to_the_same() {
 }
 
 #[test]
-fn who_keeps_no_log_is_not_rebuilt() {
+fn a_table_without_an_archived_log_is_not_rebuilt() {
     let temp = tempfile::tempdir().expect("a directory");
     let path = temp.path().join("store");
     lived(&path, 300);
@@ -252,7 +252,7 @@ fn flip_value(path: &Path, byte: u8) {
 }
 
 #[test]
-fn a_log_that_is_damaged_is_told_and_nothing_is_made() {
+fn a_damaged_log_is_reported_and_nothing_is_created() {
     let temp = tempfile::tempdir().expect("a directory");
     let path = temp.path().join("store");
     lived(&path, 2000);
@@ -283,7 +283,7 @@ fn a_log_that_is_damaged_is_told_and_nothing_is_made() {
 }
 
 #[test]
-fn a_value_that_only_an_archived_log_leads_to_is_looked_at_where_all_is() {
+fn a_deep_check_reads_values_that_only_an_archived_log_points_to() {
     let temp = tempfile::tempdir().expect("a directory");
     let path = temp.path().join("store");
     let store = Store::create(&path, options()).expect("a store");

@@ -253,7 +253,7 @@ fn background_work_does_it_by_itself_and_keeps_to_the_bound() {
 }
 
 #[test]
-fn a_damaged_record_leaves_its_file_alone_and_is_told() {
+fn a_damaged_record_leaves_its_file_alone_and_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();

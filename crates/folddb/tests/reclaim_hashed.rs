@@ -189,7 +189,7 @@ fn background_work_does_it_by_itself_and_keeps_to_the_bound() {
 }
 
 #[test]
-fn a_store_whose_values_have_moved_is_mended_also_where_the_index_is_lost() {
+fn a_store_with_relocated_values_is_salvaged_even_if_the_index_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = filled(&path, 5);
@@ -315,7 +315,7 @@ fn values_that_were_put_since_an_older_list_are_found_by_repair() {
 }
 
 #[test]
-fn a_segment_that_no_list_has_and_whose_header_is_damaged_is_told() {
+fn an_unlisted_segment_with_a_damaged_header_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let (path, to) = (dir.path().join("store"), dir.path().join("mended"));
     let backup = put_since(&path, ValuePlacement::Segments, false);

@@ -246,7 +246,7 @@ fn readers_meet_only_whole_values_while_others_overwrite_and_reclaim() {
 }
 
 #[test]
-fn a_version_tells_a_write_from_every_other_and_stays_with_it() {
+fn a_version_distinguishes_a_write_from_every_other_and_stays_with_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.folddb");
     let mut store = Store::create(&path, options()).unwrap();

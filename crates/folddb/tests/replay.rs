@@ -144,7 +144,7 @@ fn a_delete_that_is_replayed_deletes_what_is_in_runs() {
 }
 
 #[test]
-fn a_range_delete_between_two_folds_of_one_batch_stands_between_them() {
+fn a_range_delete_between_two_folds_of_one_batch_separates_them() {
     let (_dir, store) = fresh();
     let table = sums(&store, "a");
     let mut batch = store.batch();

@@ -353,7 +353,7 @@ fn no_newer_manifest_counts_where_there_is_but_one() {
 
 /// Separators are mostly not whole keys; they were shown as bytes.
 #[test]
-fn lost_keys_are_told_by_keys_of_the_table() {
+fn lost_keys_are_reported_by_keys_of_the_table() {
     let (_dir, store) = fresh(manual());
     let table = store.table("t", Rules::sorted::<(String, String), String>()).unwrap();
     for n in 0..2000 {

@@ -173,7 +173,7 @@ fn a_snapshot_keeps_the_pieces_that_it_sees() {
 }
 
 #[test]
-fn damage_to_a_piece_is_told_and_costs_only_its_key() {
+fn damage_to_a_piece_is_reported_and_costs_only_its_key() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();

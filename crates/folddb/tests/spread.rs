@@ -80,7 +80,7 @@ fn pieces_follow_one_another_and_see_one_snapshot() {
 }
 
 #[test]
-fn a_fold_over_rows_comes_to_the_same_on_any_number_of_threads() {
+fn a_fold_over_rows_is_the_same_on_any_number_of_threads() {
     let (_dir, store, table) = filled(Some(256), 0..KEYS);
     let table = table.as_bytes();
     let keys: Vec<Vec<u8>> = rows(table).into_iter().map(|row| row.0).collect();

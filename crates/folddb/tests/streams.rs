@@ -269,7 +269,7 @@ fn a_long_value_is_dumped_in_pieces_and_loaded_again() {
 }
 
 #[test]
-fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_and_say_why_no_longer() {
+fn tables_without_streams_take_streams_up_to_the_length_of_a_value_and_say_why() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options().tuning(|t| t.segment_bytes(64 << 20))).unwrap();

@@ -143,7 +143,7 @@ const BETWEENS: [(&str, Between); 4] = [
 ];
 
 #[test]
-fn what_was_read_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then() {
+fn a_read_key_that_others_wrote_to_is_a_conflict_wherever_the_write_is_by_then() {
     type Write = fn(&Table<u64, u64>);
     let writes: [Write; 4] = [
         |table| assert!(table.fold(&7, &1).is_ok()),
@@ -242,7 +242,7 @@ impl Looked {
 }
 
 #[test]
-fn what_is_written_while_the_commit_looks_is_a_conflict_wherever_it_lies_by_then() {
+fn a_write_during_the_check_of_a_commit_is_a_conflict_wherever_it_is_by_then() {
     let looked = |meanwhile| Looked::new().commit(|_| {}, meanwhile);
     assert_eq!(looked(|_, _| {}), None);
     assert_eq!(looked(|_, first| assert!(first.write(WriteOp::Put, b"i", b"").is_ok())), None);
@@ -332,7 +332,7 @@ fn money_moves_between_accounts_on_several_threads_and_none_is_lost() {
 }
 
 #[test]
-fn mistakes_are_told_by_the_commit_and_nothing_is_written() {
+fn mistakes_are_reported_by_the_commit_and_nothing_is_written() {
     let ((_dir, store), (_other_dir, other)) = (fresh(BackgroundWork::Manual), fresh(BackgroundWork::Manual));
     let (table, theirs) = (sums(&store, "t"), sums(&other, "t"));
     let mut transaction = store.transaction();
@@ -356,7 +356,7 @@ const WAYS: [Scanned; 2] =
 
 /// Two are on call, and each leaves if another one stays.
 #[test]
-fn two_who_scan_and_leave_because_of_what_they_saw_do_not_both_leave() {
+fn two_transactions_that_scan_and_leave_do_not_both_leave() {
     for scanned in WAYS {
         for kind in [TableKind::Sorted, TableKind::Hashed] {
             let (_dir, store) = fresh(BackgroundWork::Manual);
@@ -417,7 +417,7 @@ fn those_on_call_leave_on_several_threads_and_one_always_stays() {
 }
 
 #[test]
-fn a_range_that_was_scanned_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then() {
+fn a_scanned_range_that_others_wrote_to_is_a_conflict_wherever_the_write_is_by_then() {
     type Write = fn(&Table<u64, u64>);
     let writes: [Write; 5] = [
         |table| assert!(table.fold(&14, &1).is_ok()),

@@ -21,7 +21,7 @@ use folddb::{
 };
 
 #[test]
-fn a_table_whose_values_cannot_be_those_of_its_fold_is_refused_by_name_and_not_made() {
+fn a_table_whose_values_do_not_fit_its_fold_is_refused_by_name_and_not_created() {
     let (_dir, store) = fresh(manual());
     fn refused<V: Value>(store: &Store, name: &str, fold: &str) -> String {
         let refused = store.table(name, Rules::sorted::<String, V>().fold(fold)).unwrap_err();
@@ -185,7 +185,7 @@ impl Fold for Meets {
 }
 
 #[test]
-fn the_doctor_tells_of_keys_whose_records_do_not_fold() {
+fn the_doctor_reports_keys_whose_records_do_not_fold() {
     let options = || manual().custom_fold(Arc::new(Meets));
     let (dir, store) = fresh(options());
     let table = store.table("t", Rules::sorted::<u64, Vec<u8>>().custom_fold(&Meets)).unwrap();

@@ -259,7 +259,7 @@ fn a_batch_over_several_tables_is_synced_with_its_values() {
 /// leveled: HEAD next to GET. The head of a value is returned without reading the value, wherever
 /// it is.
 #[test]
-fn head_beside_get_reads_no_value() {
+fn a_head_reads_no_value() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let rules = Rules::sorted::<u64, Vec<u8>>().separate(2048).head(HeadRule::First(3));
@@ -376,7 +376,7 @@ fn segments_of_dead_values_go_while_the_store_is_open() {
 }
 
 #[test]
-fn who_reads_keeps_the_segments_that_it_reads() {
+fn a_reader_keeps_the_segments_that_it_reads() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
@@ -464,7 +464,7 @@ fn overwritten_values_are_garbage_that_starts_a_merge() {
 /// Of a batch that was not synced, the value is lost and the frame is not: the opening cuts it, and
 /// a check says so before.
 #[test]
-fn a_look_tells_of_values_that_were_lost_before_they_were_durable() {
+fn a_check_reports_values_that_were_lost_before_they_were_durable() {
     let dir = tempfile::tempdir().unwrap();
     let (open, path) = (dir.path().join("open"), dir.path().join("store"));
     let store = Store::create(&open, options()).unwrap();

@@ -183,7 +183,7 @@ fn written_by_another(path: &Path) {
 const NAMES: [&str; 3] = ["plain", "apart", "hashed"];
 
 #[test]
-fn what_a_program_wrote_is_told_apart_from_damage_and_deletes_mend_it() {
+fn unfit_values_are_distinguished_from_damage_and_deletes_mend_them() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("store");
     written_by_another(&path);
@@ -226,7 +226,7 @@ fn what_a_program_wrote_is_told_apart_from_damage_and_deletes_mend_it() {
 }
 
 #[test]
-fn damage_beside_what_a_program_wrote_is_damage_and_comes_first() {
+fn damage_is_reported_before_unfit_values() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("store");
     written_by_another(&path);

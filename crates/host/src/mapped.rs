@@ -267,7 +267,7 @@ struct Window {
 
 // SAFETY: a map belongs to the process, not to a thread; a `Window` is its only owner, and
 // everything that touches the memory takes `&mut self` or owns the window. Tested by
-// `preparing_and_syncing_beside_appends_loses_nothing`, where windows pass from thread to thread.
+// `preparing_and_syncing_during_appends_loses_nothing`, where windows pass from thread to thread.
 #[allow(unsafe_code)]
 unsafe impl Send for Window {}
 
@@ -280,7 +280,7 @@ impl Window {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the address is null, so the system picks one that holds nothing else; no
         // reference to the new memory is made, here or later. Tested by
-        // `a_window_takes_what_lies_in_it_and_refuses_the_rest`.
+        // `a_window_takes_what_is_in_it_and_refuses_the_rest`.
         let base = unsafe { rustix::mm::mmap(ptr::null_mut(), len, access, MapFlags::SHARED, file, offset)? };
         let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Window { base, len, offset })
@@ -304,7 +304,7 @@ impl Window {
         // SAFETY: `at + bytes.len() <= self.len` was just checked, so the target lies in the map,
         // which is live and writable as long as `self` is; `bytes` is a Rust reference and so lies
         // elsewhere. The file is preallocated beyond the end of the map, so the pages are there to
-        // be written. Tested by `a_window_takes_what_lies_in_it_and_refuses_the_rest`, at both ends
+        // be written. Tested by `a_window_takes_what_is_in_it_and_refuses_the_rest`, at both ends
         // of a window.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr().add(at as usize), bytes.len()) };
         true

@@ -381,7 +381,7 @@ impl Walk<'_> {
     fn take(&mut self, segment: &SegmentHeader, head: &FrameHead, hash: u32, end_lsn: Lsn, payload: &[u8]) {
         let (lsn, offset) = (self.lsn, segment.offset_of(self.lsn));
         if self.prev_hash.is_some_and(|hash| hash != head.prev_hash) {
-            self.fault(segment.number, offset, "the frame follows another one than stands before it");
+            self.fault(segment.number, offset, "the frame does not follow the one before it");
         }
         if let Some(next) = self.next_seq
             && next != head.first_seq

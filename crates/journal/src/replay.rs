@@ -357,7 +357,7 @@ impl Walk {
     /// Checks that a whole frame follows the one before it.
     fn check(&mut self, head: &FrameHead) -> Result<(), String> {
         if self.prev_hash.is_some_and(|hash| hash != head.prev_hash) {
-            return Err("the frame follows another one than stands before it".to_owned());
+            return Err("the frame does not follow the one before it".to_owned());
         }
         if let Some(next) = self.next_seq
             && next != head.first_seq

@@ -491,7 +491,7 @@ fn a_separator_that_cuts_a_key_in_two_is_found() {
     let part = world.open(3, &options.order).unwrap();
     assert_eq!(part.read_leaf(leaf).unwrap().separators.get(0), b"l");
     let error = verify(&part).expect_err("a get finds two of twenty records");
-    assert!(error.message().contains("a key continues behind a separator"), "{error}");
+    assert!(error.message().contains("a key continues after a separator"), "{error}");
 }
 
 fn check_damage(found: Result<(), Error>, at: usize) {

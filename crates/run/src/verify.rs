@@ -316,7 +316,7 @@ impl<'a> Check<'a> {
         }
         // Only a separator that equals the key says that its records continue.
         if std::mem::take(&mut self.begins_block) && same_key && self.separator != record.key {
-            return Err("a key continues behind a separator that is not its own");
+            return Err("a key continues after a separator that is not its own");
         }
         if !is_first
             && !same_key

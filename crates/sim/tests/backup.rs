@@ -379,7 +379,7 @@ fn old_generations_are_removed_when_asked() {
 }
 
 #[test]
-fn a_store_that_is_opened_for_reading_is_backed_up_as_it_lies() {
+fn a_store_that_is_opened_for_reading_is_backed_up_as_it_is() {
     let place = Place::new();
     let to = place.path("backups");
     let store = Store::create(place.path("store"), options()).expect("a store");
@@ -447,7 +447,7 @@ fn mistakes_are_answered_and_change_nothing() {
     let (kind, message) = refused(place.path("other"));
     assert!(kind == ErrorKind::AlreadyExists && message.contains("is a store"), "{message}");
     let (kind, message) = refused(place.path("store/backups"));
-    assert!(kind == ErrorKind::InvalidInput && message.contains("lies inside the store"), "{message}");
+    assert!(kind == ErrorKind::InvalidInput && message.contains("is inside the store"), "{message}");
     let (kind, message) = refused(place.path("no/such/place"));
     assert!(kind == ErrorKind::Io && message.contains("create the directory"), "{message}");
     assert!(!place.path("store/backups").exists());

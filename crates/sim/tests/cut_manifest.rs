@@ -339,7 +339,7 @@ fn a_cut_manifest_of_a_young_store_that_was_closed_costs_nothing_unsaid() {
 }
 
 #[test]
-fn a_cut_manifest_of_a_young_store_whose_process_died_costs_nothing_unsaid() {
+fn a_cut_manifest_of_a_young_store_whose_process_died_loses_nothing_unreported() {
     cut(Left::YoungDied);
 }
 
@@ -349,7 +349,7 @@ fn a_cut_manifest_of_a_store_that_was_opened_again_and_closed_costs_nothing_unsa
 }
 
 #[test]
-fn a_cut_manifest_of_a_store_that_was_opened_again_and_whose_process_died_costs_nothing_unsaid() {
+fn a_cut_manifest_of_a_reopened_store_whose_process_died_loses_nothing_unreported() {
     cut(Left::OldDied);
 }
 

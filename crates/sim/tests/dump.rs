@@ -280,7 +280,7 @@ fn what_is_there_is_not_loaded_over_unless_asked() {
 
 /// Each record of a dump was loaded, had expired, or was skipped: there is no other outcome.
 #[test]
-fn what_becomes_of_each_record_is_told() {
+fn the_outcome_of_each_record_is_reported() {
     let place = Place::new();
     let rules = TableRules::new(KeyCodec::Utf8).value(ValueCodec::Utf8).expire(Expire::ByWrite);
     let store = place.create("store");

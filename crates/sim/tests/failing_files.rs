@@ -80,7 +80,7 @@ fn an_append_to_the_journal_that_tears_poisons_until_reopened() {
 }
 
 #[test]
-fn a_table_that_was_brought_up_and_not_synced_is_told_as_that() {
+fn synchronize_reports_a_table_that_is_equal_but_not_durable() {
     let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let files = faulty();
     let store = Store::create(dir.path().join("store"), options(&files)).expect("it is created");

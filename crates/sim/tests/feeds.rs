@@ -36,7 +36,7 @@ fn check(
 }
 
 #[test]
-fn who_follows_a_random_program_has_what_the_store_has() {
+fn a_consumer_of_a_random_program_has_what_the_store_has() {
     check(
         0..50,
         |seed| Program::random(seed, ACTIONS).followed(seed),
@@ -49,7 +49,7 @@ fn who_follows_a_random_program_has_what_the_store_has() {
 }
 
 #[test]
-fn who_follows_a_store_that_meets_disasters_has_what_it_has() {
+fn a_consumer_of_a_store_with_disasters_has_what_it_has() {
     check(
         0..60,
         |seed| Program::disastrous(seed, ACTIONS).followed(seed),
@@ -62,7 +62,7 @@ fn every(mode: AppendMode) -> EveryCall {
 }
 
 #[test]
-fn who_follows_loses_nothing_and_meets_nothing_twice_when_the_store_crashes_before_any_change() {
+fn a_consumer_loses_nothing_and_gets_nothing_twice_when_the_store_crashes_before_any_change() {
     for (mode, step) in [(AppendMode::Mapped, 37), (AppendMode::Written, 83)] {
         let every = every(mode);
         for n in (0..=every.changes()).step_by(step) {
@@ -73,7 +73,7 @@ fn who_follows_loses_nothing_and_meets_nothing_twice_when_the_store_crashes_befo
 }
 
 #[test]
-fn who_follows_has_what_the_store_has_whichever_call_failed() {
+fn a_consumer_has_what_the_store_has_whichever_call_failed() {
     let every = every(AppendMode::Mapped);
     for (name, fault) in faults() {
         for n in (0..).step_by(if fault.calls.is_empty() { 131 } else { 61 }) {

@@ -104,7 +104,7 @@ fn a_flipped_byte_of_values_are_separated_or_have_moved_is_named_whatever_reads_
 }
 
 #[test]
-fn what_is_salvaged_of_values_is_all_but_those_that_are_damaged_and_they_are_told() {
+fn all_values_are_salvaged_except_damaged_ones_which_are_reported() {
     let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let fixture = Fixture::of_values(temp.path()).expect("the store is written");
     let mut wrong = Vec::new();
@@ -138,7 +138,7 @@ fn what_is_salvaged_of_values_is_all_but_those_that_are_damaged_and_they_are_tol
 }
 
 #[test]
-fn what_is_salvaged_is_what_was_there_but_for_what_is_told_as_lost() {
+fn salvaged_data_is_complete_except_what_is_reported_as_lost() {
     for closed in [true, false] {
         let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
         let fixture = Fixture::new(temp.path(), closed).expect("the store is written");

@@ -165,7 +165,7 @@ fn whichever_call_of_a_reclaim_finds_no_space_the_store_is_whole_and_comes_down_
 /// The manifest finds no space, at any edit, while everything in some segments dies: they are
 /// removed as well once there is space.
 #[test]
-fn dead_segments_whose_edit_found_no_space_go_when_there_is_room() {
+fn dead_segments_whose_edit_found_no_space_are_removed_when_there_is_room() {
     let whole = SimDisk::new(4);
     let store = create(options(&whole));
     fill(&store);
@@ -212,7 +212,7 @@ fn dead_segments_whose_edit_found_no_space_go_when_there_is_room() {
 /// Writes are refused for lack of space, most of the value log is dead, and there is room for one
 /// or two files: reclaim uses that.
 #[test]
-fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on() {
+fn short_of_space_reclaim_makes_room_and_writing_resumes() {
     let world = SimDisk::new(2);
     let reserve = 2 * MIB;
     let store = create(options(&world).disk_reserve_bytes(reserve));

@@ -229,7 +229,7 @@ enum Tests {
 }
 
 #[test]
-fn unsafe_stands_in_named_files_and_every_block_has_its_reason_and_its_test() {
+fn unsafe_is_in_named_files_and_every_block_has_its_reason_and_its_test() {
     let mut blocks = [0; UNSAFE.len()];
     for (path, text) in library_sources() {
         let lines: Vec<&str> = text.lines().collect();

@@ -203,7 +203,7 @@ fn fixtures(temp: &Path) -> Vec<Whole> {
 }
 
 #[test]
-fn a_length_that_lies_takes_no_memory_and_the_error_names_its_file() {
+fn a_false_length_takes_no_memory_and_the_error_names_its_file() {
     let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let stores = fixtures(temp.path());
     let mut wrong = Vec::new();

@@ -617,12 +617,12 @@ fn large_values_count_as_promised(mib: u64, value_kib: u64) {
 }
 
 #[test]
-fn large_values_count_beside_the_memory() {
+fn large_values_count_in_addition_to_the_memory() {
     large_values_count_as_promised(4, 1024);
 }
 
 #[test]
-fn large_batches_count_beside_the_memory() {
+fn large_batches_count_in_addition_to_the_memory() {
     let report = scenario("large-batches batch_mib=24");
     report.assert_keeps_to_memory(&Load { batch_bytes: 25 * MIB, ..Load::of_mib(4) });
 }
@@ -636,7 +636,7 @@ fn streams_of_any_length_keep_to_the_memory() {
 }
 
 #[test]
-fn values_of_any_length_are_compared_and_brought_over_in_the_memory_of_two_stores() {
+fn values_of_any_length_are_compared_and_copied_in_the_memory_of_two_stores() {
     let report = scenario("compared stream_mib=96");
     report.assert_keep_to_memory(2, &Load { has_separated: true, ..Load::of_mib(4) });
 }

@@ -450,7 +450,7 @@ fn a_close_without_room_to_seal_the_log_leaves_feeds_what_they_hold() {
 /// Seqs that a power cut took back are given to other batches: for those, the table is as new as it
 /// was for the lost ones.
 #[test]
-fn a_feed_tells_of_a_table_before_what_is_written_to_it_also_after_a_power_cut() {
+fn a_feed_gives_a_table_before_its_writes_also_after_a_power_cut() {
     let disk = SimDisk::new(15);
     let store = create(&disk);
     let table = sums(&store, "a");

@@ -137,7 +137,7 @@ fn filler(store: &Store, place: ValuePlacement) -> Blobs {
 }
 
 #[test]
-fn what_replaced_a_value_is_durable_before_that_is_left_behind() {
+fn a_new_value_is_durable_before_the_old_one_is_not_copied() {
     replaced_values_go(ValuePlacement::Segments, BackgroundJob::Reclaim, |key| !key.is_multiple_of(4));
 }
 

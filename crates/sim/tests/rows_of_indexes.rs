@@ -145,7 +145,7 @@ fn leveled_secondary_indexes_an_object_and_its_index_entries_are_written_togethe
 }
 
 #[test]
-fn leveled_secondary_indexes_a_query_goes_on_at_its_snapshot_while_objects_change() {
+fn leveled_secondary_indexes_a_query_stays_at_its_snapshot_while_objects_change() {
     let place = Place::new();
     let store = Store::create(place.path(), options()).expect("the store");
     let table = objects(&store);

@@ -208,7 +208,7 @@ fn whatever_the_writer_removes_the_reader_has_or_says_that_it_is_gone() {
 }
 
 #[test]
-fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() {
+fn the_state_of_a_secondary_is_backed_up_whatever_the_writer_does() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join("store");
     let store = Store::create(&dir, manual()).unwrap();
@@ -263,7 +263,7 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
 
 /// A writer that is opened again cuts the tail of the log that it archives and rewrites it.
 #[test]
-fn a_reader_beside_a_writer_that_is_opened_again_backs_up_what_is_there_now() {
+fn a_secondary_of_a_reopened_writer_backs_up_the_present_state() {
     let temp = tempfile::tempdir().unwrap();
     let (dir, backups, again) =
         (temp.path().join("store"), temp.path().join("backups"), temp.path().join("again"));
@@ -398,7 +398,7 @@ fn sorted_in_files() -> Rules<u64, Vec<u8>> {
 }
 
 #[test]
-fn a_backup_is_whole_or_refused_however_values_in_files_of_their_own_go() {
+fn a_backup_is_complete_or_refused_while_value_files_are_removed() {
     let renewed = Arc::new(Renewed::create());
     let options = || manual().host(renewed.disk.host());
     let path = |name: &str, number: u64| SimDisk::store_dir().with_file_name(format!("{name}{number}"));

@@ -117,7 +117,7 @@ fn tend(store: &Store, round: u64) {
 }
 
 #[test]
-fn what_is_read_beside_the_writer_is_what_the_feed_gives_in_the_store() {
+fn a_feed_gives_the_same_in_a_secondary_as_in_the_store() {
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("store");
     let mut store = Store::create(&dir, manual()).expect("a store");
@@ -171,7 +171,7 @@ fn again(store: Store, dir: &Path, round: u64, meanwhile: impl FnOnce()) -> Stor
 }
 
 #[test]
-fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
+fn an_incomplete_answer_says_why_and_what_to_do() {
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("store");
     let store = Store::create(&dir, manual()).expect("a store");
@@ -228,7 +228,7 @@ fn heard(met: &[FeedEvent]) -> BTreeSet<String> {
 }
 
 #[test]
-fn who_reads_a_feed_that_was_dropped_and_made_again_is_told_and_misses_no_table_in_silence() {
+fn a_reader_of_a_recreated_feed_gets_an_error_and_misses_no_table_silently() {
     for (is_opened_again, is_written) in [(false, false), (true, false), (false, true), (true, true)] {
         let temp = tempfile::tempdir().expect("a directory");
         let dir = temp.path().join("store");
@@ -408,7 +408,7 @@ fn polled(feed: &mut SecondaryFeed) -> (Vec<FeedEvent>, Option<folddb::Error>) {
 }
 
 #[test]
-fn damage_of_the_log_is_told_wherever_an_opening_tells_it_and_never_waited_for() {
+fn damage_of_the_log_is_reported_wherever_an_opening_reports_it_and_never_waited_for() {
     let (disk, dir) = (SimDisk::new(7), SimDisk::store_dir());
     let (store, table) = in_world(&disk);
     for key in 0..160 {
@@ -453,7 +453,7 @@ fn damage_of_the_log_is_told_wherever_an_opening_tells_it_and_never_waited_for()
 }
 
 #[test]
-fn a_place_from_before_a_crash_is_found_again_where_the_log_was_written_anew() {
+fn a_place_from_before_a_crash_is_found_again_in_the_rewritten_log() {
     let disk = SimDisk::new(8);
     let (store, table) = in_world(&disk);
     set(&store, &table, (0, &blob(0, 1)), Durability::Sync);
@@ -491,7 +491,7 @@ fn copy_dir(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_store_that_was_put_back_is_told_though_the_last_batch_is_the_same() {
+fn a_restored_store_is_recognised_even_if_the_last_batch_is_the_same() {
     for (changed, is_told) in [(None, false), (Some(5), true), (Some(7), true), (Some(9), true)] {
         let temp = tempfile::tempdir().expect("a directory");
         let (dir, saved) = (temp.path().join("store"), temp.path().join("saved"));

@@ -106,7 +106,7 @@ fn mended(path: &Path, files: &FaultyFiles, ending: &str, (skip, times): (u64, u
 }
 
 #[test]
-fn a_repair_goes_on_behind_what_a_disk_does_not_give() {
+fn a_repair_continues_after_unreadable_blocks() {
     let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let (path, files) = (temp.path().join("store"), FaultyFiles::new(Host::real().files));
     a_store(&path, &files);

@@ -28,7 +28,7 @@ fn content(dir: &Path) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn what_random_programs_leave_is_whole_and_salvaging_it_loses_nothing() {
+fn stores_of_random_programs_verify_and_salvaging_them_loses_nothing() {
     for seed in 0..40 {
         let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
         let (dir, to) = (temp.path().join("store"), temp.path().join("new"));

@@ -16,7 +16,7 @@ fn a_pointer_reads_back_as_it_was_put_and_can_be_moved() {
 }
 
 #[test]
-fn what_is_cut_short_or_goes_on_is_no_pointer() {
+fn bytes_that_are_cut_or_too_long_are_no_pointer() {
     let mut bytes = Vec::new();
     let place = ValuePlace::default();
     Pointer { place, time_ms: 1, hash: 2, len: 300, head: b"h" }.put(&mut bytes);

@@ -86,7 +86,7 @@ fn a_rope_says_until_when_its_value_lasts_and_so_does_a_pointer() {
 }
 
 #[test]
-fn what_is_cut_short_goes_on_or_is_not_in_its_form_is_no_rope() {
+fn bytes_that_are_cut_too_long_or_in_another_form_are_no_rope() {
     let bytes =
         built(&[Piece::Inline(b"abc"), Piece::Separated { place: place(1), hash: 2, len: 300, at: 0 }]);
     assert!(Rope::decode(&bytes).is_ok());

@@ -16,7 +16,7 @@ fn stamps_come_back_as_they_were() {
 }
 
 #[test]
-fn a_pointer_has_its_deadline_behind_its_head() {
+fn a_pointer_has_its_deadline_after_its_head() {
     let mut pointer = Vec::new();
     Pointer { place: ValuePlace::default(), time_ms: 7, hash: 1, len: 5000, head: b"head" }.put(&mut pointer);
     assert_eq!(Stamp::of_pointer(&pointer), Ok(Stamp { write_ms: 7, deadline_ms: NEVER }));

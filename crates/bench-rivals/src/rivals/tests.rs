@@ -8,7 +8,7 @@ fn versions_come_from_the_lock_file() {
 }
 
 #[test]
-fn a_name_that_is_none_is_told_the_names() {
+fn an_unknown_name_is_refused_with_the_known_ones() {
     assert_eq!(entry("folddb").expect("it is always there").name, "folddb");
     let refused = entry("foldb").err().expect("no such store").to_string();
     assert!(refused.contains("choose of folddb"), "{refused}");

@@ -142,7 +142,7 @@ pub(crate) struct RepairArgs {
     pub(crate) store: PathBuf,
     /// The directory of the new store, which must not exist yet, or be empty
     pub(crate) new: PathBuf,
-    /// Also take the batches behind a hole in the log, although those in the hole are missing
+    /// Also take the batches after a hole in the log, although those in the hole are missing
     #[arg(long)]
     pub(crate) past_holes: bool,
     /// Rebuild the runs of this table from its log, which it archives (--archive-log); may be given

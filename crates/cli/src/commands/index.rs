@@ -87,7 +87,7 @@ fn list(args: &IndexListArgs, session: &mut Session) -> Result<(), Failure> {
             ]);
         }
     }
-    let header = ["table", "index", "rule", "stand", "entries", "size"].map(str::to_owned);
+    let header = ["table", "index", "rule", "state", "entries", "size"].map(str::to_owned);
     session.report(&Value::Array(report), |out| table::write(out, &header, &rows))
 }
 

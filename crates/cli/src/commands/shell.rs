@@ -60,7 +60,7 @@ const HELP: &str =
   dump --to FILE   load FILE    the content as text, and back
   VERB --help                   all about a verb; Ctrl-C stops what a line does, and no more
   exit
-Words with spaces stand in quotes. --json prints any report as JSON.
+Put words with spaces in quotes. --json prints any report as JSON.
 ";
 
 /// Verbs that do not apply in a shell.
@@ -375,7 +375,7 @@ fn stated_durability(words: &[String]) -> Result<Option<Durability>, Failure> {
         }
         _ => {
             let message = format!(
-                "`{}` stands alone in its line (what is to survive a power cut, the end says: commit --durability sync)",
+                "`{}` must be alone on its line (durability is chosen at the end: commit --durability sync)",
                 words[0]
             );
             return Err(Failure::Usage(message));

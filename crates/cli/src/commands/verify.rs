@@ -75,11 +75,11 @@ pub(crate) fn summary(report: &VerifyReport) -> String {
                     "damaged: {places}; {looked}. Restore a backup, or salvage what is whole: folddb repair STORE NEW{}",
                     match unfit {
                         0 => "",
-                        _ => ". What is unfit a program wrote so: put such keys again, or delete them",
+                        _ => ". A program wrote the unfit values: put such keys again, or delete them",
                     }
                 ),
                 None => format!(
-                    "damaged: {places}; no table was looked at, since nothing tells which there are. Restore a backup, or salvage \
+                    "damaged: {places}; no table was checked, since nothing shows which there are. Restore a backup, or salvage \
                      what the list of one has: folddb repair STORE NEW --list-from BACKUP"
                 ),
             }

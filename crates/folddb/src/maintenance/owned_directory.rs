@@ -55,7 +55,7 @@ pub(crate) fn refuse_inside_store(files: &dyn Files, dir: &Path, what: &str) -> 
     for above in absolute.ancestors().skip(1) {
         if let Some(is) = what_is(files, above) {
             return Err(Error::invalid(format!(
-                "{} lies inside the {is} {}; keep {what} elsewhere",
+                "{} is inside the {is} {}; keep {what} elsewhere",
                 dir.display(),
                 above.display()
             )));

@@ -94,7 +94,7 @@ fn told(way: impl FnOnce(&[&[usize]], Tell<'_>), entries: &Entries) -> (BTreeMap
 }
 
 #[test]
-fn a_walk_along_the_table_tells_what_a_look_at_each_key_tells() {
+fn a_walk_along_the_table_finds_what_a_lookup_of_each_key_finds() {
     let (_dir, store, table) = table_of(0..600);
     let (table, engine) = (table.as_bytes().core(), store.engine());
     let extractor = table.indexes()[0].extractor.clone().unwrap();
@@ -140,7 +140,7 @@ fn an_entry_that_is_newer_than_the_look_stays() {
 }
 
 #[test]
-fn few_keys_of_a_large_table_and_values_are_separated_are_looked_at_by_themselves() {
+fn few_keys_of_a_large_table_or_with_separated_values_are_looked_up_one_by_one() {
     let dir = tempfile::tempdir().unwrap();
     let store =
         Store::create(dir.path().join("s.folddb"), Options::default().background(BackgroundWork::Manual))

@@ -48,7 +48,7 @@ fn a_feed_without_a_bound_is_never_lost_for_space_and_writes_wait_for_its_consum
 }
 
 #[test]
-fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_anew() {
+fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
@@ -90,7 +90,7 @@ fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_anew() {
 }
 
 #[test]
-fn a_feed_that_has_all_is_not_lost_for_the_piece_of_the_log_that_it_stands_in() {
+fn a_feed_that_is_up_to_date_is_not_lost_for_the_segment_it_is_in() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
@@ -152,7 +152,7 @@ fn a_feed_keeps_its_budget_until_another_one_is_given() {
 }
 
 #[test]
-fn who_waits_for_news_sleeps_and_is_woken() {
+fn a_reader_that_waits_for_changes_sleeps_and_is_woken() {
     let dir = tempfile::tempdir().unwrap();
     let store =
         Store::create(dir.path().join("store"), options().background(BackgroundWork::Threads)).unwrap();

@@ -33,7 +33,7 @@ fn rows_and_batches_give_what_the_store_has_over_closes_deaths_merges_and_reclai
 }
 
 #[test]
-fn what_is_not_acknowledged_comes_again_and_rows_only_all_together() {
+fn unacknowledged_events_are_given_again_and_rows_only_all_together() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
@@ -82,7 +82,7 @@ fn reread(store: &Store, replica: &mut Replica) -> bool {
 }
 
 #[test]
-fn a_place_of_before_a_feed_began_anew_acknowledges_none_of_its_rows() {
+fn a_place_from_before_a_feed_began_again_acknowledges_none_of_its_rows() {
     for writes_more in [true, false] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");

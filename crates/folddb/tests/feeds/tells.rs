@@ -43,7 +43,7 @@ fn tables_come_and_go_in_the_order_of_the_history() {
 }
 
 #[test]
-fn a_feed_of_one_table_and_prefix_tells_of_nothing_else_and_holds_nothing_while_others_are_written() {
+fn a_feed_of_one_table_and_prefix_gives_nothing_else_and_holds_nothing_for_other_writes() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let (words, other) = (
@@ -90,7 +90,7 @@ fn a_feed_of_one_table_and_prefix_tells_of_nothing_else_and_holds_nothing_while_
 
 /// A range delete has no single key that could identify it.
 #[test]
-fn a_range_delete_that_begins_before_the_prefix_is_told() {
+fn a_range_delete_that_begins_before_the_prefix_is_given() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let words = store.table("words", Rules::sorted::<String, u64>()).unwrap();
@@ -141,7 +141,7 @@ fn rows_of_a_prefix_are_found_in_any_order_of_keys() {
 }
 
 #[test]
-fn a_row_whose_fold_fails_is_told_without_a_value_and_others_follow() {
+fn a_row_whose_fold_fails_is_given_without_a_value_and_others_follow() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options().custom_fold(Arc::new(Fails))).unwrap();
     let table = store.table("t", Rules::sorted::<u64, u64>().custom_fold(&Fails)).unwrap();
@@ -158,7 +158,7 @@ fn a_row_whose_fold_fails_is_told_without_a_value_and_others_follow() {
 }
 
 #[test]
-fn a_table_that_goes_while_rows_are_read_is_told_of_before_what_was_written_to_it() {
+fn a_table_dropped_while_rows_are_read_is_given_before_its_writes() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let names = ["a", "b", "c"];

@@ -55,7 +55,7 @@ fn stream(table: &Table<u64, Vec<u8>>, op: WriteOp, key: u64, bytes: usize) {
 }
 
 #[test]
-fn of_long_values_rows_and_batches_tell_the_length_and_read_nothing() {
+fn rows_and_batches_give_the_length_of_long_values_and_read_nothing() {
     const LONG: usize = (16 << 20) + 1;
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
@@ -115,7 +115,7 @@ fn of_long_values_rows_and_batches_tell_the_length_and_read_nothing() {
 }
 
 #[test]
-fn writes_of_long_values_are_told_with_their_deadlines() {
+fn writes_of_long_values_are_given_with_their_deadlines() {
     const UNTIL_MS: u64 = 4_000_000_000_000;
     let dir = tempfile::tempdir().unwrap();
     let options = options().tuning(|t| t.stream_piece_bytes(16 << 10));

@@ -26,7 +26,7 @@ fn deadlines(table: &Table<u64, u64>, keys: [u64; 3]) -> [Option<u64>; 3] {
 }
 
 #[test]
-fn what_is_dumped_and_loaded_lasts_as_long_as_it_did() {
+fn dumped_and_loaded_values_keep_their_deadlines() {
     let hour_ms = 3_600_000;
     for (what, rules, default_ms) in [
         ("by-write", Rules::sorted::<u64, u64>().expire(Expire::ByWrite), None),

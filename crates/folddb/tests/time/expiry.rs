@@ -12,7 +12,7 @@ use crate::moved::START_MS;
 use crate::world::{World, before, counts, shakes, values};
 
 #[test]
-fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
+fn expired_values_are_hidden_from_all_readers_at_once() {
     let world = World::new();
     let mut store = world.create();
     let rules =
@@ -60,7 +60,7 @@ fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
 }
 
 #[test]
-fn folds_let_a_value_live_on_and_begin_anew_when_it_has_expired() {
+fn folds_extend_the_life_of_a_value_and_begin_from_nothing_when_it_has_expired() {
     let world = World::new();
     let mut store = world.create();
     let expire = Expire::After(Duration::from_secs(10));
@@ -184,7 +184,7 @@ fn rules_of_time_are_checked_where_the_table_is_opened() {
 /// A cursor of a scan of the past resumes as long as a snapshot holds that moment; and a moment
 /// that has left the window is refused, before a merge as after it.
 #[test]
-fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
+fn the_past_of_values_that_expire_is_resumed_and_ends_with_its_window() {
     let world = World::new();
     let store = world.create();
     let rules = Rules::sorted::<u64, u64>()
@@ -220,7 +220,7 @@ fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
 /// A part in which all values have expired remains as long as it hides something older that has
 /// not.
 #[test]
-fn what_has_expired_goes_on_hiding_what_lasts_longer() {
+fn an_expired_value_still_hides_an_older_one_that_lasts_longer() {
     let world = World::new();
     let store = world.create();
     let table = counts(&store, Keep::Latest, Expire::ByWrite);
@@ -241,7 +241,7 @@ fn what_has_expired_goes_on_hiding_what_lasts_longer() {
 /// An expired value was alive when something was folded onto it, and that fold has not expired:
 /// wherever the fold is stored.
 #[test]
-fn what_somebody_met_alive_who_lives_on_is_not_swept_away() {
+fn a_value_that_a_later_write_saw_alive_is_not_swept_away() {
     for is_flushed in [false, true] {
         let world = World::new();
         let store = world.create();
@@ -263,7 +263,7 @@ fn what_somebody_met_alive_who_lives_on_is_not_swept_away() {
 }
 
 #[test]
-fn what_has_expired_is_kept_as_long_as_its_window_shows_it_alive() {
+fn an_expired_value_is_kept_while_its_window_shows_it_alive() {
     let world = World::new();
     let store = world.create();
     let rules = Rules::sorted::<u64, u64>()

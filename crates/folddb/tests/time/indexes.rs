@@ -123,7 +123,7 @@ fn an_index_that_was_built_when_all_had_expired_does_not_tell_what_was_before() 
 }
 
 #[test]
-fn what_had_expired_when_an_index_was_built_does_not_come_to_life_behind_its_back() {
+fn values_that_had_expired_when_an_index_was_built_do_not_reappear() {
     let world = World::new();
     let store = world.create();
     let table = sessions(&store, Keep::Latest);
@@ -139,7 +139,7 @@ fn what_had_expired_when_an_index_was_built_does_not_come_to_life_behind_its_bac
 }
 
 #[test]
-fn what_had_expired_when_an_index_was_cleaned_does_not_come_to_life_behind_its_back() {
+fn values_that_had_expired_when_an_index_was_cleaned_do_not_reappear() {
     let world = World::new();
     let store = world.create();
     let table = sessions(&store, Keep::Latest);
@@ -158,7 +158,7 @@ fn what_had_expired_when_an_index_was_cleaned_does_not_come_to_life_behind_its_b
 }
 
 #[test]
-fn a_snapshot_of_the_past_that_has_come_to_files_of_its_own_finds_what_was() {
+fn a_snapshot_of_the_past_finds_its_records_with_pinned_files() {
     let world = World::new();
     let store = world.create();
     let rules =

@@ -350,7 +350,7 @@ fn time_does_not_go_back_where_a_store_is_repaired() {
 
 /// No merge may fold what the table keeps, and a record has its times.
 #[test]
-fn explain_tells_what_the_table_keeps_and_when() {
+fn explain_shows_what_the_table_keeps_and_when() {
     let world = World::new();
     let store = world.create();
     for (name, keep, kept) in [
@@ -386,7 +386,7 @@ fn explain_tells_what_the_table_keeps_and_when() {
 }
 
 #[test]
-fn a_snapshot_at_the_present_finds_what_was_when_it_has_come_to_files_of_its_own() {
+fn a_snapshot_of_the_present_finds_its_records_with_pinned_files() {
     let world = World::new();
     let store = world.create();
     let table =

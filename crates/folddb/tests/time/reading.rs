@@ -133,7 +133,7 @@ fn a_transaction_conflicts_where_what_it_has_read_has_expired_by_its_commit() {
 }
 
 #[test]
-fn a_strict_cursor_of_a_hashed_table_tells_that_values_have_expired_since() {
+fn a_strict_cursor_of_a_hashed_table_is_refused_if_values_have_expired_since() {
     let world = World::new();
     let store = world.create();
     let rules = Rules::hashed::<u64, u64>().expire(Expire::After(Duration::from_millis(HOUR_MS)));

@@ -588,7 +588,7 @@ fn every_cut_is_noticed() {
 // ---- threads ------------------------------------------------------------------------------------
 
 #[test]
-fn readers_and_savers_run_beside_a_writer() {
+fn readers_and_savers_run_concurrently_with_a_writer() {
     let (_keep, path) = place();
     let index = HashIndex::new(IndexOptions::default());
     let applied = AtomicU64::new(0);

@@ -153,7 +153,7 @@ fn nearly_all_slots_lie_at_home() {
 }
 
 #[test]
-fn a_home_knows_how_far_its_furthest_slot_lies() {
+fn a_home_knows_how_far_its_furthest_slot_is() {
     let range = range(6);
     let mut shard = Shard::new(range, 0, &source());
     let mut chance = Chance::new(3);
@@ -179,7 +179,7 @@ fn a_home_knows_how_far_its_furthest_slot_lies() {
 }
 
 #[test]
-fn what_cannot_be_told_apart_is_split_all_the_same() {
+fn indistinguishable_keys_are_split_all_the_same() {
     let range = range(6);
     let mut shard = Shard::new(range, 0, &source());
     let last = range.end() - 1;

@@ -34,7 +34,7 @@ fn bytes_at(offset: u64, len: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_window_takes_what_lies_in_it_and_refuses_the_rest() {
+fn a_window_takes_what_is_in_it_and_refuses_the_rest() {
     let len_bytes = WINDOW_BYTES + 10_000;
     let Some((dir, file)) = preallocated(len_bytes) else { return };
     let mut window = Window::map(&file, WINDOW_BYTES, len_bytes).unwrap();
@@ -132,7 +132,7 @@ fn maps_of(dir: &tempfile::TempDir) -> usize {
 }
 
 #[test]
-fn preparing_and_syncing_beside_appends_loses_nothing() {
+fn preparing_and_syncing_during_appends_loses_nothing() {
     let len_bytes = 6 * WINDOW_BYTES;
     let Some((dir, file)) = preallocated(len_bytes) else { return };
     let mut append = MappedAppend::new(file, len_bytes, WINDOW_BYTES);

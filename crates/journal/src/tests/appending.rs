@@ -347,7 +347,7 @@ fn a_mark_vouches_for_the_last_sync_once() {
 /// On a file system without preallocation: what the kernel has is synced, and a thread that waits
 /// for it does not fail because of what others have in the buffer.
 #[test]
-fn a_sync_of_what_was_handed_on_does_not_fail_for_what_others_buffer() {
+fn a_sync_of_what_the_kernel_has_does_not_fail_for_what_others_buffer() {
     let world = World::default();
     let mut journal = start_at(&world.host(), dir(), AppendMode::Written, 0, 1, 1);
     let own = journal.append(1, 1, b"own", Handover::Process).unwrap();
@@ -399,7 +399,7 @@ fn segments_grow_to_the_set_length_and_a_chain_of_all_lengths_is_replayed() {
 }
 
 #[test]
-fn a_long_batch_behind_short_segments_finds_one_that_is_long_enough() {
+fn a_long_batch_after_short_segments_finds_one_that_is_long_enough() {
     let world = World::default();
     let begin = JournalStart { store_id: super::STORE, first_lsn: 0, next_seq: 1 };
     let long = crate::JournalOptions { segment_bytes: 4 << 20, ..options(AppendMode::Mapped) };

@@ -231,7 +231,7 @@ fn replay_begins_where_it_is_told_and_needs_nothing_before() {
 }
 
 #[test]
-fn after_a_cut_a_fresh_chain_stands_apart() {
+fn after_a_cut_a_fresh_chain_is_separate() {
     let (world, ends, durable) = three_segments();
     let mut bytes = world.get(&log(2));
     bytes[usize::try_from(ends[50]).unwrap() + 30] ^= 1; // LSN and offset agree in the second segment
@@ -299,7 +299,7 @@ fn a_whole_frame_that_does_not_follow_is_damage() {
 }
 
 #[test]
-fn a_segment_whose_making_was_cut_short_is_passed_over() {
+fn a_segment_whose_creation_was_interrupted_is_skipped() {
     let (world, _, _) = three_segments();
     for torn in [vec![], vec![0; 100], vec![0; 8192]] {
         world.put(&log(4), &torn);

@@ -89,7 +89,7 @@ fn a_search_that_gave_up_is_no_torn_end() {
 }
 
 #[test]
-fn what_lies_beyond_a_hole_is_looked_at_once() {
+fn bytes_beyond_a_hole_are_examined_once() {
     let (world, mut journal) = large();
     let ends = append(&mut journal, 1..401, 100);
     journal.syncer().sync_to(ends[399]).unwrap();

@@ -233,7 +233,7 @@ fn a_full_disk_changes_nothing_and_edits_go_on_in_a_new_file() {
 }
 
 #[test]
-fn a_large_manifest_is_begun_anew() {
+fn a_large_manifest_is_replaced_by_a_new_file() {
     let world = World::default();
     let mut log = create(&world);
     log.append(&[table(1)]).unwrap();

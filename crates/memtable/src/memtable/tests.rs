@@ -490,7 +490,7 @@ fn what_a_reader_holds_stays_while_its_tail_is_grown_sealed_and_used_again() {
 }
 
 #[test]
-fn readers_and_background_work_run_beside_the_applier() {
+fn readers_and_background_work_run_concurrently_with_the_applier() {
     let memtable = memtable(MemtableLimits {
         tail: TailLimits { records_max: 64, ..TailLimits::default() },
         merge_factor: 3,

@@ -456,7 +456,7 @@ fn garbage_counts_separated_values() {
 }
 
 #[test]
-fn a_run_from_elsewhere_stands_where_merges_would_have_put_it() {
+fn a_loaded_run_gets_the_tier_that_merges_would_have_given_it() {
     let tiers = [0, 1, 100, 101, 800, 801, 6400, 6401].map(|bytes| tier_of(bytes, 100, 8));
     assert_eq!(tiers, [0, 0, 0, 1, 1, 2, 2, 3]);
     assert_eq!(tier_of(u64::MAX, 0, 0), 64);

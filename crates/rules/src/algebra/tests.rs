@@ -282,7 +282,7 @@ fn outcomes_of_a_fold_keep_and_delete() {
 }
 
 #[test]
-fn a_missing_fold_keeps_operands_apart_and_still_lets_sets_win() {
+fn a_missing_fold_keeps_operands_separate_and_still_lets_sets_win() {
     let rules = FoldRules::missing("mine", 3);
     let mut out = OpBuf::default();
     assert_eq!(

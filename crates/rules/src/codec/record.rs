@@ -267,7 +267,7 @@ impl<V: Value> Value for Option<V> {
         match bytes {
             [0] => Ok(None),
             [1, value @ ..] => V::decode(value).map(Some),
-            _ => Err(CodecError::new("expected a byte that is 0, or 1 and a value behind it")),
+            _ => Err(CodecError::new("expected a byte that is 0, or 1 and a value after it")),
         }
     }
 }

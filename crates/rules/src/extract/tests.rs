@@ -20,7 +20,7 @@ fn terms_of(rules: &TableRules, rule: &str, key: &[u8], value: &[u8]) -> Vec<Str
 }
 
 #[test]
-fn json_gives_what_stands_at_the_pointer() {
+fn json_gives_the_piece_at_the_pointer() {
     let rules = TableRules::replace();
     let of = |rule: &str, value: &str| terms_of(&rules, rule, b"k", value.as_bytes());
     let value = r#"{"city":"Berlin","at":{"x":[1,2.5,-0.0]},"tags":["b","a","b",null,{"c":1},["d"]],"a/b":true,"city2":"\u00fc"}"#;

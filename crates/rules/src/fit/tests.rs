@@ -43,7 +43,7 @@ fn the_type_of_a_fold_fits_always() {
 }
 
 #[test]
-fn a_type_that_the_fold_reads_as_another_is_refused_and_told_what_fits() {
+fn a_type_that_the_fold_reads_as_another_is_refused_with_what_fits() {
     let refused = [
         ("String on sum:i64", fit::<String>("sum:i64"), "type i64"),
         ("String on set", fit::<String>("set"), "type folddb::folds::ByteSet"),
@@ -66,7 +66,7 @@ fn a_type_that_the_fold_reads_as_another_is_refused_and_told_what_fits() {
 }
 
 #[test]
-fn what_may_fit_is_looked_at_when_it_is_written() {
+fn a_type_that_may_fit_is_checked_when_it_is_written() {
     assert_eq!(fit::<Vec<u8>>("sum:i64"), Ok(Fit::Sometimes));
     assert_eq!(fit::<[u8; 8]>("sum:i64"), Ok(Fit::Sometimes));
     assert_eq!(fit::<String>("json-merge"), Ok(Fit::Sometimes));

@@ -268,7 +268,7 @@ fn every_bracketing_gives_the_same_bytes() {
 const BESIDE_BYTES: usize = 400;
 
 #[test]
-fn what_folding_has_grown_is_operands_again_that_come_to_the_same_bytes() {
+fn a_value_grown_by_folding_is_cut_into_operands_that_fold_to_the_same_bytes() {
     const GROW: [&str; 8] =
         ["append", "append:\", \"", "set", "bitmap", "counters", "top:60", "json-merge", "patch"];
     for (spec, operand) in cases() {

@@ -25,7 +25,7 @@ fn the_first_bytes_or_all_that_there_are() {
 }
 
 #[test]
-fn what_stands_at_a_place_in_json() {
+fn the_piece_at_a_place_in_json() {
     let value = br#" {"a": {"b/c": [1, {"x~y": 12345678901234567890.50}], "": null}, "t": "z\u0061"} "#;
     let at = |pointer: &str| String::from_utf8(head(&Heads::Json(pointer.to_owned()), value)).expect("text");
     assert_eq!(at("/a/b~1c/0"), "1");

@@ -10,7 +10,7 @@ fn fold(spec: &str) -> TableRules {
 }
 
 #[test]
-fn rules_that_can_never_give_a_term_are_told_with_what_there_is() {
+fn rules_that_can_never_give_a_term_are_refused_with_what_exists() {
     let keys = |codec: &str| TableRules::new(KeyCodec::parse(codec).unwrap());
     let json = TableRules::new(KeyCodec::Utf8).value(ValueCodec::Json);
     let cases = [

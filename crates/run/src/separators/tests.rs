@@ -70,7 +70,7 @@ proptest! {
 }
 
 #[test]
-fn numbers_are_told_apart_without_what_they_share() {
+fn numbers_are_distinguished_without_their_common_prefix() {
     let numbers: Vec<[u8; 8]> = (0..16u64).map(|n| (0xab << 56 | n).to_be_bytes()).collect();
     let separators = Separators::of(numbers.iter().map(|key| &key[..]), &KeyOrder::Bytewise);
     assert_eq!(separators.skip, 0);

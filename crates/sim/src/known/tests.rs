@@ -23,7 +23,7 @@ fn a_store_that_stood_before_a_promise_does_not_keep_it() {
 }
 
 #[test]
-fn what_is_written_later_is_not_in_the_print_of_what_was_before_and_all_else_is() {
+fn the_fingerprint_of_a_moment_covers_everything_except_later_writes() {
     let mut known = Known::default();
     known.model.create_table("t", Shape::small(Kind::Replace, Order::Bytewise));
     let first = write(&mut known, 1, Durability::Sync);

@@ -11,7 +11,7 @@ use crate::play::player::{Player, said};
 use crate::tables::Shape;
 
 impl Player {
-    // ---- secondaries -----------------------------------------------------------------------------
+    // ---- secondaries ----------------------------------------------------------------------------
 
     /// Another process reads the store while this one has it open: it sees all that was
     /// acknowledged, and each batch whole. The one that was opened this way last time is unchanged.

@@ -35,7 +35,7 @@ fn crates() -> Vec<(String, PathBuf)> {
 }
 
 #[test]
-fn in_each_crate_a_file_uses_only_what_stands_below_it() {
+fn in_each_crate_a_file_uses_only_modules_below_it() {
     let found = crates();
     assert!(found.len() >= 15, "all crates are seen");
     let mut wrong = BTreeSet::new();

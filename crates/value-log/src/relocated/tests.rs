@@ -186,7 +186,7 @@ fn damage_is_in_a_page(files: &dyn Files, dir: &Path) -> bool {
 }
 
 #[test]
-fn what_leads_to_relocated_values_is_written_anew_from_the_pages_that_are_whole() {
+fn the_map_of_relocated_values_is_rebuilt_from_its_intact_pages() {
     let dir = tempfile::tempdir().unwrap();
     let files = &*Host::real().files;
     let mut writer = RelocatedWriter::create(files, dir.path(), FileNumber(9)).unwrap();

@@ -24,7 +24,7 @@ fn numbers_have_three_digits_that_count() {
 }
 
 #[test]
-fn space_over_time_is_told_at_ten_moments_and_of_who_has_it() {
+fn space_over_time_is_reported_at_ten_moments() {
     let of = |rival: &str, run: serde_json::Value| Standing { rival: rival.to_owned(), runs: Ok(vec![run]) };
     let bytes: Vec<u64> = (1..=40).map(|second| second * 1_000_000).collect();
     let told = space_over_time(&of("a", serde_json::json!({ "serve": { "disk_bytes_by_second": bytes } })));

@@ -18,7 +18,7 @@ fn a_fold_sees_what_the_batch_did_before() {
 }
 
 #[test]
-fn a_fold_behind_a_delete_begins_anew() {
+fn a_fold_after_a_delete_begins_from_nothing() {
     let mut pending = Pending::new(Meaning::Append);
     pending.collect(Op::Delete { key: b"a" }, |_, _| Ok(true)).expect("a delete");
     pending.collect(Op::Fold { key: b"a", operand: b"x" }, |_, _| Ok(true)).expect("an append");

@@ -71,7 +71,7 @@ fn the_advice_fits_what_was_found() {
 }
 
 #[test]
-fn a_repair_of_it_is_whole_and_says_that_it_mends_no_such_value() {
+fn a_repair_of_it_is_complete_and_says_that_it_mends_no_such_value() {
     let temp = tempfile::tempdir().expect("a directory");
     let (path, new) = (temp.path().join("store"), temp.path().join("new"));
     written_by_another(&path);

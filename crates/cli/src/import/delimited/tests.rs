@@ -87,7 +87,7 @@ fn quotes_hold_delimiters_lines_and_quotes() {
 }
 
 #[test]
-fn a_quote_that_does_not_close_is_told_where_it_opens() {
+fn an_unclosed_quote_is_reported_where_it_opens() {
     // At the end of the text; in the middle of it, where the next quote opens a field; after
     // well-quoted lines.
     assert_eq!(read("1,\"x\n2,y"), [open_quote(1, &["1", "\"x"]), row(2, &["2", "y"])]);

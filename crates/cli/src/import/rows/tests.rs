@@ -90,7 +90,7 @@ fn the_other_columns_become_an_object() {
 }
 
 #[test]
-fn null_texts_and_bad_bytes_are_told_apart() {
+fn null_texts_and_bad_bytes_are_distinguished() {
     let mut rows = open("a,b\nNA,x\n,y\nn/a,z\n", InputFormat::Csv, true);
     let texts: Vec<_> = read(&mut rows, "a").into_iter().map(|(_, row)| row.unwrap()).collect();
     assert_eq!(texts, ["(missing)", "", "n/a"]);

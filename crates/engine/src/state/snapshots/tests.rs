@@ -31,7 +31,7 @@ fn a_boundary_exists_while_any_holder_lives() {
 }
 
 #[test]
-fn a_snapshot_of_age_is_no_boundary_and_a_young_one_beside_it_is() {
+fn an_old_snapshot_is_no_boundary_and_a_young_one_at_its_seq_is() {
     let boundaries = Arc::new(Boundaries::default());
     let (old, young) = (hold(&boundaries, 3, 10, 1), hold(&boundaries, 7, 20, 50));
     assert!(boundaries.of_age(s(60), s(60)).is_empty());

@@ -171,7 +171,7 @@ fn find_files(feed: &mut SecondaryFeed) -> Result<bool> {
     }
     let dir = feed.dir.display();
     let why = format!(
-        "feed `{}` stands at LSN {lsn}, and the log in {dir} has nothing before LSN {goes_on_at}",
+        "feed `{}` is at LSN {lsn}, and the log in {dir} has nothing before LSN {goes_on_at}",
         feed.name
     );
     Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW))

@@ -54,11 +54,11 @@ pub(crate) fn take_state(feed: &mut SecondaryFeed) -> Result<FeedState> {
     };
     if stands.seq > feed.place.seq || stands.note > feed.place.note {
         let why = format!(
-            "feed `{}` was also read by another consumer, which has acknowledged it up to seq {}, or was made again; this reader is at {}",
+            "feed `{}` was also read by another consumer, which has acknowledged it up to seq {}, or was recreated; this reader is at {}",
             feed.name, stands.seq, feed.place.seq
         );
         let advice =
-            "read it by one consumer, or use two feeds; where it was made again, begin with its rows";
+            "read it by one consumer, or use two feeds; if it was recreated, begin with its rows";
         return Err(Error::new(ErrorKind::Locked, why).advise(advice));
     }
     if stands.seq == feed.place.seq {

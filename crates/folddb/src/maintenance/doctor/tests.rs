@@ -105,7 +105,7 @@ fn each_trouble_has_its_advice_and_names_what_to_do() {
 }
 
 #[test]
-fn tables_are_looked_at_each() {
+fn each_table_is_examined() {
     let many = on(|facts| facts.tables[0].stats.range_deletes = 40_000);
     assert_eq!((many.weight, many.todo.as_str()), (Weight::Costly, "folddb compact s t"));
     let garbage = on(|facts| facts.tables[0].stats.keys_estimate = 20_000);

@@ -66,7 +66,7 @@ impl LostList {
     pub(crate) fn in_words(&self) -> String {
         let found = self.found().join("; ");
         match self.is_all {
-            true => format!("nothing tells which tables there are: {found}. {WAY}"),
+            true => format!("nothing shows which tables there are: {found}. {WAY}"),
             false => format!("its end is lost: {found}. {WAY}"),
         }
     }
@@ -100,13 +100,13 @@ impl LostList {
         if !self.in_values.is_empty() {
             let tables = counted(self.in_values.len() as u64, "table");
             found.push(format!(
-                "files of values have those of {tables} that nothing names, by number {}",
+                "value files hold values of {tables} that nothing names, by number {}",
                 numbers(&self.in_values)
             ));
         }
         if self.file_records > 0 && self.nameless.is_empty() {
             found.push(
-                "parts do not say of which table they are, so how many tables there were is not known"
+                "parts do not name their table, so it is not known how many tables there were"
                     .to_owned(),
             );
         }

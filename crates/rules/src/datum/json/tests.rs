@@ -64,7 +64,7 @@ fn what_is_no_json_is_refused() {
 }
 
 #[test]
-fn of_repeated_names_the_last_counts_where_the_first_stands() {
+fn the_last_of_repeated_names_counts_in_the_place_of_the_first() {
     assert_eq!(
         text_of(&parse(r#"{"b":1,"a":2,"b":3,"c":4,"a":5,"b":6}"#).unwrap()),
         r#"{"b":6,"a":5,"c":4}"#

@@ -136,7 +136,7 @@ fn infinities_and_nan_absorb() {
 }
 
 #[test]
-fn ties_round_to_even_wherever_the_half_lies() {
+fn ties_round_to_even_wherever_the_half_is() {
     let one_and = |more: &[f64]| {
         let mut sum = sum_of(more);
         sum.add(1.0);

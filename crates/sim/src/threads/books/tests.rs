@@ -48,7 +48,7 @@ fn whatever_is_amiss_is_found() {
 }
 
 #[test]
-fn a_padded_value_that_is_not_whole_stands_for_no_step() {
+fn a_padded_value_that_is_not_whole_is_no_step() {
     let mut value = padded(3, 77, 900);
     assert_eq!(number(3, &value, 900), 77);
     assert_eq!(number(2, &value, 900), WRONG, "that of another writer");

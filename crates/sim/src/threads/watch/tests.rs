@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn who_takes_no_step_for_too_long_is_found_and_named() {
+fn a_thread_without_a_step_for_too_long_is_found_and_named() {
     let desks = [Desk::new("reader"), Desk::new("writer"), Desk::new("idler")];
     let (start, s) = (Instant::now(), Duration::from_secs);
     let mut watchman = Watchman::new(&desks, start);
