@@ -56,7 +56,7 @@ pub enum Malformed {
     Checksum,
     /// Numbers that must agree do not, or numbers that must be in order are not.
     Order,
-    /// It is whole, as far as can be told, but has another version of its format.
+    /// It appears intact, but has another version of its format.
     Version,
 }
 

@@ -11,14 +11,14 @@ pub const VALUE_BYTES_MAX: usize = 16 << 20;
 /// chunk and a cache never hold a longer record.
 pub const FOLDED_BYTES_MAX: usize = 2 * VALUE_BYTES_MAX + 64;
 
-/// Longest value that is written as a stream, in bytes; in pieces, it is never held in memory. A
-/// file of 4 GiB is the longest value that users of the five systems store.
+/// Longest value that is written as a stream, in bytes; in pieces, it is never held in memory.
+/// Files of 4 GiB are the longest values that users of comparable stores have.
 pub const STREAM_BYTES_MAX: u64 = 4 << 30;
 
-/// Largest encoded batch, in bytes. A frame must fit a journal segment with room to spare.
+/// Largest encoded batch, in bytes. A frame must fit a segment of the log with room to spare.
 pub const BATCH_BYTES_MAX: usize = 32 << 20;
 
-/// Size of a log segment, in bytes. See the design, section 4.
+/// Size of a segment of the log, in bytes.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 
 /// Longest table name, in bytes.

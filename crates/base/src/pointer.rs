@@ -8,7 +8,7 @@
 //!   16  hash     u32     low half of xxh3-64 of the value, seeded with the hash of its key
 //!   20  len      varint  bytes of the value
 //!    .  head     slice   what the table's head extractor took out of the value; mostly nothing
-//!    .  deadline u64     in tables that know expiry only, see `stamp.rs`
+//!    .  deadline u64     in tables with expiry only, see `stamp.rs`
 //! ```
 //!
 //! The hash does not depend on the place of the value, so a copy of it elsewhere is as good. The

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   of Set, Insert, Fold       the payload begins with it:   write time u48 | deadline u48
-//!   of SetSeparated, InsertSeparated   the pointer has the write time; behind its head stands the deadline, as u64. A rope has both (`rope.rs`)
+//!   of SetSeparated, InsertSeparated   the pointer has the write time; the deadline, as u64, follows its head. A rope has both (`rope.rs`)
 //!   of Delete                  none
 //! ```
 //!

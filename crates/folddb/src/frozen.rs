@@ -1,5 +1,5 @@
-//! Freezing a store: from then on it is only read, by any number of processes, also on read-only
-//! media.
+//! Freezing a store: from then on it can only be read, by any number of processes, also on
+//! read-only media.
 //!
 //! A store is frozen by a file `SEALED` in its directory. It is created while the store is locked,
 //! after everything in memory and in the log is in runs, so that an opening has nothing to replay.

@@ -14,7 +14,7 @@
 //! Queries are refused until it is built.
 //!
 //! In the manifest an index is a table named `TABLE/INDEX`, whose rules name its owner. Called by
-//! `store`, `recover`, `maintenance`.
+//! `store`, `recovery`, `maintenance`.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Weak};

@@ -51,8 +51,8 @@ impl Checkpoint {
         self.directory.keys()
     }
 
-    /// It holds every change up to this seq, and some of the later ones. The journal is needed from
-    /// the next on.
+    /// It holds every change up to this seq, and some of the later ones. The log is needed from the
+    /// next one on.
     pub fn seq(&self) -> Seq {
         self.directory.seq()
     }

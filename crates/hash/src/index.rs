@@ -195,9 +195,9 @@ impl HashIndex {
         }
     }
 
-    /// Makes the change of a record of the journal, unless the checkpoint already has it. If the
-    /// shard is not in memory, the change waits for it, up to a bound. A change that does not fit
-    /// the content is counted, and what it puts is added anyway.
+    /// Makes the change of a record of the log, unless the checkpoint already has it. If the shard
+    /// is not in memory, the change waits for it, up to a bound. A change that does not fit the
+    /// content is counted, and what it puts is added anyway.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].

@@ -4,7 +4,7 @@
 //! It says for each key where its value is, in about fourteen bytes of memory, without storing the
 //! key. It is saved shard by shard while writers continue, and loaded shard by shard when it is
 //! first used, so that opening reads only a directory; shards that are saved and have not changed
-//! may leave memory again. Changes after the save are replayed from the journal.
+//! may leave memory again. Changes after the save are replayed from the log.
 //!
 //! ```text
 //!   key ──hash──> point ──> sector (a lock) ──> shard (a range of points) ──> line ──> slot: address, size class

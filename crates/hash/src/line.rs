@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   words    6 × u64     print 14 | size class 6 | address 44       0: free
-//!   rest     u128        how far slots of this home lie 8 | six tags of 20 bits
+//!   rest     u128        how far slots of this home are 8 | six tags of 20 bits
 //! ```
 //!
 //! 34 bits of the point are stored here, and the sector is the 6 others: so a slot can be moved,
@@ -28,7 +28,7 @@ pub(crate) const LINE_POINT_BITS: u32 = PRINT_BITS + TAG_BITS;
 const TAG_MASK: u128 = (1 << TAG_BITS) - 1;
 const FAR_SHIFT: u32 = LINE_SLOTS as u32 * TAG_BITS;
 
-/// This far, or further: it is no longer known how far.
+/// This far or further: beyond it the distance is not known.
 pub(crate) const FAR_MAX: usize = u8::MAX as usize;
 
 /// See the top of this file.

@@ -148,7 +148,7 @@ impl Sector {
         Some(was_made)
     }
 
-    /// Makes a change of the journal, unless it is already included.
+    /// Makes a change of the log, unless it is already included.
     pub(crate) fn replay(&mut self, point: Point, change: Change, seq: Seq) -> Replayed {
         let is_fit = match self.held_mut(point) {
             Held::Saved(saved) => return saved.replay(Waiting { point, change, seq }),

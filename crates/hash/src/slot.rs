@@ -2,7 +2,7 @@
 //! long it is.
 //!
 //! ```text
-//!   key's hash, 64 bits    | point: the first 40 bits                    | passed over           |
+//!   key's hash, 64 bits    | point: the first 40 bits                    | not used    |
 //!   point                  | sector 6 | tag 20             | print 14    |
 //!   slot                   | size class 6 | address 44                              |
 //! ```

@@ -1,10 +1,11 @@
 //! What the store asks of a file system, as traits. `real.rs` and `mapped.rs` answer with the
-//! operating system; the crate `folddb-sim` with a simulated disk that loses, tears and refuses.
+//! operating system; the crate `folddb-sim` with a simulated disk that loses and tears writes and
+//! refuses calls.
 //!
 //! Three kinds of file, by how they are used: read at random ([`ReadFile`]), written once from
 //! front to back ([`WriteFile`]: runs, manifests), and appended to while others sync
-//! ([`AppendFile`]: journal segments). All paths are absolute or relative to the process; names in
-//! one directory are plain UTF-8.
+//! ([`AppendFile`]: segments of the log). All paths are absolute or relative to the process; names
+//! in one directory are plain UTF-8.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -105,8 +106,8 @@ pub trait ReadFile: Send + Sync {
     /// The length in bytes.
     fn len_bytes(&self) -> io::Result<u64>;
 
-    /// Why the byte at `offset` is not there although it was when the store was opened; none where
-    /// it is there, or never was. Only a store that is read beside its writer has such files.
+    /// Why the byte at `offset` is gone although it was there when the store was opened; none if it
+    /// is there, or never was. Only secondaries have such files.
     fn taken_since(&self, offset: u64) -> Option<io::Error> {
         let _ = offset;
         None

@@ -1,5 +1,5 @@
-//! Floor 1 of FoldDB: the outside world behind one door.
-//! Internal, no promises: `folddb` is the public API.
+//! Floor 1 of FoldDB: the outside world behind one interface. Internal, no promises: `folddb` is
+//! the public API.
 //!
 //! Files, the clock and chance are traits, so that a simulated world can stand in for the real one.
 //! The engine gets them in one [`Host`] and passes them down; no crate opens a file or reads a

@@ -1,8 +1,8 @@
 //! The operating system's files, through the standard library and `rustix`.
 //!
 //! Every call does what its trait in `files.rs` says and nothing else: no retry, no cache, no
-//! buffer of its own. The writer of a run gathers blocks before it appends. Journal segments come
-//! from here too: [`RealFiles::create_append`] preallocates, and then picks the mapped or the
+//! buffer of its own. The writer of a run gathers blocks before it appends. Segments of the log
+//! come from here too: [`RealFiles::create_append`] preallocates, and then picks the mapped or the
 //! written way to append.
 
 use std::fs::{self, File, OpenOptions, TryLockError};

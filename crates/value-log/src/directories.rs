@@ -1,7 +1,7 @@
 //! Segments of the value log that are directories: each value is a file of its own, a *value file*.
 //!
 //! ```text
-//!   000012.shelf/   000001.value  000002.value  000004.value        sealed; the third was dead, and is gone
+//!   000012.shelf/   000001.value  000002.value  000004.value        sealed; the third was dead, and was removed
 //!   000031.shelf/   000001.value  000002.value                      active
 //!   000044.shelf/                                                   next, made ahead by background work
 //! ```
@@ -175,7 +175,7 @@ impl ValueDirectories {
         }
         drop(tail);
         if written.is_err() || is_closed {
-            let _ = self.host.files.remove(&path); // what stays is dead, and goes when the directory is looked through
+            let _ = self.host.files.remove(&path); // a leftover is dead, and removed when the directory is swept
         }
         match written {
             Ok(()) if is_closed => Err(closed()),

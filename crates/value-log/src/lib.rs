@@ -4,16 +4,16 @@
 //! ```text
 //!   000012.values                 a segment: records one after the other            segment.rs, value_log.rs
 //!   000031.shelf/000001.value     a segment that is a directory: a file each        directories.rs, long_value.rs
-//!   000044.moved                  what was still needed of some segments            moved.rs
+//!   000044.moved                  relocated values: the live ones of some segments     relocated.rs
 //! ```
 //!
 //! A [`ValueLog`] writes them; [`ValueFiles`] reads them, and says which file has what.
 //!
 //! A pointer leads to a unit of a segment of any kind; it is written before the frame that has the
 //! pointer, and [`ValueLog::sync`] makes it durable before that frame is. The bytes are in
-//! `folddb_layout::{values, moved}`.
+//! `folddb_layout::{values, relocated}`.
 //!
-//! What holds:
+//! Invariants:
 //!
 //! - Segments are written once. A value log never appends to one that existed before it.
 //! - No pointer leads to a segment that no manifest lists: the owner of the value log makes a

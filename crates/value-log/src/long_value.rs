@@ -4,16 +4,15 @@
 //! ```text
 //!   begin    000052.values        zeros where the head of the record will be | key |        a draft: no manifest lists it
 //!   push     000052.values        ... | a stretch of the value | the next | ...
-//!   durable  000052.values        what has come so far is durable, so that little is left to do for the end
+//!   durable  000052.values        what has been written so far is made durable, so that little is left for the end
 //!   finish   000052.values        ... | front, where it has one; the head is written over the zeros; the file is durable
 //!   shelve   000061.shelf/000001.value      the same file, as the one value file of a directory of its own (`directories.rs`)
 //! ```
 //!
 //! So it is durable, with its name, before anything leads to it; and it is one record, which one
-//! pointer and one slot lead to, like any value. The number of the draft is not that of a segment:
-//! later values must be in a segment with a higher number, and what counts is when a value was
-//! finished. A draft that is dropped is removed; what a crash leaves of one is a file that no
-//! manifest lists.
+//! pointer and one slot lead to, like any value. The draft does not have the number of a segment:
+//! later values must be in a segment with a higher number, and later means finished later. A draft
+//! that is dropped is removed; what a crash leaves of one is a file that no manifest lists.
 
 use std::path::{Path, PathBuf};
 

@@ -12,7 +12,7 @@
 //! are replayed, and since their log is then removed, opening saves them: as changes after the
 //! checkpoint, if that is much less than the whole index. So the cost of an opening after a crash
 //! depends on the writes since the checkpoint, not on the size of the table. Called by the flushes,
-//! by `recover` and by `store`.
+//! by `recovery` and by `store`.
 
 use std::sync::Arc;
 

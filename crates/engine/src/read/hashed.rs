@@ -14,7 +14,7 @@
 //!
 //! A record that is longer than all size classes (some 3.7 MB) takes a second read. A reader of the
 //! present reads at the published seq, one of a snapshot at that of the snapshot: see
-//! `hash_index.rs`. Used by `read`, `head`, `hashed_write` and `hashed_scan`.
+//! `hash_index.rs`. Used by `read`, `head`, `write/hashed` and `hashed_scan`.
 
 use std::sync::Arc;
 

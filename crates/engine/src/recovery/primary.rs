@@ -7,7 +7,7 @@
 //!   replay     the log from where the manifest says, through the same call as a write
 //!   leftovers  parts that no manifest lists go: of merges and flushes that a crash cut short
 //!   install    what was replayed is in parts, and one edit installs them; the old segments go
-//!   journal    a fresh segment is begun
+//!   log        a fresh segment is begun
 //!   tidy       small runs are merged, as many as openings that each wrote little have left
 //! ```
 //!

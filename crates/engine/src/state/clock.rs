@@ -13,7 +13,7 @@
 //! - **A reader of the past** reads at a seq and at a time ([`At`]): values that had expired then
 //!   are absent.
 //!
-//! Called by `commit`, `read`, `background`, `snapshot` and `recover`.
+//! Called by `commit`, `read`, `background`, `snapshot` and `recovery`.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -6,14 +6,14 @@
 //! ```text
 //!   0 ........................................................... disk_bytes_max
 //!   | writes, values | merges           | segments       | flushes, the manifest, opening
-//!                    ^ stop_bytes       ^ merge keeps    ^ journal keeps
+//!                    ^ stop_bytes       ^ merge keeps    ^ log keeps
 //! ```
 //!
 //! A store that exceeds its budget when it is opened, because that was reduced, may grow by as much
 //! as background work and deletes need; ordinary writes wait until it has shrunk.
 //!
 //! A file counts with its length; a segment with its full length from the beginning. Without a
-//! budget nothing is counted. Called by `recover`, which puts the quota between the store and its
+//! budget nothing is counted. Called by `recovery`, which puts the quota between the store and its
 //! files.
 
 use std::collections::HashMap;

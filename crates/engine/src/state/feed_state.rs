@@ -18,7 +18,7 @@
 //!   (`folddb_journal::archived_log`).
 //!
 //! The positions of feeds are in the manifest, and change under its lock; here is the state that
-//! follows from them. Called by `feed`, `recover`, `background`, `store`, `install` and `reclaim`.
+//! follows from them. Called by `feed`, `recovery`, `background`, `store`, `install` and `reclaim`.
 //! Without feeds all of it costs one load of a number.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A file is removed when the durable manifest no longer lists it, and nobody reads it any more.
-//! Used by `hashed`, `hashed_save`, `recover` and the modules of `maintenance`.
+//! Used by `hash_index`, `background/hash_checkpoint`, `recovery` and the modules of `maintenance`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

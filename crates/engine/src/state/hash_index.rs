@@ -16,8 +16,8 @@
 //! they see nothing of a batch that is being applied. Once a batch is published its notes are
 //! dropped, unless a snapshot lives.
 //!
-//! Used by `hashed_read`, `hashed_write`, `hashed_save` and `hashed_scan`, by `commit` and
-//! `recover`, and by `reclaim`.
+//! Used by `read/hashed`, `read/hashed_scan`, `write/hashed` and `commit`, by
+//! `background/hash_checkpoint` and `reclaim`, and by `recovery`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! The values of a store that is not open: for tools that read its files without the engine, and
 //! for opening itself.
 //!
-//! Called by `recover`, and by the modules of `maintenance`.
+//! Called by `recovery`, and by the modules of `maintenance`.
 
 use std::cell::RefCell;
 use std::path::Path;

@@ -17,7 +17,7 @@
 //! an existing segment. It is durable before the log points to it, so an opening need not check
 //! whether it is whole.
 //!
-//! Called by `stream` and `hashed_write`.
+//! Called by `write/stream` and `write/hashed`.
 
 use folddb_base::{ErrorKind, Pointer, Result};
 use folddb_layout::file_name::FileName;

@@ -6,7 +6,7 @@
 //! have to give stay valid, and it takes no space. A crash in between leaves every sector old or
 //! new, which are the same bytes.
 //!
-//! Called by `recover`, frame by frame.
+//! Called by `recovery`, frame by frame.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -63,7 +63,7 @@ fn check(line: &Line, model: &[Option<(Point, Slot)>; LINE_SLOTS], asked: Point)
 }
 
 #[test]
-fn how_far_slots_lie_is_known_up_to_a_bound() {
+fn the_distance_of_slots_is_known_up_to_a_bound() {
     let mut line = Line::EMPTY;
     assert!((0..6).all(|_| line.put(Point::from_bits(u64::MAX), slot(1))));
     for lines in [0, 1, 17, 254, 255, 256, 100_000, 3] {

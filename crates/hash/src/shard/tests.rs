@@ -79,7 +79,7 @@ const CHOICES: [(&str, Choice); 5] = [
 ];
 
 #[test]
-fn it_is_a_set_of_slots_by_point_however_points_lie() {
+fn it_is_a_set_of_slots_by_point_for_any_points() {
     for (name, choose) in CHOICES {
         for seed in 0..12 {
             let mut chance = Chance::new(seed);

@@ -29,7 +29,7 @@ fn entries(state: &State) -> Vec<Entry> {
 }
 
 #[test]
-fn every_moment_since_the_oldest_that_is_kept_comes_back() {
+fn every_moment_since_the_oldest_kept_one_is_restored() {
     for seed in 0..100 {
         let mut chance = Chance::new(seed);
         let (mut state, mut undone, mut past) = (State::new(), Undone::default(), vec![State::new()]);

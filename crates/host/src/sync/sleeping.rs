@@ -1,9 +1,9 @@
 //! The system's locks, condition variables and atomics, with sleeps strewn before and after them.
 //!
-//! Where one thread hands work over to another, it passes a lock, wakes who waits, or publishes an
-//! atomic. On a quiet machine the other is there at once, so what comes out wrong when it is late
-//! is seen once in thousands of runs. Here it is late often: one call in some hundreds is made, or
-//! its outcome used, some milliseconds later. Relaxed atomics hand nothing over, and never sleep.
+//! When one thread hands work over to another, it passes a lock, wakes a waiter, or publishes an
+//! atomic. On a quiet machine the other thread is there at once, so a bug that needs it to be late
+//! shows once in thousands of runs. Here it is often late: one call in some hundreds is made, or
+//! its result used, some milliseconds later. Relaxed atomics hand nothing over, and never sleep.
 //!
 //! For the random programs of `.ci/races sleeps` alone. No seed decides which thread sleeps:
 //! threads run as the system schedules them.
@@ -19,7 +19,7 @@ pub use std::thread;
 const SHORT_ONE_IN: u64 = 300;
 /// One call in this many sleeps for some milliseconds.
 const LONG_ONE_IN: u64 = 6_000;
-/// Atomics are looked at much more often than locks are taken: so much rarer one sleeps.
+/// Atomics are read much more often than locks are taken, so they sleep more rarely.
 const LOADS_SELDOMER: u64 = 20;
 
 /// Sleeps, sometimes.
@@ -51,7 +51,7 @@ fn pause_seldom(seldomer: u64) {
     }
 }
 
-/// As `parking_lot::Condvar`. A waker is late, and so is who was woken, who holds the lock by then.
+/// As `parking_lot::Condvar`. A waker is late, and so is a woken thread, which then holds the lock.
 #[derive(Debug, Default)]
 pub struct Condvar(parking_lot::Condvar);
 
@@ -79,8 +79,8 @@ impl Condvar {
     }
 }
 
-/// The atomics of the system. One that is published is late, and so is what follows; so is, more
-/// rarely, what follows a look at one.
+/// The atomics of the system. A store is late, and so is what follows it; what follows a load is
+/// late more rarely.
 #[allow(missing_docs)]
 pub mod atomic {
     pub use std::sync::atomic::Ordering;

@@ -62,8 +62,8 @@ impl<T> Swap<T> {
         }
     }
 
-    /// Whether the value of this version is still the present one. What a thread did before it
-    /// replaced the value, and has been seen of it, tells that it is not.
+    /// Whether the value of this version is still the present one. If an effect of a thread has
+    /// been seen that it had before it replaced the value, the value is no longer the present one.
     #[inline]
     pub fn is_at(&self, version: u64) -> bool {
         self.version.load(Ordering::Acquire) == version

@@ -47,7 +47,7 @@ fn a_value_is_a_file_of_its_own_over_several_directories() {
 }
 
 #[test]
-fn names_that_are_no_value_files_are_passed_over() {
+fn names_that_are_no_value_files_are_skipped() {
     let world = World::default();
     let directories = directories(&world, 1 << 20);
     put(&directories, b"one");
