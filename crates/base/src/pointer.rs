@@ -25,7 +25,7 @@ pub const VALUE_ALIGN: u64 = 16;
 /// Bytes of the deadline after a pointer, in tables with expiry.
 pub const DEADLINE_BYTES: usize = 8;
 
-/// Where a value lies.
+/// The place of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ValuePlace {
     /// The number of the segment.
@@ -44,7 +44,7 @@ impl ValuePlace {
 /// What the index keeps of a value that is stored elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer<'a> {
-    /// Where it lies.
+    /// Its place.
     pub place: ValuePlace,
     /// When it was written, in milliseconds since 1970.
     pub time_ms: u64,

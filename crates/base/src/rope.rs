@@ -71,7 +71,7 @@ pub enum Piece<'a> {
     Inline(&'a [u8]),
     /// A value of its own in the value log.
     Separated {
-        /// Where it lies.
+        /// Its place.
         place: ValuePlace,
         /// Its hash, as in a pointer.
         hash: u32,

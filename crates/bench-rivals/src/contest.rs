@@ -1,6 +1,6 @@
-//! The contest: every rival does the work so many times, each time in a process of its own. The
+//! The contest: every rival does the work this many times, each time in a process of its own. The
 //! rounds are interleaved, since machines drift, and the order rotates from round to round. Each
-//! run's figures are kept as soon as it is done, so that a contest that was stopped can go on.
+//! run's figures are kept as soon as it is done, so that a contest that was stopped can continue.
 
 mod child;
 mod kept;
@@ -99,7 +99,7 @@ impl Contest {
         Ok(outcome)
     }
 
-    /// What each run is asked for, as it stands in the results.
+    /// What each run is asked for, as it is in the results.
     fn settings(&self) -> Value {
         json!({
             "workload": self.job.workload.name(),
@@ -118,7 +118,7 @@ impl Contest {
     }
 }
 
-/// In which order so many rivals run in a round: another begins each time.
+/// In which order this many rivals run in a round: another begins each time.
 fn order(rivals: usize, round: usize) -> impl Iterator<Item = usize> {
     (0..rivals).map(move |place| (place + round) % rivals)
 }

@@ -1,5 +1,5 @@
-//! FoldDB beside other stores: the same work, the same data, the same memory and durability, in one
-//! run.
+//! FoldDB next to other stores: the same work, the same data, the same memory and durability, in
+//! one run.
 //!
 //! `contest` runs a workload over chosen rivals, each in a process of its own, in turns, and says
 //! what came out; `child` is one such process. Bottom-up: a `rival` is what a store must be able to
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// FoldDB beside other stores, doing the same work with the same means
+/// FoldDB next to other stores, doing the same work with the same means
 #[derive(Parser)]
 #[command(name = "bench-rivals", version)]
 struct Arguments {

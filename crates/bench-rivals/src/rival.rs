@@ -34,12 +34,12 @@ pub(crate) enum Meaning {
     Bytes,
     /// It does not occur: keys of any bytes, values of some kilobytes among them.
     Objects,
-    /// It does not occur: keys of 8 bytes, values that so many indexes are of, by their first
+    /// It does not occur: keys of 8 bytes, values that this many indexes are of, by their first
     /// numbers of four bytes.
     Indexed(u8),
     /// Keys of text; the operand is added to the value, both little-endian numbers of 8 bytes.
     Sum,
-    /// Keys of text; the operand is put behind the value.
+    /// Keys of text; the operand is put after the value.
     Append,
 }
 
@@ -70,7 +70,8 @@ impl Meaning {
     }
 }
 
-/// A little-endian number; what is no 8 bytes long counts as nothing, and the checksum will tell.
+/// A little-endian number; what is no 8 bytes long counts as nothing, and the checksum will show
+/// it.
 pub(crate) fn number(bytes: &[u8]) -> u64 {
     bytes.try_into().map(u64::from_le_bytes).unwrap_or(0)
 }

@@ -1,14 +1,14 @@
-//! A reader beside a writer, and what it costs both: for comparing two builds in turns.
+//! A reader with a concurrent writer, and what it costs both: for comparing two builds in turns.
 //!
 //! ```text
 //! cargo run --release -p folddb-bench --example beside -- [rounds [pause_us [batch [rows [writes_per_s]]]]]
 //! ```
 //!
 //! One thread writes sums onto as many Zipf keys as it writes rows (2,000,000), in `batch`es (1),
-//! flat out or at so many a second, in 64 MB; another reads a key or, every eighth time, a hundred
-//! rows, and sleeps for `pause_us` (10,000) between two reads. Beside the latencies stand what the
-//! reader's thread used: its time on the processor, its waits for one, how often it slept within a
-//! read, its page faults.
+//! flat out or at this many a second, in 64 MB; another reads a key or, every eighth time, a
+//! hundred rows, and sleeps for `pause_us` (10,000) between two reads. Beside the latencies stand
+//! what the reader's thread used: its time on the processor, its waits for one, how often it slept
+//! within a read, its page faults.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -119,7 +119,7 @@ pub struct ZipfWrites {
 pub const USER_KEY_BYTES: usize = 15;
 
 impl ZipfWrites {
-    /// Writes on so many keys. The same seed gives the same writes.
+    /// Writes on this many keys. The same seed gives the same writes.
     pub fn new(seed: u64, keys: u64) -> ZipfWrites {
         let keys = keys.max(1);
         let mut stride = (keys as f64 * 0.618_033_988_749_895) as u64 | 1;

@@ -82,7 +82,7 @@ fn line(report: &Report, rows: u64, reads: &[&str]) -> Value {
     })
 }
 
-/// How often a byte is written to parts, and how many runs are left, after so many flushes.
+/// How often a byte is written to parts, and how many runs are left, after this many flushes.
 fn model(flushes: u64, factor: u64) -> Value {
     let (mut taken, mut runs, mut tiers) = (flushes, 0, 0);
     let (mut rest, mut size) = (flushes, 1u64);

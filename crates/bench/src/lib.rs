@@ -8,7 +8,7 @@
 //! | name | what it does at scale 1 |
 //! |---|---|
 //! | `hugedb` | 100 M random u64 → u64 in batches of 1,000; settle; reads warm, cold and while writing; compact; the reads again |
-//! | `osmos` | 50 M sums on 10 M keys by Zipf's law, in single writes, beside a reader |
+//! | `osmos` | 50 M sums on 10 M keys by Zipf's law, in single writes, with a concurrent reader |
 //! | `append-one` | 50,000 appends of 72 bytes to one key, then gets of it |
 //! | `drain` | 100,000 puts, as many deletes, then seeks |
 //! | `commit` | 100,000 synced commits of 100 bytes, by one thread and by eight |

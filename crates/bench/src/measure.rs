@@ -59,7 +59,7 @@ impl Latencies {
     }
 }
 
-/// Rounds to so many digits behind the point.
+/// Rounds to this many digits after the point.
 pub fn round(value: f64, digits: i32) -> f64 {
     let unit = 10f64.powi(digits);
     (value * unit).round() / unit
@@ -76,7 +76,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Begins a phase of so many rows.
+    /// Begins a phase of this many rows.
     pub fn start(rows: u64) -> Phase {
         let now = Instant::now();
         Phase {
@@ -125,7 +125,7 @@ impl Phase {
     }
 }
 
-/// CPU seconds since an earlier reading, where the system tells.
+/// CPU seconds since an earlier reading, if the system reports them.
 pub fn cpu_since(earlier: Option<f64>) -> Option<f64> {
     Some(round(cpu_seconds()? - earlier?, 2))
 }

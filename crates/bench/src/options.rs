@@ -19,7 +19,7 @@ pub struct BenchOptions {
     pub durability: Durability,
     /// Ops of a commit. Default: 1,000 for `hugedb`, 1 otherwise.
     pub batch: Option<usize>,
-    /// Rows, whatever the scale, in benches whose work is so many rows: `hugedb`, `osmos`,
+    /// Rows, whatever the scale, in benches whose work is this many rows: `hugedb`, `osmos`,
     /// `growth`, `open`, `elliptics`; keys of `steady`.
     pub rows: Option<u64>,
     /// How the table of `elliptics` keeps its records. Default sorted.
@@ -70,6 +70,6 @@ pub struct Progress {
     pub phase: &'static str,
     /// How much of it is done.
     pub done: u64,
-    /// How much there is to do; 0 where nobody knows.
+    /// How much there is to do; 0 where that is unknown.
     pub total: u64,
 }

@@ -177,7 +177,7 @@ impl Reader<'_> {
         Ok(read)
     }
 
-    /// A hundred rows from a key on, in chunks that each go on behind the one before, of one
+    /// A hundred rows from a key on, in chunks that each continue after the one before, of one
     /// snapshot.
     fn select(&self, number: u64) -> Result<bool> {
         let snapshot = self.store.snapshot();

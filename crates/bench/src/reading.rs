@@ -15,7 +15,7 @@ use crate::options::Progress;
 const GETS: u64 = 100_000;
 /// The index of keys that nobody writes.
 const ABSENT_FROM: u64 = 1 << 40;
-/// Rows of a batch of the writer beside the reader.
+/// Rows of a batch of the concurrent writer.
 const BATCH: u64 = 1000;
 /// How long that writer goes on, and no further than to as many rows again as there are: what
 /// follows must not be another bench than the one that was asked for, however slow the reader is.
@@ -38,7 +38,7 @@ impl Reading {
         reading
     }
 
-    /// Expects so many rows more.
+    /// Expects this many rows more.
     pub(crate) fn expect(&mut self, more: u64) {
         for index in self.rows..self.rows + more {
             let key = self.source.key(index);
@@ -118,7 +118,7 @@ impl Reading {
         Ok((figures, right))
     }
 
-    /// Writes rows behind those that are there; says how many.
+    /// Writes rows after those that are there; says how many.
     fn write_more(&self, store: &Store, table: &Table<u64, u64>, durability: Durability) -> Result<u64> {
         let (mut batch, mut more, started) = (store.batch(), 0, Instant::now());
         while more < self.rows && started.elapsed() < BESIDE {

@@ -104,7 +104,7 @@ impl Rounds {
         (key, mix(key ^ (number / self.keys)))
     }
 
-    /// What a table holds after so many writes: the last of each key.
+    /// What a table holds after this many writes: the last of each key.
     fn expected(&self, writes: u64) -> RowSum {
         let mut sum = RowSum::default();
         for number in writes.saturating_sub(self.keys)..writes {
@@ -291,7 +291,7 @@ impl Series {
         }
     }
 
-    /// Takes in a wait that ended so many seconds after the start.
+    /// Takes in a wait that ended this many seconds after the start.
     #[inline]
     fn note(&mut self, store: &Store, waited: Duration, at_s: f64) {
         self.second.note(waited);

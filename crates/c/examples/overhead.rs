@@ -1,4 +1,4 @@
-//! Folds and reads keys so many times, as `overhead/overhead.c` does in C: `overhead/run` counts
+//! Folds and reads keys this many times, as `overhead/overhead.c` does in C: `overhead/run` counts
 //! both.
 
 use folddb::{BackgroundWork, BytesTable, Options, Rules, Store, WriteOp};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   folddb_table *   [generation : 32][index : 32]      of a slot, which has an object and a generation
-//!   given            the first free slot                 generation as it stands
+//!   given            the first free slot                 generation as it is
 //!   destroyed        the object goes, generation + 1     the old number leads nowhere from now on
 //! ```
 //!

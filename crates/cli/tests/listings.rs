@@ -1,6 +1,6 @@
 //! The listings of the pages for users, typed as they are printed.
 //!
-//! A listing is a fenced block of `console`: lines behind `$ ` are typed, lines behind `# ` are
+//! A listing is a fenced block of `console`: lines after `$ ` are typed, lines after `# ` are
 //! remarks, the lines below a command are what it prints. All listings of a page run in order, in
 //! one scratch directory that has the project's samples, with `folddb` on the path and a stand-in
 //! for `cargo` that knows the commands of the pages. Every command must end with 0, and print what
@@ -31,7 +31,7 @@ struct Typed {
     printed: String,
 }
 
-/// A fenced block: the word behind the fence, and its lines.
+/// A fenced block: the word after the fence, and its lines.
 struct Block<'a> {
     language: &'a str,
     lines: Vec<&'a str>,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   memory_plan   how a budget is divided                     pure
-//!   memory        the memtables of all stores, in bytes       who is over asks the largest to flush
+//!   memory        the memtables of all stores, in bytes       a store over the budget asks the largest to flush
 //!   pool          three threads, which take turns             a store enters when it is opened
 //!   throttle      bytes a second that merges may write
 //! ```

@@ -142,7 +142,7 @@ groups! {
         Gauge snapshot_file_bytes: u64,
     }
 
-    /// What the store did beside its callers.
+    /// What the store did in the background.
     background: BackgroundStats {
         /// Memtables flushed.
         Counter flushes: u64,

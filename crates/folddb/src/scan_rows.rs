@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a transaction   rows of its snapshot   ─┐ in one order; where both have a key, the ops are applied to what it has
-//!                   keys it has written to ─┘ (hashed: as the walk meets them, the others behind its end)
+//!                   keys it has written to ─┘ (hashed: as the walk meets them, the others after its end)
 //!                   and notes how far it has come, and until when all that it has shown lasts
 //! ```
 //!

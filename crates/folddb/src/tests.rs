@@ -1,4 +1,4 @@
-//! Tests of the engine that need a whole store: they look behind the public API at what the engine
+//! Tests of the engine that need a whole store: they look below the public API at what the engine
 //! knows.
 
 mod merge_debt;

@@ -90,7 +90,7 @@ impl Transaction {
     /// let shifts = store.table("shifts", Rules::sorted::<(String, String), u64>())?;
     /// shifts.put(&("monday", "ann"), &1)?;
     /// shifts.put(&("monday", "bob"), &1)?;
-    /// // Whoever goes home looks whether another one stays. Two who do it at once do not both go.
+    /// // Whoever goes home checks that another one stays. If two do so at once, only one goes.
     /// store.transact(Durability::Process, |transaction| {
     ///     if transaction.scan(&shifts).prefix(&("monday",)).count()? > 1 {
     ///         transaction.delete(&shifts, &("monday", "ann"));

@@ -415,7 +415,7 @@ fn time_does_not_go_back_where_the_log_that_knew_it_is_gone() {
     assert!(unix_ms(store.now()) + 1000 >= before_ms, "{} after {before_ms}", unix_ms(store.now()));
 }
 
-/// Nor behind a time at which expired values were removed, though nothing was written then.
+/// Nor before a time at which expired values were removed, even if nothing was written then.
 #[test]
 fn time_does_not_go_back_before_a_sweep() {
     let world = World::new();

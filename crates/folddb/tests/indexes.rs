@@ -676,7 +676,7 @@ fn hits_say_by_which_term_they_were_found() {
     assert_eq!(hits, [(Element::from(8.0), "ann".to_owned(), person("Rome", 8))]);
 }
 
-/// Fields of JSON that folds are whole numbers and others, which are in the index one behind the
+/// Fields of JSON that folds are whole numbers and others, which are in the index one after the
 /// other.
 #[test]
 fn a_find_over_numbers_of_several_types_is_cut_and_turned_as_any() {

@@ -209,7 +209,7 @@ fn values_of_every_length_come_back_by_every_way_out_and_in() {
     check(&source, &[], "as written");
     settle(&source);
     check(&source, &[], "merged");
-    // A key that is folded onto further when its value lies in several records.
+    // A key that is folded onto further when its value is in several records.
     let inline = source.bytes_table("inline").unwrap();
     inline.write(WriteOp::Put, &6_u64.to_be_bytes(), b"").unwrap();
     make(&shapes()[0], &inline, 6, shapes()[0].lens[6]);

@@ -2,9 +2,9 @@
 //!
 //! A [`Target`] is a function on bytes that asserts what must hold whatever they are: no panic;
 //! what decodes, encodes to the same again; no more memory than a multiple of the input. [`run`]
-//! replays the inputs that are kept in `corpus/TARGET/`, and goes on from them with the mutator of
-//! [`mutate`], which makes checksums right again, so that it gets past them. The same targets stand
-//! behind libFuzzer in the folder `fuzz`.
+//! replays the inputs that are kept in `corpus/TARGET/`, and continues from them with the mutator
+//! of [`mutate`], which makes checksums right again, so that it gets past them. The same targets
+//! stand behind libFuzzer in the folder `fuzz`.
 //!
 //! ```text
 //!   cargo test -p folddb-fuzz                                      seconds: the kept inputs, and a short search

@@ -3,7 +3,7 @@
 //!
 //! A search follows from its seed. What it finds is returned as a [`Failure`] with the smallest
 //! input that still fails. An input that ends the process (a stack that overflows, an allocation
-//! that aborts) cannot be caught: it stands in the file [`Witness::path`] until the run is over.
+//! that aborts) cannot be caught: it is in the file [`Witness::path`] until the run is over.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
@@ -23,7 +23,7 @@ use crate::target::Target;
 /// Stack of the thread that runs targets: that of any thread of a program.
 pub const STACK_BYTES: usize = 2 << 20;
 
-/// Inputs that a search made and goes on from.
+/// Inputs that a search made and continues from.
 const OWN_INPUTS_MAX: usize = 256;
 
 /// Runs spent on making a failing input smaller.
@@ -127,7 +127,7 @@ impl Witness {
         Ok(Witness { file: File::create(&path)?, path })
     }
 
-    /// Where the input stands.
+    /// Where the input is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -156,7 +156,7 @@ pub fn replay(target: &Target, inputs: &[Vec<u8>]) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// Changes the kept inputs, and goes on from some of what comes out. The same seed makes the same
+/// Changes the kept inputs, and continues from some of what comes out. The same seed makes the same
 /// inputs.
 ///
 /// # Errors

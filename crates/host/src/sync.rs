@@ -1,4 +1,4 @@
-//! Locks, atomics and threads: who runs when is a part of the outside world, too.
+//! Locks, atomics and threads: which thread runs when is a part of the outside world, too.
 //!
 //! They are those of the system. A build with `--cfg folddb_schedules` puts a scheduler in their
 //! place that a test drives (`sync/scheduled.rs`): a thread then stops at each of these calls, and

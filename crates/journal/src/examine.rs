@@ -6,7 +6,7 @@
 //! repair.
 //!
 //! ```text
-//!   frames  [1][2][3]..hole..[5][6]..torn       1 to 3 are the history without a gap; 5 and 6 stand beyond a hole
+//!   frames  [1][2][3]..hole..[5][6]..torn       1 to 3 are the history without a gap; 5 and 6 are beyond a hole
 //! ```
 
 use std::collections::BTreeMap;
@@ -228,7 +228,7 @@ impl Walk<'_> {
         Ok(live)
     }
 
-    /// What stands where the header of a segment should.
+    /// What is in the place of a segment's header.
     fn look_at_header(&self, number: FileNumber, store_id: u128) -> Stands {
         self.header(number, store_id).unwrap_or_else(|error| Stands::Damaged(error.message().to_owned()))
     }
@@ -479,7 +479,7 @@ impl Walk<'_> {
     }
 }
 
-/// What stands where the header of a segment should.
+/// What is in the place of a segment's header.
 enum Stands {
     /// It was never used.
     Unused,

@@ -40,7 +40,7 @@ pub struct HistoryFile {
 }
 
 impl HistoryFile {
-    /// Where it lies.
+    /// Its place.
     pub fn path(&self, dir: &Path) -> PathBuf {
         if self.is_kept { archived_log_path(dir, self.number) } else { segment_path(dir, self.number) }
     }
@@ -102,7 +102,7 @@ pub fn history(segments: &[HistoryFile], kept: &[HistoryFile]) -> Vec<HistoryFil
 /// A batch of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Followed<'a> {
-    /// Where it stands.
+    /// Its position.
     pub lsn: Lsn,
     /// The LSN after it.
     pub end_lsn: Lsn,
@@ -172,7 +172,7 @@ impl Follower {
         }
     }
 
-    /// Where it stands.
+    /// Its position.
     pub fn lsn(&self) -> Lsn {
         self.lsn
     }

@@ -4,7 +4,7 @@
 //!   lock      guards                                     held while
 //!   tail      the end of the log                         a frame is composed and copied; a roll takes what is ahead
 //!   ahead     the segment made ahead                     it changes hands
-//!   group     who leads a sync                           a moment; those who wait for the leader sleep on it
+//!   group     which thread leads a sync                  a moment; threads that wait for the leader sleep on it
 //!   idleness  when background work saw the last frame             background work
 //! ```
 //!

@@ -79,7 +79,7 @@ pub enum LogEnd {
 /// A batch, read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayFrame<'a> {
-    /// Where it stands.
+    /// Its place.
     pub lsn: Lsn,
     /// The LSN after it.
     pub end_lsn: Lsn,
@@ -273,7 +273,7 @@ fn take_stock(host: &Host, dir: &Path, from: &ReplayFrom) -> Result<Stock> {
 /// The walk over whole frames.
 #[derive(Default)]
 struct Walk {
-    /// Where the next frame should stand.
+    /// The place of the next frame.
     lsn: Lsn,
     vouched_lsn: Lsn,
     /// Where the last seal ended.

@@ -224,7 +224,7 @@ pub enum LogOp {
     /// Makes absent all keys from the key up to, but not including, the payload, in the order of
     /// the table.
     RangeDelete,
-    /// Gives a key of a hashed table the value that the pointer behind the slot leads to.
+    /// Gives a key of a hashed table the value that the pointer after the slot leads to.
     PutHashed,
     /// Makes a key of a hashed table absent.
     RemoveHashed,

@@ -1,4 +1,4 @@
-//! The memtable itself: a tail, chunks, and who may touch what when.
+//! The memtable itself: a tail, chunks, and which thread may touch what when.
 //!
 //! 1. One applier at a time appends, seals and freezes (the store's commit lock ensures that),
 //!    through a [`Writer`].
@@ -51,7 +51,7 @@ impl Default for MemtableLimits {
     }
 }
 
-/// A table's newest records. The module says who may do what, and when.
+/// A table's newest records. The module says which thread may do what, and when.
 #[derive(Debug)]
 pub struct Memtable {
     order: KeyOrder,

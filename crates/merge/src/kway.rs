@@ -59,7 +59,7 @@ impl<S: RecordStream> KWay<S> {
         kway
     }
 
-    /// The sources, newest first, where they stand.
+    /// The sources, newest first, at their positions.
     pub fn sources(&self) -> &[S] {
         &self.sources
     }

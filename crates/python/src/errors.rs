@@ -33,7 +33,7 @@ pub(crate) fn invalid(message: impl Into<String>) -> PyErr {
     raise(Error::invalid(message))
 }
 
-/// Runs `work` without the lock of the interpreter: other threads go on, and a fold written in
+/// Runs `work` without the lock of the interpreter: other threads continue, and a fold written in
 /// Python can run on a thread of the store. Everything that may wait for a store is called by this:
 /// a thread that waits with that lock would wait for one that wants it.
 ///

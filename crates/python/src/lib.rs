@@ -3,7 +3,7 @@
 //! `docs/PYTHON.md` says how it is used. What holds everywhere:
 //!
 //! - **The lock of the interpreter is released** wherever the engine works (`errors::detached`), so
-//!   threads go on, and a fold that is written in Python can run on a thread of the store.
+//!   threads continue, and a fold that is written in Python can run on a thread of the store.
 //! - **What a store calls calls no store** (`calls`): a fold, and a function for progress.
 //! - **Everything that holds a store is guarded** (`forks`): a forked child gets an error, and
 //!   never touches locks and threads that it does not have.

@@ -4,7 +4,7 @@
 //! ```text
 //!   none          nothing
 //!   first:N       the first N bytes, or all that there are
-//!   json:POINTER  what stands there in a value that is JSON (RFC 6901), as JSON text without spaces
+//!   json:POINTER  the piece there in a value that is JSON (RFC 6901), as JSON text without spaces
 //!   named:NAME    what a function that the user brings along makes of key and value
 //! ```
 //!

@@ -27,7 +27,7 @@
 //!   value_placement=files        where separated values lie: segments files; only when given
 //!   separate=2048                values from this many bytes on are separated; only when given
 //!   short_circuit=never          as delete
-//!   summaries=on                 blocks of the bottom run say what they come to; only when given
+//!   summaries=on                 blocks of the bottom run have summaries; only when given
 //!   value=bytes
 //! ```
 //!

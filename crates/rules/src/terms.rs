@@ -1,12 +1,12 @@
 //! Terms: what an index finds records by, and the rules for taking them from records.
 //!
 //! ```text
-//!   json:POINTER      what stands there in a value that is JSON (RFC 6901); of an array each element
+//!   json:POINTER      the piece there in a value that is JSON (RFC 6901); of an array each element
 //!   value             the value itself; of a list or a set each member
 //!   field:NAME        this field of a record; of a list or a set each member
 //!   tuple:N           element N of a value that is a tuple, from 0
 //!   key:N             element N of a key that is a tuple, from 0; the whole key of another one is its element 0
-//!   head              the head of the value, as bytes; head:POINTER what stands there in a head that is JSON: head: the head itself
+//!   head              the head of the value, as bytes; head:POINTER the piece there in a head that is JSON: head: the head itself
 //!   custom:NAME@V     what a function that the user brings along gives, in its version V
 //! ```
 //!

@@ -1,14 +1,14 @@
 //! Rules about time: how much of the past a table keeps, and how long values last.
 //!
 //! ```text
-//!   keep=latest         what keys are now; what was, only as long as a snapshot needs it
-//!   keep=versions:N     of each key what the newest N writes left behind them
-//!   keep=window:TIME    all that was within this time
-//!   keep=forever        all that ever was
+//!   keep=latest         the present states; older ones only as long as a snapshot needs them
+//!   keep=versions:N     the states of each key after its newest N writes
+//!   keep=window:TIME    all states within this time
+//!   keep=forever        all states
 //!
 //!   expire=never        values last; records have no stamps
 //!   expire=by-write     a value lasts as long as the write that brought it says, or forever
-//!   expire=TIME         and where the write says nothing, so long
+//!   expire=TIME         as by-write; this long if the write says nothing
 //!
 //!   a TIME is a number and a unit: 50ms 90s 15m 36h 30d 2w
 //! ```

@@ -402,7 +402,7 @@ fn is_of(loss: &Loss, table: &str, found: &Dump) -> bool {
     loss.table == table || loss.table.is_empty() && !found.contains_key(table)
 }
 
-/// Whether a key lies beyond one and not beyond another, in the order of its table.
+/// Whether a key is beyond one and not beyond another, in the order of its table.
 fn in_span(table: &str, key: &[u8], after: &Option<Vec<u8>>, through: &Option<Vec<u8>>) -> bool {
     let compare = |a: &[u8], b: &[u8]| if table == "back" { b.cmp(a) } else { a.cmp(b) };
     after.as_ref().is_none_or(|after| compare(after, key).is_lt())

@@ -394,7 +394,7 @@ impl Harmed {
         let bytes = self.files.get(name)?;
         if name.ends_with(".values") {
             // The value of the last batch: it is synced before the frame that leads to it, which
-            // nothing behind it vouches for.
+            // nothing after it vouches for.
             let is_last = at + VALUE_RECORD_BYTES_MAX > used(bytes) && self.left == Left::DiedBehindARoll;
             return is_last.then_some(Beyond::LastGroup);
         }

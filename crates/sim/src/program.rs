@@ -320,7 +320,7 @@ pub struct ScanShape {
     pub reverse: bool,
     /// At most this many rows.
     pub limit: Option<u8>,
-    /// In pieces of this many rows, each beginning behind the one before.
+    /// In pieces of this many rows, each beginning after the one before.
     pub chunk: Option<u8>,
 }
 

@@ -5,8 +5,8 @@
 //! calls and keeps a diary of them, fails those that a [`Fault`] names, and lets the process die
 //! before any change. The next process finds another `SimDisk`: [`SimDisk::after_death`] where only
 //! the process died and the kernel lives, [`SimDisk::after_power_cut`] where unsynced data is lost,
-//! kept or torn (`world/power.rs` says how). Handles of the old process go on writing to the old
-//! disk, and so change nothing.
+//! kept or torn (`world/power.rs` says how). Handles of the old process continue to write to the
+//! old disk, and so change nothing.
 //!
 //! ```text
 //!   a write, a sync that fails, a name          the process dies        the power goes
@@ -14,8 +14,8 @@
 //!   disk         old until synced               as it was               old, new, torn or garbage, each sector
 //! ```
 //!
-//! A sync that a fault makes fail does what Linux does: the sectors are marked clean, readers go on
-//! seeing them until they are evicted, a later sync succeeds, and the data is gone.
+//! A sync that a fault makes fail does what Linux does: the sectors are marked clean, readers
+//! continue to see them until they are evicted, a later sync succeeds, and the data is gone.
 
 mod image;
 mod diary;

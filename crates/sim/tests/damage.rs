@@ -156,7 +156,7 @@ fn damage(closed: bool, flip: bool, is_meant: fn(&str) -> bool) {
     let mut wrong = Vec::new();
     for file in files.iter().filter(|file| is_meant(&file.to_string_lossy())) {
         let whole = fs::read(file).expect("the file reads");
-        // A preallocated segment is zeros behind its end.
+        // A preallocated segment is zeros after its end.
         let used = whole.iter().rposition(|byte| *byte != 0).map_or(0, |at| at as u64 + 1);
         let step = match flip {
             true => (used / FLIPS_MAX).max(1) | 1,

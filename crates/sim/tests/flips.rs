@@ -57,7 +57,7 @@ fn chosen_of_values(file: &Whole, day: usize) -> Vec<(PieceKind, usize)> {
         let (start, end) = (piece.range.start, piece.range.end);
         let is_edge = |at: &usize| *at < start + 8 || at + 8 >= end;
         let is_short = piece.range.len() <= 24;
-        // The rest of a header, or of the space behind the last record, is zeros; the rest of a
+        // The rest of a header, or of the space after the last record, is zeros; the rest of a
         // page counts as a whole.
         let every = if piece.range.len() > 1000 { 331 } else { 37 };
         let wanted = piece.range.filter(|at| is_short || is_edge(at) || (at + day).is_multiple_of(every));

@@ -42,7 +42,7 @@ fn died(dir: &Path) {
     std::mem::forget(store.clone());
 }
 
-/// A power cut: the log, which was never synced, is zeros behind its header.
+/// A power cut: the log, which was never synced, is zeros after its header.
 fn lose_the_log(dir: &Path) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

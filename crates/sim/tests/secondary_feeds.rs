@@ -360,7 +360,7 @@ fn files_of_the_log_are_not_joined_over_seqs_that_are_skipped() {
     assert_eq!(told_in(&store).len(), 24);
 }
 
-/// The manifest of the closed store says that so many later seqs were used.
+/// The manifest of the closed store says that this many later seqs were used.
 fn skip_seqs(disk: &SimDisk, count: u64) {
     let (dir, host) = (SimDisk::store_dir(), disk.host());
     let loaded = folddb_manifest::load(&host, &dir).expect("a manifest");

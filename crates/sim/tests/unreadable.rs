@@ -1,4 +1,4 @@
-//! Disks that cannot read parts of a file of values: a repair continues behind them, and reports
+//! Disks that cannot read parts of a file of values: a repair continues after them, and reports
 //! the loss.
 
 use std::collections::BTreeMap;

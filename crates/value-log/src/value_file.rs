@@ -180,7 +180,7 @@ impl ValueFile {
         }
     }
 
-    /// Where it lies.
+    /// Its place.
     pub fn path(&self) -> &Path {
         match self {
             ValueFile::Segment(open) | ValueFile::ValueFile(open) => &open.path,

@@ -1,6 +1,6 @@
 //! The figures of each run that is done, in a file of its own until the contest is over: so a
-//! contest that was stopped can go on, by `--resume`. Called by the contest before and behind each
-//! run.
+//! contest that was stopped can continue, by `--resume`. Called by the contest before and after
+//! each run.
 
 use std::path::PathBuf;
 

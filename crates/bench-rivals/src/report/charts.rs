@@ -13,7 +13,7 @@ use super::standings::Standing;
 use super::table::number;
 
 const SIZE: (u32, u32) = (900, 480);
-/// Of a line chart; names stand right of it.
+/// Of a line chart; the names are to the right of it.
 const PLOT_WIDTH: u32 = 710;
 const FONT: (&str, u32) = ("sans-serif", 16);
 /// FoldDB's colour, then the others'.

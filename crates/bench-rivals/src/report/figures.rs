@@ -1,16 +1,16 @@
-//! The figures that a contest compares: where each stands in a run's JSON, medians over runs, and
+//! The figures that a contest compares: where each is in a run's JSON, medians over runs, and
 //! ratios.
 
 use serde_json::{Map, Value, json};
 
 use super::standings::Standing;
 
-/// The store whose ratio to the best of the others is told.
+/// The store whose ratio to the best of the others is reported.
 const OURS: &str = "folddb";
 
 /// A figure that is compared.
 pub(super) struct Measure {
-    /// As it stands in the table, with its unit.
+    /// As it is in the table, with its unit.
     pub(super) name: &'static str,
     /// Of one run.
     value: fn(&Value) -> Option<f64>,

@@ -37,10 +37,10 @@ fn watched_bytes(run: &Value) -> Option<&Vec<Value>> {
     run["serve"]["disk_bytes_by_second"].as_array().or(run["disk_bytes_by_second"].as_array())
 }
 
-/// So many moments of a run are told of.
+/// This many moments of a run are reported.
 const MOMENTS: usize = 10;
 
-/// What a store took on the disk at moments of equal distance, in the first round that tells of it.
+/// What a store took on the disk at moments of equal distance, in the first round that reports it.
 fn space_over_time(standing: &Standing) -> Option<String> {
     let runs = standing.runs.as_ref().ok()?;
     let bytes: Vec<f64> = runs.iter().find_map(watched_bytes)?.iter().filter_map(Value::as_f64).collect();

@@ -10,8 +10,8 @@
 //! - one transaction a commit. Sums are read with a lock for writing, modified and written in it.
 //!   Appends are duplicates of their key (`DB_DUP`), which a get puts together: read-modify-write
 //!   would write 90 GB for 50,000 of them.
-//! - whoever loses at a deadlock tries again: a reader beside a writer, or one of several writers
-//!   of single rows.
+//! - the loser of a deadlock tries again: a reader with a concurrent writer, or one of several
+//!   writers of single rows.
 //!
 //! Its interface is methods in structs that only its header knows, so `berkeleydb.c` stands
 //! between.
@@ -152,7 +152,7 @@ fn done(error: c_int) -> Result<()> {
     Err(anyhow!("Berkeley DB: {}", text.to_string_lossy()))
 }
 
-/// Calls until nobody else stands in the way: whoever was chosen to break a deadlock has changed
+/// Calls until nothing is in the way: the one that was chosen to break a deadlock has changed
 /// nothing.
 #[allow(unsafe_code)]
 fn patiently(mut call: impl FnMut() -> c_int) -> Result<()> {
@@ -477,7 +477,7 @@ impl TreeReader<'_> {
         done(unsafe { ffi::bdb_end_scan(self.reader) })
     }
 
-    /// The row behind the one of a key. A scan that was chosen to break a deadlock goes on there by
+    /// The row after the one of a key. A scan that was chosen to break a deadlock resumes there by
     /// a new cursor.
     #[allow(unsafe_code)]
     fn next(&mut self, after: &[u8]) -> Result<Row> {

@@ -44,7 +44,7 @@ enum Kind {
 }
 
 const TABLE: &str = "rows";
-/// Values of so many bytes are separated where there are large ones.
+/// Values of this many bytes are separated where there are large ones.
 const SEPARATE_FROM_BYTES: u32 = 1 << 10;
 
 struct FoldDb {
@@ -101,7 +101,7 @@ fn terms_of(index: u8) -> String {
     format!("custom:number{index}@1")
 }
 
-/// The number of four bytes that stands at `index` in a value.
+/// The number of four bytes that is at `index` in a value.
 fn with_terms(options: Options, index: u8) -> Options {
     let at = usize::from(index) * 4;
     options.custom_terms(&format!("number{index}"), 1, move |_, value, terms| {

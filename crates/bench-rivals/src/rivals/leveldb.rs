@@ -119,7 +119,7 @@ impl Database {
 
     fn get<R>(&self, key: &[u8], take: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
         let (mut error, mut len) = (ptr::null_mut(), 0);
-        // SAFETY: the store is open; the value is a copy of so many bytes, ours to free, or null.
+        // SAFETY: the store is open; the value is a copy of this many bytes, ours to free, or null.
         unsafe {
             let value =
                 ffi::leveldb_get(self.db, self.reading, key.as_ptr().cast(), key.len(), &mut len, &mut error);

@@ -3,7 +3,7 @@
 //! - mode `process`: `MDB_WRITEMAP | MDB_NOSYNC`: a commit changes pages of the mapped file, which
 //!   are the operating system's: they survive the process. Nothing is written to the disk but by
 //!   the operating system, when it likes; the store lives in the page cache, and `memory_bytes`
-//!   says nothing about it. Say so beside its figures.
+//!   says nothing about it. Mention this with its figures.
 //! - mode `sync`: neither flag: a commit writes its pages and syncs.
 //! - a map of 64 GiB of address space; reads ahead are off (`MDB_NORDAHEAD`), as for random reads
 //!   of what may be larger than memory.

@@ -3,7 +3,7 @@
 //! - all of the memory for its one cache, of which it gives writes their share.
 //! - mode `process`: it has nothing of the kind, only weaker and stronger. `Durability::None`
 //!   leaves commits in the process until an immediate one, which is made once a second here: what
-//!   is younger is lost with the process. Say so beside its figures.
+//!   is younger is lost with the process. Mention this with its figures.
 //! - mode `sync`: `Durability::Immediate` at each commit.
 //! - one transaction a commit, in which the table is opened once; one for all reads where nobody
 //!   writes. Folds are read, modified and written in the transaction.

@@ -89,7 +89,7 @@ fn about(variant: &str) -> String {
     )
 }
 
-/// The binding's version ends in RocksDB's own, behind a plus.
+/// The binding's version ends in RocksDB's own, after a plus.
 fn version() -> String {
     let binding = locked_version("librocksdb-sys");
     binding.split_once('+').map_or(binding.clone(), |(_, own)| own.to_owned())

@@ -9,14 +9,14 @@
 //! - mode `process`: it has nothing of the kind, only weaker and stronger. Without a transaction it
 //!   has no log, and a change stays in the cached leaf, in the process, until the leaf is pushed
 //!   out: what a killed process leaves must be repaired. That is how it is used where it is fast.
-//!   Say so beside its figures.
+//!   Mention this with its figures.
 //! - mode `sync`: a transaction for each commit, synced (`BDBOTSYNC`). It has one transaction at a
 //!   time; writers wait.
 //! - sums by its way of changing a value in place (`tcbdbputproc`), appends by `tcbdbputcat`.
 //! - its own lock is on (`tcbdbsetmutex`): one for readers or a writer. Values are copied out under
 //!   it. Each call is whole, a sequence of calls is not: a cursor loses its place when others write
-//!   (a row comes twice), so beside a writer a scan seeks behind each row, and looks whether what
-//!   it copied lies there.
+//!   (a row comes twice), so with a concurrent writer a scan seeks after each row, and looks
+//!   whether what it copied lies there.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -346,7 +346,7 @@ struct TreeReader<'a> {
     /// Buffers of the library for a row.
     key: *mut c_void,
     value: *mut c_void,
-    /// The smallest key behind the row at the cursor.
+    /// The smallest key after the row at the cursor.
     behind: Vec<u8>,
 }
 
@@ -369,7 +369,7 @@ impl TreeReader<'_> {
         }
     }
 
-    /// Copies the next row into the buffers; false behind the last.
+    /// Copies the next row into the buffers; false after the last.
     #[allow(unsafe_code)]
     fn next(&mut self) -> bool {
         if self.sight == Sight::Still {
@@ -383,7 +383,7 @@ impl TreeReader<'_> {
         self.seek()
     }
 
-    /// Copies the row at the cursor into the buffers; false behind the last.
+    /// Copies the row at the cursor into the buffers; false after the last.
     #[allow(unsafe_code)]
     fn row(&mut self) -> bool {
         // SAFETY: cursor and buffers are this reader's.
@@ -395,8 +395,8 @@ impl Reader for TreeReader<'_> {
     #[allow(unsafe_code)]
     fn get(&mut self, key: &[u8], take: &mut dyn FnMut(Option<&[u8]>)) -> Result<()> {
         let mut value_len = 0;
-        // SAFETY: the handle is open; what comes is null or a copy of so many bytes, which is freed
-        // here once.
+        // SAFETY: the handle is open; what comes is null or a copy of this many bytes, which is
+        // freed here once.
         unsafe {
             let value = ffi::tcbdbget(self.of.tree, start(key), len(key), &raw mut value_len);
             if !value.is_null() {
@@ -417,7 +417,7 @@ impl Reader for TreeReader<'_> {
         let mut more = self.seek();
         let mut rows = 0;
         while more && rows < rows_max {
-            // SAFETY: the buffers hold so many bytes until the next call for them.
+            // SAFETY: the buffers hold this many bytes until the next call for them.
             unsafe { take(bytes(self.key), bytes(self.value)) };
             rows += 1;
             more = self.next();

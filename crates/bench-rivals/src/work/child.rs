@@ -135,8 +135,8 @@ impl Child<'_> {
         Ok(())
     }
 
-    /// All that reads, behind a load that has settled: warm, after optimizing where that is asked
-    /// for, cold, and beside a writer. `expected` is what must be in the store.
+    /// All that reads, after a load that has settled: warm, after optimizing where that is asked
+    /// for, cold, and with a concurrent writer. `expected` is what must be in the store.
     pub(super) fn read_all(
         &mut self,
         questions: &dyn Questions,

@@ -32,7 +32,7 @@ impl Commits {
         }
     }
 
-    /// Takes in a commit of so many rows that has just ended, and says when that was.
+    /// Takes in a commit of this many rows that has just ended, and says when that was.
     #[inline]
     pub(super) fn note(&mut self, rows: u64) -> Instant {
         let now = Instant::now();

@@ -50,7 +50,7 @@ pub(super) fn run(child: &mut Child<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Gets of random blobs by so many threads. True when each answer was right.
+/// Gets of random blobs by this many threads. True when each answer was right.
 fn cold_gets(
     store: &dyn Rival,
     versions: &Versions<'_>,

@@ -21,7 +21,7 @@ pub(super) fn run(child: &mut Child<'_>) -> Result<()> {
     child.open(Meaning::Numbers)?;
     child.load(&mut pairs.from(0))?;
     child.settle(pairs.count * ROW_BYTES)?;
-    // Misses ask for the indexes behind the last row: new rows begin behind them.
+    // Misses ask for the indexes after the last row: new rows begin after them.
     child.read_all(&pairs, pairs.sum(), &mut pairs.from(2 * pairs.count))
 }
 

@@ -16,7 +16,7 @@ const WRITES_PER_KEY: u64 = 2;
 pub(crate) enum Workload {
     /// Random pairs of numbers.
     Hugedb,
-    /// Sums on keys that are hit by Zipf's law, beside a reader.
+    /// Sums on keys that are hit by Zipf's law, with a concurrent reader.
     Osmos,
     /// Appends of 72 bytes to one key, then gets of it.
     AppendOne,

@@ -1,7 +1,7 @@
 //! `leveled`: objects of some kilobytes that are read five times as often as they are replaced, by
 //! several threads, hot ones more often than others: the benchmark that Riak's leveled was built
 //! for. With `--heads` a put asks for the head of its object first, as Riak does to know what it
-//! replaces. Space is watched while it goes on.
+//! replaces. Space is watched during the work.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::rival::{Meaning, Op, Rival, Sight};
 
 const KEY_BYTES: usize = 8;
 
-/// One op in so many is a put.
+/// One op in this many is a put.
 const PUT_EVERY: u64 = 6;
 
 pub(super) fn run(child: &mut Child<'_>) -> Result<()> {

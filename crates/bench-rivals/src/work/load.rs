@@ -27,7 +27,7 @@ impl Loaded {
     }
 }
 
-/// Writes so many rows.
+/// Writes this many rows.
 pub(super) fn load(
     writer: &mut dyn Writer,
     source: &mut dyn Source,
@@ -46,7 +46,7 @@ pub(super) fn load(
     Ok(Loaded::new(phase, commits))
 }
 
-/// Writes a commit of so many rows.
+/// Writes a commit of this many rows.
 #[inline]
 pub(super) fn write(writer: &mut dyn Writer, source: &mut dyn Source, batch: u64, rows: u64) -> Result<()> {
     if batch <= 1 {

@@ -73,7 +73,7 @@ pub(super) struct Puts<'a> {
 }
 
 impl Puts<'_> {
-    /// Of so many keys, from the first on.
+    /// Of this many keys, from the first on.
     pub(super) fn new(shelf: &Shelf, keys: u64) -> Puts<'_> {
         Puts { shelf, keys, next: 0, id: shelf.id(0), value: Vec::new(), bytes: 0 }
     }
@@ -97,7 +97,7 @@ pub(super) struct Versions<'a> {
 }
 
 impl Versions<'_> {
-    /// After so many puts in rounds of all keys, of which there are no fewer than keys.
+    /// After this many puts in rounds of all keys, of which there are no fewer than keys.
     pub(super) fn after(shelf: &Shelf, puts: u64, keys: u64) -> Versions<'_> {
         let (rounds, rest) = (puts / keys, puts % keys);
         let last = (0..keys).map(|index| rounds + u64::from(index < rest) - 1).collect();

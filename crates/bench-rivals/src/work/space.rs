@@ -1,4 +1,4 @@
-//! Space is watched while work goes on.
+//! Space is watched during the work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -133,7 +133,7 @@ fn push(operations: u64) -> Result<()> {
     Ok(())
 }
 
-/// A memtable with so many random rows, written in batches of 1,024.
+/// A memtable with this many random rows, written in batches of 1,024.
 fn filled(rows: u64) -> Memtable {
     let memtable = new_memtable();
     for first in (0..rows).step_by(1024) {

@@ -17,7 +17,7 @@ const APPEND_BYTES_MIN: u64 = 4;
 const APPEND_BYTES_MAX: usize = 24;
 
 impl Appends {
-    /// Appends to so many documents. The same seed gives the same appends.
+    /// Appends to this many documents. The same seed gives the same appends.
     pub fn new(seed: u64, documents: u64) -> Appends {
         Appends { chance: Chance::new(seed), documents: documents.max(1), operand: [0; APPEND_BYTES_MAX] }
     }
@@ -36,7 +36,7 @@ impl Appends {
     }
 }
 
-/// Values that look random, each a stretch of one pool behind a stamp of its own: made at the speed
+/// Values that look random, each a stretch of one pool after a stamp of its own: made at the speed
 /// of a copy, and no two alike, so that nothing but the right one passes for it.
 #[derive(Clone, Debug)]
 pub struct Objects {
@@ -49,7 +49,7 @@ pub struct Objects {
 const STAMP_BYTES: usize = 16;
 
 impl Objects {
-    /// Objects of so many bytes, both bounds included; `bytes_min` is at least 16. The same seed
+    /// Objects of this many bytes, both bounds included; `bytes_min` is at least 16. The same seed
     /// gives the same objects.
     pub fn new(seed: u64, bytes_min: usize, bytes_max: usize) -> Objects {
         let (bytes_min, bytes_max) = (bytes_min.max(STAMP_BYTES), bytes_max.max(bytes_min).max(STAMP_BYTES));
@@ -84,7 +84,7 @@ impl Objects {
         (body == self.body(key, version)).then_some((key, version))
     }
 
-    /// What stands behind the stamp.
+    /// What follows the stamp.
     fn body(&self, key: u64, version: u64) -> &[u8] {
         let len_bytes = self.len_bytes(key, version) - STAMP_BYTES;
         let start = mix(key.wrapping_mul(31) ^ version) as usize % (self.pool.len() - len_bytes);

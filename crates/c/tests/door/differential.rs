@@ -27,7 +27,7 @@ impl Chance {
     }
 }
 
-/// A script of so many lines.
+/// A script of this many lines.
 fn script(seed: u64, lines: usize) -> String {
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut script = String::new();

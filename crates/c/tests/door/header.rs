@@ -1,6 +1,6 @@
 //! `include/folddb.h` is what the sources say.
 //!
-//! The rooms stand in it one after the other, as their `mod` lines do, each under the first line of
+//! The modules are in it one after the other, as their `mod` lines do, each under the first line of
 //! its own page. `UPDATE=1 cargo test -p folddb-c --test door header` writes it anew.
 
 use std::path::{Path, PathBuf};

@@ -324,7 +324,7 @@ impl Import {
     }
 }
 
-/// What is told of fields of many lines.
+/// What is reported about fields of many lines.
 fn long_field(rows: u64, Span { line, lines }: Span) -> String {
     let what = match rows {
         1 => format!("a field spans {lines} lines, from line {line} on"),

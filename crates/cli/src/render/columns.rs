@@ -210,7 +210,7 @@ impl Columns {
         Columns { paths, values: Shown::ByCodec, ..Columns::of(rules, true, hex) }
     }
 
-    /// The same behind a column of terms, if one is wanted.
+    /// The same after a column of terms, if one is wanted.
     pub(crate) fn behind_terms(self, has_term: bool) -> Columns {
         Columns { has_term, ..self }
     }

@@ -16,7 +16,7 @@ use crate::session::Begun;
 
 /// Prints rows, as a transaction sees them where one has begun, and says for how many values it has
 /// left out until when they last. A key whose fold fails is reported on the error output; the
-/// others go on.
+/// others continue.
 pub(crate) fn print(
     out: &mut dyn Write,
     table: &BytesTable,

@@ -70,7 +70,7 @@ pub(crate) fn cut(text: String) -> (String, bool) {
     }
 }
 
-/// Three digits behind the point, without the zeros at the end; very large and very small numbers
+/// Three digits after the point, without the zeros at the end; very large and very small numbers
 /// in full.
 fn rounded(value: f64) -> String {
     if !(0.001..1e15).contains(&value.abs()) {

@@ -36,7 +36,7 @@ impl Applying {
         range.seq <= self.flushed_seq && !is_pinned()
     }
 
-    /// The newest range delete below which no snapshot stands.
+    /// The newest range delete without a snapshot below it.
     pub(crate) fn newest_seq(&self) -> Seq {
         self.boundaries.first().map_or(self.flushed_seq, |&lowest| lowest.min(self.flushed_seq))
     }

@@ -4,7 +4,7 @@
 //! ```text
 //!   before   | kept | seg | seg || seg | seg | seg |  the log of this opening
 //!   after    | kept ............|| kept ...........|  the log of this opening
-//!                                ^ a feed stands here, or the seqs jump
+//!                                ^ the position of a feed, or a gap in the seqs
 //! ```
 //!
 //! - Batches get other places in the log, and a feed's position is a place. So no file is joined

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   order   the entries by their keys        so that each key is examined once
-//!   walk    along the table, beside them     where that has few records for each key: blocks are read once, in their order
+//!   walk    along the table and the keys     if it has few records for each key: blocks are read once, in their order
 //!   look    at each key by itself            else, and where a walk would read separated values
 //! ```
 //!

@@ -21,7 +21,7 @@ use crate::state::feed_state::{FeedStats, NOTHING};
 use crate::state::log_sync;
 use crate::state::manifest::Manifest;
 
-// ---- where feeds stand --------------------------------------------------------------------------
+// ---- positions of feeds -------------------------------------------------------------------------
 
 /// Changes the feeds in the manifest.
 pub fn edit_feeds(engine: &Engine, manifest: &mut Manifest, changes: &[Change]) -> Result<()> {

@@ -146,7 +146,7 @@ impl FilePiece {
         self.len_bytes
     }
 
-    /// The handle of the file that the store reads through, shared by all who read: for calls that
+    /// The handle of the file that the store reads through, shared by all readers: for calls that
     /// take an offset, as `sendfile` and `pread` do. None if the store bypasses the page cache, or
     /// in a simulated world: see [`FilePiece::open`].
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {

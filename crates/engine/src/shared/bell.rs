@@ -19,7 +19,7 @@ impl Bell {
         Bell { also: Some(Arc::clone(also)), ..Bell::default() }
     }
 
-    /// Wakes everyone who waits.
+    /// Wakes all waiting threads.
     pub fn ring(&self) {
         *self.rung.lock() += 1;
         self.condvar.notify_all();

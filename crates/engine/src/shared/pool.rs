@@ -5,8 +5,8 @@
 //!
 //! ```text
 //!   lock     guards                                     held while
-//!   members  who has entered, and the threads           a moment
-//!   a lane   what a thread does for a store             it takes its turn there; who leaves waits for that
+//!   members  the stores, and the threads                a moment
+//!   a lane   what a thread does for a store             it takes its turn there; a leaving store waits for that
 //! ```
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

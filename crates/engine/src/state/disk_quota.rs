@@ -141,7 +141,7 @@ impl DiskQuota {
         self.shares.writes_keep()
     }
 
-    /// Whether ordinary writes may go on.
+    /// Whether ordinary writes are allowed.
     pub(crate) fn takes_writes(&self) -> bool {
         self.used_bytes() <= self.max_bytes.saturating_sub(self.writes_keep())
     }

@@ -5,7 +5,7 @@
 //!   points        keys of hashed tables that are being written      a batch is resolved, placed and published
 //!   commit        the log's end, the next seq, active memtables      one batch is appended and applied
 //!   manifest      the list of what lives                             one edit is appended and synced
-//!   a table's     who replaces the view that readers take            it is replaced; readers do not take it
+//!   a table's     replacing the view that readers take               it is replaced; readers do not take it
 //!   view
 //! ```
 //!

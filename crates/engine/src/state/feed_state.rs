@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   log      | seg | seg | kept | seg | seg ...
-//!              ^ a feed stands here          ^ replay would begin here
+//!              ^ position of a feed          ^ replay would begin here
 //!              |---- held for the feed ------|          and value segments that were not fenced when the log was here
 //! ```
 //!

@@ -2,7 +2,7 @@
 //! changes after it.
 //!
 //! ```text
-//!   000015.index   checkpoint                 written while reading and writing go on, 10 bytes a key
+//!   000015.index   checkpoint                 written during reads and writes, 10 bytes a key
 //!   000021.index   changes, by an opening     21 bytes for each that was replayed; the next checkpoint has them
 //! ```
 //!

@@ -4,7 +4,7 @@
 //! ```text
 //!   begin    a draft, once a stream has brought more than is held of one          no manifest lists it
 //!   finish   durable; then, with the key locked (`write/hashed.rs`):
-//!   place    the one value file of a directory of its own, whose number is the highest so far; the logs go on behind it
+//!   place    the one value file of a directory of its own, whose number is the highest so far; later values go after it
 //! ```
 //!
 //! If the values of a table have fronts (`hash_front.rs`), that of a long one follows it, since its

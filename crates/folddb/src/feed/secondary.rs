@@ -2,8 +2,8 @@
 //! kernel.
 //!
 //! ```text
-//!   manifest   where the feed stands, which tables and files there are    read repeatedly
-//!   log        | seg | seg | seg ..waits where no frame is whole yet      read from where the feed stands
+//!   manifest   the position of the feed, the tables and files    read repeatedly
+//!   log        | seg | seg | seg ..waits where no frame is whole yet      read from the position of the feed
 //! ```
 //!
 //! No lock is taken, no store is opened and nothing is written: this is safe because of what the

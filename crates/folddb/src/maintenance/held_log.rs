@@ -117,7 +117,7 @@ impl<'a> HeldLog<'a> {
         findings
     }
 
-    /// Reads all of it, also behind damage.
+    /// Reads all of it, also after damage.
     fn read(&self, host: &Host, files: &[HistoryFile], from_lsn: Lsn, to_lsn: Lsn) -> Vec<Finding> {
         let (mut findings, mut misfits) = (Vec::new(), Misfits::default());
         let file_at = |lsn: Lsn| files.iter().find(|file| file.covers(lsn)).copied();

@@ -19,7 +19,7 @@ pub(crate) struct Unfit {
 
 /// Those of one table in one file.
 struct Values {
-    /// Where the first of them stands, and why it does not fit.
+    /// The place of the first of them, and why it does not fit.
     offset: Option<u64>,
     first: String,
     count: u64,

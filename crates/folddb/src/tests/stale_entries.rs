@@ -77,8 +77,8 @@ fn entries_of(
     (entries, of)
 }
 
-/// What a way of looking tells of each key: the entries that it says are stale, and how many keys
-/// it told of.
+/// The result of a way of looking up keys: the entries that it calls stale, and how many keys it
+/// examined.
 fn told(way: impl FnOnce(&[&[usize]], Tell<'_>), entries: &Entries) -> (BTreeMap<usize, bool>, usize) {
     let mut order: Vec<usize> = (0..entries.count()).collect();
     order.sort_by_key(|&at| entries.key(at));

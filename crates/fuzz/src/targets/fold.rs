@@ -211,7 +211,7 @@ const ALGEBRA: [&str; 7] =
     ["sum:i64", "sum:u64", "append:,", "first", "max:bytes", "intersect", "json-merge"];
 
 /// `fold u8 | delete u8 | up to five ops: kind u8, payload as a piece`. Composed in any order, or
-/// applied one by one, ops come to the same value.
+/// applied one by one, ops give the same value.
 fn ops(input: &[u8]) {
     let mut carver = Carver::new(input);
     let spec = carver.choice(&ALGEBRA);
@@ -271,7 +271,7 @@ fn op_of(rules: &FoldRules, fold: &dyn Fold, kind: u8, payload: &[u8]) -> Option
     Some(OpBuf { kind, payload: if kind == OpKind::Delete { Vec::new() } else { payload.to_vec() } })
 }
 
-/// What the ops come to, one by one, on nothing; none where the fold fails.
+/// What the ops give, one by one, on nothing; none if the fold fails.
 fn applied(rules: &FoldRules, ops: &[OpBuf]) -> Option<Option<Vec<u8>>> {
     let mut state = None;
     for op in ops {

@@ -1,7 +1,7 @@
 //! Checkpoints of hashed tables: a piece, the directory, the footer. And changes after one: those
 //! and their footer. And the fronts of values.
 //!
-//! The inputs are as they stand in a file with the number 7: a piece of the third sector at 4096, a
+//! The inputs are as they are in a file with the number 7: a piece of the third sector at 4096, a
 //! directory at the length of what its pieces say, and the footer of a file of 1000 bytes.
 
 use folddb_base::Stamp;

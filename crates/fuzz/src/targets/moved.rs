@@ -1,6 +1,6 @@
 //! Files of relocated values: the end of a file, and a page of its map.
 //!
-//! The inputs are as they stand in a file with the number 7: top and footer behind two pages that
+//! The inputs are as they are in a file with the number 7: top and footer after two pages that
 //! begin at 4096, and a page of segment 5 at 4096.
 
 use folddb_base::FileNumber;

@@ -256,7 +256,7 @@ fn part(input: &[u8]) {
     }
 }
 
-/// What a reader that goes on after faults comes upon.
+/// What a reader that continues after faults finds.
 #[derive(Default)]
 struct Counted {
     records: u64,

@@ -1,4 +1,4 @@
-//! The bytes beyond the end of a log may be chosen by whoever chose the values of a torn batch.
+//! The bytes beyond the end of a log may be chosen by the author of the values of a torn batch.
 //! Searching them stays cheap, counted in bytes hashed in vain and in reads.
 
 use folddb_base::{ErrorKind, FileNumber, Lsn};

@@ -173,7 +173,8 @@ impl History {
         let covers = |range: &&RangeDelete| &range.from[..] <= key && key < &range.to[..];
         let mut moments: Vec<(Seq, Option<&OwnedRecord>)> =
             self.ranges.iter().filter(covers).map(|range| (range.seq, None)).collect();
-        // The records of a key stand newest first; only their own order decides between equal seqs.
+        // The records of a key are in the order newest first; only their own order decides between
+        // equal seqs.
         moments.extend(records.iter().rev().filter(|record| record.key == key).map(|r| (r.seq, Some(r))));
         moments.sort_by_key(|moment| moment.0);
         let mut seen: Seen = Ok(base);

@@ -5,10 +5,10 @@
 //! ```toml
 //! [[mutation]]
 //! name = "read-error-ends-the-log"        # what goes wrong, in a few words
-//! why = "What lies behind a sector that cannot be read would be lost without a word."
+//! why = "Everything after an unreadable sector would be lost silently."
 //! file = "crates/journal/src/segment_reader.rs"
-//! find = '''text that stands in the file exactly once'''
-//! replace = '''what stands there instead'''
+//! find = '''text that is in the file exactly once'''
+//! replace = '''what is there instead'''
 //! package = "folddb-journal"              # where the test is that must fail then
 //! target = "lib"                          # `lib`, or the name of a file in `tests/`
 //! test = "tests::recovering::a_read_error_is_never_an_end"

@@ -29,14 +29,14 @@ use list::{Mutation, Test};
 use tree::Tree;
 use trial::{Outcome, Workshop};
 
-/// Puts deliberate faults into a copy of the engine, one at a time; the test named beside each must
+/// Puts deliberate faults into a copy of the engine, one at a time; the test named with each must
 /// fail then.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Only the mutations whose name contains this; may be given several times.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Only mutations whose test stands in the crate that they change, which take seconds each.
+    /// Only mutations whose test is in the crate that they change, which take seconds each.
     #[arg(long)]
     in_crate: bool,
     /// So many of them, at random.
@@ -48,7 +48,7 @@ struct Arguments {
     /// How long a test may run, in seconds. The tests take a few.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     limit: u64,
-    /// Run each test so many times on each mutation; it must fail every time. Shows what tries at
+    /// Run each test this many times on each mutation; it must fail every time. Shows what tries at
     /// random to be reliable.
     #[arg(long, value_name = "N", default_value_t = 1)]
     times: u32,

@@ -1,6 +1,6 @@
 //! The copy of the workspace that faults are put into. The workspace itself is never touched.
 //!
-//! It lies in the target directory, always at the same place, and is brought up to date rather than
+//! It is in the target directory, always at the same place, and is brought up to date rather than
 //! rebuilt: cargo then builds only what has changed since the last run.
 //!
 //! ```text

@@ -42,7 +42,7 @@ pub enum PieceKind {
     Key,
     /// Its value.
     Value,
-    /// Zeros behind a record, or before a map.
+    /// Zeros after a record, or before a map.
     Padding,
     /// A page of a map.
     Page,

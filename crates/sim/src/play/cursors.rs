@@ -143,7 +143,7 @@ impl Left {
         let expected: Vec<&Dumped> = now.iter().filter(|row| is_beyond(row)).collect();
         let found: Vec<&Dumped> = found.iter().filter(|row| row.is_some()).collect();
         if self.has_ended {
-            // Its position is behind the last key that it has looked at, with a value or not.
+            // Its position is after the last key that it has looked at, with a value or not.
             return same(
                 "whether the rest of a scan that has ended is right",
                 &expected.ends_with(&found),

@@ -269,7 +269,7 @@ impl Player {
 
     /// A backup made next to the writer, of a reader that was opened some time ago. It holds what
     /// the reader saw, or the present contents where the writer has removed values since that it
-    /// needs. On real files, where it may link and the writer may go on meanwhile.
+    /// needs. On real files, where it may link and the writer may continue meanwhile.
     fn back_up_secondary(&mut self) -> Outcome {
         if self.disk.is_some() {
             return Ok(());

@@ -101,7 +101,7 @@ fn with_loads(actions: Vec<Action>, seed: u64, temper: &Temper) -> Vec<Action> {
             }
             1..=3 if loads => {
                 let mut rows: Vec<TableOp> = (0..1 + chance.below(30)).map(|_| op(chance, temper)).collect();
-                // A part of the keys each time, so that the next rows come behind these.
+                // A part of the keys each time, so that the next rows come after these.
                 rows.iter_mut().for_each(|row| row.key = row.key / 3 + chance.below(10) as u8);
                 all.push(Action::Load(Load::Rows(rows)));
             }

@@ -4,7 +4,7 @@
 //! numbers. Earlier events count only by their results.
 //!
 //! Values are found by their places, and a segment of them is only ever refused for being too
-//! short: whether a cut of the zeros behind them has got to the disk is not in it. A power cut
+//! short: whether a cut of the zeros after them has got to the disk is not in it. A power cut
 //! decides that for each of dozens of segments.
 
 use std::hash::{DefaultHasher, Hash, Hasher};

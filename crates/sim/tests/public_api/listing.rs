@@ -65,7 +65,7 @@ impl Listing<'_> {
         self.lines.insert(line.into());
     }
 
-    /// A line with what stands in the module `at`: each type in it must be one that users can name.
+    /// A line of the module `at`: each type in it must be one that users can name.
     fn add_named(&mut self, at: &[String], line: String, signature: TokenStream) {
         if !line.contains("(feature = \"testing\")") {
             for inner in self.inner_types(at, signature) {

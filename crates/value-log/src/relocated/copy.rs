@@ -142,7 +142,7 @@ impl Source {
         self.window = Vec::new();
     }
 
-    /// Bytes of records that were copied, and bytes that were left behind: together everything that
+    /// Bytes of records that were copied, and bytes that were not copied: together everything that
     /// the file held.
     pub fn finish(mut self) -> (u64, u64) {
         self.file.wont_need(self.window_at, self.window.len() as u64);

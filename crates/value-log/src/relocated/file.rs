@@ -74,7 +74,7 @@ impl RelocatedFile {
         self.number
     }
 
-    /// Where it lies.
+    /// Its place.
     pub fn path(&self) -> &Path {
         &self.path
     }

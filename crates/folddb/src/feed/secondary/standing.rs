@@ -57,8 +57,7 @@ pub(crate) fn take_state(feed: &mut SecondaryFeed) -> Result<FeedState> {
             "feed `{}` was also read by another consumer, which has acknowledged it up to seq {}, or was recreated; this reader is at {}",
             feed.name, stands.seq, feed.place.seq
         );
-        let advice =
-            "read it by one consumer, or use two feeds; if it was recreated, begin with its rows";
+        let advice = "read it by one consumer, or use two feeds; if it was recreated, begin with its rows";
         return Err(Error::new(ErrorKind::Locked, why).advise(advice));
     }
     if stands.seq == feed.place.seq {

@@ -63,7 +63,7 @@ pub struct Facts {
     pub tables: Vec<TableFacts>,
     /// Bytes free in the file system.
     pub free_bytes: u64,
-    /// Bytes that must stay free for writes to go on.
+    /// Bytes that must stay free for writes to be allowed.
     pub reserve_bytes: u64,
     /// What the store may use, if it has a bound.
     pub bytes_max: Option<u64>,

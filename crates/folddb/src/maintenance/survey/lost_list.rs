@@ -106,8 +106,7 @@ impl LostList {
         }
         if self.file_records > 0 && self.nameless.is_empty() {
             found.push(
-                "parts do not name their table, so it is not known how many tables there were"
-                    .to_owned(),
+                "parts do not name their table, so it is not known how many tables there were".to_owned(),
             );
         }
         found

@@ -1,4 +1,4 @@
-//! Appends over windows and who prepares them, under many schedules.
+//! Appends over windows, and their preparation by another thread, under many schedules.
 
 use super::*;
 use crate::sync::{schedules, thread};
