@@ -141,7 +141,7 @@ scenarios! {
     stores_are_compared: "compare.txt",
     stores_are_compared_that_do_not_agree: "compare_rules.txt",
     what_keys_have_been_is_told: "past.txt",
-    values_are_separated: "values.txt",
+    separated_values: "values.txt",
     dead_values_of_a_hashed_table_are_given_back: "reclaim.txt",
     feeds_are_followed: "feeds.txt",
     values_lie_in_files_of_their_own_and_stores_are_frozen: "place.txt",

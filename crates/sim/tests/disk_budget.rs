@@ -119,7 +119,7 @@ fn the_budget_is_never_passed_whatever_goes_on() {
 }
 
 #[test]
-fn values_are_separated_keep_to_the_budget() {
+fn separated_values_keep_to_the_budget() {
     let world = World::new();
     let store = Store::create(world.temp.path().join("store"), world.options()).expect("a store");
     let table = store.table("t", Rules::sorted::<u64, Vec<u8>>().separate(100)).expect("a table");

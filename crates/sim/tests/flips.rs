@@ -71,8 +71,7 @@ fn today() -> usize {
 }
 
 #[test]
-fn a_flipped_byte_of_values_are_separated_or_have_moved_is_named_whatever_reads_them_and_no_head_knows_of_it()
-{
+fn a_flipped_byte_of_a_separated_or_relocated_value_is_named_by_every_read_and_changes_no_head() {
     let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let fixture = Fixture::of_values(temp.path()).expect("the store is written");
     let (mut wrong, mut counts) = (Vec::new(), BTreeMap::<(PieceKind, bool), [u64; 3]>::new());

@@ -677,7 +677,7 @@ fn descriptors_are_bounded_whatever_goes_on() {
 }
 
 #[test]
-fn values_are_separated_keep_to_the_memory_and_the_descriptors() {
+fn separated_values_keep_to_the_memory_and_the_descriptors() {
     let report = scenario("all-at-once times=12 part_kib=64 files=32 segment_mib=1 separated=1");
     assert!(report.get("value_segments") > 8, "{} segments are few", report.get("value_segments"));
     assert_descriptors(&report, 32 + 32 / 4 + VALUE_SEGMENTS, 4, 4);

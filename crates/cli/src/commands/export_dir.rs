@@ -187,7 +187,7 @@ fn export(
         return Ok(Exported::PassedOver(why));
     }
     let mut unfinished = PathBuf::new();
-    let make = || create_secondary(&path).map(|(file, name)| (file, unfinished = name).0);
+    let make = || create_next_to(&path).map(|(file, name)| (file, unfinished = name).0);
     let got = blobs::get(table, key, make, &path.display().to_string(), bar);
     let len = match got {
         Ok(Some(len)) => len,
@@ -251,7 +251,7 @@ impl Write for Compared<'_> {
 }
 
 /// Creates a file in the directory of another, under a free name.
-fn create_secondary(path: &Path) -> Result<(File, PathBuf), Failure> {
+fn create_next_to(path: &Path) -> Result<(File, PathBuf), Failure> {
     let mut name = path.with_file_name(UNDER_WAY);
     for next in 1.. {
         match File::create_new(&name) {

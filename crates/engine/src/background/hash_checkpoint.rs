@@ -212,7 +212,7 @@ fn list_saved(engine: &Engine, hashed: &Hashed, saved: &SavedIndex) -> Result<()
     // Its shards include writes during the save: those must be durable before the shards are.
     let end = engine.journal.as_ref().map_or(0, |journal| journal.end_lsn());
     log_sync::sync_to(engine, end).inspect_err(|_| saved.discard())?;
-    let log_start = install::secondary_log_start(engine, None, Some(&saved.table));
+    let log_start = install::log_start_without_index(engine, None, Some(&saved.table));
     feeds::sync_history(engine, log_start.unwrap_or(0)).inspect_err(|_| saved.discard())?;
     let mut changes = saved.changes().to_vec();
     changes.extend(log_start.map(|lsn| install::horizon(engine, lsn)));

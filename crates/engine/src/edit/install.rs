@@ -171,11 +171,11 @@ pub fn sync_dir(engine: &Engine) -> Result<()> {
 
 /// Where replay must begin if `flushed` needs none: the first LSN of all other memtables.
 pub(crate) fn log_start_without(engine: &Engine, flushed: Option<&Sealed>) -> Option<Lsn> {
-    secondary_log_start(engine, flushed, None)
+    log_start_without_index(engine, flushed, None)
 }
 
 /// As [`log_start_without`], if this table's index has been saved, too.
-pub(crate) fn secondary_log_start(
+pub(crate) fn log_start_without_index(
     engine: &Engine,
     flushed: Option<&Sealed>,
     saved: Option<&Arc<TableCore>>,

@@ -184,7 +184,7 @@ proptest! {
     /// Which values are separated makes no difference to what is read, in either direction; and a
     /// value is loaded before the state is known only if something was folded onto it.
     #[test]
-    fn values_are_separated_give_what_inline_ones_do(
+    fn separated_values_give_what_inline_ones_do(
         mut history in proptest::collection::vec((op(), any::<bool>()), 0..8),
     ) {
         // Without a delete rule, the fold takes any value.

@@ -119,7 +119,7 @@ fn link_value_files(
     for &(segment, bytes) in cut {
         let units = needed.remove(&segment).unwrap_or_default();
         if units.last().is_some_and(|&unit| u64::from(unit) * VALUE_ALIGN >= bytes) {
-            return Err(gone_secondary(&making.engine.path(&FileName::Values(segment).to_string())));
+            return Err(removed_by_writer(&making.engine.path(&FileName::Values(segment).to_string())));
         }
     }
     let names = needed
@@ -166,7 +166,7 @@ fn open(making: &Making<'_>, name: FileName, path: &Path) -> Result<Arc<dyn Read
         matches!(name, FileName::ValueFile(..)) && kinds.contains(&error.kind())
     };
     making.files().open(path).map_err(|error| match is_gone(&error) {
-        true if making.engine.options.underlying.is_some() => gone_secondary(path),
+        true if making.engine.options.underlying.is_some() => removed_by_writer(path),
         true => Error::missing(path, "a value is in it"),
         false => Error::io("open", path, error),
     })
@@ -282,7 +282,7 @@ fn list_small(making: &mut Making<'_>, name: FileName) -> Result<()> {
     Ok(())
 }
 
-fn gone_secondary(path: &Path) -> Error {
+fn removed_by_writer(path: &Path) -> Error {
     let message = format!(
         "the backup needs {}, and the writer has removed it, or its end, since this secondary was opened",
         path.display()
