@@ -121,7 +121,7 @@ proptest! {
     }
 }
 
-// ---- the outcome of plans -------------------------------------------------------------------------
+// ---- the outcome of plans -----------------------------------------------------------------------
 
 /// A value log without bytes: where each key's value is, and what is live in each file.
 struct ValueLog {
