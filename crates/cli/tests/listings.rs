@@ -86,8 +86,8 @@ fn fault(line: &str) -> Option<&'static str> {
             (Some(open), c) if open == c => quote = None,
             (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(c),
-            (None, '#') if blanks > 0 => return Some("a remark behind a command is typed, too, in zsh"),
-            (None, c) if c != ' ' && blanks > 1 => return Some("words behind a gap become arguments"),
+            (None, '#') if blanks > 0 => return Some("a remark after a command is typed, too, in zsh"),
+            (None, c) if c != ' ' && blanks > 1 => return Some("words after a gap become arguments"),
             _ => {}
         }
         blanks = if c == ' ' { blanks + 1 } else { 0 };
