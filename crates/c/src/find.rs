@@ -22,11 +22,7 @@ use crate::table::TableObject;
 pub extern "C" fn folddb_index_add(table: *mut TableObject, rule: Text, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || {
         let (table, rule) = (handles::get(table)?, rule.get("the rule")?);
-        let index = IndexRule::parse(rule).ok_or_else(|| {
-            Error::invalid(format!(
-                "`{rule}` is not an index: write NAME:RULE, such as `city:json:/address/city`"
-            ))
-        })?;
+        let index = rule.parse::<IndexRule>()?;
         table.itself()?.add_index(&index).map(|()| true)
     })
 }

@@ -180,7 +180,7 @@ pub extern "C" fn folddb_table_name(table: *mut TableObject, errptr: ErrPtr<'_>)
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_table_rules(table: *mut TableObject, errptr: ErrPtr<'_>) -> *mut c_char {
     guard(errptr, null_mut(), || {
-        copy_out(handles::get(table)?.table.rules().as_table_rules().to_text().as_bytes())
+        copy_out(handles::get(table)?.table.rules().as_table_rules().to_string().as_bytes())
     })
 }
 

@@ -43,9 +43,8 @@ pub(crate) fn one_line(text: String) -> String {
 }
 
 /// Reads how long something lasts: `90s`, `15m`, `36h`, `30d`.
-pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
-    let wrong = || folddb::time::why_no_time(text);
-    folddb::time::parse_time(text).ok_or_else(wrong)
+pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, folddb::ParseError> {
+    folddb::time::parse_time(text)
 }
 
 /// Reads a moment: a seq, a time in UTC (`2026-11-22T08:30:00Z`, with a fraction of the second or
@@ -57,7 +56,7 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     if let Ok(seq) = text.parse::<u64>() {
         return Ok(AsOf::Seq(seq.into()));
     }
-    if let Some(ago) = folddb::time::parse_time(text) {
+    if let Ok(ago) = folddb::time::parse_time(text) {
         return Ok(AsOf::Time(SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH)));
     }
     let (date, time) = text.trim_end_matches('Z').split_once(['T', ' ']).unwrap_or((text, "0:0:0"));

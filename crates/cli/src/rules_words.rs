@@ -1,20 +1,15 @@
 //! Parts of the rules of a table, as they are typed.
 
-use folddb::IndexRule;
 use folddb::codec::ValueCodec;
-use folddb::folds;
+use folddb::folds::FoldSpec;
 use folddb::table_rules::TableRules;
+use folddb::{IndexRule, ParseError};
 
 use crate::failure::Failure;
 
 /// An index as it is typed: `NAME:RULE`.
 pub(crate) fn rule(text: &str) -> Result<IndexRule, Failure> {
-    IndexRule::parse(text).ok_or_else(|| {
-        Failure::Usage(format!(
-            "`{text}` is not an index: write NAME:RULE, with one of json:/POINTER, value, field:NAME, tuple:N, key:N, head, \
-             head:, head:/POINTER, custom:NAME@VERSION"
-        ))
-    })
+    text.parse().map_err(|error: ParseError| Failure::Usage(error.to_string()))
 }
 
 /// Refuses a lifetime for a value of a table whose values last forever.
@@ -50,7 +45,7 @@ pub(crate) fn check_value_type(
     whose: &str,
     spec: &str,
 ) -> Result<(), Failure> {
-    let spec = &folds::parse(spec).map_or(spec.to_owned(), |fold| fold.spec());
+    let spec = &spec.parse::<FoldSpec>().map_or(spec.to_owned(), |fold| fold.to_string());
     let Some(types) = types_of(spec).filter(|types| !types.contains(&codec.name())) else { return Ok(()) };
     let takes = match types.first() {
         Some(usual) => format!("takes {usual}, not {codec}"),

@@ -29,13 +29,13 @@ fn text(len_bytes: usize) -> Vec<u8> {
 
 /// A set of this many bytes: long members, and one that fills up the rest.
 fn set(len_bytes: usize) -> Vec<u8> {
-    let fold = folds::parse("set").expect("a spec");
+    let fold = "set".parse::<folds::FoldSpec>().expect("a spec");
     let encode = |last: usize| {
         let long = (0..len_bytes.saturating_sub(200_000) / 100_000)
             .map(|n| [format!("{n:05} ").into_bytes(), text(99_000)].concat());
         let members = long.chain([vec![b'~'; last]]).map(Datum::Bytes).collect();
         let mut value = Vec::new();
-        fold.read(&Datum::List(members), &mut value).expect("an operand");
+        fold.as_fold().read(&Datum::List(members), &mut value).expect("an operand");
         value
     };
     let mut last = len_bytes.min(1);

@@ -121,13 +121,13 @@ fn dump(store: &std::path::Path) -> String {
 }
 
 fn fill(store: &Store, name: &str, (spec, operand): (&str, &BoxedStrategy<Datum>), runner: &mut TestRunner) {
-    let fold = folds::parse(spec).expect("a spec");
+    let fold = spec.parse::<folds::FoldSpec>().expect("a spec");
     let rules = TableRules::new(KeyCodec::Bytes).key_names(["key"]).fold(spec).value(ValueCodec::Bytes);
     let table = store.create_bytes_table(name, rules).expect("a table");
     for _ in 0..80 {
         let (key, operand) = (bytes(), operand).new_tree(runner).expect("a sample").current();
         let mut value = Vec::new();
-        fold.read(&operand, &mut value).expect("an operand");
+        fold.as_fold().read(&operand, &mut value).expect("an operand");
         table.write(WriteOp::Fold, &key, &value).expect("it is written");
     }
 }

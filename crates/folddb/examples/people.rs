@@ -35,7 +35,7 @@ pub(crate) fn main() -> folddb::Result<()> {
     println!("speak a language with I: {speak:?}");
 
     // Added to a table with rows, while writes may continue.
-    let rule = IndexRule::parse("by_age:json:/age").ok_or_else(|| folddb::Error::invalid("a rule"))?;
+    let rule: IndexRule = "by_age:json:/age".parse()?;
     store.bytes_table("people")?.add_index_with(&rule, |at| {
         println!("built of {} keys", at.keys_done);
         ControlFlow::Continue(())

@@ -206,8 +206,8 @@ pub use folddb_base::{Damage, Error, ErrorKind, FileNumber, Result};
 pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::value_placement::ValuePlacement;
 pub use folddb_rules::{
-    Datum, Expire, Fold, FoldFailure, IndexRule, Keep, KeyOrder, Outcome, TermRule, Terms, Update, Updated,
-    folds,
+    Datum, Expire, Fold, FoldFailure, IndexRule, Keep, KeyOrder, Outcome, ParseError, TermRule, Terms,
+    Update, Updated, folds,
 };
 
 /// A struct whose fields fold on their own is a value of a table.

@@ -40,7 +40,7 @@ pub mod datum {
 
 /// Moments and times as people read and type them. Milliseconds count since 1970, in UTC.
 pub mod time {
-    pub use folddb_rules::time::{date, moment, parse_time, rfc3339, show_time, unix_ms, utc, why_no_time};
+    pub use folddb_rules::time::{date, moment, parse_time, rfc3339, show_time, unix_ms, utc};
 }
 
 /// The search for operands that break a law of a fold.

@@ -16,7 +16,7 @@ use folddb_rules::{Expire, Fold, IndexRule, Keep};
 /// ```
 /// use folddb::{Rules, folds};
 /// let visits = Rules::sorted::<String, u64>().fold(folds::sum());
-/// assert!(visits.as_table_rules().to_text().contains("sum:u64"));
+/// assert!(visits.as_table_rules().to_string().contains("sum:u64"));
 /// ```
 #[derive(Debug)]
 #[must_use = "rules do nothing until a table is opened with them"]
@@ -66,9 +66,9 @@ impl<K: Key, V: Value> Rules<K, V> {
     /// `json:/city`. A wrong rule is an error when the table is opened. Indexes of an existing
     /// table are added by [`Table::add_index`](crate::Table::add_index).
     pub fn index(mut self, name: &str, rule: &str) -> Self {
-        match IndexRule::parse(&format!("{name}:{rule}")) {
-            Some(index) => self.rules = self.rules.index(index),
-            None => self.mistake = Some(format!("`{name}:{rule}` is not an index")),
+        match format!("{name}:{rule}").parse::<IndexRule>() {
+            Ok(index) => self.rules = self.rules.index(index),
+            Err(error) => self.mistake = Some(error.to_string()),
         }
         self
     }
@@ -93,7 +93,7 @@ impl<K: Key, V: Value> Rules<K, V> {
     pub fn fold(mut self, fold: impl IntoFold<V>) -> Self {
         self.rules = match fold.into_fold() {
             Ok(fold) => with_fold(self.rules, &fold),
-            Err(error) => self.rules.fold(&error.text), // reported when the table is opened
+            Err(error) => self.rules.fold(error.text()), // reported when the table is opened
         };
         self
     }

@@ -88,7 +88,7 @@ pub(crate) fn make(
     let catalog = engine.catalog();
     let with = (&*catalog, &engine.options.custom);
     let new = NewIndexes::prepare(name, &indexes, IndexStand::default(), id.0 + 1, with)?;
-    let rules_text = bound.rules.to_text();
+    let rules_text = bound.rules.to_string();
     let mut changes = vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text }];
     changes.extend(content.changes(engine, id));
     if bound.rules.archives_log {
@@ -98,7 +98,7 @@ pub(crate) fn make(
         feeds::check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
         changes.extend(clock::times_change(engine, manifest.state())); // readers of the past need it
     }
-    let note = feeds::note_of_table(engine, manifest.state(), (id, name, bound.rules.to_text()), false);
+    let note = feeds::note_of_table(engine, manifest.state(), (id, name, bound.rules.to_string()), false);
     changes.extend(note.inspect_err(|_| discard())?);
     changes.extend(new.changes.iter().cloned());
     feeds::edit_tables(engine, &mut manifest, &changes).inspect_err(|error| {
@@ -129,7 +129,7 @@ pub(crate) fn remove(background: &Background, core: &Arc<TableCore>) -> Result<(
     let mut manifest = engine.manifest.lock();
     core.check_alive()?;
     engine.health.check_writable(true)?;
-    let rules_text = core.rules.rules.to_text();
+    let rules_text = core.rules.rules.to_string();
     let note = feeds::note_of_table(engine, manifest.state(), (core.id, name, rules_text), true)?;
     let indexes = core.indexes();
     let gone: Vec<&Arc<TableCore>> =

@@ -99,7 +99,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// Merges all runs of the table into one: see [`BytesTable::compact`].
     ///
     /// ```
-    /// # use folddb::{IndexRule, Options, Rules, Store};
+    /// # use folddb::{Options, Rules, Store};
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let store = Store::create(dir.path().join("s.folddb"), Options::default())?;
     /// let names = store.table("names", Rules::sorted::<String, String>())?;
@@ -107,7 +107,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// names.compact()?;
     /// assert_eq!(names.stats()?.runs.len(), 1);
     ///
-    /// names.add_index(&IndexRule::parse("by_name:value").expect("a rule"))?;
+    /// names.add_index(&"by_name:value".parse()?)?;
     /// assert_eq!(names.find("by_name")?.term("United").count()?, 1);
     /// # Ok::<(), folddb::Error>(())
     /// ```

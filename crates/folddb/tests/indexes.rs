@@ -16,7 +16,7 @@ use folddb::table_rules::TableRules;
 use folddb::time::moment;
 use folddb::{
     AsOf, Durability, ErrorKind, HeadRule, IndexRule, Keep, Lifetime, Options, Rules, Snapshot, Store, Table,
-    WriteOp,
+    TermRule, WriteOp,
 };
 
 struct World {
@@ -36,7 +36,7 @@ fn on(_: impl Sized) -> ControlFlow<()> {
 }
 
 fn rule(text: &str) -> IndexRule {
-    IndexRule::parse(text).unwrap()
+    text.parse::<IndexRule>().unwrap()
 }
 
 type People = Table<String, Vec<u8>>;
@@ -874,5 +874,26 @@ fn numbers_beyond_a_double_are_found_together_and_none_is_missed() {
             assert!(found(index, asked, "1e300").contains(asked), "{index} from {asked}");
             assert!(found(index, "-1e300", asked).contains(asked), "{index} to {asked}");
         }
+    }
+}
+
+/// The rules of a table are kept as text: a name that could not be read back would close the table.
+#[test]
+fn an_index_whose_text_cannot_be_read_back_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("s.folddb"), Options::default()).unwrap();
+    let rules = || TableRules::new(KeyCodec::Utf8).value(ValueCodec::Json);
+    let table = store.create_bytes_table("people", rules()).unwrap();
+    let pointer = || TermRule::Json("/a\nb".to_owned());
+    for rule in [
+        IndexRule::new("a:b", TermRule::Value),
+        IndexRule::new("a b", TermRule::Value),
+        IndexRule::new("", TermRule::Value),
+        IndexRule::new("by_line", pointer()),
+    ] {
+        let refused = table.add_index(&rule).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{rule}: {refused}");
+        let refused = store.create_bytes_table("others", rules().index(rule.clone())).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{rule}: {refused}");
     }
 }

@@ -103,7 +103,7 @@ fn transactions() -> folddb::Result<()> {
 
 fn indexes() -> folddb::Result<()> {
     // listing
-    use folddb::{IndexRule, Options, Rules, Store};
+    use folddb::{Options, Rules, Store};
 
     let store = Store::create("people.folddb", Options::default())?;
     let rules = Rules::sorted::<String, Vec<u8>>().index("by_city", "json:/city");
@@ -114,8 +114,7 @@ fn indexes() -> folddb::Result<()> {
     }
 
     // Added later, while writes go on. `add_index_with` reports the progress, and may be stopped.
-    let by_age = IndexRule::parse("by_age:json:/age").expect("a rule");
-    people.add_index(&by_age)?;
+    people.add_index(&"by_age:json:/age".parse()?)?;
     for row in people.find("by_age")?.range(18..65).reverse().limit(10).values() {
         let (key, value) = row?;
         println!("{key} has {} bytes", value.len());

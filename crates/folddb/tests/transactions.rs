@@ -657,7 +657,7 @@ fn a_key_whose_fold_fails_in_a_transaction_is_an_error_where_a_find_meets_its_te
     let dir = tempfile::tempdir().unwrap();
     let options = Options::default().background(BackgroundWork::Manual).custom_fold(Arc::new(Brittle));
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
-    let by_key = folddb::IndexRule::parse("by_key:key:0").unwrap();
+    let by_key = "by_key:key:0".parse::<folddb::IndexRule>().unwrap();
     let rules = TableRules::new(KeyCodec::Bytes).custom_fold("brittle", 1).index(by_key);
     let table = store.create_bytes_table("t", rules).unwrap();
     for key in [b"a", b"b"] {

@@ -65,7 +65,7 @@ fn choices(kind: TableKind) -> Vec<Choice> {
         default("expire", "values that never expire (no `expire`)", |rules| rules),
         choice("expire", "`expire`", |rules| rules.expire(Expire::ByWrite)),
         default("index", "no index", |rules| rules),
-        choice("index", "an index", |rules| rules.index(IndexRule::parse("by_value:value").unwrap())),
+        choice("index", "an index", |rules| rules.index("by_value:value".parse::<IndexRule>().unwrap())),
         default("summaries", "no `summaries`", |rules| rules),
         choice("summaries", "`summaries`", |rules| rules.summaries(true)),
         default("log", "no archived log", |rules| rules),
@@ -227,7 +227,7 @@ fn operations() -> Vec<Operation> {
             Ok(())
         }),
         light("adding an index", |tried| {
-            let rule = IndexRule::parse("added:value").unwrap();
+            let rule = "added:value".parse::<IndexRule>().unwrap();
             tried.table.add_index(&rule)?;
             tried.table.drop_index("added")
         }),

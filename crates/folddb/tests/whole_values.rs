@@ -285,7 +285,7 @@ fn fed(source: &Store, feed: &mut folddb::Feed, dir: &Path) {
         match event {
             FeedEvent::TableCreated(table) => {
                 store
-                    .create_bytes_table(&table.name, TableRules::from_text(&table.rules_text).unwrap())
+                    .create_bytes_table(&table.name, table.rules_text.parse::<TableRules>().unwrap())
                     .unwrap();
             }
             FeedEvent::Row(row) => {

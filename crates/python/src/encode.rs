@@ -337,7 +337,7 @@ fn key_shape(codec: &KeyCodec, keys: &Source) -> Result<(Keys, usize), String> {
 fn value_shape(table: &Placed, values: &Source) -> Result<Shape, String> {
     let Source::Columns(columns) = values else { return Ok(Shape::Encoded) };
     let record = match &table.table.rules().as_table_rules().fold {
-        FoldName::BuiltIn(spec) if spec.trim_start().starts_with('{') => Record::parse(spec).ok(),
+        FoldName::BuiltIn(spec) if spec.trim_start().starts_with('{') => spec.parse::<Record>().ok(),
         _ => None,
     };
     if table.values == Values::Json && columns.iter().all(|(name, _)| name.is_some()) {

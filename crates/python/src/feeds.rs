@@ -36,7 +36,7 @@ impl FeedOf {
     fn rules(&self, table: &FeedTable) -> Option<DynamicRules> {
         let mut known = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let rules = || {
-            let rules = TableRules::from_text(&table.rules_text).ok()?;
+            let rules = table.rules_text.parse::<TableRules>().ok()?;
             DynamicRules::new(&rules, self.options.look()?).ok()
         };
         known.entry(table.id).or_insert_with(rules).clone()

@@ -126,7 +126,7 @@ fn value_fields(table: &Placed, rules: &TableRules) -> (Vec<Field>, Shape) {
             _ => one(DataType::Utf8, Shape::Json),
         };
     }
-    match Record::parse(spec) {
+    match spec.parse::<Record>() {
         Ok(record) if spec.starts_with('{') => {
             let mut fields = Vec::new();
             for (index, name) in record.names().enumerate() {

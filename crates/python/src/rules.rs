@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::{Compression, TableKind, TableRules};
-use folddb::{Expire, HeadRule, IndexRule, Keep, ValuePlacement};
+use folddb::{Expire, HeadRule, IndexRule, Keep, ParseError, ValuePlacement};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 
@@ -29,7 +29,12 @@ pub(crate) fn of(arguments: &Bound<'_, PyDict>) -> PyResult<TableRules> {
 
 /// The name of ready-made rules, or lines of them.
 fn typed(text: &str) -> PyResult<TableRules> {
-    text.parse::<TableRules>().map_err(|error| invalid(error.to_string()))
+    text.parse().map_err(refused)
+}
+
+/// Why a text is no part of rules.
+fn refused(error: ParseError) -> PyErr {
+    invalid(error.to_string())
 }
 
 fn set(rules: TableRules, name: &str, value: &Bound<'_, PyAny>) -> PyResult<TableRules> {
@@ -42,15 +47,15 @@ fn set(rules: TableRules, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Tabl
             None => rules.fold(&fold(value)?),
         },
         "value" => rules.value(self::value(value)?),
-        "kind" => rules.kind(TableKind::parse(&text(value)?).ok_or_else(wrong)?),
+        "kind" => rules.kind(text(value)?.parse::<TableKind>().map_err(refused)?),
         "order" => rules.order(&text(value)?),
         "separate" => rules.separate(value.extract().map_err(|_| wrong())?),
-        "expire" => rules.expire(expire(value).ok_or_else(wrong)?),
-        "keep" => rules.keep(keep(value).ok_or_else(wrong)?),
-        "head" => rules.head(HeadRule::parse(&value.str()?.to_cow()?).ok_or_else(wrong)?),
+        "expire" => rules.expire(expire(value)?.ok_or_else(wrong)?),
+        "keep" => rules.keep(keep(value)?.ok_or_else(wrong)?),
+        "head" => rules.head(value.str()?.to_cow()?.parse::<HeadRule>().map_err(refused)?),
         "index" => indexes(rules, value)?,
-        "compression" => rules.compression(Compression::parse(&text(value)?).ok_or_else(wrong)?),
-        "value_placement" => rules.value_placement(ValuePlacement::parse(&text(value)?).ok_or_else(wrong)?),
+        "compression" => rules.compression(text(value)?.parse::<Compression>().map_err(refused)?),
+        "value_placement" => rules.value_placement(text(value)?.parse::<ValuePlacement>().map_err(refused)?),
         "block_bytes" => rules.block_bytes(value.extract().map_err(|_| wrong())?),
         "filter_bits" => rules.filter_bits(value.extract().map_err(|_| wrong())?),
         "summaries" => rules.summaries(value.extract().map_err(|_| wrong())?),
@@ -98,7 +103,7 @@ fn key(value: &Bound<'_, PyAny>) -> PyResult<KeyCodec> {
             _ => format!("tuple({name})"),
         },
     };
-    KeyCodec::parse(&name).map_err(|cause| invalid(cause.to_string()))
+    name.parse::<KeyCodec>().map_err(refused)
 }
 
 /// The type of values that replace each other, or that a fold in Python takes.
@@ -116,7 +121,7 @@ pub(crate) fn value(value: &Bound<'_, PyAny>) -> PyResult<ValueCodec> {
             other => other.to_owned(),
         },
     };
-    ValueCodec::parse(&name).map_err(|cause| invalid(cause.to_string()))
+    name.parse::<ValueCodec>().map_err(refused)
 }
 
 /// The name and the version of a fold that is written in Python.
@@ -137,24 +142,24 @@ fn fold(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(format!("{{{}}}", fields.join(", ")))
 }
 
-fn expire(value: &Bound<'_, PyAny>) -> Option<Expire> {
+fn expire(value: &Bound<'_, PyAny>) -> PyResult<Option<Expire>> {
     if value.is_none() {
-        return Some(Expire::Never);
+        return Ok(Some(Expire::Never));
     }
-    match value.extract::<Duration>() {
-        Ok(time) => Some(Expire::After(time)),
-        Err(_) => Expire::parse(&value.extract::<String>().ok()?),
+    if let Ok(time) = value.extract::<Duration>() {
+        return Ok(Some(Expire::After(time)));
     }
+    value.extract::<String>().ok().map(|text| text.parse::<Expire>().map_err(refused)).transpose()
 }
 
-fn keep(value: &Bound<'_, PyAny>) -> Option<Keep> {
+fn keep(value: &Bound<'_, PyAny>) -> PyResult<Option<Keep>> {
     if value.is_instance_of::<PyInt>() {
-        return value.extract().ok().map(Keep::Versions);
+        return Ok(value.extract().ok().map(Keep::Versions));
     }
-    match value.extract::<Duration>() {
-        Ok(time) => Some(Keep::Window(time)),
-        Err(_) => Keep::parse(&value.extract::<String>().ok()?),
+    if let Ok(time) = value.extract::<Duration>() {
+        return Ok(Some(Keep::Window(time)));
     }
+    value.extract::<String>().ok().map(|text| text.parse::<Keep>().map_err(refused)).transpose()
 }
 
 /// Indexes as a dict of names to rules, or as a list of lines.
@@ -177,9 +182,5 @@ fn indexes(mut rules: TableRules, value: &Bound<'_, PyAny>) -> PyResult<TableRul
 /// # Errors
 /// InvalidInput where it is none.
 pub(crate) fn index(line: &str) -> PyResult<IndexRule> {
-    IndexRule::parse(line).ok_or_else(|| {
-        invalid(format!(
-            "`{line}` is no rule of an index: write NAME:RULE, such as `city:json:/address/city`"
-        ))
-    })
+    line.parse().map_err(refused)
 }

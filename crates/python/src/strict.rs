@@ -36,7 +36,7 @@ impl Wants {
     }
 
     fn of_fold(spec: &str) -> Wants {
-        if let Some(record) = Record::parse(spec).ok().filter(|_| spec.starts_with('{')) {
+        if let Some(record) = spec.parse::<Record>().ok().filter(|_| spec.starts_with('{')) {
             let specs = (0..).map_while(|index| record.field_fold(index).map(|fold| fold.spec()));
             let fields =
                 record.names().zip(specs).map(|(name, spec)| (name.to_owned(), Wants::of_fold(&spec)));

@@ -98,7 +98,7 @@ impl Table {
     /// The rules of the table, as the store keeps them.
     #[getter]
     fn rules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let text = self.0.get()?.table.rules().as_table_rules().to_text();
+        let text = self.0.get()?.table.rules().as_table_rules().to_string();
         let rules = PyDict::new(py);
         for (name, value) in text.lines().filter_map(|line| line.split_once('=')) {
             rules.set_item(name, value)?;

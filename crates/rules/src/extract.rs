@@ -232,7 +232,7 @@ fn push_shown(out: &mut Terms, bytes: &[u8]) {
 
 /// Whether a field of this name, of values with this fold, is a JSON document.
 fn is_document(spec: &str, name: &str) -> bool {
-    let Ok(record) = Record::parse(spec) else { return false };
+    let Ok(record) = spec.parse::<Record>() else { return false };
     let folds = (0..).map_while(|index| record.field_fold(index));
     record.names().zip(folds).any(|(of, fold)| of == name && fold.spec().starts_with("json-merge"))
 }

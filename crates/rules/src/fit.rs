@@ -125,7 +125,7 @@ fn type_of(spec: &str) -> String {
 
 /// A tuple of the types of its fields.
 fn type_of_record(spec: &str) -> String {
-    let Ok(record) = Record::parse(spec) else { return "Vec<u8>".to_owned() };
+    let Ok(record) = spec.parse::<Record>() else { return "Vec<u8>".to_owned() };
     let field = |fold: &dyn Fold| {
         let spec = fold.spec();
         match spec.split_once(':') {

@@ -64,14 +64,14 @@ pub use patch::{Edit, Patch};
 pub use quantiles::Quantiles;
 pub use record::Record;
 pub use set::ByteSet;
-pub use spec::{Columns, SPECS, Source, SpecError, parse, parse_columns};
+pub(crate) use spec::parse;
+pub use spec::{Columns, SPECS, Source};
 pub use stats::Stats;
 pub use top::{Score, TopK};
 pub use typed::{
     FoldOf, FoldSpec, IntoFold, Joined, Ordered, Summed, append, counters, first, hll, intersect,
     last_writer, matmul, max, min, patch, quantiles, replace, set, stats, sum, top,
 };
-pub(crate) use words::nearest;
 
 #[cfg(feature = "bitmap")]
 pub use typed::bitmap;

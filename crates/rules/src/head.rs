@@ -13,9 +13,11 @@
 //! value is not JSON or has nothing there, or if the function panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::datum::json_text;
+use crate::parse_error::ParseError;
 
 /// Longest head, in bytes.
 pub const HEAD_BYTES_MAX: usize = 1024;
@@ -39,9 +41,22 @@ pub enum HeadRule {
     Named(String),
 }
 
+impl FromStr for HeadRule {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<HeadRule, ParseError> {
+        HeadRule::read(text).ok_or_else(|| {
+            let message = format!(
+                "there is no rule `{text}`; there are none, first:N (N up to {HEAD_BYTES_MAX}), \
+                 json:/POINTER, named:NAME"
+            );
+            ParseError::of(text, message).suggest_word::<HeadRule>(&["none", "first", "json", "named"])
+        })
+    }
+}
+
 impl HeadRule {
-    /// The rule with this text.
-    pub fn parse(text: &str) -> Option<HeadRule> {
+    fn read(text: &str) -> Option<HeadRule> {
         match text.split_once(':') {
             None if text == "none" => Some(HeadRule::None),
             Some(("first", bytes)) => {

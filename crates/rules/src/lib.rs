@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod parse_error;
 pub mod order;
 pub mod datum;
 pub mod fold;
@@ -36,6 +37,7 @@ pub use datum::Datum;
 pub use extract::Extractor;
 pub use fold::{Fold, FoldFailure, Outcome};
 pub use order::KeyOrder;
+pub use parse_error::ParseError;
 pub use rope::Joins;
 pub use terms::{IndexRule, TermRule, Terms};
 pub use time::{Expire, Keep};

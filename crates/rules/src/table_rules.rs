@@ -34,6 +34,7 @@
 //! A reader that does not know a name refuses the table, unless the name begins with `?`: those are
 //! kept and otherwise ignored.
 
+mod escape;
 mod choices;
 mod data;
 mod ready_made;

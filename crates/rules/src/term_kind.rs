@@ -74,7 +74,7 @@ fn shape_of(table: &BoundRules) -> Shape {
 }
 
 fn shape_of_fold(spec: &str) -> Shape {
-    if let Ok(record) = Record::parse(spec) {
+    if let Ok(record) = spec.parse::<Record>() {
         let kinds = (0..).map_while(|index| record.field_fold(index)).map(|fold| kind_in_field(&fold.spec()));
         return Shape::Fields(record.names().map(str::to_owned).zip(kinds).collect());
     }

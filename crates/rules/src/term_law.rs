@@ -178,7 +178,7 @@ fn seeds() -> Vec<Datum> {
 fn fields_to_fill(table: &BoundRules, extractor: &Extractor) -> Vec<String> {
     match extractor.rule() {
         TermRule::Field(name) => vec![name.clone()],
-        _ => match Record::parse(table.rules.fold.spec()) {
+        _ => match table.rules.fold.spec().parse::<Record>() {
             Ok(record) => record.names().take(FIELDS_MADE_UP_MAX).map(str::to_owned).collect(),
             Err(_) => Vec::new(),
         },

@@ -23,12 +23,14 @@
 //!
 //! They are taken in `extract.rs`.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use folddb_base::bytes::Reader;
 
 use crate::codec::tuple::{self, Element};
 use crate::datum::Datum;
+use crate::parse_error::ParseError;
 
 /// This many bytes of a text or a byte string count.
 pub const TERM_BYTES_MAX: usize = 1024;
@@ -61,19 +63,44 @@ pub struct IndexRule {
 }
 
 impl IndexRule {
-    /// An index of this name; [`IndexRule::parse`] also checks the name.
+    /// An index of this name, which is checked when the index is created.
     pub fn new(name: &str, terms: TermRule) -> IndexRule {
         IndexRule { name: name.to_owned(), terms }
     }
 
-    /// The rule with this text.
-    pub fn parse(text: &str) -> Option<IndexRule> {
-        let (name, rule) = text.split_once(':')?;
-        let is_name = !name.is_empty()
-            && name.len() <= INDEX_NAME_BYTES_MAX
-            && !name.contains('/')
-            && !name.chars().any(|letter| letter.is_control() || letter.is_whitespace());
-        Some(IndexRule { name: name.to_owned(), terms: TermRule::parse(rule)? }).filter(|_| is_name)
+    /// Why it cannot be an index: its stored text could not be read back.
+    #[doc(hidden)] // of the engine, which says it when the index is created
+    pub fn check(&self) -> Result<(), ParseError> {
+        let read: IndexRule = self.to_string().parse()?;
+        match read == *self {
+            true => Ok(()),
+            false => Err(ParseError::of(&self.name, format!("`{}` is not the name of an index", self.name))),
+        }
+    }
+}
+
+fn is_index_name(name: &str) -> bool {
+    let is_wrong = |letter: char| letter == '/' || letter.is_control() || letter.is_whitespace();
+    (1..=INDEX_NAME_BYTES_MAX).contains(&name.len()) && !name.contains(is_wrong)
+}
+
+/// `NAME:RULE`. The name has at most 64 bytes, no blanks and no `/`.
+impl FromStr for IndexRule {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<IndexRule, ParseError> {
+        let wrong = |message: &str| ParseError::of(text, format!("`{text}` is not an index: {message}"));
+        let Some((name, rule)) = text.split_once(':') else {
+            return Err(wrong(&format!("write NAME:RULE, with one of {TERM_RULES}")));
+        };
+        if text.contains('\n') {
+            return Err(wrong("it is one line"));
+        }
+        if !is_index_name(name) {
+            return Err(wrong("a name has 1 to 64 bytes, no blanks and no `/`"));
+        }
+        let terms = rule.parse().map_err(|error: ParseError| error.within(text, name.len() + 1))?;
+        Ok(IndexRule { name: name.to_owned(), terms })
     }
 }
 
@@ -108,9 +135,24 @@ pub enum TermRule {
     },
 }
 
+/// All rules of terms, as a message lists them.
+const TERM_RULES: &str = "json:/POINTER, value, field:NAME, tuple:N, key:N, head, head:, head:/POINTER, \
+                          custom:NAME@VERSION";
+
+impl FromStr for TermRule {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<TermRule, ParseError> {
+        TermRule::read(text).ok_or_else(|| {
+            let message = format!("there is no rule `{text}`; there are {TERM_RULES}");
+            let words = ["json", "value", "field", "tuple", "key", "head", "custom"];
+            ParseError::of(text, message).suggest_word::<TermRule>(&words)
+        })
+    }
+}
+
 impl TermRule {
-    /// The rule with this text.
-    pub fn parse(text: &str) -> Option<TermRule> {
+    fn read(text: &str) -> Option<TermRule> {
         let (word, rest) = text.split_once(':').map_or((text, None), |(word, rest)| (word, Some(rest)));
         let pointer = |rest: &str| rest.is_empty() || rest.starts_with('/');
         match (word, rest) {

@@ -16,7 +16,10 @@
 //! Whether a table has stamps is fixed when it is created, since they are in its records.
 
 use std::fmt;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime};
+
+use crate::parse_error::ParseError;
 
 /// Shortest window, in milliseconds: the map from seqs to times is not finer.
 pub const WINDOW_MS_MIN: u64 = 1000;
@@ -66,8 +69,7 @@ pub enum Expire {
 }
 
 impl Keep {
-    /// The rule with this text.
-    pub fn parse(text: &str) -> Option<Keep> {
+    fn read(text: &str) -> Option<Keep> {
         match text.split_once(':') {
             None if text == "latest" => Some(Keep::Latest),
             None if text == "forever" => Some(Keep::Forever),
@@ -75,28 +77,16 @@ impl Keep {
                 count.parse().ok().filter(|count| (1..=VERSIONS_MAX).contains(count)).map(Keep::Versions)
             }
             Some(("window", time)) => {
-                let time = parse_time(time).filter(|&time| whole_ms(time) >= WINDOW_MS_MIN)?;
+                let time = parse_time(time).ok().filter(|&time| whole_ms(time) >= WINDOW_MS_MIN)?;
                 Some(Keep::Window(time))
             }
             _ => None,
         }
     }
 
-    /// Why [`Keep::parse`] does not read a text, and what there is.
-    pub fn why_no_rule(text: &str) -> String {
-        let why = match text.strip_prefix("window:").filter(|time| parse_time(time).is_none()) {
-            Some(time) => why_no_time(time),
-            None => format!("there is no rule `{text}`"),
-        };
-        format!(
-            "{why}; there are latest, versions:N (N up to {VERSIONS_MAX}), window:TIME (from 1s), forever"
-        )
-    }
-
-    /// Why it cannot be the rule of a table: its stored text could not be read back.
-    pub(crate) fn check(self) -> Result<(), String> {
-        let text = self.to_string();
-        if Keep::parse(&text) == Some(self) { Ok(()) } else { Err(Keep::why_no_rule(&text)) }
+    /// Why it cannot be the rule of a table: its stored text cannot be read back.
+    pub(crate) fn check(self) -> Result<(), ParseError> {
+        self.to_string().parse::<Keep>().map(drop)
     }
 
     /// The rule, for matches that must name every one.
@@ -136,25 +126,42 @@ impl fmt::Display for Keep {
     }
 }
 
-impl Expire {
-    /// The rule with this text.
-    pub fn parse(text: &str) -> Option<Expire> {
+impl FromStr for Keep {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Keep, ParseError> {
+        Keep::read(text).ok_or_else(|| {
+            let why = match text.strip_prefix("window:").and_then(|time| parse_time(time).err()) {
+                Some(error) => error.message().to_owned(),
+                None => format!("there is no rule `{text}`"),
+            };
+            let there_are =
+                format!("latest, versions:N (N up to {VERSIONS_MAX}), window:TIME (from 1s), forever");
+            ParseError::of(text, format!("{why}; there are {there_are}"))
+                .suggest_word::<Keep>(&["latest", "versions", "window", "forever"])
+        })
+    }
+}
+
+impl FromStr for Expire {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Expire, ParseError> {
         match text {
-            "never" => Some(Expire::Never),
-            "by-write" => Some(Expire::ByWrite),
-            time => parse_time(time).map(Expire::After),
+            "never" => Ok(Expire::Never),
+            "by-write" => Ok(Expire::ByWrite),
+            time => parse_time(time).map(Expire::After).map_err(|error| {
+                ParseError::of(text, format!("{}; there are also by-write and never", error.message()))
+                    .suggest_word::<Expire>(&["never", "by-write"])
+            }),
         }
     }
+}
 
-    /// Why [`Expire::parse`] does not read a text, and what there is.
-    pub fn why_no_rule(text: &str) -> String {
-        format!("{}; there are also by-write and never", why_no_time(text))
-    }
-
-    /// Why it cannot be the rule of a table: its stored text could not be read back.
-    pub(crate) fn check(self) -> Result<(), String> {
-        let text = self.to_string();
-        if Expire::parse(&text) == Some(self) { Ok(()) } else { Err(Expire::why_no_rule(&text)) }
+impl Expire {
+    /// Why it cannot be the rule of a table: its stored text cannot be read back.
+    pub(crate) fn check(self) -> Result<(), ParseError> {
+        self.to_string().parse::<Expire>().map(drop)
     }
 
     /// Whether records have stamps.
@@ -186,7 +193,14 @@ const UNITS: [(&str, u64); 6] =
     [("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
 /// The time given by a number with a unit, from a millisecond to a thousand years.
-pub fn parse_time(text: &str) -> Option<Duration> {
+///
+/// # Errors
+/// Says why it is none, and what to write.
+pub fn parse_time(text: &str) -> Result<Duration, ParseError> {
+    read_time(text).ok_or_else(|| ParseError::of(text, why_no_time(text)))
+}
+
+fn read_time(text: &str) -> Option<Duration> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
     let (_, unit_ms) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
@@ -194,8 +208,7 @@ pub fn parse_time(text: &str) -> Option<Duration> {
     (1..=TIME_MS_MAX).contains(&time_ms).then_some(Duration::from_millis(time_ms))
 }
 
-/// Why [`parse_time`] does not read a text, and what to write.
-pub fn why_no_time(text: &str) -> String {
+fn why_no_time(text: &str) -> String {
     let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(0);
     let (number, unit) = text.split_at(digits);
     let is_said = !number.is_empty() && UNITS.iter().any(|(name, _)| *name == unit);

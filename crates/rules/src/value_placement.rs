@@ -1,5 +1,10 @@
 //! Where the separated values of a table are.
 
+use std::fmt;
+use std::str::FromStr;
+
+use crate::parse_error::ParseError;
+
 /// Where separated values are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -20,9 +25,26 @@ impl ValuePlacement {
             ValuePlacement::Files => "files",
         }
     }
+}
 
-    /// The place with this name.
-    pub fn parse(name: &str) -> Option<ValuePlacement> {
-        [ValuePlacement::Segments, ValuePlacement::Files].into_iter().find(|place| place.name() == name)
+impl fmt::Display for ValuePlacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for ValuePlacement {
+    type Err = ParseError;
+
+    fn from_str(name: &str) -> Result<ValuePlacement, ParseError> {
+        match name {
+            "segments" => Ok(ValuePlacement::Segments),
+            "files" => Ok(ValuePlacement::Files),
+            _ => Err(ParseError::of(
+                name,
+                format!("there is no placement `{name}`; there are segments, files"),
+            )
+            .suggest_word::<ValuePlacement>(&["segments", "files"])),
+        }
     }
 }

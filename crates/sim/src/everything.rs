@@ -4,8 +4,9 @@
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::datum::json;
+use folddb::folds::FoldSpec;
 use folddb::table_rules::{Compression, TableRules};
-use folddb::{Datum, Durability, Result, Store, WriteOp, folds};
+use folddb::{Datum, Durability, Result, Store, WriteOp};
 
 use crate::chance::Seeded;
 
@@ -116,18 +117,18 @@ pub fn fill(
 
 fn create(store: &Store) -> Result<()> {
     for (at, (spec, _)) in FOLDS.iter().enumerate() {
-        let fold = folds::parse(spec).map_err(|error| folddb::Error::invalid(error.to_string()))?;
+        let fold = spec.parse::<FoldSpec>()?;
         store.create_bytes_table(
             &format!("fold {spec}"),
-            TableRules::new(key_codec(at)?).fold(&fold.spec()),
+            TableRules::new(key_codec(at)?).fold(&fold.to_string()),
         )?;
     }
     for (name, _) in KEYS {
-        let rules = TableRules::new(KeyCodec::parse(name)?).fold("sum:i64");
+        let rules = TableRules::new(name.parse::<KeyCodec>()?).fold("sum:i64");
         store.create_bytes_table(&format!("key {name}"), rules)?;
     }
     for (name, _) in VALUES {
-        let rules = TableRules::new(KeyCodec::U32).value(ValueCodec::parse(name)?);
+        let rules = TableRules::new(KeyCodec::U32).value(name.parse::<ValueCodec>()?);
         store.create_bytes_table(&format!("value {name}"), rules)?;
     }
     let generic = TableRules::new(KeyCodec::Utf8).block_bytes(1024);
@@ -142,7 +143,7 @@ fn create(store: &Store) -> Result<()> {
 }
 
 fn key_codec(at: usize) -> Result<KeyCodec> {
-    Ok(KeyCodec::parse(KEYS[at % KEYS.len()].0)?)
+    Ok(KEYS[at % KEYS.len()].0.parse()?)
 }
 
 fn datum(text: &str) -> Result<Datum> {

@@ -251,7 +251,7 @@ impl Shape {
             Kind::SumU64 | Kind::Balance | Kind::Json => "key:0",
             _ => "custom:marks@1",
         };
-        IndexRule::parse(&format!("{INDEX}:{rule}"))
+        format!("{INDEX}:{rule}").parse::<IndexRule>().ok()
     }
 
     /// The terms of a record in that index.

@@ -149,7 +149,7 @@ fn keys() -> Vec<(&'static str, Vec<u8>)> {
 fn values() -> Vec<(&'static str, Vec<u8>)> {
     let u64_of = |number: u64| number.to_le_bytes().to_vec();
     let record = |spec: &str, fields: &[Option<&[u8]>]| {
-        let record = folds::Record::parse(spec).expect("a spec");
+        let record = spec.parse::<folds::Record>().expect("a spec");
         made(|out| record.put(fields, out).expect("the fields of the record"))
     };
     let a_set = ByteSet::of("a").to_bytes();
@@ -197,11 +197,11 @@ fn values() -> Vec<(&'static str, Vec<u8>)> {
 
 /// The fold of the operands, oldest first.
 fn folded<const N: usize>(spec: &str, operands: &[Vec<u8>; N]) -> Vec<u8> {
-    let fold = folds::parse(spec).expect("a spec");
+    let fold = spec.parse::<folds::FoldSpec>().expect("a spec");
     let mut value = operands[0].clone();
     for operand in &operands[1..] {
         let mut out = Vec::new();
-        match fold.fold(b"", &value, operand, &mut out).expect("operands of the fold") {
+        match fold.as_fold().fold(b"", &value, operand, &mut out).expect("operands of the fold") {
             folddb::Outcome::Value => value = out,
             other => panic!("{spec}: {other:?}"),
         }

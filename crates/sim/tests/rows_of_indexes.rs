@@ -169,7 +169,7 @@ fn leveled_secondary_indexes_an_index_is_rebuilt_and_checked() {
     let table = objects(&store);
     let expected = fill(&store, &table, 3000);
     store.bytes_table("objects").expect("a table").drop_index("by_owner").expect("dropped");
-    let rule = IndexRule::parse("by_owner:json:/owner").expect("a rule");
+    let rule = "by_owner:json:/owner".parse::<IndexRule>().expect("a rule");
     store.bytes_table("objects").expect("a table").add_index(&rule).expect("added");
     let check = store.check_index("objects", "by_owner").expect("checked");
     assert_eq!((check.keys, check.missing), (expected.len() as u64, 0));

@@ -2,8 +2,6 @@
 //!
 //! A benchmark with a wrong final state ends with the exit code of damage.
 
-use folddb::ValuePlacement;
-use folddb::table_rules::TableKind;
 use folddb_bench::{BenchOptions, Progress};
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -27,15 +25,11 @@ pub(crate) fn run(args: &BenchArgs, session: &mut Session) -> Result<(), Failure
         durability: args.durability.into(),
         batch: args.batch,
         rows: args.rows,
-        kind: TableKind::parse(&args.kind).ok_or_else(|| {
-            Failure::Usage(format!("in --kind: there is no kind `{}`; there are sorted, hashed", args.kind))
-        })?,
-        value_placement: ValuePlacement::parse(&args.value_placement).ok_or_else(|| {
-            Failure::Usage(format!(
-                "in --value-placement: there is no placement `{}`; there are segments, files",
-                args.value_placement
-            ))
-        })?,
+        kind: args.kind.parse().map_err(|error| Failure::Usage(format!("in --kind: {error}")))?,
+        value_placement: args
+            .value_placement
+            .parse()
+            .map_err(|error| Failure::Usage(format!("in --value-placement: {error}")))?,
         value_bytes: args.value_bytes,
         seconds: args.seconds,
         dir: args.dir.clone(),

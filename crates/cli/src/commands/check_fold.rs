@@ -6,8 +6,9 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
+use folddb::folds::FoldSpec;
 use folddb::law::{self, LawReport, LawResult};
-use folddb::{BytesTable, Datum, Fold, datum, folds};
+use folddb::{BytesTable, Datum, Fold, datum};
 
 use crate::args::CheckFoldArgs;
 use crate::exit_code::ExitCode;
@@ -34,17 +35,18 @@ pub(crate) fn run(args: &CheckFoldArgs, session: &mut Session) -> Result<(), Fai
 }
 
 fn of_spec(spec: &str, args: &CheckFoldArgs) -> Result<LawReport, Failure> {
-    let fold = folds::parse(spec).map_err(|error| Failure::Usage(error.to_string()))?;
+    let fold = spec.parse::<FoldSpec>().map_err(|error| Failure::Usage(error.to_string()))?;
+    let fold = &**fold.as_fold();
     let samples = match &args.samples {
-        Some(file) => samples_in(file, &*fold, args.hex)?,
-        None => usual_samples(&*fold),
+        Some(file) => samples_in(file, fold, args.hex)?,
+        None => usual_samples(fold),
     };
     if samples.is_empty() {
         return Err(Failure::Usage(
             "there are no samples; name a file with an operand on each line by --samples".to_owned(),
         ));
     }
-    Ok(law::check(&*fold, b"", &samples))
+    Ok(law::check(fold, b"", &samples))
 }
 
 fn usual_samples(fold: &dyn Fold) -> Vec<Vec<u8>> {

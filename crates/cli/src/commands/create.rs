@@ -1,9 +1,12 @@
 //! `folddb create STORE [TABLE]`: the only verb that creates a store, together with `import
 //! --create`.
 
-use folddb::codec::{KeyCodec, ValueCodec};
-use folddb::table_rules::{Compression, TableKind, TableRules};
-use folddb::{Datum, DynamicRules, ErrorKind, Expire, HeadRule, Keep, Options, Store, ValuePlacement, folds};
+use std::str::FromStr;
+
+use folddb::codec::ValueCodec;
+use folddb::folds::FoldSpec;
+use folddb::table_rules::{Compression, TableRules};
+use folddb::{Datum, DynamicRules, ErrorKind, Options, ParseError, Store};
 use serde_json::json;
 
 use crate::args::CreateArgs;
@@ -48,9 +51,7 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
         None => stated_rules(args)?,
     };
     if let Some(name) = &args.kind {
-        let wrong =
-            || Failure::Usage(format!("in --kind: there is no kind `{name}`; there are sorted, hashed"));
-        rules = rules.kind(TableKind::parse(name).ok_or_else(wrong)?);
+        rules = rules.kind(parsed("--kind", name)?);
     }
     if !args.key_names.is_empty() {
         rules = rules.key_names(args.key_names.iter().map(String::as_str));
@@ -72,28 +73,16 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
         rules = rules.separate(Some(u32::try_from(bytes).unwrap_or(u32::MAX)));
     }
     if let Some(name) = &args.value_placement {
-        let wrong = || {
-            Failure::Usage(format!(
-                "in --value-placement: there is no placement `{name}`; there are segments, files"
-            ))
-        };
-        rules = rules.value_placement(ValuePlacement::parse(name).ok_or_else(wrong)?);
+        rules = rules.value_placement(parsed("--value-placement", name)?);
     }
     if let Some(rule) = &args.keep {
-        let wrong = || Failure::Usage(format!("in --keep: {}", Keep::why_no_rule(rule)));
-        rules = rules.keep(Keep::parse(rule).ok_or_else(wrong)?);
+        rules = rules.keep(parsed("--keep", rule)?);
     }
     if let Some(rule) = &args.expire {
-        let wrong = || Failure::Usage(format!("in --expire: {}", Expire::why_no_rule(rule)));
-        rules = rules.expire(Expire::parse(rule).ok_or_else(wrong)?);
+        rules = rules.expire(parsed("--expire", rule)?);
     }
     if let Some(rule) = &args.head {
-        let wrong = || {
-            Failure::Usage(format!(
-                "in --head: there is no rule `{rule}`; there are none, first:N (N up to 1024), json:/POINTER"
-            ))
-        };
-        rules = rules.head(HeadRule::parse(rule).ok_or_else(wrong)?);
+        rules = rules.head(parsed("--head", rule)?);
     }
     if let Some(bits) = args.filter_bits {
         rules = rules.filter_bits(bits);
@@ -105,18 +94,22 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     Ok(rules)
 }
 
+fn parsed<T: FromStr<Err = ParseError>>(option: &str, text: &str) -> Result<T, Failure> {
+    text.parse().map_err(|error: ParseError| usage(option, &error))
+}
+
 fn usage(place: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::Usage(format!("in {place}: {error}"))
 }
 
 fn stated_rules(args: &CreateArgs) -> Result<TableRules, Failure> {
-    let mut rules = TableRules::new(KeyCodec::parse(&args.key).map_err(|error| usage("--key", &error))?);
+    let mut rules = TableRules::new(parsed("--key", &args.key)?);
     if let Some(spec) = &args.fold {
-        rules = rules.fold(&folds::parse(spec).map_err(|error| usage("--fold", &error))?.spec());
+        rules = rules.fold(&parsed::<FoldSpec>("--fold", spec)?.to_string());
     }
     let value = match &args.value {
         Some(name) => {
-            let codec = ValueCodec::parse(name).map_err(|error| usage("--value", &error))?;
+            let codec = parsed("--value", name)?;
             rules_words::check_value_type("--value", codec, "the table folds by", rules.fold.spec())?;
             codec
         }

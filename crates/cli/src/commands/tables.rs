@@ -72,7 +72,7 @@ fn fold_words(rules: &TableRules, indexes: u64) -> String {
 
 /// The rules by name.
 pub(crate) fn rules_json(rules: &TableRules) -> Value {
-    let text = rules.to_text();
+    let text = rules.to_string();
     let pairs = text.lines().skip(1).filter_map(|line| line.split_once('='));
     Value::Object(pairs.map(|(name, value)| (name.to_owned(), value.into())).collect())
 }

@@ -438,7 +438,7 @@ impl Printer {
 
     fn rules(&mut self, table: &FeedTable) -> Option<&DynamicRules> {
         let bound = self.tables.entry(table.id).or_insert_with(|| {
-            let rules = TableRules::from_text(&table.rules_text).ok()?;
+            let rules = table.rules_text.parse::<TableRules>().ok()?;
             DynamicRules::new(&rules, &Options::default()).ok()
         });
         bound.as_ref()

@@ -8,8 +8,9 @@
 //!    previous one.
 
 use folddb::DynamicRules;
+use folddb::ParseError;
 use folddb::codec::{ElementType, KeyCodec, ValueCodec};
-use folddb::folds::{self, Columns, Record, SPECS, Source, SpecError};
+use folddb::folds::{Columns, FoldSpec, Record, SPECS, Source};
 use folddb::limits::KEY_BYTES_MAX;
 use folddb::table_rules::TableRules;
 use folddb::{Datum, ErrorKind, datum};
@@ -36,13 +37,13 @@ impl Stated {
     /// Reads the command line.
     pub(crate) fn parse(args: &ImportArgs) -> Result<Stated, Failure> {
         let parse_fold = |text: &String| {
-            folds::parse_columns(text).map_err(|error| {
+            text.parse::<Columns>().map_err(|error| {
                 let error = mistaken_fold(text).unwrap_or(error);
                 Failure::Usage(format!("in --fold: {error}"))
             })
         };
         let parse_value = |name: &String| {
-            ValueCodec::parse(name).map_err(|error| Failure::Usage(format!("in --value-type: {error}")))
+            name.parse::<ValueCodec>().map_err(|error| Failure::Usage(format!("in --value-type: {error}")))
         };
         Ok(Stated {
             key_columns: args.key.clone(),
@@ -135,16 +136,14 @@ impl Stated {
 
 /// A mistake in `sum:u46 = n`, which could also be a field `sum`, counts as one in a fold if the
 /// word before the colon is the name of a fold.
-fn mistaken_fold(text: &str) -> Option<SpecError> {
+fn mistaken_fold(text: &str) -> Option<ParseError> {
     let spec = text.split('=').next().unwrap_or(text).trim_end();
     let stem = |spec: &str| spec.split(':').next().unwrap_or_default().trim().to_owned();
     let is_fold = SPECS.iter().any(|known| stem(known) == stem(spec));
     if !is_fold || text.contains(',') {
         return None;
     }
-    let mut error = folds::parse(spec).err()?;
-    error.text = text.to_owned();
-    Some(error)
+    Some(spec.parse::<FoldSpec>().err()?.within(text, 0))
 }
 
 /// The codec of keys of these columns.
@@ -158,10 +157,10 @@ fn key_codec(columns: &[String], types: &[String]) -> Result<KeyCodec, Failure> 
     let tuple = format!("tuple({})", types.join(","));
     let name = match types {
         [one] if one == "text" => "utf8",
-        [one] if KeyCodec::parse(one).is_ok() => one,
+        [one] if one.parse::<KeyCodec>().is_ok() => one,
         _ => &tuple,
     };
-    KeyCodec::parse(name).map_err(|error| Failure::Usage(format!("in --key-types: {error}")))
+    name.parse::<KeyCodec>().map_err(|error| Failure::Usage(format!("in --key-types: {error}")))
 }
 
 fn spec_of(columns: &Columns) -> String {
@@ -381,7 +380,7 @@ impl ValueMap {
             Some(columns) => columns,
             None => {
                 let spec = rules.fold.spec();
-                of_table = folds::parse_columns(spec).map_err(|error| Failure::Usage(error.to_string()))?;
+                of_table = spec.parse::<Columns>().map_err(|error| Failure::Usage(error.to_string()))?;
                 &of_table
             }
         };

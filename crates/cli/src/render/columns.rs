@@ -6,8 +6,8 @@
 
 use folddb::DynamicRules;
 use folddb::codec::{ElementType, ValueCodec};
-use folddb::folds::Record;
-use folddb::{Datum, Fold, datum, folds};
+use folddb::folds::{FoldSpec, Record};
+use folddb::{Datum, Fold, datum};
 
 use crate::failure::Failure;
 use crate::human;
@@ -60,10 +60,10 @@ impl Path {
 /// The fields of a value that folds by `spec`, as columns.
 pub(crate) fn value_paths(spec: &str) -> Vec<Path> {
     let mut paths = Vec::new();
-    if let Ok(record) = Record::parse(spec) {
+    if let Ok(record) = spec.parse::<Record>() {
         record_paths(&record, &mut Vec::new(), &mut paths);
-    } else if let Ok(fold) = folds::parse(spec) {
-        fold_paths(&*fold, &mut Vec::new(), &mut paths);
+    } else if let Ok(fold) = spec.parse::<FoldSpec>() {
+        fold_paths(&**fold.as_fold(), &mut Vec::new(), &mut paths);
     }
     if paths.is_empty() {
         paths.push(Path::of(Vec::new()));
@@ -90,7 +90,7 @@ fn record_paths(record: &Record, at: &mut Vec<String>, paths: &mut Vec<Path>) {
 
 fn fold_paths(fold: &dyn Fold, at: &mut Vec<String>, paths: &mut Vec<Path>) {
     let spec = fold.spec();
-    if let Ok(record) = Record::parse(&spec) {
+    if let Ok(record) = spec.parse::<Record>() {
         return record_paths(&record, at, paths);
     }
     let parts = parts_of(fold, &spec);

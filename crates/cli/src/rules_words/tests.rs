@@ -11,9 +11,9 @@ const TYPES: [&str; 16] = [
 #[test]
 fn every_fold_has_types_of_values_or_takes_them_all() {
     for spec in SPECS {
-        let spec = folds::parse(spec).unwrap().spec();
+        let spec = spec.parse::<folds::FoldSpec>().unwrap().to_string();
         let agrees = |name: &&str| {
-            let codec = ValueCodec::parse(name).unwrap();
+            let codec = name.parse::<ValueCodec>().unwrap();
             check_value_type("--value", codec, "the table folds by", &spec).is_ok()
         };
         let agreed: Vec<&str> = TYPES.into_iter().filter(agrees).collect();

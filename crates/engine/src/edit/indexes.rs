@@ -60,7 +60,7 @@ impl NewIndexes {
             new.changes.push(Change::CreateTable {
                 table: id,
                 name: entries.clone(),
-                rules_text: own.to_text(),
+                rules_text: own.to_string(),
             });
             if new.stand != IndexStand::default() {
                 new.changes.push(Change::BuildIndex { table: id, stand: new.stand.clone() });
@@ -160,6 +160,7 @@ pub fn check_rule(
     if let Some(why) = gives_nothing(&rule.terms, table) {
         return Err(wrong(&format!("`{}` never gives a term: {why}", rule.terms)));
     }
+    rule.check().map_err(|error| wrong(error.message()))?;
     let extractor = extractor(&rule.terms, table, custom).map_err(|why| wrong(&why))?;
     // A counter-example to the law of terms is searched for among these records and made-up ones.
     check_terms(table, &extractor, samples).map_err(|doubt| match doubt {

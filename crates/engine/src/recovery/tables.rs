@@ -27,7 +27,7 @@ pub(crate) fn open_table(
     shared: &Arc<Shared>,
 ) -> Result<Arc<TableCore>> {
     let in_table = |error: Error| error.context(format!("table `{}`", state.name));
-    let rules = TableRules::from_text(&state.rules_text).map_err(in_table)?;
+    let rules = TableRules::from_stored(&state.rules_text).map_err(in_table)?;
     let rules = rules.bind(&options.custom).map_err(in_table)?;
     let mut files = PartFiles::new();
     for part in state.runs.iter().flat_map(|run| &run.parts) {

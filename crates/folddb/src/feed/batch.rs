@@ -191,7 +191,7 @@ impl Reading<'_> {
 
 /// A table of this name and these rules, for feeds.
 pub(crate) fn met(id: TableId, name: &str, rules_text: &str) -> Met {
-    let rules = TableRules::from_text(rules_text).ok();
+    let rules = TableRules::from_stored(rules_text).ok();
     let has_stamps = rules.as_ref().is_some_and(|rules| rules.expire.has_stamps());
     let keeps_past = rules.as_ref().is_some_and(|rules| rules.keep.keeps_past());
     let is_hashed = rules.is_some_and(|rules| rules.kind == TableKind::Hashed);

@@ -361,13 +361,13 @@ impl AtRest {
 
 /// Whether a table is hashed, by its stored rules.
 pub(crate) fn is_hashed(table: &TableState) -> bool {
-    let rules = folddb_rules::table_rules::TableRules::from_text(&table.rules_text);
+    let rules = folddb_rules::table_rules::TableRules::from_stored(&table.rules_text);
     rules.is_ok_and(|rules| rules.kind == folddb_rules::table_rules::TableKind::Hashed)
 }
 
 /// How the records of a table are read, by its stored rules.
 fn records_of(table: &TableState) -> RecordsOf {
-    let rules = folddb_rules::table_rules::TableRules::from_text(&table.rules_text);
+    let rules = folddb_rules::table_rules::TableRules::from_stored(&table.rules_text);
     let has_fronts = rules.is_ok_and(|rules| rules.keep.keeps_past() || rules.expire.has_stamps());
     RecordsOf { table: table.id, has_fronts }
 }

@@ -101,7 +101,7 @@ struct Dump<'a> {
 
 impl Dump<'_> {
     fn table(&mut self, core: &Arc<TableCore>) -> Result<()> {
-        put_table(&core.name, &core.rules_with_indexes().to_text(), &mut self.line);
+        put_table(&core.name, &core.rules_with_indexes().to_string(), &mut self.line);
         self.hand_on()?;
         let mut writer = RowWriter::new(&core.rules);
         let plan = ScanPlan { wanted: Wanted::Short, ..ScanPlan::everything(Some(self.at)) };

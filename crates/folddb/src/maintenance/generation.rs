@@ -218,7 +218,7 @@ pub(crate) fn first_seq(state: &State) -> Seq {
 /// be restored only at its end.
 pub(crate) fn first_restorable(state: &State, last_seq: Seq) -> Seq {
     let is_hashed = |table: &TableState| {
-        TableRules::from_text(&table.rules_text).is_ok_and(|rules| rules.kind == TableKind::Hashed)
+        TableRules::from_stored(&table.rules_text).is_ok_and(|rules| rules.kind == TableKind::Hashed)
     };
     if state.tables.values().any(is_hashed) { last_seq } else { first_seq(state) }
 }

@@ -164,7 +164,7 @@ impl Store {
 /// Whether a store with these options can have a table with these rules. Whether it can have some
 /// indexes depends on its records.
 fn check_table(name: &str, rules_text: &str, custom: &Custom) -> Result<()> {
-    let mut rules = TableRules::from_text(rules_text)?;
+    let mut rules = TableRules::from_stored(rules_text)?;
     rules.indexes.clear();
     table_edits::check_rules(name, &rules, custom).map(drop)
 }
@@ -280,7 +280,7 @@ impl Load<'_> {
     }
 
     fn open_table(&mut self, name: &str, rules_text: &str) -> Result<()> {
-        let rules = TableRules::from_text(rules_text)?;
+        let rules = TableRules::from_stored(rules_text)?;
         let table = match self.store.bytes_table(name) {
             Err(error) if error.kind() == ErrorKind::TableNotFound => self.create(name, rules)?,
             Err(error) => return Err(error),

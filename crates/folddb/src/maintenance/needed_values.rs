@@ -139,7 +139,7 @@ pub(crate) fn parts_of(state: &State, custom: &Custom) -> Result<Vec<(FileNumber
     let mut parts = Vec::new();
     for table in state.tables.values() {
         let in_table = |error: Error| error.context(format!("table `{}`", table.name));
-        let rules = TableRules::from_text(&table.rules_text).map_err(in_table)?;
+        let rules = TableRules::from_stored(&table.rules_text).map_err(in_table)?;
         let order = rules.bind(custom).map_err(in_table)?.order;
         let own = table.runs.iter().flat_map(|run| &run.parts);
         parts.extend(own.map(|part| (part.file, order.clone(), part.file_bytes)));

@@ -392,7 +392,7 @@ fn choose(manifests: &[Examined]) -> Option<Listing> {
 /// The rules of a table with their functions.
 pub(crate) fn bind(table: &TableState, options: &Options) -> Result<BoundRules> {
     let in_table = |error: Error| error.context(format!("table `{}`", table.name));
-    TableRules::from_text(&table.rules_text).and_then(|rules| rules.bind(&options.custom)).map_err(in_table)
+    TableRules::from_stored(&table.rules_text).and_then(|rules| rules.bind(&options.custom)).map_err(in_table)
 }
 
 /// The faults of the log as findings. Lost records may belong to any table.

@@ -88,7 +88,7 @@ pub(crate) fn sessions(store: &Store, keep: Keep) -> Table<u64, Vec<u8>> {
 }
 
 pub(crate) fn add_index(store: &Store) {
-    let rule = folddb::IndexRule::parse("by_user:value").expect("a rule");
+    let rule = "by_user:value".parse::<folddb::IndexRule>().expect("a rule");
     store.bytes_table("sessions").expect("a table").add_index(&rule).expect("it works");
 }
 

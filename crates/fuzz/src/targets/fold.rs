@@ -7,11 +7,13 @@
 //! The seeds are operands as people type them and totals of such, read and folded by the fold
 //! itself.
 
+use std::sync::Arc;
+
 use folddb_base::{Op, OpBuf, OpKind};
 use folddb_rules::algebra::Decline;
 use folddb_rules::codec::ValueCodec;
 use folddb_rules::datum::{Datum, json};
-use folddb_rules::folds::{self, SPECS};
+use folddb_rules::folds::{FoldSpec, SPECS};
 use folddb_rules::resolve::Resolver;
 use folddb_rules::{Composed, Fold, FoldRules, Outcome};
 
@@ -90,7 +92,7 @@ fn any_fold_seeds() -> Vec<Vec<u8>> {
 
 /// Operands, and what they fold to.
 fn seeds(spec: &str, operands: &[&str]) -> Vec<Vec<u8>> {
-    let fold = folds::parse(spec).expect("the spec of a fold");
+    let fold: Arc<dyn Fold> = spec.parse::<FoldSpec>().expect("the spec of a fold").into();
     let read = |text: &&str| {
         let mut value = Vec::new();
         // Counters take counts from objects alone; a text is a name.
@@ -130,7 +132,7 @@ fn may_refuse(spec: &str) -> bool {
 }
 
 fn laws(spec: &str, input: &[u8]) {
-    let fold = folds::parse(spec).expect("the spec of a fold");
+    let fold: Arc<dyn Fold> = spec.parse::<FoldSpec>().expect("the spec of a fold").into();
     let mut carver = Carver::new(input);
     let values = [carver.piece(), carver.piece(), carver.rest()];
     let mut good = Vec::new();
@@ -215,7 +217,7 @@ const ALGEBRA: [&str; 7] =
 fn ops(input: &[u8]) {
     let mut carver = Carver::new(input);
     let spec = carver.choice(&ALGEBRA);
-    let fold = folds::parse(spec).expect("the spec of a fold");
+    let fold: Arc<dyn Fold> = spec.parse::<FoldSpec>().expect("the spec of a fold").into();
     let mut rules = FoldRules::new(std::sync::Arc::clone(&fold));
     // The law of deleted states, d·y = y, holds for zero in a sum.
     if carver.byte() & 1 == 1 && spec == "sum:i64" {

@@ -45,7 +45,7 @@ const CODECS: [&str; 14] = [
 
 fn key(input: &[u8]) {
     let mut carver = Carver::new(input);
-    let codec = KeyCodec::parse(carver.choice(&CODECS)).expect("the name of a codec");
+    let codec = carver.choice(&CODECS).parse::<KeyCodec>().expect("the name of a codec");
     let bytes = carver.rest();
     entry(bytes);
     let line = codec.show_line(bytes);
@@ -123,7 +123,7 @@ fn key_seeds() -> Vec<Vec<u8>> {
         &["170141183460469231731687303715884105727"],
     ];
     let seed = |(number, parts): (usize, &&[&str])| {
-        let codec = KeyCodec::parse(CODECS[number]).expect("the name of a codec");
+        let codec = CODECS[number].parse::<KeyCodec>().expect("the name of a codec");
         let key = codec.parse_text(parts).expect("a key of the codec");
         [&[number as u8][..], &key].concat()
     };
@@ -188,7 +188,7 @@ const VALUE_CODECS: [&str; 16] = [
 fn value(input: &[u8]) {
     assert_eq!(from_hex(&hex(input)).as_deref(), Some(input));
     let mut carver = Carver::new(input);
-    let codec = ValueCodec::parse(carver.choice(&VALUE_CODECS)).expect("the name of a codec");
+    let codec = carver.choice(&VALUE_CODECS).parse::<ValueCodec>().expect("the name of a codec");
     let bytes = carver.rest();
     let shown = codec.show(bytes);
     assert_eq!(shown.is_ok(), codec.check(bytes).is_ok());

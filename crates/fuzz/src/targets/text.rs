@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use folddb_rules::codec::KeyCodec;
 use folddb_rules::datum::Datum;
-use folddb_rules::folds::{self, Columns, Record, SPECS, SpecError};
+use folddb_rules::folds::{Columns, FoldSpec, Record, SPECS};
 use folddb_rules::table_rules::{Custom, TableRules};
-use folddb_rules::{Fold, IndexRule};
+use folddb_rules::{Fold, IndexRule, ParseError};
 
 use crate::carve::Carver;
 use crate::target::Target;
@@ -94,36 +94,36 @@ pub(super) const TARGETS: &[Target] = &[
 
 fn fold_spec(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    match folds::parse(&text) {
-        Ok(fold) => check_fold(&fold),
+    match text.parse::<FoldSpec>() {
+        Ok(fold) => check_fold(fold.as_fold()),
         Err(error) => check_error(&error),
     }
-    match folds::parse_columns(&text) {
+    match text.parse::<Columns>() {
         Ok(Columns::Plain(fold, _)) => check_fold(&fold),
         Ok(Columns::Record(record, sources)) => {
             assert_eq!(record.names().count(), sources.len());
             check_fold(&record.fold());
-            assert!(Record::parse(&record.fold().spec()).is_ok());
+            assert!(record.fold().spec().parse::<Record>().is_ok());
         }
         Err(error) => check_error(&error),
     }
-    let _ = Record::parse(&text);
+    let _ = text.parse::<Record>();
 }
 
 /// A fold's own spec names it.
 fn check_fold(fold: &Arc<dyn Fold>) {
     let spec = fold.spec();
-    match folds::parse(&spec) {
+    match spec.parse::<FoldSpec>() {
         Ok(again) => {
-            assert_eq!(again.spec(), spec);
-            assert_eq!(again.fixed_len(), fold.fixed_len());
+            assert_eq!(again.to_string(), spec);
+            assert_eq!(again.as_fold().fixed_len(), fold.fixed_len());
         }
         Err(error) => panic!("{spec:?} is the spec of a fold and is not read: {error}"),
     }
 }
 
-fn check_error(error: &SpecError) {
-    assert!(error.at <= error.text.len() && error.text.is_char_boundary(error.at), "{error:?}");
+fn check_error(error: &ParseError) {
+    assert!(error.at() <= error.text().len() && error.text().is_char_boundary(error.at()), "{error:?}");
     assert!(error.to_string().contains('^'));
 }
 
@@ -169,7 +169,8 @@ const TYPED: [&str; 19] = [
 /// `fold u8 | what was typed`. What is taken for an operand is one.
 fn fold_read(input: &[u8]) {
     let mut carver = Carver::new(input);
-    let fold = folds::parse(carver.choice(&TYPED)).expect("the spec of a fold");
+    let fold = carver.choice(&TYPED).parse::<FoldSpec>().expect("the spec of a fold");
+    let fold = fold.as_fold();
     let text = String::from_utf8_lossy(carver.rest()).into_owned();
     for datum in [Datum::List(vec![Datum::Text(text.clone()), Datum::Null]), Datum::Text(text)] {
         let mut operand = b"before".to_vec();
@@ -210,8 +211,8 @@ fn fold_read_seeds() -> Vec<Vec<u8>> {
 
 fn key_codec_name(input: &[u8]) {
     let name = String::from_utf8_lossy(input);
-    let Ok(codec) = KeyCodec::parse(&name) else { return };
-    assert_eq!(KeyCodec::parse(&codec.name()).as_ref(), Ok(&codec));
+    let Ok(codec) = name.parse::<KeyCodec>() else { return };
+    assert_eq!(codec.name().parse::<KeyCodec>().as_ref(), Ok(&codec));
     let _ = (codec.check(input), codec.show_line(input));
 }
 
@@ -237,7 +238,7 @@ const TYPED_KEYS: [&str; 6] = [
 /// `codec u8 | what was typed`. What is taken for a key is one, and so is the beginning of a range.
 fn key_text(input: &[u8]) {
     let mut carver = Carver::new(input);
-    let codec = KeyCodec::parse(carver.choice(&TYPED_KEYS)).expect("the name of a codec");
+    let codec = carver.choice(&TYPED_KEYS).parse::<KeyCodec>().expect("the name of a codec");
     let text = String::from_utf8_lossy(carver.rest()).into_owned();
     let parts: Vec<&str> = text.split('\n').collect();
     if let Ok(key) = codec.parse_text(&parts) {
@@ -266,12 +267,12 @@ fn key_text_seeds() -> Vec<Vec<u8>> {
 fn table_rules(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     match text.parse::<TableRules>() {
-        Ok(typed) => assert_eq!(typed.to_text().parse::<TableRules>().as_ref(), Ok(&typed)),
+        Ok(typed) => assert_eq!(typed.to_string().parse::<TableRules>().as_ref(), Ok(&typed)),
         Err(error) => check_error(&error),
     }
-    let Ok(rules) = TableRules::from_text(&text) else { return };
-    let canonical = rules.to_text();
-    let again = TableRules::from_text(&canonical);
+    let Ok(rules) = TableRules::from_stored(&text) else { return };
+    let canonical = rules.to_string();
+    let again = TableRules::from_stored(&canonical);
     assert_eq!(again.ok().as_ref(), Some(&rules));
     assert_eq!(rules.diff(&rules), None);
     let custom = Custom::default();
@@ -291,7 +292,7 @@ fn table_rules_seeds() -> Vec<Vec<u8>> {
         TableRules::counter(),
         TableRules::stats(),
         TableRules::postings(),
-        TableRules::new(KeyCodec::parse("tuple(text,int?)").expect("the name of a codec"))
+        TableRules::new("tuple(text,int?)".parse::<KeyCodec>().expect("the name of a codec"))
             .key_names(["carrier", "hour"])
             .order("reversed")
             .delete_equal(b"\0\xff%")
@@ -301,8 +302,8 @@ fn table_rules_seeds() -> Vec<Vec<u8>> {
         TableRules::default().custom_fold("latest", 3),
         ["by_city:json:/a~1b/c", "by_age:field:age", "by_word:custom:words@7"]
             .iter()
-            .filter_map(|index| IndexRule::parse(index))
+            .filter_map(|index| index.parse::<IndexRule>().ok())
             .fold(TableRules::replace(), TableRules::index),
     ];
-    all.iter().map(|rules| rules.to_text().into_bytes()).collect()
+    all.iter().map(|rules| rules.to_string().into_bytes()).collect()
 }

@@ -14,6 +14,7 @@
 
 use folddb_base::counted;
 use std::fmt;
+use std::str::FromStr;
 
 use folddb_base::bytes::Reader;
 
@@ -25,6 +26,7 @@ use super::range::KeyRange;
 use super::text::{Token, is_list, parse_token};
 use super::tuple;
 use crate::datum::{Datum, from_hex, hex, parse_float, unwrapped};
+use crate::parse_error::{ParseError, nearest};
 
 /// How the keys of a table look as bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,16 +123,16 @@ fn write_types(f: &mut fmt::Formatter<'_>, types: &[ElementType]) -> fmt::Result
 }
 
 impl KeyCodec {
-    /// The name that the store keeps, which [`KeyCodec::parse`] reads.
+    /// The name that the store keeps.
     pub fn name(&self) -> String {
         self.to_string()
     }
+}
 
-    /// The codec with this name.
-    ///
-    /// # Errors
-    /// When there is none; the message lists what there is.
-    pub fn parse(name: &str) -> Result<KeyCodec, CodecError> {
+impl FromStr for KeyCodec {
+    type Err = ParseError;
+
+    fn from_str(name: &str) -> Result<KeyCodec, ParseError> {
         match name.trim() {
             "bytes" => return Ok(KeyCodec::Bytes),
             "utf8" => return Ok(KeyCodec::Utf8),
@@ -143,19 +145,53 @@ impl KeyCodec {
         match parse_type(&mut rest, 0) {
             Some(ElementType::AnyTuple) if rest.trim().is_empty() => Ok(KeyCodec::Tuple),
             Some(ElementType::Tuple(types)) if rest.trim().is_empty() => Ok(KeyCodec::TypedTuple(types)),
-            _ => Err(CodecError::new(format!(
-                "{name:?} is not a type of keys: use bytes, utf8, u32, u64, i64, tuple, or tuple(...) of \
-                 any, bytes, text, int, float, double, bool, uuid, versionstamp, tuple(...), with a ? where \
-                 null is allowed"
-            ))),
+            _ => Err(no_key(name, name.len() - rest.len())),
         }
     }
 }
 
-/// Reads one type from the front of `rest`.
+/// Names of elements, and of keys that are no tuples.
+const ELEMENTS: [&str; 10] =
+    ["any", "bytes", "text", "int", "float", "double", "bool", "uuid", "versionstamp", "tuple"];
+const KEYS: [&str; 6] = ["bytes", "utf8", "u32", "u64", "i64", "tuple"];
+
+/// Why a name is none of a codec: reading stopped at this byte.
+fn no_key(name: &str, at: usize) -> ParseError {
+    let message = format!(
+        "`{name}` is not a type of keys: use {}, or tuple(...) of {}(...), with a ? where null is allowed",
+        KEYS.join(", "),
+        ELEMENTS.join(", ")
+    );
+    let (before, rest) = name.split_at(at);
+    let word_len = rest.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    let (word, behind) = rest.split_at(word_len);
+    let near = match before.contains('(') {
+        true => nearest(word, ELEMENTS.into_iter()),
+        false => elsewhere(word).or_else(|| nearest(word, KEYS.into_iter())),
+    };
+    let whole = near.map(|near| format!("{before}{near}{behind}"));
+    let suggestion = whole.filter(|whole| whole != name && whole.parse::<KeyCodec>().is_ok());
+    match before.is_empty() {
+        true => ParseError::of(name, message).suggest(suggestion),
+        false => ParseError::at_byte(name, at, message).suggest(suggestion),
+    }
+}
+
+/// What other languages, and elements, call the types of keys.
+fn elsewhere(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "text" | "string" | "str" => "utf8",
+        "int" | "integer" | "int64" | "long" => "i64",
+        "blob" | "binary" => "bytes",
+        _ => return None,
+    })
+}
+
+/// Reads one type from the front of `rest`, which begins with what is not one if there is none.
 fn parse_type(rest: &mut &str, depth: usize) -> Option<ElementType> {
     *rest = rest.trim_start();
     let word_len = rest.find(|letter: char| !letter.is_ascii_lowercase()).unwrap_or(rest.len());
+    let start = *rest;
     let (word, tail) = rest.split_at(word_len);
     *rest = tail.trim_start();
     let mut element = match word {
@@ -175,7 +211,10 @@ fn parse_type(rest: &mut &str, depth: usize) -> Option<ElementType> {
             }
             None => ElementType::AnyTuple,
         },
-        _ => return None,
+        _ => {
+            *rest = start;
+            return None;
+        }
     };
     if let Some(tail) = rest.strip_prefix('?') {
         *rest = tail;
@@ -194,12 +233,10 @@ fn parse_types(rest: &mut &str, depth: usize) -> Option<Vec<ElementType>> {
         types.push(parse_type(rest, depth + 1)?);
         *rest = rest.trim_start();
         let mut letters = rest.chars();
-        let letter = letters.next()?;
+        let letter = letters.next().filter(|letter| matches!(letter, ',' | ')'))?;
         *rest = letters.as_str();
-        match letter {
-            ',' => {}
-            ')' => return Some(types),
-            _ => return None,
+        if letter == ')' {
+            return Some(types);
         }
     }
 }

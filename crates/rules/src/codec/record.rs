@@ -44,7 +44,7 @@ pub fn fold_of(fields: &[(&str, FoldSpec)]) -> FoldSpec {
 
 /// How a record of these fields fits a fold: its own, or one with other names.
 pub fn fit_of(fold: &dyn Fold, fields: &[(&str, FoldSpec)], encodes_surely: bool) -> Fit {
-    let Ok(record) = folds::Record::parse(&fold.spec()) else { return Fit::Never };
+    let Ok(record) = fold.spec().parse::<folds::Record>() else { return Fit::Never };
     let own = fields.iter().map(|(_, fold)| fold.to_string());
     let others = (0..record.names().count()).filter_map(|index| record.field_fold(index).map(Fold::spec));
     match (own.eq(others), encodes_surely) {

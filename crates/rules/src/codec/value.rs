@@ -15,6 +15,7 @@
 //! too; their fold shows them, and their value codec is `bytes`.
 
 use std::fmt;
+use std::str::FromStr;
 
 use super::CodecError;
 use super::given::{read_bool, read_bytes, read_float, read_int, read_number, read_text};
@@ -23,6 +24,7 @@ use crate::datum::json_text::{self, Node};
 use crate::datum::{Datum, json};
 use crate::fold::Fold;
 use crate::folds::{FoldSpec, replace};
+use crate::parse_error::{ParseError, nearest};
 
 /// Deepest nesting of JSON that is a value: as deep as `serde_json` reads.
 const DEPTH_MAX: usize = 127;
@@ -70,6 +72,33 @@ impl fmt::Display for ValueCodec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+impl FromStr for ValueCodec {
+    type Err = ParseError;
+
+    fn from_str(name: &str) -> Result<ValueCodec, ParseError> {
+        let found = ValueCodec::ALL.into_iter().find(|codec| codec.name() == name.trim());
+        found.ok_or_else(|| {
+            let message = format!(
+                "`{name}` is not a type of values: use bytes, utf8, u8 to u128, i8 to i128, f32, f64, bool or json"
+            );
+            let near = || nearest(name, ValueCodec::ALL.iter().map(|codec| codec.name()));
+            let meant = elsewhere(name).or_else(near);
+            ParseError::of(name, message).suggest(meant.map(str::to_owned))
+        })
+    }
+}
+
+/// What other languages call the types of values.
+fn elsewhere(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "text" | "string" | "str" => "utf8",
+        "int" | "integer" | "int64" | "long" => "i64",
+        "float" | "double" | "float64" => "f64",
+        "blob" | "binary" => "bytes",
+        _ => return None,
+    })
 }
 
 /// Calls a macro with the number type of this codec.
@@ -129,19 +158,6 @@ impl ValueCodec {
             ValueCodec::Bool => "bool",
             ValueCodec::Json => "json",
         }
-    }
-
-    /// The codec with this name.
-    ///
-    /// # Errors
-    /// When there is none; the message lists what there is.
-    pub fn parse(name: &str) -> Result<ValueCodec, CodecError> {
-        let found = ValueCodec::ALL.into_iter().find(|codec| codec.name() == name.trim());
-        found.ok_or_else(|| {
-            CodecError::new(format!(
-                "{name:?} is not a type of values: use bytes, utf8, u8 to u128, i8 to i128, f32, f64, bool or json"
-            ))
-        })
     }
 
     /// The length of every value in bytes, if it is fixed.

@@ -12,7 +12,7 @@ fn shown(terms: &Terms) -> Vec<String> {
 
 fn terms_of(rules: &TableRules, rule: &str, key: &[u8], value: &[u8]) -> Vec<String> {
     let table = bound(rules);
-    let extractor = Extractor::new(&TermRule::parse(rule).unwrap(), &table, None);
+    let extractor = Extractor::new(&rule.parse::<TermRule>().unwrap(), &table, None);
     let mut terms = Terms::default();
     extractor.take(&table, key, value, &mut terms);
     terms.settle();
@@ -84,7 +84,7 @@ fn values_of_each_kind_are_terms() {
 
 #[test]
 fn keys_tuples_fields_and_heads_give_terms() {
-    let rules = TableRules::new(KeyCodec::parse("tuple(text,int)").unwrap());
+    let rules = TableRules::new("tuple(text,int)".parse::<KeyCodec>().unwrap());
     let key = tuple::pack(&["UA".into(), 7i64.into()]);
     assert_eq!(terms_of(&rules, "key:0", &key, b""), ["UA"]);
     assert_eq!(terms_of(&rules, "key:1", &key, b""), ["7"]);
@@ -112,7 +112,7 @@ fn keys_tuples_fields_and_heads_give_terms() {
 #[test]
 fn a_function_of_the_user_gives_terms_and_its_panic_gives_none() {
     let table = bound(&TableRules::replace());
-    let rule = TermRule::parse("custom:words@1").unwrap();
+    let rule = "custom:words@1".parse::<TermRule>().unwrap();
     let words = |_: &[u8], value: &[u8], out: &mut Terms| {
         assert!(value != b"?", "as a test");
         value.split(|byte| *byte == b' ').for_each(|word| out.push(&Element::from(word)));
@@ -143,7 +143,7 @@ fn terms_are_what_they_were_however_values_are_shown() {
     ] {
         let mut value = Vec::new();
         table.read_value(&Datum::Map(vec![(field.to_owned(), text(member))]), &mut value).unwrap();
-        let rule = TermRule::parse(&format!("field:{field}")).unwrap();
+        let rule = format!("field:{field}").parse::<TermRule>().unwrap();
         let mut terms = Terms::default();
         Extractor::new(&rule, &table, None).take(&table, b"k", &value, &mut terms);
         terms.settle();
@@ -156,7 +156,7 @@ fn terms_are_what_they_were_however_values_are_shown() {
 #[test]
 fn terms_of_documents_are_what_they_say_and_not_how_they_are_shown() {
     let table = bound(&TableRules::new(KeyCodec::Utf8).fold("{n: sum:u64, j: json-merge}"));
-    let rule = TermRule::parse("field:j").unwrap();
+    let rule = "field:j".parse::<TermRule>().unwrap();
     let extractor = Extractor::new(&rule, &table, None);
     let wanted = [
         ("\"abc\"", vec![Element::from("abc")]),

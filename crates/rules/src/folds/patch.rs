@@ -22,7 +22,7 @@ use crate::datum::{Datum, unwrapped};
 use crate::fold::{Fold, FoldFailure, Outcome};
 
 use super::built_in::{BuiltIn, integer, malformed, plain_bytes, rows_of_entries, unexpected};
-use super::words::nearest;
+use crate::parse_error::nearest;
 
 const WHAT: &str = "an object or a list of edits";
 

@@ -16,6 +16,7 @@
 //! associative because its fields are; it is approximate if one of them is. Overflow is each
 //! field's own. Records may be nested.
 
+use std::fmt;
 use std::sync::Arc;
 
 use folddb_base::bytes::{Malformed, Reader, put_slice};
@@ -24,7 +25,8 @@ use crate::datum::{Datum, json};
 use crate::fold::{Fold, FoldFailure, Outcome};
 
 use super::built_in::{BuiltIn, insert_varint, malformed, unexpected, wrong_length};
-use super::words::{nearest, quoted_name};
+use super::words::quoted_name;
+use crate::parse_error::nearest;
 
 const WHAT: &str = "a record";
 
@@ -341,7 +343,7 @@ impl BuiltIn for RecordFold {
 /// ```
 /// # use folddb_rules as folddb;
 /// use folddb::folds::{Record, Stats};
-/// let shape = Record::parse("{flights: sum:u64, delay: stats:f64}").unwrap();
+/// let shape: Record = "{flights: sum:u64, delay: stats:f64}".parse().unwrap();
 /// let mut value = Vec::new();
 /// shape.put(&[Some(&1u64.to_le_bytes()), Some(&Stats::of(12.5).to_bytes())], &mut value).unwrap();
 /// let delay = shape.field(&value, "delay").unwrap().unwrap();
@@ -350,6 +352,19 @@ impl BuiltIn for RecordFold {
 #[derive(Clone)]
 pub struct Record {
     fold: RecordFold,
+}
+
+/// The spec of the record.
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.fold.spec())
+    }
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Record({self})")
+    }
 }
 
 impl Record {

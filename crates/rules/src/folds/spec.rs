@@ -3,7 +3,7 @@
 //! ```text
 //!   spec    = name { ":" argument } | record
 //!   record  = "{" field { "," field } [","] "}"
-//!   field   = name ":" spec [ "=" source ]            a source only in `parse_columns`
+//!   field   = name ":" spec [ "=" source ]            a source only in `Columns`
 //!   name of a field, argument = bare word | "quoted \" \\ \n \r \t \xHH"
 //!   source  = column | `column` | number | "text"
 //! ```
@@ -13,11 +13,11 @@
 //! exists.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use folddb_base::Error;
-
 use crate::fold::Fold;
+use crate::parse_error::{ParseError, nearest};
 
 use super::append::Append;
 #[cfg(feature = "bitmap")]
@@ -36,7 +36,7 @@ use super::record::{Field, Record, RecordFold};
 use super::set::{Keeps, SetFold};
 use super::stats::StatsF64;
 use super::top::{self, TopFold};
-use super::words::{is_bare, nearest};
+use super::words::{is_bare, quoted, quoted_name};
 
 /// Most fields of a record.
 const FIELDS_MAX: usize = 256;
@@ -105,41 +105,6 @@ const ALIASES: [(&str, &str); 28] = [
     ("json", "json-merge"),
 ];
 
-/// Why a spec string does not parse, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SpecError {
-    /// The spec string.
-    pub text: String,
-    /// The byte where reading stopped.
-    pub at: usize,
-    /// What was expected.
-    pub message: String,
-    /// A spec that exists and may have been meant.
-    pub suggestion: Option<String>,
-}
-
-/// The message, the text with a caret under the place, and the suggestion.
-impl fmt::Display for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let before = self.text.get(..self.at).unwrap_or(&self.text);
-        let line = self.text.replace(['\n', '\r', '\t'], " ");
-        write!(f, "{}\n  {line}\n  {:width$}^", self.message, "", width = before.chars().count())?;
-        match &self.suggestion {
-            Some(spec) => write!(f, " did you mean `{spec}`?"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for SpecError {}
-
-impl From<SpecError> for Error {
-    fn from(error: SpecError) -> Error {
-        Error::invalid(error.to_string())
-    }
-}
-
 /// Where the operand of a field comes from when rows are imported: these are all places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -149,7 +114,10 @@ pub enum Source {
     Literal(String),
 }
 
-/// What [`parse_columns`] read: a fold is of plain values or of records, and of nothing else.
+/// A spec whose fields say where their operands come from, as an import takes it: `flights: sum:u64
+/// = 1, delay: stats:f64 = dep_delay`. A fold is of plain values or of records, and of nothing
+/// else.
+#[derive(Clone)]
 pub enum Columns {
     /// A fold that is not a record, with a source if one was given.
     Plain(Arc<dyn Fold>, Option<Source>),
@@ -158,20 +126,15 @@ pub enum Columns {
 }
 
 /// The fold of a spec string.
-///
-/// # Errors
-/// Where the spec does not parse: what was expected and at which byte.
-pub fn parse(text: &str) -> Result<Arc<dyn Fold>, SpecError> {
+pub(crate) fn parse(text: &str) -> Result<Arc<dyn Fold>, ParseError> {
     let fold: Arc<dyn Fold> = Parser::new(text, false).whole()?.fold;
     Ok(fold)
 }
 
-impl Record {
-    /// Reads the spec of a record.
-    ///
-    /// # Errors
-    /// When the spec does not parse or is not a record.
-    pub fn parse(text: &str) -> Result<Record, SpecError> {
+impl FromStr for Record {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Record, ParseError> {
         let parsed = Parser::new(text, false).whole()?;
         match parsed.record {
             Some((record, _)) => Ok(Record::from_fold(record)),
@@ -180,26 +143,77 @@ impl Record {
     }
 }
 
-/// A spec whose fields say where their operands come from, as an import takes it: `flights: sum:u64
-/// = 1, delay: stats:f64 = dep_delay`. The braces of the outermost record may be left out.
-///
-/// # Errors
-/// As [`parse`].
-pub fn parse_columns(text: &str) -> Result<Columns, SpecError> {
-    let mut parser = Parser::new(text, true);
-    parser.skip_space();
-    let bare_record = !text[parser.at..].starts_with('{')
-        && Parser::new(text, true).whole().is_err()
-        && text.contains([',', '=', ' ']);
-    if bare_record {
-        let (record, sources) = parser.fields(None, 0)?;
-        return Ok(Columns::Record(Record::from_fold(record), sources));
+/// The braces of the outermost record may be left out.
+impl FromStr for Columns {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Columns, ParseError> {
+        let mut parser = Parser::new(text, true);
+        parser.skip_space();
+        let bare_record = !text[parser.at..].starts_with('{')
+            && Parser::new(text, true).whole().is_err()
+            && text.contains([',', '=', ' ']);
+        if bare_record {
+            let (record, sources) = parser.fields(None, 0)?;
+            return Ok(Columns::Record(Record::from_fold(record), sources));
+        }
+        let parsed = parser.whole()?;
+        Ok(match parsed.record {
+            Some((record, sources)) => Columns::Record(Record::from_fold(record), sources),
+            None => Columns::Plain(parsed.fold, parsed.source),
+        })
     }
-    let parsed = parser.whole()?;
-    Ok(match parsed.record {
-        Some((record, sources)) => Columns::Record(Record::from_fold(record), sources),
-        None => Columns::Plain(parsed.fold, parsed.source),
-    })
+}
+
+impl fmt::Display for Columns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Columns::Plain(fold, None) => f.write_str(&fold.spec()),
+            Columns::Plain(fold, Some(source)) => write!(f, "{} = {source}", self_delimiting(fold.spec())),
+            Columns::Record(record, sources) => {
+                f.write_str("{")?;
+                for (index, name) in record.names().enumerate() {
+                    let between = if index > 0 { ", " } else { "" };
+                    let spec = record.field_fold(index).map(Fold::spec).unwrap_or_default();
+                    write!(f, "{between}{}: {spec}", quoted_name(name))?;
+                    if let Some(Some(source)) = sources.get(index) {
+                        write!(f, " = {source}")?;
+                    }
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Columns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Columns({self})")
+    }
+}
+
+/// A spec before something else: the separator of `append` ends with the text if it has no quotes.
+fn self_delimiting(spec: String) -> String {
+    match spec.strip_prefix("append:") {
+        Some(separator) if !separator.starts_with('"') => format!("append:\"{separator}\""),
+        _ => spec,
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Literal(text) => f.write_str(&quoted(text.as_bytes())),
+            Source::Column(name) if is_plain_column(name) => f.write_str(name),
+            Source::Column(name) => write!(f, "`{name}`"),
+        }
+    }
+}
+
+/// Whether the name of a column needs no quotes.
+fn is_plain_column(name: &str) -> bool {
+    let is_word = !name.is_empty() && name.trim() == name && !name.contains([',', '}']);
+    is_word && !name.starts_with(['`', '"']) && name.parse::<f64>().is_err()
 }
 
 struct Parsed {
@@ -231,8 +245,8 @@ impl<'a> Parser<'a> {
         Parser { text, at: 0, takes_sources }
     }
 
-    fn error(&self, at: usize, message: impl Into<String>) -> SpecError {
-        SpecError { text: self.text.to_owned(), at, message: message.into(), suggestion: None }
+    fn error(&self, at: usize, message: impl Into<String>) -> ParseError {
+        ParseError::at_byte(self.text, at, message)
     }
 
     fn peek(&self) -> Option<char> {
@@ -251,7 +265,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn whole(mut self) -> Result<Parsed, SpecError> {
+    fn whole(mut self) -> Result<Parsed, ParseError> {
         let mut parsed = self.spec(0)?;
         if parsed.record.is_none() {
             parsed.source = self.source()?;
@@ -263,7 +277,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn spec(&mut self, depth: usize) -> Result<Parsed, SpecError> {
+    fn spec(&mut self, depth: usize) -> Result<Parsed, ParseError> {
         self.skip_space();
         let start = self.at;
         if self.take('{') {
@@ -297,7 +311,7 @@ impl<'a> Parser<'a> {
         &mut self,
         end: Option<char>,
         depth: usize,
-    ) -> Result<(RecordFold, Vec<Option<Source>>), SpecError> {
+    ) -> Result<(RecordFold, Vec<Option<Source>>), ParseError> {
         let (mut fields, mut sources): (Vec<Field>, Vec<Option<Source>>) = (Vec::new(), Vec::new());
         loop {
             self.skip_space();
@@ -339,7 +353,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn source(&mut self) -> Result<Option<Source>, SpecError> {
+    fn source(&mut self) -> Result<Option<Source>, ParseError> {
         self.skip_space();
         if !self.takes_sources || !self.take('=') {
             return Ok(None);
@@ -366,7 +380,7 @@ impl<'a> Parser<'a> {
         Ok(Some(if is_number { Source::Literal(word.to_owned()) } else { Source::Column(word.to_owned()) }))
     }
 
-    fn word(&mut self, what: &str) -> Result<Word, SpecError> {
+    fn word(&mut self, what: &str) -> Result<Word, ParseError> {
         if self.peek() == Some('"') {
             return self.quoted();
         }
@@ -388,12 +402,12 @@ impl<'a> Parser<'a> {
         word
     }
 
-    fn argument(&mut self) -> Result<Word, SpecError> {
+    fn argument(&mut self) -> Result<Word, ParseError> {
         if self.peek() == Some('"') { self.quoted() } else { Ok(self.bare()) }
     }
 
     /// The separator of `append` outside of a record: all that follows, with escapes.
-    fn separator(&mut self) -> Result<Word, SpecError> {
+    fn separator(&mut self) -> Result<Word, ParseError> {
         if self.peek() == Some('"') && self.text.len() > self.at + 1 {
             return self.quoted();
         }
@@ -404,7 +418,7 @@ impl<'a> Parser<'a> {
         Ok(word)
     }
 
-    fn quoted(&mut self) -> Result<Word, SpecError> {
+    fn quoted(&mut self) -> Result<Word, ParseError> {
         let mut word = Word { at: self.at, bytes: Vec::new() };
         self.at += 1;
         loop {
@@ -420,7 +434,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes the character `c`, or the escape that it begins.
-    fn character(&mut self, c: char, bytes: &mut Vec<u8>) -> Result<(), SpecError> {
+    fn character(&mut self, c: char, bytes: &mut Vec<u8>) -> Result<(), ParseError> {
         let start = self.at;
         self.at += c.len_utf8();
         if c != '\\' {
@@ -458,7 +472,7 @@ struct Arguments<'p, 'a> {
 }
 
 impl Arguments<'_, '_> {
-    fn fold(&mut self) -> Result<Arc<dyn BuiltIn>, SpecError> {
+    fn fold(&mut self) -> Result<Arc<dyn BuiltIn>, ParseError> {
         Ok(match self.name.text().as_str() {
             "replace" => Arc::new(Replace),
             "first" => Arc::new(First),
@@ -507,14 +521,14 @@ impl Arguments<'_, '_> {
 
     /// The fold is known, but the program was built without it.
     #[cfg(not(feature = "bitmap"))]
-    fn needs_feature(&self, feature: &str) -> SpecError {
+    fn needs_feature(&self, feature: &str) -> ParseError {
         let message =
             format!("the fold `{}` needs the feature `{feature}` of folddb, which is off", self.name.text());
         self.parser.error(self.name.at, message)
     }
 
-    fn unknown(&self, name: &str) -> SpecError {
-        let mut error = self.parser.error(self.name.at, format!("there is no fold `{name}`"));
+    fn unknown(&self, name: &str) -> ParseError {
+        let error = self.parser.error(self.name.at, format!("there is no fold `{name}`"));
         let wanted = name.to_ascii_lowercase();
         let alias = ALIASES.iter().find(|(alias, _)| *alias == wanted).map(|(_, spec)| *spec);
         let names = SPECS.iter().chain(ALIASES.iter().map(|(alias, _)| alias)).map(|spec| stem(spec));
@@ -522,38 +536,34 @@ impl Arguments<'_, '_> {
             let near = nearest(&wanted, names.chain(["matmul"]))?;
             Some(ALIASES.iter().find(|(alias, _)| *alias == near).map_or(near, |(_, spec)| *spec))
         };
-        error.suggestion = alias.or_else(near).map(str::to_owned);
-        error
+        error.suggest(alias.or_else(near).map(str::to_owned))
     }
 
     /// The next argument; `usual` completes the suggestion when there is none.
-    fn next(&mut self, what: &str) -> Result<Word, SpecError> {
+    fn next(&mut self, what: &str) -> Result<Word, ParseError> {
         if let Some(word) = self.left.next() {
             return Ok(word);
         }
         let name = self.name.text();
         let at = self.name.at + self.name.bytes.len();
-        let mut error = self.parser.error(at, format!("`{name}` needs {what} after a colon"));
+        let error = self.parser.error(at, format!("`{name}` needs {what} after a colon"));
         let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
-        error.suggestion = alias.map(|(_, spec)| (*spec).to_owned());
-        Err(error)
+        Err(error.suggest(alias.map(|(_, spec)| (*spec).to_owned())))
     }
 
-    fn choice(&mut self, what: &str, choices: &[&str]) -> Result<usize, SpecError> {
+    fn choice(&mut self, what: &str, choices: &[&str]) -> Result<usize, ParseError> {
         let word = self.next(&format!("{what} ({})", choices.join(", ")))?;
         let given = word.text();
         choices.iter().position(|choice| *choice == given).ok_or_else(|| {
             let name = self.name.text();
             let message = format!("expected {what} for `{name}`: {}; found `{given}`", choices.join(", "));
-            let mut error = self.parser.error(word.at, message);
             let near = nearest(&given, choices.iter().copied()).or_else(|| usual_type(&given, choices));
-            error.suggestion =
-                near.map(|near| format!("{name}:{near}")).filter(|_| name != "matmul" && name != "top");
-            error
+            let whole = near.filter(|_| name != "matmul" && name != "top");
+            self.parser.error(word.at, message).suggest(whole.map(|near| format!("{name}:{near}")))
         })
     }
 
-    fn number(&mut self, what: &str, least: usize, most: usize) -> Result<usize, SpecError> {
+    fn number(&mut self, what: &str, least: usize, most: usize) -> Result<usize, ParseError> {
         let what = format!("{what} ({least} to {most})");
         let word = self.next(&what)?;
         let given = word.text();
@@ -563,7 +573,7 @@ impl Arguments<'_, '_> {
         })
     }
 
-    fn alpha(&mut self) -> Result<f64, SpecError> {
+    fn alpha(&mut self) -> Result<f64, ParseError> {
         let Some(word) = self.left.next() else {
             return Ok(ALPHA_DEFAULT);
         };
@@ -575,7 +585,7 @@ impl Arguments<'_, '_> {
         })
     }
 
-    fn sum(&mut self) -> Result<Arc<dyn BuiltIn>, SpecError> {
+    fn sum(&mut self) -> Result<Arc<dyn BuiltIn>, ParseError> {
         Ok(match self.choice("a number type", &["i64", "u64", "i128", "f64"])? {
             0 => Arc::new(SumI64),
             1 => Arc::new(SumU64),
@@ -584,7 +594,7 @@ impl Arguments<'_, '_> {
         })
     }
 
-    fn extreme(&mut self, largest: bool) -> Result<Arc<dyn BuiltIn>, SpecError> {
+    fn extreme(&mut self, largest: bool) -> Result<Arc<dyn BuiltIn>, ParseError> {
         let number = match self.choice("a type", &["i64", "u64", "f64", "bytes"])? {
             0 => NumberType::I64,
             1 => NumberType::U64,
@@ -594,7 +604,7 @@ impl Arguments<'_, '_> {
         Ok(Arc::new(Extreme { number, largest }))
     }
 
-    fn finish(&mut self) -> Result<(), SpecError> {
+    fn finish(&mut self) -> Result<(), ParseError> {
         match self.left.next() {
             None => Ok(()),
             Some(word) => {

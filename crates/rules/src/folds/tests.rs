@@ -512,7 +512,7 @@ fn a_number_beyond_all_doubles_is_refused() {
     let codec = crate::codec::ValueCodec::F64;
     assert!(codec.parse_text("1e400").is_err() && codec.parse_text("inf").is_ok());
     for (key, text) in [("tuple(double)", "1e400"), ("tuple(float)", "1e39"), ("tuple(float)", "1e400")] {
-        let codec = crate::codec::KeyCodec::parse(key).unwrap();
+        let codec = key.parse::<crate::codec::KeyCodec>().unwrap();
         assert!(codec.parse_text(&[text]).is_err(), "{key} {text}");
         assert!(codec.parse_text(&["inf"]).is_ok() && codec.parse_text(&["1e38"]).is_ok(), "{key}");
     }
@@ -580,7 +580,7 @@ fn bitmaps_have_one_form() {
 
 #[test]
 fn records_are_built_and_taken_apart() {
-    let shape = Record::parse("{flights: sum:u64, delay: stats:f64, tails: hll:12}").unwrap();
+    let shape = "{flights: sum:u64, delay: stats:f64, tails: hll:12}".parse::<Record>().unwrap();
     assert_eq!(shape.names().collect::<Vec<_>>(), ["flights", "delay", "tails"]);
     let columns = [Some(Datum::Int(1)), None, Some(Datum::Text("N14228".to_owned()))];
     let (mut read, mut put) = (Vec::new(), Vec::new());
@@ -593,7 +593,7 @@ fn records_are_built_and_taken_apart() {
     assert!(shape.field(&read, "nope").is_err());
     assert!(shape.put(&[Some(&[1])], &mut Vec::new()).is_err());
     assert_eq!(read.len(), 1 + 8 + 1 + 3);
-    let fixed = Record::parse("{n: sum:u64, least: min:i64}").unwrap();
+    let fixed = "{n: sum:u64, least: min:i64}".parse::<Record>().unwrap();
     assert_eq!(fixed.fold().fixed_len(), Some(16));
 }
 

@@ -29,11 +29,12 @@ use super::number::{Extreme, NumberType, SumI64, SumI128, SumU64};
 use super::patch::{Patch, PatchFold};
 use super::quantiles::{Mapping, Quantiles, QuantilesFold};
 use super::set::{ByteSet, Keeps, SetFold};
-use super::spec::{self, SpecError};
+use super::spec;
 use super::stats::{Stats, StatsF64};
 use super::top::{Score, TopK};
 use super::words::quoted_name;
 use crate::fold::{Fold, FoldFailure, Outcome};
+use crate::parse_error::ParseError;
 
 /// A fold, by its spec string.
 ///
@@ -73,10 +74,16 @@ impl FoldSpec {
 }
 
 impl FromStr for FoldSpec {
-    type Err = SpecError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<FoldSpec, SpecError> {
+    fn from_str(text: &str) -> Result<FoldSpec, ParseError> {
         Ok(FoldSpec { fold: spec::parse(text)?, is_custom: false })
+    }
+}
+
+impl From<FoldSpec> for Arc<dyn Fold> {
+    fn from(fold: FoldSpec) -> Arc<dyn Fold> {
+        fold.fold
     }
 }
 
@@ -157,41 +164,41 @@ pub trait IntoFold<V> {
     ///
     /// # Errors
     /// The spec string is not valid.
-    fn into_fold(self) -> Result<FoldSpec, SpecError>;
+    fn into_fold(self) -> Result<FoldSpec, ParseError>;
 }
 
 impl<V> IntoFold<V> for FoldOf<V> {
-    fn into_fold(self) -> Result<FoldSpec, SpecError> {
+    fn into_fold(self) -> Result<FoldSpec, ParseError> {
         Ok(self.spec)
     }
 }
 
 impl<V> IntoFold<V> for FoldSpec {
-    fn into_fold(self) -> Result<FoldSpec, SpecError> {
+    fn into_fold(self) -> Result<FoldSpec, ParseError> {
         Ok(self)
     }
 }
 
 impl<V> IntoFold<V> for &FoldSpec {
-    fn into_fold(self) -> Result<FoldSpec, SpecError> {
+    fn into_fold(self) -> Result<FoldSpec, ParseError> {
         Ok(self.clone())
     }
 }
 
 impl<V> IntoFold<V> for &str {
-    fn into_fold(self) -> Result<FoldSpec, SpecError> {
+    fn into_fold(self) -> Result<FoldSpec, ParseError> {
         self.parse()
     }
 }
 
 impl<V> IntoFold<V> for &String {
-    fn into_fold(self) -> Result<FoldSpec, SpecError> {
+    fn into_fold(self) -> Result<FoldSpec, ParseError> {
         self.parse()
     }
 }
 
 impl<V> IntoFold<V> for String {
-    fn into_fold(self) -> Result<FoldSpec, SpecError> {
+    fn into_fold(self) -> Result<FoldSpec, ParseError> {
         self.parse()
     }
 }

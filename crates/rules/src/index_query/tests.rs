@@ -7,7 +7,7 @@ use std::ops::RangeBounds;
 
 fn extractor(rules: &TableRules, rule: &str) -> Extractor {
     let table = rules.bind(&Custom::default()).unwrap();
-    Extractor::new(&TermRule::parse(rule).unwrap(), &table, None)
+    Extractor::new(&rule.parse::<TermRule>().unwrap(), &table, None)
 }
 
 fn fold(spec: &str) -> TableRules {
@@ -77,7 +77,7 @@ fn a_number_finds_what_it_is_whatever_its_type() {
     for (term, count) in [("3", 3), ("3.0", 3), ("3.25", 1), ("4", 1), ("a", 1), ("true", 1)] {
         assert_eq!(typed(&any, term, &mixed), count, "{term}");
     }
-    let short = extractor(&TableRules::new(KeyCodec::parse("tuple(float)").unwrap()), "key:0");
+    let short = extractor(&TableRules::new("tuple(float)".parse::<KeyCodec>().unwrap()), "key:0");
     assert_eq!(typed(&short, "0.1", &[Element::Float(0.1)]), 1);
 }
 
@@ -129,7 +129,7 @@ fn a_term_that_an_index_cannot_have_is_a_mistake() {
     let doubles = extractor(&TableRules::replace().value(ValueCodec::F64), "value");
     assert_eq!(refused(&doubles, "abc"), "has numbers, and \"abc\" is none");
     assert_eq!(refused(&doubles, "true"), "has numbers, and \"true\" is none");
-    let ints = extractor(&TableRules::new(KeyCodec::parse("tuple(text,int)").unwrap()), "key:1");
+    let ints = extractor(&TableRules::new("tuple(text,int)".parse::<KeyCodec>().unwrap()), "key:1");
     assert_eq!(refused(&ints, "abc"), "has whole numbers, and \"abc\" is none");
     assert!(ints.ask(Bound::Unbounded, Bound::Excluded("x".into())).is_err());
 }

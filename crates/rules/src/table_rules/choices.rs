@@ -1,7 +1,12 @@
 //! What rules choose among: how a table keeps its records, how blocks are compressed, which fold,
 //! which states are special.
 
+use std::fmt;
+use std::str::FromStr;
+
+use super::escape::{ESCAPES, escape, unescape};
 use crate::folds;
+use crate::parse_error::ParseError;
 
 /// How a table keeps its records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,10 +66,24 @@ impl TableKind {
             TableKind::Hashed => "hashed",
         }
     }
+}
 
-    /// The kind of this name.
-    pub fn parse(name: &str) -> Option<TableKind> {
-        [TableKind::Sorted, TableKind::Hashed].into_iter().find(|kind| kind.name() == name)
+impl fmt::Display for TableKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for TableKind {
+    type Err = ParseError;
+
+    fn from_str(name: &str) -> Result<TableKind, ParseError> {
+        match name {
+            "sorted" => Ok(TableKind::Sorted),
+            "hashed" => Ok(TableKind::Hashed),
+            _ => Err(ParseError::of(name, format!("there is no kind `{name}`; there are sorted, hashed"))
+                .suggest_word::<TableKind>(&["sorted", "hashed"])),
+        }
     }
 }
 
@@ -76,10 +95,24 @@ impl Compression {
             Compression::Lz4 => "lz4",
         }
     }
+}
 
-    /// The compression with this name.
-    pub fn parse(name: &str) -> Option<Compression> {
-        [Compression::None, Compression::Lz4].into_iter().find(|compression| compression.name() == name)
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Compression {
+    type Err = ParseError;
+
+    fn from_str(name: &str) -> Result<Compression, ParseError> {
+        match name {
+            "none" => Ok(Compression::None),
+            "lz4" => Ok(Compression::Lz4),
+            _ => Err(ParseError::of(name, format!("there is no compression `{name}`; there are none, lz4"))
+                .suggest_word::<Compression>(&["none", "lz4"])),
+        }
     }
 }
 
@@ -89,6 +122,15 @@ impl PredicateRule {
             PredicateRule::Never => b"never".to_vec(),
             PredicateRule::Equal(value) => [b"equal:".as_slice(), value].concat(),
             PredicateRule::Named(name) => format!("named:{name}").into_bytes(),
+        }
+    }
+
+    /// The rule as it is said in a message.
+    pub(super) fn in_words(&self) -> String {
+        match self {
+            PredicateRule::Never => "never".to_owned(),
+            PredicateRule::Equal(value) => format!("when equal to {}", crate::datum::hex(value)),
+            PredicateRule::Named(name) => format!("by `{name}`"),
         }
     }
 
@@ -103,18 +145,29 @@ impl PredicateRule {
     }
 }
 
-impl std::fmt::Display for PredicateRule {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            PredicateRule::Never => f.write_str("never"),
-            PredicateRule::Equal(value) => write!(f, "when equal to {}", crate::datum::hex(value)),
-            PredicateRule::Named(name) => write!(f, "by `{name}`"),
-        }
+/// `never`, `equal:BYTES` or `named:NAME`, with %XX for what is not printable ASCII.
+impl fmt::Display for PredicateRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        escape(&self.to_bytes(), &mut text);
+        f.write_str(&text)
     }
 }
 
-impl std::fmt::Display for FoldName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl FromStr for PredicateRule {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<PredicateRule, ParseError> {
+        let bytes = unescape(text).ok_or_else(|| ParseError::of(text, ESCAPES))?;
+        PredicateRule::from_bytes(&bytes).ok_or_else(|| {
+            let message = format!("there is no rule `{text}`; there are never, equal:BYTES, named:NAME");
+            ParseError::of(text, message).suggest_word::<PredicateRule>(&["never", "equal", "named"])
+        })
+    }
+}
+
+impl fmt::Display for FoldName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FoldName::BuiltIn(spec) => write!(f, "`{spec}`"),
             FoldName::Custom { name, version } => write!(f, "the custom `{name}` version {version}"),

@@ -19,8 +19,8 @@ impl TableRules {
         compare("its keys are", self.key.name(), asked.key.name());
         compare("its order is", self.order.clone(), asked.order.clone());
         compare("it folds by", self.fold.canonical().to_string(), asked.fold.canonical().to_string());
-        compare("it deletes", self.delete.to_string(), asked.delete.to_string());
-        compare("it short-circuits", self.short_circuit.to_string(), asked.short_circuit.to_string());
+        compare("it deletes", self.delete.in_words(), asked.delete.in_words());
+        compare("it short-circuits", self.short_circuit.in_words(), asked.short_circuit.in_words());
         compare("its heads are", self.head.to_string(), asked.head.to_string());
         if asked.keep.keeps_past() {
             compare("it keeps", self.keep.to_string(), asked.keep.to_string());

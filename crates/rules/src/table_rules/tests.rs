@@ -49,37 +49,37 @@ fn custom() -> Custom {
 fn the_text_of_default_rules() {
     let text = "rules 1\nblock_bytes=8192\ncompression=none\ndelete=never\nfilter_bits=10\nfold=replace\n\
                 key=bytes\nkind=sorted\norder=bytewise\nshort_circuit=never\nvalue=bytes\n";
-    assert_eq!(TableRules::default().to_text(), text);
-    assert_eq!(TableRules::from_text(text).unwrap(), TableRules::default());
+    assert_eq!(TableRules::default().to_string(), text);
+    assert_eq!(TableRules::from_stored(text).unwrap(), TableRules::default());
 }
 
 #[test]
 fn a_log_that_is_kept_is_said_and_asked_for() {
     let (kept, not) = (TableRules::default().archive_log(true), TableRules::default());
-    assert!(kept.to_text().contains("\nlog=forever\n"));
-    assert_eq!(TableRules::from_text(&kept.to_text()).unwrap(), kept);
+    assert!(kept.to_string().contains("\nlog=forever\n"));
+    assert_eq!(TableRules::from_stored(&kept.to_string()).unwrap(), kept);
     assert_eq!(kept.diff(&not), None);
     assert_eq!(not.diff(&kept).unwrap(), "it archives its log as long as it is needed, not forever");
     let hashed = TableRules::hashed(KeyCodec::Bytes).archive_log(true).validate(&custom()).unwrap_err();
     assert!(hashed.message().contains("a hashed table is rebuilt from its values"), "{hashed}");
-    assert!(TableRules::from_text(&kept.to_text().replace("forever", "always")).is_err());
+    assert!(TableRules::from_stored(&kept.to_string().replace("forever", "always")).is_err());
 }
 
 #[test]
 fn custom_names_and_any_bytes_survive() {
-    let rules = TableRules::new(KeyCodec::parse("tuple(text,int?)").unwrap())
+    let rules = TableRules::new("tuple(text,int?)".parse::<KeyCodec>().unwrap())
         .custom_fold("l\u{e4}st\n=%", 7)
         .order("by-length")
         .delete_equal(b"\0=%\n\xff")
         .short_circuit_named("empty");
-    let text = rules.to_text();
+    let text = rules.to_string();
     assert!(
         text.is_ascii()
             && text.contains("custom_fold=l%c3%a4st%0a=%25\n")
             && text.contains("fold_version=7\n")
     );
     assert!(text.contains("delete=equal:%00=%25%0a%ff\n"));
-    assert_eq!(TableRules::from_text(&text).unwrap(), rules);
+    assert_eq!(TableRules::from_stored(&text).unwrap(), rules);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn ready_made_rules_are_whole() {
     for (name, _) in READY_MADE {
         let rules = TableRules::ready_made(name).unwrap();
         rules.validate(&Custom::default()).unwrap();
-        assert_eq!(TableRules::from_text(&rules.to_text()).unwrap(), rules);
+        assert_eq!(TableRules::from_stored(&rules.to_string()).unwrap(), rules);
     }
     assert_eq!(TableRules::ready_made("other"), None);
 }
@@ -116,7 +116,7 @@ fn times_that_would_not_be_read_back_are_refused() {
     let rules = || TableRules::new(KeyCodec::Bytes);
     let all = keeps.map(|(keep, why)| (rules().keep(keep), why)).into_iter();
     for (rules, why) in all.chain(expires.map(|(expire, why)| (rules().expire(expire), why))) {
-        let is_read_back = TableRules::from_text(&rules.to_text()).is_ok_and(|read| read == rules);
+        let is_read_back = TableRules::from_stored(&rules.to_string()).is_ok_and(|read| read == rules);
         match (rules.validate(&Custom::default()), why) {
             (Ok(()), None) => assert!(is_read_back, "{rules:?}"),
             (Err(error), Some(why)) => {
@@ -130,8 +130,8 @@ fn times_that_would_not_be_read_back_are_refused() {
 
 #[test]
 fn what_only_a_newer_version_means_is_refused() {
-    let text = TableRules::default().to_text();
-    let kind = |text: &str| TableRules::from_text(text).unwrap_err().kind();
+    let text = TableRules::default().to_string();
+    let kind = |text: &str| TableRules::from_stored(text).unwrap_err().kind();
     let newer = [
         text.replace("rules 1", "rules 2"),
         format!("{text}expiry=7\n"),
@@ -163,19 +163,19 @@ fn what_only_a_newer_version_means_is_refused() {
 
 #[test]
 fn what_may_be_ignored_is_kept() {
-    let text = TableRules::default().to_text().replace("block_bytes", "?hint=%ff1\nblock_bytes");
-    let rules = TableRules::from_text(&text).unwrap();
-    assert_eq!(rules.to_text(), text);
+    let text = TableRules::default().to_string().replace("block_bytes", "?hint=%ff1\nblock_bytes");
+    let rules = TableRules::from_stored(&text).unwrap();
+    assert_eq!(rules.to_string(), text);
     assert_eq!(rules.diff(&TableRules::default()), None);
 }
 
 #[test]
 fn names_of_keys_are_kept_and_change_no_meaning() {
-    let rules = TableRules::new(KeyCodec::parse("tuple(text,int)").unwrap());
+    let rules = TableRules::new("tuple(text,int)".parse::<KeyCodec>().unwrap());
     assert_eq!(rules.names_of_key().count(), 0);
     let named = rules.clone().key_names(["carrier, code", "ye\u{e4}r"]);
-    assert!(named.to_text().contains("?key_names=carrier, code%0aye%c3%a4r\n"));
-    let read = TableRules::from_text(&named.to_text()).unwrap();
+    assert!(named.to_string().contains("?key_names=carrier, code%0aye%c3%a4r\n"));
+    let read = TableRules::from_stored(&named.to_string()).unwrap();
     assert_eq!(read.names_of_key().collect::<Vec<_>>(), ["carrier, code", "ye\u{e4}r"]);
     assert_eq!(rules.diff(&read), None);
 }
@@ -294,7 +294,7 @@ fn rules() -> impl Strategy<Value = TableRules> {
                 compression: if lz4 { Compression::Lz4 } else { Compression::None },
                 filter_bits,
                 unknown,
-                ..TableRules::new(KeyCodec::parse(key).unwrap())
+                ..TableRules::new(key.parse::<KeyCodec>().unwrap())
             }
         },
     )
@@ -303,15 +303,15 @@ fn rules() -> impl Strategy<Value = TableRules> {
 proptest! {
     #[test]
     fn rules_are_read_back(rules in rules()) {
-        let text = rules.to_text();
-        prop_assert_eq!(&TableRules::from_text(&text).unwrap(), &rules);
+        let text = rules.to_string();
+        prop_assert_eq!(&TableRules::from_stored(&text).unwrap(), &rules);
         prop_assert_eq!(rules.diff(&rules), None);
     }
 
     #[test]
     fn any_text_is_refused_or_read(text in "(rules 1\n)?([a-z_?]{0,6}=[ -~]{0,9}\n){0,4}|\\PC{0,20}") {
-        if let Ok(rules) = TableRules::from_text(&text) {
-            prop_assert_eq!(TableRules::from_text(&rules.to_text()).unwrap(), rules);
+        if let Ok(rules) = TableRules::from_stored(&text) {
+            prop_assert_eq!(TableRules::from_stored(&rules.to_string()).unwrap(), rules);
         }
     }
 
@@ -321,10 +321,10 @@ proptest! {
         at in any::<prop::sample::Index>(),
         letter in "[ -~\n]",
     ) {
-        let mut text = rules.to_text();
+        let mut text = rules.to_string();
         let at = at.index(text.len());
         text.replace_range(at..=at, &letter);
-        if let Ok(rules) = TableRules::from_text(&text) {
+        if let Ok(rules) = TableRules::from_stored(&text) {
             let _ = rules.bind(&Custom::default());
         }
     }
@@ -337,10 +337,10 @@ fn rules_are_typed_as_lines_or_by_the_name_of_ready_made_ones() {
     assert_eq!(typed(" counter\n"), TableRules::counter());
     let rules = TableRules::new(KeyCodec::Utf8).fold("sum:u64").keep(Keep::Forever);
     assert_eq!(typed("key=utf8\n\n  fold=sum:u64\nkeep=forever"), rules);
-    let every = rules.index(crate::IndexRule::parse("by_key:key:0").unwrap()).key_names(["a b"]);
-    assert_eq!(typed(&every.to_text()), every, "what a store keeps can be typed");
+    let every = rules.index("by_key:key:0".parse::<crate::IndexRule>().unwrap()).key_names(["a b"]);
+    assert_eq!(typed(&every.to_string()), every, "what a store keeps can be typed");
     let spelt = TableRules::default().fold("{\"ä %\": append:\", \"}");
-    assert_eq!(typed(&spelt.to_text()), spelt);
+    assert_eq!(typed(&spelt.to_string()), spelt);
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn a_mistake_in_typed_rules_names_its_line_and_the_place() {
         ("order=ä", 6, "%XX"),
     ] {
         let error = text.parse::<TableRules>().unwrap_err();
-        assert_eq!(error.at, at, "{text:?}: {error}");
+        assert_eq!(error.at(), at, "{text:?}: {error}");
         assert!(error.to_string().contains(says) && error.to_string().contains('^'), "{text:?}: {error}");
         assert_eq!(folddb_base::Error::from(error).kind(), ErrorKind::InvalidInput);
     }

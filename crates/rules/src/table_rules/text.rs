@@ -2,12 +2,14 @@
 //! `table_rules.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
 
 use folddb_base::{Error, ErrorKind};
 
-use super::choices::{Compression, FoldName, PredicateRule, TableKind};
+use super::choices::{FoldName, PredicateRule};
 use super::data::TableRules;
-use crate::codec::{KeyCodec, ValueCodec};
+use super::escape::{escape, unescape};
 use crate::head::HeadRule;
 use crate::terms::IndexRule;
 use crate::time::{Expire, Keep};
@@ -15,9 +17,15 @@ use crate::value_placement::ValuePlacement;
 
 const FIRST_LINE: &str = "rules 1";
 
+/// The rules as a store keeps them: the same rules are the same text.
+impl fmt::Display for TableRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.stored())
+    }
+}
+
 impl TableRules {
-    /// The rules as text: the same rules are the same text.
-    pub fn to_text(&self) -> String {
+    fn stored(&self) -> String {
         let mut fields: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
         let mut put = |name: &'static str, value: &str| fields.insert(name, value.as_bytes().to_vec());
         put("block_bytes", &self.block_bytes.to_string());
@@ -78,13 +86,14 @@ impl TableRules {
         text
     }
 
-    /// Reads what [`TableRules::to_text`] writes, as a store keeps it. What is not said has its
-    /// default. Rules that a person typed are read by `text.parse::<TableRules>()`.
+    /// Reads rules as a store keeps them, where text that cannot be read is damaged, or of a newer
+    /// version. What is not said has its default.
     ///
     /// # Errors
     /// [`ErrorKind::NewerFormat`] for what only a newer version can mean, [`ErrorKind::Corruption`]
     /// for what is not of this form at all.
-    pub fn from_text(text: &str) -> Result<TableRules, Error> {
+    #[doc(hidden)] // of the store; users have `text.parse::<TableRules>()`
+    pub fn from_stored(text: &str) -> Result<TableRules, Error> {
         let mut lines = text.lines();
         let first = lines.next().unwrap_or_default();
         if first != FIRST_LINE {
@@ -92,19 +101,19 @@ impl TableRules {
         }
         let mut fields = Fields::read(lines)?;
         let mut rules = TableRules::default();
-        fields.take("kind", TableKind::parse, &mut rules.kind)?;
-        fields.take("key", |name| KeyCodec::parse(name).ok(), &mut rules.key)?;
+        fields.take("kind", parsed, &mut rules.kind)?;
+        fields.take("key", parsed, &mut rules.key)?;
         fields.take("order", |name| Some(name.to_owned()), &mut rules.order)?;
-        fields.take("value", |name| ValueCodec::parse(name).ok(), &mut rules.value)?;
-        fields.take("block_bytes", |number| number.parse().ok(), &mut rules.block_bytes)?;
-        fields.take("compression", Compression::parse, &mut rules.compression)?;
-        fields.take("filter_bits", |number| number.parse().ok(), &mut rules.filter_bits)?;
-        fields.take("separate", |number| number.parse().ok().map(Some), &mut rules.separate)?;
-        fields.take("place", ValuePlacement::parse, &mut rules.value_placement)?; // the word of older versions
-        fields.take("value_placement", ValuePlacement::parse, &mut rules.value_placement)?;
-        fields.take("head", HeadRule::parse, &mut rules.head)?;
-        fields.take("keep", Keep::parse, &mut rules.keep)?;
-        fields.take("expire", Expire::parse, &mut rules.expire)?;
+        fields.take("value", parsed, &mut rules.value)?;
+        fields.take("block_bytes", parsed, &mut rules.block_bytes)?;
+        fields.take("compression", parsed, &mut rules.compression)?;
+        fields.take("filter_bits", parsed, &mut rules.filter_bits)?;
+        fields.take("separate", |number| parsed(number).map(Some), &mut rules.separate)?;
+        fields.take("place", parsed, &mut rules.value_placement)?; // the word of older versions
+        fields.take("value_placement", parsed, &mut rules.value_placement)?;
+        fields.take("head", parsed, &mut rules.head)?;
+        fields.take("keep", parsed, &mut rules.keep)?;
+        fields.take("expire", parsed, &mut rules.expire)?;
         fields.take("log", |word| (word == "forever").then_some(true), &mut rules.archives_log)?;
         fields.take("summaries", |word| (word == "on").then_some(true), &mut rules.summaries)?;
         fields.take("index", parse_indexes, &mut rules.indexes)?;
@@ -158,7 +167,7 @@ impl Fields {
             (Some(spec), None) => Ok(FoldName::BuiltIn(spec)),
             (None, Some(name)) => {
                 let mut version = 1;
-                self.take("fold_version", |number| number.parse().ok(), &mut version)?;
+                self.take("fold_version", parsed, &mut version)?;
                 Ok(FoldName::Custom { name, version })
             }
             _ => Err(malformed("fold")),
@@ -174,8 +183,12 @@ impl Fields {
     }
 }
 
+fn parsed<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
 fn parse_indexes(text: &str) -> Option<Vec<IndexRule>> {
-    let rules: Vec<IndexRule> = text.split('\n').map(IndexRule::parse).collect::<Option<_>>()?;
+    let rules: Vec<IndexRule> = text.split('\n').map(parsed).collect::<Option<_>>()?;
     let names: BTreeSet<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
     (names.len() == rules.len()).then_some(rules)
 }
@@ -194,36 +207,4 @@ fn newer(what: &str) -> Error {
 
 fn malformed(what: &str) -> Error {
     Error::new(ErrorKind::Corruption, format!("the rules of a table are not readable at {what:?}"))
-}
-
-/// Printable ASCII stays as it is; all other bytes and `%` become `%` and two digits.
-fn escape(bytes: &[u8], out: &mut String) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for &byte in bytes {
-        if (b' '..=b'~').contains(&byte) && byte != b'%' {
-            out.push(char::from(byte));
-        } else {
-            out.push('%');
-            out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-            out.push(char::from(DIGITS[usize::from(byte & 15)]));
-        }
-    }
-}
-
-/// Reads what [`escape`] writes, and only that.
-pub(super) fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'%' => bytes.push(digit(rest.next()?)? << 4 | digit(rest.next()?)?),
-            b' '..=b'~' => bytes.push(byte),
-            _ => return None,
-        }
-    }
-    Some(bytes)
-}
-
-fn digit(letter: u8) -> Option<u8> {
-    char::from(letter).to_digit(16).map(|digit| digit as u8)
 }

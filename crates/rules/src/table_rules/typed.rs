@@ -1,20 +1,20 @@
 //! Rules as a person types them: the name of ready-made ones, or one line `name=value` for each
 //! that is not the default. A mistake names its line, with a caret under the place.
 //!
-//! What a store keeps is read by [`TableRules::from_text`] instead: there, text that cannot be read
-//! is damaged, or of a newer version.
+//! What a store keeps is read by [`TableRules::from_stored`] instead: there, text that cannot be
+//! read is damaged, or of a newer version.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
 use std::str::FromStr;
 
 use super::choices::{Compression, PredicateRule, TableKind};
 use super::data::TableRules;
+use super::escape::{ESCAPES, unescape};
 use super::ready_made::READY_MADE;
-use super::text::unescape;
 use crate::codec::{KeyCodec, ValueCodec};
-use crate::folds::{self, SpecError, nearest};
+use crate::folds::FoldSpec;
 use crate::head::HeadRule;
+use crate::parse_error::{ParseError, nearest};
 use crate::terms::IndexRule;
 use crate::time::{Expire, Keep};
 use crate::value_placement::ValuePlacement;
@@ -48,14 +48,17 @@ const NAMES: [&str; 21] = [
 ];
 
 impl FromStr for TableRules {
-    type Err = SpecError;
+    type Err = ParseError;
 
-    /// Empty text means all defaults: bytes to bytes, a later value replaces the earlier one.
-    fn from_str(text: &str) -> Result<TableRules, SpecError> {
+    /// Also reads what `to_string` writes. Empty text means all defaults: bytes to bytes, a later
+    /// value replaces the earlier one.
+    fn from_str(text: &str) -> Result<TableRules, ParseError> {
         if let Some(rules) = TableRules::ready_made(text.trim()) {
             return Ok(rules);
         }
-        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let is_stored = text.lines().next() == Some(STORED); // blanks at the end of a value count
+        let trimmed = |line| if is_stored { str::trim_start(line) } else { str::trim(line) };
+        let lines: Vec<&str> = text.lines().map(trimmed).filter(|line| !line.is_empty()).collect();
         let lines = lines.strip_prefix(&[STORED]).unwrap_or(&lines);
         let mut met = BTreeSet::new();
         for line in lines {
@@ -68,13 +71,13 @@ impl FromStr for TableRules {
         let default = (!has_fold).then_some("fold=replace");
         let stored: Vec<&str> = std::iter::once(STORED).chain(lines.iter().copied()).chain(default).collect();
         // The remaining checks concern several lines: two folds, for instance.
-        TableRules::from_text(&stored.join("\n"))
+        TableRules::from_stored(&stored.join("\n"))
             .map_err(|error| mistake(lines.last().unwrap_or(&""), 0, error.message().to_owned()))
     }
 }
 
 /// Checks a line; returns the name of its rule.
-fn check(line: &str) -> Result<&str, SpecError> {
+fn check(line: &str) -> Result<&str, ParseError> {
     let Some((name, value)) = line.split_once('=') else {
         let ready_made = READY_MADE.map(|(name, _)| name);
         let message = format!(
@@ -82,68 +85,66 @@ fn check(line: &str) -> Result<&str, SpecError> {
             ready_made.join(", ")
         );
         let suggestion = nearest(line, ready_made.into_iter()).map(str::to_owned);
-        return Err(SpecError { suggestion, ..mistake(line, 0, message) });
+        return Err(mistake(line, 0, message).suggest(suggestion));
     };
     let at = name.len() + 1;
     let wrong = |why: String| mistake(line, at, why);
     let one_of = |is_one: bool, known: &str| {
         if is_one { Ok(()) } else { Err(wrong(format!("there is no {name} `{value}`; there are {known}"))) }
     };
-    let shown = |cause: &dyn Display| wrong(cause.to_string());
     match name {
-        "key" => KeyCodec::parse(value).map(drop).map_err(|cause| shown(&cause))?,
-        "value" => ValueCodec::parse(value).map(drop).map_err(|cause| shown(&cause))?,
-        "fold" => {
-            let spec = unescaped(value).ok_or_else(|| wrong(ESCAPES.to_owned()))?;
-            if let Err(error) = folds::parse(&spec) {
-                let inside = if spec == value { error.at } else { 0 };
-                return Err(SpecError { text: line.to_owned(), at: at + inside, ..error });
-            }
-        }
-        "kind" => one_of(TableKind::parse(value).is_some(), "sorted, hashed")?,
-        "compression" => one_of(Compression::parse(value).is_some(), "none, lz4")?,
-        "value_placement" | "place" => one_of(ValuePlacement::parse(value).is_some(), "segments, files")?,
-        "keep" if Keep::parse(value).is_none() => return Err(wrong(Keep::why_no_rule(value))),
-        "expire" if Expire::parse(value).is_none() => return Err(wrong(Expire::why_no_rule(value))),
-        "head" => {
-            let unescaped = unescaped(value).ok_or_else(|| wrong(ESCAPES.to_owned()))?;
-            one_of(HeadRule::parse(&unescaped).is_some(), "none, first:N (N up to 1024), json:/POINTER")?;
-        }
+        "key" => check_part::<KeyCodec>(line, at, value)?,
+        "value" => check_part::<ValueCodec>(line, at, value)?,
+        "kind" => check_part::<TableKind>(line, at, value)?,
+        "compression" => check_part::<Compression>(line, at, value)?,
+        "value_placement" | "place" => check_part::<ValuePlacement>(line, at, value)?,
+        "keep" => check_part::<Keep>(line, at, value)?,
+        "expire" => check_part::<Expire>(line, at, value)?,
+        "delete" | "short_circuit" => check_part::<PredicateRule>(line, at, value)?,
+        "fold" => check_escaped::<FoldSpec>(line, at, value)?,
+        "head" => check_escaped::<HeadRule>(line, at, value)?,
         "log" => one_of(value == "forever", "forever, or no such line")?,
         "summaries" => one_of(value == "on", "on, or no such line")?,
         "block_bytes" | "filter_bits" | "separate" | "fold_version" if value.parse::<u32>().is_err() => {
             return Err(wrong(format!("expected a whole number, at most {}", u32::MAX)));
         }
         "index" => check_indexes(line, at, value)?,
-        "delete" | "short_circuit" => {
-            let bytes = unescape(value).ok_or_else(|| wrong(ESCAPES.to_owned()))?;
-            one_of(PredicateRule::from_bytes(&bytes).is_some(), "never, equal:BYTES, named:NAME")?;
+        _ if name.starts_with('?') => {
+            unescape(value).map(drop).ok_or_else(|| wrong(ESCAPES.to_owned()))?;
         }
-        _ if NAMES.contains(&name) || name.len() > 1 && name.starts_with('?') => {
+        _ if NAMES.contains(&name) => {
             unescaped(value).map(drop).ok_or_else(|| wrong(ESCAPES.to_owned()))?;
         }
         _ => {
             let message = format!("there is no rule `{name}`; there are {}", NAMES.join(", "));
             let suggestion = nearest(name, NAMES.into_iter()).map(|name| format!("{name}={value}"));
-            return Err(SpecError { suggestion, ..mistake(line, 0, message) });
+            return Err(mistake(line, 0, message).suggest(suggestion));
         }
     }
     Ok(name)
 }
 
-/// How `%`, and bytes that are not printable ASCII, are written.
-const ESCAPES: &str = "expected printable ASCII, and %XX for any other byte and for %";
+/// Checks the value of a line, which begins at this byte of it.
+fn check_part<T: FromStr<Err = ParseError>>(line: &str, at: usize, value: &str) -> Result<(), ParseError> {
+    value.parse::<T>().map(drop).map_err(|error| error.within(line, at))
+}
+
+/// The same for a value with escapes, in which the place of a mistake is another than in the line.
+fn check_escaped<T: FromStr<Err = ParseError>>(line: &str, at: usize, value: &str) -> Result<(), ParseError> {
+    let text = unescaped(value).ok_or_else(|| mistake(line, at, ESCAPES.to_owned()))?;
+    if text == value {
+        return check_part::<T>(line, at, value);
+    }
+    text.parse::<T>().map(drop).map_err(|error| mistake(line, at, error.message().to_owned()))
+}
 
 /// Rules of indexes, between which a line ends: `%0a`.
-fn check_indexes(line: &str, mut at: usize, value: &str) -> Result<(), SpecError> {
+fn check_indexes(line: &str, mut at: usize, value: &str) -> Result<(), ParseError> {
     let mut names = BTreeSet::new();
     for rule in value.split("%0a") {
-        let parsed = unescaped(rule).and_then(|rule| IndexRule::parse(&rule));
-        let Some(parsed) = parsed else {
-            let message =
-                "expected NAME:RULE, such as `by_city:json:/address/city`, and %0a before another one";
-            return Err(mistake(line, at, message.to_owned()));
-        };
+        check_escaped::<IndexRule>(line, at, rule)?;
+        let parsed = unescaped(rule).and_then(|rule| rule.parse::<IndexRule>().ok());
+        let Some(parsed) = parsed else { continue };
         if !names.insert(parsed.name.clone()) {
             return Err(mistake(line, at, format!("there are two indexes `{}`", parsed.name)));
         }
@@ -156,6 +157,6 @@ fn unescaped(value: &str) -> Option<String> {
     String::from_utf8(unescape(value)?).ok()
 }
 
-fn mistake(line: &str, at: usize, message: String) -> SpecError {
-    SpecError { text: line.to_owned(), at, message, suggestion: None }
+fn mistake(line: &str, at: usize, message: String) -> ParseError {
+    ParseError::at_byte(line, at, message)
 }

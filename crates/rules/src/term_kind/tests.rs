@@ -2,7 +2,7 @@ use super::*;
 use crate::table_rules::{Custom, TableRules};
 
 fn why(rules: &TableRules, rule: &str) -> Option<String> {
-    gives_nothing(&TermRule::parse(rule).unwrap(), &rules.bind(&Custom::default()).unwrap())
+    gives_nothing(&rule.parse::<TermRule>().unwrap(), &rules.bind(&Custom::default()).unwrap())
 }
 
 fn fold(spec: &str) -> TableRules {
@@ -11,7 +11,7 @@ fn fold(spec: &str) -> TableRules {
 
 #[test]
 fn rules_that_can_never_give_a_term_are_refused_with_what_exists() {
-    let keys = |codec: &str| TableRules::new(KeyCodec::parse(codec).unwrap());
+    let keys = |codec: &str| TableRules::new(codec.parse::<KeyCodec>().unwrap());
     let json = TableRules::new(KeyCodec::Utf8).value(ValueCodec::Json);
     let cases = [
         (json.clone(), "head", "the table has no heads"),
@@ -77,7 +77,7 @@ fn rules_that_can_give_a_term_are_let_through() {
 #[test]
 fn fields_and_folds_of_numbers_have_kinds() {
     let kind = |rules: &TableRules, rule: &str| {
-        kind_of(&TermRule::parse(rule).unwrap(), &rules.bind(&Custom::default()).unwrap())
+        kind_of(&rule.parse::<TermRule>().unwrap(), &rules.bind(&Custom::default()).unwrap())
     };
     for (rules, rule, expected) in [
         (fold("max:f64"), "value", TermKind::Double),
@@ -89,8 +89,8 @@ fn fields_and_folds_of_numbers_have_kinds() {
         (fold("{n: max:u64, t: set}"), "field:n", TermKind::Int),
         (fold("{n: max:u64, t: set}"), "field:t", TermKind::TextOrBytes),
         (fold("json-merge"), "field:a", TermKind::Any),
-        (TableRules::new(KeyCodec::parse("tuple(int?,float)").unwrap()), "key:0", TermKind::Int),
-        (TableRules::new(KeyCodec::parse("tuple(int?,float)").unwrap()), "key:1", TermKind::Float),
+        (TableRules::new("tuple(int?,float)".parse::<KeyCodec>().unwrap()), "key:0", TermKind::Int),
+        (TableRules::new("tuple(int?,float)".parse::<KeyCodec>().unwrap()), "key:1", TermKind::Float),
         (TableRules::replace(), "tuple:0", TermKind::Any),
     ] {
         assert_eq!(kind(&rules, rule), expected, "{rule} of {}", rules.fold);

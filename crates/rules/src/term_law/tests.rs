@@ -4,7 +4,7 @@ use crate::table_rules::{Custom, TableRules};
 
 fn broken(rules: &TableRules, rule: &str) -> Option<TermsBroken> {
     let table = rules.bind(&Custom::default()).unwrap();
-    let extractor = Extractor::new(&TermRule::parse(rule).unwrap(), &table, None);
+    let extractor = Extractor::new(&rule.parse::<TermRule>().unwrap(), &table, None);
     match check_terms(&table, &extractor, &[]) {
         Ok(()) => None,
         Err(TermsDoubt::Broken(case)) => Some(case),

@@ -59,7 +59,7 @@ impl Player {
 
     /// A hashed table has no indexes.
     fn indexless(&self, table: &BytesTable) -> Outcome {
-        let Some(rule) = IndexRule::parse("idx:value") else { return Ok(()) };
+        let Ok(rule) = "idx:value".parse::<IndexRule>() else { return Ok(()) };
         let refused = table.add_index(&rule);
         match refused {
             Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),

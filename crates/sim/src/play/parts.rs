@@ -159,6 +159,6 @@ impl Consumer {
 
     /// A table may get these rules.
     pub(super) fn know(&mut self, shape: &Shape) {
-        self.shapes.insert(shape.rules().to_text(), *shape);
+        self.shapes.insert(shape.rules().to_string(), *shape);
     }
 }

@@ -50,9 +50,9 @@ impl SeenManifest {
 /// The name and the rules of a table of the user.
 pub(crate) fn living(state: &State, id: TableId) -> Option<(String, String)> {
     let table = state.tables.get(&id)?;
-    match TableRules::from_text(&table.rules_text) {
+    match TableRules::from_stored(&table.rules_text) {
         Ok(rules) if rules.index_of.is_some() => None,
-        Ok(rules) => Some((table.name.clone(), rules.to_text())),
+        Ok(rules) => Some((table.name.clone(), rules.to_string())),
         Err(_) => Some((table.name.clone(), table.rules_text.clone())),
     }
 }

@@ -35,7 +35,7 @@ fn a_tuple_folds_field_by_field_and_its_fold_is_that_of_its_fields() {
 
 #[test]
 fn a_field_that_another_program_left_out_reads_as_nothing_or_is_an_error() {
-    let shape = Record::parse("{flights: sum:u64, delay: stats:f64, carrier: first}").unwrap();
+    let shape = "{flights: sum:u64, delay: stats:f64, carrier: first}".parse::<Record>().unwrap();
     let mut empty = Vec::new();
     shape.put(&[], &mut empty).unwrap();
     let read = <(Sum<u64>, Stats, Option<First<String>>)>::decode(&empty).unwrap();
@@ -60,7 +60,7 @@ fn in_a_record_of_fixed_length_nothing_is_what_changes_nothing() {
 
 /// The bytes are those of the record fold.
 fn is_record<V: Value>(value: &V, fields: &[Option<Vec<u8>>]) {
-    let shape = Record::parse(&V::default_fold().to_string()).unwrap();
+    let shape = V::default_fold().to_string().parse::<Record>().unwrap();
     let fields: Vec<Option<&[u8]>> = fields.iter().map(Option::as_deref).collect();
     let mut expected = Vec::new();
     shape.put(&fields, &mut expected).unwrap();

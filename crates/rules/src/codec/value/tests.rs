@@ -35,9 +35,9 @@ fn values_of_another_type_are_refused() {
 #[test]
 fn names() {
     for codec in ValueCodec::ALL {
-        assert_eq!(ValueCodec::parse(codec.name()), Ok(codec));
+        assert_eq!(codec.name().parse::<ValueCodec>(), Ok(codec));
     }
-    assert!(ValueCodec::parse("u65").unwrap_err().0.contains("use bytes, utf8"));
+    assert!("u65".parse::<ValueCodec>().unwrap_err().message().contains("use bytes, utf8"));
     assert_eq!(String::codec(), ValueCodec::Utf8);
     assert_eq!(Vec::<u8>::codec(), ValueCodec::Bytes);
 }

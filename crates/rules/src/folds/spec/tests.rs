@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-fn refused(text: &str) -> SpecError {
+fn refused(text: &str) -> ParseError {
     match parse(text) {
         Ok(fold) => panic!("{text} is {}", fold.spec()),
         Err(error) => error,
@@ -83,7 +83,7 @@ fn errors_point_at_the_place_and_suggest() {
         ("{é: nope}", 5, None),
     ] {
         let error = refused(text);
-        assert_eq!((error.at, error.suggestion.as_deref()), (at, suggestion), "{text}: {error}");
+        assert_eq!((error.at(), error.suggestion()), (at, suggestion), "{text}: {error}");
     }
 }
 
@@ -100,7 +100,7 @@ fn an_error_shows_the_place() {
 fn nesting_and_fields_are_bounded() {
     let deep = |depth: usize| format!("{}set{}", "{a: ".repeat(depth), "}".repeat(depth));
     assert!(parse(&deep(DEPTH_MAX)).is_ok());
-    assert_eq!(refused(&deep(DEPTH_MAX + 1)).at, 4 * DEPTH_MAX);
+    assert_eq!(refused(&deep(DEPTH_MAX + 1)).at(), 4 * DEPTH_MAX);
     refused(&"{a: ".repeat(100_000));
     let wide = |fields: usize| {
         format!("{{{}}}", (0..fields).map(|i| format!("f{i}: set")).collect::<Vec<_>>().join(","))
@@ -117,7 +117,7 @@ fn columns_say_where_operands_come_from() {
         "flights: sum:u64 = 1, delay: stats:f64 = dep_delay, tails: set = `tail, num`, b: set = \"x\", c: sum:i64",
         "{flights: sum:u64=1, delay: stats:f64=dep_delay, tails: set=`tail, num`, b: set=\"x\", c: sum:i64}",
     ] {
-        match parse_columns(text) {
+        match text.parse::<Columns>() {
             Ok(Columns::Record(record, sources)) => {
                 assert_eq!(
                     record.fold().spec(),
@@ -130,14 +130,17 @@ fn columns_say_where_operands_come_from() {
             Err(error) => panic!("{error}"),
         }
     }
-    match parse_columns("stats:f64 = dep_delay") {
+    match "stats:f64 = dep_delay".parse::<Columns>() {
         Ok(Columns::Plain(fold, source)) => {
             assert_eq!((fold.spec().as_str(), source), ("stats:f64", column("dep_delay")));
         }
         Ok(Columns::Record(..)) => panic!("not a record"),
         Err(error) => panic!("{error}"),
     }
-    let wrong = |text: &str| parse_columns(text).err().map(|error| (error.at, error.suggestion));
+    let wrong = |text: &str| {
+        let error = text.parse::<Columns>().err()?;
+        Some((error.at(), error.suggestion().map(str::to_owned)))
+    };
     assert_eq!(wrong("delay: stats:f46 = x"), Some((13, Some("stats:f64".to_owned()))));
     assert_eq!(wrong("smu:u64"), Some((0, Some("sum:i64".to_owned()))));
     assert_eq!(wrong("a: sum:u64 ="), Some((12, None)));
@@ -147,11 +150,11 @@ fn columns_say_where_operands_come_from() {
 proptest! {
     #[test]
     fn any_text_is_parsed_or_refused_in_place(text in "[a-z0-9:{}, =\"\\\\x`é]{0,30}") {
-        for result in [parse(&text).map(|fold| fold.spec()), parse_columns(&text).map(|_| "set".to_owned())] {
+        for result in [parse(&text).map(|fold| fold.spec()), text.parse::<Columns>().map(|_| "set".to_owned())] {
             match result {
                 Ok(spec) => prop_assert_eq!(&parse(&spec).unwrap().spec(), &spec),
                 Err(error) => {
-                    prop_assert!(error.at <= text.len() && text.is_char_boundary(error.at));
+                    prop_assert!(error.at() <= text.len() && text.is_char_boundary(error.at()));
                     prop_assert!(!error.to_string().is_empty());
                 }
             }

@@ -39,6 +39,6 @@ fn each_spec_is_parsed_and_a_wrong_one_is_pointed_at() {
         assert_eq!(spec.parse::<FoldSpec>().unwrap().to_string(), spec);
     }
     let wrong = "{a: sum:i64, b: sum:i65}".parse::<FoldSpec>().unwrap_err();
-    assert_eq!(wrong.at, 20);
+    assert_eq!(wrong.at(), 20);
     assert!(wrong.to_string().contains("\n                      ^ did you mean"), "{wrong}");
 }
