@@ -139,6 +139,7 @@ impl Error {
     }
 
     /// Damage at `offset` of `file`.
+    #[doc(hidden)] // for the store, which alone knows what is damaged
     pub fn corrupt(file: &Path, offset: u64, what: impl fmt::Display) -> Error {
         let (file, what) = (file.to_owned(), what.to_string());
         let message = format!("{} is damaged at offset {offset}: {what}", file.display());
@@ -147,6 +148,7 @@ impl Error {
     }
 
     /// A file that must be there is missing.
+    #[doc(hidden)] // as `corrupt`
     pub fn missing(file: &Path, why: impl fmt::Display) -> Error {
         let (file, what) = (file.to_owned(), format!("missing: {why}"));
         let message = format!("{} is {what}", file.display());
@@ -155,6 +157,7 @@ impl Error {
     }
 
     /// Damage: something is missing that existing data refers to.
+    #[doc(hidden)] // as `corrupt`
     pub fn lacking(message: impl Into<String>) -> Error {
         let inner = Inner { message: message.into(), is_lacking: true, ..Inner::default() };
         Error::of(ErrorKind::Corruption, inner)

@@ -15,11 +15,11 @@ pub struct TableId(pub u32);
 
 /// A file of the store, of any kind. One counter numbers them all and no number is used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileNumber(pub u64);
+pub struct FileNumber(#[doc(hidden)] pub u64); // for the crates that name files; users have `From`
 
 /// A sorted run of a table, numbered from the same counter as files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RunId(pub u64);
+pub struct RunId(#[doc(hidden)] pub u64); // as the number of a file
 
 /// Hands out file numbers, each only once.
 pub type NumberSource = Arc<dyn Fn() -> FileNumber + Send + Sync>;
@@ -41,3 +41,15 @@ macro_rules! shows_as {
 shows_as!(TableId, "t");
 shows_as!(FileNumber, "f");
 shows_as!(RunId, "r");
+
+impl From<FileNumber> for u64 {
+    fn from(file: FileNumber) -> u64 {
+        file.0
+    }
+}
+
+impl From<RunId> for u64 {
+    fn from(run: RunId) -> u64 {
+        run.0
+    }
+}

@@ -5,7 +5,8 @@ use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 
 use folddb::maintenance::Severity;
-use folddb::{BackupOptions, Error, ErrorKind, RestoreOptions, Store};
+use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::{Error, ErrorKind, Store};
 
 use crate::errors::guard;
 use crate::handles;

@@ -6,7 +6,8 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 use folddb::codec::KeyRange;
-use folddb::{BytesScan, BytesTable, Error, ErrorKind, KeyOrder, Result};
+use folddb::order::KeyOrder;
+use folddb::{BytesScan, BytesTable, Error, ErrorKind, Result};
 
 use crate::callbacks::begin;
 use crate::errors::{guard, guard_silently};

@@ -208,7 +208,7 @@ pub extern "C" fn folddb_snapshot_table(
 ) -> *mut TableObject {
     derived(table, errptr, |table| {
         let snapshot = handles::get(snapshot)?;
-        snapshot.0.scan(&table.table).keys_only().limit(0).rows()?; // whether it is of this store
+        let _ = snapshot.0.scan(&table.table).keys_only().limit(0).rows()?; // whether it is of this store
         Ok(TableObject { place: Place::Snapshot(snapshot), ..table })
     })
 }

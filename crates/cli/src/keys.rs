@@ -3,7 +3,8 @@
 use std::ops::Bound;
 
 use folddb::codec::{CodecError, KeyRange};
-use folddb::{BytesTable, Datum, KeyOrder, datum};
+use folddb::order::KeyOrder;
+use folddb::{BytesTable, Datum, datum};
 
 use crate::failure::Failure;
 

@@ -66,6 +66,18 @@ pub struct BulkLoad<K, V> {
     types: PhantomData<fn(K, V)>,
 }
 
+impl std::fmt::Debug for BytesBulkLoad {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a load of table `{}`, {} rows so far", self.table.name, self.rows)
+    }
+}
+
+impl<K, V> std::fmt::Debug for BulkLoad<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.bytes.fmt(f)
+    }
+}
+
 impl Store {
     /// Begins to load a new table with these rules from rows in the order of their keys. It exists
     /// once [`BulkLoad::finish`] returns, with all rows or not at all. To a snapshot, its rows are

@@ -59,10 +59,17 @@ impl Hit {
 }
 
 /// Hits of an index, one after the other.
+#[must_use = "an iterator does nothing until it is iterated"]
 pub struct Hits {
     state: Option<Search>,
     failure: Option<Error>,
     left: usize,
+}
+
+impl std::fmt::Debug for Hits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("hits of an index")
+    }
 }
 
 impl Hits {

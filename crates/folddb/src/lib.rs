@@ -163,7 +163,6 @@ pub use folddb_engine::options::{BackgroundWork, Durability};
 pub use folddb_engine::read::history::HistoryEntry;
 pub use folddb_engine::read::locate::{FilePiece, Locate, Located, LocatedPiece};
 pub use folddb_engine::seq::Seq;
-pub use folddb_engine::size::size_text;
 pub use folddb_engine::state::clock::AsOf;
 pub use folddb_engine::state::feed_state::FeedStats;
 pub use folddb_engine::values::head::Head;
@@ -172,10 +171,6 @@ pub use folddb_engine::write::ops::Lifetime;
 pub use folddb_engine::write::stream::{ValueReader, ValueWriter};
 pub use hits::{Hit, Hits};
 pub use indexing::{IndexInfo, IndexProgress};
-pub use maintenance::{
-    BackupOptions, BackupReport, DiffReport, Difference, DumpReport, FileTotals, Generation, IndexCheck,
-    LoadOptions, LoadReport, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
-};
 pub use metrics::{
     BackgroundStats, DiskStats, MemoryStats, Metric, MetricKind, ReadStats, SnapshotStats, StoreStats,
     WriteStats,
@@ -197,17 +192,19 @@ pub use table_stats::PartInfo;
 pub use table_stats::RunInfo;
 pub use table_stats::TableStats;
 pub use transaction::Transaction;
-pub use typed_find::Find;
+pub use typed_find::{Find, FoundRows};
 pub use typed_scan::{Scan, TypedRows};
 pub use value_times::ValueTimes;
 
 pub use folddb_base::ids::RunId;
 pub use folddb_base::{Damage, Error, ErrorKind, FileNumber, Result};
+#[doc(hidden)] // for the command line, which writes sizes as this crate does
+pub use folddb_engine::size::size_text;
 pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::value_placement::ValuePlacement;
 pub use folddb_rules::{
-    Datum, Expire, Fold, FoldFailure, IndexRule, Keep, KeyOrder, Outcome, ParseError, TermRule, Terms,
-    Update, Updated, folds,
+    Datum, Expire, Fold, FoldFailure, IndexRule, Keep, Outcome, ParseError, TermRule, Terms, Update, Updated,
+    folds,
 };
 
 /// A struct whose fields fold on their own is a value of a table.

@@ -30,7 +30,7 @@ mod compare;
 pub use backup::{BackupOptions, BackupReport, FileTotals};
 pub use backup_place::Generation;
 pub use compare::{DiffReport, Difference, SyncOptions, SyncReport};
-pub use doctor::{Advice, Facts, TableFacts, Weight, advise};
+pub use doctor::{Advice, Weight};
 pub use dump::DumpReport;
 pub use finding::{Finding, Loss, Severity};
 pub use indexes::IndexCheck;

@@ -56,7 +56,7 @@ pub trait Reader: sealed::Sealed {
     /// A scan: [`Scan`] or [`BytesScan`].
     type Scan: IntoIterator<Item = Result<(Self::Key, Self::Value)>>;
     /// A query of an index: [`Find`] or [`BytesFind`].
-    type Find;
+    type Find: IntoIterator<Item = Result<(Self::Key, Self::Value)>>;
 
     /// The name of the table.
     fn name(&self) -> &str;

@@ -5,11 +5,9 @@
 /// How keys and values look as bytes: the traits of typed tables, and codecs for types that are
 /// known only at run time.
 pub mod codec {
-    #[cfg(feature = "json")]
-    pub use folddb_rules::codec::Json;
     pub use folddb_rules::codec::{
-        AsElement, AsKey, AsValue, CodecError, Element, ElementReader, ElementType, Fit, Key, KeyBound,
-        KeyCodec, KeyElement, KeyPrefix, KeyRange, OrderedValue, StartsWith, SummedValue, Value, ValueCodec,
+        AsElement, AsKey, AsValue, CodecError, ElementReader, ElementType, Fit, Key, KeyBound, KeyCodec,
+        KeyElement, KeyPrefix, KeyRange, OrderedValue, StartsWith, SummedValue, Value, ValueCodec,
     };
     #[doc(hidden)] // for the output of `#[derive(Record)]`
     pub use folddb_rules::codec::{FieldOf, record};
@@ -29,8 +27,9 @@ pub mod table_rules {
 
 /// Keys and values as people read and type them.
 pub mod datum {
+    #[doc(hidden)] // for the command line, which reads values as folds do
     pub use folddb_rules::datum::plain::{expected, why_not_wrapped};
-    pub use folddb_rules::datum::{Datum, from_hex, hex, unwrapped, unwrapped_text, wrapped};
+    pub use folddb_rules::datum::{from_hex, hex, unwrapped, unwrapped_text, wrapped};
 
     /// As JSON.
     pub mod json {

@@ -6,7 +6,7 @@ use folddb_base::{Error, Result};
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::folds::{FoldSpec, IntoFold};
 use folddb_rules::head::HeadRule;
-use folddb_rules::table_rules::TableRules;
+use folddb_rules::table_rules::{Compression, TableRules};
 use folddb_rules::value_placement::ValuePlacement;
 use folddb_rules::{Expire, Fold, IndexRule, Keep};
 
@@ -118,24 +118,38 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
+    /// Names of the elements of keys, under which tools show them. They change no meaning.
+    pub fn key_names<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.rules = self.rules.key_names(names);
+        self
+    }
+
     /// A complete state equal to `value` means that the key is absent: 0 for a sum. Law: `value`·y
     /// = y.
     pub fn delete_when(mut self, value: &V) -> Self {
         let mut bytes = Vec::new();
         value.encode(&mut bytes);
-        self.rules = self.rules.delete_equal(&bytes);
+        self.rules = self.rules.delete_when(&bytes);
         self
     }
 
     /// The named predicate decides which complete states mean that the key is absent.
     pub fn delete_by(mut self, predicate: &str) -> Self {
-        self.rules = self.rules.delete_named(predicate);
+        self.rules = self.rules.delete_by(predicate);
+        self
+    }
+
+    /// Nothing earlier than a value equal to `value` matters. Law: x·`value` = `value`.
+    pub fn short_circuit_when(mut self, value: &V) -> Self {
+        let mut bytes = Vec::new();
+        value.encode(&mut bytes);
+        self.rules = self.rules.short_circuit_when(&bytes);
         self
     }
 
     /// The named predicate decides which values make everything earlier irrelevant. Law: x·v = v.
     pub fn short_circuit_by(mut self, predicate: &str) -> Self {
-        self.rules = self.rules.short_circuit_named(predicate);
+        self.rules = self.rules.short_circuit_by(predicate);
         self
     }
 
@@ -149,8 +163,8 @@ impl<K: Key, V: Value> Rules<K, V> {
     /// Values of this many bytes and more are separated, in the value log, and are written there
     /// once. Off by default; at least 32. Worth it from about 2 KiB on, for values that are set
     /// rather than folded.
-    pub fn separate(mut self, from_bytes: u32) -> Self {
-        self.rules = self.rules.separate(Some(from_bytes));
+    pub fn separate(mut self, from_bytes: impl Into<Option<u32>>) -> Self {
+        self.rules = self.rules.separate(from_bytes);
         self
     }
 
@@ -202,10 +216,16 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
+    /// How the blocks of runs are compressed. [`Compression::None`] by default.
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.rules = self.rules.compression(compression);
+        self
+    }
+
     /// Compresses the blocks of runs with LZ4. Off by default.
     #[cfg(feature = "lz4")]
     pub fn lz4(mut self) -> Self {
-        self.rules = self.rules.compression(folddb_rules::table_rules::Compression::Lz4);
+        self.rules = self.rules.compression(Compression::Lz4);
         self
     }
 

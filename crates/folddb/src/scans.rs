@@ -44,6 +44,12 @@ pub struct BytesScan {
     pub(crate) stop: Stop,
 }
 
+impl std::fmt::Debug for BytesScan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a scan of table `{}`", self.table.name)
+    }
+}
+
 impl BytesScan {
     pub(crate) fn new(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> BytesScan {
         BytesScan {
@@ -261,11 +267,18 @@ impl BytesScan {
 }
 
 /// Rows of a scan, lent one at a time.
+#[must_use = "rows are read one by one"]
 pub struct LentRows {
     pub(crate) rows: AnyRows,
     pub(crate) left: usize,
     stand: Stand,
     _held: Option<Arc<Held>>,
+}
+
+impl std::fmt::Debug for LentRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("rows of a scan, lent one at a time")
+    }
 }
 
 impl LentRows {
@@ -337,6 +350,7 @@ impl IntoIterator for BytesScan {
 }
 
 /// Rows of a scan as owned bytes.
+#[must_use = "an iterator does nothing until it is iterated"]
 pub struct BytesRows {
     state: RowsState,
 }
@@ -399,7 +413,14 @@ impl Iterator for BytesRows {
 
 impl FusedIterator for BytesRows {}
 
+impl std::fmt::Debug for BytesRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("rows of a scan")
+    }
+}
+
 /// Keys of a scan, each with the head of its value.
+#[must_use = "an iterator does nothing until it is iterated"]
 pub struct Heads {
     state: RowsState,
 }
@@ -412,3 +433,9 @@ impl Iterator for Heads {
 }
 
 impl FusedIterator for Heads {}
+
+impl std::fmt::Debug for Heads {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("heads of a scan")
+    }
+}

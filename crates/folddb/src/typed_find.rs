@@ -10,6 +10,7 @@ use folddb_rules::codec::{Key, Value};
 
 use crate::bytes_table::BytesTable;
 use crate::find::BytesFind;
+use crate::hits::{Hit, Hits};
 use folddb_engine::values::head::Head;
 
 /// A query of an index of a typed table. Narrow it, then iterate.
@@ -71,12 +72,7 @@ impl<K: Key, V: Value> Find<K, V> {
 
     /// Keys and values of the records.
     pub fn values(self) -> impl FusedIterator<Item = Result<(K, V)>> {
-        let table = self.bytes.table.clone();
-        self.bytes.values().map(move |hit| {
-            let (key, value) = hit?;
-            let value = V::decode(&value).map_err(|cause| table.undecodable(&key, &cause))?;
-            Ok((decoded_key(&table, &key)?, value))
-        })
+        self.into_iter()
     }
 
     /// Terms and keys of the records. A record with several of the requested terms appears once for
@@ -111,6 +107,61 @@ impl<K: Key, V: Value> Find<K, V> {
 impl<K, V> std::fmt::Debug for Find<K, V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.bytes.fmt(f)
+    }
+}
+
+/// Keys and values of the records that a query of an index finds.
+#[must_use = "an iterator does nothing until it is iterated"]
+pub struct FoundRows<K, V> {
+    hits: Hits,
+    table: BytesTable,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K: Key, V: Value> FoundRows<K, V> {
+    fn start(find: BytesFind) -> FoundRows<K, V> {
+        let table = find.table.clone();
+        FoundRows { hits: find.hits(true), table, types: PhantomData }
+    }
+
+    fn decoded(&self, hit: Hit) -> Result<(K, V)> {
+        let value = V::decode(&hit.value).map_err(|cause| self.table.undecodable(&hit.key, &cause))?;
+        Ok((decoded_key(&self.table, &hit.key)?, value))
+    }
+}
+
+impl<K: Key, V: Value> Iterator for FoundRows<K, V> {
+    type Item = Result<(K, V)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let hit = self.hits.next()?;
+        Some(hit.and_then(|hit| self.decoded(hit)))
+    }
+}
+
+impl<K: Key, V: Value> FusedIterator for FoundRows<K, V> {}
+
+impl<K, V> std::fmt::Debug for FoundRows<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.hits.fmt(f)
+    }
+}
+
+impl<K: Key, V: Value> IntoIterator for Find<K, V> {
+    type Item = Result<(K, V)>;
+    type IntoIter = FoundRows<K, V>;
+
+    fn into_iter(self) -> FoundRows<K, V> {
+        FoundRows::start(self.bytes)
+    }
+}
+
+impl IntoIterator for BytesFind {
+    type Item = Result<(Vec<u8>, Vec<u8>)>;
+    type IntoIter = FoundRows<Vec<u8>, Vec<u8>>;
+
+    fn into_iter(self) -> FoundRows<Vec<u8>, Vec<u8>> {
+        FoundRows::start(self)
     }
 }
 

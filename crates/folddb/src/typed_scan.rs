@@ -18,6 +18,12 @@ pub struct Scan<K, V> {
     types: PhantomData<fn() -> (K, V)>,
 }
 
+impl<K, V> std::fmt::Debug for Scan<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.bytes.fmt(f)
+    }
+}
+
 impl<K: Key, V: Value> Scan<K, V> {
     pub(crate) fn new(bytes: BytesScan) -> Scan<K, V> {
         Scan { bytes, types: PhantomData }
@@ -153,10 +159,17 @@ impl<K: Key, V: Value> IntoIterator for Scan<K, V> {
 }
 
 /// Rows of a scan as typed keys and values.
+#[must_use = "an iterator does nothing until it is iterated"]
 pub struct TypedRows<K, V> {
     name: String,
     state: RowsState,
     types: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K, V> std::fmt::Debug for TypedRows<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "rows of a scan of table `{}`", self.name)
+    }
 }
 
 impl<K: Key, V: Value> TypedRows<K, V> {

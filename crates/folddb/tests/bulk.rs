@@ -110,7 +110,7 @@ fn rows_of_one_key_fold_and_those_out_of_order_are_refused() {
     assert_eq!(table.get("b").unwrap().map(|stats| stats.count()), Some(1));
 
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    let rules = TableRules::new(KeyCodec::Utf8).order("reversed").delete_equal(b"gone");
+    let rules = TableRules::new(KeyCodec::Utf8).order("reversed").delete_when(b"gone");
     let mut load = store.bulk_load_bytes("words", rules).unwrap();
     for (op, key, value) in [
         (WriteOp::Put, "z", "1"),

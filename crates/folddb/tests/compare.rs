@@ -8,10 +8,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use folddb::maintenance::{DiffReport, Difference, SyncOptions};
 use folddb::time::{moment, unix_ms};
 use folddb::{
-    BackgroundWork, BytesScan, BytesTable, DiffReport, Difference, ErrorKind, Expire, Fold, FoldFailure,
-    Lifetime, Options, Outcome, Rules, Store, SyncOptions, Table,
+    BackgroundWork, BytesScan, BytesTable, ErrorKind, Expire, Fold, FoldFailure, Lifetime, Options, Outcome,
+    Rules, Store, Table,
 };
 use folddb_base::pointer::value_hash;
 use occasion::Occasion;
@@ -187,7 +188,7 @@ fn synchronize_refuses_tables_that_cannot_be_written_to_or_read_so() {
 /// A time that does not come during this test, in milliseconds since 1970.
 const FAR_MS: u64 = 4_000_000_000_000;
 
-fn synchronize(ours: &Side, theirs: &Side) -> folddb::Result<folddb::SyncReport> {
+fn synchronize(ours: &Side, theirs: &Side) -> folddb::Result<folddb::maintenance::SyncReport> {
     let (to, from) = (ours.table.as_bytes().scan(), theirs.table.as_bytes().scan());
     ours.store.synchronize(to, from, &SyncOptions::default())
 }

@@ -407,10 +407,10 @@ fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
     // A backup has both files.
     let store = Store::open(&path, options()).unwrap();
     let backups = dir.path().join("backups");
-    store.backup(&backups, &folddb::BackupOptions::default().check_all(true)).unwrap();
+    store.backup(&backups, &folddb::maintenance::BackupOptions::default().check_all(true)).unwrap();
     drop(store);
     let restored = dir.path().join("restored");
-    Store::restore(&backups, &restored, &folddb::RestoreOptions::default(), &options()).unwrap();
+    Store::restore(&backups, &restored, &folddb::maintenance::RestoreOptions::default(), &options()).unwrap();
     check(&blobs(&Store::open(&restored, options()).unwrap()), &expected, keys + 50);
     // Damage of the changes is damage, and is repaired from the checkpoint and the values.
     let later = index_files(&path)[1].clone();
@@ -461,16 +461,16 @@ fn backups_and_dumps_have_them() {
     expected.insert(1001, blob(1001, 0));
     table.put(&1001, &blob(1001, 0)).unwrap();
     let backups = dir.path().join("backups");
-    store.backup(&backups, &folddb::BackupOptions::default().check_all(true)).unwrap();
+    store.backup(&backups, &folddb::maintenance::BackupOptions::default().check_all(true)).unwrap();
     table.delete(&1000).unwrap();
     let restored = dir.path().join("restored");
-    Store::restore(&backups, &restored, &folddb::RestoreOptions::default(), &options()).unwrap();
+    Store::restore(&backups, &restored, &folddb::maintenance::RestoreOptions::default(), &options()).unwrap();
     let again = Store::open(&restored, options()).unwrap();
     check(&blobs(&again), &expected, 1010);
     again.close().unwrap();
     assert!(Store::verify(&restored, &options(), true, |_, _| {}).unwrap().findings.is_empty());
     // Values that the index had led to by then may be gone: there is no restore to an earlier end.
-    let what = folddb::RestoreOptions::default().at_seq(Some(at));
+    let what = folddb::maintenance::RestoreOptions::default().at_seq(Some(at));
     assert!(Store::restore(&backups, dir.path().join("no"), &what, &options()).is_err());
     expected.remove(&1000);
     let mut text = Vec::new();

@@ -603,7 +603,7 @@ fn verify_compares_indexes_with_their_tables_and_repair_and_load_rebuild_them() 
     let report = Store::repair(&world.path, &mended, &how, &manual(), |_, _| {}).unwrap();
     assert!(report.verified.is_clean(), "{:?}", report.verified.findings);
     let loaded = Store::create(world.path.with_extension("loaded"), manual()).unwrap();
-    loaded.load(&mut text.as_slice(), &folddb::LoadOptions::default()).unwrap();
+    loaded.load(&mut text.as_slice(), &folddb::maintenance::LoadOptions::default()).unwrap();
     for store in [Store::open(&mended, manual()).unwrap(), loaded] {
         let table = people(&store);
         let found = ["Berlin", "Rome", "Oslo", "Paris"].map(|city| in_city(&table, city).len());
@@ -817,7 +817,8 @@ const DUMPED_BEFORE: &str = r#"{"folddb":"dump","version":1}
 #[test]
 fn a_dump_with_indexes_that_are_refused_today_is_loaded_without_these() {
     let (_world, store) = fresh(manual());
-    let loaded = store.load(&mut DUMPED_BEFORE.as_bytes(), &folddb::LoadOptions::default()).unwrap();
+    let loaded =
+        store.load(&mut DUMPED_BEFORE.as_bytes(), &folddb::maintenance::LoadOptions::default()).unwrap();
     assert_eq!((loaded.records, loaded.whole, loaded.created.len()), (2, true, 2));
     let left: Vec<&str> = loaded.indexes_left.iter().map(|(index, _)| index.as_str()).collect();
     assert_eq!(left, ["st/c", "st/v"]);

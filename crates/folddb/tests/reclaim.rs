@@ -5,8 +5,9 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::small_values;
+use folddb::maintenance::{BackupOptions, RestoreOptions};
 use folddb::maintenance::{Finding, Loss, RepairOptions};
-use folddb::{BackgroundJob, BackupOptions, Keep, Locate, Options, RestoreOptions, Rules, Store, Table};
+use folddb::{BackgroundJob, Keep, Locate, Options, Rules, Store, Table};
 
 const KEYS: u64 = 300;
 

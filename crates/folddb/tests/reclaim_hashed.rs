@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use common::small_values as options;
 use folddb::maintenance::RepairOptions;
-use folddb::{BackgroundJob, BackupOptions, RestoreOptions, Rules, Store, Table, ValuePlacement};
+use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::{BackgroundJob, Rules, Store, Table, ValuePlacement};
 
 const KEYS: u64 = 300;
 

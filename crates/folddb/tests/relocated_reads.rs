@@ -112,6 +112,7 @@ fn copied(located: &Located) -> Vec<u8> {
                 assert_eq!(part, again, "{piece:?}");
                 by_offset.extend(part);
             }
+            other => panic!("{other:?}"),
         }
     }
     assert_eq!(value, by_offset);

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use common::small;
 use folddb::maintenance::RepairOptions;
-use folddb::{BackupOptions, HeadRule, Locate, LocatedPiece, Options, RestoreOptions, Rules, Store, Table};
+use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::{HeadRule, Locate, LocatedPiece, Options, Rules, Store, Table};
 
 fn options() -> Options {
     small().tuning(|t| t.part_bytes(64 << 10).merge_factor(2))

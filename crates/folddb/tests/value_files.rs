@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use common::small_values;
 use folddb::maintenance::RepairOptions;
-use folddb::{BackupOptions, ErrorKind, Options, RestoreOptions, Rules, Store, Table, ValuePlacement};
+use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::{ErrorKind, Options, Rules, Store, Table, ValuePlacement};
 
 const KEYS: u64 = 300;
 

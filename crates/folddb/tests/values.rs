@@ -224,11 +224,11 @@ fn a_backup_holds_the_values_and_a_store_restored_from_it_too() {
     store.flush().unwrap();
     fill(&blobs(&store), 50, 1);
     let backups = dir.path().join("backups");
-    store.backup(&backups, &folddb::BackupOptions::default().check_all(true)).unwrap();
+    store.backup(&backups, &folddb::maintenance::BackupOptions::default().check_all(true)).unwrap();
     fill(&blobs(&store), 50, 2);
     store.close().unwrap();
     let restored = dir.path().join("restored");
-    Store::restore(&backups, &restored, &folddb::RestoreOptions::default(), &options()).unwrap();
+    Store::restore(&backups, &restored, &folddb::maintenance::RestoreOptions::default(), &options()).unwrap();
     let report = Store::verify(&restored, &options(), true, |_, _| {}).unwrap();
     assert!(report.is_clean(), "{:?}", report.findings);
     let store = Store::open(&restored, options()).unwrap();

@@ -20,11 +20,12 @@ use std::time::Duration;
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::limits::VALUE_BYTES_MAX;
+use folddb::maintenance::LoadOptions;
 use folddb::table_rules::{TableKind, TableRules};
 use folddb::time::moment;
 use folddb::{
     AsOf, BackgroundWork, BytesTable, Durability, Error, ErrorKind, Expire, FeedOptions, IndexRule, Keep,
-    Lifetime, LoadOptions, Locate, Options, Result, Resume, Store, ValuePlacement, WriteOp,
+    Lifetime, Locate, Options, Result, Resume, Store, ValuePlacement, WriteOp,
 };
 use folddb_host::Host;
 use folddb_host::clock::Clock;

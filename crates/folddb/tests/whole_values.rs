@@ -10,11 +10,12 @@ use folddb::codec::KeyCodec;
 use folddb::folds::ByteSet;
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::maintenance::RepairOptions;
+use folddb::maintenance::{BackupOptions, LoadOptions, RestoreOptions, SyncOptions};
 use folddb::table_rules::TableRules;
 use folddb::time::{moment, unix_ms};
 use folddb::{
-    BackgroundWork, BackupOptions, BytesTable, ErrorKind, Expire, FeedChange, FeedEvent, FeedOptions, Keep,
-    Lifetime, LoadOptions, Options, RestoreOptions, Store, SyncOptions, WriteOp,
+    BackgroundWork, BytesTable, ErrorKind, Expire, FeedChange, FeedEvent, FeedOptions, Keep, Lifetime,
+    Options, Store, WriteOp,
 };
 
 const MIB: usize = 1 << 20;

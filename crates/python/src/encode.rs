@@ -171,7 +171,7 @@ impl<'t> Encoder<'t> {
                     });
                     datum.map_err(|why| unfit.get_or_insert(why)).ok()
                 };
-                let read = record.read_columns(field, out).map_err(|cause| cause.0);
+                let read = record.read_columns(field, out).map_err(|cause| cause.to_string());
                 unfit.map_or(read, Err).map(|()| Row::Whole)
             }
         }

@@ -3,7 +3,7 @@
 use std::ops;
 
 use folddb::BytesFind;
-use folddb::codec::Element;
+use folddb::codec::tuple::Element;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 

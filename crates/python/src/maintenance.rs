@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use folddb::maintenance::Severity;
-use folddb::{BackupOptions, BackupReport, RestoreOptions, Seq, Store};
+use folddb::maintenance::{BackupOptions, BackupReport, RestoreOptions};
+use folddb::{Seq, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

@@ -49,7 +49,7 @@ fn set(rules: TableRules, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Tabl
         "value" => rules.value(self::value(value)?),
         "kind" => rules.kind(text(value)?.parse::<TableKind>().map_err(refused)?),
         "order" => rules.order(&text(value)?),
-        "separate" => rules.separate(value.extract().map_err(|_| wrong())?),
+        "separate" => rules.separate(value.extract::<Option<u32>>().map_err(|_| wrong())?),
         "expire" => rules.expire(expire(value)?.ok_or_else(wrong)?),
         "keep" => rules.keep(keep(value)?.ok_or_else(wrong)?),
         "head" => rules.head(value.str()?.to_cow()?.parse::<HeadRule>().map_err(refused)?),

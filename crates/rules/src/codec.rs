@@ -36,12 +36,17 @@ pub use value::{AsValue, Fit, Value, ValueCodec};
 
 /// Why bytes or text are not a key or value of a codec. The message names what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CodecError(pub String);
+pub struct CodecError(pub(crate) String);
 
 impl CodecError {
     /// An error with this message.
     pub fn new(message: impl Into<String>) -> CodecError {
         CodecError(message.into())
+    }
+
+    /// What was expected.
+    pub fn message(&self) -> &str {
+        &self.0
     }
 }
 

@@ -9,7 +9,7 @@ pub mod plain;
 
 use std::fmt;
 
-/// A value without its encoding.
+/// A value without its encoding: these kinds are all that JSON, tuples and folds have.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Datum {
     /// Nothing.

@@ -26,7 +26,7 @@ pub(crate) fn plain_bytes(datum: &Datum) -> Result<Cow<'_, [u8]>, FoldFailure> {
     plain::bytes(datum).map_err(FoldFailure)
 }
 
-/// The result of folding two values.
+/// The result of folding two values: these are all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The value that the fold appended to its output.
@@ -41,12 +41,17 @@ pub enum Outcome {
 
 /// Why a fold, or a codec, could not make sense of bytes. The message names what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoldFailure(pub String);
+pub struct FoldFailure(pub(crate) String);
 
 impl FoldFailure {
     /// A failure with this message.
     pub fn new(message: impl Into<String>) -> FoldFailure {
         FoldFailure(message.into())
+    }
+
+    /// What was expected.
+    pub fn message(&self) -> &str {
+        &self.0
     }
 }
 

@@ -22,6 +22,7 @@ pub trait CustomOrder: Send + Sync {
 
 /// How the keys of a table are ordered. Any further order is a custom one, so these are all.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub enum KeyOrder {
     /// By their bytes, as unsigned numbers.
     #[default]
@@ -55,6 +56,7 @@ impl KeyOrder {
     /// A number that orders keys as far as it reaches: `prefix(a) < prefix(b)` implies a < b,
     /// provided that both share their first `skip` bytes (see [`KeyOrder::shared_prefix_len`]).
     /// Equal numbers say nothing.
+    #[doc(hidden)] // for memtables
     #[inline]
     pub fn prefix(&self, key: &[u8], skip: usize) -> u64 {
         match self {
@@ -65,6 +67,7 @@ impl KeyOrder {
     }
 
     /// How many bytes all keys between `low` and `high` (inclusive) share, for use as `skip`.
+    #[doc(hidden)] // for memtables
     #[inline]
     pub fn shared_prefix_len(&self, low: &[u8], high: &[u8]) -> usize {
         match self {
@@ -80,6 +83,7 @@ impl KeyOrder {
 
     /// A short key `s` with `low <= s < high`, for an index: a separator between two blocks with
     /// these last and first keys. Shortened in bytewise order only.
+    #[doc(hidden)] // for runs
     pub fn separator(&self, low: &[u8], high: &[u8]) -> Vec<u8> {
         if let KeyOrder::Bytewise = self {
             let shared = common_prefix_len(low, high);

@@ -487,7 +487,7 @@ pub(crate) fn seek_block(
     let bound = match order {
         KeyOrder::Bytewise => block.bound_in_bytes(key, false, past_equal),
         KeyOrder::Reversed => block.bound_in_bytes(key, true, past_equal),
-        KeyOrder::Custom(_) => None,
+        _ => None,
     };
     match bound {
         Some(index) => cursor.seek_index(block, index),

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use folddb::{BackupOptions, Options, Result, Rules, Store, Table};
+use folddb::maintenance::BackupOptions;
+use folddb::{Options, Result, Rules, Store, Table};
 use folddb_sim::chance::Seeded;
 
 const WRITERS: u64 = 2;

@@ -136,7 +136,7 @@ fn create(store: &Store) -> Result<()> {
     store.create_bytes_table("generic lz4", generic.clone().compression(Compression::Lz4))?;
     store.create_bytes_table("reversed", generic.order("reversed").filter_bits(0))?;
     store.create_bytes_table("columnar", TableRules::new(KeyCodec::U64).fold("sum:u64").block_bytes(1024))?;
-    let balance = TableRules::new(KeyCodec::Utf8).fold("sum:i64").delete_equal(&0i64.to_le_bytes());
+    let balance = TableRules::new(KeyCodec::Utf8).fold("sum:i64").delete_when(&0i64.to_le_bytes());
     store.create_bytes_table("absent when zero", balance.key_names(["account"]))?;
     store.create_bytes_table("empty", TableRules::new(KeyCodec::Tuple))?;
     Ok(())

@@ -32,7 +32,8 @@ mod varied;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb::{BackupOptions, Durability, Error, Options, RestoreOptions, Result, Store};
+use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::{Durability, Error, Options, Result, Store};
 use folddb_host::Host;
 
 use crate::chance::Seeded;

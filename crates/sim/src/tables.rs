@@ -148,12 +148,12 @@ impl Shape {
             Kind::Replace => rules,
             Kind::First => rules.fold("first"),
             Kind::SumU64 => rules.fold("sum:u64"),
-            Kind::Balance => rules.fold("sum:i64").delete_equal(&0i64.to_le_bytes()),
-            Kind::MaxU64 => rules.fold("max:u64").short_circuit_named(PREDICATE_FULL),
+            Kind::Balance => rules.fold("sum:i64").delete_when(&0i64.to_le_bytes()),
+            Kind::MaxU64 => rules.fold("max:u64").short_circuit_by(PREDICATE_FULL),
             Kind::MinBytes => rules.fold("min:bytes"),
             Kind::Append => rules.fold("append:\",\""),
             Kind::Brittle => rules.custom_fold(&Brittle.spec(), Brittle.version()),
-            Kind::Tomb => rules.custom_fold(&Tomb.spec(), Tomb.version()).delete_equal(b""),
+            Kind::Tomb => rules.custom_fold(&Tomb.spec(), Tomb.version()).delete_when(b""),
             Kind::Json => rules.fold("json-merge"),
         }
     }

@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use folddb::{
-    BackgroundWork, BackupOptions, BackupReport, Durability, ErrorKind, Options, RestoreOptions, Rules,
-    Store, Table, ValuePlacement, WriteOp,
-};
+use folddb::maintenance::{BackupOptions, BackupReport, RestoreOptions};
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, Table, ValuePlacement, WriteOp};
 use folddb_base::checksum::hash64;
 use folddb_base::{FileNumber, Seq};
 use folddb_host::Host;

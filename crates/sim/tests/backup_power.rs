@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use folddb::{BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Store};
+use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::{Durability, ErrorKind, Options, Store};
 use folddb_sim::numbered::Numbered;
 use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
@@ -50,7 +51,7 @@ fn last_of(disk: &SimDisk, dir: &Path) -> Result<u64, String> {
 /// Every listed backup is whole, and holds what it says; returns their last batches.
 fn backups_in(disk: &SimDisk, said: &str) -> Vec<u64> {
     let listed = Store::backups(place(), &options(disk)).unwrap_or_else(|error| panic!("{said}: {error}"));
-    let restore = |(at, one): (usize, &folddb::Generation)| {
+    let restore = |(at, one): (usize, &folddb::maintenance::Generation)| {
         let to = PathBuf::from(format!("/restored-{at}-{}", disk.calls()));
         let what = RestoreOptions::default().generation(Some(one.number));
         Store::restore(place(), &to, &what, &options(disk)).unwrap_or_else(|error| panic!("{said}: {error}"));

@@ -13,9 +13,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use folddb::codec::KeyCodec;
+use folddb::maintenance::BackupOptions;
 use folddb::maintenance::{Finding, RepairOptions};
 use folddb::table_rules::TableRules;
-use folddb::{BackgroundWork, BackupOptions, BytesTable, Durability, Options, Store, WriteOp};
+use folddb::{BackgroundWork, BytesTable, Durability, Options, Store, WriteOp};
 
 const TABLES: [&str; 6] = ["text", "sums", "blobs", "hashed", "loaded", "late"];
 const ROWS: u64 = 120;

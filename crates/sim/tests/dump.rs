@@ -4,10 +4,9 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use folddb::codec::{KeyCodec, ValueCodec};
+use folddb::maintenance::{LoadOptions, LoadReport};
 use folddb::table_rules::TableRules;
-use folddb::{
-    BackgroundWork, Durability, ErrorKind, Expire, LoadOptions, LoadReport, Options, Store, WriteOp,
-};
+use folddb::{BackgroundWork, Durability, ErrorKind, Expire, Options, Store, WriteOp};
 use folddb_sim::chance::Seeded;
 use folddb_sim::everything::{FOLDS, fill};
 use folddb_sim::tables::{Kind, Order, Shape, with_customs};

@@ -5,7 +5,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, SyncOptions};
+use folddb::maintenance::SyncOptions;
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store};
 use folddb_host::Host;
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 use folddb_sim::numbered::Numbered;

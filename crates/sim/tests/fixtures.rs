@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use folddb::{Durability, LoadOptions, RestoreOptions, Store};
+use folddb::maintenance::{LoadOptions, RestoreOptions};
+use folddb::{Durability, Store};
 use folddb_host::Host;
 use folddb_sim::fixtures::told::{check_tokens, take_more, told};
 use folddb_sim::fixtures::{NAMES, copy, cut, kept, options, write};

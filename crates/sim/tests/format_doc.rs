@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use document::Document;
-use folddb::codec::{AsKey, AsValue, Element, Key};
+use folddb::codec::tuple::Element;
+use folddb::codec::{AsKey, AsValue, Key};
 use folddb::folds::{Bitmap, ByteSet, Counters, Edit, ExactSum, Hll, Patch, Quantiles, Stats, Timed, TopK};
 use folddb::{BackgroundWork, Durability, Options, Rules, Store, folds};
 use folddb_base::bytes::{put_slice, put_varint};

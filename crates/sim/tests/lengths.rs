@@ -12,8 +12,9 @@ use std::io::sink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use folddb::Store;
 use folddb::maintenance::RepairOptions;
-use folddb::{BackupOptions, LoadOptions, RestoreOptions, Store};
+use folddb::maintenance::{BackupOptions, LoadOptions, RestoreOptions};
 use folddb_sim::fixtures::{copy, kept, options};
 use lies::{LIES, Lie, StoreFile};
 use peak_alloc::PeakAlloc;

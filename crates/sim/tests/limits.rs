@@ -10,7 +10,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Shared, Store, SyncOptions, Table};
+use folddb::maintenance::SyncOptions;
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Shared, Store, Table};
 use folddb_sim::chance::Seeded;
 use folddb_sim::process::{self, Usage};
 

@@ -5,10 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use folddb::{
-    BackgroundJob, BackupOptions, Durability, ErrorKind, Keep, Options, RestoreOptions, Resume, Rules, Store,
-    Table,
-};
+use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::{BackgroundJob, Durability, ErrorKind, Keep, Options, Resume, Rules, Store, Table};
 use folddb_sim::numbered::Numbered;
 use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;

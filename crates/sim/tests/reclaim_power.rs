@@ -7,7 +7,8 @@
 
 use std::path::PathBuf;
 
-use folddb::{BackupOptions, Cursor, Options, RestoreOptions, Resume, Rules, Store, Table};
+use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::{Cursor, Options, Resume, Rules, Store, Table};
 use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 

@@ -10,10 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use folddb::{
-    BackgroundWork, BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Rules, Store, Table,
-    ValuePlacement,
-};
+use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, Table, ValuePlacement};
 use folddb_host::Host;
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};

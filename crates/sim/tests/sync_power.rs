@@ -1,7 +1,8 @@
 //! A sync of tables, with a power cut at any moment: each row is the old one or the new one, those
 //! before some key are new and those after it old, and a second sync completes the table.
 
-use folddb::{BackgroundWork, BytesScan, Options, Rules, Store, SyncOptions, Table};
+use folddb::maintenance::SyncOptions;
+use folddb::{BackgroundWork, BytesScan, Options, Rules, Store, Table};
 use folddb_sim::chance::Seeded;
 use folddb_sim::world::SimDisk;
 
@@ -52,7 +53,7 @@ fn filled(is_new: bool) -> SimDisk {
     disk
 }
 
-fn synchronize(store: &Store, from: BytesScan) -> folddb::Result<folddb::SyncReport> {
+fn synchronize(store: &Store, from: BytesScan) -> folddb::Result<folddb::maintenance::SyncReport> {
     store.synchronize(table(store).as_bytes().scan(), from, &SyncOptions::default())
 }
 

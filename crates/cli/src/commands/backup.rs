@@ -1,7 +1,8 @@
 //! `folddb backup STORE PLACE`: adds a backup to a directory of them. The store is opened for
 //! reading: nothing in it changes. `folddb backup list PLACE` is in `backup_list.rs`.
 
-use folddb::{BackupOptions, BackupReport, FileTotals, Seq};
+use folddb::Seq;
+use folddb::maintenance::{BackupOptions, BackupReport, FileTotals};
 use serde_json::{Value, json};
 
 use crate::args::{BackupArgs, BackupVerb};

@@ -1,7 +1,8 @@
 //! `folddb backup list PLACE`: the backups in a directory of them, and the seqs at which each can
 //! be restored.
 
-use folddb::{Datum, Generation, Store};
+use folddb::maintenance::Generation;
+use folddb::{Datum, Store};
 use serde_json::{Value, json};
 
 use crate::args::BackupListArgs;

@@ -75,7 +75,7 @@ fn samples_in(file: &Path, fold: &dyn Fold, hex: bool) -> Result<Vec<Vec<u8>>, F
                 datum::from_hex(line.trim()).ok_or_else(|| place("expected pairs of hexadecimal digits"))?;
         } else {
             let datum = keys::value_datum(&fold.spec(), &line).map_err(|cause| place(&cause))?;
-            fold.read(&datum, &mut bytes).map_err(|cause| place(&cause.0))?;
+            fold.read(&datum, &mut bytes).map_err(|cause| place(cause.message()))?;
         }
         samples.push(bytes);
     }

@@ -125,7 +125,7 @@ fn delete_when(rules: TableRules, value: &str) -> Result<TableRules, Failure> {
     bound
         .read_value(&Datum::Text(value.to_owned()), &mut bytes)
         .map_err(|cause| Failure::Usage(format!("in --delete-when: {cause}")))?;
-    Ok(rules.delete_equal(&bytes))
+    Ok(rules.delete_when(&bytes))
 }
 
 fn unknown_ready_made(name: &str) -> Failure {

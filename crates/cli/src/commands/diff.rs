@@ -4,9 +4,10 @@
 use std::ops::ControlFlow;
 use std::time::SystemTime;
 
+use folddb::maintenance::{DiffReport, Difference};
 use folddb::table_rules::TableKind;
 use folddb::time::unix_ms;
-use folddb::{AsOf, BytesTable, Datum, DiffReport, Difference, Head};
+use folddb::{AsOf, BytesTable, Datum, Head};
 use serde_json::{Value, json};
 
 use crate::args::DiffArgs;

@@ -3,7 +3,8 @@
 
 use std::io::{self, Write};
 
-use folddb::{DumpReport, Store};
+use folddb::Store;
+use folddb::maintenance::DumpReport;
 use serde_json::json;
 
 use crate::args::DumpArgs;

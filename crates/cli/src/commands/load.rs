@@ -6,7 +6,8 @@ use std::io::{self, BufRead, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use folddb::{ErrorKind, LoadOptions, LoadReport, Options, Store};
+use folddb::maintenance::{LoadOptions, LoadReport};
+use folddb::{ErrorKind, Options, Store};
 use serde_json::{Value, json};
 
 use crate::args::LoadArgs;

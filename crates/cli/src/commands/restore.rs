@@ -1,6 +1,7 @@
 //! `folddb restore BACKUP STORE`: creates a new store from a backup, which is checked first.
 
-use folddb::{RestoreOptions, Seq, Store};
+use folddb::maintenance::RestoreOptions;
+use folddb::{Seq, Store};
 use serde_json::json;
 
 use crate::args::RestoreArgs;

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
     }
     let part = |part: &PartInfo, codec: &folddb::codec::KeyCodec| {
         json!({
-            "file": part.file.0,
+            "file": u64::from(part.file),
             "bytes": part.bytes,
             "records": part.records,
             "deletes": part.deletes,
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
     };
     let run = |run: &RunInfo, codec: &folddb::codec::KeyCodec| {
         let parts: Vec<Value> = run.parts.iter().map(|info| part(info, codec)).collect();
-        json!({ "run": run.id.0, "tier": run.tier, "bytes": run.bytes(), "records": run.records(), "parts": parts })
+        json!({ "run": u64::from(run.id), "tier": run.tier, "bytes": run.bytes(), "records": run.records(), "parts": parts })
     };
     let table = |(stats, codec): &(TableStats, _)| {
         let runs: Vec<Value> = stats.runs.iter().map(|info| run(info, codec)).collect();

@@ -2,7 +2,8 @@
 //! those of another. Only differences are written. A missing table is created, with its indexes.
 //! Hashed tables are skipped and reported.
 
-use folddb::{BytesTable, ErrorKind, Seq, SyncOptions, SyncReport};
+use folddb::maintenance::{SyncOptions, SyncReport};
+use folddb::{BytesTable, ErrorKind, Seq};
 use serde_json::json;
 
 use crate::args::SyncArgs;

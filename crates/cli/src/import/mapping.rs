@@ -261,7 +261,7 @@ impl Mapping {
         }
         rules.as_table_rules().key_codec().encode(&self.key, key).map_err(|cause| {
             match &self.key_slots[..] {
-                [slot] => BadRow::column(rows.column(*slot), cause.0),
+                [slot] => BadRow::column(rows.column(*slot), cause.message()),
                 _ => BadRow { column: None, reason: format!("key: {cause}") },
             }
         })?;
@@ -465,8 +465,10 @@ impl ValueMap {
                     // In JSON an empty text is an operand if the fold takes it, otherwise it is
                     // nothing.
                     (Err(_), _) if is_empty => Ok(false),
-                    (Err(cause), Feed::Column(slot)) => Err(BadRow::column(rows.column(*slot), cause.0)),
-                    (Err(cause), Feed::Literal) => Err(BadRow::whole(cause.0)),
+                    (Err(cause), Feed::Column(slot)) => {
+                        Err(BadRow::column(rows.column(*slot), cause.message()))
+                    }
+                    (Err(cause), Feed::Literal) => Err(BadRow::whole(cause.message())),
                 }
             }
             ValueMap::Record { record, takes, feeds, datum } => {
@@ -482,13 +484,13 @@ impl ValueMap {
                     }
                 }
                 let read = rules.read_value(datum, value);
-                read.map_err(|cause| blame(record, feeds, datum, rows, &cause.0))?;
+                read.map_err(|cause| blame(record, feeds, datum, rows, cause.message()))?;
                 Ok(has_fields(datum))
             }
             ValueMap::Json => {
                 let object = rows.object_without(key_slots)?;
                 let read = rules.read_value(&Datum::Text(datum::json::text_of(&object)), value);
-                read.map_err(|cause| BadRow::whole(cause.0))?;
+                read.map_err(|cause| BadRow::whole(cause.message()))?;
                 Ok(true)
             }
         }
@@ -509,7 +511,7 @@ fn blame(record: &Record, feeds: &[Feed], datum: &Datum, rows: &Rows, cause: &st
         }
         if let Err(cause) = fold.read(field, &mut Vec::new()) {
             return match feed {
-                Feed::Column(slot) => BadRow::column(rows.column(*slot), cause.0),
+                Feed::Column(slot) => BadRow::column(rows.column(*slot), cause.message()),
                 Feed::Literal => BadRow::whole(format!("field `{name}`: {cause}")),
             };
         }

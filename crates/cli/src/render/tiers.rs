@@ -49,7 +49,7 @@ fn line(run: &RunInfo, bytes_max: u64) -> [String; 6] {
     let parts: Vec<u64> = run.parts.iter().map(|part| part.bytes).collect();
     [
         format!("tier {}", run.tier),
-        format!("run {}", run.id.0),
+        format!("run {}", u64::from(run.id)),
         bar(&parts, bytes_max),
         human::plural(parts.len() as u64, "part"),
         human::bytes(run.bytes()),

@@ -63,6 +63,7 @@ pub struct Located {
 
 /// A piece of a value: in memory or in a file, and nowhere else.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum LocatedPiece {
     /// It is inline: its bytes.
     Bytes(Vec<u8>),

@@ -20,7 +20,7 @@ use crate::write::ops::{Derived, HashedOp, Lifetime, Separated, Stamped, ValueRe
 /// Most bytes of a buffer that outlives a write.
 pub const RECYCLED_BYTES_MAX: usize = 1 << 20;
 
-/// What a write does to a key.
+/// What a write does to a key: the four ops, which are all that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOp {
     /// Sets the value.

@@ -36,6 +36,12 @@ pub struct Feed {
     pub(crate) notes_as_of: u64,
 }
 
+impl std::fmt::Debug for Feed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "feed `{}`, read up to seq {}", self.name, self.place.seq)
+    }
+}
+
 pub(crate) enum Stage {
     Rows(Box<Rows>),
     Changes(Box<Changes>),

@@ -24,7 +24,8 @@ use folddb_engine::size::size_text;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::feed_state::FeedStats;
 
-pub use facts::{Advice, Facts, TableFacts, Weight};
+pub use facts::{Advice, Weight};
+pub(crate) use facts::{Facts, TableFacts};
 
 /// A snapshot that has lived this long was probably forgotten. In seconds.
 const SNAPSHOT_S_MAX: f64 = 600.0;
@@ -45,7 +46,7 @@ const RUNS_MANY: usize = 32;
 const SEGMENTS_MAX: u64 = 5;
 
 /// What is wrong, most severe first; empty if nothing is.
-pub fn advise(facts: &Facts) -> Vec<Advice> {
+pub(crate) fn advise(facts: &Facts) -> Vec<Advice> {
     let mut advice = Vec::new();
     of_damage(facts, &mut advice);
     of_refusals(facts, &mut advice);

@@ -193,8 +193,8 @@ fn a_backup_has_no_feeds() {
     let mut feed = store.feed("f", FeedOptions::default()).unwrap();
     Replica::default().follow(&mut feed);
     let (place, restored) = (dir.path().join("backups"), dir.path().join("restored"));
-    store.backup(&place, &folddb::BackupOptions::default()).unwrap();
-    Store::restore(&place, &restored, &folddb::RestoreOptions::default(), &options()).unwrap();
+    store.backup(&place, &folddb::maintenance::BackupOptions::default()).unwrap();
+    Store::restore(&place, &restored, &folddb::maintenance::RestoreOptions::default(), &options()).unwrap();
     assert!(Store::open(&restored, options()).unwrap().feeds().is_empty());
 }
 

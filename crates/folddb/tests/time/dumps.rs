@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb::codec::KeyCodec;
+use folddb::maintenance::LoadOptions;
 use folddb::table_rules::TableRules;
 use folddb::time::{moment, unix_ms};
 use folddb::{
-    AsOf, ErrorKind, Expire, Fold, FoldFailure, Keep, Lifetime, LoadOptions, Outcome, Rules, Store, Table,
-    WriteOp,
+    AsOf, ErrorKind, Expire, Fold, FoldFailure, Keep, Lifetime, Outcome, Rules, Store, Table, WriteOp,
 };
 
 use crate::moved::START_MS;

@@ -295,8 +295,8 @@ fn table_rules_seeds() -> Vec<Vec<u8>> {
         TableRules::new("tuple(text,int?)".parse::<KeyCodec>().expect("the name of a codec"))
             .key_names(["carrier", "hour"])
             .order("reversed")
-            .delete_equal(b"\0\xff%")
-            .short_circuit_named("done")
+            .delete_when(b"\0\xff%")
+            .short_circuit_by("done")
             .block_bytes(512)
             .filter_bits(0),
         TableRules::default().custom_fold("latest", 3),

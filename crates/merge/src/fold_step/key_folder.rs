@@ -436,8 +436,9 @@ impl KeyFolder {
             Decline::FoldMissing => self.counts.declined_fold_missing += 1,
             Decline::Failed(failure) => {
                 self.counts.declined_failed += 1;
-                let key = &self.key;
-                self.failure.get_or_insert_with(|| StepFailure { key: key.clone(), message: failure.0 });
+                let (key, message) = (&self.key, failure.message());
+                self.failure
+                    .get_or_insert_with(|| StepFailure { key: key.clone(), message: message.to_owned() });
             }
         }
     }

@@ -309,6 +309,7 @@ fn has_no_json(datum: &Datum) -> bool {
 
 /// How values of a Rust type fit a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fit {
     /// All of them are operands, and all results of folding are values of the type: nothing is
     /// checked.

@@ -35,6 +35,7 @@ const WRITE: u8 = 2;
 
 /// One change of an object's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Edit<'a> {
     /// Puts bytes at the end.
     Append(&'a [u8]),

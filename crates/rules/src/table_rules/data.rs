@@ -136,6 +136,11 @@ impl TableRules {
         self
     }
 
+    /// Keys in reverse order.
+    pub fn reversed(self) -> TableRules {
+        self.order(KeyOrder::Reversed.name())
+    }
+
     /// Values of this codec.
     pub fn value(mut self, value: ValueCodec) -> TableRules {
         self.value = value;
@@ -155,25 +160,25 @@ impl TableRules {
     }
 
     /// A complete state with these bytes means that the key is absent.
-    pub fn delete_equal(mut self, value: &[u8]) -> TableRules {
+    pub fn delete_when(mut self, value: &[u8]) -> TableRules {
         self.delete = PredicateRule::Equal(value.to_vec());
         self
     }
 
     /// A custom predicate says which complete states mean that the key is absent.
-    pub fn delete_named(mut self, predicate: &str) -> TableRules {
+    pub fn delete_by(mut self, predicate: &str) -> TableRules {
         self.delete = PredicateRule::Named(predicate.to_owned());
         self
     }
 
     /// Nothing earlier than a value with these bytes matters.
-    pub fn short_circuit_equal(mut self, value: &[u8]) -> TableRules {
+    pub fn short_circuit_when(mut self, value: &[u8]) -> TableRules {
         self.short_circuit = PredicateRule::Equal(value.to_vec());
         self
     }
 
     /// A custom predicate says which values make everything earlier irrelevant.
-    pub fn short_circuit_named(mut self, predicate: &str) -> TableRules {
+    pub fn short_circuit_by(mut self, predicate: &str) -> TableRules {
         self.short_circuit = PredicateRule::Named(predicate.to_owned());
         self
     }
@@ -190,6 +195,11 @@ impl TableRules {
         self
     }
 
+    /// Blocks compressed with LZ4.
+    pub fn lz4(self) -> TableRules {
+        self.compression(Compression::Lz4)
+    }
+
     /// Filters of this many bits a key, at most 32.
     pub fn filter_bits(mut self, bits: u8) -> TableRules {
         self.filter_bits = bits;
@@ -199,8 +209,8 @@ impl TableRules {
     /// Values of this many bytes and more are separated, in the value log: merges never write them
     /// again, and reads of keys alone never read them. Tables with a delete rule or a short-circuit
     /// of their own keep all of them inline.
-    pub fn separate(mut self, from_bytes: Option<u32>) -> TableRules {
-        self.separate = from_bytes;
+    pub fn separate(mut self, from_bytes: impl Into<Option<u32>>) -> TableRules {
+        self.separate = from_bytes.into();
         self
     }
 

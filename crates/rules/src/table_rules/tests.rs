@@ -70,8 +70,8 @@ fn custom_names_and_any_bytes_survive() {
     let rules = TableRules::new("tuple(text,int?)".parse::<KeyCodec>().unwrap())
         .custom_fold("l\u{e4}st\n=%", 7)
         .order("by-length")
-        .delete_equal(b"\0=%\n\xff")
-        .short_circuit_named("empty");
+        .delete_when(b"\0=%\n\xff")
+        .short_circuit_by("empty");
     let text = rules.to_string();
     assert!(
         text.is_ascii()
@@ -186,7 +186,7 @@ fn differences_are_named() {
     assert_eq!(has.diff(&has.clone().block_bytes(4096).compression(Compression::Lz4).filter_bits(0)), None);
     assert_eq!(has.diff(&has.clone().fold(" sum:i64 ")), None);
     assert_eq!(has.diff(&has.clone().value(ValueCodec::F64)), None, "the fold knows");
-    let wants = TableRules::new(KeyCodec::U64).fold("set").order("reversed").delete_equal(&[0]);
+    let wants = TableRules::new(KeyCodec::U64).fold("set").order("reversed").delete_when(&[0]);
     let words = "its keys are utf8, not u64; its order is bytewise, not reversed; it folds by `sum:i64`, not \
                  `set`; it deletes never, not when equal to 0x00";
     assert_eq!(has.diff(&wants).unwrap(), words);
@@ -199,7 +199,7 @@ fn differences_are_named() {
 
 #[test]
 fn binding_finds_what_is_at_hand() {
-    let rules = TableRules::replace().custom_fold("last", 2).order("by-length").delete_named("empty");
+    let rules = TableRules::replace().custom_fold("last", 2).order("by-length").delete_by("empty");
     rules.validate(&custom()).unwrap();
     let bound = rules.bind(&custom()).unwrap();
     assert_eq!((bound.order.name(), bound.fold.spec(), bound.fold.version()), ("by-length", "last", 2));
@@ -207,7 +207,7 @@ fn binding_finds_what_is_at_hand() {
     assert!(bound.check_writable().is_ok());
 
     let bound =
-        TableRules::counter().order("reversed").delete_equal(&[0; 8]).bind(&Custom::default()).unwrap();
+        TableRules::counter().order("reversed").delete_when(&[0; 8]).bind(&Custom::default()).unwrap();
     assert_eq!((bound.order.name(), bound.fold.spec()), ("reversed", "sum:i64"));
     assert!(bound.fold.is_deleted(b"k", &[0; 8]) && !bound.fold.is_deleted(b"k", &[1; 8]));
 }
@@ -233,7 +233,7 @@ fn a_missing_fold_leaves_reading_unfolded() {
     );
     assert!(missing(&rules.clone().fold("sum:u65")).starts_with("the table folds by `sum:u65`"));
     assert_eq!(
-        missing(&rules.clone().custom_fold("last", 2).delete_named("zero")),
+        missing(&rules.clone().custom_fold("last", 2).delete_by("zero")),
         "the table asks the custom predicate `zero`, which this program does not have"
     );
     let error = rules.order("by-size").bind(&custom()).unwrap_err();

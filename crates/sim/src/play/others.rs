@@ -6,11 +6,9 @@ use std::ops::ControlFlow;
 
 use folddb::codec::KeyCodec;
 use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
+use folddb::maintenance::{DiffReport, SyncOptions};
 use folddb::time::{moment, unix_ms};
-use folddb::{
-    BytesScan, BytesTable, DiffReport, Digest, Durability, ErrorKind, Lifetime, Options, Store, SyncOptions,
-    WriteOp,
-};
+use folddb::{BytesScan, BytesTable, Digest, Durability, ErrorKind, Lifetime, Options, Store, WriteOp};
 use folddb_base::stamp::NEVER;
 use folddb_base::{Seq, Stamp};
 

@@ -90,3 +90,88 @@ fn what_a_builder_returns_must_be_used() {
     let forgotten: Vec<&String> = listed.iter().filter(forgets).collect();
     assert!(forgotten.is_empty(), "#[must_use] is missing on:\n{forgotten:#?}");
 }
+
+/// Public types that programs may build or match as a whole, so that nothing can ever be added to
+/// them, each with the reason for that.
+const EXHAUSTIVE: [(&str, &str); 13] = [
+    ("Columns", "a fold is of plain values or of records"),
+    ("Datum", "the kinds of values that JSON, tuples and folds have; conversions match all of them"),
+    ("Element", "the types of FoundationDB's tuples"),
+    ("FoldName", "a fold comes with FoldDB, or the user brings it along"),
+    ("Json", "a value is wrapped by hand"),
+    ("KeyRange", "two bounds"),
+    ("Outcome", "what a fold may answer; whoever wraps a fold must pass on each"),
+    ("Severity", "three steps, which programs compare"),
+    ("Source", "an operand is in a column, or is the same for all rows"),
+    ("StartsWith", "a key is wrapped by hand"),
+    ("Timed", "a time and a value, both of which are stored"),
+    ("Weight", "the steps of advice, which programs compare"),
+    ("WriteOp", "the four ops"),
+];
+
+#[test]
+fn a_type_that_can_never_grow_has_a_reason() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let listed = listing(&Sources::read(&crates), "folddb").lines;
+    let with_fields: BTreeSet<&str> = listed
+        .iter()
+        .filter_map(|line| line.trim().split_once(": ")?.0.rsplit_once('.'))
+        .map(|(path, _)| path)
+        .collect();
+    let exhaustive = |line: &String| {
+        let (kind, rest) = line.split_once(' ')?;
+        let path = rest.split([' ', '<']).next()?;
+        let can_grow = match kind {
+            "enum" => line.contains("#[non_exhaustive]"),
+            "struct" => line.contains("#[non_exhaustive]") || !with_fields.contains(path),
+            _ => true,
+        };
+        (!can_grow).then(|| path.rsplit("::").next().expect("a name").to_owned())
+    };
+    let found: BTreeSet<String> = listed.iter().filter_map(exhaustive).collect();
+    let reasons: BTreeSet<String> = EXHAUSTIVE.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(found, reasons, "#[non_exhaustive] or private fields, or a reason in `EXHAUSTIVE`");
+    assert!(EXHAUSTIVE.iter().all(|(_, reason)| !reason.is_empty()));
+}
+
+#[test]
+fn every_type_can_be_printed_and_every_iterator_says_that_it_waits() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let listed = listing(&Sources::read(&crates), "folddb").lines;
+    let has = |path: &str, wanted: &str| {
+        let of_type = |line: &&String| line.starts_with(&format!("  {path} is "));
+        listed
+            .iter()
+            .filter(of_type)
+            .any(|line| line.split(" #[").next().is_some_and(|l| l.ends_with(wanted)))
+    };
+    let by_macro = ["folddb::FileNumber", "folddb::RunId"]; // `shows_as!` of the crate `base`
+    let types = listed.iter().filter(|line| line.starts_with("struct ") || line.starts_with("enum "));
+    for line in types {
+        let path = line.split([' ', '<']).nth(1).expect("a path");
+        let derives = line.split("derive(").nth(1).is_some_and(|of| of.contains("Debug"));
+        assert!(derives || has(path, "Debug") || by_macro.contains(&path), "no Debug: {line}");
+        let waits = has(path, " Iterator") && !line.contains("#[must_use]");
+        assert!(!waits, "an iterator that does nothing unless it is iterated: #[must_use] on {line}");
+    }
+}
+
+/// The rules of a typed table and those of data say the same by the same names.
+#[test]
+fn rules_with_types_and_without_have_the_same_methods() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let listed = listing(&Sources::read(&crates), "folddb").lines;
+    let methods = |of: &str| -> BTreeSet<String> {
+        let taking_self = listed.iter().filter_map(|line| line.trim().strip_prefix(of)).filter(|method| {
+            method.contains("self") && (method.contains("-> Self") || method.contains("-> TableRules"))
+        });
+        taking_self.filter_map(|method| method.split(['(', '<']).next()).map(str::to_owned).collect()
+    };
+    let typed = methods("folddb::Rules::fn ");
+    let mut plain = methods("folddb::table_rules::TableRules::fn ");
+    for said_by_types in ["key", "kind", "value"] {
+        assert!(plain.remove(said_by_types), "{said_by_types}");
+    }
+    assert_eq!(typed, plain);
+    assert!(typed.len() > 15, "{typed:?}");
+}

@@ -60,6 +60,12 @@ pub struct SecondaryFeed {
     pub(crate) wait: (Lsn, u32),
 }
 
+impl std::fmt::Debug for SecondaryFeed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "feed `{}`, read up to seq {}", self.name, self.place.seq)
+    }
+}
+
 /// Where a batch ends, and its mark.
 pub(crate) struct End {
     pub(crate) lsn: Lsn,

@@ -45,60 +45,58 @@ impl fmt::Display for Advice {
 
 /// What is known about a store.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Facts {
+pub(crate) struct Facts {
     /// Its path, for commands.
-    pub store: String,
+    pub(crate) store: String,
     /// True if they are of an open store, and valid only while that is open.
-    pub is_live: bool,
+    pub(crate) is_live: bool,
     /// The findings of verifying its files.
-    pub findings: Vec<Finding>,
+    pub(crate) findings: Vec<Finding>,
     /// No manifest lists what lives: a repair needs the list of a backup.
-    pub needs_list: bool,
+    pub(crate) needs_list: bool,
     /// Why it does not open, if it does not.
-    pub refused: Option<String>,
+    pub(crate) refused: Option<String>,
     /// Its figures.
-    pub stats: StoreStats,
+    pub(crate) stats: StoreStats,
     /// Its tables.
-    pub tables: Vec<TableFacts>,
+    pub(crate) tables: Vec<TableFacts>,
     /// Bytes free in the file system.
-    pub free_bytes: u64,
+    pub(crate) free_bytes: u64,
     /// Bytes that must stay free for writes to be allowed.
-    pub reserve_bytes: u64,
+    pub(crate) reserve_bytes: u64,
     /// What the store may use, if it has a bound.
-    pub bytes_max: Option<u64>,
+    pub(crate) bytes_max: Option<u64>,
     /// Bytes of memory for blocks, leaves and filters of runs.
-    pub cache_bytes: u64,
+    pub(crate) cache_bytes: u64,
     /// How many runs of a tier are merged into one.
-    pub merge_factor: usize,
+    pub(crate) merge_factor: usize,
     /// Bytes of runs that merges should have read already.
-    pub overdue_bytes: u64,
+    pub(crate) overdue_bytes: u64,
     /// Bytes of memtables that wait to be flushed, and how many may.
-    pub sealed_bytes: u64,
+    pub(crate) sealed_bytes: u64,
     /// Batches in an unclosed log, which an opening replays.
-    pub batches_to_replay: u64,
+    pub(crate) batches_to_replay: u64,
     /// Intact batches at its end that the opening cuts instead.
-    pub batches_cut: u64,
+    pub(crate) batches_cut: u64,
     /// Bytes of the segments of the log that memtables retain.
-    pub log_bytes: u64,
+    pub(crate) log_bytes: u64,
     /// The size of the longest segment in bytes.
-    pub segment_bytes: u64,
+    pub(crate) segment_bytes: u64,
     /// Its feeds.
-    pub feeds: Vec<FeedStats>,
+    pub(crate) feeds: Vec<FeedStats>,
 }
 
 /// What is known about a table.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct TableFacts {
+pub(crate) struct TableFacts {
     /// Its figures.
-    pub stats: TableStats,
+    pub(crate) stats: TableStats,
     /// Filter bits a key.
-    pub filter_bits: u32,
+    pub(crate) filter_bits: u32,
     /// Which functions of its rules are not available, in words.
-    pub missing: Option<String>,
+    pub(crate) missing: Option<String>,
     /// A value that its fold does not take, among the first rows of a closed store, in words.
-    pub unfit: Option<String>,
+    pub(crate) unfit: Option<String>,
     /// Its rules archive its log forever, but it is not archived.
-    pub lacks_log: bool,
+    pub(crate) lacks_log: bool,
 }

@@ -6,7 +6,8 @@ use std::cmp::Ordering;
 use super::codes::{BYTES, DOUBLE, FALSE, FLOAT, INT_ZERO, NESTED, NULL, STAMP_80, STAMP_96, TEXT, UUID};
 use crate::datum::Datum;
 
-/// One element of a tuple. Decoding borrows from the key if nothing was escaped.
+/// One element of a tuple, of the types of FoundationDB's specification and no others. Decoding
+/// borrows from the key if nothing was escaped.
 ///
 /// Elements order as FoundationDB says: by type in the order of the variants, then by value;
 /// floating-point numbers in IEEE total order, so that NaN equals itself and -0.0 is less than 0.0.
