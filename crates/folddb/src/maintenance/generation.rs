@@ -1,7 +1,7 @@
 //! Checking a generation: its files are those of its list, and are valid.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, counted};
 use folddb_host::Host;
@@ -54,110 +54,23 @@ pub(crate) fn check(
     wanted_seq: Seq,
     read: &mut dyn FnMut(u64),
 ) -> Result<Checked> {
-    let files: BTreeMap<FileName, &ListedFile> = list.files.iter().map(|file| (file.name, file)).collect();
     for file in &list.files {
         check_file(host, dir, file)?;
     }
     let version = read_version(host, dir)?;
-    let loaded = folddb_manifest::load(host, dir)?;
-    let state = loaded.state;
+    let state = folddb_manifest::load(host, dir)?.state;
     if version.store_id != list.store_id || state.store_id != list.store_id {
         let message = format!("the files in {} are not of one store", dir.display());
         return Err(Error::new(ErrorKind::Corruption, message));
     }
-    let shared = no_cache();
-    for (number, order, file_bytes) in parts_of(&state, custom)? {
-        let name = FileName::Part(number);
-        let path = dir.join(name.to_string());
-        let Some(file) = files.get(&name) else {
-            let message =
-                format!("{} is needed, and the list of the backup does not name it", path.display());
-            return Err(Error::new(ErrorKind::Corruption, message));
-        };
-        let part = Part::open(&host.files, &path, number, &order, &shared)?;
-        if part.facts().file_bytes != file_bytes {
-            let what = format!("it has {} bytes and not {file_bytes}", part.facts().file_bytes);
-            return Err(Error::corrupt(&path, 0, what));
-        }
-        if reads_all(file) {
-            folddb_run::verify(&part)?;
-        }
-        part.forget();
-        read(file.len_bytes);
-    }
-    for (number, file_bytes) in listed_indexes(&state) {
-        let name = FileName::Index(number);
-        let path = dir.join(name.to_string());
-        let Some(file) = files.get(&name).filter(|file| file.len_bytes == file_bytes) else {
-            let message =
-                format!("{} is needed, and the list of the backup does not name it", path.display());
-            return Err(Error::new(ErrorKind::Corruption, message));
-        };
-        read(file.len_bytes);
-    }
-    for table in state.tables.values() {
-        let Some((index, _)) = open_saved(&host.files, dir, table)? else { continue };
-        let file = files.get(&FileName::Index(index.checkpoint.number()));
-        let faults = file.filter(|file| reads_all(file)).map(|_| index.checkpoint.faults());
-        if let Some(fault) = faults.into_iter().flatten().next() {
-            return Err(fault);
-        }
-    }
-    for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_directory(**number)) {
-        let name = FileName::Values(number);
-        let is_whole = files.get(&name).is_some_and(|file| end.is_some_and(|end| end <= file.len_bytes));
-        if !is_whole {
-            let message = format!(
-                "{} is needed, and the list of the backup does not name it, or names it shorter than its values are",
-                dir.join(name.to_string()).display()
-            );
-            return Err(Error::new(ErrorKind::Corruption, message));
-        }
-        read(end.unwrap_or(0));
-    }
-    for (&number, value_files) in &state.directories {
-        // The listed value files were checked above; this checks that the list is complete.
-        let named = (FileName::ValueFile(number, 0), FileName::ValueFile(number, u32::MAX));
-        let named = files.range(named.0..=named.1).map(|(_, file)| file.len_bytes);
-        let (count, bytes) = named.fold((0, 0), |(count, bytes), one| (count + 1, bytes + one));
-        if value_files.is_none_or(|value_files| value_files != count) {
-            let path = dir.join(FileName::ValueDirectory(number).to_string());
-            let message = format!(
-                "the list of the backup names {} of {}, not all",
-                counted(count, "value"),
-                path.display()
-            );
-            return Err(Error::new(ErrorKind::Corruption, message));
-        }
-        read(bytes);
-    }
-    for (directory, units) in
-        needed_units(host, (dir, dir), &state, custom, state.directories.keys().copied())?
-    {
-        let names = units.into_iter().map(|unit| FileName::ValueFile(directory, unit));
-        if let Some(name) = names.into_iter().find(|name| !files.contains_key(name)) {
-            let path = dir.join(name.to_string());
-            return Err(Error::missing(
-                &path,
-                "a value is in it, and the list of the backup does not name it",
-            ));
-        }
-    }
-    for (&number, &file_bytes) in &state.relocated_files {
-        let name = FileName::Relocated(number);
-        if !files.contains_key(&name) {
-            let path = dir.join(name.to_string());
-            let message =
-                format!("{} is needed, and the list of the backup does not name it", path.display());
-            return Err(Error::new(ErrorKind::Corruption, message));
-        }
-        check_relocated(
-            &RelocatedFile::open(&*host.files, dir, number)?,
-            file_bytes,
-            state.moved_in(number),
-        )?;
-        read(file_bytes);
-    }
+    let files = list.files.iter().map(|file| (file.name, file)).collect();
+    let mut listed = Listed { host, dir, files, state: &state, custom, reads_all, read };
+    listed.check_parts()?;
+    listed.check_indexes()?;
+    listed.check_segments()?;
+    listed.check_directories()?;
+    listed.check_value_files()?;
+    listed.check_relocated()?;
     let log = read_log(host, dir, &state, wanted_seq)?;
     if log.last_seq != list.last_seq {
         let message = format!(
@@ -169,6 +82,132 @@ pub(crate) fn check(
         return Err(Error::new(ErrorKind::Corruption, message));
     }
     Ok(Checked { version, state, log })
+}
+
+/// The listed files of a generation, and what its manifest needs of them.
+struct Listed<'c> {
+    host: &'c Host,
+    dir: &'c Path,
+    files: BTreeMap<FileName, &'c ListedFile>,
+    state: &'c State,
+    custom: &'c Custom,
+    reads_all: &'c dyn Fn(&ListedFile) -> bool,
+    read: &'c mut dyn FnMut(u64),
+}
+
+impl Listed<'_> {
+    fn path(&self, name: FileName) -> PathBuf {
+        self.dir.join(name.to_string())
+    }
+
+    fn not_named(&self, name: FileName) -> Error {
+        let path = self.path(name);
+        let message = format!("{} is needed, and the list of the backup does not name it", path.display());
+        Error::new(ErrorKind::Corruption, message)
+    }
+
+    fn check_parts(&mut self) -> Result<()> {
+        let shared = no_cache();
+        for (number, order, file_bytes) in parts_of(self.state, self.custom)? {
+            let name = FileName::Part(number);
+            let path = self.path(name);
+            let file = *self.files.get(&name).ok_or_else(|| self.not_named(name))?;
+            let part = Part::open(&self.host.files, &path, number, &order, &shared)?;
+            if part.facts().file_bytes != file_bytes {
+                let what = format!("it has {} bytes and not {file_bytes}", part.facts().file_bytes);
+                return Err(Error::corrupt(&path, 0, what));
+            }
+            if (self.reads_all)(file) {
+                folddb_run::verify(&part)?;
+            }
+            part.forget();
+            (self.read)(file.len_bytes);
+        }
+        Ok(())
+    }
+
+    /// The saved indexes of hashed tables: all are there, and those that are read are valid.
+    fn check_indexes(&mut self) -> Result<()> {
+        for (number, file_bytes) in listed_indexes(self.state) {
+            let name = FileName::Index(number);
+            let file = self.files.get(&name).filter(|file| file.len_bytes == file_bytes);
+            let len_bytes = file.ok_or_else(|| self.not_named(name))?.len_bytes;
+            (self.read)(len_bytes);
+        }
+        for table in self.state.tables.values() {
+            let Some((index, _)) = open_saved(&self.host.files, self.dir, table)? else { continue };
+            let file = self.files.get(&FileName::Index(index.checkpoint.number()));
+            let faults = file.filter(|file| (self.reads_all)(file)).map(|_| index.checkpoint.faults());
+            if let Some(fault) = faults.into_iter().flatten().next() {
+                return Err(fault);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_segments(&mut self) -> Result<()> {
+        let state = self.state;
+        for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_directory(**number)) {
+            let name = FileName::Values(number);
+            let is_whole =
+                self.files.get(&name).is_some_and(|file| end.is_some_and(|end| end <= file.len_bytes));
+            if !is_whole {
+                let message = format!(
+                    "{} is needed, and the list of the backup does not name it, or names it shorter than its values are",
+                    self.path(name).display()
+                );
+                return Err(Error::new(ErrorKind::Corruption, message));
+            }
+            (self.read)(end.unwrap_or(0));
+        }
+        Ok(())
+    }
+
+    /// Each listed value file was checked before; this checks that the list is complete.
+    fn check_directories(&mut self) -> Result<()> {
+        for (&number, value_files) in &self.state.directories {
+            let named = (FileName::ValueFile(number, 0), FileName::ValueFile(number, u32::MAX));
+            let named = self.files.range(named.0..=named.1).map(|(_, file)| file.len_bytes);
+            let (count, bytes) = named.fold((0, 0), |(count, bytes), one| (count + 1, bytes + one));
+            if value_files.is_none_or(|value_files| value_files != count) {
+                let message = format!(
+                    "the list of the backup names {} of {}, not all",
+                    counted(count, "value"),
+                    self.path(FileName::ValueDirectory(number)).display()
+                );
+                return Err(Error::new(ErrorKind::Corruption, message));
+            }
+            (self.read)(bytes);
+        }
+        Ok(())
+    }
+
+    /// The value files that records point to are listed.
+    fn check_value_files(&self) -> Result<()> {
+        let directories = self.state.directories.keys().copied();
+        let needed = needed_units(self.host, (self.dir, self.dir), self.state, self.custom, directories)?;
+        for (directory, units) in needed {
+            let names = units.into_iter().map(|unit| FileName::ValueFile(directory, unit));
+            if let Some(name) = names.into_iter().find(|name| !self.files.contains_key(name)) {
+                let what = "a value is in it, and the list of the backup does not name it";
+                return Err(Error::missing(&self.path(name), what));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_relocated(&mut self) -> Result<()> {
+        for (&number, &file_bytes) in &self.state.relocated_files {
+            let name = FileName::Relocated(number);
+            if !self.files.contains_key(&name) {
+                return Err(self.not_named(name));
+            }
+            let file = RelocatedFile::open(&*self.host.files, self.dir, number)?;
+            check_relocated(&file, file_bytes, self.state.moved_in(number))?;
+            (self.read)(file_bytes);
+        }
+        Ok(())
+    }
 }
 
 /// Checks that a file has the listed length and end.
