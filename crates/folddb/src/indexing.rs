@@ -9,6 +9,9 @@
 //!   built   an empty record takes a seq, and an edit records it: a reader at that seq or later finds all
 //! ```
 //!
+//! A key that is too long for the entries ends the build, and the index is dropped: no later call
+//! could finish it, and until then it would refuse queries and other keys of that length.
+//!
 //! Slices need no common snapshot: records written after a slice was read have their own entries. A
 //! process that dies leaves the index unfinished; a later request continues from the last edit.
 //! Queries are refused until it is built.
@@ -119,11 +122,12 @@ pub(crate) fn index_of(core: &Arc<TableCore>, name: &str) -> Result<Arc<IndexCor
 
 /// Adds an index to a table and builds it; if it exists and is unfinished, continues to build it.
 pub(crate) fn add_index(
-    engine: &Arc<Engine>,
+    background: &Background,
     table: &Arc<TableCore>,
     rule: &IndexRule,
     progress: Report<'_>,
 ) -> Result<()> {
+    let engine = &background.engine;
     engine.check_not_read_only()?;
     table.rules.check_writable()?;
     let index = match table.index(&rule.name) {
@@ -137,7 +141,7 @@ pub(crate) fn add_index(
         }
         Some(index) => index,
     };
-    build_index(engine, table, &index, progress)
+    build_index(background, table, &index, progress)
 }
 
 /// Creates an index, which is then to be built.
@@ -234,15 +238,19 @@ struct Building<'a> {
     progress: IndexProgress,
     batch: Encoded,
     terms: Terms,
+    /// Whether a key was met that no index can hold.
+    is_impossible: bool,
 }
 
 /// Adds the records of a table to an index, from its progress on. Does nothing if it is built.
+/// Drops the index if the table has a key that no index can hold.
 pub(crate) fn build_index(
-    engine: &Arc<Engine>,
+    background: &Background,
     table: &Arc<TableCore>,
     index: &Arc<IndexCore>,
     progress: Report<'_>,
 ) -> Result<()> {
+    let engine = &background.engine;
     let _claim = Claim::take(index)?;
     let Some(through) = index.stand.read().building.clone() else { return Ok(()) };
     let extractor = index.extractor.as_ref().map_err(|why| not_at_hand(table, index, why))?;
@@ -256,10 +264,15 @@ pub(crate) fn build_index(
         progress: IndexProgress { keys_done: 0, keys_total, entries: 0 },
         batch: Encoded::default(),
         terms: Terms::default(),
+        is_impossible: false,
     };
     let mut reported_at = 0;
     loop {
-        let is_done = building.slice()?;
+        let sliced = building.slice();
+        if building.is_impossible {
+            drop_index(background, table, &index.name)?;
+        }
+        let is_done = sliced?;
         let IndexProgress { keys_done, .. } = building.progress;
         building.progress.keys_total = keys_total.max(keys_done);
         if is_done || keys_done - reported_at >= REPORT_ROWS {
@@ -359,9 +372,12 @@ impl Building<'_> {
         if key.len() > most {
             let len = key.len();
             let name = &self.table.name;
+            self.is_impossible = true;
             return Err(Error::invalid(format!(
-                "table `{name}` has a key of {len} bytes, which is too long for an index: at most {most}"
-            )));
+                "table `{name}` has a key of {len} bytes, which is too long for an index: at most {most}; \
+                 the index is not added"
+            ))
+            .advise("delete that key, or keep such keys in a table without indexes"));
         }
         let mut entry = Vec::new();
         for term in self.terms.iter() {

@@ -53,7 +53,8 @@ impl BytesTable {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] for a rule that breaks the law of terms with the table's
     /// fold, with a counter-example; for a table that has another index of this name, or is hashed;
-    /// a failed write.
+    /// for a table with a key that is too long for an index, which is then not added; a failed
+    /// write.
     pub fn add_index(&self, rule: &IndexRule) -> Result<()> {
         self.add_index_with(rule, |_| ControlFlow::Continue(()))
     }
@@ -68,7 +69,7 @@ impl BytesTable {
         rule: &IndexRule,
         mut progress: impl FnMut(IndexProgress) -> ControlFlow<()>,
     ) -> Result<()> {
-        indexing::add_index(self.engine(), self.core(), rule, &mut progress)
+        indexing::add_index(self.background(), self.core(), rule, &mut progress)
     }
 
     /// Removes an index of the table, and its entries.

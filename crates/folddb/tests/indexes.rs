@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::{drain, manual};
 use folddb::codec::tuple::Element;
 use folddb::codec::{KeyCodec, ValueCodec};
+use folddb::maintenance::RepairOptions;
 use folddb::table_rules::TableRules;
 use folddb::time::moment;
 use folddb::{
@@ -529,6 +530,67 @@ fn an_index_is_written_by_its_table_alone_and_hashed_tables_have_none() {
     assert!(store.table("bad", Rules::sorted::<String, u64>().index("a b", "value")).is_err());
     let long = "k".repeat(65_000);
     assert!(people.put(&long, b"".as_slice()).unwrap_err().message().contains("too long"));
+}
+
+/// A key of `z`s that tables take and indexes do not.
+fn too_long() -> String {
+    "z".repeat(65_000)
+}
+
+#[test]
+fn an_index_that_no_build_could_finish_is_not_added() {
+    let (_world, store) = fresh(manual());
+    let table = store.table("t", Rules::sorted::<String, u64>()).unwrap();
+    let bytes = store.bytes_table("t").unwrap();
+    let add = |report: &mut dyn FnMut() -> ControlFlow<()>| {
+        bytes.add_index_with(&rule("by_value:value"), |_| report())
+    };
+    table.put(&too_long(), &1).unwrap();
+    let refused = add(&mut || on(())).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    assert!(refused.to_string().contains("the index is not added (delete that key"), "{refused}");
+    assert!(bytes.indexes().is_empty() && store.bytes_table("t/by_value").is_err());
+    table.put(&too_long(), &2).unwrap(); // as before
+
+    // Broken off before that key, it is there; going on ends it.
+    for key in 0..3000 {
+        table.put(&format!("k{key:05}"), &key).unwrap();
+    }
+    add(&mut || ControlFlow::Break(())).unwrap();
+    assert_eq!(bytes.indexes().len(), 1);
+    assert!(add(&mut || on(())).is_err() && bytes.indexes().is_empty());
+
+    table.delete(&too_long()).unwrap();
+    add(&mut || on(())).unwrap();
+    assert_eq!(
+        table.find("by_value").unwrap().term(7).keys().map(Result::unwrap).collect::<Vec<_>>(),
+        ["k00007"]
+    );
+}
+
+#[test]
+fn a_repair_leaves_out_an_index_that_no_build_could_finish() {
+    let (world, store) = fresh(manual());
+    let table = store.table("t", Rules::sorted::<String, u64>()).unwrap();
+    for key in 0..3000 {
+        table.put(&format!("k{key:05}"), &key).unwrap();
+    }
+    table.put(&too_long(), &1).unwrap();
+    let bytes = store.bytes_table("t").unwrap();
+    bytes.add_index_with(&rule("by_value:value"), |_| ControlFlow::Break(())).unwrap();
+    assert_eq!(bytes.indexes().len(), 1);
+    drop((table, bytes, store));
+    let to = world.path.with_extension("new");
+    let report = Store::repair(&world.path, &to, &RepairOptions::default(), &manual(), |_, _| {}).unwrap();
+    assert!(report.is_complete(), "{report:?}");
+    assert!(
+        report.findings.iter().any(|one| one.to_string().contains("the index is left out")),
+        "{report:?}"
+    );
+    let store = Store::open(&to, manual()).unwrap();
+    let bytes = store.bytes_table("t").unwrap();
+    assert!(bytes.indexes().is_empty());
+    assert_eq!(bytes.scan().count().unwrap(), 3001);
 }
 
 #[test]

@@ -266,7 +266,8 @@ impl<'a> Check<'a> {
                 };
                 let last = (0..frame.top.leaves.len()).rfind(same).unwrap_or(0);
                 let keys = self.span(frame.top.separator(last));
-                let what = format!("{}; a filter, no record is lost with it", plain(&error));
+                let what =
+                    format!("{}; a filter: no record is lost, but gets of its keys fail", plain(&error));
                 self.inspect.fault(Fault { offset: place.offset, what, keys, unreached: None });
                 self.filter = Some((number, None));
             }

@@ -46,7 +46,7 @@ fn open(args: &CreateArgs, session: &Session) -> Result<Opened, Failure> {
 
 fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     let mut rules = match &args.like {
-        Some(text) if text.contains('=') => text.parse().map_err(|error| usage("--like", &error))?,
+        Some(text) if text.contains('=') => rules_of_text(text)?,
         Some(name) => TableRules::ready_made(name).ok_or_else(|| unknown_ready_made(name))?,
         None => stated_rules(args)?,
     };
@@ -100,6 +100,15 @@ fn parsed<T: FromStr<Err = ParseError>>(option: &str, text: &str) -> Result<T, F
 
 fn usage(place: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::Usage(format!("in {place}: {error}"))
+}
+
+/// Rules in the words of `folddb rules`. Bytes are what these say for every fold.
+fn rules_of_text(text: &str) -> Result<TableRules, Failure> {
+    let rules: TableRules = text.parse().map_err(|error| usage("--like", &error))?;
+    if rules.value != ValueCodec::Bytes {
+        rules_words::check_value_type("value=", rules.value, "the table folds by", rules.fold.spec())?;
+    }
+    Ok(rules)
 }
 
 fn stated_rules(args: &CreateArgs) -> Result<TableRules, Failure> {

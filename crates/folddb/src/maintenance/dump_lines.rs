@@ -5,7 +5,7 @@
 //!   {"table":"hits","rules":["rules 1","block_bytes=8192",...]}        the rows of this table follow
 //!   {"key":["UA",7],"value":{"count":2}}                               if that reads back as the same bytes
 //!   {"key_hex":"0x00ff","value_hex":"0x0102","shown":2.5}              if it does not; `shown` is for people only
-//!   {"key":"k","ops":[["set","0x31"],["fold","0x32"]]}                 a key whose fold fails, oldest op first
+//!   {"key":"k","ops":[["put","0x31"],["fold","0x32"]]}                 a key whose fold fails, oldest op first
 //!   {"key":"k","value":"v","until":1800000000000}                      a value that lasts until then, in milliseconds since 1970
 //!   {"key":"k","long":20000000}                                       a value of this many bytes, more than one is written at once;
 //!   {"piece":"0x31…"}                                                its bytes, in as many of these lines as it takes
@@ -202,13 +202,13 @@ fn put_until(until_ms: Option<u64>, out: &mut String) {
 /// precedes it is known: nothing, or ops that leave the key present.
 fn plain_op(op: &OpBuf, is_oldest: bool) -> (&'static str, &[u8]) {
     match op.op() {
-        Ok(Op::Set(value)) => ("set", value),
-        Ok(Op::Insert(value)) => ("insert", value),
+        Ok(Op::Set(value)) => ("put", value),
+        Ok(Op::Insert(value)) => ("put_if_absent", value),
         Ok(Op::Fold(operand)) => ("fold", operand),
-        Ok(Op::InsertFold { absent, .. }) if is_oldest => ("set", absent),
+        Ok(Op::InsertFold { absent, .. }) if is_oldest => ("put", absent),
         Ok(Op::InsertFold { present, .. }) => ("fold", present),
-        Ok(Op::SetSeparated(pointer)) => ("set", pointer), // cannot happen: separated values are loaded before
-        Ok(Op::InsertSeparated(pointer)) => ("insert", pointer),
+        Ok(Op::SetSeparated(pointer)) => ("put", pointer), // cannot happen: separated values are loaded before
+        Ok(Op::InsertSeparated(pointer)) => ("put_if_absent", pointer),
         Ok(Op::FoldSeparated(pointer)) => ("fold", pointer),
         Ok(Op::Delete) | Err(_) => ("delete", &[]),
     }
@@ -332,8 +332,8 @@ fn op(datum: &Datum) -> Result<(WriteOp, Vec<u8>), String> {
     let Datum::List(pair) = datum else { return Err("an op is a list of two".to_owned()) };
     let [Datum::Text(word), value] = pair.as_slice() else { return Err("an op is a list of two".to_owned()) };
     let op = match word.as_str() {
-        "set" => WriteOp::Put,
-        "insert" => WriteOp::PutIfAbsent,
+        "put" | "set" => WriteOp::Put, // the second words are those of older dumps
+        "put_if_absent" | "insert" => WriteOp::PutIfAbsent,
         "fold" => WriteOp::Fold,
         "delete" => WriteOp::Delete,
         other => return Err(format!("`{other}` is not an op")),

@@ -87,7 +87,7 @@ fn ops_that_do_not_fold_are_written_oldest_first() {
     RowWriter::new(&rules).put_ops(b"k", &ops, None, &mut line);
     assert_eq!(
         line,
-        "{\"key\":\"k\",\"ops\":[[\"set\",\"0x31\"],[\"fold\",\"0x70\"],[\"fold\",\"0x32\"]]}\n"
+        "{\"key\":\"k\",\"ops\":[[\"put\",\"0x31\"],[\"fold\",\"0x70\"],[\"fold\",\"0x32\"]]}\n"
     );
     let wanted =
         [(WriteOp::Put, b"1".to_vec()), (WriteOp::Fold, b"p".to_vec()), (WriteOp::Fold, b"2".to_vec())];
@@ -98,7 +98,20 @@ fn ops_that_do_not_fold_are_written_oldest_first() {
     );
     let mut line = String::new();
     RowWriter::new(&rules).put_ops(b"k", &ops[..2], Some(7), &mut line);
-    assert_eq!(line, "{\"key\":\"k\",\"ops\":[[\"set\",\"0x61\"],[\"fold\",\"0x32\"]],\"until\":7}\n");
+    assert_eq!(line, "{\"key\":\"k\",\"ops\":[[\"put\",\"0x61\"],[\"fold\",\"0x32\"]],\"until\":7}\n");
+}
+
+#[test]
+fn the_ops_of_older_dumps_are_read() {
+    let ops = |words: [&str; 4]| {
+        let list = words.map(|word| format!(r#"["{word}","0x31"]"#)).join(",");
+        parse(&format!(r#"{{"key":"k","ops":[{list}]}}"#)).expect(words[0])
+    };
+    let today = ops(["put", "put_if_absent", "fold", "delete"]);
+    assert_eq!(ops(["set", "insert", "fold", "delete"]), today);
+    let Line::Record { content: Content::Ops(read), .. } = today else { panic!("{today:?}") };
+    let wanted = [WriteOp::Put, WriteOp::PutIfAbsent, WriteOp::Fold, WriteOp::Delete];
+    assert_eq!(read.into_iter().map(|(op, _)| op).collect::<Vec<_>>(), wanted);
 }
 
 #[test]
@@ -119,7 +132,7 @@ fn what_is_no_line_of_a_dump_is_refused_with_a_reason() {
         (r#"{"key":1,"valu":2}"#, "expected `value`"),
         (r#"{"key_hex":"0x0","value":2}"#, "hexadecimal"),
         (r#"{"key":1,"ops":[["sat","0x"]]}"#, "not an op"),
-        (r#"{"key":1,"ops":[["set"]]}"#, "list of two"),
+        (r#"{"key":1,"ops":[["put"]]}"#, "list of two"),
         (r#"{"end":"dump","tables":-1,"records":0,"hash":"0"}"#, "not a count"),
         (r#"{"keys":1}"#, "begin with `keys`"),
     ] {

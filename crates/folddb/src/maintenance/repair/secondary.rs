@@ -13,7 +13,9 @@ use crate::maintenance::repair::mender::Mender;
 use crate::store::Store;
 use folddb_engine::edit::indexes::extractor;
 
-/// Leaves out indexes whose table is gone, or whose function of terms is not available.
+/// Leaves out indexes whose table is gone, whose function of terms is not available, or whose build
+/// was not finished: the table may have keys that are too long for an index, which could not be
+/// written again.
 pub(crate) fn drop_indexes_not_at_hand(
     mender: &mut Mender<'_>,
     next: &mut State,
@@ -26,8 +28,11 @@ pub(crate) fn drop_indexes_not_at_hand(
         else {
             return true;
         };
-        let taken = rules.rules.indexes.first().map(|rule| &rule.terms);
-        let taken = taken.map_or(Ok(()), |rule| extractor(rule, rules, &mender.options.custom).map(drop));
+        let taken = match rules.rules.indexes.first().map(|rule| &rule.terms) {
+            _ if table.stand.building.is_some() => Err("its build was not finished".to_owned()),
+            Some(rule) => extractor(rule, rules, &mender.options.custom).map(drop),
+            None => Ok(()),
+        };
         if let Err(why) = &taken {
             let what = format!("the index is left out, to be added again: {why}");
             findings.push(Finding::note(table.name.as_str(), what));
@@ -41,10 +46,9 @@ pub(crate) fn drop_indexes_not_at_hand(
 
 /// Rebuilds the indexes from the salvaged tables.
 pub(crate) fn build_indexes(store: &Store) -> Result<()> {
-    let engine = store.engine();
-    for table in engine.catalog().own() {
+    for table in store.engine().catalog().own() {
         for index in table.indexes().iter() {
-            indexing::build_index(engine, table, index, &mut |_| ControlFlow::Continue(()))?;
+            indexing::build_index(store.background(), table, index, &mut |_| ControlFlow::Continue(()))?;
         }
     }
     Ok(())
