@@ -4,8 +4,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 
-use folddb::maintenance::Severity;
-use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, RestoreOptions, Severity};
 use folddb::{Error, ErrorKind, Store};
 
 use crate::errors::guard;
@@ -16,7 +15,7 @@ use crate::store::StoreObject;
 use crate::table::TableObject;
 
 /// Called with the progress of long work: how much is done, and of how much. Returns whether to
-/// continue, which only some functions ask. A C++ exception must not leave it.
+/// continue. A C++ exception must not leave it.
 pub type ProgressFunction = Option<extern "C" fn(context: *mut c_void, done: u64, total: u64) -> bool>;
 
 /// Merges all runs of a table into one, and those of its indexes, before it returns. `progress` may
@@ -78,8 +77,8 @@ pub extern "C" fn folddb_restore(
 /// is NULL, is set to the number of things that are wrong.
 ///
 /// Errors: Corruption, with the first thing that is wrong; FoldFailed where nothing is damaged, but
-/// a program wrote values that their tables do not accept; StoreNotFound, Locked; a folder that
-/// cannot be listed.
+/// a program wrote values that their tables do not accept; StoreNotFound, Locked; Stopped where
+/// `progress` wants it to; a folder that cannot be listed.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_verify(
     path: Text,
@@ -92,9 +91,11 @@ pub extern "C" fn folddb_verify(
 ) -> bool {
     guard(errptr, false, || {
         let (path, options) = (path.get("the path")?, settings(options)?);
-        let report = Store::verify(path, &options, deep, |done, total| {
-            if let Some(told) = progress {
-                told(context, done, total);
+        let how = VerifyOptions::default().deep(deep);
+        let report = Store::verify_with(path, &how, &options, |at| {
+            match progress.is_none_or(|told| told(context, at.bytes_done, at.bytes_total)) {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
             }
         })?;
         // The heaviest come first.

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use folddb::maintenance::ByteProgress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A bar that counts bytes up to `bytes_total`; without a total it only counts.
@@ -12,6 +13,12 @@ pub(crate) fn bytes_bar(bytes_total: Option<u64>, doing: &str) -> ProgressBar {
     };
     let bar = ProgressBar::with_draw_target(bytes_total, target());
     with_template(bar, template, doing)
+}
+
+/// Shows how far a job is on its bar.
+pub(crate) fn show_bytes(bar: &ProgressBar, at: ByteProgress) {
+    bar.set_length(at.bytes_total);
+    bar.set_position(at.bytes_done);
 }
 
 /// A bar over parts of a whole, in thousandths.

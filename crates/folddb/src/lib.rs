@@ -153,7 +153,7 @@ pub use feed::{
     SecondaryFeed,
 };
 pub use find::BytesFind;
-pub use folddb_engine::background::merge_job::Progress;
+pub use folddb_engine::background::merge_job::CompactProgress;
 pub use folddb_engine::background::reclaim_report::ReclaimReport;
 pub use folddb_engine::background::scheduler::BackgroundJob;
 pub use folddb_engine::events::{

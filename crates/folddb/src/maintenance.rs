@@ -3,6 +3,7 @@
 //! Each task has its own file and returns a plain report; the command line prints it. Modules are
 //! in bottom-up order.
 
+mod progress;
 mod finding;
 mod survey;
 mod closed_index;
@@ -35,6 +36,7 @@ pub use dump::DumpReport;
 pub use finding::{Finding, Loss, Severity};
 pub use indexes::IndexCheck;
 pub use load::{LoadOptions, LoadReport};
+pub use progress::ByteProgress;
 pub use repair::{RepairOptions, RepairReport};
 pub use restore::{RestoreOptions, RestoreReport};
-pub use verify::{Checked, VerifyReport};
+pub use verify::{Checked, VerifyOptions, VerifyReport};

@@ -1,5 +1,6 @@
 //! The handle of a store.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -389,13 +390,24 @@ impl Store {
     /// Reclaims the space of dead values (value-log GC), at once: files with few live values are
     /// copied into fewer files, as long as that is worth it. Background work does the same when
     /// [`Tuning::value_space_max`](crate::Tuning::value_space_max) is exceeded. Overwritten values
-    /// count as live until a merge has met them: [`BytesTable::compact`] ensures that. `progress`
-    /// is called with each plan as it begins. Damaged files of values stay as they are; the report
-    /// lists them.
+    /// count as live until a merge has met them: [`BytesTable::compact`] ensures that. Damaged
+    /// files of values stay as they are; the report lists them.
     ///
     /// # Errors
     /// [`ErrorKind::NoSpace`]; a failed read or write.
-    pub fn reclaim(&self, mut progress: impl FnMut(&ReclaimStep)) -> Result<ReclaimReport> {
+    pub fn reclaim(&self) -> Result<ReclaimReport> {
+        self.reclaim_with(|_| ControlFlow::Continue(()))
+    }
+
+    /// The same. `progress` is called with each plan as it begins, and may stop it before that; what
+    /// was reclaimed by then stays so.
+    ///
+    /// # Errors
+    /// As [`Store::reclaim`].
+    pub fn reclaim_with(
+        &self,
+        mut progress: impl FnMut(&ReclaimStep) -> ControlFlow<()>,
+    ) -> Result<ReclaimReport> {
         self.engine().check_not_read_only()?;
         reclaim_now::reclaim_all(self.background(), &mut |plan| progress(&ReclaimStep::of(plan)))
     }

@@ -12,7 +12,7 @@ use crate::indexing::{self, IndexInfo, IndexProgress};
 use crate::table::Table;
 use crate::table_stats::{self, TableStats};
 use folddb_engine::background::compact;
-use folddb_engine::background::merge_job::Progress;
+use folddb_engine::background::merge_job::CompactProgress;
 
 impl BytesTable {
     /// Merges all runs of the table into one, step by step, at once, and then those of its indexes,
@@ -30,10 +30,10 @@ impl BytesTable {
     ///
     /// # Errors
     /// As [`BytesTable::compact`].
-    pub fn compact_with(&self, mut progress: impl FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
+    pub fn compact_with(&self, mut progress: impl FnMut(CompactProgress) -> ControlFlow<()>) -> Result<()> {
         self.engine().check_not_read_only()?;
         let is_broken_off = Cell::new(false);
-        let mut report = |at: Progress| {
+        let mut report = |at: CompactProgress| {
             let flow = progress(at);
             is_broken_off.set(is_broken_off.get() | flow.is_break());
             flow
@@ -124,7 +124,7 @@ impl<K: Key, V: Value> Table<K, V> {
     ///
     /// # Errors
     /// As [`BytesTable::compact`].
-    pub fn compact_with(&self, progress: impl FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
+    pub fn compact_with(&self, progress: impl FnMut(CompactProgress) -> ControlFlow<()>) -> Result<()> {
         self.bytes.compact_with(progress)
     }
 

@@ -1,10 +1,13 @@
-//! A merge that is broken off leaves a table in which newer and older records of one key are in
-//! more runs than before, and the next merge may take any of them.
+//! Jobs that are broken off. A merge leaves a table in which newer and older records of one key are
+//! in more runs than before, and the next merge may take any of them; jobs that make something leave
+//! nothing of it.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use folddb::{BackgroundWork, Options, Rules, Store, Table};
+use folddb::maintenance::{ByteProgress, RepairOptions, VerifyOptions};
+use folddb::{BackgroundWork, BackupOptions, ErrorKind, Options, RestoreOptions, Rules, Store, Table};
 
 const KEYS: u64 = 1000;
 
@@ -61,4 +64,61 @@ fn what_a_broken_off_merge_leaves_hides_no_newer_records_once_it_is_merged_on() 
     }
     store.bytes_table("t").unwrap().compact().unwrap();
     assert!(table.scan().into_iter().all(|row| row.unwrap().1[0] == 2), "and stays so");
+}
+
+/// Each job that makes something ends where its caller breaks it off, and leaves nothing of it.
+#[test]
+fn jobs_that_are_broken_off_leave_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let stop = |at: ByteProgress| {
+        assert!(at.bytes_done <= at.bytes_total && at.bytes_total > 0, "{at:?}");
+        ControlFlow::Break(())
+    };
+    let store = Store::create(path("store"), options(64 << 10)).unwrap();
+    let table = store.table("t", rules()).unwrap();
+    (0..3).for_each(|round| write(&store, &table, 0..KEYS, round));
+    let names = || {
+        let entries =
+            std::fs::read_dir(dir.path()).unwrap().chain(std::fs::read_dir(path("backups")).unwrap());
+        entries.map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>()
+    };
+
+    for how in [BackupOptions::default(), BackupOptions::default().copy(true).check_all(true)] {
+        let stopped = store.backup_with(path("backups"), &how, stop).unwrap_err();
+        assert_eq!(stopped.kind(), ErrorKind::Stopped);
+        assert!(Store::backups(path("backups"), &options(64 << 10)).unwrap().is_empty());
+    }
+    assert_eq!(store.backup(path("backups"), &BackupOptions::default()).unwrap().generation, 1);
+    store.close().unwrap();
+
+    let before = names();
+    let (is, copies) = (options(64 << 10), RestoreOptions::default().copy(true));
+    for stopped in [
+        Store::restore_with(path("backups"), path("new"), &RestoreOptions::default(), &is, stop).unwrap_err(),
+        Store::restore_with(path("backups"), path("new"), &copies, &is, stop).unwrap_err(),
+        Store::repair_with(path("store"), path("new"), &RepairOptions::default(), &is, stop).unwrap_err(),
+        Store::verify_with(path("store"), &VerifyOptions::default().deep(true), &is, stop).unwrap_err(),
+    ] {
+        assert_eq!(stopped.kind(), ErrorKind::Stopped);
+        assert_eq!(names(), before);
+    }
+
+    // Broken off anywhere else, too; a job that was not is whole.
+    for after in 1.. {
+        let mut calls = 0;
+        let restored = Store::restore_with(path("backups"), path("new"), &copies, &is, |_| {
+            calls += 1;
+            if calls > after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        match restored {
+            Err(stopped) => {
+                assert_eq!(stopped.kind(), ErrorKind::Stopped);
+                assert_eq!(names(), before, "broken off after {after} calls");
+            }
+            Ok(_) => break,
+        }
+    }
+    let verified = Store::verify(path("new"), &VerifyOptions::default().deep(true), &is).unwrap();
+    assert!(verified.findings.is_empty(), "{verified:?}");
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use common::small;
 use folddb::codec::KeyCodec;
 use folddb::folds::Stats;
+use folddb::maintenance::VerifyOptions;
 use folddb::table_rules::TableRules;
 use folddb::{AsOf, Durability, ErrorKind, Expire, Keep, Options, Rules, Store, WriteOp};
 
@@ -70,7 +71,7 @@ fn rows_are_there_all_at_once_and_after_reopening() {
     store.bytes_table("sums").unwrap().compact().unwrap();
     check(&store);
     store.close().unwrap();
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     check(&Store::open(&path, options()).unwrap());
 }

@@ -29,7 +29,7 @@ fn overwrite(store: &Store, table: &Table<u64, Vec<u8>>) {
         store.flush().unwrap();
     }
     store.settle().unwrap();
-    store.reclaim(|_| ()).unwrap();
+    store.reclaim().unwrap();
 }
 
 /// As many events of each kind as the statistics count, on whichever threads the work is done.

@@ -7,6 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{drain, small_values as options};
+use folddb::maintenance::VerifyOptions;
 use folddb::{BackgroundWork, Durability, ErrorKind, RecordOp, RecordValue, Rules, Store, Table, WriteOp};
 
 fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
@@ -398,7 +399,7 @@ fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
         assert_eq!(files[0], checkpoint[0], "round {round}: the checkpoint is as it was");
         let bytes = files[1].1.len() as u64;
         assert!((1_000 * (round + 1)..2_500 * (round + 1)).contains(&bytes), "round {round}: {bytes} bytes");
-        let looked = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+        let looked = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
         assert!(looked.findings.is_empty(), "round {round}: {:?}", looked.findings);
     }
     let looking = Store::open_read_only(&path, options()).unwrap();
@@ -416,10 +417,10 @@ fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
     let later = index_files(&path)[1].clone();
     flip(&later.0, 100);
     assert_eq!(Store::open(&path, options()).unwrap_err().kind(), ErrorKind::Corruption);
-    assert!(!Store::verify(&path, &options(), false, |_, _| {}).unwrap().is_clean());
+    assert!(!Store::verify(&path, &VerifyOptions::default(), &options()).unwrap().is_clean());
     let mended = dir.path().join("mended");
     let how = folddb::maintenance::RepairOptions::default();
-    Store::repair(&path, &mended, &how, &options(), |_, _| {}).unwrap();
+    Store::repair(&path, &mended, &how, &options()).unwrap();
     let store = Store::open(&mended, options()).unwrap();
     for (key, value) in &expected {
         assert_eq!(blobs(&store).get(key).unwrap().as_ref(), Some(value), "key {key}");
@@ -444,7 +445,9 @@ fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
     store.flush().unwrap();
     assert_eq!(index_files(&path).len(), 1, "a checkpoint has them");
     store.close().unwrap();
-    assert!(Store::verify(&path, &options(), true, |_, _| {}).unwrap().findings.is_empty());
+    assert!(
+        Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap().findings.is_empty()
+    );
 }
 
 #[test]
@@ -468,7 +471,12 @@ fn backups_and_dumps_have_them() {
     let again = Store::open(&restored, options()).unwrap();
     check(&blobs(&again), &expected, 1010);
     again.close().unwrap();
-    assert!(Store::verify(&restored, &options(), true, |_, _| {}).unwrap().findings.is_empty());
+    assert!(
+        Store::verify(&restored, &VerifyOptions::default().deep(true), &options())
+            .unwrap()
+            .findings
+            .is_empty()
+    );
     // Values that the index had led to by then may be gone: there is no restore to an earlier end.
     let what = folddb::maintenance::RestoreOptions::default().at_seq(Some(at));
     assert!(Store::restore(&backups, dir.path().join("no"), &what, &options()).is_err());
@@ -486,7 +494,7 @@ fn a_check_calls_a_store_intact_and_reports_a_damaged_index_and_value() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     a_store(&path);
-    let look = |deep| Store::verify(&path, &options(), deep, |_, _| {}).unwrap();
+    let look = |deep| Store::verify(&path, &VerifyOptions::default().deep(deep), &options()).unwrap();
     assert!(look(true).findings.is_empty() && look(false).findings.is_empty(), "{:?}", look(true).findings);
     let index = find(&path, ".index");
     let bytes = std::fs::read(&index).unwrap();
@@ -517,7 +525,7 @@ fn everything_intact_is_salvaged_even_if_the_index_is_lost() {
     let mend = |name: &str| {
         let to = dir.path().join(name);
         let how = folddb::maintenance::RepairOptions::default();
-        let report = Store::repair(&path, &to, &how, &options(), |_, _| {}).unwrap();
+        let report = Store::repair(&path, &to, &how, &options()).unwrap();
         assert!(report.verified.is_clean(), "{:?}", report.verified.findings);
         (report, Store::open(&to, options()).unwrap())
     };
@@ -625,7 +633,9 @@ fn writers_and_readers_meet_and_batches_stay_whole() {
     let total = |table: &Table<u64, u64>| table.scan().into_iter().map(|row| row.unwrap().1).sum::<u64>();
     assert_eq!(total(&sums), 2 * writers * rounds, "no fold is lost");
     store.close().unwrap();
-    assert!(Store::verify(&path, &options(), true, |_, _| {}).unwrap().findings.is_empty());
+    assert!(
+        Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap().findings.is_empty()
+    );
     let store = Store::open(&path, options()).unwrap();
     assert_eq!(
         total(&store.table("sums", Rules::hashed::<u64, u64>().fold("sum:u64")).unwrap()),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use folddb::maintenance::VerifyOptions;
 use folddb::time::{moment, unix_ms};
 use folddb::{
     AsOf, BackgroundWork, Durability, ErrorKind, Expire, Keep, Lifetime, Options, Rules, Store, Table,
@@ -48,7 +49,8 @@ impl World {
     }
 
     fn is_whole(&self) {
-        let looked = Store::verify(&self.path, &self.options(), true, |_, _| {}).unwrap();
+        let looked =
+            Store::verify(&self.path, &VerifyOptions::default().deep(true), &self.options()).unwrap();
         assert!(looked.findings.is_empty(), "{:?}", looked.findings);
     }
 }
@@ -261,7 +263,7 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
     world.is_whole();
     let mended = world.path.with_extension("mended");
     let how = folddb::maintenance::RepairOptions::default();
-    assert!(Store::repair(&world.path, &mended, &how, &world.options(), |_, _| {}).unwrap().is_complete());
+    assert!(Store::repair(&world.path, &mended, &how, &world.options()).unwrap().is_complete());
     assert_eq!(count(&Store::open(&mended, world.options()).unwrap()), 1);
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::{drain, manual};
 use folddb::codec::tuple::Element;
 use folddb::codec::{KeyCodec, ValueCodec};
-use folddb::maintenance::RepairOptions;
+use folddb::maintenance::{RepairOptions, VerifyOptions};
 use folddb::table_rules::TableRules;
 use folddb::time::moment;
 use folddb::{
@@ -581,7 +581,7 @@ fn a_repair_leaves_out_an_index_that_no_build_could_finish() {
     assert_eq!(bytes.indexes().len(), 1);
     drop((table, bytes, store));
     let to = world.path.with_extension("new");
-    let report = Store::repair(&world.path, &to, &RepairOptions::default(), &manual(), |_, _| {}).unwrap();
+    let report = Store::repair(&world.path, &to, &RepairOptions::default(), &manual()).unwrap();
     assert!(report.is_complete(), "{report:?}");
     assert!(
         report.findings.iter().any(|one| one.to_string().contains("the index is left out")),
@@ -658,11 +658,11 @@ fn verify_compares_indexes_with_their_tables_and_repair_and_load_rebuild_them() 
     store.dump(&[], &mut text).unwrap();
     drop((table, store));
 
-    let report = Store::verify(&world.path, &manual(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&world.path, &VerifyOptions::default().deep(true), &manual()).unwrap();
     assert!(report.is_clean(), "{:?}", report.findings);
     let mended = world.path.with_extension("mended");
     let how = folddb::maintenance::RepairOptions::default();
-    let report = Store::repair(&world.path, &mended, &how, &manual(), |_, _| {}).unwrap();
+    let report = Store::repair(&world.path, &mended, &how, &manual()).unwrap();
     assert!(report.verified.is_clean(), "{:?}", report.verified.findings);
     let loaded = Store::create(world.path.with_extension("loaded"), manual()).unwrap();
     loaded.load(&mut text.as_slice(), &folddb::maintenance::LoadOptions::default()).unwrap();
@@ -786,7 +786,7 @@ fn verify_distinguishes_a_rule_that_breaks_the_law_from_damage() {
     }
     drop((table, store));
     let options = manual().custom_terms("sum", 1, |_, value, terms| terms.push(&Element::from(value)));
-    let report = Store::verify(&world.path, &options, true, |_, _| {}).unwrap();
+    let report = Store::verify(&world.path, &VerifyOptions::default().deep(true), &options).unwrap();
     assert!(report.is_clean(), "{:?}", report.findings);
     let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
     assert!(

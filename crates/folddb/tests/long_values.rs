@@ -8,7 +8,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use common::{drain, small_values};
-use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions, VerifyOptions};
 use folddb::{ErrorKind, Locate, Options, Rules, Store, Table, ValuePlacement, WriteOp};
 
 /// Four pieces of a value are held in memory: a value longer than 4 KiB is a long one.
@@ -56,7 +56,7 @@ fn check(table: &Table<u64, Vec<u8>>, key: u64, expected: Option<&Vec<u8>>) {
 
 fn whole(path: &Path) {
     for deep in [false, true] {
-        let report = Store::verify(path, &options(), deep, |_, _| {}).unwrap();
+        let report = Store::verify(path, &VerifyOptions::default().deep(deep), &options()).unwrap();
         assert!(report.is_clean(), "{:?}", report.findings);
     }
 }
@@ -112,7 +112,7 @@ fn a_long_value_is_one_record_in_a_file_of_its_own_and_goes_when_it_is_dead() {
                 1 => store.close().unwrap(),
                 _ => {
                     drain(&store);
-                    store.reclaim(|_| {}).unwrap();
+                    store.reclaim().unwrap();
                     store.close().unwrap();
                 }
             }
@@ -124,7 +124,7 @@ fn a_long_value_is_one_record_in_a_file_of_its_own_and_goes_when_it_is_dead() {
             table.delete(&key).unwrap();
         }
         store.flush().unwrap();
-        store.reclaim(|_| {}).unwrap();
+        store.reclaim().unwrap();
         drain(&store);
         store.close().unwrap();
         assert_eq!(entries(&path, "shelf"), Vec::<PathBuf>::new());
@@ -165,7 +165,7 @@ fn a_seek_and_a_locate_find_it_in_one_file_and_a_snapshot_keeps_it() {
     assert_eq!(table.get(&1).unwrap(), Some(vec![7; 10]));
     drop((located, past, reader));
     drain(&store);
-    store.reclaim(|_| {}).unwrap();
+    store.reclaim().unwrap();
     assert_eq!(entries(&path, "shelf"), Vec::<PathBuf>::new());
 }
 
@@ -236,7 +236,7 @@ fn backups_dumps_and_repair_have_it_also_where_the_index_is_lost() {
         bytes[middle..].fill(9);
         std::fs::write(&index, bytes).unwrap();
         let mended = dir.path().join("mended");
-        let report = Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+        let report = Store::repair(&path, &mended, &RepairOptions::default(), &options()).unwrap();
         assert!(report.findings.iter().any(|finding| finding.what.contains("was rebuilt")), "{report:?}");
         has_all(&mended);
     }
@@ -260,7 +260,7 @@ fn the_later_of_two_values_is_found_without_the_index_though_the_earlier_is_ther
     drop((past, table, store)); // as if the process died
     std::fs::write(entries(&path, "index").pop().unwrap(), [9; 5000]).unwrap();
     let mended = dir.path().join("mended");
-    Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    Store::repair(&path, &mended, &RepairOptions::default(), &options()).unwrap();
     let store = Store::open(&mended, options()).unwrap();
     check(&blobs(&store, ValuePlacement::Segments), 1, Some(&blob(1, 3, 300)));
 }
@@ -288,7 +288,7 @@ fn damage_is_reported_before_any_byte_is_returned() {
     told(table.locate(&0, Locate::default()).unwrap_err());
     assert!(table.locate(&0, Locate::default().verify(false)).unwrap().is_some());
     drop((table, store));
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert!(report.damage().any(|finding| finding.to_string().contains(&name)), "{:?}", report.findings);
 }
 

@@ -97,7 +97,7 @@ fn old_snapshots_go_on_reading_while_merges_keep_nothing_for_them() {
         }
         compact(&store, "sums");
         compact(&store, "texts");
-        store.reclaim(|_| {}).unwrap();
+        store.reclaim().unwrap();
         snapshots.iter().zip(0..).for_each(|(snapshot, round)| tables.check(snapshot, round));
         let (stats, records) = (store.stats(), store.bytes_table("sums").unwrap().stats().unwrap().records);
         assert_eq!(stats.snapshots.live, 6);
@@ -195,7 +195,7 @@ fn leveled_clones_and_snapshots_never_block() {
             store.flush().unwrap();
             drain(&store);
             compact(&store, "texts");
-            store.reclaim(|_| {}).unwrap();
+            store.reclaim().unwrap();
         }
         snapshots.iter().zip(0..).for_each(|(snapshot, round)| tables.check(snapshot, round));
         for (scan, round) in scans.into_iter().zip(0u64..) {
@@ -315,7 +315,7 @@ fn a_walk_over_a_hashed_table_ends_with_its_snapshot() {
     (1..4).for_each(|round| tables.write(round));
     drain(&store);
     store.flush().unwrap();
-    store.reclaim(|_| {}).unwrap();
+    store.reclaim().unwrap();
     drain(&store);
     let kinds: Vec<_> = walk.filter_map(Result::err).map(|error| error.kind()).collect();
     assert!(kinds.iter().all(|kind| *kind == ErrorKind::SnapshotTooOld), "{kinds:?}");
@@ -333,7 +333,7 @@ fn an_old_snapshot_keeps_what_it_sees_and_nothing_that_came_later() {
         tables.write(round);
         store.settle().unwrap();
         compact(&store, "texts");
-        store.reclaim(|_| {}).unwrap();
+        store.reclaim().unwrap();
     }
     tables.check(&snapshot, 0);
     let bytes = || -> u64 {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use common::small_values;
-use folddb::maintenance::RepairOptions;
+use folddb::maintenance::{RepairOptions, VerifyOptions};
 use folddb::{ErrorKind, FeedOptions, Options, Rules, Store, Table};
 
 const KEYS: u64 = 60;
@@ -102,7 +102,7 @@ fn lived(path: &Path, steps: u64) -> Model {
         match step % 211 {
             40 | 90 => store.flush().expect("it flushes"),
             120 => store.bytes_table("blobs").expect("a table").compact().expect("it merges"),
-            150 => drop(store.reclaim(|_| {}).expect("it reclaims")),
+            150 => drop(store.reclaim().expect("it reclaims")),
             200 => {
                 drop(at);
                 match step % 2 {
@@ -131,7 +131,7 @@ fn ruin_parts(path: &Path) -> usize {
 
 fn rebuild(path: &Path, to: &Path, names: &[&str]) -> folddb::Result<folddb::maintenance::RepairReport> {
     let how = names.iter().fold(RepairOptions::default(), |how, name| how.rebuild_index(name));
-    Store::repair(path, to, &how, &options(), |_, _| {})
+    Store::repair(path, to, &how, &options())
 }
 
 #[test]
@@ -140,8 +140,7 @@ fn lost_runs_are_rebuilt_from_the_log_and_again_in_the_new_store() {
     let path = temp.path().join("store");
     let model = lived(&path, 2000);
     assert!(ruin_parts(&path) > 2);
-    let plain =
-        Store::repair(&path, temp.path().join("plain"), &RepairOptions::default(), &options(), |_, _| {});
+    let plain = Store::repair(&path, temp.path().join("plain"), &RepairOptions::default(), &options());
     assert!(!plain.expect("it repairs").is_complete());
     let mut from = path;
     for round in 0..2 {
@@ -259,7 +258,8 @@ fn a_damaged_log_is_reported_and_nothing_is_created() {
     let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
     let entries = std::fs::read_dir(&path).expect("a directory").map(|entry| entry.expect("an entry").path());
     let oldest = entries.filter(is_log).min().expect("a log");
-    let verified = || Store::verify(&path, &options(), true, |_, _| {}).expect("it reads");
+    let verified =
+        || Store::verify(&path, &VerifyOptions::default().deep(true), &options()).expect("it reads");
     assert!(verified().is_clean(), "{:?}", verified().findings);
     let mut bytes = std::fs::read(&oldest).expect("it reads");
     bytes[6000] ^= 0x40;
@@ -278,7 +278,7 @@ fn a_damaged_log_is_reported_and_nothing_is_created() {
         told[0].what.contains("that archive their logs (`sums`, `blobs`) can no longer be rebuilt"),
         "{told:?}"
     );
-    let quick = Store::verify(&path, &options(), false, |_, _| {}).expect("it reads");
+    let quick = Store::verify(&path, &VerifyOptions::default(), &options()).expect("it reads");
     assert!(quick.is_clean(), "{:?}", quick.findings);
 }
 
@@ -294,7 +294,7 @@ fn a_deep_check_reads_values_that_only_an_archived_log_points_to() {
     drop(at);
     store.close().expect("it closes");
     flip_value(&path, 3);
-    let report = Store::verify(&path, &options(), true, |_, _| {}).expect("it reads");
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).expect("it reads");
     let told: Vec<String> = report.damage().map(ToString::to_string).collect();
     assert!(told.len() == 1 && told[0].contains(".values"), "{told:?}");
     assert!(told[0].contains("a value that the archived log leads to"), "{told:?}");

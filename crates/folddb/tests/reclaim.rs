@@ -5,8 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::small_values;
-use folddb::maintenance::{BackupOptions, RestoreOptions};
-use folddb::maintenance::{Finding, Loss, RepairOptions};
+use folddb::maintenance::{BackupOptions, Finding, Loss, RepairOptions, RestoreOptions};
 use folddb::{BackgroundJob, Keep, Locate, Options, Rules, Store, Table};
 
 const KEYS: u64 = 300;
@@ -68,11 +67,11 @@ fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
 }
 
 fn reclaim(store: &Store) -> u64 {
-    store.reclaim(|_| {}).expect("it goes").plans
+    store.reclaim().expect("it goes").plans
 }
 
 fn verified(path: &Path) {
-    let report = Store::verify(path, &options(), true, |_, _| {}).expect("it goes");
+    let report = Store::verify(path, &VerifyOptions::default().deep(true), &options()).expect("it goes");
     assert_eq!(report.findings, [], "verified");
 }
 
@@ -84,7 +83,7 @@ fn what_is_alive_moves_together_and_reads_as_before() {
     fill(&store, 6);
     let before = store.stats();
     let plans = store.reclaim_plans();
-    let report = store.reclaim(|_| {}).unwrap();
+    let report = store.reclaim().unwrap();
     assert!(report.plans > 0 && report.plans == plans.len() as u64, "{report:?}, {plans:?}");
     let after = store.stats();
     assert!(report.bytes_after < before.disk.value_bytes, "{report:?}");
@@ -357,7 +356,7 @@ fn values_that_were_moved_since_an_older_list_are_found_by_repair() {
     manifests(&path).iter().for_each(|file| std::fs::remove_file(file).unwrap());
     let lost = dir.path().join("lost");
     let how = RepairOptions::default();
-    assert!(Store::repair(&path, &lost, &how, &options(), |_, _| {}).is_err(), "no list is at hand");
+    assert!(Store::repair(&path, &lost, &how, &options()).is_err(), "no list is at hand");
     // Once by the list of a backup, and once by an old manifest in the place of the newest.
     for (name, list_from) in [("by_backup", Some(backup)), ("by_manifest", None)] {
         if list_from.is_none() {
@@ -365,7 +364,7 @@ fn values_that_were_moved_since_an_older_list_are_found_by_repair() {
         }
         let to = dir.path().join(name);
         let how = RepairOptions::default().list_from(list_from);
-        let report = Store::repair(&path, &to, &how, &options(), |_, _| {}).unwrap();
+        let report = Store::repair(&path, &to, &how, &options()).unwrap();
         assert!(report.verified.is_clean(), "{name}: {report:?}");
         let of_values = |file: &str| file.ends_with(".values") || file.ends_with(".moved");
         assert!(!report.lost().any(|one| of_values(&one.file)), "{name}: {:?}", report.findings);
@@ -391,7 +390,7 @@ fn relocated_values_whose_top_or_footer_is_lost_are_salvaged_all_of_them() {
     let error = Store::open(&path, options()).unwrap_err();
     assert!(error.message().contains(".moved"), "{error}");
     let to = dir.path().join("mended");
-    let report = Store::repair(&path, &to, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    let report = Store::repair(&path, &to, &RepairOptions::default(), &options()).unwrap();
     assert!(report.is_complete() && report.verified.is_clean(), "{report:?}");
     let told =
         |finding: &&Finding| finding.file.ends_with(".moved") && finding.what.contains("written again");
@@ -432,7 +431,7 @@ fn repair_leaves_out_what_is_lost_names_each_key_of_it_and_the_rest_is_there() {
         std::fs::write(file, bytes).unwrap();
     }
     let to = dir.path().join("mended");
-    let report = Store::repair(&path, &to, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    let report = Store::repair(&path, &to, &RepairOptions::default(), &options()).unwrap();
     assert!(!report.is_complete() && report.verified.is_clean(), "{report:?}");
     assert_eq!(report.records_lost, 4);
     for (key, (file, _)) in damaged.iter().zip(&places) {

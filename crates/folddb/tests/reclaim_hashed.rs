@@ -7,8 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::small_values as options;
-use folddb::maintenance::RepairOptions;
-use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, RepairOptions, RestoreOptions};
 use folddb::{BackgroundJob, Rules, Store, Table, ValuePlacement};
 
 const KEYS: u64 = 300;
@@ -67,11 +66,11 @@ fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
 }
 
 fn reclaim(store: &Store) -> u64 {
-    store.reclaim(|_| {}).unwrap().plans
+    store.reclaim().unwrap().plans
 }
 
 fn verified(path: &Path) {
-    let report = Store::verify(path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert_eq!(report.findings, [], "verified");
 }
 
@@ -200,7 +199,7 @@ fn a_store_with_relocated_values_is_salvaged_even_if_the_index_is_lost() {
         std::fs::write(&index, b"no index").unwrap();
     }
     let mended = dir.path().join("mended");
-    let report = Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    let report = Store::repair(&path, &mended, &RepairOptions::default(), &options()).unwrap();
     assert!(report.verified.is_clean(), "{:?}", report.verified.findings);
     let store = Store::open(&mended, options()).unwrap();
     let table = blobs(&store);
@@ -226,7 +225,7 @@ fn relocated_values_whose_footer_is_lost_are_salvaged_also_by_an_older_list_and_
     }
     let mend = |name: &str, list_from: Option<PathBuf>| {
         let (to, how) = (dir.path().join(name), RepairOptions::default().list_from(list_from));
-        let report = Store::repair(&path, &to, &how, &options(), |_, _| {}).unwrap();
+        let report = Store::repair(&path, &to, &how, &options()).unwrap();
         assert!(report.verified.is_clean(), "{name}: {report:?}");
         let store = Store::open(&to, options()).unwrap();
         check(&store, 5);
@@ -286,7 +285,7 @@ fn values_that_were_put_since_an_older_list_are_found_by_repair() {
         let (path, to) = (dir.path().join("store"), dir.path().join("mended"));
         let backup = put_since(&path, value_placement, moves);
         let how = RepairOptions::default().list_from(Some(backup));
-        let report = Store::repair(&path, &to, &how, &options(), |_, _| {}).unwrap();
+        let report = Store::repair(&path, &to, &how, &options()).unwrap();
         assert!(report.verified.is_clean(), "{report:?}");
         let is_told = |one: &folddb::maintenance::Finding| one.what.contains("the list does not have it");
         assert!(report.findings.iter().any(is_told), "{:?}", report.findings);
@@ -325,7 +324,7 @@ fn an_unlisted_segment_with_a_damaged_header_is_reported() {
     bytes[20] ^= 1;
     std::fs::write(&newest, bytes).unwrap();
     let how = RepairOptions::default().list_from(Some(backup));
-    let report = Store::repair(&path, &to, &how, &options(), |_, _| {}).unwrap();
+    let report = Store::repair(&path, &to, &how, &options()).unwrap();
     let name = newest.file_name().unwrap().to_string_lossy();
     assert!(report.lost().any(|one| one.file == name && one.what.contains("header")), "{report:?}");
     assert!(report.verified.is_clean(), "{report:?}");

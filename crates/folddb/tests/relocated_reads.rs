@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use common::small_values;
+use folddb::maintenance::VerifyOptions;
 use folddb::{
     BackgroundJob, BytesTable, Locate, Located, Options, Rules, Snapshot, Store, ValuePlacement, ValueReader,
     WriteOp,
@@ -81,7 +82,7 @@ fn merge_and_reclaim(store: &Store) -> u64 {
     for table in ["long", "joined", "objects"] {
         store.bytes_table(table).unwrap().compact().unwrap();
     }
-    store.reclaim(|_| {}).unwrap().plans
+    store.reclaim().unwrap().plans
 }
 
 fn moved(path: &Path) -> usize {
@@ -195,7 +196,7 @@ fn streams_and_located_values_of_before_a_move_go_on_and_those_after_it_are_the_
     let store = Store::open(&path, options()).unwrap();
     check(&store, 7, None);
     store.close().unwrap();
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert_eq!(report.findings, []);
     check(&Store::open_read_only(&path, options()).unwrap(), 7, None);
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{fresh, manual};
+use folddb::maintenance::VerifyOptions;
 use folddb::{BackgroundJob, Durability, ErrorKind, Options, Rules, Store};
 use folddb_host::Host;
 
@@ -322,7 +323,7 @@ fn batches_that_a_repair_leaves_beyond_a_torn_end_may_be_lost() {
     spoil(&file_of(&path, ".log"), "key04");
     let repair = |name: &str, past_holes| {
         let how = folddb::maintenance::RepairOptions::default().past_holes(past_holes);
-        Store::repair(&path, dir.path().join(name), &how, &manual(), |_, _| {}).unwrap()
+        Store::repair(&path, dir.path().join(name), &how, &manual()).unwrap()
     };
     let left = repair("left", false);
     assert_eq!((left.batches, left.batches_left, left.is_complete()), (4, 25, false));
@@ -342,7 +343,7 @@ fn no_newer_manifest_counts_where_there_is_but_one() {
     let mut bytes = std::fs::read(&manifest).unwrap();
     bytes.iter_mut().skip(20).take(40).for_each(|byte| *byte ^= 0x55);
     std::fs::write(&manifest, bytes).unwrap();
-    let report = Store::verify(&path, &manual(), false, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default(), &manual()).unwrap();
     assert!(!report.is_clean());
     assert!(
         report.findings.iter().all(|finding| !finding.what.contains("a newer one")),
@@ -370,7 +371,7 @@ fn lost_keys_are_reported_by_keys_of_the_table() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&part, bytes).unwrap();
-    let report = Store::verify(&path, &manual(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &manual()).unwrap();
     let [damage] = &report.damage().collect::<Vec<_>>()[..] else { panic!("{:?}", report.findings) };
     let words = &damage.losses[0].keys;
     assert!(words.starts_with("keys after [\"carrier") && !words.contains("0x"), "{words}");

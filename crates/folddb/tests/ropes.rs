@@ -6,8 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::small;
-use folddb::maintenance::RepairOptions;
-use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, RepairOptions, RestoreOptions};
 use folddb::{HeadRule, Locate, LocatedPiece, Options, Rules, Store, Table};
 
 fn options() -> Options {
@@ -106,7 +105,7 @@ fn long_operands_are_joined_and_never_written_again() {
     }
     assert_eq!(store.stats().reads.values, reads);
     store.close().unwrap();
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     check(&Store::open(&path, options()).unwrap(), &expected);
 }
@@ -132,7 +131,7 @@ fn ropes_survive_a_process_that_dies_backups_and_a_repair() {
     Store::restore(&place, &restored, &RestoreOptions::default(), &options()).unwrap();
     check(&Store::open(&restored, options()).unwrap(), &at_backup);
     let mended = dir.path().join("mended");
-    let report = Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    let report = Store::repair(&path, &mended, &RepairOptions::default(), &options()).unwrap();
     assert!(report.is_complete(), "{:?}", report.findings);
     check(&Store::open(&mended, options()).unwrap(), &expected);
     let dump = dir.path().join("dump");
@@ -199,7 +198,7 @@ fn damage_to_a_piece_is_reported_and_costs_only_its_key() {
     assert!(table.locate(&1, Locate::default()).is_err() && table.get(&2).unwrap().is_some());
     assert_eq!(table.head(&1).unwrap().unwrap().size_bytes, 601);
     drop((table, store));
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
 }
 

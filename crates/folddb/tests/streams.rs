@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::small;
 use folddb::limits::VALUE_BYTES_MAX;
-use folddb::maintenance::RepairOptions;
+use folddb::maintenance::{RepairOptions, VerifyOptions};
 use folddb::time::moment;
 use folddb::{ErrorKind, Expire, HeadRule, Keep, Lifetime, Options, Rules, Store, Table, WriteOp};
 use folddb_host::Host;
@@ -102,7 +102,7 @@ fn values_of_any_length_come_back_whole_in_parts_and_after_reopening() {
     let store = Store::open(&path, options()).unwrap();
     check(&blobs(&store));
     store.close().unwrap();
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }
 
@@ -399,13 +399,13 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
     there(&store, &[1, 2, 3, 4, 5]);
     drop(store); // as if the process died
     let mended = dir.path().join("mended");
-    let report = Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    let report = Store::repair(&path, &mended, &RepairOptions::default(), &options()).unwrap();
     assert_eq!(report.lost().count(), 0, "{:?}", report.findings);
     for path in [path, mended] {
         let store = Store::open(&path, options()).unwrap();
         there(&store, &[1, 2, 3, 4, 5]);
         store.close().unwrap();
-        let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+        let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
         assert!(report.findings.is_empty(), "{:?}", report.findings);
     }
     let store = Store::open(dir.path().join("store"), options()).unwrap();
@@ -416,7 +416,7 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
     there(&store, &[3, 4]);
     settled(&store);
     there(&store, &[3, 4]);
-    store.reclaim(|_| {}).unwrap();
+    store.reclaim().unwrap();
     let left = store.stats().disk.value_bytes;
     // In the sorted one it is less than the dead space that `value_space_max` permits.
     assert!(left + 2 * len <= held, "what has expired is given back: {left} of {held}");

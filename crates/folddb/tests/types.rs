@@ -14,7 +14,7 @@ use folddb::folds::{
     self, Bitmap, ByteSet, Counters, Edit, ExactSum, First, FoldSpec, Hll, Matrix, Max, Min, Patch,
     Quantiles, Stats, Sum, Timed, TopK,
 };
-use folddb::maintenance::Weight;
+use folddb::maintenance::{VerifyOptions, Weight};
 use folddb::{
     Durability, ErrorKind, Expire, Fold, FoldFailure, Json, Lifetime, Outcome, Record, Rules, Store, Table,
     Update, Updated, WriteOp,
@@ -156,7 +156,8 @@ fn verify_says_that_a_program_wrote_what_is_whole_and_no_value() {
     table.fold(&1, &b"hello"[..]).unwrap();
     store.close().unwrap();
     is_strict.store(true, Ordering::SeqCst);
-    let report = Store::verify(dir.path().join("s.folddb"), &options(), true, |_, _| {}).unwrap();
+    let report =
+        Store::verify(dir.path().join("s.folddb"), &VerifyOptions::default().deep(true), &options()).unwrap();
     let found: Vec<&str> = report.findings.iter().map(|finding| finding.what.as_str()).collect();
     assert!(
         found.iter().any(|what| what.contains("it says hello") && what.contains("a program wrote it")),

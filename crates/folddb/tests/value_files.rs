@@ -8,8 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::small_values;
-use folddb::maintenance::RepairOptions;
-use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, RepairOptions, RestoreOptions};
 use folddb::{ErrorKind, Options, Rules, Store, Table, ValuePlacement};
 
 const KEYS: u64 = 300;
@@ -45,7 +44,7 @@ fn settle(store: &Store) {
         store.bytes_table(&table).unwrap().compact().unwrap();
     }
     while store.background_step().unwrap().is_some() {}
-    store.reclaim(|_| {}).unwrap();
+    store.reclaim().unwrap();
 }
 
 /// The files of values under a store, with their lengths.
@@ -109,7 +108,7 @@ fn each_value_is_a_file_and_goes_when_it_is_dead() {
     assert_eq!(left.len() as u64, 2 * KEYS / 5);
     assert!(left.iter().all(|(path, bytes)| there.get(path) == Some(bytes)));
     store.close().unwrap();
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     let store = Store::open(&path, options()).unwrap();
     assert_eq!(hashed(&store).get(&5).unwrap(), Some(blob(5, 3)));
@@ -193,7 +192,7 @@ fn backups_link_each_file_and_repair_takes_each_one_over() {
     // The index of the hashed table is lost: it is rebuilt from the files.
     let index = fs::read_dir(&back).unwrap().find(|one| has_ending(one, "index")).unwrap().unwrap().path();
     fs::remove_file(&index).unwrap();
-    Store::repair(&back, &again, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    Store::repair(&back, &again, &RepairOptions::default(), &options()).unwrap();
     check(&Store::open(&again, options()).unwrap(), 1);
 }
 
@@ -220,7 +219,7 @@ fn a_damaged_or_missing_file_is_named_and_costs_one_key() {
     }
     assert_eq!(sorted(&store).get(&5).unwrap(), Some(blob(5, 0)));
     store.close().unwrap();
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert!(!report.findings.is_empty());
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 
 use common::small;
 use folddb::codec::KeyCodec;
-use folddb::maintenance::{RepairOptions, Severity};
+use folddb::maintenance::{RepairOptions, Severity, VerifyOptions};
 use folddb::table_rules::TableRules;
 use folddb::{
     BackgroundWork, Durability, ErrorKind, HeadRule, Locate, LocatedPiece, Options, Rules, Store, Table,
@@ -69,7 +69,7 @@ fn values_come_back_from_memory_from_runs_and_after_reopening_with_and_without_c
     let store = Store::open(&path, options()).unwrap();
     check(&blobs(&store), 2);
     store.close().unwrap();
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }
 
@@ -196,7 +196,7 @@ fn a_damaged_value_is_an_error_that_names_table_key_file_and_offset() {
     }
     assert_eq!(blobs(&store).get(&1).unwrap(), Some(blob(1, 0)), "other values are untouched");
     store.close().unwrap();
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert_eq!(report.damage().count(), 1, "{:?}", report.findings);
     std::fs::remove_file(&values).unwrap();
     let error = Store::open(&path, options()).unwrap_err();
@@ -229,7 +229,7 @@ fn a_backup_holds_the_values_and_a_store_restored_from_it_too() {
     store.close().unwrap();
     let restored = dir.path().join("restored");
     Store::restore(&backups, &restored, &folddb::maintenance::RestoreOptions::default(), &options()).unwrap();
-    let report = Store::verify(&restored, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&restored, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert!(report.is_clean(), "{:?}", report.findings);
     let store = Store::open(&restored, options()).unwrap();
     for key in 0..700 {
@@ -371,7 +371,7 @@ fn segments_of_dead_values_go_while_the_store_is_open() {
     overwrite(&store, &table, 12..20);
     assert!(store.stats().background.value_segments_reclaimed >= 2);
     store.close().unwrap();
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }
 
@@ -488,7 +488,7 @@ fn a_check_reports_values_that_were_lost_before_they_were_durable() {
     std::fs::write(&values, bytes).unwrap();
 
     for deep in [false, true] {
-        let report = Store::verify(&path, &options(), deep, |_, _| {}).unwrap();
+        let report = Store::verify(&path, &VerifyOptions::default().deep(deep), &options()).unwrap();
         let told: Vec<String> = report.findings.iter().map(|finding| finding.to_string()).collect();
         assert!(
             told.iter().any(|told| told.contains(".values")
@@ -505,7 +505,7 @@ fn a_check_reports_values_that_were_lost_before_they_were_durable() {
     for past_holes in [false, true] {
         let mended = dir.path().join(format!("mended-{past_holes}"));
         let how = RepairOptions::default().past_holes(past_holes);
-        let report = Store::repair(&path, &mended, &how, &options(), |_, _| {}).unwrap();
+        let report = Store::repair(&path, &mended, &how, &options()).unwrap();
         assert_eq!(
             (report.batches, report.batches_left),
             if past_holes { (2, 0) } else { (1, 2) },
@@ -520,7 +520,7 @@ fn a_check_reports_values_that_were_lost_before_they_were_durable() {
     let found = [1, 2, 3].map(|key| blobs(&store).get(&key).unwrap());
     assert_eq!(found, [Some(blob(1, 1)), None, None]);
     store.close().unwrap();
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }
 

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use common::small;
 use folddb::codec::KeyCodec;
-use folddb::maintenance::{Advice, Finding, RepairOptions, RepairReport, Severity, VerifyReport, Weight};
+use folddb::maintenance::{
+    Advice, Finding, RepairOptions, RepairReport, Severity, VerifyOptions, VerifyReport, Weight,
+};
 use folddb::table_rules::TableRules;
 use folddb::{Durability, Fold, FoldFailure, Options, Outcome, Rules, Store, WriteOp};
 
@@ -61,10 +63,10 @@ fn flip(file: &Path, before_the_end: usize) {
 
 /// What the three report.
 fn said(path: &Path) -> (VerifyReport, RepairReport, Vec<Advice>) {
-    let verified = Store::verify(path, &options(), true, |_, _| {}).unwrap();
+    let verified = Store::verify(path, &VerifyOptions::default().deep(true), &options()).unwrap();
     let advice = Store::diagnose(path, &options()).unwrap();
     let to = path.with_extension("new");
-    let repaired = Store::repair(path, &to, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    let repaired = Store::repair(path, &to, &RepairOptions::default(), &options()).unwrap();
     assert!(repaired.verified.is_clean(), "{:?}", repaired.verified.findings);
     (verified, repaired, advice)
 }
@@ -187,7 +189,7 @@ fn unfit_values_are_distinguished_from_damage_and_deletes_mend_them() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("store");
     written_by_another(&path);
-    let report = Store::verify(&path, &with_short(200), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &with_short(200)).unwrap();
     assert_eq!(report.damage().next(), None);
     assert!(!report.is_clean());
     for name in NAMES {
@@ -206,7 +208,7 @@ fn unfit_values_are_distinguished_from_damage_and_deletes_mend_them() {
     }
     // A repair loses nothing, and changes nothing.
     let to = temp.path().join("new");
-    let repaired = Store::repair(&path, &to, &RepairOptions::default(), &with_short(200), |_, _| {}).unwrap();
+    let repaired = Store::repair(&path, &to, &RepairOptions::default(), &with_short(200)).unwrap();
     assert!(repaired.is_complete(), "{:?}", repaired.findings);
     assert_eq!(repaired.verified.damage().next(), None);
     assert!(repaired.verified.unfit().next().is_some(), "{:?}", repaired.verified.findings);
@@ -221,7 +223,7 @@ fn unfit_values_are_distinguished_from_damage_and_deletes_mend_them() {
         table.compact().unwrap();
     }
     store.close().unwrap();
-    let report = Store::verify(&path, &with_short(200), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &with_short(200)).unwrap();
     assert!(report.is_clean(), "{:?}", report.findings);
 }
 
@@ -231,7 +233,7 @@ fn damage_is_reported_before_unfit_values() {
     let path = temp.path().join("store");
     written_by_another(&path);
     std::fs::remove_file(newest(&path, "part")).unwrap();
-    let report = Store::verify(&path, &with_short(200), true, |_, _| {}).unwrap();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &with_short(200)).unwrap();
     assert_eq!(report.findings[0].severity, Severity::Damage, "{:?}", report.findings);
     assert!(report.unfit().next().is_some(), "{:?}", report.findings);
 }

@@ -328,7 +328,7 @@ fn comes_back(store: Store, path: &Path, options: &Options) {
     let mut dump = Vec::new();
     let dumped = store.dump(&[], &mut dump).unwrap();
     store.close().unwrap();
-    let report = Store::verify(path, options, true, |_, _| {}).unwrap();
+    let report = Store::verify(path, &VerifyOptions::default().deep(true), options).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     let loaded = path.with_extension("loaded");
     let store = Store::create(&loaded, options.clone()).unwrap();

@@ -9,8 +9,7 @@ use std::path::Path;
 use folddb::codec::KeyCodec;
 use folddb::folds::ByteSet;
 use folddb::limits::VALUE_BYTES_MAX;
-use folddb::maintenance::RepairOptions;
-use folddb::maintenance::{BackupOptions, LoadOptions, RestoreOptions, SyncOptions};
+use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions, SyncOptions};
 use folddb::table_rules::TableRules;
 use folddb::time::{moment, unix_ms};
 use folddb::{
@@ -235,8 +234,7 @@ fn values_of_every_length_come_back_by_every_way_out_and_in() {
     source.sync().unwrap();
     drop((inline, source));
     let report =
-        Store::repair(path("source"), path("mended"), &RepairOptions::default(), &options(), |_, _| {})
-            .unwrap();
+        Store::repair(path("source"), path("mended"), &RepairOptions::default(), &options()).unwrap();
     assert_eq!(report.lost().count(), 0, "{:?}", report.findings);
     let mended = Store::open(path("mended"), options()).unwrap();
     check(&mended, &[], "repair");

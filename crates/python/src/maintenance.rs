@@ -4,8 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use folddb::maintenance::Severity;
-use folddb::maintenance::{BackupOptions, BackupReport, RestoreOptions};
+use folddb::maintenance::{BackupOptions, BackupReport, RestoreOptions, Severity};
 use folddb::{Seq, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -15,7 +14,7 @@ use crate::errors::detached;
 use crate::settings::options;
 
 /// A function of Python that is called with the work done and the work in all. Where it raises, the
-/// work ends if it can, and raises that.
+/// work ends and raises that.
 pub(crate) struct Progress {
     told: Option<Py<PyAny>>,
     raised: Mutex<Option<PyErr>>,
@@ -55,12 +54,10 @@ pub(crate) fn backup<'py>(
     keep: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let progress = std::sync::Arc::new(Progress::new(progress));
-    let told = std::sync::Arc::clone(&progress);
-    let options = BackupOptions::default().keep(keep).progress(move |done, total| {
-        let _ = told.tell(done, total); // a backup goes on to its end
-    });
-    let report: BackupReport = progress.result(detached(py, || store.backup(to, &options)))?;
+    let progress = Progress::new(progress);
+    let options = BackupOptions::default().keep(keep);
+    let tell = |at: ByteProgress| progress.tell(at.bytes_done, at.bytes_total);
+    let report: BackupReport = progress.result(detached(py, || store.backup_with(to, &options, tell)))?;
     let told = PyDict::new(py);
     told.set_item("generation", report.generation)?;
     told.set_item("path", report.path)?;
@@ -106,10 +103,9 @@ pub(crate) fn verify<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = options(settings)?;
     let progress = Progress::new(progress);
-    let tell = |done, total| {
-        let _ = progress.tell(done, total); // a check goes on to its end
-    };
-    let report = progress.result(detached(py, || Store::verify(path, &options, deep, tell)))?;
+    let how = VerifyOptions::default().deep(deep);
+    let tell = |at: ByteProgress| progress.tell(at.bytes_done, at.bytes_total);
+    let report = progress.result(detached(py, || Store::verify_with(path, &how, &options, tell)))?;
     let of = |severity| report.findings.iter().filter(move |found| found.severity == severity);
     let told = PyDict::new(py);
     told.set_item("is_clean", report.is_clean())?;

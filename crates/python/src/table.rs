@@ -429,7 +429,7 @@ impl Table {
     fn compact(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let itself = self.0.get()?.itself().map_err(raise)?;
         let progress = Progress::new(progress);
-        let tell = |at: folddb::Progress| progress.tell(at.bytes_done, at.bytes_total);
+        let tell = |at: folddb::CompactProgress| progress.tell(at.bytes_done, at.bytes_total);
         progress.result(detached(py, || itself.compact_with(tell)))
     }
 

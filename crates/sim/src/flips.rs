@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use self::values::PieceKind;
 use folddb::codec::KeyCodec;
-use folddb::maintenance::{Loss, RepairOptions, RepairReport, VerifyReport, Weight};
+use folddb::maintenance::{Loss, RepairOptions, RepairReport, VerifyOptions, VerifyReport, Weight};
 use folddb::table_rules::{Compression, TableRules};
 use folddb::{BackgroundWork, Batch, BytesTable, Durability, ErrorKind, Head, Options, Store, WriteOp};
 
@@ -184,7 +184,7 @@ impl Fixture {
         fixture.dump = dump(&store)?;
         drop(store);
         fixture.vouched_offset = fixture.find_vouched_offset();
-        let report = Store::verify(&fixture.dir, &options(), true, |_, _| {})?;
+        let report = Store::verify(&fixture.dir, &VerifyOptions::default().deep(true), &options())?;
         if let Some(damage) = report.damage().next() {
             return Err(folddb::Error::new(ErrorKind::Corruption, damage.to_string()));
         }
@@ -250,7 +250,7 @@ impl Fixture {
         let path = self.dir.join(&file.name);
         let byte = file.bytes.get(at).copied().unwrap_or(0);
         poke(&path, at, byte ^ mask).map_err(|error| format!("cannot flip: {error}"))?;
-        let repaired = Store::repair(&self.dir, to, &RepairOptions::default(), &options(), |_, _| {});
+        let repaired = Store::repair(&self.dir, to, &RepairOptions::default(), &options());
         poke(&path, at, byte).map_err(|error| format!("cannot flip back: {error}"))?;
         let report = repaired.map_err(|error| format!("it cannot be salvaged: {error:?}"))?;
         if let Some(finding) = report.verified.damage().next() {
@@ -285,7 +285,7 @@ impl Fixture {
             return self.judge_values(heads, file, at);
         }
         let read = Store::open_read_only(&self.dir, options()).and_then(|store| self.look(&store));
-        let verified = Store::verify(&self.dir, &options(), true, |_, _| {});
+        let verified = Store::verify(&self.dir, &VerifyOptions::default().deep(true), &options());
         let report = match verified {
             Ok(report) => report,
             Err(error) => return Outcome::Wrong(format!("verifying fails: {error:?}")),
@@ -307,7 +307,7 @@ impl Fixture {
 
     /// The same where values are separated: values that the damage does not affect are still read.
     fn judge_values(&self, heads: &[Option<Head>], file: &Whole, at: usize) -> Outcome {
-        let verified = Store::verify(&self.dir, &options(), true, |_, _| {});
+        let verified = Store::verify(&self.dir, &VerifyOptions::default().deep(true), &options());
         let is_named = verified.as_ref().is_ok_and(|report| names(report, &file.name));
         let advice = match Store::diagnose(&self.dir, &options()) {
             Ok(advice) => advice,

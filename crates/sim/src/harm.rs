@@ -21,7 +21,7 @@ use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use folddb::maintenance::{RepairOptions, RepairReport};
+use folddb::maintenance::{RepairOptions, RepairReport, VerifyOptions};
 use folddb::table_rules::TableRules;
 use folddb::{BackgroundWork, BytesTable, Durability, Options, Store, WriteOp, codec::KeyCodec};
 use folddb_layout::file_name::FileName;
@@ -295,9 +295,9 @@ impl Harmed {
         let reading = options();
         let opened = Store::open_read_only(&self.dir, reading.clone()).and_then(|store| dump(&store));
         self.check_opened(&opened)?;
-        let verified = Store::verify(&self.dir, &reading, true, |_, _| {});
+        let verified = Store::verify(&self.dir, &VerifyOptions::default().deep(true), &reading);
         let to = self.temp.join("new");
-        let repaired = Store::repair(&self.dir, &to, &RepairOptions::default(), &options(), |_, _| {});
+        let repaired = Store::repair(&self.dir, &to, &RepairOptions::default(), &options());
         let saved = Store::open_read_only(&to, reading).and_then(|store| dump(&store));
         fs::remove_dir_all(&to).ok();
         if let Err(error) = &opened {

@@ -13,8 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use folddb::codec::KeyCodec;
-use folddb::maintenance::BackupOptions;
-use folddb::maintenance::{Finding, RepairOptions};
+use folddb::maintenance::{BackupOptions, Finding, RepairOptions};
 use folddb::table_rules::TableRules;
 use folddb::{BackgroundWork, BytesTable, Durability, Options, Store, WriteOp};
 
@@ -205,8 +204,9 @@ impl Cut {
         copy(dir, &opened);
         let found = Store::open(&opened, options()).and_then(|store| dump(&store));
         fs::remove_dir_all(&opened).expect("it goes");
-        let verified = Store::verify(dir, &options(), true, |_, _| {}).expect("a report");
-        let repaired = Store::repair(dir, &to, &RepairOptions::default(), &options(), |_, _| {});
+        let verified =
+            Store::verify(dir, &VerifyOptions::default().deep(true), &options()).expect("a report");
+        let repaired = Store::repair(dir, &to, &RepairOptions::default(), &options());
         let saved = repaired.as_ref().map(|_| dump(&Store::open(&to, options()).expect("it opens")));
         let saved = saved.unwrap_or(Ok(Dump::new())).expect("it reads");
         fs::remove_dir_all(&to).ok();
@@ -281,8 +281,7 @@ impl Cut {
     /// it.
     fn by_the_list_of(&self, dir: &Path, list: &str) -> Result<(), String> {
         let (list, to) = (Some(self.path(list)), self.path("listed"));
-        let repaired =
-            Store::repair(dir, &to, &RepairOptions::default().list_from(list), &options(), |_, _| {});
+        let repaired = Store::repair(dir, &to, &RepairOptions::default().list_from(list), &options());
         let report = repaired.map_err(|error| format!("by a list it is not repaired: {error}"))?;
         let saved = dump(&Store::open(&to, options()).expect("it opens")).expect("it reads");
         fs::remove_dir_all(&to).expect("it goes");
@@ -408,7 +407,7 @@ fn what_a_list_lacks_is_said() {
         }
         let (how, to) =
             (RepairOptions::default().list_from(Some(temp.path().join("laid_by"))), temp.path().join("new"));
-        let report = Store::repair(&dir, &to, &how, &options(), |_, _| {}).expect("it is repaired");
+        let report = Store::repair(&dir, &to, &how, &options()).expect("it is repaired");
         let saved = dump(&Store::open(&to, options()).expect("it opens")).expect("it reads");
         let said: String = report.findings.iter().map(|one| format!("{one}\n")).collect();
         match lost {

@@ -10,7 +10,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use folddb::maintenance::RepairOptions;
+use folddb::maintenance::{RepairOptions, VerifyOptions};
 use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, Table, ValuePlacement};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, put_head};
 use folddb_sim::numbered::Numbered;
@@ -368,9 +368,10 @@ fn a_manifest_that_has_lost_the_segment_to_which_the_log_leads_is_found() {
         let error = opened.expect_err(&format!("{in_case}: the log leads to what is not listed"));
         assert_eq!(error.kind(), ErrorKind::Corruption, "{in_case}: {error}");
         assert!(error.message().contains("MANIFEST"), "{in_case}: {error}");
-        let verified = Store::verify(&copy, &options, true, |_, _| {}).expect("it verifies");
+        let verified =
+            Store::verify(&copy, &VerifyOptions::default().deep(true), &options).expect("it verifies");
         assert!(!verified.is_clean(), "{in_case}: {:?}", verified.findings);
-        let repaired = Store::repair(&copy, &to, &RepairOptions::default(), &options, |_, _| {});
+        let repaired = Store::repair(&copy, &to, &RepairOptions::default(), &options);
         let repaired = repaired.expect("it repairs");
         let saved = Store::open(&to, options).expect("what was repaired opens");
         let saved = saved.table("t", rules_of(placement)).expect("the table").get(&1).expect("it reads");

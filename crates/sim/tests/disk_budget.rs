@@ -160,7 +160,7 @@ fn dead_values_are_given_back_at_the_bound(rules: Rules<u64, Vec<u8>>, asks: boo
     let is_half_free = || store.stats().disk.value_bytes < BUDGET_BYTES / 3;
     while !is_half_free() {
         if asks {
-            store.reclaim(|_| {}).expect("there is room for that");
+            store.reclaim().expect("there is room for that");
         }
         assert!(began.elapsed() < PATIENCE, "asked {asks}: it never comes back: {:?}", store.stats());
         std::thread::sleep(Duration::from_millis(5));

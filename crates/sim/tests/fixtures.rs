@@ -68,7 +68,8 @@ fn assert_same(found: &str, wanted: &str, what: &str) {
 }
 
 fn assert_verifies(dir: &Path) {
-    let report = Store::verify(dir, &options(), true, |_, _| {}).expect("it is verified");
+    let report =
+        Store::verify(dir, &VerifyOptions::default().deep(true), &options()).expect("it is verified");
     assert!(report.is_clean(), "{}: {:?}", dir.display(), report.findings);
 }
 
@@ -150,7 +151,7 @@ impl Fixtures {
         for table in store.tables() {
             store.bytes_table(&table).expect("a table").compact().expect("it merges");
         }
-        store.reclaim(|_| {}).expect("values move");
+        store.reclaim().expect("values move");
         self.check_content(&store, name);
         self.check_told(&store, name);
         store.close().expect("it closes");

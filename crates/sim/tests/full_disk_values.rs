@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use folddb::maintenance::VerifyOptions;
 use folddb::{BackgroundJob, BackgroundWork, ErrorKind, Options, Rules, Store, Table};
 use folddb_sim::faulty_files::{Call, Fault};
 use folddb_sim::world::SimDisk;
@@ -70,7 +71,8 @@ fn assert_holds(store: &Store, what: &str) {
 }
 
 fn assert_verifies(disk: &SimDisk, what: &str) {
-    let report = Store::verify(SimDisk::store_dir(), &options(disk), true, |_, _| {}).expect("it goes");
+    let report = Store::verify(SimDisk::store_dir(), &VerifyOptions::default().deep(true), &options(disk))
+        .expect("it goes");
     assert!(report.is_clean(), "{what}: {:?}", report.findings);
 }
 
@@ -120,7 +122,7 @@ fn whichever_call_of_a_reclaim_finds_no_space_the_store_is_whole_and_comes_down_
             let before = store.stats().disk.value_bytes;
             assert!(!is_down(&store), "{:?}", store.stats());
             world.break_on(Fault { os_error: ENOSPC, skip, times, ..Fault::on(&changing) });
-            let reclaimed = store.reclaim(|_| {});
+            let reclaimed = store.reclaim();
             let failed = world.failed();
             assert_holds(&store, &what);
             world.heal();

@@ -13,8 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use folddb::Store;
-use folddb::maintenance::RepairOptions;
-use folddb::maintenance::{BackupOptions, LoadOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
 use folddb_sim::fixtures::{copy, kept, options};
 use lies::{LIES, Lie, StoreFile};
 use peak_alloc::PeakAlloc;
@@ -65,13 +64,13 @@ fn write(dir: &Path, temp: &Path) -> Vec<String> {
     for table in store.tables() {
         said.extend(told(store.bytes_table(&table).and_then(|table| table.compact())));
     }
-    said.extend(told(store.reclaim(|_| {})));
+    said.extend(told(store.reclaim()));
     said.extend(told(store.close()));
     said
 }
 
 fn verify(dir: &Path, _: &Path) -> Vec<String> {
-    match Store::verify(dir, &options(), true, |_, _| {}) {
+    match Store::verify(dir, &VerifyOptions::default().deep(true), &options()) {
         Err(error) => vec![error.to_string()],
         Ok(report) => report.findings.iter().map(|finding| finding.to_string()).collect(),
     }
@@ -79,7 +78,7 @@ fn verify(dir: &Path, _: &Path) -> Vec<String> {
 
 fn repair(dir: &Path, temp: &Path) -> Vec<String> {
     let to = temp.join("repaired");
-    match Store::repair(dir, &to, &RepairOptions::default(), &options(), |_, _| {}) {
+    match Store::repair(dir, &to, &RepairOptions::default(), &options()) {
         Err(error) => vec![error.to_string()],
         Ok(report) => report.findings.iter().map(|finding| finding.to_string()).collect(),
     }

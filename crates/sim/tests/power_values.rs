@@ -90,7 +90,7 @@ fn what_has_moved_is_durable_before_what_it_lay_in_goes() {
     }
     store.flush().unwrap();
     compact(&store, "sorted");
-    assert!(store.reclaim(|_| {}).unwrap().plans > 0, "something moves");
+    assert!(store.reclaim().unwrap().plans > 0, "something moves");
     let expected: Vec<u64> = (0..KEYS).map(|key| u64::from(changes(key))).collect();
     after_cuts(&disk, |left, store| {
         for table in [sorted(store, ValuePlacement::Segments), hashed(store, ValuePlacement::Segments)] {
@@ -108,7 +108,7 @@ fn replaced_values_go(place: ValuePlacement, work: BackgroundJob, changes: impl 
     write(&table, 0, Durability::Sync, |_| true);
     write(&filler(&store, place), 0, Durability::Sync, |_| true); // the last segment is another
     store.flush().unwrap();
-    store.reclaim(|_| {}).unwrap(); // earlier writes are settled
+    store.reclaim().unwrap(); // earlier writes are settled
     // Short: background work syncs large amounts in any case.
     let brief = |key: u64| vec![key as u8; 8];
     let table = table.with_durability(Durability::Process);

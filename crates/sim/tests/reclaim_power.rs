@@ -126,7 +126,7 @@ fn goes_on_after(disk: &SimDisk, begun: &Begun, what: &str) {
     let store = open(disk);
     assert_holds(&store, ROUNDS, what);
     go_on(&store, begun, Resume::Relaxed, what);
-    store.reclaim(|_| {}).unwrap_or_else(|error| panic!("{what}: {error}"));
+    store.reclaim().unwrap_or_else(|error| panic!("{what}: {error}"));
     go_on(&store, begun, Resume::Strict, what);
     go_on(&store, begun, Resume::Relaxed, what);
     store.close().unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -140,7 +140,7 @@ fn a_linked_backup_and_a_scan_under_way_outlive_a_reclaim_wherever_it_is_cut_sho
         let disk = whole.fork();
         let store = open(&disk);
         disk.die_after(n);
-        let done = store.reclaim(|_| {});
+        let done = store.reclaim();
         if !disk.is_dead() {
             assert!(done.is_ok_and(|done| done.plans > 0) && n > 10, "a reclaim takes more changes than {n}");
             go_on(&store, &begun, Resume::Strict, "a reclaim that was done");

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use folddb::maintenance::VerifyOptions;
 use folddb::{BackgroundWork, Durability, IndexRule, Options, Rules, Store, Table};
 use folddb_sim::chance::Seeded;
 
@@ -175,6 +176,7 @@ fn leveled_secondary_indexes_an_index_is_rebuilt_and_checked() {
     assert_eq!((check.keys, check.missing), (expected.len() as u64, 0));
     assert_eq!((check.entries, check.stale), (expected.len() as u64, 0), "a new index has nothing stale");
     store.close().expect("closed");
-    let report = Store::verify(place.path(), &options(), true, |_, _| {}).expect("verified");
+    let report =
+        Store::verify(place.path(), &VerifyOptions::default().deep(true), &options()).expect("verified");
     assert!(report.is_clean(), "{:?}", report.findings);
 }

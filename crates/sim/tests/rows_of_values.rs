@@ -553,7 +553,7 @@ fn elliptics_removal_and_compaction_started_from_outside() {
         (0..300).filter(|key| key % 10 != 0).for_each(|key| assert!(table.delete(&key).is_ok()));
         store.flush().unwrap();
         compact(&store, "blobs");
-        let report = store.reclaim(|_| {}).unwrap();
+        let report = store.reclaim().unwrap();
         let live: u64 = (0..300).step_by(10).map(|key| blob(key, 0).len() as u64 + 48).sum();
         let open_bytes = 256 << 10; // the segment that values are put into counts with its length
         assert!(report.bytes_after <= live * 3 / 2 + open_bytes, "{report:?}, {live} alive");

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -183,7 +184,7 @@ fn whatever_the_writer_removes_the_reader_has_or_says_that_it_is_gone() {
         store.flush().unwrap();
         store.bytes_table("separated").unwrap().compact().unwrap();
         while store.background_step().unwrap().is_some() {}
-        store.reclaim(|_| {}).unwrap();
+        store.reclaim().unwrap();
     };
     fill(0);
     settle();
@@ -313,7 +314,12 @@ fn values_that_a_writer_cuts_off_when_it_is_opened_again_are_gone_and_not_damage
             let again = temp.path().join(format!("again {copy}"));
             reader.backup(&backups, &BackupOptions::default().copy(copy).check_all(true)).unwrap();
             Store::restore(&backups, &again, &RestoreOptions::default(), &manual()).unwrap();
-            assert!(Store::verify(&again, &manual(), true, |_, _| {}).unwrap().findings.is_empty());
+            assert!(
+                Store::verify(&again, &VerifyOptions::default().deep(true), &manual())
+                    .unwrap()
+                    .findings
+                    .is_empty()
+            );
         }
         let reader = reader.refresh().unwrap();
         assert!(reader.open_table::<u64, Vec<u8>>("doomed").is_err());
@@ -368,7 +374,7 @@ impl Renewed {
             self.store.bytes_table("sorted").unwrap().compact().unwrap();
         }
         while self.store.background_step().unwrap().is_some() {}
-        self.store.reclaim(|_| {}).unwrap();
+        self.store.reclaim().unwrap();
     }
 
     /// The round after which a store has its state; it must have all of that round.
@@ -415,7 +421,8 @@ fn a_backup_is_complete_or_refused_while_value_files_are_removed() {
                 (0..3).for_each(|_| renewed.renew());
             }
             let place = path("backups", number);
-            match store.backup(&place, &disturbed(&renewed, steps).copy(copy)) {
+            let how = BackupOptions::default().copy(copy);
+            match store.backup_with(&place, &how, disturbance(&renewed, steps)) {
                 Ok(_) => {
                     let again = path("again", number);
                     Store::restore(&place, &again, &RestoreOptions::default(), &options()).unwrap();
@@ -455,32 +462,38 @@ fn a_backup_takes_the_values_of_a_segment_that_the_writer_fills_and_cuts_meanwhi
         let before = lengths(&open);
         let is_first = AtomicU64::new(1);
         let writer = store.clone();
-        let fills = BackupOptions::default().copy(copy).progress(move |_, _| {
+        let fills = |_| {
             if is_first.swap(0, Ordering::Relaxed) == 1 {
                 (50..1500).for_each(|key| assert!(separated(&writer).put(&key, &blob(key, 0)).is_ok()));
                 while writer.background_step().unwrap().is_some() {}
             }
-        });
-        reader.backup(&place, &fills).unwrap();
+            ControlFlow::Continue(())
+        };
+        reader.backup_with(&place, &BackupOptions::default().copy(copy), fills).unwrap();
         assert!(lengths(&open) < before, "the segment was cut while it was copied");
         Store::restore(&place, &again, &RestoreOptions::default(), &manual()).unwrap();
         let restored = Store::open(&again, manual()).unwrap();
         (0..50).for_each(|key| assert_eq!(separated(&restored).get(&key).unwrap(), Some(blob(key, 0))));
         restored.close().unwrap();
-        assert!(Store::verify(&again, &manual(), true, |_, _| {}).unwrap().findings.is_empty());
+        assert!(
+            Store::verify(&again, &VerifyOptions::default().deep(true), &manual())
+                .unwrap()
+                .findings
+                .is_empty()
+        );
     }
 }
 
-/// A backup between whose steps all values are rewritten, this many times.
-fn disturbed(renewed: &Arc<Renewed>, steps: u64) -> BackupOptions {
-    let (renewed, left) = (Arc::clone(renewed), AtomicU64::new(steps));
-    BackupOptions::default().progress(move |_, _| {
-        let now = left.load(Ordering::Relaxed);
-        if now > 0 {
-            left.store(now - 1, Ordering::Relaxed);
+/// Between the steps of a backup all values are rewritten, this many times.
+fn disturbance(renewed: &Renewed, steps: u64) -> impl FnMut(ByteProgress) -> ControlFlow<()> {
+    let mut left = steps;
+    move |_| {
+        if left > 0 {
+            left -= 1;
             renewed.renew();
         }
-    })
+        ControlFlow::Continue(())
+    }
 }
 
 /// The files of a directory whose names end with this.
@@ -516,7 +529,9 @@ fn a_frozen_store_is_read_by_many_and_written_by_nobody() {
     readers[0].backup(&backups, &BackupOptions::default()).unwrap();
     assert_eq!(Store::thaw(&dir, manual()).err().unwrap().kind(), ErrorKind::Locked, "while somebody reads");
     drop(readers);
-    assert!(Store::verify(&dir, &manual(), true, |_, _| {}).unwrap().findings.is_empty());
+    assert!(
+        Store::verify(&dir, &VerifyOptions::default().deep(true), &manual()).unwrap().findings.is_empty()
+    );
     let again = temp.path().join("again");
     Store::restore(&backups, &again, &RestoreOptions::default(), &manual()).unwrap();
     assert!(Store::open(&again, manual()).is_ok(), "what is restored is not frozen");

@@ -112,7 +112,7 @@ fn tend(store: &Store, round: u64) {
     }
     if round.is_multiple_of(5) {
         store.bytes_table("separated").expect("a table").compact().expect("a merge");
-        store.reclaim(|_| {}).expect("a reclaim");
+        store.reclaim().expect("a reclaim");
     }
 }
 

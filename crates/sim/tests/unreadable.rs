@@ -53,7 +53,7 @@ fn a_store(path: &Path, files: &FaultyFiles) {
     for name in ["sorted", "objects"] {
         store.bytes_table(name).expect("a table").compact().expect("it merges");
     }
-    store.reclaim(|_| {}).expect("it reclaims");
+    store.reclaim().expect("it reclaims");
     for key in 0..KEYS / 10 {
         for table in tables(&store) {
             table.put(&(KEYS + key), &blob(KEYS + key, 1)).expect("it goes");
@@ -90,7 +90,7 @@ fn mended(path: &Path, files: &FaultyFiles, ending: &str, (skip, times): (u64, u
     let to = path.with_file_name(format!("mended{ending}.{skip}.{times}"));
     let before = files.failed().len();
     files.break_on(Fault { name: ending.to_owned(), skip, times, ..Fault::on(&[Call::Read]) });
-    let report = Store::repair(path, &to, &RepairOptions::default(), &options(files), |_, _| {});
+    let report = Store::repair(path, &to, &RepairOptions::default(), &options(files));
     files.heal();
     let failed = files.failed().split_off(before);
     if failed.is_empty() || failed.iter().any(|(_, file)| !file.starts_with(path)) {

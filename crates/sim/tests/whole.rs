@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use folddb::maintenance::{RepairOptions, Weight};
+use folddb::maintenance::{RepairOptions, VerifyOptions, Weight};
 use folddb::{Options, Store};
 use folddb_sim::play::play;
 use folddb_sim::program::Program;
@@ -33,12 +33,13 @@ fn stores_of_random_programs_verify_and_salvaging_them_loses_nothing() {
         let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
         let (dir, to) = (temp.path().join("store"), temp.path().join("new"));
         play(&Program::random(seed, ACTIONS), &dir).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
-        let report = Store::verify(&dir, &options(), true, |_, _| {}).expect("it is a store");
+        let report =
+            Store::verify(&dir, &VerifyOptions::default().deep(true), &options()).expect("it is a store");
         assert!(report.is_clean(), "seed {seed}: {:?}", report.findings);
         let advice = Store::diagnose(&dir, &options()).expect("it is a store");
         let broken = advice.iter().find(|one| one.weight == Weight::Broken);
         assert!(broken.is_none(), "seed {seed}: {broken:?}");
-        let saved = Store::repair(&dir, &to, &RepairOptions::default(), &options(), |_, _| {});
+        let saved = Store::repair(&dir, &to, &RepairOptions::default(), &options());
         let saved = saved.unwrap_or_else(|why| panic!("seed {seed}: {why:?}"));
         assert!(saved.is_complete() && saved.verified.is_clean(), "seed {seed}: {:?}", saved.findings);
         for ((name, saved), (_, whole)) in content(&to).iter().zip(&content(&dir)) {

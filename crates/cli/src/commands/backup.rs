@@ -9,6 +9,7 @@ use crate::args::{BackupArgs, BackupVerb};
 use crate::commands::backup_list;
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::progress;
 use crate::session::Session;
 
@@ -21,15 +22,12 @@ pub(crate) fn run(args: &BackupArgs, session: &mut Session) -> Result<(), Failur
     };
     let store = session.read(store)?;
     let bar = progress::bytes_bar(Some(0), "backing up");
-    let told = {
-        let bar = bar.clone();
-        move |done, total| {
-            bar.set_length(total);
-            bar.set_position(done);
-        }
-    };
-    let options = BackupOptions::default().copy(args.copy).keep(args.keep).check_all(args.check_all);
-    let made = store.backup(place, &options.progress(told));
+    let _hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
+    let how = BackupOptions::default().copy(args.copy).keep(args.keep).check_all(args.check_all);
+    let made = store.backup_with(place, &how, |at| {
+        progress::show_bytes(&bar, at);
+        interrupt::flow()
+    });
     bar.finish_and_clear();
     let made = made?;
     session.report(&report(&made), |out| {

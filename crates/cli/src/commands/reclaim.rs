@@ -2,6 +2,8 @@
 //! of files with few of them. May be stopped at any moment; space that is freed by then stays free.
 //! Damaged files stay, and are reported.
 
+use std::ops::ControlFlow;
+
 use folddb::ReclaimStep;
 use serde_json::{Value, json};
 
@@ -20,7 +22,10 @@ pub(crate) fn run(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failu
     }
     let store = session.write(&args.store)?;
     let mut plans = Vec::new();
-    let done = store.reclaim(|plan| plans.push(plan.clone()))?;
+    let done = store.reclaim_with(|plan| {
+        plans.push(plan.clone());
+        ControlFlow::Continue(())
+    })?;
     store.close()?;
     let given_back = done.bytes_before.saturating_sub(done.bytes_after);
     let report = json!({

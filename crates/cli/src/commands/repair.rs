@@ -2,13 +2,14 @@
 //! one is only read.
 
 use folddb::Store;
-use folddb::maintenance::{RepairOptions, RepairReport};
+use folddb::maintenance::{ByteProgress, RepairOptions, RepairReport};
 use serde_json::{Value, json};
 
 use crate::args::RepairArgs;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::progress;
 use crate::render::findings::{finding_json, report_json};
 use crate::session::Session;
@@ -20,12 +21,13 @@ pub(crate) fn run(args: &RepairArgs, session: &mut Session) -> Result<(), Failur
     let bar = progress::bytes_bar(Some(0), "salvaging");
     let how = RepairOptions::default().past_holes(args.past_holes).list_from(args.list_from.clone());
     let how = args.rebuild_index.iter().fold(how, |how, table| how.rebuild_index(table));
-    let shown = |done, total| {
-        bar.set_length(total);
-        bar.set_position(done);
+    let _hearing = interrupt::hear();
+    let shown = |at: ByteProgress| {
+        progress::show_bytes(&bar, at);
+        interrupt::flow()
     };
     let report =
-        session.once_unlocked(|| Store::repair(&args.store, &args.new, &how, &session.options(), shown));
+        session.once_unlocked(|| Store::repair_with(&args.store, &args.new, &how, &session.options(), shown));
     bar.finish_and_clear();
     let report = report?;
     session.report(&as_json(&report), |out| {

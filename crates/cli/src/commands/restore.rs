@@ -7,23 +7,21 @@ use serde_json::json;
 use crate::args::RestoreArgs;
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::progress;
 use crate::session::Session;
 
 pub(crate) fn run(args: &RestoreArgs, session: &mut Session) -> Result<(), Failure> {
     let bar = progress::bytes_bar(Some(0), "restoring");
-    let told = {
-        let bar = bar.clone();
-        move |done, total| {
-            bar.set_length(total);
-            bar.set_position(done);
-        }
-    };
+    let _hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let what = RestoreOptions::default()
         .generation(args.generation)
         .at_seq(args.at_seq.map(Seq::from))
         .copy(args.copy);
-    let restored = Store::restore(&args.backup, &args.store, &what.progress(told), &session.options());
+    let restored = Store::restore_with(&args.backup, &args.store, &what, &session.options(), |at| {
+        progress::show_bytes(&bar, at);
+        interrupt::flow()
+    });
     bar.finish_and_clear();
     let restored = restored?;
     let report = json!({

@@ -1,8 +1,10 @@
 //! `folddb verify STORE [--deep]`: whether a store is intact. It works on stores that do not open,
 //! and changes nothing on disk.
 
+use std::ops::ControlFlow;
+
 use folddb::Store;
-use folddb::maintenance::VerifyReport;
+use folddb::maintenance::{VerifyOptions, VerifyReport};
 
 use crate::args::VerifyArgs;
 use crate::exit_code::ExitCode;
@@ -30,9 +32,10 @@ pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> Result<(), Failur
 /// Verifies with a bar.
 pub(crate) fn verify(path: &std::path::Path, deep: bool, session: &Session) -> Result<VerifyReport, Failure> {
     let bar = progress::bytes_bar(Some(0), "verifying");
-    let report = Store::verify(path, &session.options(), deep, |done, total| {
-        bar.set_length(total);
-        bar.set_position(done);
+    let how = VerifyOptions::default().deep(deep);
+    let report = Store::verify_with(path, &how, &session.options(), |at| {
+        progress::show_bytes(&bar, at);
+        ControlFlow::Continue(()) // Ctrl-C ends the program: nothing is half made
     });
     bar.finish_and_clear();
     Ok(report?)

@@ -15,7 +15,7 @@ use folddb_merge::Plan;
 use folddb_merge::plan::compact_plan;
 
 use super::clean::clean_plan;
-use super::merge_job::{MergeJob, Progress, contain, taken_in_bytes};
+use super::merge_job::{CompactProgress, MergeJob, contain, taken_in_bytes};
 use crate::background::merges::Turn;
 use crate::background::state::Background;
 use crate::background::{dead_segments, hash_sweep, merge, scheduler};
@@ -26,7 +26,7 @@ use crate::state::engine::Engine;
 const WAIT: Duration = Duration::from_millis(20);
 
 /// A callback that gets the progress, and may stop the work.
-type Report<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+type Report<'a> = &'a mut dyn FnMut(CompactProgress) -> ControlFlow<()>;
 
 /// The right to compact a table, which one caller has at a time.
 struct Claim<'a> {
@@ -158,9 +158,9 @@ fn drive(background: &Background, mut job: MergeJob, progress: Report<'_>) -> Re
 }
 
 /// The progress while it waits.
-fn nothing_done(table: &TableCore) -> Progress {
+fn nothing_done(table: &TableCore) -> CompactProgress {
     let view = table.view();
     let parts = view.runs.iter().flat_map(|run| &run.parts);
     let bytes_total = parts.map(|part| taken_in_bytes(part.file.part.facts())).sum();
-    Progress { bytes_done: 0, bytes_total, records_in: 0, records_out: 0 }
+    CompactProgress { bytes_done: 0, bytes_total, records_in: 0, records_out: 0 }
 }

@@ -148,9 +148,9 @@ impl MergeJob {
         })
     }
 
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> CompactProgress {
         let counts = self.step.counts();
-        Progress {
+        CompactProgress {
             bytes_done: counts.bytes_in,
             bytes_total: self.bytes_total,
             records_in: counts.records_in,
@@ -162,7 +162,7 @@ impl MergeJob {
 /// The progress of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Progress {
+pub struct CompactProgress {
     /// Bytes of keys and values read so far.
     pub bytes_done: u64,
     /// Bytes of the files that are being merged; an estimate of the final `bytes_done`.
@@ -181,7 +181,7 @@ pub(crate) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// The bytes that a merge reads of a part, as [`Progress::bytes_done`] counts them.
+/// The bytes that a merge reads of a part, as [`CompactProgress::bytes_done`] counts them.
 pub(crate) fn taken_in_bytes(facts: &PartFacts) -> u64 {
     facts.key_bytes + facts.payload_bytes
 }

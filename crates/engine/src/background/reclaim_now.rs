@@ -1,5 +1,7 @@
 //! Reclaim on request, while the caller waits, and a preview of it.
 
+use std::ops::ControlFlow;
+
 use folddb_base::Result;
 use folddb_host::sync::atomic::Ordering;
 use folddb_manifest::State;
@@ -13,8 +15,12 @@ use crate::edit::feeds::is_held_for_feeds;
 use crate::state::engine::Engine;
 use crate::values::settle;
 
-/// Does everything that is worth it, at once. `progress` gets each plan when it begins.
-pub fn reclaim_all(background: &Background, progress: &mut dyn FnMut(&ReclaimPlan)) -> Result<ReclaimReport> {
+/// Does everything that is worth it, at once. `progress` gets each plan when it begins, and may stop
+/// it: background work, or a later call, goes on with that plan.
+pub fn reclaim_all(
+    background: &Background,
+    progress: &mut dyn FnMut(&ReclaimPlan) -> ControlFlow<()>,
+) -> Result<ReclaimReport> {
     let engine = &background.engine;
     engine.values.installs.fetch_add(1, Ordering::AcqRel); // snapshots may have been released since the last look
     engine.values.log.directories.roll();
@@ -27,10 +33,12 @@ pub fn reclaim_all(background: &Background, progress: &mut dyn FnMut(&ReclaimPla
         let mut reclaiming = background.reclaiming.lock();
         let was_begun = reclaiming.job.is_some();
         let done = reclaim::reclaim_step_as(background, &mut reclaiming, ReclaimWant::Asked)?;
-        if let Some(job) = reclaiming.job.as_ref().filter(|_| !was_begun) {
-            progress(&job.plan);
-        }
+        let begun = reclaiming.job.as_ref().filter(|_| !was_begun);
+        let is_stopped = begun.is_some_and(|job| progress(&job.plan).is_break());
         drop(reclaiming);
+        if is_stopped {
+            break;
+        }
         match done {
             None => break,
             Some(done) => report.plans += u64::from(done.starts_with("done")),

@@ -23,6 +23,8 @@ mod capture;
 mod making;
 mod files;
 
+use crate::maintenance::progress::{ByteProgress, Counter, Report, unreported};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use folddb_base::{Error, ErrorKind, Result, Seq};
@@ -58,13 +60,26 @@ impl Store {
     /// inside a store or has backups of another one; [`ErrorKind::Locked`] while another backup to
     /// it is running; [`ErrorKind::NoSpace`]; [`ErrorKind::Poisoned`]; any other failure of the
     /// operating system. An unfinished backup is removed.
-    pub fn backup(&self, to: impl AsRef<Path>, options: &BackupOptions) -> Result<BackupReport> {
-        let mut made = backup(self.engine(), to.as_ref(), options);
+    pub fn backup(&self, to: impl AsRef<Path>, how: &BackupOptions) -> Result<BackupReport> {
+        self.backup_with(to, how, unreported)
+    }
+
+    /// The same. `progress` is called as bytes are copied and checked, and may stop it.
+    ///
+    /// # Errors
+    /// As [`Store::backup`]; [`ErrorKind::Stopped`] if `progress` broke it off.
+    pub fn backup_with(
+        &self,
+        to: impl AsRef<Path>,
+        how: &BackupOptions,
+        mut progress: impl FnMut(ByteProgress) -> ControlFlow<()>,
+    ) -> Result<BackupReport> {
+        let mut made = backup(self.engine(), to.as_ref(), how, &mut progress);
         let is_secondary = self.engine().options.underlying.is_some();
         for _ in 1..ATTEMPTS_BESIDE {
             match made {
                 Err(error) if is_secondary && may_be_disturbed(error.kind()) => {
-                    made = backup(self.refresh()?.engine(), to.as_ref(), options);
+                    made = backup(self.refresh()?.engine(), to.as_ref(), how, &mut progress);
                 }
                 made => return made,
             }
@@ -83,7 +98,12 @@ fn may_be_disturbed(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::SnapshotTooOld | ErrorKind::Corruption)
 }
 
-pub(crate) fn backup(engine: &Engine, to: &Path, options: &BackupOptions) -> Result<BackupReport> {
+fn backup(
+    engine: &Engine,
+    to: &Path,
+    options: &BackupOptions,
+    report_to: Report<'_>,
+) -> Result<BackupReport> {
     if engine.options.read_only {
         engine.check_open()?;
     } else {
@@ -95,7 +115,7 @@ pub(crate) fn backup(engine: &Engine, to: &Path, options: &BackupOptions) -> Res
     let draft = place.draft_of(number);
     let files = &*engine.host.files;
     files.create_dir(&draft).map_err(|error| Error::io("create the directory", &draft, error))?;
-    let made = begin(engine, &place, &draft, options)
+    let made = begin(engine, &place, (&draft, options), report_to)
         .and_then(|making| finish(making, number))
         .inspect_err(|_| copying::remove_all(files, &draft))?;
     let path = place.adopt(number)?;
@@ -106,8 +126,8 @@ pub(crate) fn backup(engine: &Engine, to: &Path, options: &BackupOptions) -> Res
 fn begin<'a>(
     engine: &'a Engine,
     place: &Place,
-    draft: &'a Path,
-    options: &'a BackupOptions,
+    (draft, options): (&'a Path, &'a BackupOptions),
+    report_to: Report<'a>,
 ) -> Result<Making<'a>> {
     let before = place.newest()?.map(|(path, list)| {
         let files = list.files.into_iter();
@@ -135,8 +155,7 @@ fn begin<'a>(
         reused: FileTotals::default(),
         copied: FileTotals::default(),
         log: FileTotals::default(),
-        bytes_done: 0,
-        bytes_total: 2 * parts + log_bytes.iter().sum::<u64>(),
+        counter: Counter::new(report_to, 2 * parts + log_bytes.iter().sum::<u64>()),
         log_bytes,
     };
     files::fill(&mut making)?;
@@ -178,6 +197,9 @@ fn check_made(making: &mut Making<'_>, list: &BackupList) -> Result<()> {
     let reads_all = |file: &ListedFile| check_all || is_new(file);
     let (engine, draft) = (making.engine, making.draft);
     let custom = &engine.options.custom;
-    check(&engine.host, (draft, list), custom, &reads_all, Seq::MAX, &mut |bytes| making.advance(bytes))?;
+    check(&engine.host, (draft, list), custom, &reads_all, Seq::MAX, &mut |bytes| {
+        making.advance(bytes);
+        making.counter.check()
+    })?;
     Ok(())
 }

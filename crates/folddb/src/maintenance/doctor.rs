@@ -14,6 +14,7 @@ use folddb_base::{ErrorKind, Result, counted};
 
 use crate::maintenance::doctor::sample::unfit;
 use crate::maintenance::finding::{Finding, Severity};
+use crate::maintenance::progress::unreported;
 use crate::maintenance::survey::Survey;
 use crate::maintenance::verify::verify;
 use crate::options::Options;
@@ -369,7 +370,7 @@ impl Store {
         let (path, options) = (path.as_ref(), &options.engine);
         let report = {
             let survey = Survey::take(path, options)?;
-            verify(&survey, options, false, &mut |_, _| {})?
+            verify(&survey, options, false, &mut unreported)?
         };
         let mut facts = match Store::open_as(path, options.clone(), OpenMode::ReadOnly) {
             Ok(store) => sampled_facts(&store)?,

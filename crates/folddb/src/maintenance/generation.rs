@@ -52,7 +52,7 @@ pub(crate) fn check(
     custom: &Custom,
     reads_all: &dyn Fn(&ListedFile) -> bool,
     wanted_seq: Seq,
-    read: &mut dyn FnMut(u64),
+    read: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<Checked> {
     for file in &list.files {
         check_file(host, dir, file)?;
@@ -121,7 +121,7 @@ impl Listed<'_> {
                 folddb_run::verify(&part)?;
             }
             part.forget();
-            (self.read)(file.len_bytes);
+            (self.read)(file.len_bytes)?;
         }
         Ok(())
     }
@@ -132,7 +132,7 @@ impl Listed<'_> {
             let name = FileName::Index(number);
             let file = self.files.get(&name).filter(|file| file.len_bytes == file_bytes);
             let len_bytes = file.ok_or_else(|| self.not_named(name))?.len_bytes;
-            (self.read)(len_bytes);
+            (self.read)(len_bytes)?;
         }
         for table in self.state.tables.values() {
             let Some((index, _)) = open_saved(&self.host.files, self.dir, table)? else { continue };
@@ -158,7 +158,7 @@ impl Listed<'_> {
                 );
                 return Err(Error::new(ErrorKind::Corruption, message));
             }
-            (self.read)(end.unwrap_or(0));
+            (self.read)(end.unwrap_or(0))?;
         }
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Listed<'_> {
                 );
                 return Err(Error::new(ErrorKind::Corruption, message));
             }
-            (self.read)(bytes);
+            (self.read)(bytes)?;
         }
         Ok(())
     }
@@ -204,7 +204,7 @@ impl Listed<'_> {
             }
             let file = RelocatedFile::open(&*self.host.files, self.dir, number)?;
             check_relocated(&file, file_bytes, self.state.moved_in(number))?;
-            (self.read)(file_bytes);
+            (self.read)(file_bytes)?;
         }
         Ok(())
     }

@@ -27,6 +27,8 @@ mod secondary;
 mod log;
 mod build;
 
+use crate::maintenance::progress::{ByteProgress, Counter, Report, unreported};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use folddb_base::{Error, ErrorKind, Result};
@@ -52,8 +54,7 @@ pub use report::{RepairOptions, RepairReport};
 
 impl Store {
     /// Salvages the intact data of the store at `path` into a new one at `to`, which must not exist
-    /// yet or be empty. The old store is only read; it need not be possible to open it. `progress`
-    /// is called with the bytes of parts done, and the total.
+    /// yet or be empty. The old store is only read; it need not be possible to open it.
     ///
     /// # Errors
     /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`], [`ErrorKind::AlreadyExists`];
@@ -65,7 +66,20 @@ impl Store {
         to: impl AsRef<Path>,
         how: &RepairOptions,
         options: &Options,
-        mut progress: impl FnMut(u64, u64),
+    ) -> Result<RepairReport> {
+        Store::repair_with(path, to, how, options, unreported)
+    }
+
+    /// The same. `progress` is called with the bytes of parts that are done, and may stop it.
+    ///
+    /// # Errors
+    /// As [`Store::repair`]; [`ErrorKind::Stopped`] if `progress` broke it off.
+    pub fn repair_with(
+        path: impl AsRef<Path>,
+        to: impl AsRef<Path>,
+        how: &RepairOptions,
+        options: &Options,
+        mut progress: impl FnMut(ByteProgress) -> ControlFlow<()>,
     ) -> Result<RepairReport> {
         repair(path.as_ref(), to.as_ref(), how, &options.engine, &mut progress)
     }
@@ -76,7 +90,7 @@ fn repair(
     to: &Path,
     how: &RepairOptions,
     options: &EngineOptions,
-    progress: &mut dyn FnMut(u64, u64),
+    report_to: Report<'_>,
 ) -> Result<RepairReport> {
     let files = &*options.host.files;
     let survey = Survey::take(path, options)?;
@@ -108,15 +122,10 @@ fn repair(
         numbers: Numbers::starting_at(source::next_number(&survey, &listing.state)),
         shared: Shared::new(1 << 20, 8),
         report: RepairReport { findings, ..RepairReport::default() },
-        bytes_done: 0,
-        bytes_total: listing
-            .state
-            .tables
-            .values()
-            .flat_map(source::parts_of)
-            .map(|part| part.file_bytes)
-            .sum(),
-        progress,
+        counter: Counter::new(
+            report_to,
+            listing.state.tables.values().flat_map(source::parts_of).map(|part| part.file_bytes).sum(),
+        ),
     };
     let mended = build::build(&mut mender, &listing.state, &rules, &rebuilt, how.past_holes);
     let mut report = mender.report;
@@ -125,7 +134,7 @@ fn repair(
         format::sync_parent(files, to)
     });
     named.inspect_err(|_| copying::remove_all(files, &draft))?;
-    report.verified = verify(&Survey::take(to, options)?, options, true, &mut |_, _| {})?;
+    report.verified = verify(&Survey::take(to, options)?, options, true, &mut unreported)?;
     report.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(report)
 }

@@ -11,6 +11,8 @@
 //! The new store has its own identity. Its history continues from another point than that of the
 //! original store, so files and backups of the two must never be confused.
 
+use crate::maintenance::progress::{ByteProgress, Counter, Report, unreported};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,13 +36,12 @@ use folddb_engine::recovery::format::{lock_file, make_empty_dir, new_store_id, w
 use folddb_engine::seq::Seq;
 
 /// What is restored, and how.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct RestoreOptions {
     generation: Option<u64>,
     at_seq: Option<Seq>,
     copy: bool,
-    progress: Option<Arc<dyn Fn(u64, u64) + Send + Sync>>,
 }
 
 impl RestoreOptions {
@@ -63,19 +64,6 @@ impl RestoreOptions {
     pub fn copy(mut self, copy: bool) -> RestoreOptions {
         self.copy = copy;
         self
-    }
-
-    /// Called with the bytes done, and the total, during the restore.
-    pub fn progress(mut self, report: impl Fn(u64, u64) + Send + Sync + 'static) -> RestoreOptions {
-        self.progress = Some(Arc::new(report));
-        self
-    }
-}
-
-impl std::fmt::Debug for RestoreOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let RestoreOptions { generation, at_seq, copy, .. } = self;
-        write!(f, "RestoreOptions {{ generation: {generation:?}, at_seq: {at_seq:?}, copy: {copy} }}")
     }
 }
 
@@ -121,7 +109,21 @@ impl Store {
         what: &RestoreOptions,
         options: &Options,
     ) -> Result<RestoreReport> {
-        restore(backups.as_ref(), to.as_ref(), what, &options.engine)
+        Store::restore_with(backups, to, what, options, unreported)
+    }
+
+    /// The same. `progress` is called as bytes are checked and copied, and may stop it.
+    ///
+    /// # Errors
+    /// As [`Store::restore`]; [`ErrorKind::Stopped`] if `progress` broke it off.
+    pub fn restore_with(
+        backups: impl AsRef<Path>,
+        to: impl AsRef<Path>,
+        what: &RestoreOptions,
+        options: &Options,
+        mut progress: impl FnMut(ByteProgress) -> ControlFlow<()>,
+    ) -> Result<RestoreReport> {
+        restore(backups.as_ref(), to.as_ref(), what, &options.engine, &mut progress)
     }
 }
 
@@ -130,6 +132,7 @@ fn restore(
     to: &Path,
     what: &RestoreOptions,
     options: &EngineOptions,
+    report_to: Report<'_>,
 ) -> Result<RestoreReport> {
     let host = &options.host;
     let files = &*host.files;
@@ -140,11 +143,13 @@ fn restore(
     // Prevents its removal. Without a lock, as on read-only media, it can still be read.
     let _lock = lock_file(files, &lock, LockMode::Shared).ok();
     let list = read_list(files, &chosen.path)?;
-    let mut copied = CopiedBytes::new(what, &list);
+    let mut copied = Counter::new(report_to, bytes_to_read(&list));
     let wanted = what.at_seq.map_or(RawSeq::MAX, u64::from);
     let all = &|_: &_| true;
-    let checked =
-        check(host, (&chosen.path, &list), &options.custom, all, wanted, &mut |bytes| copied.add(bytes));
+    let checked = check(host, (&chosen.path, &list), &options.custom, all, wanted, &mut |bytes| {
+        copied.add(bytes);
+        copied.check()
+    });
     let checked = checked.map_err(|error| error.context(format!("backup {}", chosen.number)))?;
     make_empty_dir(files, to)?;
     let mut making = Making { host, from: &chosen.path, to, what, copied, linked_bytes: 0, copied_bytes: 0 };
@@ -229,25 +234,9 @@ fn possible(generations: &[&Generation]) -> String {
     format!("possible are {}", ranges.join(", "))
 }
 
-/// Progress: every byte is read once to check it, and linked or copied.
-struct CopiedBytes {
-    progress: Option<Arc<dyn Fn(u64, u64) + Send + Sync>>,
-    done: u64,
-    total: u64,
-}
-
-impl CopiedBytes {
-    fn new(what: &RestoreOptions, list: &BackupList) -> CopiedBytes {
-        let bytes = list.files.iter().map(|file| file.len_bytes * (1 + u64::from(is_moved(&file.name))));
-        CopiedBytes { progress: what.progress.clone(), done: 0, total: bytes.sum() }
-    }
-
-    fn add(&mut self, bytes: u64) {
-        self.done += bytes;
-        if let Some(progress) = &self.progress {
-            progress(self.done.min(self.total), self.total);
-        }
-    }
+/// Every byte is read once to check it, and most are linked or copied then.
+fn bytes_to_read(list: &BackupList) -> u64 {
+    list.files.iter().map(|file| file.len_bytes * (1 + u64::from(is_moved(&file.name)))).sum()
 }
 
 /// Whether a file is linked or copied as it is.
@@ -268,7 +257,7 @@ struct Making<'a> {
     from: &'a Path,
     to: &'a Path,
     what: &'a RestoreOptions,
-    copied: CopiedBytes,
+    copied: Counter<'a>,
     linked_bytes: u64,
     copied_bytes: u64,
 }
@@ -289,6 +278,7 @@ impl Making<'_> {
         for file in &list.files {
             if is_moved(&file.name) {
                 self.part(&file.name.to_string(), file.len_bytes)?;
+                self.copied.check()?;
             }
         }
         directories.iter().try_for_each(|path| copying::sync_dir(&*files, path))?;

@@ -19,7 +19,9 @@ mod parts;
 mod hashed;
 mod log;
 
+use crate::maintenance::progress::{ByteProgress, Counter, Report, unreported};
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use folddb_base::Result;
@@ -36,7 +38,7 @@ use folddb_engine::options::Options as EngineOptions;
 use folddb_engine::values::at_rest::ValuesAtRest;
 
 pub(crate) use record::check_value;
-pub use report::{Checked, VerifyReport};
+pub use report::{Checked, VerifyOptions, VerifyReport};
 
 /// Memory for the index of one part and some blocks.
 const CACHE_BYTES: u64 = 1 << 20;
@@ -44,21 +46,28 @@ const CACHE_BYTES: u64 = 1 << 20;
 const OPEN_FILES: usize = 8;
 
 impl Store {
-    /// Checks the files of a store that nobody is writing to; `deep` reads every record. It need
-    /// not be possible to open the store. `progress` is called with the bytes read so far, and the
-    /// total.
+    /// Checks the files of a store that nobody is writing to. It need not be possible to open the
+    /// store.
     ///
     /// # Errors
     /// [`crate::ErrorKind::StoreNotFound`], [`crate::ErrorKind::Locked`]; a directory that cannot
     /// be listed. Everything else is a finding of the report.
-    pub fn verify(
+    pub fn verify(path: impl AsRef<Path>, how: &VerifyOptions, options: &Options) -> Result<VerifyReport> {
+        Store::verify_with(path, how, options, unreported)
+    }
+
+    /// The same. `progress` is called as bytes are read, and may stop it.
+    ///
+    /// # Errors
+    /// As [`Store::verify`]; [`crate::ErrorKind::Stopped`] if `progress` broke it off.
+    pub fn verify_with(
         path: impl AsRef<Path>,
+        how: &VerifyOptions,
         options: &Options,
-        deep: bool,
-        mut progress: impl FnMut(u64, u64),
+        mut progress: impl FnMut(ByteProgress) -> ControlFlow<()>,
     ) -> Result<VerifyReport> {
         let survey = Survey::take(path.as_ref(), &options.engine)?;
-        verify(&survey, &options.engine, deep, &mut progress)
+        verify(&survey, &options.engine, how.deep, &mut progress)
     }
 }
 
@@ -67,7 +76,7 @@ pub(crate) fn verify(
     survey: &Survey,
     options: &EngineOptions,
     deep: bool,
-    progress: &mut dyn FnMut(u64, u64),
+    report_to: Report<'_>,
 ) -> Result<VerifyReport> {
     let mut report = VerifyReport { deep, findings: survey.findings(), ..VerifyReport::default() };
     if let Some(listing) = &survey.listing {
@@ -82,11 +91,14 @@ pub(crate) fn verify(
             report: &mut report,
             seen: BTreeSet::new(),
             is_missing_parts: false,
-            bytes_total: listing.state.tables.values().flat_map(parts_of).map(|part| part.file_bytes).sum(),
-            progress,
+            counter: Counter::new(
+                report_to,
+                listing.state.tables.values().flat_map(parts_of).map(|part| part.file_bytes).sum(),
+            ),
         };
         values::check_files(&mut look, &listing.state);
         parts::check_tables(&mut look, &listing.state);
+        look.counter.check()?;
         log::check_log(&mut look, &listing.state)?;
         let (host, state, held) = (&options.host, &listing.state, (Holders::All, look.depth));
         let damage_of_held = damage_of_held_log(host, &survey.dir, state, &look.at_rest, held)?;

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use folddb::maintenance::RepairOptions;
+use folddb::maintenance::{RepairOptions, VerifyOptions};
 use folddb::{FeedEvent, FeedOptions, Rules, Store};
 
 use crate::common::manual;
@@ -89,10 +89,10 @@ fn damage_to_what_a_feed_has_not_given_is_reported_wherever_the_feed_fails() {
                 Some(len) => std::fs::write(dir.join(name), &harmed[..len]).unwrap(),
             }
             let said = format!("{name:?}, {len:?} bytes, flipped at {flip:?}");
-            let report = Store::verify(&dir, &manual(), true, |_, _| {}).unwrap();
-            let quick = Store::verify(&dir, &manual(), false, |_, _| {}).unwrap();
+            let report = Store::verify(&dir, &VerifyOptions::default().deep(true), &manual()).unwrap();
+            let quick = Store::verify(&dir, &VerifyOptions::default(), &manual()).unwrap();
             let to = temp.path().join("repaired");
-            let repaired = Store::repair(&dir, &to, &RepairOptions::default(), &manual(), |_, _| {}).unwrap();
+            let repaired = Store::repair(&dir, &to, &RepairOptions::default(), &manual()).unwrap();
             harms += 1;
             if given(&dir) != Some(all) {
                 failed += 1;
@@ -116,9 +116,9 @@ fn a_repair_says_that_feeds_are_left_out_and_a_whole_store_is_whole() {
     let temp = tempfile::tempdir().unwrap();
     let (dir, to) = (temp.path().join("store"), temp.path().join("new"));
     with_unread_feed(&dir);
-    let report = Store::verify(&dir, &manual(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&dir, &VerifyOptions::default().deep(true), &manual()).unwrap();
     assert!(report.is_clean(), "{:?}", report.findings);
-    let repaired = Store::repair(&dir, &to, &RepairOptions::default(), &manual(), |_, _| {}).unwrap();
+    let repaired = Store::repair(&dir, &to, &RepairOptions::default(), &manual()).unwrap();
     assert!(repaired.is_complete(), "{:?}", repaired.findings);
     let notes: Vec<_> = repaired.findings.iter().map(|finding| finding.what.clone()).collect();
     assert!(notes.iter().any(|note| note.contains("feed `f` is not in the new store")), "{notes:?}");

@@ -23,7 +23,7 @@ fn rows_and_batches_give_what_the_store_has_over_closes_deaths_merges_and_reclai
         }
         if round % 5 == 0 {
             store.bytes_table("texts").unwrap().compact().unwrap();
-            store.reclaim(|_| {}).unwrap();
+            store.reclaim().unwrap();
         }
         drop(feed);
         store = again(store, &path, round);

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use folddb::maintenance::VerifyOptions;
 use folddb::time::{moment, unix_ms};
 use folddb::{AsOf, Durability, ErrorKind, Expire, Keep, Lifetime, Resume, Rules, Store, WriteOp};
 
@@ -82,7 +83,7 @@ fn folds_extend_the_life_of_a_value_and_begin_from_nothing_when_it_has_expired()
         assert_eq!(table.get(&2).unwrap(), Some(7), "{how}");
     }
     drop(store);
-    let report = Store::verify(&world.path, &world.options(), true, |_, _| {}).unwrap();
+    let report = Store::verify(&world.path, &VerifyOptions::default().deep(true), &world.options()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     let store = world.open();
     world.pass(8_000);

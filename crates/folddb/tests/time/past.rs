@@ -340,7 +340,7 @@ fn time_does_not_go_back_where_a_store_is_repaired() {
         let to = world.path.with_extension("repaired");
         let how = folddb::maintenance::RepairOptions::default();
         let how = if archive_log { how.rebuild_index("brief") } else { how };
-        Store::repair(&world.path, &to, &how, &world.options(), |_, _| {}).expect("it is repaired");
+        Store::repair(&world.path, &to, &how, &world.options()).expect("it is repaired");
         let store = Store::open(&to, world.options()).expect("it opens");
         assert!(unix_ms(store.now()) >= START_MS + 2 * HOUR_MS);
         let table = store.table("brief", rules()).expect("it works");

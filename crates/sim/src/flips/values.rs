@@ -100,7 +100,7 @@ pub(super) fn fill(store: Store, reopen: &dyn Fn() -> folddb::Result<Store>) -> 
             for table in ["blobs", "joined", "objects"] {
                 store.bytes_table(table)?.compact()?;
             }
-            store.reclaim(|_| {})?;
+            store.reclaim()?;
         }
         store.close()?; // which ends its segment
         store = reopen()?;

@@ -68,7 +68,7 @@ impl Player {
                 self.makes_durable("settle", settled)
             }
             Action::Reclaim => {
-                let reclaimed = self.store()?.reclaim(|_| {}).map(drop);
+                let reclaimed = self.store()?.reclaim().map(drop);
                 self.makes_durable("reclaim", reclaimed)
             }
             Action::Compact(slot, stop_after) => self.compact(*slot, *stop_after),

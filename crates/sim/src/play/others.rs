@@ -5,8 +5,9 @@
 use std::ops::ControlFlow;
 
 use folddb::codec::KeyCodec;
-use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
-use folddb::maintenance::{DiffReport, SyncOptions};
+use folddb::maintenance::{
+    BackupOptions, DiffReport, LoadOptions, RepairOptions, RestoreOptions, SyncOptions,
+};
 use folddb::time::{moment, unix_ms};
 use folddb::{BytesScan, BytesTable, Digest, Durability, ErrorKind, Lifetime, Options, Store, WriteOp};
 use folddb_base::stamp::NEVER;
@@ -340,7 +341,7 @@ impl Player {
     }
 
     fn rebuilt(&self, options: &Options, how: &RepairOptions, to: &std::path::Path) -> Result<Store, String> {
-        let report = Store::repair(&self.dir, to, how, options, |_, _| {}).map_err(said("rebuild tables"))?;
+        let report = Store::repair(&self.dir, to, how, options).map_err(said("rebuild tables"))?;
         let lost: Vec<_> = report.lost().collect();
         same("what rebuilding has lost", &lost.len(), &0).map_err(|why| format!("{why}: {lost:?}"))?;
         Store::open(to, options.clone()).map_err(said("open what was rebuilt"))

@@ -12,6 +12,7 @@
 
 use std::path::Path;
 
+use folddb::maintenance::VerifyOptions;
 use folddb::time::unix_ms;
 use folddb::{Error, ErrorKind, Store};
 use folddb_base::Seq;
@@ -65,7 +66,8 @@ impl Player {
             Ok(read) => read,
             Err(error) if !tells(&error, name, missing) => return Err(format!("that is told as {error:?}")),
             Err(error) => {
-                let verified = Store::verify(&self.dir, &checking.options(), true, |_, _| {});
+                let verified =
+                    Store::verify(&self.dir, &VerifyOptions::default().deep(true), &checking.options());
                 return match verified {
                     Ok(report) if report.is_clean() => Err(format!("{error:?}, and verify calls it whole")),
                     _ => Ok(()),

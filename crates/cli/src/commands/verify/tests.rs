@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use folddb::codec::KeyCodec;
-use folddb::maintenance::{RepairOptions, VerifyReport};
+use folddb::maintenance::{RepairOptions, VerifyOptions, VerifyReport};
 use folddb::table_rules::TableRules;
 use folddb::{Fold, FoldFailure, Options, Outcome, Store, WriteOp};
 
@@ -42,7 +42,7 @@ fn written_by_another(path: &Path) {
 }
 
 fn verify(path: &Path) -> VerifyReport {
-    Store::verify(path, &options(10), true, |_, _| {}).expect("a report")
+    Store::verify(path, &VerifyOptions::default().deep(true), &options(10)).expect("a report")
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_repair_of_it_is_complete_and_says_that_it_mends_no_such_value() {
     let temp = tempfile::tempdir().expect("a directory");
     let (path, new) = (temp.path().join("store"), temp.path().join("new"));
     written_by_another(&path);
-    let repaired = Store::repair(&path, &new, &RepairOptions::default(), &options(10), |_, _| {});
+    let repaired = Store::repair(&path, &new, &RepairOptions::default(), &options(10));
     let said = crate::commands::repair::summary(&repaired.expect("it is repaired"), "new");
     assert!(said.starts_with("nothing is lost") && said.contains("put again or deleted"), "{said}");
     assert!(!said.contains("report this"), "{said}");

@@ -33,6 +33,7 @@ pub(crate) fn fill(making: &mut Making<'_>) -> Result<()> {
     check_space(making, &to_copy)?;
     for (name, bytes) in to_copy {
         copy_part(making, name, bytes)?;
+        making.counter.check()?;
     }
     for directory in state.directories.keys().map(|&number| FileName::ValueDirectory(number).to_string()) {
         sync_dir(making.files(), &making.draft.join(directory))?;
@@ -132,7 +133,7 @@ fn link_value_files(
         let failed = |error| Error::io("read", &path, error);
         let bytes = file.len_bytes().map_err(failed)?;
         let tail_hash = tail_hash(&*file, bytes).map_err(failed)?;
-        making.bytes_total += 2 * bytes;
+        making.counter.expect_more(2 * bytes);
         if !link(making, name, (bytes, tail_hash), true) {
             to_copy.push((name, bytes));
         }

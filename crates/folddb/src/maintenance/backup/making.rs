@@ -1,5 +1,6 @@
 //! A generation that is being made.
 
+use crate::maintenance::progress::Counter;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,8 +29,7 @@ pub(crate) struct Making<'a> {
     pub(crate) log: FileTotals,
     /// The bytes to copy of each segment.
     pub(crate) log_bytes: Vec<u64>,
-    pub(crate) bytes_done: u64,
-    pub(crate) bytes_total: u64,
+    pub(crate) counter: Counter<'a>,
 }
 
 impl<'a> Making<'a> {
@@ -38,10 +38,7 @@ impl<'a> Making<'a> {
     }
 
     pub(crate) fn advance(&mut self, bytes: u64) {
-        self.bytes_done += bytes;
-        if let Some(progress) = &self.options.progress {
-            progress(self.bytes_done.min(self.bytes_total), self.bytes_total);
-        }
+        self.counter.add(bytes);
     }
 
     /// What lives, with the log as it was copied.

@@ -2,17 +2,15 @@
 
 use folddb_engine::seq::Seq;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How a backup is made.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct BackupOptions {
     pub(crate) copy: bool,
     pub(crate) keep: Option<usize>,
     pub(crate) check_all: bool,
-    pub(crate) progress: Option<Arc<dyn Fn(u64, u64) + Send + Sync>>,
 }
 
 impl BackupOptions {
@@ -35,19 +33,6 @@ impl BackupOptions {
     pub fn check_all(mut self, check_all: bool) -> BackupOptions {
         self.check_all = check_all;
         self
-    }
-
-    /// Called with the bytes done, and the total, during the backup.
-    pub fn progress(mut self, report: impl Fn(u64, u64) + Send + Sync + 'static) -> BackupOptions {
-        self.progress = Some(Arc::new(report));
-        self
-    }
-}
-
-impl std::fmt::Debug for BackupOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let BackupOptions { copy, keep, check_all, .. } = self;
-        write!(f, "BackupOptions {{ copy: {copy}, keep: {keep:?}, check_all: {check_all} }}")
     }
 }
 

@@ -1,5 +1,6 @@
 //! The new store while it is built: its source, its place, and the findings so far.
 
+use crate::maintenance::progress::Counter;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,7 +20,5 @@ pub(crate) struct Mender<'a> {
     pub(crate) numbers: Numbers,
     pub(crate) shared: Arc<Shared>,
     pub(crate) report: RepairReport,
-    pub(crate) bytes_done: u64,
-    pub(crate) bytes_total: u64,
-    pub(crate) progress: &'a mut dyn FnMut(u64, u64),
+    pub(crate) counter: Counter<'a>,
 }

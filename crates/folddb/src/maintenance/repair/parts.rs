@@ -30,8 +30,8 @@ pub(crate) fn salvage_table(
         let mut parts = Vec::new();
         for part in &run.parts {
             parts.extend(salvage_part(mender, table, rules, part, values)?);
-            mender.bytes_done += part.file_bytes;
-            (mender.progress)(mender.bytes_done, mender.bytes_total);
+            mender.counter.add(part.file_bytes);
+            mender.counter.check()?;
         }
         if !parts.is_empty() {
             runs.push(RunState { parts, ..run });

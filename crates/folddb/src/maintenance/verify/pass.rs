@@ -1,5 +1,6 @@
 //! A running verification.
 
+use crate::maintenance::progress::Counter;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -23,8 +24,7 @@ pub(crate) struct Look<'a> {
     pub(crate) seen: BTreeSet<FileNumber>,
     /// Some listed part is missing.
     pub(crate) is_missing_parts: bool,
-    pub(crate) bytes_total: u64,
-    pub(crate) progress: &'a mut dyn FnMut(u64, u64),
+    pub(crate) counter: Counter<'a>,
 }
 
 impl Look<'_> {
@@ -34,7 +34,7 @@ impl Look<'_> {
 
     pub(crate) fn advance(&mut self, bytes: u64) {
         self.report.checked.bytes += bytes;
-        (self.progress)(self.report.checked.bytes, self.bytes_total);
+        self.counter.add(bytes);
     }
 }
 

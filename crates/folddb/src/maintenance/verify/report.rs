@@ -2,6 +2,21 @@
 
 use crate::maintenance::finding::{Finding, Severity};
 
+/// How a store is checked.
+#[derive(Clone, Copy, Debug, Default)]
+#[must_use]
+pub struct VerifyOptions {
+    pub(crate) deep: bool,
+}
+
+impl VerifyOptions {
+    /// Reads every record. Default false: of parts only footers, indexes and facts.
+    pub fn deep(mut self, deep: bool) -> VerifyOptions {
+        self.deep = deep;
+        self
+    }
+}
+
 /// What a verification checked and found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
