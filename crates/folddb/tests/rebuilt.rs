@@ -282,6 +282,60 @@ fn a_damaged_log_is_reported_and_nothing_is_created() {
     assert!(quick.is_clean(), "{:?}", quick.findings);
 }
 
+/// Openings for writing remove nothing of an archived log because some of it is missing: the file
+/// may be put back.
+#[test]
+fn an_archived_log_outlives_openings_while_a_file_of_it_is_missing() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let path = temp.path().join("store");
+    for opening in 0..20 {
+        let store = Store::open_or_create(&path, options()).expect("a store");
+        let at = tables(&store);
+        (0..20).for_each(|key| assert!(at.sums.fold(&key, &opening).is_ok()));
+        drop(at);
+        store.close().expect("it closes");
+    }
+    let logs = || {
+        let entries =
+            std::fs::read_dir(&path).expect("a directory").map(|entry| entry.expect("an entry").path());
+        let is_log = |path: &PathBuf| path.extension().is_some_and(|end| end == "log" || end == "kept");
+        entries.filter(is_log).collect::<std::collections::BTreeSet<_>>()
+    };
+    let verified =
+        || Store::verify(&path, &VerifyOptions::default().deep(true), &options()).expect("it reads");
+    let newest = |end: &str, nth: usize| {
+        let ends = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == end);
+        logs().iter().filter(ends).nth_back(nth).expect("there are some").clone()
+    };
+    for harmed in [newest("log", 1), newest("kept", 0)] {
+        let bytes = std::fs::read(&harmed).expect("it reads");
+        for flipped in [None, Some(20)] {
+            match flipped {
+                None => std::fs::remove_file(&harmed).expect("it goes"),
+                Some(at) => {
+                    let mut bytes = bytes.clone();
+                    bytes[at] ^= 0x40;
+                    std::fs::write(&harmed, bytes).expect("it is written");
+                }
+            }
+            for _ in 0..3 {
+                let store = Store::open(&path, options()).expect("it opens");
+                tables(&store).sums.fold(&7, &1).expect("a fold");
+                store.close().expect("it closes");
+                assert_eq!(harmed.exists(), flipped.is_some(), "{harmed:?}");
+                assert!(!verified().is_clean(), "{harmed:?} is damaged");
+            }
+            std::fs::write(&harmed, &bytes).expect("it is put back");
+            assert!(verified().is_clean(), "{:?}", verified().findings);
+        }
+    }
+    let new = temp.path().join("new");
+    rebuild(&path, &new, &["sums"]).expect("it is rebuilt");
+    let store = Store::open(&new, options()).expect("it opens");
+    let sums = tables(&store).sums;
+    assert_eq!((sums.get(&3).expect("a get"), sums.get(&7).expect("a get")), (Some(190), Some(190 + 12)));
+}
+
 #[test]
 fn a_deep_check_reads_values_that_only_an_archived_log_points_to() {
     let temp = tempfile::tempdir().expect("a directory");

@@ -76,7 +76,15 @@ pub struct FeedState {
     pub values_from: FileNumber,
 }
 
+/// The prefix of the names of feeds that are the archived logs of tables.
+pub const ARCHIVE_PREFIX: &str = "log:";
+
 impl FeedState {
+    /// True for the archived log of a table, which is not read as a feed, and is never lost.
+    pub fn is_archive(&self) -> bool {
+        self.name.starts_with(ARCHIVE_PREFIX)
+    }
+
     /// True while it retains what it has not given.
     pub fn holds(&self) -> bool {
         !matches!(self.phase, FeedPhase::Lost(_))

@@ -4,13 +4,14 @@
 //! ```text
 //!   before   | kept | seg | seg || seg | seg | seg |  the log of this opening
 //!   after    | kept ............|| kept ...........|  the log of this opening
-//!                                ^ the position of a feed, or a gap in the seqs
+//!                                ^ the position of a feed, a gap in the seqs, or a damaged file
 //! ```
 //!
 //! - Batches get other places in the log, and a feed's position is a place. So no file is joined
 //!   with another across a position, and a file with a position inside stays as it is.
 //! - Readers treat a gap in the seqs as damage, except at the beginning of a file. So files are not
 //!   joined across a gap.
+//! - A file that cannot be read is not joined with others: those on either side of it are.
 //! - A file is joined again only with about as many bytes of newer ones, so a batch is copied
 //!   O(log n) times; and what an opening copies is bounded.
 //!
@@ -19,7 +20,7 @@
 
 use std::ops::Range;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_base::{ErrorKind, FileNumber, Lsn, Result, Seq};
 use folddb_journal::archived_log::{ArchivedLogWriter, archived_log_path};
 use folddb_journal::follow::{Followed, Follower, HistoryFile};
 use folddb_layout::manifest_edit::Change;
@@ -40,7 +41,7 @@ struct Limits {
 /// Joins files of history until too few small ones are left.
 ///
 /// # Errors
-/// A failed call; damage in what was to be joined, which is then left as it is.
+/// A failed call.
 pub(crate) fn join_small(engine: &Engine) -> Result<()> {
     let limits = Limits {
         files_min: engine.options.merge_factor,
@@ -50,7 +51,28 @@ pub(crate) fn join_small(engine: &Engine) -> Result<()> {
     loop {
         let files = engine.feeds.before.lock().clone();
         let Some(group) = next_group(&files, &fixed, limits) else { return Ok(()) };
-        fixed.extend(join(engine, &files[group])?);
+        if let Some(obstacle) = join(engine, &files[group])? {
+            fixed.extend(obstacle.places());
+        }
+    }
+}
+
+/// Why files are not joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Obstacle {
+    /// The seqs jump where this file begins.
+    Gap(HistoryFile),
+    /// This file cannot be read whole, as its readers will report.
+    Unreadable(HistoryFile),
+}
+
+impl Obstacle {
+    /// The places that nothing is joined across, because of it.
+    fn places(self) -> Vec<Lsn> {
+        match self {
+            Obstacle::Gap(file) => vec![file.first_lsn],
+            Obstacle::Unreadable(file) => vec![file.first_lsn, file.next_lsn],
+        }
     }
 }
 
@@ -90,29 +112,33 @@ fn newest_of(files: &[HistoryFile], bytes_max: u64) -> usize {
     files.iter().rev().take_while(is_joined).count()
 }
 
-/// Passes each batch of these files to `visit`, oldest first.
+/// Passes each batch of these files to `visit`, oldest first. Returns the file that cannot be read
+/// to its end, if there is one.
 fn read(
     engine: &Engine,
     files: &[HistoryFile],
     visit: &mut dyn FnMut(&Followed<'_>) -> Result<()>,
-) -> Result<()> {
-    let (Some(first), Some(last)) = (files.first(), files.last()) else { return Ok(()) };
+) -> Result<Option<HistoryFile>> {
+    let (Some(first), Some(last)) = (files.first(), files.last()) else { return Ok(None) };
     let mut follower = Follower::at(&engine.host, &engine.dir, first.first_lsn);
     let file_at = |lsn| files.iter().find(|file| file.covers(lsn)).copied();
-    while let Some(batch) = follower.next(last.next_lsn, &file_at)? {
-        visit(&batch)?;
+    loop {
+        match follower.next(last.next_lsn, &file_at) {
+            Ok(Some(batch)) => visit(&batch)?,
+            Ok(None) => return Ok(None),
+            Err(error) => return file_at(follower.lsn()).map(Some).ok_or(error),
+        }
     }
-    Ok(())
 }
 
-/// Joins these files into one. If the seqs jump, returns the place, and changes nothing.
-fn join(engine: &Engine, files: &[HistoryFile]) -> Result<Option<Lsn>> {
+/// Joins these files into one, or changes nothing and returns why it cannot.
+fn join(engine: &Engine, files: &[HistoryFile]) -> Result<Option<Obstacle>> {
     let (Some(first), Some(last)) = (files.first(), files.last()) else { return Ok(None) };
     let (number, range) = (engine.numbers.take(), (first.first_lsn, last.next_lsn));
-    let written = write(engine, files, number, range).and_then(|gap| install::sync_dir(engine).map(|()| gap));
-    if let Some(gap) = written.inspect_err(|_| feeds::remove_kept(engine, number))? {
+    let written = write(engine, files, number, range).and_then(|met| install::sync_dir(engine).map(|()| met));
+    if let Some(obstacle) = written.inspect_err(|_| feeds::remove_kept(engine, number))? {
         feeds::remove_kept(engine, number);
-        return Ok(Some(gap));
+        return Ok(Some(obstacle));
     }
     let change = Change::ArchiveLog { file: number, first_lsn: range.0, next_lsn: range.1 };
     let mut manifest = engine.manifest.lock();
@@ -135,20 +161,19 @@ fn join(engine: &Engine, files: &[HistoryFile]) -> Result<Option<Lsn>> {
     Ok(None)
 }
 
-/// Writes the batches of these files to one, as far as their seqs follow on each other; returns the
-/// beginning of the file whose first seq does not.
+/// Writes the batches of these files to one, as far as they can be read and their seqs follow on
+/// each other; returns what ends that early.
 fn write(
     engine: &Engine,
     files: &[HistoryFile],
     number: FileNumber,
     range: (Lsn, Lsn),
-) -> Result<Option<Lsn>> {
+) -> Result<Option<Obstacle>> {
     let mut writer = ArchivedLogWriter::begin(&engine.host, &engine.dir, number, engine.store_id, range)?;
-    let (mut next_seq, mut gap): (Option<Seq>, Option<Lsn>) = (None, None);
-    read(engine, files, &mut |batch| {
+    let (mut next_seq, mut gap): (Option<Seq>, Option<HistoryFile>) = (None, None);
+    let unreadable = read(engine, files, &mut |batch| {
         if next_seq.is_some_and(|next| next != batch.first_seq) {
-            let file = files.iter().find(|file| file.covers(batch.lsn));
-            gap = gap.or(file.map(|file| file.first_lsn));
+            gap = gap.or(files.iter().find(|file| file.covers(batch.lsn)).copied());
         }
         next_seq = Some(batch.first_seq + u64::from(batch.count));
         if gap.is_some() {
@@ -157,11 +182,15 @@ fn write(
             writer.put((batch.first_seq, batch.count), batch.time_ms, batch.payload)
         }
     })?;
-    if gap == Some(range.0) {
-        // Inside one file they rise without a gap.
-        return Err(Error::lacking(format!("the log has a gap in its seqs after LSN {}", range.0)));
-    }
-    writer.finish().map(|()| gap)
+    // Inside one file they rise without a gap.
+    let is_inside = |file: &HistoryFile| file.first_lsn == range.0;
+    let obstacle = match (unreadable, gap) {
+        (Some(file), _) => Some(Obstacle::Unreadable(file)),
+        (None, Some(file)) if is_inside(&file) => Some(Obstacle::Unreadable(file)),
+        (None, Some(file)) => Some(Obstacle::Gap(file)),
+        (None, None) => None,
+    };
+    writer.finish().map(|()| obstacle)
 }
 
 #[cfg(test)]

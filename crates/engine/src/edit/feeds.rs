@@ -314,7 +314,9 @@ pub(crate) fn why_lost(feed: &FeedState, cause: LossCause) -> String {
 // ---- opening ------------------------------------------------------------------------------------
 
 /// Lists the history from before this opening, up to `first_lsn`, where the new log begins, and
-/// removes its segments that nobody needs. Feeds whose history has a gap are lost.
+/// removes its segments that nobody needs. Feeds whose history has a gap are lost. A log that a
+/// table archives is not: what is left of it stays, also beside a missing file, which may be put
+/// back.
 pub(crate) fn adopt_history(
     engine: &Engine,
     old_segments: &[FileNumber],
@@ -324,11 +326,6 @@ pub(crate) fn adopt_history(
     let state = std::sync::Arc::clone(engine.manifest.lock().state());
     let mut found = look_at_history(engine, &state)?;
     found.retain(|file| file.first_lsn < first_lsn);
-    let is_needed = |number: &FileNumber| found.iter().any(|file| !file.is_kept && file.number == *number);
-    for &number in old_segments.iter().filter(|number| !is_needed(number)) {
-        let _ = engine.host.files.remove(&engine.path(&FileName::Log(number).to_string()));
-    }
-    found.iter_mut().filter(|file| !file.is_kept).for_each(|segment| cut_history(engine, segment));
     let is_whole = |feed: &&FeedState| {
         let mut lsn = feed.lsn;
         while let Some(file) = found.iter().find(|file| file.covers(lsn)) {
@@ -336,7 +333,27 @@ pub(crate) fn adopt_history(
         }
         lsn >= first_lsn
     };
-    let lost = state.feeds.holding().filter(|feed| !is_whole(feed)).map(|feed| feed.name.clone()).collect();
+    let (archives, feeds): (Vec<_>, Vec<_>) = state.feeds.holding().partition(|feed| feed.is_archive());
+    let lost = feeds.into_iter().filter(|feed| !is_whole(feed)).map(|feed| feed.name.clone()).collect();
+    // What an archive lacks may be in a segment whose header cannot be read.
+    let unread = match archives.iter().all(is_whole) {
+        true => Vec::new(),
+        false => unreadable(engine, old_segments)?,
+    };
+    let is_needed = |number: &FileNumber| {
+        found.iter().any(|file| !file.is_kept && file.number == *number) || unread.contains(number)
+    };
+    for &number in old_segments.iter().filter(|number| !is_needed(number)) {
+        let _ = engine.host.files.remove(&engine.path(&FileName::Log(number).to_string()));
+    }
+    found.iter_mut().filter(|file| !file.is_kept).for_each(|segment| cut_history(engine, segment));
     *engine.feeds.before.lock() = found;
     Ok(lost)
+}
+
+/// Those of these segments whose headers cannot be read.
+fn unreadable(engine: &Engine, segments: &[FileNumber]) -> Result<Vec<FileNumber>> {
+    let read = segments_in(&engine.host, &engine.dir, engine.store_id)?;
+    let is_read = |number: &FileNumber| read.iter().any(|segment| segment.number == *number);
+    Ok(segments.iter().filter(|number| !is_read(number)).copied().collect())
 }

@@ -16,8 +16,7 @@ use crate::edit::feeds;
 use crate::state::engine::Engine;
 use crate::state::log_sync;
 
-/// The prefix of the names of such feeds.
-pub const PREFIX: &str = "log:";
+pub use folddb_layout::feed_state::ARCHIVE_PREFIX as PREFIX;
 
 /// The name of the feed that retains the log of a table.
 pub(crate) fn log_feed_name(table: &str) -> String {

@@ -16,14 +16,14 @@ use folddb_base::{Error, Lsn, Result, TableId};
 use folddb_host::Host;
 use folddb_journal::follow::{Follower, HistoryFile};
 use folddb_layout::file_name::FileName;
-use folddb_layout::frame;
-use folddb_manifest::{State, TableState};
+use folddb_layout::frame::{self, FrameRecord};
+use folddb_manifest::{FeedState, State, TableState};
 use folddb_run::Depth;
 
 use crate::maintenance::finding::{Finding, Misfits};
 use crate::maintenance::survey::in_words;
 use folddb_engine::edit::feeds::history_in;
-use folddb_engine::edit::log_archive::{PREFIX, archived_log};
+use folddb_engine::edit::log_archive::archived_log;
 use folddb_engine::values::at_rest::ValuesAtRest;
 use folddb_engine::values::load::rope_of;
 
@@ -59,7 +59,7 @@ pub(crate) fn damage_of_held_log(
 
 /// Notes that the new store of a repair has no feeds.
 pub(crate) fn feeds_left_out(state: &State, file: &str) -> Vec<Finding> {
-    let feeds = state.feeds.holding().filter(|feed| !feed.name.starts_with(PREFIX));
+    let feeds = state.feeds.holding().filter(|feed| !feed.is_archive());
     let note = |name: &str| {
         let what = format!(
             "feed `{name}` is not in the new store, nor are the changes that it has not given yet: begin it there, \
@@ -81,23 +81,56 @@ struct HeldLog<'a> {
     /// The tables with archived logs, and where these begin.
     tables: BTreeMap<TableId, (String, Lsn)>,
     /// The feeds, and where they are.
-    feeds: Vec<(String, Lsn)>,
+    feeds: Vec<&'a FeedState>,
+    /// The names of tables, also of dropped ones that a feed may have to give.
+    names: BTreeMap<TableId, &'a str>,
     values: &'a ValuesAtRest<'a>,
 }
 
+/// What is wrong with the records that a kind of holder needs.
+#[derive(Default)]
+struct Wrong {
+    misfits: Misfits,
+    /// The end of the last batch with such a record.
+    through_lsn: Lsn,
+}
+
+impl Wrong {
+    fn misfits_at(&mut self, end_lsn: Lsn) -> &mut Misfits {
+        self.through_lsn = end_lsn;
+        &mut self.misfits
+    }
+}
+
 impl<'a> HeldLog<'a> {
-    fn of(dir: &'a Path, state: &State, values: &'a ValuesAtRest<'a>, holders: Holders) -> HeldLog<'a> {
+    fn of(dir: &'a Path, state: &'a State, values: &'a ValuesAtRest<'a>, holders: Holders) -> HeldLog<'a> {
         let archived = |table: &TableState| {
             Some((table.id, (table.name.clone(), archived_log(state, &table.name)?.lsn)))
         };
         let tables = state.tables.values().filter(|_| holders == Holders::All).filter_map(archived).collect();
-        let feeds = state.feeds.holding().filter(|feed| !feed.name.starts_with(PREFIX));
-        let feeds = feeds.map(|feed| (feed.name.clone(), feed.lsn)).collect();
-        HeldLog { dir, tables, feeds, values }
+        let feeds = state.feeds.holding().filter(|feed| !feed.is_archive()).collect();
+        let noted = state.feeds.notes().map(|note| (note.table, &note.name[..]));
+        let living = state.tables.values().map(|table| (table.id, &table.name[..]));
+        HeldLog { dir, tables, feeds, names: noted.chain(living).collect(), values }
     }
 
     fn begin_lsn(&self) -> Option<Lsn> {
-        self.tables.values().chain(&self.feeds).map(|(_, lsn)| *lsn).min()
+        self.tables.values().map(|(_, lsn)| *lsn).chain(self.feeds.iter().map(|feed| feed.lsn)).min()
+    }
+
+    /// Whether a table that archives its log can be rebuilt from this record only.
+    fn is_archived(&self, record: &FrameRecord<'_>, end_lsn: Lsn) -> bool {
+        self.tables.get(&record.table).is_some_and(|(_, from_lsn)| *from_lsn < end_lsn)
+    }
+
+    /// Whether a feed has still to give this record.
+    fn is_owed(&self, record: &FrameRecord<'_>, end_lsn: Lsn) -> bool {
+        let name = self.names.get(&record.table);
+        self.feeds.iter().any(|feed| {
+            feed.lsn < end_lsn
+                && record.key.starts_with(&feed.prefix)
+                && (feed.table.is_empty() || name.is_none_or(|name| *name == feed.table))
+        })
     }
 
     /// The places that no file has.
@@ -119,7 +152,7 @@ impl<'a> HeldLog<'a> {
 
     /// Reads all of it, also after damage.
     fn read(&self, host: &Host, files: &[HistoryFile], from_lsn: Lsn, to_lsn: Lsn) -> Vec<Finding> {
-        let (mut findings, mut misfits) = (Vec::new(), Misfits::default());
+        let (mut findings, mut archived, mut owed) = (Vec::new(), Wrong::default(), Wrong::default());
         let file_at = |lsn: Lsn| files.iter().find(|file| file.covers(lsn)).copied();
         let mut follower = Follower::at(host, self.dir, from_lsn);
         loop {
@@ -129,7 +162,7 @@ impl<'a> HeldLog<'a> {
                 Ok(Some(batch)) => {
                     // Marks and seals before it were skipped.
                     let file = file_at(batch.end_lsn.saturating_sub(1)).or(file);
-                    self.batch(batch.end_lsn, file.as_ref(), batch.payload, &mut misfits);
+                    self.batch(batch.end_lsn, file.as_ref(), batch.payload, (&mut archived, &mut owed));
                 }
                 Err(error) => {
                     let next = next_file(files, follower.lsn());
@@ -140,28 +173,49 @@ impl<'a> HeldLog<'a> {
                 }
             }
         }
-        let told = misfits.findings().map(|(finding, _)| self.telling(finding, Lsn::MAX));
-        findings.extend(told);
+        for (wrong, hit) in
+            [(archived, HeldLog::tables_hit as fn(&_, _) -> String), (owed, HeldLog::feeds_hit)]
+        {
+            let costs = hit(self, wrong.through_lsn);
+            let told = wrong.misfits.findings();
+            findings
+                .extend(told.map(|(finding, _)| Finding { what: finding.what.clone() + &costs, ..finding }));
+        }
         findings
     }
 
-    /// Checks a batch that ends there.
-    fn batch(&self, end_lsn: Lsn, file: Option<&HistoryFile>, payload: &[u8], misfits: &mut Misfits) {
+    /// Checks a batch that ends there, and every separated value that its records lead to: a value
+    /// may be live in no table, and still be needed here.
+    fn batch(
+        &self,
+        end_lsn: Lsn,
+        file: Option<&HistoryFile>,
+        payload: &[u8],
+        (archived, owed): (&mut Wrong, &mut Wrong),
+    ) {
         let own_file = file.map_or_else(|| "the log".to_owned(), name_of);
         for record in frame::records(payload) {
             let record = match record {
                 Ok(record) => record,
                 Err(cause) => {
                     let what = format!("the batch before LSN {end_lsn}: {cause}");
-                    return misfits.add(&own_file, None, None, what);
+                    let wrong = if self.feeds.is_empty() { archived } else { owed };
+                    return wrong.misfits_at(end_lsn).add(&own_file, None, None, what);
                 }
             };
-            let is_archived = self.tables.get(&record.table).is_some_and(|(_, from_lsn)| *from_lsn < end_lsn);
-            let rope = rope_of(&record).filter(|_| is_archived);
+            let (is_archived, is_owed) = (self.is_archived(&record, end_lsn), self.is_owed(&record, end_lsn));
+            let rope = rope_of(&record).filter(|_| is_archived || is_owed);
             for pointer in rope.iter().flat_map(|rope| rope.pointers()) {
-                if let Err(error) = self.values.piece((record.table, record.key), &pointer) {
-                    let said = "a value that the archived log leads to";
+                let Err(error) = self.values.piece((record.table, record.key), &pointer) else { continue };
+                let add = |wrong: &mut Wrong, said| {
+                    let misfits = wrong.misfits_at(end_lsn);
                     misfits.add_value(self.dir, &own_file, record.key, &error, said);
+                };
+                if is_archived {
+                    add(archived, "a value that the archived log leads to");
+                }
+                if is_owed {
+                    add(owed, "a value that a feed has still to give");
                 }
             }
         }
@@ -177,26 +231,36 @@ impl<'a> HeldLog<'a> {
 
     /// The finding for damage before `next_lsn`, with what may be lost.
     fn telling(&self, finding: Finding, next_lsn: Lsn) -> Finding {
-        let names = |all: &mut dyn Iterator<Item = &(String, Lsn)>| -> Vec<String> {
-            all.filter(|(_, lsn)| *lsn < next_lsn).map(|(name, _)| format!("`{name}`")).collect()
-        };
-        let tables = names(&mut self.tables.values());
-        let feeds = names(&mut self.feeds.iter());
-        let mut what = finding.what.clone();
-        if !tables.is_empty() {
-            let tables = tables.join(", ");
-            what += &format!(
-                ": the runs of tables that archive their logs ({tables}) can no longer be rebuilt from it"
-            );
-        }
-        if !feeds.is_empty() {
-            let feeds = feeds.join(", ");
-            what += &format!(
-                ": feeds that have not given what is there ({feeds}) lose their places; begin them again, with the present rows"
-            );
-        }
+        let what = format!("{}{}{}", finding.what, self.tables_hit(next_lsn), self.feeds_hit(next_lsn));
         Finding { what, ..finding }
     }
+
+    /// The tables that damage before this place costs something.
+    fn tables_hit(&self, next_lsn: Lsn) -> String {
+        let hit = self.tables.values().filter(|(_, lsn)| *lsn < next_lsn);
+        match quoted(hit.map(|(name, _)| name)) {
+            None => String::new(),
+            Some(tables) => format!(
+                ": the runs of tables that archive their logs ({tables}) can no longer be rebuilt from it"
+            ),
+        }
+    }
+
+    /// The feeds that damage before this place costs something.
+    fn feeds_hit(&self, next_lsn: Lsn) -> String {
+        match quoted(self.feeds.iter().filter(|feed| feed.lsn < next_lsn).map(|feed| &feed.name)) {
+            None => String::new(),
+            Some(feeds) => format!(
+                ": feeds that have not given what is there ({feeds}) lose their places; begin them again, with the present rows"
+            ),
+        }
+    }
+}
+
+/// Names in backticks; none if there are none.
+fn quoted<'a>(names: impl Iterator<Item = &'a String>) -> Option<String> {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    Some(names.join(", ")).filter(|names| !names.is_empty())
 }
 
 fn name_of(file: &HistoryFile) -> String {
