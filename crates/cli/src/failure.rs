@@ -62,6 +62,25 @@ impl Failure {
         }
     }
 
+    /// The same, once the answer is known: whoever reads no more of it still learns it by the exit
+    /// code.
+    pub(crate) fn with_answer(self, answer: ExitCode) -> Failure {
+        match self {
+            Failure::OutputClosed => Failure::Told(answer),
+            other => other,
+        }
+    }
+
+    /// The same, for input that is damaged: that is no mistake of the command line.
+    pub(crate) fn of_input(self) -> Failure {
+        match &self {
+            Failure::Store(error) if error.kind() == ErrorKind::InvalidInput => {
+                Failure::Refused(self.to_string())
+            }
+            _ => self,
+        }
+    }
+
     /// The same, for a line of input if it concerns that.
     pub(crate) fn at_line(self, line: u64) -> Failure {
         match self {

@@ -52,6 +52,7 @@ pub(crate) fn check_value_type(
         None => format!("has values of a form of its own, not {codec}"),
     };
     let instead = match types.first() {
+        Some(usual) if option.ends_with('=') => format!("leave {option} out, or say {option}{usual}"),
         Some(usual) => format!("leave {option} out, or say {option} {usual}"),
         None => format!("leave {option} out"),
     };

@@ -399,8 +399,8 @@ impl Store {
         self.reclaim_with(|_| ControlFlow::Continue(()))
     }
 
-    /// The same. `progress` is called with each plan as it begins, and may stop it before that; what
-    /// was reclaimed by then stays so.
+    /// The same. `progress` is called with each plan as it begins, and may stop there: background
+    /// work, or a later call, goes on with that plan.
     ///
     /// # Errors
     /// As [`Store::reclaim`].

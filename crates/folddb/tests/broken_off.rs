@@ -1,6 +1,6 @@
 //! Jobs that are broken off. A merge leaves a table in which newer and older records of one key are
-//! in more runs than before, and the next merge may take any of them; jobs that make something leave
-//! nothing of it.
+//! in more runs than before, and the next merge may take any of them; jobs that make something
+//! leave nothing of it.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;

@@ -1,6 +1,8 @@
 //! `folddb diff STORE OTHER [TABLE]`: the keys that differ between two stores. `sync` makes one
 //! equal to the other. Hashed tables are skipped and reported.
 
+use std::fmt;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::SystemTime;
 
@@ -22,9 +24,22 @@ pub(crate) fn run(args: &DiffArgs, session: &mut Session) -> Result<(), Failure>
     let stores = (session.read(&args.store)?, session.read_other(&args.other)?);
     let mut same = true;
     for name in tables_of((&stores.0, &stores.1), args.table.as_deref())? {
-        same &= one_table(&name, &stores, args, session)?;
+        let one = one_table(&name, &stores, args, session);
+        same &= one.map_err(|failure| if same { failure } else { failure.with_answer(DIFFER) })?;
     }
-    if same { Ok(()) } else { Err(Failure::Told(ExitCode::Damaged)) }
+    if same { Ok(()) } else { Err(Failure::Told(DIFFER)) }
+}
+
+/// How a comparison of different stores ends.
+const DIFFER: ExitCode = ExitCode::Damaged;
+
+/// Reports something that makes them different.
+fn report_different(
+    session: &mut Session,
+    line: &dyn fmt::Display,
+    text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    session.report(line, text).map_err(|failure| failure.with_answer(DIFFER))
 }
 
 /// Compares a table, and returns whether it is equal in both.
@@ -50,7 +65,7 @@ fn one_table(
         Err(failure) if args.table.is_some() => Err(failure),
         Err(failure) => {
             let why = failure.of_table()?;
-            session.report(&json!({ "table": name, "compared": false, "reason": why }), |out| {
+            report_different(session, &json!({ "table": name, "compared": false, "reason": why }), |out| {
                 writeln!(out, "table {name}: not compared: {why}")
             })?;
             Ok(false)
@@ -85,7 +100,7 @@ fn tell_rules(
     if first == second {
         return Ok(true);
     }
-    session.report(line, |out| {
+    report_different(session, line, |out| {
         writeln!(out, "table {table}: {what}: in the first {first}; in the second {second}")
     })?;
     Ok(false)
@@ -118,7 +133,7 @@ pub(crate) fn is_hashed(table: &BytesTable) -> bool {
 /// Reports a hashed table, and what to do instead of comparing it.
 fn not_compared(session: &mut Session, table: &str, instead: &str) -> Result<bool, Failure> {
     let line = json!({ "table": table, "compared": false, "reason": "hashed", "instead": instead });
-    session.report(&line, |out| {
+    report_different(session, &line, |out| {
         writeln!(
             out,
             "table {table}: not compared: the keys of a hashed table have no order; instead: {instead}"
@@ -128,7 +143,7 @@ fn not_compared(session: &mut Session, table: &str, instead: &str) -> Result<boo
 }
 
 fn only_in(session: &mut Session, table: &str, store: &str) -> Result<bool, Failure> {
-    session.report(&json!({ "table": table, "only_in": store }), |out| {
+    report_different(session, &json!({ "table": table, "only_in": store }), |out| {
         writeln!(out, "table {table}: only in {store}")
     })?;
     Ok(false)
@@ -165,10 +180,12 @@ fn compare(
     }
     let table = ours.name();
     let expires = [ours, theirs].iter().any(|table| table.rules().as_table_rules().expire.has_stamps());
-    session.report(&summary(table, &report), |out| {
+    let is_same = means_same && lasts_same && report.is_same();
+    let told = session.report(&summary(table, &report), |out| {
         writeln!(out, "table {table}: {}", in_words(&report, expires, means_same))
-    })?;
-    Ok(means_same && lasts_same && report.is_same())
+    });
+    told.map_err(|failure| if is_same { failure } else { failure.with_answer(DIFFER) })?;
+    Ok(is_same)
 }
 
 /// One key: `<` only the first store has it, `>` only the second, `|` both, with other values.
@@ -196,7 +213,7 @@ fn tell(
     let deadlines = [ours, theirs].map(|head| head.and_then(|head| head.deadline));
     let words = |head: Option<&Head>| head.map_or_else(String::new, |head| value_in_words(head, deadlines));
     let shown = human::one_line(shown.to_string());
-    session.report(&line, |out| match (ours, theirs) {
+    report_different(session, &line, |out| match (ours, theirs) {
         (Some(_), None) => writeln!(out, "< {shown}  {}", words(ours)),
         (None, _) => writeln!(out, "> {shown}  {}", words(theirs)),
         _ => writeln!(out, "| {shown}  {} | {}", words(ours), words(theirs)),

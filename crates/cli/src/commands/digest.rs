@@ -103,6 +103,19 @@ fn compare(
         return session
             .report(&line, |out| writeln!(out, "the same, {}", human::plural(digest.keys(), "key")));
     }
+    let told = tell_leaves(digest, &leaves, table, args, session);
+    told.map_err(|failure| failure.with_answer(ExitCode::Damaged))?;
+    Err(Failure::Told(ExitCode::Damaged))
+}
+
+/// Prints the keys of these leaves.
+fn tell_leaves(
+    digest: &Digest,
+    leaves: &[usize],
+    table: &BytesTable,
+    args: &DigestArgs,
+    session: &mut Session,
+) -> Result<(), Failure> {
     let mut rows = ranges::narrow(table, &args.range)?.keys_only().rows()?;
     let mut suspects = 0u64;
     while let Some((key, _)) = rows.next_row()? {
@@ -131,8 +144,7 @@ fn compare(
                 human::count(suspects)
             ),
         }
-    })?;
-    Err(Failure::Told(ExitCode::Damaged))
+    })
 }
 
 /// Reports that the bytes of the two have different meanings, so they cannot be compared.
@@ -144,8 +156,9 @@ fn tell_meanings(
 ) -> Result<(), Failure> {
     let (here, there) = (digest.meaning(), other.meaning());
     let line = json!({ "table": table.name(), "same": false, "means": { "first": here, "second": there } });
-    session.report(&line, |out| {
+    let told = session.report(&line, |out| {
         writeln!(out, "table {}: means other things: here {here}; in the saved digest {there}", table.name())
-    })?;
+    });
+    told.map_err(|failure| failure.with_answer(ExitCode::Damaged))?;
     Err(Failure::Told(ExitCode::Damaged))
 }

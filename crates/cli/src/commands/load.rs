@@ -71,7 +71,9 @@ fn checked_beginning(reader: Box<dyn BufRead>, of_store: &Options) -> Result<Box
             line => line.map_err(|error| Failure::file("read", "stdin", &error))?,
         };
     }
-    Store::check_dump(&mut head.as_slice(), &LoadOptions::default().partial(true), of_store)?;
+    let head_only = LoadOptions::default().partial(true);
+    Store::check_dump(&mut head.as_slice(), &head_only, of_store)
+        .map_err(|error| Failure::from(error).of_input())?;
     Ok(Box::new(Cursor::new(head).chain(reader)))
 }
 
@@ -91,7 +93,7 @@ fn over(
             messages::tell(&format!("folddb: {}", error.message())); // this says how many records are loaded
             Err(Failure::Interrupted)
         }
-        done => Ok(done?),
+        done => done.map_err(|error| Failure::from(error).of_input()),
     }
 }
 

@@ -15,8 +15,8 @@ use crate::edit::feeds::is_held_for_feeds;
 use crate::state::engine::Engine;
 use crate::values::settle;
 
-/// Does everything that is worth it, at once. `progress` gets each plan when it begins, and may stop
-/// it: background work, or a later call, goes on with that plan.
+/// Does everything that is worth it, at once. `progress` gets each plan when it begins, and may
+/// stop it: background work, or a later call, goes on with that plan.
 pub fn reclaim_all(
     background: &Background,
     progress: &mut dyn FnMut(&ReclaimPlan) -> ControlFlow<()>,

@@ -92,7 +92,7 @@ struct Listed<'c> {
     state: &'c State,
     custom: &'c Custom,
     reads_all: &'c dyn Fn(&ListedFile) -> bool,
-    read: &'c mut dyn FnMut(u64),
+    read: &'c mut dyn FnMut(u64) -> Result<()>,
 }
 
 impl Listed<'_> {

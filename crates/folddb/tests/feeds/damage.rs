@@ -100,8 +100,8 @@ fn files(dir: &Path, ends: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Removes, cuts and flips each of these files in a copy of a store. Wherever the feed does not give
-/// all of its changes then, verify and repair say so. Returns how often that was.
+/// Removes, cuts and flips each of these files in a copy of a store. Wherever the feed does not
+/// give all of its changes then, verify and repair say so. Returns how often that was.
 fn harm_each(whole: &Path, ends: &[&str], all: usize) -> usize {
     let temp = whole.parent().unwrap();
     let unharmed = temp.join("unharmed");
