@@ -88,7 +88,7 @@ impl From<Output> for Ran {
     }
 }
 
-/// A shell that holds a store open for writing.
+/// A shell that holds a store open for writing, which has a table `t`.
 pub(crate) struct Shell {
     child: Child,
     lines: ChildStdin,
@@ -101,13 +101,20 @@ impl Shell {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the shell starts");
         let (lines, answers) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
-        Shell { child, lines, answers: BufReader::new(answers) }
+        let mut shell = Shell { child, lines, answers: BufReader::new(answers) };
+        // It holds the lock before anything else that is started may take it.
+        shell.counts("");
+        shell
     }
 
-    /// Runs a line that prints nothing, and waits until it is done. There is a table `t`.
+    /// Runs a line that prints nothing, and waits until it is done.
     pub(crate) fn does(&mut self, line: &str) {
-        let count = self.ask(&format!("{line}\ncount t"));
-        assert!(count.trim().parse::<u64>().is_ok(), "{line}: {count}");
+        self.counts(&format!("{line}\n"));
+    }
+
+    fn counts(&mut self, after: &str) {
+        let count = self.ask(&format!("{after}count t"));
+        assert!(count.trim().parse::<u64>().is_ok(), "{after}: {count}");
     }
 
     /// Runs lines that print one line.
