@@ -312,7 +312,7 @@ typedef struct {
 } folddb_feed_change;
 
 // Called with the progress of long work: how much is done, and of how much. Returns whether to
-// continue, which only some functions ask. A C++ exception must not leave it.
+// continue. A C++ exception must not leave it.
 typedef bool (*folddb_progress_function)(void *context, uint64_t done, uint64_t total);
 
 // A value that goes out. The data is for folddb_free; NULL where there is none.
@@ -1127,8 +1127,8 @@ bool folddb_restore(const char *from, const char *to, folddb_options *options, c
 // is NULL, is set to the number of things that are wrong.
 //
 // Errors: Corruption, with the first thing that is wrong; FoldFailed where nothing is damaged, but
-// a program wrote values that their tables do not accept; StoreNotFound, Locked; a folder that
-// cannot be listed.
+// a program wrote values that their tables do not accept; StoreNotFound, Locked; Stopped where
+// `progress` wants it to; a folder that cannot be listed.
 bool folddb_verify(const char *path,
                    folddb_options *options,
                    bool deep,

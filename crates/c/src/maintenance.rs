@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 
-use folddb::maintenance::{BackupOptions, RestoreOptions, Severity};
+use folddb::maintenance::{BackupOptions, RestoreOptions, Severity, VerifyOptions};
 use folddb::{Error, ErrorKind, Store};
 
 use crate::errors::guard;

@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use folddb::maintenance::{ByteProgress, RepairOptions, VerifyOptions};
-use folddb::{BackgroundWork, BackupOptions, ErrorKind, Options, RestoreOptions, Rules, Store, Table};
+use folddb::maintenance::{BackupOptions, ByteProgress, RepairOptions, RestoreOptions, VerifyOptions};
+use folddb::{BackgroundWork, ErrorKind, Options, Rules, Store, Table};
 
 const KEYS: u64 = 1000;
 

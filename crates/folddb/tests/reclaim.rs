@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::small_values;
-use folddb::maintenance::{BackupOptions, Finding, Loss, RepairOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, Finding, Loss, RepairOptions, RestoreOptions, VerifyOptions};
 use folddb::{BackgroundJob, Keep, Locate, Options, Rules, Store, Table};
 
 const KEYS: u64 = 300;

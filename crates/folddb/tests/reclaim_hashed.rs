@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::small_values as options;
-use folddb::maintenance::{BackupOptions, RepairOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, RepairOptions, RestoreOptions, VerifyOptions};
 use folddb::{BackgroundJob, Rules, Store, Table, ValuePlacement};
 
 const KEYS: u64 = 300;

@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::small;
-use folddb::maintenance::{BackupOptions, RepairOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, RepairOptions, RestoreOptions, VerifyOptions};
 use folddb::{HeadRule, Locate, LocatedPiece, Options, Rules, Store, Table};
 
 fn options() -> Options {

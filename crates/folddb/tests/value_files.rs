@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::small_values;
-use folddb::maintenance::{BackupOptions, RepairOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, RepairOptions, RestoreOptions, VerifyOptions};
 use folddb::{ErrorKind, Options, Rules, Store, Table, ValuePlacement};
 
 const KEYS: u64 = 300;

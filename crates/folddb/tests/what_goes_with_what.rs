@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::limits::VALUE_BYTES_MAX;
-use folddb::maintenance::LoadOptions;
+use folddb::maintenance::{LoadOptions, VerifyOptions};
 use folddb::table_rules::{TableKind, TableRules};
 use folddb::time::moment;
 use folddb::{

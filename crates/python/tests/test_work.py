@@ -137,6 +137,20 @@ def test_a_store_is_backed_up_restored_and_verified(tmp_path, path, store, count
     assert report["is_clean"] and report["tables"] == 1 and report["damage"] == []
 
 
+def test_a_backup_and_a_check_end_where_their_progress_raises(tmp_path, path, store, counts):
+    counts.fold("a", 7)
+
+    def stop(done, total):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        store.backup(tmp_path / "backups", progress=stop)
+    assert store.backup(tmp_path / "backups")["generation"] == 1
+    folddb.restore(tmp_path / "backups", tmp_path / "copy")
+    with pytest.raises(ZeroDivisionError):
+        folddb.verify(tmp_path / "copy", deep=True, progress=stop)
+
+
 def test_damage_is_found_and_named(tmp_path, path):
     with folddb.create(path) as store:
         counts = store.table("counts", key=str, fold="sum:i64")

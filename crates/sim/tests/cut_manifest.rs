@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use folddb::codec::KeyCodec;
-use folddb::maintenance::{BackupOptions, Finding, RepairOptions};
+use folddb::maintenance::{BackupOptions, Finding, RepairOptions, VerifyOptions};
 use folddb::table_rules::TableRules;
 use folddb::{BackgroundWork, BytesTable, Durability, Options, Store, WriteOp};
 

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use folddb::maintenance::{LoadOptions, RestoreOptions};
+use folddb::maintenance::{LoadOptions, RestoreOptions, VerifyOptions};
 use folddb::{Durability, Store};
 use folddb_host::Host;
 use folddb_sim::fixtures::told::{check_tokens, take_more, told};

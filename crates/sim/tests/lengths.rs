@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use folddb::Store;
-use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions, VerifyOptions};
 use folddb_sim::fixtures::{copy, kept, options};
 use lies::{LIES, Lie, StoreFile};
 use peak_alloc::PeakAlloc;

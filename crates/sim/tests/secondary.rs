@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, ByteProgress, RestoreOptions, VerifyOptions};
 use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, Table, ValuePlacement};
 use folddb_host::Host;
 use folddb_sim::chance::Seeded;
