@@ -218,7 +218,13 @@ fn files_that_readers_hold_count_and_merges_stop_before_they_pass_the_budget() {
     assert!(stopped > 0, "no merge came to the bound");
     world.assert_kept();
     drop(readers);
-    compact(&store).expect("there is space again");
+    // Background work may hold some of the files for a moment longer, or be writing itself.
+    let began = Instant::now();
+    while let Err(error) = compact(&store) {
+        assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+        assert!(began.elapsed() < PATIENCE, "there is no space again: {error}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     assert_holds(&table, 8..refused);
     world.assert_kept();
 }
