@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use folddb::maintenance::{BackupOptions, BackupReport, ByteProgress, RestoreOptions, Severity, VerifyOptions};
+use folddb::maintenance::{
+    BackupOptions, BackupReport, ByteProgress, RestoreOptions, Severity, VerifyOptions,
+};
 use folddb::{Seq, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
