@@ -92,6 +92,14 @@ fn jobs_that_are_broken_off_leave_nothing_behind() {
     assert_eq!(store.backup(path("backups"), &BackupOptions::default()).unwrap().generation, 1);
     store.close().unwrap();
 
+    // Also where all is in the log.
+    let small = Store::create(path("small"), options(64 << 10)).unwrap();
+    small.table("t", rules()).unwrap().put(&1, &vec![1]).unwrap();
+    let stopped = small.backup_with(path("of small"), &BackupOptions::default(), stop).unwrap_err();
+    assert_eq!(stopped.kind(), ErrorKind::Stopped);
+    assert!(Store::backups(path("of small"), &options(64 << 10)).unwrap().is_empty());
+    drop(small);
+
     let before = names();
     let (is, copies) = (options(64 << 10), RestoreOptions::default().copy(true));
     for stopped in [

@@ -177,6 +177,7 @@ fn finish(mut making: Making<'_>, generation: u64) -> Result<BackupReport> {
     copying::write(making.files(), &making.draft.join(LIST_FILE), &list.encode())?;
     sync_dir(making.files(), making.draft)?;
     check_made(&mut making, &list)?;
+    making.counter.check()?;
     Ok(BackupReport {
         generation,
         path: PathBuf::new(),

@@ -287,6 +287,7 @@ impl Making<'_> {
                 self.segment(number, store_id, end_lsn)?;
             }
         }
+        self.copied.check()?;
         let mut state = State {
             store_id,
             last_seq,
