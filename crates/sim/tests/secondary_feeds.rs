@@ -264,7 +264,7 @@ fn a_reader_of_a_recreated_feed_gets_an_error_and_misses_no_table_silently() {
             }
         };
         assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
-        assert!(error.to_string().contains("made again"), "{error}");
+        assert!(error.to_string().contains("recreated"), "{error}");
     }
 }
 
