@@ -28,7 +28,8 @@ impl Stop {
     }
 }
 
+/// The error of work that its caller has stopped.
 #[cold]
-fn stopped() -> Error {
+pub fn stopped() -> Error {
     Error::new(ErrorKind::Stopped, "the work was stopped before its end")
 }

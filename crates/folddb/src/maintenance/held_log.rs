@@ -100,6 +100,14 @@ impl Wrong {
         self.through_lsn = end_lsn;
         &mut self.misfits
     }
+
+    /// A finding for each file, with what this costs its holders.
+    fn findings(self, costs: String) -> impl Iterator<Item = Finding> {
+        self.misfits.findings().map(move |(mut finding, _)| {
+            finding.what += &costs;
+            finding
+        })
+    }
 }
 
 impl<'a> HeldLog<'a> {
@@ -173,14 +181,8 @@ impl<'a> HeldLog<'a> {
                 }
             }
         }
-        for (wrong, hit) in
-            [(archived, HeldLog::tables_hit as fn(&_, _) -> String), (owed, HeldLog::feeds_hit)]
-        {
-            let costs = hit(self, wrong.through_lsn);
-            let told = wrong.misfits.findings();
-            findings
-                .extend(told.map(|(finding, _)| Finding { what: finding.what.clone() + &costs, ..finding }));
-        }
+        let (tables, feeds) = (self.tables_hit(archived.through_lsn), self.feeds_hit(owed.through_lsn));
+        findings.extend(archived.findings(tables).chain(owed.findings(feeds)));
         findings
     }
 
@@ -199,8 +201,13 @@ impl<'a> HeldLog<'a> {
                 Ok(record) => record,
                 Err(cause) => {
                     let what = format!("the batch before LSN {end_lsn}: {cause}");
-                    let wrong = if self.feeds.is_empty() { archived } else { owed };
-                    return wrong.misfits_at(end_lsn).add(&own_file, None, None, what);
+                    if self.tables.values().any(|(_, lsn)| *lsn < end_lsn) {
+                        archived.misfits_at(end_lsn).add(&own_file, None, None, what.clone());
+                    }
+                    if self.feeds.iter().any(|feed| feed.lsn < end_lsn) {
+                        owed.misfits_at(end_lsn).add(&own_file, None, None, what);
+                    }
+                    return;
                 }
             };
             let (is_archived, is_owed) = (self.is_archived(&record, end_lsn), self.is_owed(&record, end_lsn));

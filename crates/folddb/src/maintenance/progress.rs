@@ -1,12 +1,14 @@
 //! How far a long job is, and whether its caller wants it to end.
 //!
 //! Every job that may take long has two calls: `backup`, and `backup_with`, whose last argument is
-//! called as it goes on, and may break it off. The job then ends with [`ErrorKind::Stopped`], and
-//! what it had made is removed.
+//! called as it goes on, and may break it off. A verify, backup, restore or repair then ends with
+//! [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), and what it had made is removed. Jobs that
+//! can be resumed (`compact`, `add_index`, `reclaim`) keep what they have done and end well.
 
 use std::ops::ControlFlow;
 
-use folddb_base::{Error, ErrorKind, Result};
+use folddb_base::Result;
+use folddb_engine::read::stop::stopped;
 
 /// The bytes of files that a job has read or copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,10 +51,10 @@ impl<'a> Counter<'a> {
     /// Called between files.
     ///
     /// # Errors
-    /// [`ErrorKind::Stopped`] if the caller has broken the job off.
+    /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped) if the caller has broken the job off.
     pub(crate) fn check(&self) -> Result<()> {
         match self.is_stopped {
-            true => Err(Error::new(ErrorKind::Stopped, "the work was stopped before its end")),
+            true => Err(stopped()),
             false => Ok(()),
         }
     }
