@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use folddb::maintenance::{BackupOptions, ByteProgress, RepairOptions, RestoreOptions, VerifyOptions};
 use folddb::{BackgroundWork, ErrorKind, Options, Rules, Store, Table};
@@ -113,20 +114,26 @@ fn jobs_that_are_broken_off_leave_nothing_behind() {
     }
 
     // Broken off anywhere else, too; a job that was not is whole.
-    for after in 1.. {
-        let mut calls = 0;
-        let restored = Store::restore_with(path("backups"), path("new"), &copies, &is, |_| {
-            calls += 1;
-            if calls > after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        match restored {
-            Err(stopped) => {
-                assert_eq!(stopped.kind(), ErrorKind::Stopped);
-                assert_eq!(names(), before, "broken off after {after} calls");
-            }
-            Ok(_) => break,
+    let restored = |to: &Path, report: &mut dyn FnMut() -> ControlFlow<()>| {
+        Store::restore_with(path("backups"), to, &copies, &is, |_| report()).map(drop)
+    };
+    let repaired = |to: &Path, report: &mut dyn FnMut() -> ControlFlow<()>| {
+        Store::repair_with(path("store"), to, &RepairOptions::default(), &is, |_| report()).map(drop)
+    };
+    type Job<'a> = &'a dyn Fn(&Path, &mut dyn FnMut() -> ControlFlow<()>) -> folddb::Result<()>;
+    for job in [&restored as Job<'_>, &repaired] {
+        for after in (1..).map(|step| step * step) {
+            let mut calls = 0;
+            let done = job(&path("new"), &mut || {
+                calls += 1;
+                if calls > after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            let Err(stopped) = done else { break };
+            assert_eq!(stopped.kind(), ErrorKind::Stopped);
+            assert_eq!(names(), before, "broken off after {after} calls");
         }
+        let verified = Store::verify(path("new"), &VerifyOptions::default().deep(true), &is).unwrap();
+        assert!(verified.findings.is_empty(), "{verified:?}");
+        std::fs::remove_dir_all(path("new")).unwrap();
     }
-    let verified = Store::verify(path("new"), &VerifyOptions::default().deep(true), &is).unwrap();
-    assert!(verified.findings.is_empty(), "{verified:?}");
 }

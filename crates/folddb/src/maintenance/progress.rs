@@ -48,6 +48,11 @@ impl<'a> Counter<'a> {
         }
     }
 
+    /// Whether the job goes on.
+    pub(crate) fn flow(&self) -> ControlFlow<()> {
+        if self.is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
     /// Called between files.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ use crate::maintenance::repair::mender::Mender;
 use crate::maintenance::repair::unlisted::enter_unlisted;
 use crate::maintenance::repair::values::find_values;
 use crate::maintenance::survey::Survey;
-use crate::maintenance::verify::verify;
+use crate::maintenance::verify::{VerifyReport, verify};
 use crate::options::Options;
 use crate::store::Store;
 use folddb_engine::options::Options as EngineOptions;
@@ -70,7 +70,8 @@ impl Store {
         Store::repair_with(path, to, how, options, unreported)
     }
 
-    /// The same. `progress` is called with the bytes of parts that are done, and may stop it.
+    /// The same. `progress` is called with the bytes of parts that are salvaged, then with those
+    /// that are read back, and may stop it.
     ///
     /// # Errors
     /// As [`Store::repair`]; [`ErrorKind::Stopped`] if `progress` broke it off.
@@ -124,19 +125,35 @@ fn repair(
         report: RepairReport { findings, ..RepairReport::default() },
         counter: Counter::new(
             report_to,
-            listing.state.tables.values().flat_map(source::parts_of).map(|part| part.file_bytes).sum(),
+            2 * listing
+                .state
+                .tables
+                .values()
+                .flat_map(source::parts_of)
+                .map(|part| part.file_bytes)
+                .sum::<u64>(),
         ),
     };
     let mended = build::build(&mut mender, &listing.state, &rules, &rebuilt, how.past_holes);
-    let mut report = mender.report;
-    let named = mended.and_then(|()| {
+    let Mender { mut report, mut counter, .. } = mender;
+    let verified = mended.and_then(|()| verify_draft(&draft, options, &mut counter));
+    let named = verified.and_then(|verified| {
+        report.verified = verified;
         files.rename(&draft, to).map_err(|error| Error::io("rename", &draft, error))?;
         format::sync_parent(files, to)
     });
     named.inspect_err(|_| copying::remove_all(files, &draft))?;
-    report.verified = verify(&Survey::take(to, options)?, options, true, &mut unreported)?;
     report.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(report)
+}
+
+/// Reads all of the new store back before it gets its name.
+fn verify_draft(draft: &Path, options: &EngineOptions, counter: &mut Counter<'_>) -> Result<VerifyReport> {
+    let mut bytes_seen = 0;
+    verify(&Survey::take(draft, options)?, options, true, &mut |at| {
+        counter.add(at.bytes_done - std::mem::replace(&mut bytes_seen, at.bytes_done));
+        counter.flow()
+    })
 }
 
 fn check_free(options: &EngineOptions, to: &Path) -> Result<()> {
