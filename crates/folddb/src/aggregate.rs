@@ -17,9 +17,9 @@ use folddb_rules::codec::{Key, Value};
 use folddb_rules::{Aggregate as Sum, KeyOrder};
 use folddb_run::{ReadMode, RunCursor};
 
-use crate::scan_rows::AnyRows;
-use crate::scans::BytesScan;
-use crate::typed_scan::{Scan, wrong_row};
+use crate::scan::bytes::BytesScan;
+use crate::scan::rows::AnyRows;
+use crate::scan::typed::{Scan, wrong_row};
 use folddb_engine::read::pinned;
 use folddb_engine::read::scan::{ScanPlan, Wanted, run_cursor};
 use folddb_engine::state::catalog::TableCore;

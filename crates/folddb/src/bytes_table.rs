@@ -9,11 +9,11 @@ use folddb_base::{Error, OpKind, Result};
 use folddb_rules::codec::{CodecError, KeyRange, Value};
 use folddb_rules::time::moment;
 
-use crate::cursor::{Cursor, Resume};
 use crate::dynamic_rules::DynamicRules;
 use crate::prefix_delete::PrefixDelete;
 use crate::record_op::RecordOp;
-use crate::scans::BytesScan;
+use crate::scan::bytes::BytesScan;
+use crate::scan::cursor::{Cursor, Resume};
 use folddb_engine::background::state::Background;
 use folddb_engine::options::Durability;
 use folddb_engine::read::get::TakeValue;

@@ -18,7 +18,7 @@ pub use folddb_layout::digest::{DIGEST_VERSION, Digest};
 use folddb_rules::time::unix_ms;
 
 use crate::parallel::{END, GO_ON, Step};
-use crate::scans::{BytesScan, LentRows};
+use crate::scan::bytes::{BytesScan, LentRows};
 use folddb_engine::write::stream;
 
 /// Bytes of a value in several pieces that are held at once.

@@ -13,7 +13,7 @@ use folddb_rules::codec::{Key, Value};
 use crate::find::BytesFind;
 use crate::hits::{Hit, Hits};
 use crate::parallel::{END, fold_pieces, pieces_for, step_of};
-use crate::scans::BytesScan;
+use crate::scan::bytes::BytesScan;
 use crate::snapshot::Snapshot;
 use crate::typed_find::{Find, decoded_key};
 use folddb_engine::read::scan::{ScanPlan, Wanted};

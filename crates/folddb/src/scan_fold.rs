@@ -11,9 +11,9 @@ use folddb_rules::KeyOrder;
 use folddb_rules::codec::{Key, Value};
 
 use crate::parallel::{END, Step, fold_pieces, pieces_for, step_of};
-use crate::scans::{BytesScan, LentRows};
+use crate::scan::bytes::{BytesScan, LentRows};
+use crate::scan::typed::{Scan, wrong_row};
 use crate::snapshot::Snapshot;
-use crate::typed_scan::{Scan, wrong_row};
 use folddb_engine::read::pinned;
 use folddb_engine::read::scan::ScanPlan;
 use folddb_engine::state::snapshots::HeldFor;

@@ -7,7 +7,7 @@ use folddb_base::{Error, ErrorKind, Lsn, Result};
 use folddb_rules::time::moment;
 
 use crate::bytes_table::BytesTable;
-use crate::scans::BytesScan;
+use crate::scan::bytes::BytesScan;
 use crate::uncommitted::Inside;
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::read::scan::ScanPlan;

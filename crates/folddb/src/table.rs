@@ -9,8 +9,8 @@ use folddb_rules::codec::{AsKey, AsValue, Key, KeyPrefix, Value};
 use folddb_rules::table_rules::BoundRules;
 
 use crate::bytes_table::{BytesTable, with_buffers, wrong};
-use crate::cursor::{Cursor, Resume};
-use crate::typed_scan::Scan;
+use crate::scan::cursor::{Cursor, Resume};
+use crate::scan::typed::Scan;
 use folddb_engine::options::Durability;
 use folddb_engine::read::history::HistoryEntry;
 use folddb_engine::seq::Seq;

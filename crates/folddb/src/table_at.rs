@@ -14,7 +14,7 @@ use folddb_host::sync::Mutex;
 
 use crate::bytes_table::BytesTable;
 use crate::find::BytesFind;
-use crate::scans::BytesScan;
+use crate::scan::bytes::BytesScan;
 use crate::snapshot::Snapshot;
 use crate::uncommitted::{Inside, OwnWrites, applied};
 use folddb_engine::read::get::TakeValue;

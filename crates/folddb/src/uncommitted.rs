@@ -4,7 +4,7 @@
 //! a scan takes those of its range when it begins. Their write times and deadlines are known only
 //! at the commit: nothing here expires.
 //!
-//! Called by `transaction`, and by the scans that it begins (`scan_rows`).
+//! Called by `transaction`, and by the scans that it begins (`scan/rows.rs`).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -8,8 +8,8 @@ use folddb_base::{ErrorKind, Result};
 
 use crate::feed::batch::{Met, met};
 use crate::feed::event::{FeedEvent, FeedRow, FeedTable};
-use crate::scan_rows::Short;
-use crate::scans::{BytesScan, LentRows};
+use crate::scan::bytes::{BytesScan, LentRows};
+use crate::scan::rows::Short;
 use crate::snapshot::Snapshot;
 use folddb_engine::read::head;
 use folddb_engine::state::catalog::TableCore;

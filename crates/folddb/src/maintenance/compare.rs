@@ -15,7 +15,7 @@ use folddb_base::{Error, ErrorKind, Result, counted};
 
 use crate::batch::Batch;
 use crate::bytes_table::BytesTable;
-use crate::scans::{BytesScan, LentRows};
+use crate::scan::bytes::{BytesScan, LentRows};
 use crate::store::Store;
 use folddb_engine::options::Durability;
 use folddb_engine::read::hashed_scan::no_order;

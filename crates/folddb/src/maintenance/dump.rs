@@ -13,7 +13,7 @@ use folddb_base::{Error, ErrorKind, Result};
 use crate::maintenance::dump_lines::{
     self, LINE_BYTES_MAX, RowWriter, Totals, put_end, put_piece, put_start, put_table,
 };
-use crate::scan_rows::AnyRows;
+use crate::scan::rows::AnyRows;
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};

@@ -8,7 +8,7 @@ use folddb_base::ErrorKind;
 
 use crate::bytes_table::BytesTable;
 use crate::maintenance::verify::check_value;
-use crate::scan_rows::AnyRows;
+use crate::scan::rows::AnyRows;
 use folddb_engine::read::scan::ScanPlan;
 
 /// Most rows of a table that are read.

@@ -13,8 +13,8 @@ use folddb_rules::KeyOrder;
 use folddb_rules::codec::KeyRange;
 use folddb_rules::time::moment;
 
-use crate::cursor::{Cursor, Resume, Stand};
-use crate::scan_rows::{AnyRows, Short};
+use crate::scan::cursor::{Cursor, Resume, Stand};
+use crate::scan::rows::{AnyRows, Short};
 use crate::uncommitted::Inside;
 use folddb_engine::read::get;
 use folddb_engine::read::scan::{ScanPlan, Wanted};

@@ -6,7 +6,7 @@
 //!                   and notes how far it has come, and until when all that it has shown lasts
 //! ```
 //!
-//! Used by `scans`, and by code that reads a whole table.
+//! Used by `bytes.rs`, and by code that reads a whole table.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;

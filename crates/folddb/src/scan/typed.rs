@@ -7,8 +7,8 @@ use std::ops::{Bound, RangeBounds};
 use folddb_base::{Error, Result};
 use folddb_rules::codec::{CodecError, Key, KeyBound, KeyPrefix, KeyRange, Value};
 
-use crate::cursor::Cursor;
-use crate::scans::{BytesScan, RowsState};
+use crate::scan::bytes::{BytesScan, RowsState};
+use crate::scan::cursor::Cursor;
 use folddb_engine::values::head::Head;
 
 /// A scan of typed keys and values. Narrow it, then iterate.
