@@ -10,12 +10,12 @@ use folddb_base::Result;
 use folddb_base::stream::Direction;
 use folddb_rules::codec::{Key, Value};
 
-use crate::find::BytesFind;
-use crate::hits::{Hit, Hits};
+use crate::index::find::BytesFind;
+use crate::index::hits::{Hit, Hits};
+use crate::index::typed_find::{Find, decoded_key};
 use crate::parallel::{END, fold_pieces, pieces_for, step_of};
 use crate::scan::bytes::BytesScan;
 use crate::snapshot::Snapshot;
-use crate::typed_find::{Find, decoded_key};
 use folddb_engine::read::scan::{ScanPlan, Wanted};
 use folddb_engine::state::snapshots::HeldFor;
 

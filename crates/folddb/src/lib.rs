@@ -112,12 +112,9 @@ mod scan_fold;
 mod aggregate;
 mod metrics;
 mod table_stats;
-mod indexing;
 mod table_work;
 mod uncommitted_entries;
-mod find;
-mod hits;
-mod typed_find;
+mod index;
 mod find_fold;
 mod digest;
 mod table_at;
@@ -148,7 +145,6 @@ pub use feed::{
     Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
     SecondaryFeed,
 };
-pub use find::BytesFind;
 pub use folddb_engine::background::merge_job::CompactProgress;
 pub use folddb_engine::background::reclaim_report::ReclaimReport;
 pub use folddb_engine::background::scheduler::BackgroundJob;
@@ -165,8 +161,10 @@ pub use folddb_engine::values::head::Head;
 pub use folddb_engine::write::encoded_batch::WriteOp;
 pub use folddb_engine::write::ops::Lifetime;
 pub use folddb_engine::write::stream::{ValueReader, ValueWriter};
-pub use hits::{Hit, Hits};
-pub use indexing::{IndexInfo, IndexProgress};
+pub use index::build::{IndexInfo, IndexProgress};
+pub use index::find::BytesFind;
+pub use index::hits::{Hit, Hits};
+pub use index::typed_find::{Find, FoundRows};
 pub use metrics::{
     BackgroundStats, DiskStats, MemoryStats, Metric, MetricKind, ReadStats, SnapshotStats, StoreStats,
     WriteStats,
@@ -190,7 +188,6 @@ pub use table_stats::PartInfo;
 pub use table_stats::RunInfo;
 pub use table_stats::TableStats;
 pub use transaction::Transaction;
-pub use typed_find::{Find, FoundRows};
 pub use value_times::ValueTimes;
 
 pub use folddb_base::ids::RunId;

@@ -14,13 +14,13 @@ use folddb_rules::codec::{AsKey, Key, Value};
 
 use crate::aggregate::Aggregate;
 use crate::bytes_table::BytesTable;
-use crate::find::BytesFind;
+use crate::index::find::BytesFind;
+use crate::index::typed_find::Find;
 use crate::scan::bytes::BytesScan;
 use crate::scan::typed::Scan;
 use crate::snapshot::Snapshot;
 use crate::table::{Table, encoded_key};
 use crate::table_at::{BytesTableAt, TableAt};
-use crate::typed_find::Find;
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::values::head::Head;
 use folddb_engine::write::stream::ValueReader;

@@ -13,7 +13,7 @@ use folddb_base::Result;
 use folddb_host::sync::Mutex;
 
 use crate::bytes_table::BytesTable;
-use crate::find::BytesFind;
+use crate::index::find::BytesFind;
 use crate::scan::bytes::BytesScan;
 use crate::snapshot::Snapshot;
 use crate::uncommitted::{Inside, OwnWrites, applied};

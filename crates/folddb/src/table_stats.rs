@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use folddb_base::FileNumber;
 use folddb_base::ids::RunId;
+use folddb_base::{FileNumber, Result};
+use folddb_rules::codec::{Key, Value};
+
+use crate::bytes_table::BytesTable;
+use crate::table::Table;
 use folddb_engine::seq::Seq;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::hash_index::Hashed;
@@ -77,6 +81,28 @@ pub struct PartInfo {
     pub max_seq: Seq,
     /// True if a running merge has taken over the keys below `low`.
     pub trimmed: bool,
+}
+
+impl BytesTable {
+    /// The figures of the table, with the shape of its runs.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::TableNotFound`] if it was dropped.
+    pub fn stats(&self) -> Result<TableStats> {
+        let stats = table_stats(self.core());
+        self.engine().check_readable(self.core())?;
+        Ok(stats)
+    }
+}
+
+impl<K: Key, V: Value> Table<K, V> {
+    /// The figures of the table, with the shape of its runs.
+    ///
+    /// # Errors
+    /// As [`BytesTable::stats`].
+    pub fn stats(&self) -> Result<TableStats> {
+        self.bytes.stats()
+    }
 }
 
 pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {

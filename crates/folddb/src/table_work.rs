@@ -1,16 +1,13 @@
-//! Operations on one table through its handle: compaction, indexes, and figures.
+//! Compacting a table and its indexes, through its handle.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use folddb_base::Result;
-use folddb_rules::IndexRule;
 use folddb_rules::codec::{Key, Value};
 
 use crate::bytes_table::BytesTable;
-use crate::indexing::{self, IndexInfo, IndexProgress};
 use crate::table::Table;
-use crate::table_stats::{self, TableStats};
 use folddb_engine::background::compact;
 use folddb_engine::background::merge_job::CompactProgress;
 
@@ -46,54 +43,6 @@ impl BytesTable {
         }
         Ok(())
     }
-
-    /// Adds an index to the table, and builds it from the table's records, at once, during writes.
-    /// Adding it again resumes a build that was stopped, or ended by a crash.
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] for a rule that breaks the law of terms with the table's
-    /// fold, with a counter-example; for a table that has another index of this name, or is hashed;
-    /// for a table with a key that is too long for an index, which is then not added; a failed
-    /// write.
-    pub fn add_index(&self, rule: &IndexRule) -> Result<()> {
-        self.add_index_with(rule, |_| ControlFlow::Continue(()))
-    }
-
-    /// The same. `progress` is called after every few thousand keys and may stop it: then the index
-    /// exists, gets entries of all writes, and refuses queries until it is built.
-    ///
-    /// # Errors
-    /// As [`BytesTable::add_index`].
-    pub fn add_index_with(
-        &self,
-        rule: &IndexRule,
-        mut progress: impl FnMut(IndexProgress) -> ControlFlow<()>,
-    ) -> Result<()> {
-        indexing::add_index(self.background(), self.core(), rule, &mut progress)
-    }
-
-    /// Removes an index of the table, and its entries.
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] if the table has no such index; a failed write.
-    pub fn drop_index(&self, index: &str) -> Result<()> {
-        indexing::drop_index(self.background(), self.core(), index)
-    }
-
-    /// The indexes of the table, by name.
-    pub fn indexes(&self) -> Vec<IndexInfo> {
-        indexing::infos(self.core())
-    }
-
-    /// The figures of the table, with the shape of its runs.
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::TableNotFound`] if it was dropped.
-    pub fn stats(&self) -> Result<TableStats> {
-        let stats = table_stats::table_stats(self.core());
-        self.engine().check_readable(self.core())?;
-        Ok(stats)
-    }
 }
 
 impl<K: Key, V: Value> Table<K, V> {
@@ -126,47 +75,5 @@ impl<K: Key, V: Value> Table<K, V> {
     /// As [`BytesTable::compact`].
     pub fn compact_with(&self, progress: impl FnMut(CompactProgress) -> ControlFlow<()>) -> Result<()> {
         self.bytes.compact_with(progress)
-    }
-
-    /// Adds an index to the table, and builds it: see [`BytesTable::add_index`].
-    ///
-    /// # Errors
-    /// As [`BytesTable::add_index`].
-    pub fn add_index(&self, rule: &IndexRule) -> Result<()> {
-        self.bytes.add_index(rule)
-    }
-
-    /// The same; `progress` is called with the progress, and may stop it: see
-    /// [`BytesTable::add_index_with`].
-    ///
-    /// # Errors
-    /// As [`BytesTable::add_index`].
-    pub fn add_index_with(
-        &self,
-        rule: &IndexRule,
-        progress: impl FnMut(IndexProgress) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.bytes.add_index_with(rule, progress)
-    }
-
-    /// Removes an index of the table, and its entries.
-    ///
-    /// # Errors
-    /// As [`BytesTable::drop_index`].
-    pub fn drop_index(&self, index: &str) -> Result<()> {
-        self.bytes.drop_index(index)
-    }
-
-    /// The indexes of the table, by name.
-    pub fn indexes(&self) -> Vec<IndexInfo> {
-        self.bytes.indexes()
-    }
-
-    /// The figures of the table, with the shape of its runs.
-    ///
-    /// # Errors
-    /// As [`BytesTable::stats`].
-    pub fn stats(&self) -> Result<TableStats> {
-        self.bytes.stats()
     }
 }

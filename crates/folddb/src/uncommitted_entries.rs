@@ -8,7 +8,7 @@
 //! ```
 //!
 //! It includes writes before the iteration begins. Its reads of the snapshot are noted for the
-//! commit. Called by `hits`, for a find in a transaction.
+//! commit. Called by `index/hits.rs`, for a find in a transaction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

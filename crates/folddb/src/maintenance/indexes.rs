@@ -10,7 +10,7 @@ use folddb_rules::Terms;
 use folddb_rules::term_law::{TermsBroken, TermsDoubt, check_terms};
 use folddb_rules::terms::{put_entry, show_term};
 
-use crate::indexing;
+use crate::index::build;
 use crate::maintenance::finding::Finding;
 use crate::maintenance::survey::in_words;
 use crate::snapshot::Snapshot;
@@ -48,7 +48,7 @@ impl Store {
     /// it is being built; a failed read.
     pub fn check_index(&self, table: &str, index: &str) -> Result<IndexCheck> {
         let table = self.bytes_table(table)?;
-        let index = indexing::index_of(table.core(), index)?;
+        let index = build::index_of(table.core(), index)?;
         if !index.is_built() {
             return Err(Error::invalid(format!("index `{}` is being built", index.table.name)));
         }
@@ -155,7 +155,7 @@ fn finding(store: &Store, table: &Arc<TableCore>, index: &IndexCore, manifest: &
 /// Why an index lacks entries without damage: its rule breaks the law of terms. Earlier versions
 /// accepted such rules.
 fn law_broken(store: &Store, table: &Arc<TableCore>, index: &IndexCore) -> Option<TermsBroken> {
-    let samples = indexing::sample(store.engine(), table).ok()?;
+    let samples = build::sample(store.engine(), table).ok()?;
     let extractor = index.extractor.as_ref().ok()?;
     match check_terms(&table.rules, extractor, &samples) {
         Err(TermsDoubt::Broken(case)) => Some(case),

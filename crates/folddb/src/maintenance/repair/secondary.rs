@@ -7,7 +7,7 @@ use folddb_base::{Result, SharedMap, TableId};
 use folddb_manifest::{IndexStand, State, TableState};
 use folddb_rules::table_rules::BoundRules;
 
-use crate::indexing;
+use crate::index::build;
 use crate::maintenance::finding::Finding;
 use crate::maintenance::repair::mender::Mender;
 use crate::store::Store;
@@ -48,7 +48,7 @@ pub(crate) fn drop_indexes_not_at_hand(
 pub(crate) fn build_indexes(store: &Store) -> Result<()> {
     for table in store.engine().catalog().own() {
         for index in table.indexes().iter() {
-            indexing::build_index(store.background(), table, index, &mut |_| ControlFlow::Continue(()))?;
+            build::build_index(store.background(), table, index, &mut |_| ControlFlow::Continue(()))?;
         }
     }
     Ok(())

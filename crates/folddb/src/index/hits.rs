@@ -13,7 +13,7 @@ use folddb_rules::codec::tuple::{self, Element};
 use folddb_rules::terms::{show_term, split_entry};
 use folddb_rules::{Datum, Extractor, Terms};
 
-use crate::find::{BytesFind, EntryRange};
+use crate::index::find::{BytesFind, EntryRange};
 use crate::snapshot::Snapshot;
 use crate::uncommitted_entries::OwnFound;
 use folddb_engine::read::lookup;

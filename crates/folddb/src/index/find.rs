@@ -25,7 +25,7 @@ use folddb_rules::index_query::TermRange;
 use folddb_rules::terms::{before_entries, behind_entries, pack_term};
 
 use crate::bytes_table::BytesTable;
-use crate::indexing;
+use crate::index::build;
 use crate::snapshot::Snapshot;
 use crate::uncommitted::{Inside, OwnWrites};
 use crate::uncommitted_entries::OwnFound;
@@ -61,7 +61,7 @@ impl BytesTable {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`], with the existing indexes.
     pub fn find(&self, index: &str) -> Result<BytesFind> {
-        let index = indexing::index_of(&self.core, index)?;
+        let index = build::index_of(&self.core, index)?;
         Ok(BytesFind {
             table: self.clone(),
             index,
