@@ -7,8 +7,8 @@ use folddb_base::{Error, OpKind, Result};
 use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};
 
 use crate::batch_verbs::{Gather, Written, gather, gather_prefix, gather_range, gathering_verbs};
-use crate::bytes_table::BytesTable;
 use crate::reader::AnyTable;
+use crate::table::bytes::BytesTable;
 use folddb_engine::options::Durability;
 use folddb_engine::seq::Seq;
 use folddb_engine::state::engine::Engine;

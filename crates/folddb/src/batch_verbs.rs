@@ -6,9 +6,9 @@
 use folddb_base::{OpKind, Result};
 use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};
 
-use crate::bytes_table::BytesTable;
 use crate::reader::AnyTable;
-use crate::table::encoded_key;
+use crate::table::bytes::BytesTable;
+use crate::table::typed::encoded_key;
 
 /// One op as bytes.
 #[derive(Clone, Copy)]

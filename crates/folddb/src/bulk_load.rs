@@ -21,12 +21,12 @@ use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
 use folddb_rules::{Composed, Fit, State};
 use folddb_run::PartFacts;
 
-use crate::bytes_table::BytesTable;
 use crate::dynamic_rules::DynamicRules;
 use crate::rules::Rules;
 use crate::store::Store;
-use crate::table::{Table, check_value, fit};
-use crate::table_edits::Content;
+use crate::table::bytes::BytesTable;
+use crate::table::edits::Content;
+use crate::table::typed::{Table, check_value, fit};
 use folddb_engine::background::output::Output;
 use folddb_engine::edit::feeds;
 use folddb_engine::read::get;

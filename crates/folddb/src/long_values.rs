@@ -15,7 +15,7 @@ use folddb_base::limits::{BATCH_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb_base::{Error, Result};
 
 use crate::batch::Batch;
-use crate::bytes_table::BytesTable;
+use crate::table::bytes::BytesTable;
 use folddb_engine::seq::Seq;
 use folddb_engine::write::encoded_batch::WriteOp;
 use folddb_engine::write::stream::whole_because;

@@ -13,13 +13,13 @@ use folddb_base::{OpKind, Result};
 use folddb_rules::codec::{AsKey, Key, Value};
 
 use crate::aggregate::Aggregate;
-use crate::bytes_table::BytesTable;
 use crate::index::find::BytesFind;
 use crate::index::typed_find::Find;
 use crate::scan::bytes::BytesScan;
 use crate::scan::typed::Scan;
 use crate::snapshot::Snapshot;
-use crate::table::{Table, encoded_key};
+use crate::table::bytes::BytesTable;
+use crate::table::typed::{Table, encoded_key};
 use crate::table_at::{BytesTableAt, TableAt};
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::values::head::Head;

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use folddb_base::{Error, ErrorKind, Lsn, Result};
 use folddb_rules::time::moment;
 
-use crate::bytes_table::BytesTable;
 use crate::scan::bytes::BytesScan;
+use crate::table::bytes::BytesTable;
 use crate::uncommitted::Inside;
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::read::scan::ScanPlan;

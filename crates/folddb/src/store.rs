@@ -12,14 +12,14 @@ use folddb_rules::table_rules::{BoundRules, TableRules};
 use folddb_rules::time::moment;
 
 use crate::batch::Batch;
-use crate::bytes_table::BytesTable;
 use crate::dynamic_rules::DynamicRules;
 use crate::options::Options;
 use crate::reclaim_step::ReclaimStep;
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
-use crate::table::{Table, fit};
-use crate::table_edits::{self, Content};
+use crate::table::bytes::BytesTable;
+use crate::table::edits::{self, Content};
+use crate::table::typed::{Table, fit};
 use crate::transaction::{Transaction, transact};
 use folddb_engine::background::reclaim_report::ReclaimReport;
 use folddb_engine::background::scheduler::BackgroundJob;
@@ -257,7 +257,7 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for a bad name, or impossible rules.
     pub fn check_table(name: &str, rules: &TableRules, options: &Options) -> Result<DynamicRules> {
-        let bound = table_edits::check_rules(name, rules, &options.engine.custom)?;
+        let bound = edits::check_rules(name, rules, &options.engine.custom)?;
         Ok(DynamicRules::of(Arc::new(bound)))
     }
 
@@ -265,7 +265,7 @@ impl Store {
     pub(crate) fn check_new_table(&self, name: &str, rules: &TableRules) -> Result<BoundRules> {
         let engine = self.engine();
         engine.check_not_read_only()?;
-        let bound = table_edits::check_rules(name, rules, &engine.options.custom)?;
+        let bound = edits::check_rules(name, rules, &engine.options.custom)?;
         match rules.index_of {
             Some(_) => Err(Error::invalid("an index is made with its table, or added to it")), // see `BytesTable::add_index`
             None => Ok(bound),
@@ -275,7 +275,7 @@ impl Store {
     /// Creates a table with this content, by one edit. A table with indexes must have none.
     pub(crate) fn make_table(&self, name: &str, rules: TableRules, content: Content) -> Result<BytesTable> {
         let bound = self.check_new_table(name, &rules).inspect_err(|_| content.discard())?;
-        Ok(self.handle(table_edits::make(self.engine(), name, bound, content)?))
+        Ok(self.handle(edits::make(self.engine(), name, bound, content)?))
     }
 
     /// Opens a table that exists without naming its types: keys and values are bytes as they are
@@ -313,7 +313,7 @@ impl Store {
         if let Some(of) = &core.rules.rules.index_of {
             return Err(Error::invalid(format!("`{name}` is an index of table `{of}`: drop the index")));
         }
-        table_edits::remove(self.background(), &core)
+        edits::remove(self.background(), &core)
     }
 
     /// An empty batch.

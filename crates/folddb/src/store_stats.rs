@@ -9,7 +9,7 @@ use crate::metrics::{
     BackgroundStats, DiskStats, MemoryStats, ReadStats, SnapshotStats, StoreStats, WriteStats,
 };
 use crate::store::Store;
-use crate::table_stats;
+use crate::table::stats;
 use folddb_engine::background::state::Background;
 use folddb_engine::background::{live_values, merge, reclaim, unflushed};
 use folddb_engine::edit::old_snapshots;
@@ -100,7 +100,7 @@ fn stats(background: &Background) -> StoreStats {
     let engine = &background.engine;
     let counters = &engine.counters;
     let reads = engine.parts.stats();
-    let memtables = |table: &Arc<TableCore>| table_stats::table_stats(table).memtable_bytes;
+    let memtables = |table: &Arc<TableCore>| stats::table_stats(table).memtable_bytes;
     let snapshots = engine.boundaries.summary();
     let now = engine.host.clock.monotonic();
     let catalog = engine.catalog();

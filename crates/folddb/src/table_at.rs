@@ -12,10 +12,10 @@ use std::sync::Arc;
 use folddb_base::Result;
 use folddb_host::sync::Mutex;
 
-use crate::bytes_table::BytesTable;
 use crate::index::find::BytesFind;
 use crate::scan::bytes::BytesScan;
 use crate::snapshot::Snapshot;
+use crate::table::bytes::BytesTable;
 use crate::uncommitted::{Inside, OwnWrites, applied};
 use folddb_engine::read::get::TakeValue;
 use folddb_engine::read::get_many;

@@ -14,9 +14,9 @@ use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};
 
 use crate::batch::Batch;
 use crate::batch_verbs::{Gather, Written, gather, gather_prefix, gather_range, gathering_verbs};
-use crate::bytes_table::BytesTable;
 use crate::reader::{AnyTable, Reader};
 use crate::snapshot::Snapshot;
+use crate::table::bytes::BytesTable;
 use crate::table_at::BytesTableAt;
 use crate::uncommitted::OwnWrites;
 use folddb_engine::options::Durability;

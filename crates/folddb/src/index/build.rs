@@ -254,7 +254,7 @@ pub(crate) fn build_index(
     let _claim = Claim::take(index)?;
     let Some(through) = index.stand.read().building.clone() else { return Ok(()) };
     let extractor = index.extractor.as_ref().map_err(|why| not_at_hand(table, index, why))?;
-    let keys_total = crate::table_stats::table_stats(table).keys_estimate;
+    let keys_total = crate::table::stats::table_stats(table).keys_estimate;
     let mut building = Building {
         engine,
         table,

@@ -24,9 +24,9 @@ use folddb_rules::codec::tuple::{self, Element};
 use folddb_rules::index_query::TermRange;
 use folddb_rules::terms::{before_entries, behind_entries, pack_term};
 
-use crate::bytes_table::BytesTable;
 use crate::index::build;
 use crate::snapshot::Snapshot;
+use crate::table::bytes::BytesTable;
 use crate::uncommitted::{Inside, OwnWrites};
 use crate::uncommitted_entries::OwnFound;
 use folddb_engine::state::catalog::IndexCore;

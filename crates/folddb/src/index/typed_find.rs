@@ -8,9 +8,9 @@ use folddb_base::{Error, ErrorKind, Result};
 use folddb_rules::codec::tuple::Element;
 use folddb_rules::codec::{Key, Value};
 
-use crate::bytes_table::BytesTable;
 use crate::index::find::BytesFind;
 use crate::index::hits::{Hit, Hits};
+use crate::table::bytes::BytesTable;
 use folddb_engine::values::head::Head;
 
 /// A query of an index of a typed table. Narrow it, then iterate.

@@ -6,9 +6,9 @@ use folddb_base::Result;
 use folddb_rules::IndexRule;
 use folddb_rules::codec::{Key, Value};
 
-use crate::bytes_table::BytesTable;
 use crate::index::build::{self, IndexInfo, IndexProgress};
-use crate::table::Table;
+use crate::table::bytes::BytesTable;
+use crate::table::typed::Table;
 
 impl BytesTable {
     /// Adds an index to the table, and builds it from the table's records, at once, during writes.

@@ -14,9 +14,9 @@ use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, counted};
 
 use crate::batch::Batch;
-use crate::bytes_table::BytesTable;
 use crate::scan::bytes::{BytesScan, LentRows};
 use crate::store::Store;
+use crate::table::bytes::BytesTable;
 use folddb_engine::options::Durability;
 use folddb_engine::read::hashed_scan::no_order;
 use folddb_engine::read::scan::Wanted;

@@ -16,12 +16,12 @@ use folddb_rules::table_rules::{Custom, TableRules};
 use folddb_rules::time::moment;
 
 use crate::batch::Batch;
-use crate::bytes_table::BytesTable;
 use crate::maintenance::dump_lines::{Content, Line, Said, WITHOUT_DEADLINES};
 use crate::maintenance::load::text::Text;
 use crate::options::Options;
 use crate::store::Store;
-use crate::table_edits;
+use crate::table::bytes::BytesTable;
+use crate::table::edits;
 use folddb_engine::options::Durability;
 use folddb_engine::write::encoded_batch::WriteOp;
 use folddb_engine::write::ops::Lifetime;
@@ -166,7 +166,7 @@ impl Store {
 fn check_table(name: &str, rules_text: &str, custom: &Custom) -> Result<()> {
     let mut rules = TableRules::from_stored(rules_text)?;
     rules.indexes.clear();
-    table_edits::check_rules(name, &rules, custom).map(drop)
+    edits::check_rules(name, &rules, custom).map(drop)
 }
 
 /// How many bytes of a value are missing after a piece of it; none if it is complete.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::maintenance::finding::Finding;
 use crate::metrics::StoreStats;
-use crate::table_stats::TableStats;
+use crate::table::stats::TableStats;
 use folddb_engine::state::feed_state::FeedStats;
 
 /// How severe an advice is: a scale of three, which will not get more steps.

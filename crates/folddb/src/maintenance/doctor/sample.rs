@@ -6,9 +6,9 @@
 
 use folddb_base::ErrorKind;
 
-use crate::bytes_table::BytesTable;
 use crate::maintenance::verify::check_value;
 use crate::scan::rows::AnyRows;
+use crate::table::bytes::BytesTable;
 use folddb_engine::read::scan::ScanPlan;
 
 /// Most rows of a table that are read.

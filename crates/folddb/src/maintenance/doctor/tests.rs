@@ -1,6 +1,6 @@
 use super::*;
 use crate::maintenance::finding::Finding;
-use crate::table_stats::TableStats;
+use crate::table::stats::TableStats;
 
 fn healthy() -> Facts {
     let table = TableStats {
@@ -116,7 +116,7 @@ fn each_table_is_examined() {
     let mut facts = healthy();
     small(&mut facts);
     assert_eq!(advise(&facts), [], "a small table is not worth an advice");
-    let run = crate::table_stats::RunInfo { id: folddb_base::ids::RunId(1), tier: 0, parts: Vec::new() };
+    let run = crate::table::stats::RunInfo { id: folddb_base::ids::RunId(1), tier: 0, parts: Vec::new() };
     let with = |runs, merge_factor, disk_bytes| {
         let mut facts = healthy();
         facts.merge_factor = merge_factor;

@@ -10,10 +10,10 @@ use folddb_rules::codec::{CodecError, KeyRange, Value};
 use folddb_rules::time::moment;
 
 use crate::dynamic_rules::DynamicRules;
-use crate::prefix_delete::PrefixDelete;
-use crate::record_op::RecordOp;
 use crate::scan::bytes::BytesScan;
 use crate::scan::cursor::{Cursor, Resume};
+use crate::table::prefix_delete::PrefixDelete;
+use crate::table::record_op::RecordOp;
 use folddb_engine::background::state::Background;
 use folddb_engine::options::Durability;
 use folddb_engine::read::get::TakeValue;

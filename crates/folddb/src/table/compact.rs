@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use folddb_base::Result;
 use folddb_rules::codec::{Key, Value};
 
-use crate::bytes_table::BytesTable;
-use crate::table::Table;
+use crate::table::bytes::BytesTable;
+use crate::table::typed::Table;
 use folddb_engine::background::compact;
 use folddb_engine::background::merge_job::CompactProgress;
 

@@ -11,8 +11,8 @@ use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
 use folddb_rules::time::moment;
 
-use crate::bytes_table::BytesTable;
-use crate::record_op::RecordOp;
+use crate::table::bytes::BytesTable;
+use crate::table::record_op::RecordOp;
 use folddb_engine::read::hashed;
 use folddb_engine::read::hashed::As;
 use folddb_engine::seq::Seq;

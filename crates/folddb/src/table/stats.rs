@@ -6,8 +6,8 @@ use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Result};
 use folddb_rules::codec::{Key, Value};
 
-use crate::bytes_table::BytesTable;
-use crate::table::Table;
+use crate::table::bytes::BytesTable;
+use crate::table::typed::Table;
 use folddb_engine::seq::Seq;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::hash_index::Hashed;
