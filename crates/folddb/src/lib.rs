@@ -104,14 +104,10 @@ mod rules;
 mod scan;
 mod table;
 mod snapshot;
-mod parallel;
-mod scan_fold;
-mod aggregate;
 mod metrics;
 mod uncommitted_entries;
 mod index;
-mod find_fold;
-mod digest;
+mod aggregate;
 mod table_at;
 mod reader;
 mod batch_verbs;
@@ -127,10 +123,10 @@ mod store_stats;
 mod value_times;
 pub mod maintenance;
 
-pub use aggregate::{Aggregate, AggregateCost};
+pub use aggregate::digest::{DIGEST_VERSION, Digest};
+pub use aggregate::range::{Aggregate, AggregateCost};
 pub use batch::Batch;
 pub use bulk_load::{BulkLoad, BytesBulkLoad};
-pub use digest::{DIGEST_VERSION, Digest};
 pub use dynamic_rules::DynamicRules;
 pub use feed::{
     Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,

@@ -12,7 +12,7 @@
 use folddb_base::{OpKind, Result};
 use folddb_rules::codec::{AsKey, Key, Value};
 
-use crate::aggregate::Aggregate;
+use crate::aggregate::range::Aggregate;
 use crate::index::find::BytesFind;
 use crate::index::typed_find::Find;
 use crate::scan::bytes::BytesScan;

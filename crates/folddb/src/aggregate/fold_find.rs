@@ -10,10 +10,10 @@ use folddb_base::Result;
 use folddb_base::stream::Direction;
 use folddb_rules::codec::{Key, Value};
 
+use crate::aggregate::parallel::{END, fold_pieces, pieces_for, step_of};
 use crate::index::find::BytesFind;
 use crate::index::hits::{Hit, Hits};
 use crate::index::typed_find::{Find, decoded_key};
-use crate::parallel::{END, fold_pieces, pieces_for, step_of};
 use crate::scan::bytes::BytesScan;
 use crate::snapshot::Snapshot;
 use folddb_engine::read::scan::{ScanPlan, Wanted};

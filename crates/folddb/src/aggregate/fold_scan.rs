@@ -10,7 +10,7 @@ use folddb_base::stream::Direction;
 use folddb_rules::KeyOrder;
 use folddb_rules::codec::{Key, Value};
 
-use crate::parallel::{END, Step, fold_pieces, pieces_for, step_of};
+use crate::aggregate::parallel::{END, Step, fold_pieces, pieces_for, step_of};
 use crate::scan::bytes::{BytesScan, LentRows};
 use crate::scan::typed::{Scan, wrong_row};
 use crate::snapshot::Snapshot;

@@ -2,7 +2,7 @@
 //! the next one.
 //!
 //! The results of the pieces are joined in their order, so the outcome does not depend on timing.
-//! The callers define pieces and their rows: scans (`scan_fold.rs`), and finds (`find_fold.rs`).
+//! The callers define pieces and their rows: scans (`fold_scan.rs`), and finds (`fold_find.rs`).
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;

@@ -17,7 +17,7 @@ use folddb_layout::cursor_token::put_bound;
 pub use folddb_layout::digest::{DIGEST_VERSION, Digest};
 use folddb_rules::time::unix_ms;
 
-use crate::parallel::{END, GO_ON, Step};
+use crate::aggregate::parallel::{END, GO_ON, Step};
 use crate::scan::bytes::{BytesScan, LentRows};
 use folddb_engine::write::stream;
 
