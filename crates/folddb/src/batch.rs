@@ -1,12 +1,15 @@
 //! Batches: ops on any tables of a store that take effect together or not at all.
 
+pub(crate) mod verbs;
+pub(crate) mod long_values;
+
 use std::sync::Arc;
 
 use folddb_base::limits::BATCH_BYTES_MAX;
 use folddb_base::{Error, OpKind, Result};
 use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};
 
-use crate::batch_verbs::{Gather, Written, gather, gather_prefix, gather_range, gathering_verbs};
+use crate::batch::verbs::{Gather, Written, gather, gather_prefix, gather_range, gathering_verbs};
 use crate::reader::AnyTable;
 use crate::table::bytes::BytesTable;
 use folddb_engine::options::Durability;

@@ -105,14 +105,10 @@ mod scan;
 mod table;
 mod snapshot;
 mod metrics;
-mod uncommitted_entries;
 mod index;
 mod aggregate;
-mod table_at;
 mod reader;
-mod batch_verbs;
 mod batch;
-mod long_values;
 mod transaction;
 mod store;
 mod frozen;
@@ -157,6 +153,7 @@ pub use metrics::{
     WriteStats,
 };
 pub use options::{Options, Tuning};
+pub use reader::table_at::{BytesTableAt, TableAt};
 pub use reader::{AnyTable, Reader};
 pub use reclaim_step::ReclaimStep;
 pub use reexports::{codec, datum, law, limits, order, table_rules, time};
@@ -173,7 +170,6 @@ pub use table::explain::{Explained, Place};
 pub use table::record_op::{RecordOp, RecordValue};
 pub use table::stats::{PartInfo, RunInfo, TableStats};
 pub use table::typed::Table;
-pub use table_at::{BytesTableAt, TableAt};
 pub use transaction::Transaction;
 pub use value_times::ValueTimes;
 

@@ -9,18 +9,20 @@
 //! Each has the methods of [`Reader`] as its own, so that the trait need not be imported; generic
 //! functions name the trait. The methods are documented there, once.
 
+pub(crate) mod table_at;
+
 use folddb_base::{OpKind, Result};
 use folddb_rules::codec::{AsKey, Key, Value};
 
 use crate::aggregate::range::Aggregate;
 use crate::index::find::BytesFind;
 use crate::index::typed_find::Find;
+use crate::reader::table_at::{BytesTableAt, TableAt};
 use crate::scan::bytes::BytesScan;
 use crate::scan::typed::Scan;
 use crate::snapshot::Snapshot;
 use crate::table::bytes::BytesTable;
 use crate::table::typed::{Table, encoded_key};
-use crate::table_at::{BytesTableAt, TableAt};
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::values::head::Head;
 use folddb_engine::write::stream::ValueReader;

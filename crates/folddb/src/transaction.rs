@@ -13,11 +13,11 @@ use folddb_host::sync::Mutex;
 use folddb_rules::codec::{AsKey, AsValue, KeyPrefix};
 
 use crate::batch::Batch;
-use crate::batch_verbs::{Gather, Written, gather, gather_prefix, gather_range, gathering_verbs};
+use crate::batch::verbs::{Gather, Written, gather, gather_prefix, gather_range, gathering_verbs};
+use crate::reader::table_at::BytesTableAt;
 use crate::reader::{AnyTable, Reader};
 use crate::snapshot::Snapshot;
 use crate::table::bytes::BytesTable;
-use crate::table_at::BytesTableAt;
 use crate::uncommitted::OwnWrites;
 use folddb_engine::options::Durability;
 use folddb_engine::seq::Seq;

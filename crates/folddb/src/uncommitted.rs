@@ -6,6 +6,8 @@
 //!
 //! Called by `transaction`, and by the scans that it begins (`scan/rows.rs`).
 
+pub(crate) mod entries;
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;

@@ -27,8 +27,8 @@ use folddb_rules::terms::{before_entries, behind_entries, pack_term};
 use crate::index::build;
 use crate::snapshot::Snapshot;
 use crate::table::bytes::BytesTable;
+use crate::uncommitted::entries::OwnFound;
 use crate::uncommitted::{Inside, OwnWrites};
-use crate::uncommitted_entries::OwnFound;
 use folddb_engine::state::catalog::IndexCore;
 use folddb_engine::state::snapshots::Held;
 

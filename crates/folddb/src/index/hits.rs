@@ -1,5 +1,5 @@
 //! The hits of a find: entries of the index in their order, each with its record. In a transaction
-//! they include those of its own writes (`uncommitted_entries`).
+//! they include those of its own writes (`uncommitted/entries.rs`).
 
 use std::collections::VecDeque;
 use std::iter::FusedIterator;
@@ -15,7 +15,7 @@ use folddb_rules::{Datum, Extractor, Terms};
 
 use crate::index::find::{BytesFind, EntryRange};
 use crate::snapshot::Snapshot;
-use crate::uncommitted_entries::OwnFound;
+use crate::uncommitted::entries::OwnFound;
 use folddb_engine::read::lookup;
 use folddb_engine::read::lookup::{Lookup, Want};
 use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
