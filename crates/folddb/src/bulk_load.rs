@@ -21,8 +21,8 @@ use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
 use folddb_rules::{Composed, Fit, State};
 use folddb_run::PartFacts;
 
-use crate::dynamic_rules::DynamicRules;
 use crate::rules::Rules;
+use crate::rules::dynamic::DynamicRules;
 use crate::store::Store;
 use crate::table::bytes::BytesTable;
 use crate::table::edits::Content;

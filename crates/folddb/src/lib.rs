@@ -95,35 +95,26 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod reexports;
-mod shared;
 mod options;
-mod dynamic_rules;
-mod reclaim_step;
 mod uncommitted;
 mod rules;
 mod scan;
 mod table;
 mod snapshot;
-mod metrics;
 mod index;
 mod aggregate;
 mod reader;
 mod batch;
 mod transaction;
 mod store;
-mod frozen;
-mod remove_unused;
 mod bulk_load;
 mod feed;
-mod store_stats;
-mod value_times;
 pub mod maintenance;
 
 pub use aggregate::digest::{DIGEST_VERSION, Digest};
 pub use aggregate::range::{Aggregate, AggregateCost};
 pub use batch::Batch;
 pub use bulk_load::{BulkLoad, BytesBulkLoad};
-pub use dynamic_rules::DynamicRules;
 pub use feed::{
     Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
     SecondaryFeed,
@@ -148,30 +139,31 @@ pub use index::build::{IndexInfo, IndexProgress};
 pub use index::find::BytesFind;
 pub use index::hits::{Hit, Hits};
 pub use index::typed_find::{Find, FoundRows};
-pub use metrics::{
-    BackgroundStats, DiskStats, MemoryStats, Metric, MetricKind, ReadStats, SnapshotStats, StoreStats,
-    WriteStats,
-};
+pub use options::shared::Shared;
 pub use options::{Options, Tuning};
 pub use reader::table_at::{BytesTableAt, TableAt};
 pub use reader::{AnyTable, Reader};
-pub use reclaim_step::ReclaimStep;
 pub use reexports::{codec, datum, law, limits, order, table_rules, time};
 pub use rules::Rules;
+pub use rules::dynamic::DynamicRules;
 pub use scan::bytes::{BytesRows, BytesScan, Heads, LentRows};
 pub use scan::cursor::{Cursor, Resume};
 pub use scan::typed::{Scan, TypedRows};
-pub use shared::Shared;
 pub use snapshot::Snapshot;
 pub use store::Store;
-pub use store_stats::ValueSegment;
+pub use store::metrics::{
+    BackgroundStats, DiskStats, MemoryStats, Metric, MetricKind, ReadStats, SnapshotStats, StoreStats,
+    WriteStats,
+};
+pub use store::reclaim_step::ReclaimStep;
+pub use store::stats::ValueSegment;
+pub use store::value_times::ValueTimes;
 pub use table::bytes::BytesTable;
 pub use table::explain::{Explained, Place};
 pub use table::record_op::{RecordOp, RecordValue};
 pub use table::stats::{PartInfo, RunInfo, TableStats};
 pub use table::typed::Table;
 pub use transaction::Transaction;
-pub use value_times::ValueTimes;
 
 pub use folddb_base::ids::RunId;
 pub use folddb_base::{Damage, Error, ErrorKind, FileNumber, Result};

@@ -3,6 +3,8 @@
 //! Each states its unit, its default and when to change it. The engine's own struct stays internal,
 //! so that its form can change.
 
+pub(crate) mod shared;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use folddb_engine::options::{BackgroundWork, Durability, Options as EngineOption
 use folddb_host::AppendMode;
 use folddb_rules::{Fold, Terms, order::CustomOrder};
 
-use crate::shared::Shared;
+use crate::options::shared::Shared;
 
 /// The settings of a store. They are not stored: each opening chooses them.
 #[derive(Clone, Default)]

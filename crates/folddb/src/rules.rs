@@ -1,5 +1,7 @@
 //! The rules of a typed table: key type, value type, and how values fold.
 
+pub(crate) mod dynamic;
+
 use std::marker::PhantomData;
 
 use folddb_base::{Error, Result};

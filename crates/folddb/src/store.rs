@@ -1,5 +1,12 @@
 //! The handle of a store.
 
+pub(crate) mod reclaim_step;
+pub(crate) mod metrics;
+pub(crate) mod stats;
+pub(crate) mod value_times;
+pub(crate) mod frozen;
+pub(crate) mod remove_unused;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,11 +19,11 @@ use folddb_rules::table_rules::{BoundRules, TableRules};
 use folddb_rules::time::moment;
 
 use crate::batch::Batch;
-use crate::dynamic_rules::DynamicRules;
 use crate::options::Options;
-use crate::reclaim_step::ReclaimStep;
 use crate::rules::Rules;
+use crate::rules::dynamic::DynamicRules;
 use crate::snapshot::Snapshot;
+use crate::store::reclaim_step::ReclaimStep;
 use crate::table::bytes::BytesTable;
 use crate::table::edits::{self, Content};
 use crate::table::typed::{Table, fit};

@@ -2,7 +2,7 @@
 //!
 //! Reclaim does not use this, since it leaves segments alone that memtables may point to. Reports
 //! on the value log do, or values that were just put would appear dead. Called by `stats` and
-//! `value_times`.
+//! `Store::value_times`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

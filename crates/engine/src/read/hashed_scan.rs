@@ -3,7 +3,7 @@
 //!
 //! The index is read one shard at a time, and each record by itself: its head and key if only keys
 //! are wanted, otherwise all of it. A walk sees the table as it was when it began, so it holds a
-//! boundary like a snapshot. Used by `scans`.
+//! boundary like a snapshot. Used by `scan/rows.rs` of folddb.
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use folddb_base::{Error, OpKind, Result};
 use folddb_rules::codec::{CodecError, KeyRange, Value};
 use folddb_rules::time::moment;
 
-use crate::dynamic_rules::DynamicRules;
+use crate::rules::dynamic::DynamicRules;
 use crate::scan::bytes::BytesScan;
 use crate::scan::cursor::{Cursor, Resume};
 use crate::table::prefix_delete::PrefixDelete;

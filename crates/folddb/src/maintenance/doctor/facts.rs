@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::maintenance::finding::Finding;
-use crate::metrics::StoreStats;
+use crate::store::metrics::StoreStats;
 use crate::table::stats::TableStats;
 use folddb_engine::state::feed_state::FeedStats;
 

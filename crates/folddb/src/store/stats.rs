@@ -5,10 +5,10 @@ use std::sync::Arc;
 use folddb_base::FileNumber;
 use folddb_layout::values::VALUES_HEADER_BYTES;
 
-use crate::metrics::{
+use crate::store::Store;
+use crate::store::metrics::{
     BackgroundStats, DiskStats, MemoryStats, ReadStats, SnapshotStats, StoreStats, WriteStats,
 };
-use crate::store::Store;
 use crate::table::stats;
 use folddb_engine::background::state::Background;
 use folddb_engine::background::{live_values, merge, reclaim, unflushed};
