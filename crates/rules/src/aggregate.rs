@@ -9,8 +9,8 @@ use crate::algebra::{Decline, FoldRules, Product};
 use crate::fold::FoldFailure;
 
 impl FoldRules {
-    /// Whether folding the values of many keys says something about all of them: not if it simply
-    /// drops one of two.
+    /// Whether the fold of values of many keys says something about all of them. `replace` and
+    /// `first` do not: they drop one of two values.
     pub fn tells_of_many(&self) -> bool {
         !matches!(self.spec(), "replace" | "first")
     }
@@ -50,12 +50,12 @@ impl Aggregate {
         Ok(())
     }
 
-    /// What they fold to; none if there was no value.
+    /// What the values fold to; none if there was no value.
     pub fn value(&self) -> Option<&[u8]> {
         self.value.as_deref()
     }
 
-    /// The same, taken out: the next value starts again.
+    /// Takes what they fold to. The next value starts a new aggregate.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         self.value.take()
     }

@@ -3,7 +3,7 @@
 //! Every op is a function on states in the normal form ⟨result on absent | action on a present x⟩
 //! (see `folddb_base::op`), and [`FoldRules::compose`] computes the normal form of "first the
 //! older, then the newer". Function composition is associative, so merges may happen in any order,
-//! and each branch is made of the same products in another bracketing, so the bytes are the same
+//! and each branch is made of the same products, grouped differently, so the bytes are the same
 //! too:
 //!
 //! ```text
@@ -60,7 +60,7 @@ impl FoldRules {
         }
     }
 
-    /// Applies one op to a state, in place: what composing must agree with.
+    /// Applies one op to a state, in place. Composing must agree with it.
     ///
     /// # Errors
     /// The fold is missing or fails, or the value of the op is separated; the state is then

@@ -34,9 +34,9 @@ pub enum Datum {
 }
 
 impl Datum {
-    /// Text if the bytes are UTF-8, with any control characters; bytes otherwise. This is how folds
-    /// show their contents. A text that looks like [`wrapped`] bytes is shown as bytes, so that no
-    /// text is ever taken for bytes.
+    /// Text if the bytes are UTF-8, even with control characters; bytes otherwise. This is how
+    /// folds show their contents. A text that looks like [`wrapped`] bytes is shown as bytes, so
+    /// that no text is ever taken for bytes.
     pub fn text_or_bytes(bytes: &[u8]) -> Datum {
         match std::str::from_utf8(bytes) {
             Ok(text) if unwrapped_text(text).is_none() => Datum::Text(text.to_owned()),
@@ -70,7 +70,7 @@ pub fn wrapped(bytes: &[u8]) -> Datum {
     Datum::Map(vec![(WRAPPED_NAME.to_owned(), Datum::Text(hex(bytes)[2..].to_owned()))])
 }
 
-/// The bytes of which [`wrapped`] made this.
+/// The bytes in the form that [`wrapped`] gives them; none if this is anything else.
 pub fn unwrapped(datum: &Datum) -> Option<Vec<u8>> {
     let Datum::Map(fields) = datum else { return None };
     match fields.as_slice() {
@@ -81,7 +81,7 @@ pub fn unwrapped(datum: &Datum) -> Option<Vec<u8>> {
     }
 }
 
-/// The same for its JSON.
+/// As [`unwrapped`], for the JSON of the datum.
 pub fn unwrapped_text(text: &str) -> Option<Vec<u8>> {
     let digits = text.strip_prefix("{\"$hex\":\"")?.strip_suffix("\"}")?;
     if digits.starts_with("0x") { None } else { from_hex(digits) }
@@ -106,8 +106,8 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     digits.chunks_exact(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?)).collect()
 }
 
-/// A floating-point number as it is written. A number beyond all doubles is refused: an infinity is
-/// written as such.
+/// Parses a floating-point number. Digits that stand for a number beyond all doubles are refused:
+/// an infinity must be written as `inf`.
 pub(crate) fn parse_float(text: &str) -> Option<f64> {
     let (text, has_digits) = (text.trim(), text.contains(|letter: char| letter.is_ascii_digit()));
     text.parse().ok().filter(|value: &f64| value.is_finite() || !has_digits)

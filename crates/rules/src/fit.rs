@@ -141,7 +141,7 @@ fn type_of_record(spec: &str) -> String {
     format!("({}), or of a struct that derives Record", fields.join(", "))
 }
 
-/// The error of a quantile sketch in the unit of its type.
+/// The error of a quantile sketch in basis points, the unit of its type.
 fn basis_points(alpha: Option<&str>) -> f64 {
     let alpha = alpha.and_then(|alpha| alpha.parse().ok()).unwrap_or(0.01);
     (alpha * 1e4_f64 * 1e6).round() / 1e6

@@ -39,7 +39,7 @@ pub enum Outcome {
     Delete,
 }
 
-/// Why a fold, or a codec, could not make sense of bytes. The message names what was expected.
+/// Why a fold, or a codec, could not read bytes. The message names what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoldFailure(pub(crate) String);
 
@@ -130,8 +130,8 @@ pub trait Fold: Send + Sync {
         Ok(Datum::from_bytes(value))
     }
 
-    /// Encodes what a person typed, or a column held, as an operand: `3` for `sum:u64`, `12.5` for
-    /// `stats:f64`, a member for `set`. Appends the bytes to `out`.
+    /// Encodes what a person typed, or what was in a column of a file, as an operand: `3` for
+    /// `sum:u64`, `12.5` for `stats:f64`, a member for `set`. Appends the bytes to `out`.
     ///
     /// # Errors
     /// Says what was expected.
@@ -146,10 +146,10 @@ pub trait Fold: Send + Sync {
         None
     }
 
-    /// Operands of at most `bytes_max` bytes each that fold to `value`, byte for byte, the first on
-    /// nothing and each onto those before it; none if that is not possible. Folding grows values
-    /// beyond what a single write may have: this is how such a value is written to another store,
-    /// for example. The caller folds them to check the result.
+    /// Operands of at most `bytes_max` bytes each that fold to `value`, byte for byte, the first
+    /// onto nothing, each next one onto those before it; none if that is not possible. Folding
+    /// grows values beyond what a single write may have: this is how such a value is written to
+    /// another store, for example. The caller folds them to check the result.
     fn pieces(&self, _value: &[u8], _bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         None
     }

@@ -5,12 +5,12 @@
 //!   none          nothing
 //!   first:N       the first N bytes, or all that there are
 //!   json:POINTER  the piece there in a value that is JSON (RFC 6901), as JSON text without spaces
-//!   named:NAME    what a function that the user brings along makes of key and value
+//!   named:NAME    what a function of the user makes of key and value
 //! ```
 //!
-//! A head is taken when a separated value is written, and when the head of an inline value is asked
-//! for: both give the same. There is none if it would be longer than [`HEAD_BYTES_MAX`], if the
-//! value is not JSON or has nothing there, or if the function panics.
+//! A head is taken when a separated value is written, and when a reader asks for the head of an
+//! inline value: both give the same. There is none if it would be longer than [`HEAD_BYTES_MAX`],
+//! if the value is not JSON or has nothing there, or if the function panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;

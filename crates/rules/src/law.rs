@@ -1,9 +1,9 @@
 //! Looks for counter-examples to the laws that a fold promises.
 //!
-//! Called by `folddb check-fold` with operands from a file or from a table, debug builds, and the
-//! tests of every fold. It is a search, not a proof: triples of operands, and of values folded from
-//! them, are tried in an order that depends on a seed, so a finding can be repeated. A fold that
-//! panics is caught and reported.
+//! Called by `folddb check-fold` with operands from a file or from a table, by [`crate::updates`],
+//! by the library for Python, and by the tests of every fold. It is a search, not a proof: triples
+//! of operands, and of values folded from them, are tried in an order that depends on a seed, so a
+//! finding can be repeated. A fold that panics is caught and reported.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -156,8 +156,8 @@ pub fn check_with(
     search.report
 }
 
-/// A fold's result, with deletion as a value: nothing folded with y is y, and x folded with
-/// deletion is nothing.
+/// A fold's result, with deletion as a value: `Deleted` then y is y, and x then `Deleted` is
+/// `Deleted`.
 #[derive(Clone, Debug, PartialEq)]
 enum State {
     Value(Vec<u8>),
@@ -257,7 +257,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Folds two values, looking at the laws of one step.
+    /// Folds two values, and checks the laws that concern one fold.
     fn step(&mut self, a: &[u8], b: &[u8]) -> Option<State> {
         let (x, y) = (State::Value(a.to_vec()), State::Value(b.to_vec()));
         let operands = [("a", a), ("b", b)];
@@ -281,7 +281,7 @@ impl<'a> Search<'a> {
         Some(once)
     }
 
-    /// Adds values folded from samples, which lone samples may not resemble.
+    /// Adds values folded from samples. They may look different from single samples.
     fn grow(&mut self) {
         let samples = self.pool.len();
         if samples == 0 {
@@ -298,7 +298,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Triples in turn while they are few, by chance when they are many.
+    /// Tries all triples if they are few, random ones if they are many.
     fn try_triples(&mut self, triples_max: u64) {
         let n = self.pool.len();
         let all = (n as u64).saturating_pow(3);

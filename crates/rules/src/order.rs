@@ -20,7 +20,7 @@ pub trait CustomOrder: Send + Sync {
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 }
 
-/// How the keys of a table are ordered. Any further order is a custom one, so these are all.
+/// How the keys of a table are ordered. Any further order is a custom one.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum KeyOrder {

@@ -101,7 +101,8 @@ impl From<ParseError> for Error {
     }
 }
 
-/// The candidate that is at most two edits away, and less than half of the word.
+/// The nearest candidate, if it is at most two edits away, and these are less than half of the
+/// longer word.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     let scored = candidates.map(|candidate| (edit_distance(word, candidate), candidate));
     let (distance, candidate) = scored.min_by_key(|(distance, _)| *distance)?;

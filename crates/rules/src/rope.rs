@@ -45,8 +45,8 @@ impl Joins {
         Joins { head_bytes, ..self }
     }
 
-    /// The composition of "first the older, then the newer", of which at least one is separated;
-    /// none if they stay two.
+    /// Composes "first the older, then the newer", where at least one of the two is separated. None
+    /// if they stay two ops.
     pub(crate) fn join(&self, older: Op<'_>, newer: Op<'_>, bytes_max: usize, out: &mut OpBuf) -> Option<()> {
         let kind = joined_kind(older)?;
         let mut joined = Joined::default();
@@ -59,8 +59,8 @@ impl Joins {
         Some(())
     }
 
-    /// The composition of all these, oldest first, of which at least one is separated; none if they
-    /// cannot be joined.
+    /// Composes all these ops, oldest first, where at least one is separated. None if they cannot
+    /// be joined.
     pub(crate) fn join_all(&self, ops: &[Op<'_>], out: &mut OpBuf) -> Option<()> {
         // A reader has found everything, so nothing older exists and an insert is a set.
         let kind = match ops.first()? {

@@ -5,16 +5,16 @@
 //!   value             the value itself; of a list or a set each member
 //!   field:NAME        this field of a record; of a list or a set each member
 //!   tuple:N           element N of a value that is a tuple, from 0
-//!   key:N             element N of a key that is a tuple, from 0; the whole key of another one is its element 0
-//!   head              the head of the value, as bytes; head:POINTER the piece there in a head that is JSON: head: the head itself
-//!   custom:NAME@V     what a function that the user brings along gives, in its version V
+//!   key:N             element N of a key that is a tuple, from 0; a key that is no tuple is its own element 0
+//!   head              the head of the value, as bytes; head:POINTER the piece there in a head that is JSON (`head:` the head itself)
+//!   custom:NAME@V     what a function of the user gives, in its version V
 //! ```
 //!
 //! A term is an element of a tuple, so terms have the order of tuples: by type, then by value.
 //! Numbers in JSON are doubles, whether they have a point or not; those beyond 2^53 that are the
 //! same double are one term. Text and bytes count for their first [`TERM_BYTES_MAX`] bytes. Absent
-//! values, `null`, objects, and lists in lists have no term. Nor has a value that does not have the
-//! form that the rule needs: it is found by no term, which is not an error.
+//! values, `null`, objects, and lists in lists have no term. A value that does not have the form
+//! that the rule needs has none either: no term finds it, which is not an error.
 //!
 //! **The law**: terms(x·m) ⊆ terms(x) ∪ terms(m), for a value x and an operand m of one key. An
 //! index is written to without reading what was there, so every term of the result must have been
@@ -45,7 +45,8 @@ pub const ENTRY_OVERHEAD_BYTES_MAX: usize = PACKED_BYTES_MAX + 1;
 /// Longest name of an index, in bytes.
 pub const INDEX_NAME_BYTES_MAX: usize = 64;
 
-/// Separates term and key. Terms are self-delimiting, except for an escape, which this is not.
+/// Separates term and key. A term ends by itself unless an escape (0xff) follows, and this byte is
+/// none.
 const BETWEEN: u8 = 0x01;
 
 /// Takes the terms out of a record, given its key and its value. It must always give the same

@@ -45,7 +45,8 @@ pub enum Keep {
     Forever,
 }
 
-/// The same within the store: an enum that may grow for users, and not unseen for the store.
+/// [`Keep`] within the store, where a match must name every variant. `Keep` itself may grow for
+/// users.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {

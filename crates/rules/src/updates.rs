@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Associative for any function: updates that meet are appended to each other, and those that meet
-//! an item are applied to it in order. Bytes are the same whenever merges happen as long as the
-//! function is deterministic and items have one form as bytes, which [`Updated::check_law`] checks
-//! on samples.
+//! an item are applied to it in order. The bytes do not depend on when merges happen, provided that
+//! the function is deterministic and items have one form as bytes. [`Updated::check_law`] checks
+//! that on samples.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -82,8 +82,8 @@ pub(crate) enum Product {
 }
 
 impl Product {
-    /// Copies the later operand out if that is the product. (It may be a piece of a payload only,
-    /// that of an `InsertFold`, so the newer op cannot simply stay.)
+    /// Copies the later operand to the output if it is the product. It may be only a part of a
+    /// payload (of an `InsertFold`), so the newer op cannot stay as it is.
     pub(super) fn settle_later(&self, later: &[u8], out: &mut Vec<u8>) {
         if let Product::Later = self {
             out.clear();
@@ -138,8 +138,8 @@ impl FoldRules {
         self.joins.as_ref()
     }
 
-    /// Says how many bytes of the beginning of a value are its head; none if its head is something
-    /// else, and separated values are not joined.
+    /// Sets how many bytes at the beginning of a value are its head. With none, the head is
+    /// something else, and separated values are not joined.
     pub fn with_head_bytes(mut self, head_bytes: Option<usize>) -> FoldRules {
         self.joins = self.joins.and_then(|joins| Some(joins.with_head_bytes(head_bytes?)));
         self
@@ -152,7 +152,7 @@ impl FoldRules {
         self
     }
 
-    /// Adds the table's own short-circuit: nothing earlier than a value for which it holds matters.
+    /// Adds the table's own short-circuit: where it holds for a value, nothing earlier matters.
     pub fn with_short_circuit(mut self, short_circuit: Predicate) -> FoldRules {
         self.short_circuit = Some(short_circuit);
         self
@@ -243,7 +243,7 @@ impl FoldRules {
         if self.is_deleted(key, value) { OpKind::Delete } else { OpKind::Set }
     }
 
-    /// Calls the user's function, contained.
+    /// Calls the user's function. A panic becomes a failure.
     #[inline]
     pub(crate) fn product(
         &self,
@@ -264,8 +264,8 @@ impl FoldRules {
         }
     }
 
-    /// The state that an op gives when nothing older exists: the row «nothing older» of the table.
-    /// It is the op's payload, with its stamp if it has one.
+    /// The state that an op gives when nothing older exists, as after a `Delete`: the op's payload,
+    /// with its stamp if it has one.
     #[inline]
     pub fn at_bottom<'a>(&self, key: &[u8], op: Op<'a>) -> Option<State<'a>> {
         let state = match op {

@@ -8,7 +8,7 @@ use folddb_base::{Op, OpBuf, OpKind};
 use super::fold_rules::{Composed, Decline, FoldRules, Product};
 
 impl FoldRules {
-    /// The same for ops without stamps.
+    /// As [`FoldRules::compose`], for ops without stamps.
     pub(crate) fn compose_plain(
         &self,
         key: &[u8],
@@ -58,7 +58,7 @@ impl FoldRules {
         }
     }
 
-    /// Composes ops of which one value is separated: no value is examined.
+    /// Composes two ops if the value of either is separated. No value is examined.
     #[cold]
     fn compose_separated(&self, older: Op<'_>, newer: Op<'_>, out: &mut OpBuf) -> Composed {
         match (older, newer) {
@@ -165,8 +165,8 @@ impl FoldRules {
         }
     }
 
-    /// The same for an op and a value without stamps, as users see both, even if records have
-    /// stamps.
+    /// As [`FoldRules::apply`], for an op and a value without stamps: users see both like this,
+    /// even if records have stamps.
     ///
     /// # Errors
     /// As [`FoldRules::apply`].

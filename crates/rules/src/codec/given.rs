@@ -1,4 +1,4 @@
-//! What a person gave for a part of a key or value, as the required type.
+//! Converts what a person gave for a part of a key or value to the required type.
 
 use super::CodecError;
 use super::tuple;
@@ -46,7 +46,7 @@ pub(super) fn read_number(datum: &Datum, name: &str) -> Result<f64, CodecError> 
     }
 }
 
-/// A number of 32 bits, the nearest to what is given; none if that is beyond all of them.
+/// The `f32` that is nearest to the given number; an error if that is beyond all of them.
 pub(super) fn read_float(datum: &Datum, name: &str) -> Result<f32, CodecError> {
     let value = read_number(datum, name)?;
     let narrow = value as f32;

@@ -35,12 +35,14 @@ mod read;
 /// assert_eq!(person, Person { name: "Bob".to_owned(), age: 0 });
 /// ```
 ///
-/// What JSON cannot express is refused when it is written: a map whose keys are not text; a NaN,
-/// which would become `null`.
+/// What JSON cannot express is refused when it is written: a map with keys that are neither text
+/// nor numbers nor truth values; a NaN, which would become `null` (but an `Option<f64>` reads that
+/// as `None`, so there it is not refused).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Json<T>(pub T);
 
-/// Nothing if it cannot be written as JSON; tables refuse that, since it does not decode.
+/// Appends nothing if the value cannot be written as JSON. Tables refuse that, since it does not
+/// decode.
 impl<T: Serialize> AsValue<Json<T>> for Json<T> {
     fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();

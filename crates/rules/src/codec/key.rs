@@ -155,7 +155,7 @@ const ELEMENTS: [&str; 10] =
     ["any", "bytes", "text", "int", "float", "double", "bool", "uuid", "versionstamp", "tuple"];
 const KEYS: [&str; 6] = ["bytes", "utf8", "u32", "u64", "i64", "tuple"];
 
-/// Why a name is none of a codec: reading stopped at this byte.
+/// Why a name is not that of a key codec. Reading stopped at byte `at`.
 fn no_key(name: &str, at: usize) -> ParseError {
     let message = format!(
         "`{name}` is not a type of keys: use {}, or tuple(...) of {}(...), with a ? where null is allowed",
@@ -187,7 +187,8 @@ fn elsewhere(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Reads one type from the front of `rest`, which begins with what is not one if there is none.
+/// Reads one type from the front of `rest`. If there is none, `rest` begins with what is not a
+/// type.
 fn parse_type(rest: &mut &str, depth: usize) -> Option<ElementType> {
     *rest = rest.trim_start();
     let word_len = rest.find(|letter: char| !letter.is_ascii_lowercase()).unwrap_or(rest.len());
@@ -433,9 +434,9 @@ fn in_element(types: &[ElementType], index: usize, error: &CodecError) -> CodecE
 // ---- from data and from text --------------------------------------------------------------------
 
 impl KeyCodec {
-    /// Encodes a key; of a tuple, a list of its elements. Numbers, truth values, uuids and bytes
-    /// (`0x...`) may also be given as text. Appends the bytes to `out`, which is unchanged after an
-    /// error.
+    /// Encodes a key; a tuple is given as the list of its elements. Numbers, truth values, uuids
+    /// and bytes (`0x...`) may also be given as text. Appends the bytes to `out`, which is
+    /// unchanged after an error.
     ///
     /// # Errors
     /// Says what was expected.
@@ -550,7 +551,7 @@ impl KeyCodec {
     }
 }
 
-/// The parts between the commas. In an untyped tuple, quoted text keeps its own.
+/// The parts between the commas. In an untyped tuple, commas in quoted text do not separate parts.
 fn split_commas(text: &str, quotes: bool) -> Vec<&str> {
     let (mut quoted, mut escaped) = (false, false);
     let is_comma = |letter: char| {

@@ -155,7 +155,7 @@ named_value! {
     First: Value, folds::first::<T>(), None, &[], None;
 }
 
-/// A field of a type `T` that folds as `Self` does: of a `u64` in a struct, `Sum<u64>`.
+/// A field of type `T` that folds as `Self` does: for a `u64` in a struct, `Sum<u64>`.
 pub trait FieldOf<T>: Value {
     /// As [`Value::put_field`].
     fn put_field_of(value: &T, out: &mut Vec<u8>) -> bool;

@@ -6,7 +6,7 @@
 
 use std::ops::{Bound, RangeBounds};
 
-/// The keys between two bounds, which are all that it has.
+/// The keys between two bounds. It has no other fields, and never will.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
     /// Where the range begins.

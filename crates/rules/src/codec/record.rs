@@ -17,7 +17,7 @@ use super::value::{AsValue, Fit, Value};
 use crate::fold::Fold;
 use crate::folds::{self, FoldSpec, record_of};
 
-/// A field, as its record sees it: how long each value is, if that is fixed.
+/// The length of every value of a field, if that is fixed.
 pub type FieldLen = Option<usize>;
 
 /// The length of a record of such fields, if it is fixed.

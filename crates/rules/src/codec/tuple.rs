@@ -112,8 +112,9 @@ pub fn inside_range(elements: &[Element<'_>]) -> KeyRange {
     KeyRange { low: Bound::Excluded(packed), ..range }
 }
 
-/// The keys of all tuples that start with these elements, the last of which, a text or byte string,
-/// is only a beginning. `None` when the last one is something else, or there is none.
+/// The keys of all tuples that start with these elements, where the last one, a text or byte
+/// string, is itself only a beginning. `None` when the last one is something else, or there is
+/// none.
 pub fn partial_range(elements: &[Element<'_>]) -> Option<KeyRange> {
     let (last, before) = elements.split_last()?;
     let mut from = pack(before);

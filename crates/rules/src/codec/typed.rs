@@ -69,8 +69,8 @@ pub trait KeyBound<K> {
     fn span(&self) -> KeyRange;
 }
 
-/// Something that keys of type `K` may start with: the first elements of a tuple, the last of which
-/// may be [`StartsWith`], or the beginning of text or bytes.
+/// Something that keys of type `K` may start with: the beginning of text or bytes, or the first
+/// elements of a tuple, where the last may be [`StartsWith`].
 pub trait KeyPrefix<K> {
     /// The keys that start with it.
     fn key_range(&self) -> KeyRange;
@@ -375,7 +375,7 @@ impl<T: AsRef<[u8]> + ?Sized> LastElement<Vec<u8>> for StartsWith<'_, T> {
 
 // ---- tuples -------------------------------------------------------------------------------------
 
-/// A tuple as a key, and as an element of another one.
+/// A tuple as a key, and as an element of another tuple.
 macro_rules! tuple_key {
     ($($element:ident $stand_in:ident $index:tt),+) => {
         impl<$($element: KeyElement, $stand_in: AsElement<$element>),+> AsKey<($($element,)+)>

@@ -40,7 +40,7 @@ pub fn put_object<'a>(fields: impl Iterator<Item = (&'a str, &'a Datum)>, out: &
     *out = String::from_utf8(bytes).unwrap_or_default(); // as in `put`
 }
 
-/// The same as [`put`], after existing bytes.
+/// As [`put`], to bytes.
 pub(crate) fn put_bytes(datum: &Datum, out: &mut Vec<u8>) {
     match datum {
         Datum::Null => out.extend_from_slice(b"null"),

@@ -98,8 +98,8 @@ fn decode(value: &[u8]) -> Result<RoaringBitmap, FoldFailure> {
     if value.first_chunk::<4>() != Some(&COOKIE) {
         return Err(FoldFailure::new("expected a roaring bitmap without run containers (cookie 12346)"));
     }
-    // The library takes memory for all chunks that the header names before it looks for them: 8
-    // bytes in front for each.
+    // The library allocates memory for all chunks that the header counts before it reads them. Each
+    // chunk has 8 bytes at the front.
     let chunks =
         value.get(4..8).and_then(<[u8]>::first_chunk::<4>).map_or(0, |count| u32::from_le_bytes(*count));
     if u64::from(chunks) * 8 > value.len() as u64 {

@@ -154,8 +154,8 @@ impl<'a> TimedBytes<'a> {
     }
 }
 
-/// A value of `lww:ts`: a payload with a time, of which the latest wins. It is these two and will
-/// have no other fields.
+/// A value of `lww:ts`: a payload with a time; the latest time wins. It has no other fields, and
+/// never will.
 ///
 /// ```
 /// # use folddb_rules as folddb;

@@ -27,7 +27,8 @@ use super::built_in::{self, BuiltIn, NAN};
 /// log2 of one over the unit of the accumulator.
 const UNIT_BITS: i32 = 2176;
 
-/// Length of the accumulator in bytes: bits 0 to 4351, of which 2^2112 (2^64 squares) needs 4289.
+/// Length of the accumulator in bytes: bits 0 to 4351. The largest total, 2^2112 (2^64 squares),
+/// needs 4289 of them.
 const SPAN_BYTES: usize = 544;
 
 const SIGN: u16 = 0x8000;
@@ -107,7 +108,7 @@ impl<'a> Term<'a> {
         wide(false, u128::from(odd) * u128::from(odd), exponent)
     }
 
-    /// True for infinities and NaN.
+    /// The number itself, if it is an infinity or NaN.
     fn special(&self) -> Option<f64> {
         match self {
             Term::Plain(x) if !x.is_finite() => Some(*x),
@@ -123,7 +124,7 @@ impl<'a> Term<'a> {
         x
     }
 
-    /// The magnitude in units of 2^-2176, lowest limb first. Of a special number, nothing.
+    /// The magnitude in units of 2^-2176, lowest limb first. Empty for infinities and NaN.
     pub(crate) fn limbs(&self) -> Vec<u64> {
         let mut limbs = [0u64; WIDEST];
         if self.special().is_none() {

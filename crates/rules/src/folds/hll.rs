@@ -1,4 +1,5 @@
-//! `hll:P`: how many distinct members there were, within 1.04 / sqrt(2^P) (P = 12: 1.6 %).
+//! `hll:P`: how many distinct members there were, with a standard error of 1.04 / sqrt(2^P) (1.6 %
+//! for P = 12).
 //!
 //! HyperLogLog (Flajolet et al. 2007) with a 64-bit hash: member to hash (xxh3-64, frozen), the top
 //! P bits choose one of m = 2^P registers, which keeps the largest count of leading zeros + 1 in
@@ -11,11 +12,11 @@
 //!
 //! Folding takes the larger of each register, which is associative (and commutative). The form
 //! follows from the registers alone: sparse exactly while that is shorter; so equal registers are
-//! equal bytes under any merge schedule; a dense sketch never becomes sparse again, for ranks only
-//! rise. m is a power of two and no multiple of three, so the length tells the forms apart. The
-//! empty sketch is no bytes. The estimator is the improved raw one of Ertl (2017, "New cardinality
-//! estimation algorithms for HyperLogLog sketches", algorithm 6), unbiased over the whole range
-//! without tables.
+//! equal bytes under any merge schedule; a dense sketch never becomes sparse again, since ranks
+//! only rise. m is a power of two and no multiple of three, so the length says which form it is.
+//! The empty sketch is no bytes. The estimator is the improved raw one of Ertl (2017, "New
+//! cardinality estimation algorithms for HyperLogLog sketches", algorithm 6), unbiased over the
+//! whole range without tables.
 
 use folddb_base::checksum::key_hash;
 

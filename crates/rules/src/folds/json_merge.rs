@@ -22,7 +22,7 @@
 //!   merge m           later   later     merge (m·n name by name; removals are kept)
 //! ```
 //!
-//! Each node is a function on documents, the table is the composition of these functions, so it is
+//! Each node is a function on documents. The table is the composition of these functions, so it is
 //! associative. `$set` may be written by users too; an object that holds `$set` holds nothing else,
 //! except below an array, where everything is data. To be shown, a value is applied to nothing:
 //! removals and `$set` are gone. Leaves are carried verbatim, so numbers keep every digit. Depth is
@@ -107,7 +107,7 @@ fn put_fields(fields: &Fields<'_>, out: &mut Vec<u8>) {
     });
 }
 
-/// Inside a replacing object every object replaces; that is not written again.
+/// Inside an object that replaces, every object replaces, so `$set` is not written again.
 fn put_plain(fields: &Fields<'_>, out: &mut Vec<u8>) {
     json_text::put_value_file(
         out,

@@ -7,8 +7,9 @@
 //! Matrix products are associative and not commutative, which makes this the fold that shows
 //! whether a merge keeps the order of operands. Whole numbers **wrap** at 2^63 (arithmetic modulo
 //! 2^64 is a ring, so the product stays associative). Floating-point products are rounded:
-//! `matmul:N:f64` is **approximate**. Two bracketings agree within about N·2^-52 per product of the
-//! product of the matrices' norms; checks use 1e-9 of the largest number in the result.
+//! `matmul:N:f64` is **approximate**. Two ways to group the products agree within about N·2^-52 for
+//! each product, relative to the product of the norms of the matrices; checks use 1e-9 of the
+//! largest number in the result.
 
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};

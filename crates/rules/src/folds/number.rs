@@ -8,10 +8,10 @@
 //! - `sum:i64` **wraps** at 2^63: addition modulo 2^64 is associative, saturating signed addition
 //!   is not ((MAX + 1) - 1 ≠ MAX + (1 - 1)).
 //! - `sum:u64` **saturates** at 2^64-1: min(MAX, a+b+c) is the same from either side, since nothing
-//!   is ever subtracted. A counter that is full stays full and says so.
+//!   is ever subtracted. A counter that has reached 2^64-1 stays there.
 //! - `sum:i128` is for sums that may outgrow these: 2^63 numbers of 64 bits, of either sign, fit
-//!   into it. Beyond 2^127 it wraps, as `sum:i64` does: whether a sum that refuses would refuse
-//!   depends on the order of merging.
+//!   into it. Beyond 2^127 it wraps, as `sum:i64` does: if it failed instead, whether it fails
+//!   would depend on the order of merging.
 //! - `min`, `max` cannot overflow. Of floats, NaN is ignored unless there is nothing else, -0 is
 //!   less than +0.
 

@@ -272,7 +272,7 @@ fn read_edit(datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
     Ok(())
 }
 
-/// The names of each edit, the first of which says what it is.
+/// The names in each edit. The first says which edit it is.
 const NAMES: [&[&str]; 3] = [&["append"], &["splice", "remove", "bytes"], &["write", "bytes"]];
 
 /// Refuses a name that an edit does not have, since its value would be ignored. Lists the names

@@ -31,7 +31,7 @@ pub(crate) struct SetFold {
     pub(crate) keeps: Keeps,
 }
 
-/// The member at the front and the bytes after it.
+/// Reads the length of the next member; none at the end.
 #[inline]
 fn next(reader: &mut Reader<'_>) -> Result<Option<usize>, Malformed> {
     if reader.is_empty() {

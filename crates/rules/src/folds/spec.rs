@@ -8,8 +8,8 @@
 //!   source  = column | `column` | number | "text"
 //! ```
 //!
-//! Outside of records the separator of `append` may be any text without quotes, since shells eat
-//! those. An error points at the byte where reading stopped, and offers the nearest spec that
+//! Outside of records the separator of `append` may be any text without quotes, since shells remove
+//! them. An error points at the byte where reading stopped, and offers the nearest spec that
 //! exists.
 
 use std::fmt;
@@ -73,7 +73,7 @@ pub const SPECS: [&str; 26] = [
     "patch",
 ];
 
-/// The names of a fold elsewhere, and its spec here.
+/// Names that other systems have for a fold, and its spec here.
 const ALIASES: [(&str, &str); 28] = [
     ("sum", "sum:i64"),
     ("min", "min:i64"),
@@ -105,7 +105,8 @@ const ALIASES: [(&str, &str); 28] = [
     ("json", "json-merge"),
 ];
 
-/// Where the operand of a field comes from when rows are imported: these are all places.
+/// Where the operand of a field comes from when rows are imported. There are only these two
+/// sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The column of this name.
@@ -192,7 +193,8 @@ impl fmt::Debug for Columns {
     }
 }
 
-/// A spec before something else: the separator of `append` ends with the text if it has no quotes.
+/// A spec that something else may follow: without quotes, the separator of `append` would go on to
+/// the end of the text.
 fn self_delimiting(spec: String) -> String {
     match spec.strip_prefix("append:") {
         Some(separator) if !separator.starts_with('"') => format!("append:\"{separator}\""),

@@ -97,7 +97,8 @@ fn number_at(value: &[u8], at: &mut usize, len: u8) -> Result<f64, FoldFailure> 
     if len == 0 {
         return Ok(0.0);
     }
-    // The high bytes of a word that begins, or otherwise ends, where the number does.
+    // The high bytes of a word that begins where the number begins, or, near the end of the value,
+    // ends where it ends.
     let bits = match (value[start..].first_chunk::<8>(), value[..end].last_chunk::<8>()) {
         (Some(word), _) => u64::from_be_bytes(*word) >> (64 - 8 * len) << (64 - 8 * len),
         (None, Some(word)) => u64::from_be_bytes(*word) << (64 - 8 * len),
@@ -120,7 +121,7 @@ fn cut_number(bytes: &[u8]) -> f64 {
 fn put_cut(number: f64, out: &mut Vec<u8>) -> u8 {
     let bits = number.to_bits();
     let cut = bits.trailing_zeros() as usize / 8;
-    // Eight bytes at once, then fewer: cheaper than a copy of a length that varies.
+    // Writes eight bytes, then cuts: this is cheaper than a copy of a length that varies.
     out.extend_from_slice(&bits.to_be_bytes());
     out.truncate(out.len() - cut);
     8 - cut as u8
@@ -381,8 +382,8 @@ impl Stats {
     }
 }
 
-/// The variance from totals that are doubles of similar size, as most are: in 128 bits, identical
-/// to the bit with [`Stats::long_variance`]. None if 128 bits are too few.
+/// The variance from totals that are doubles of similar size, as most are: in 128 bits, with the
+/// same result as [`Stats::long_variance`], bit for bit. None if 128 bits are too few.
 fn short_variance(count: u64, sum: Term<'_>, squares: Term<'_>) -> Option<f64> {
     let (Term::Plain(sum), Term::Plain(squares)) = (sum, squares) else { return None };
     let ((sum, sum_exponent), (squares, exponent)) = (odd_part(sum), odd_part(squares));
@@ -417,7 +418,7 @@ fn divided(limbs: &[u64], exponent: i32, divisor: f64, negative: bool) -> f64 {
     let Some(last) = limbs.iter().rposition(|&limb| limb != 0) else {
         return 0.0;
     };
-    // As a number near one, whose true size is put back at the end.
+    // Divides a number near one. Its true size is put back at the end.
     let size = 64 * last as i32;
     let near_one = exact_sum::round(&limbs[..=last], -size, negative) / divisor;
     let mut exponent = exponent + size;
@@ -444,8 +445,8 @@ fn times(a: &[u64], b: &[u64]) -> Vec<u64> {
     product
 }
 
-/// a - b, for a >= b, which the inequality of Cauchy and Schwarz promises to `variance`; zero if
-/// bytes made by hand break it.
+/// a - b for a >= b, which the Cauchy-Schwarz inequality guarantees for `variance`; zero if bytes
+/// made by hand break it.
 fn subtract(a: &mut Vec<u64>, b: &[u64]) {
     let len = a.len().max(b.len());
     a.resize(len, 0);

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Associative and exact: an entry is dropped only when its member has a better score, or when K
-//! other members come before it; neither can change later, so no bracketing drops an entry that
-//! belongs to the answer. Scores are `f64` (ordered totally, NaN refused) or `i64`; nothing
+//! other members come before it; neither can change later, so no order of merging drops an entry
+//! that belongs to the answer. Scores are `f64` (ordered totally, NaN refused) or `i64`; nothing
 //! overflows.
 
 use std::cmp::Ordering;

@@ -355,7 +355,7 @@ pub trait Joined: Sized {}
 impl Joined for String {}
 impl Joined for Vec<u8> {}
 
-/// `append:SEP`: everything, one after the other, with the separator between, which may be empty.
+/// `append:SEP`: everything, one after the other, with the separator between. It may be empty.
 pub fn append<B: Joined>(separator: &str) -> FoldOf<B> {
     FoldOf::new(Append { separator: separator.as_bytes().to_vec() })
 }
@@ -365,7 +365,7 @@ pub fn set() -> FoldOf<ByteSet> {
     FoldOf::new(SetFold { keeps: Keeps::All })
 }
 
-/// `intersect`: the members that all have.
+/// `intersect`: the members that are in all sets.
 pub fn intersect() -> FoldOf<ByteSet> {
     FoldOf::new(SetFold { keeps: Keeps::Common })
 }

@@ -31,7 +31,7 @@ pub enum Compression {
     Lz4,
 }
 
-/// A fold by its name. There are no others than these two kinds.
+/// A fold by its name. There are only these two kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FoldName {
     /// One that comes with FoldDB, by its spec string.

@@ -41,7 +41,7 @@ pub struct TableRules {
     pub key: KeyCodec,
     /// The name of the order of keys: `bytewise`, `reversed`, or a custom one.
     pub order: String,
-    /// How values look as bytes, if the fold does not care.
+    /// How values look as bytes, if the fold takes any bytes.
     pub value: ValueCodec,
     /// How values fold.
     pub fold: FoldName,
@@ -65,13 +65,13 @@ pub struct TableRules {
     pub keep: Keep,
     /// How long values last.
     pub expire: Expire,
-    /// Whether its log is kept forever, so that its runs can be rebuilt from it.
+    /// Whether its log is archived: kept forever, so that its runs can be rebuilt from it.
     pub archives_log: bool,
     /// Whether blocks of the bottom run have summaries: how many rows they have, and what these
     /// fold to.
     pub summaries: bool,
-    /// The indexes that a table is created with. Each is a table of its own, whose rules hold the
-    /// one index that it is.
+    /// The indexes that a table is created with. Each is a table of its own. The rules of that
+    /// table hold one index: itself.
     pub indexes: Vec<IndexRule>,
     /// The table that this is an index of.
     pub index_of: Option<String>,
@@ -214,7 +214,7 @@ impl TableRules {
         self
     }
 
-    /// Separated values are here.
+    /// Where separated values are.
     pub fn value_placement(mut self, place: ValuePlacement) -> TableRules {
         self.value_placement = place;
         self
@@ -239,9 +239,9 @@ impl TableRules {
         self
     }
 
-    /// Its log is kept forever, with the values that it leads to: even if its runs are lost, a
-    /// repair can rebuild them. The price is space, for everything that is ever written to it, and
-    /// to other tables since it was created.
+    /// Archives its log: it is kept forever, with the values that it leads to. Even if the runs of
+    /// the table are lost, a repair can rebuild them. The price is space, for everything that is
+    /// ever written to it, and to other tables since it was created.
     pub fn archive_log(mut self, archives_log: bool) -> TableRules {
         self.archives_log = archives_log;
         self
@@ -261,7 +261,7 @@ impl TableRules {
         self
     }
 
-    /// The rules of the table that is this index of a table.
+    /// The rules of the table that holds this index of `table`.
     pub fn of_index(rule: IndexRule, table: &str) -> TableRules {
         TableRules { index_of: Some(table.to_owned()), ..TableRules::new(KeyCodec::Bytes).index(rule) }
     }
@@ -290,7 +290,7 @@ impl TableRules {
         &self.key
     }
 
-    /// How values look as bytes, if the fold does not care.
+    /// How values look as bytes, if the fold takes any bytes.
     pub fn value_codec(&self) -> ValueCodec {
         self.value
     }

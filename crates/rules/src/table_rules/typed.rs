@@ -129,7 +129,8 @@ fn check_part<T: FromStr<Err = ParseError>>(line: &str, at: usize, value: &str) 
     value.parse::<T>().map(drop).map_err(|error| error.within(line, at))
 }
 
-/// The same for a value with escapes, in which the place of a mistake is another than in the line.
+/// As [`check_part`], for a value with escapes: there, the place of a mistake is not its place in
+/// the line.
 fn check_escaped<T: FromStr<Err = ParseError>>(line: &str, at: usize, value: &str) -> Result<(), ParseError> {
     let text = unescaped(value).ok_or_else(|| mistake(line, at, ESCAPES.to_owned()))?;
     if text == value {
@@ -138,7 +139,7 @@ fn check_escaped<T: FromStr<Err = ParseError>>(line: &str, at: usize, value: &st
     text.parse::<T>().map(drop).map_err(|error| mistake(line, at, error.message().to_owned()))
 }
 
-/// Rules of indexes, between which a line ends: `%0a`.
+/// Rules of indexes, separated by `%0a`, an escaped line end.
 fn check_indexes(line: &str, mut at: usize, value: &str) -> Result<(), ParseError> {
     let mut names = BTreeSet::new();
     for rule in value.split("%0a") {

@@ -258,7 +258,8 @@ fn finish_short_int(reader: &mut Reader<'_>, code: u8) -> Result<u64, CodecError
     }
     let unused = 64 - 8 * len as u32;
     let flip = if code < INT_ZERO { u64::MAX } else { 0 };
-    // Eight bytes at once, if there are as many, cost less than a copy of a length known only now.
+    // Reading eight bytes at once, if there are eight, costs less than a copy whose length is known
+    // only at run time.
     let word = match reader.rest().first_chunk::<8>() {
         Some(word) => u64::from_be_bytes(*word),
         None => prefix_u64(reader.rest(), 0),

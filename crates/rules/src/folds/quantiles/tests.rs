@@ -15,8 +15,8 @@ fn number() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// The number of the nearest rank, by the definition of `percentile_disc`: the first whose share of
-/// all, with all before it, is not less than `q`.
+/// The number of the nearest rank, by the definition of `percentile_disc`: the first at which the
+/// share of the numbers up to it is not less than `q`.
 fn exact_quantile(sorted: &[f64], q: f64) -> f64 {
     let share = |index: usize| (index + 1) as f64 / sorted.len() as f64;
     let index = (0..sorted.len()).find(|&index| share(index) >= q);
