@@ -1,5 +1,5 @@
-//! The verbs, one file each or beside their siblings, and the way from the command line to them. A
-//! verb that another one uses is above it.
+//! The verbs, one file each or in the file of a sibling, and the way from the command line to them.
+//! A verb that another one uses is above it.
 
 mod aggregate;
 mod backup_list;

@@ -62,8 +62,8 @@ impl Failure {
         }
     }
 
-    /// The same, once the answer is known: whoever reads no more of it still learns it by the exit
-    /// code.
+    /// The same, once the answer is known: a user who has closed the output still learns it by the
+    /// exit code.
     pub(crate) fn with_answer(self, answer: ExitCode) -> Failure {
         match self {
             Failure::OutputClosed => Failure::Told(answer),

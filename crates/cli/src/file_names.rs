@@ -1,6 +1,7 @@
-//! What the name of a file says of its content: rows of which form, packed or not.
+//! What the name of a file says about its content: the format of its rows, and whether it is
+//! packed.
 //!
-//! Upper and lower case say the same.
+//! Case does not matter.
 
 use std::path::Path;
 

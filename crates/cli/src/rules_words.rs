@@ -37,8 +37,8 @@ fn types_of(spec: &str) -> Option<Vec<&str>> {
     }
 }
 
-/// Refuses a type of values, from this option, beside a fold that has another: it would have no
-/// effect.
+/// Refuses a type of values that this option gives, if the fold has another one: the option would
+/// have no effect.
 pub(crate) fn check_value_type(
     option: &str,
     codec: ValueCodec,

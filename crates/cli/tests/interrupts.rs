@@ -391,7 +391,7 @@ fn names(place: &Place, begin: &str) -> Vec<String> {
     names.filter(|name| name.starts_with(begin)).collect()
 }
 
-/// In whichever way the program ends, and however far it got.
+/// No matter how the program ends, and how far it got.
 #[test]
 fn a_file_that_is_written_has_its_name_only_once_it_is_whole() {
     let place = Place::new();

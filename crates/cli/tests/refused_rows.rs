@@ -7,7 +7,7 @@ mod support;
 use serde_json::Value;
 use support::Place;
 
-/// Rows, more than some batches, of which two have keys of 64,000 bytes.
+/// Rows of several batches, two of them with keys of 64,000 bytes.
 const ROWS: usize = 12_000;
 const REFUSED: [usize; 2] = [9_000, 9_005];
 

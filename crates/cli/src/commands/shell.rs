@@ -122,7 +122,7 @@ enum Input {
 
 impl Input {
     fn of_process() -> Input {
-        // The terminals that the line editor leaves to the system, too.
+        // Also the terminals that the line editor does not handle itself.
         let is_dumb = std::env::var("TERM").is_ok_and(|term| ["dumb", "cons25", "emacs"].contains(&&*term));
         match io::stdin().is_terminal() {
             true if is_dumb => Input::Typed,

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   without --wait   the store is open for writing:   what there is is printed, and acknowledged
-//!   with --wait      the same, and closed again;      then the feed is read beside whoever writes
-//!   in the shell     the shell's store is read, whoever writes by it
+//!   with --wait      the same, and closed again;      then the feed is read while others write
+//!   in the shell     the store of the shell is read, no matter who writes to it
 //! ```
 //!
 //! Events are acknowledged after they are printed, so after an interrupted watch the same is
@@ -130,7 +130,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    // ---- beside whoever writes ------------------------------------------------------------------
+    // ---- while another process writes -----------------------------------------------------------
 
     fn live(&mut self, session: &mut Session) -> Result<(), Failure> {
         let Some(mut feed) = self.begin(session)? else { return Ok(()) };
@@ -445,7 +445,7 @@ impl Printer {
     }
 }
 
-/// Nothing of the feed is passed over in silence.
+/// An event that this command does not know is an error: nothing is skipped silently.
 fn not_known(what: &impl Debug) -> Failure {
     Failure::Refused(format!("the feed gives what this command does not know: {what:?}"))
 }

@@ -2,8 +2,8 @@
 //! programs.
 //!
 //! ```text
-//!   a,b\n             fields between delimiters; a record ends with \n, \r\n or \r; empty lines are passed over
-//!   "a ""b"", c\nd"   a quote opens at the beginning of a field only; inside it stands twice, and lines may end
+//!   a,b\n             fields between delimiters; a record ends with \n, \r\n or \r; empty lines are skipped
+//!   "a ""b"", c\nd"   a quote opens at the beginning of a field only; inside it is doubled, and lines may end
 //!   "a"b              what follows a closing quote on the line where it opened belongs to the field
 //! ```
 //!

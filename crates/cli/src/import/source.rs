@@ -69,7 +69,7 @@ pub(crate) fn by_name(path: &str) -> InputFormat {
     stated_by_name(path).unwrap_or(InputFormat::Csv)
 }
 
-/// The same, where a name that does not show it leaves it to the first byte: `{` begins NDJSON.
+/// As [`by_name`]; if the name does not show the format, the first byte does: `{` begins NDJSON.
 pub(crate) fn by_content(path: &str, source: &mut Source) -> Result<InputFormat, Failure> {
     match stated_by_name(path) {
         Some(format) => Ok(format),

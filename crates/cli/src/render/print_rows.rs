@@ -14,9 +14,9 @@ use crate::render::head;
 use crate::render::rows::RowWriter;
 use crate::session::Begun;
 
-/// Prints rows, as a transaction sees them where one has begun, and says for how many values it has
-/// left out until when they last. A key whose fold fails is reported on the error output; the
-/// others continue.
+/// Prints rows, as the open transaction sees them if there is one. Returns for how many values the
+/// deadline was left out. A key whose fold fails is reported on the error output; the others
+/// continue.
 pub(crate) fn print(
     out: &mut dyn Write,
     table: &BytesTable,

@@ -1,5 +1,5 @@
-//! The tiers of a table as a picture: a line a run, as long as the run is large, cut where its
-//! parts end.
+//! The tiers of a table as a picture: one line per run. The bar is as long as the run is large, and
+//! is cut where the parts of the run end.
 //!
 //! ```text
 //! tier 0  run 9  ▆▆                            1 part     40.0 KiB     1,024 records

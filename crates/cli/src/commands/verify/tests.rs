@@ -8,7 +8,7 @@ use folddb::{Fold, FoldFailure, Options, Outcome, Store, WriteOp};
 
 use super::summary;
 
-/// A fold that takes values up to so many bytes.
+/// A fold that takes values of at most this many bytes.
 struct Short(usize);
 
 impl Fold for Short {
