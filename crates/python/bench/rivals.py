@@ -1,11 +1,11 @@
-"""FoldDB from Python beside other embedded stores, doing the same work in one run.
+"""FoldDB from Python and other embedded stores, doing the same work in one run.
 
     pip install numpy pyarrow duckdb lmdb rocksdict plyvel polars
     python bench/rivals.py --rows 1000000
 
 Rows are (carrier, origin, day) and a delay; the work is to keep count, sum, least and greatest by
 key. What a store ends with is compared with the others'. A store that is not installed is left out.
-All keep what they have when the process dies, and none waits for the disk.
+The data of all of them survives a crash of the process, and none waits for the disk.
 """
 
 import argparse
@@ -26,7 +26,7 @@ VALUE = struct.Struct("<qddd")
 
 
 def flights(rows, seed=1):
-    """Rows as of a busy year: some carriers and airports have most of the flights."""
+    """Rows like those of a busy year: some carriers and airports have most of the flights."""
     random_of = np.random.default_rng(seed)
     carriers = np.array([f"C{number}" for number in range(16)])
     origins = np.array([f"A{number:02}" for number in range(100)])
@@ -38,7 +38,7 @@ def flights(rows, seed=1):
 
 
 def packed(table):
-    """The same rows for stores of bytes: keys that are ready, so that none pays for making them."""
+    """The same rows for stores of bytes. The keys are ready, so no store pays for making them."""
     carrier, origin = table["carrier"].to_pylist(), table["origin"].to_pylist()
     day = table["day"].to_pylist()
     keys = [f"{c}\0{o}\0{d:03}".encode() for c, o, d in zip(carrier, origin, day)]
@@ -53,7 +53,7 @@ def folded(old, delay):
 
 
 def state(values):
-    """What a store ended with: keys, rows, and the sum."""
+    """The final state of a store: keys, rows, and the sum."""
     keys = rows = 0
     total = 0.0
     for count, part in values:
@@ -189,7 +189,7 @@ FOLDS = {
 
 
 def gets(rows, keys_of):
-    """Single gets of keys that are there, once in memory only and once in files."""
+    """Single gets of existing keys, once in memory only and once in files."""
     results = {}
     with tempfile.TemporaryDirectory() as folder:
         keys = [number.to_bytes(8, "big") for number in range(rows)]
@@ -245,7 +245,7 @@ def timed(work):
 
 
 def scan(rows):
-    """Rows a second of (u64, u64) out to Arrow, and by a loop of Python."""
+    """Rows per second of (u64, u64), to Arrow and by a loop of Python."""
     with tempfile.TemporaryDirectory() as folder, folddb.create(f"{folder}/f") as store:
         table = store.table("t", key="u64", fold="sum:u64")
         numbers = np.arange(rows, dtype="u8")

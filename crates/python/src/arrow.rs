@@ -18,8 +18,8 @@ use crate::scan::Scan;
 
 /// A scan, batch by batch.
 ///
-/// The caller of the next one may hold the lock of the interpreter or not, and PyO3 cannot tell. So
-/// nothing in here asks for that lock.
+/// The caller that asks for the next batch may hold the lock of the interpreter or not, and PyO3
+/// cannot tell. So nothing in here takes that lock.
 struct Batches(Option<Guarded<(Frame, LentRows)>>);
 
 impl Batches {
@@ -65,7 +65,7 @@ fn field_of(schema: &Schema) -> FieldRef {
     Arc::new(Field::new("", DataType::Struct(schema.fields().clone()), false))
 }
 
-/// Rows in columns, handed on by the interface of Arrow: `pyarrow.table(columns)`,
+/// Rows in columns, passed on by the interface of Arrow: `pyarrow.table(columns)`,
 /// `polars.DataFrame(columns)`, `pandas.DataFrame.from_arrow(columns)`.
 #[pyclass(frozen, module = "folddb")]
 pub(crate) struct Columns {

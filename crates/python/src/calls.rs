@@ -9,11 +9,11 @@ use folddb::{Error, Result};
 use pyo3::PyErr;
 
 thread_local! {
-    /// What the store has called on this thread, if anything.
+    /// What a store has called on this thread, if anything.
     static CALLED: Cell<Option<&'static str>> = const { Cell::new(None) };
     /// Whether Python has called a store on this thread.
     static CALLING: Cell<bool> = const { Cell::new(false) };
-    /// What was raised since.
+    /// What a function has raised since the last call of a store began.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn is_called() -> bool {
 /// Runs a call of a store.
 ///
 /// # Errors
-/// A store has called the function that calls it; what `work` gives.
+/// The caller is itself a function that a store has called.
 pub(crate) fn calling<T>(work: impl FnOnce() -> T) -> Result<T> {
     if let Some(what) = CALLED.get() {
         return Err(Error::invalid(format!("{what} must not call a store, which calls it with locks held"))
@@ -51,7 +51,7 @@ pub(crate) fn calling<T>(work: impl FnOnce() -> T) -> Result<T> {
     Ok(work())
 }
 
-/// Keeps what a function has raised for the surrounding call of Python, if there is one.
+/// Keeps what a function has raised, for the call of a store around it, if there is one.
 pub(crate) fn keep_raised(raised: PyErr) {
     if CALLING.get() {
         drop(RAISED.replace(Some(raised)));

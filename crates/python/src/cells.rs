@@ -1,7 +1,7 @@
 //! One column of rows: its cells as elements of keys, and as data.
 //!
 //! Arrow has many types for text, bytes and whole numbers; each becomes the one of its sort here. A
-//! type without a sort (a date, a decimal) is refused by name, since its meaning would be a guess.
+//! type without a sort (a date, a decimal) is refused by name: its meaning would be a guess.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) enum Cells {
     Constant(Datum),
 }
 
-/// The type that represents its sort; none where there is no such sort.
+/// The type that represents the sort of a type; none if it has no sort.
 pub(crate) fn sort_of(of: &DataType) -> Option<DataType> {
     Some(match of {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
@@ -125,7 +125,7 @@ impl Cells {
         })
     }
 
-    /// A cell as bytes, where it is of a sort that is bytes.
+    /// The bytes of a cell, if it has bytes.
     pub(crate) fn bytes(&self, row: usize) -> Option<&[u8]> {
         match self {
             Cells::Bytes(cells) if cells.is_valid(row) => Some(cells.value(row)),
@@ -134,7 +134,7 @@ impl Cells {
         }
     }
 
-    /// A cell as text, where it is text.
+    /// The text of a cell, if it is text.
     pub(crate) fn text(&self, row: usize) -> Option<&str> {
         match self {
             Cells::Text(cells) if cells.is_valid(row) => Some(cells.value(row)),
@@ -143,7 +143,7 @@ impl Cells {
         }
     }
 
-    /// A cell as a whole number, where it is one.
+    /// The whole number of a cell, if it is one.
     pub(crate) fn int(&self, row: usize) -> Option<i128> {
         match self {
             Cells::Int(cells) if cells.is_valid(row) => Some(cells.value(row).into()),
@@ -153,7 +153,7 @@ impl Cells {
         }
     }
 
-    /// A cell as a number with a point, where it is one.
+    /// The floating-point number of a cell, if it is one.
     pub(crate) fn float(&self, row: usize) -> Option<f64> {
         match self {
             Cells::Float(cells) if cells.is_valid(row) => Some(cells.value(row)),
@@ -170,7 +170,7 @@ impl Cells {
         }
     }
 
-    /// Appends a cell as an element of a tuple. False where it is none of this type.
+    /// Appends a cell as an element of a tuple. False if it is not of this type.
     #[inline]
     pub(crate) fn put(&self, of: &ElementType, row: usize, out: &mut Vec<u8>) -> bool {
         match of {
@@ -199,19 +199,19 @@ impl Cells {
         .is_some()
     }
 
-    /// A cell as a number with a point, where it is one or a whole one that is the same.
+    /// A cell as a floating-point number, if it is one, or a whole number that equals one exactly.
     fn number(&self, row: usize) -> Option<f64> {
         self.float(row).or_else(|| self.int(row).and_then(exact))
     }
 
-    /// Appends a cell as the codec of keys does it: a UUID, say.
+    /// Appends a cell by the codec of keys: a UUID, for example.
     #[cold]
     fn put_other(&self, of: &ElementType, row: usize, out: &mut Vec<u8>) -> bool {
         let Some(datum) = self.datum(row).ok().filter(|datum| *datum != Datum::Null) else { return false };
         KeyCodec::TypedTuple(vec![of.clone()]).encode(&Datum::List(vec![datum]), out).is_ok()
     }
 
-    /// Appends a cell as what it is.
+    /// Appends a cell as an element of its own type.
     fn put_any(&self, row: usize, out: &mut Vec<u8>) -> bool {
         let of = match self {
             Cells::Text(_) | Cells::Constant(Datum::Text(_)) => ElementType::Text,

@@ -28,7 +28,7 @@ pub(crate) enum Column {
 
 /// What keys or values are made of.
 pub(crate) enum Source {
-    /// Columns, and where they have names, these.
+    /// Columns, with their names, if they have any.
     Columns(Vec<(Option<String>, Column)>),
     /// Objects of Python that were encoded one by one.
     Encoded(Column),
@@ -38,10 +38,10 @@ pub(crate) enum Source {
 pub(crate) type Encode<'a> = &'a dyn Fn(&Bound<'_, PyAny>, &mut Vec<u8>) -> PyResult<()>;
 
 /// Takes columns of keys or values. A list is encoded object by object. An object that does not fit
-/// and may be skipped becomes null, as does a `None` that is no value.
+/// and may be skipped becomes null; so does a `None` that is not a value.
 ///
 /// # Errors
-/// InvalidInput for something that is no column, and for an object of a list that does not fit,
+/// InvalidInput for something that is not a column, and for an object of a list that does not fit,
 /// with its row.
 pub(crate) fn source(given: &Bound<'_, PyAny>, skips: bool, encode: Encode<'_>) -> PyResult<Source> {
     if let Ok(list) = given.cast::<PyList>() {
@@ -81,10 +81,11 @@ fn encoded(list: &Bound<'_, PyList>, skips: bool, encode: Encode<'_>) -> PyResul
     Ok(Column::Arrays { arrays, of: DataType::Binary })
 }
 
-/// About the most bytes of an array of encoded objects: its offsets have 32 bits.
+/// The approximate size in bytes at which an array of encoded objects ends: its offsets have 32
+/// bits.
 const ARRAY_BYTES: usize = 256 << 20;
 
-/// Whether an error says that an object does not fit, rather than that something broke.
+/// Whether an error says that an object does not fit. Other errors are failures.
 fn is_misfit(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyTypeError>(py)
 }
@@ -134,7 +135,7 @@ fn columns_of(arrays: &[ArrayRef], fields: &Fields) -> PyResult<Vec<(Option<Stri
 }
 
 impl Column {
-    /// The number of its rows; none where it has as many as are wanted.
+    /// The number of its rows; none for a constant, which has any number.
     pub(crate) fn len(&self) -> Option<u64> {
         match self {
             Column::Arrays { arrays, .. } => Some(arrays.iter().map(|array| array.len() as u64).sum()),
@@ -142,7 +143,7 @@ impl Column {
         }
     }
 
-    /// About its bytes.
+    /// Its approximate size in bytes.
     pub(crate) fn len_bytes(&self) -> usize {
         let Column::Arrays { arrays, .. } = self else { return 0 };
         arrays.iter().filter_map(|array| array.to_data().get_slice_memory_size().ok()).sum()

@@ -92,7 +92,7 @@ fn other(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Datum> {
     Err(invalid(format!("{} is a {}, which no value is made of", shown(object), object.get_type().name()?)))
 }
 
-/// The bytes of something that is bytes.
+/// The bytes of a bytes-like object; none for anything else.
 pub(crate) fn bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(Some(bytes.as_bytes().to_vec()));
@@ -104,7 +104,7 @@ pub(crate) fn bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     Ok(None)
 }
 
-/// A value in a message, short.
+/// A value in a message, cut to 80 characters.
 pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
     let text = object.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
     match text.char_indices().nth(80) {
@@ -113,7 +113,7 @@ pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
     }
 }
 
-/// The value of Python of data.
+/// Data as a value of Python.
 pub(crate) fn python_of<'py>(py: Python<'py>, datum: &Datum) -> PyResult<Bound<'py, PyAny>> {
     Ok(match datum {
         Datum::Null => py.None().into_bound(py),
@@ -140,7 +140,7 @@ pub(crate) fn python_of<'py>(py: Python<'py>, datum: &Datum) -> PyResult<Bound<'
     })
 }
 
-/// A number of JSON that is neither an integer of 128 bits nor a float, to the letter.
+/// A number of JSON that is neither an integer of 128 bits nor a float, with all of its digits.
 fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     let is_whole = text.trim_start_matches('-').chars().all(|letter| letter.is_ascii_digit());
     if is_whole {

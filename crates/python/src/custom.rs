@@ -53,8 +53,8 @@ impl PythonFold {
     }
 }
 
-/// What was raised, as the failure of a fold. The exception of the surrounding call has it as its
-/// cause.
+/// What was raised, as the failure of a fold. It becomes the cause of the exception of the call
+/// around it.
 fn failure(raised: PyErr) -> FoldFailure {
     let failure = FoldFailure::new(raised.to_string());
     calls::keep_raised(raised);
@@ -116,8 +116,8 @@ impl CustomFold {
 
 #[pymethods]
 impl CustomFold {
-    /// Takes a function of two values, the earlier and the later, after having folded the samples
-    /// in every order that the law allows.
+    /// Makes a fold of a function of two values, the earlier and the later. The laws of folds are
+    /// checked on the samples first.
     #[new]
     fn new(
         function: Py<PyAny>,
@@ -158,7 +158,7 @@ impl CustomFold {
         self.0.version
     }
 
-    /// Folds two values, as the store does.
+    /// Calls the function itself with two values.
     fn __call__<'py>(
         &self,
         earlier: &Bound<'py, PyAny>,

@@ -34,9 +34,9 @@ enum Shape {
     One,
     /// Documents, whose members are the columns of values by these names.
     Documents(Vec<String>),
-    /// For each field of the record, which of the columns of values it is.
+    /// For each field of the record, the index of its column.
     Record(Record, Vec<Option<usize>>),
-    /// The values are of no concern.
+    /// There are no values.
     Nothing,
 }
 
@@ -61,8 +61,8 @@ impl<'t> Encoder<'t> {
         Ok(Encoder { table, keys, values, first_value })
     }
 
-    /// True when the types of the columns ensure that every row fits, but for constants of all
-    /// rows: the first rows show whether those fit.
+    /// True when the types of the columns ensure that every row fits. Constants are not checked
+    /// here: the first rows show whether they fit.
     pub(crate) fn is_total(&self, keys: &[&Column], values: &[&Column]) -> bool {
         let are_keys = match (&self.keys, &*self.table.codec) {
             (Keys::Encoded, _) => return false,
@@ -85,7 +85,7 @@ impl<'t> Encoder<'t> {
         }
     }
 
-    /// The number that is the value of a row; none where it is null.
+    /// The number that is the value of a row; none if it is null.
     pub(crate) fn number(&self, cells: &[Cells], row: usize) -> Option<f64> {
         let cells = &cells[self.first_value];
         cells.float(row).or_else(|| cells.int(row).map(|number| number as f64))
@@ -109,7 +109,7 @@ impl<'t> Encoder<'t> {
     /// Appends the bytes of the key of a row.
     ///
     /// # Errors
-    /// It is no key of the table; says why.
+    /// It is not a key of the table; says why.
     #[inline]
     pub(crate) fn key(&self, cells: &[Cells], row: usize, out: &mut Vec<u8>) -> Result<(), String> {
         let fits = match (&self.keys, &*self.table.codec) {
@@ -138,7 +138,7 @@ impl<'t> Encoder<'t> {
     /// Appends the bytes of the value of a row, which has the key that was given last.
     ///
     /// # Errors
-    /// It is no value of the table; says why.
+    /// It is not a value of the table; says why.
     #[inline]
     pub(crate) fn value(&self, cells: &[Cells], row: usize, out: &mut Vec<u8>) -> Result<Row, String> {
         let cells = &cells[self.first_value..];
@@ -240,7 +240,7 @@ fn is_of_sort(of: &ElementType, column: &DataType) -> bool {
     }
 }
 
-/// Whether nothing in it is long. False where that is not known at once.
+/// Whether nothing in the array is long. False if that is not known without reading the cells.
 fn is_short(array: &ArrayRef) -> bool {
     let fits = |bytes: i64| usize::try_from(bytes).is_ok_and(|bytes| bytes <= TEXT_BYTES_MAX);
     match array.data_type() {
@@ -273,7 +273,7 @@ fn is_of_codec(codec: &KeyCodec, column: &Column) -> bool {
     }
 }
 
-/// Appends a key that is no tuple. False where it is none.
+/// Appends a key that is not a tuple. False if the cell is not a key of this codec.
 #[inline]
 fn put_key(codec: &KeyCodec, cells: &Cells, row: usize, out: &mut Vec<u8>) -> bool {
     match codec {
@@ -291,11 +291,10 @@ fn number<T: TryFrom<i128>>(cells: &Cells, row: usize) -> Option<T> {
     T::try_from(cells.int(row)?).ok()
 }
 
-/// Columns of keys in the order of the elements, where both the elements and the columns have
-/// names.
+/// Puts columns of keys into the order of the elements, if both have names.
 ///
 /// # Errors
-/// A column of a name that no element has, or an element without its column.
+/// A column has a name that no element has, or an element has no column.
 pub(crate) fn by_name(table: &Placed, keys: Source) -> Result<Source, String> {
     let rules = table.table.rules().as_table_rules();
     let wanted: Vec<&str> = rules.names_of_key().collect();

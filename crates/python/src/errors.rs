@@ -1,8 +1,8 @@
 //! How a call fails: by an exception whose class has the name of the kind of the error.
 //!
-//! The classes are in `python/folddb/errors.py`; each is a `folddb.Error`, and also of Python's own
-//! class for such errors, where there is one. The text names the thing and the place, and says what
-//! the caller can do. The cause of the exception is what a fold in Python has raised.
+//! The classes are in `python/folddb/errors.py`; each is a `folddb.Error`, and a subclass of
+//! Python's own class for such errors, if there is one. The text names the thing and the place, and
+//! says what the caller can do. The cause of the exception is what a fold in Python has raised.
 
 use folddb::{Error, ErrorKind};
 use pyo3::exceptions::PyException;
@@ -35,10 +35,10 @@ pub(crate) fn invalid(message: impl Into<String>) -> PyErr {
 
 /// Runs `work` without the lock of the interpreter: other threads continue, and a fold written in
 /// Python can run on a thread of the store. Everything that may wait for a store is called by this:
-/// a thread that waits with that lock would wait for one that wants it.
+/// a thread that waits with that lock could wait for a thread that needs the lock.
 ///
 /// # Errors
-/// What `work` gives; a call of a function that a store has called.
+/// Those of `work`; the caller is itself a function that a store has called.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> folddb::Result<T> + Send,

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use folddb::{Error, Result};
 
-/// Something for one thread at a time. A second call meanwhile is refused and does not wait: it
-/// would wait with the lock of the interpreter, which the first may need.
+/// Something for one thread at a time. A second call at the same time is refused. It may not wait:
+/// it would hold the lock of the interpreter, which the first call may need.
 pub(crate) struct Exclusive<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> Clone for Exclusive<T> {
@@ -19,10 +19,10 @@ impl<T> Exclusive<T> {
         Exclusive(Arc::new(Mutex::new(Some(of))))
     }
 
-    /// Does something with it.
+    /// Runs `work` with it.
     ///
     /// # Errors
-    /// It is over; another thread uses it; those of `work`.
+    /// It has ended; another thread uses it; those of `work`.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
         let mut held = match self.0.try_lock() {
             Ok(held) => held,
@@ -35,7 +35,7 @@ impl<T> Exclusive<T> {
         work(held.as_mut().ok_or_else(over)?)
     }
 
-    /// Takes it out: it is over then.
+    /// Takes it out, which ends it.
     ///
     /// # Errors
     /// As [`Exclusive::with`].

@@ -1,4 +1,4 @@
-//! Change feeds: what is committed, in order, from where the reader was before.
+//! Change feeds: what is committed, in order, from the place that was acknowledged last.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::forks::Guarded;
 use crate::keys;
 use crate::records::record;
 
-/// A feed: iterate it for what is there, or wait for the `next` event.
+/// A feed: iterate over what is there, or wait for the `next` event.
 #[pyclass(frozen, module = "folddb", name = "Feed")]
 pub(crate) struct FeedOf {
     feed: Guarded<Mutex<Feed>>,
@@ -96,7 +96,7 @@ impl FeedOf {
     }
 }
 
-/// Nothing of a feed is passed over in silence.
+/// An event that this library does not know is an error: nothing is skipped silently.
 fn not_known(what: &impl std::fmt::Debug) -> PyErr {
     crate::errors::invalid(format!("the feed gives what this library does not know: {what:?}"))
 }
@@ -110,14 +110,14 @@ impl FeedOf {
         this
     }
 
-    /// The next event that is there already. The iteration ends where there is none, and goes on
-    /// when it is begun again.
+    /// The next event that is there already. The iteration ends when there is none; a new one
+    /// continues from there.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let event = self.feed.with(py, Feed::poll)?;
         event.map(|event| self.event(py, &event)).transpose()
     }
 
-    /// The next event, waited for at most `timeout_s` seconds; None where none came.
+    /// Waits for the next event, at most `timeout_s` seconds; None if there is none.
     #[pyo3(signature = (timeout_s = f64::INFINITY))]
     fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Option<Bound<'py, PyAny>>> {
         if timeout_s.is_nan() {
@@ -139,8 +139,8 @@ impl FeedOf {
         }
     }
 
-    /// Says that everything taken so far is done: the feed goes on behind it, also when it is
-    /// opened again.
+    /// Acknowledges everything taken so far: the feed continues after it, also when it is opened
+    /// again.
     fn acknowledge(&self, py: Python<'_>) -> PyResult<()> {
         self.feed.with(py, |feed| {
             let place = feed.position();

@@ -21,7 +21,7 @@ pub(crate) struct Find {
     find: Guarded<BytesFind>,
 }
 
-/// Which terms are asked for.
+/// The terms of a query.
 pub(crate) struct Asked<'py> {
     pub(crate) term: Option<Bound<'py, PyAny>>,
     pub(crate) prefix: Option<Bound<'py, PyAny>>,
@@ -31,7 +31,7 @@ pub(crate) struct Asked<'py> {
 
 impl Find {
     /// # Errors
-    /// There is no such index, or the term is none of it.
+    /// There is no such index, or it cannot have such a term.
     pub(crate) fn new(
         py: Python<'_>,
         table: &Placed,

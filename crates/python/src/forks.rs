@@ -2,8 +2,8 @@
 //!
 //! A fork copies the memory of a store, but none of its threads, and leaves locked what another
 //! thread had locked. So everything that holds a store is kept in a [`Guarded`], which knows how
-//! often the process had been forked when it was made: in a child it gives an error instead of what
-//! it holds, and never drops it.
+//! often the process had been forked when it was created. In a child it gives an error instead of
+//! what it holds, and never drops it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,10 +15,10 @@ use pyo3::prelude::*;
 use crate::calls;
 use crate::errors::raise;
 
-/// How often this process, or one that it stems from, has been forked.
+/// How many forks lead to this process, since the library was loaded.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// How often that is.
+/// The number of forks so far.
 pub(crate) fn count() -> u32 {
     FORKS.load(Ordering::Relaxed)
 }
@@ -41,8 +41,8 @@ impl<T: Send + 'static> Guarded<T> {
         Guarded { held: Some(held), forks: count(), outlives_calls: false }
     }
 
-    /// The same for what is dropped by code outside Python, which may or may not hold the lock of
-    /// the interpreter.
+    /// As `new`, for what code outside Python drops: it may or may not hold the lock of the
+    /// interpreter.
     pub(crate) fn outliving(held: T) -> Guarded<T> {
         Guarded { held: Some(held), forks: count(), outlives_calls: true }
     }
@@ -59,12 +59,13 @@ impl<T: Send + 'static> Guarded<T> {
         self.look().ok_or_else(|| raise(in_child()))
     }
 
-    /// The same, or nothing in a child that was forked since.
+    /// As [`Guarded::get`], with none in a child that was forked since.
     pub(crate) fn look(&self) -> Option<&T> {
         self.held.as_ref().filter(|_| self.is_here())
     }
 
-    /// The same, to change it, where the lock of the interpreter may or may not be held.
+    /// As [`Guarded::get`], to change it, for callers that may or may not hold the lock of the
+    /// interpreter.
     pub(crate) fn reach(&mut self) -> Result<&mut T> {
         if !self.is_here() {
             return Err(in_child());
@@ -74,11 +75,11 @@ impl<T: Send + 'static> Guarded<T> {
 }
 
 impl<T: Send + 'static> Guarded<Mutex<T>> {
-    /// Does something with what one thread uses at a time; other threads wait for their turn.
+    /// Runs `work` with what only one thread may use at a time; other threads wait for their turn.
     ///
     /// # Errors
-    /// As [`Guarded::get`] before any lock is looked at; as `detached`, which lets no function in
-    /// again that this thread has called meanwhile; what `work` gives.
+    /// Those of [`Guarded::get`], before any lock is taken; those of `detached`, which refuses
+    /// calls from a function that a store has called; those of `work`.
     pub(crate) fn with<R: Send>(
         &self,
         py: Python<'_>,
@@ -96,8 +97,8 @@ impl<T: Send + 'static> Drop for Guarded<T> {
             return std::mem::forget(held); // its locks may be held by threads of the parent
         }
         // The last handle of a store waits for threads that may run folds written in Python, and
-        // those wait for the lock that this thread may hold. In a fold, where a collection may drop
-        // anything, this thread may be the one waited for.
+        // those wait for the lock that this thread may hold. In a fold, garbage collection may drop
+        // anything, and this thread may be the one waited for.
         if self.outlives_calls || calls::is_called() {
             return drop_elsewhere(held);
         }
@@ -106,7 +107,7 @@ impl<T: Send + 'static> Drop for Guarded<T> {
     }
 }
 
-/// Threads that drop what must not be dropped where it was released.
+/// Threads that drop what must not be dropped on the thread that released it.
 static DROPPING: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
 fn drop_elsewhere<T: Send + 'static>(held: T) {

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A key has a column for each element, by the names that the rules give. A number, text, bytes or
-//! a truth value is one column; what the fold shows as named numbers has one for each, as the
-//! command line prints them; anything else (sets, documents, numbers of 128 bits) is text of JSON.
+//! a truth value is one column; what the fold shows as named numbers has one column for each, as
+//! the command line prints them; anything else (sets, documents, numbers of 128 bits) is JSON text.
 //! What fits no column is an error, and never null.
 
 use std::sync::Arc;
@@ -40,13 +40,13 @@ pub(crate) struct Frame {
 enum Shape {
     /// Eight bytes, little-endian.
     Unsigned,
-    /// The same, with a sign.
+    /// As [`Shape::Unsigned`], with a sign.
     Signed,
     /// As they are.
     Bytes,
-    /// By what is shown: the names of the columns lead to its parts.
+    /// As shown: the names of the columns lead to the parts.
     Shown,
-    /// All of what is shown, as text of JSON.
+    /// All of what is shown, as JSON text.
     Json,
 }
 
@@ -60,7 +60,7 @@ impl Frame {
         Frame { table: table.clone(), schema: Arc::new(Schema::new(fields)), key_columns, value: shape }
     }
 
-    /// Room for rows.
+    /// Empty columns for rows.
     pub(crate) fn rows(&self) -> Rows<'_> {
         let builders = self.schema.fields().iter().map(|field| Builder::of(field.data_type()));
         Rows { frame: self, builders: builders.collect(), len: 0 }
@@ -145,8 +145,8 @@ fn value_fields(table: &Placed, rules: &TableRules) -> (Vec<Field>, Shape) {
     }
 }
 
-/// What the fold shows for the number 1. None where that is no operand of it, or where the names
-/// shown depend on the value, as with counters.
+/// What the fold shows for the number 1. None if that is not an operand of the fold, or if the
+/// names shown depend on the value, as with counters.
 fn sample(fold: &dyn folddb::Fold) -> Option<Datum> {
     let shown = |number| {
         let mut operand = Vec::new();
@@ -197,13 +197,13 @@ pub(crate) struct Rows<'f> {
 }
 
 impl Rows<'_> {
-    /// Whether it is time for another batch.
+    /// Whether the batch is full.
     pub(crate) fn is_full(&self) -> bool {
         self.len >= BATCH_ROWS || self.builders.iter().map(Builder::len_bytes).sum::<usize>() >= BATCH_BYTES
     }
 
     /// # Errors
-    /// Bytes that are no key or value of the table, and values that no column can hold.
+    /// The bytes are not a key or value of the table, or no column can hold the value.
     pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         self.len += 1;
         self.push_key(key)?;
@@ -285,7 +285,7 @@ impl Rows<'_> {
     /// The rows as columns.
     ///
     /// # Errors
-    /// Never, but for a mistake in here.
+    /// Only if this module has a mistake.
     pub(crate) fn finish(mut self) -> std::result::Result<RecordBatch, ArrowError> {
         let columns = self.builders.iter_mut().map(Builder::finish).collect();
         RecordBatch::try_new(Arc::clone(&self.frame.schema), columns)
@@ -362,7 +362,7 @@ impl Builder {
         }
     }
 
-    /// Bytes of text and bytes in it.
+    /// How many bytes its text or byte strings have.
     fn len_bytes(&self) -> usize {
         match self {
             Builder::Text(builder) => builder.values_slice().len(),

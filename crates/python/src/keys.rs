@@ -1,7 +1,7 @@
 //! Keys of Python as the bytes of keys, and back.
 //!
-//! A key is of just the type that the table says: `bytes`, `str`, `int`, or a tuple of such. No
-//! text is read as a number here, and no bytes as text.
+//! A key must have exactly the type that the table says: `bytes`, `str`, `int`, or a tuple of such.
+//! Text is not read as a number here, and bytes are not read as text.
 
 use folddb::Datum;
 use folddb::codec::tuple::{Element, pack, unpack};
@@ -42,7 +42,7 @@ pub(crate) fn encode(
     if fits { Ok(()) } else { Err(wrong(table, codec, key, "")) }
 }
 
-/// A number whose bytes are in its order.
+/// A number as bytes in the order of numbers.
 pub(crate) fn ordered(number: i64) -> [u8; 8] {
     (number.cast_unsigned() ^ (1 << 63)).to_be_bytes()
 }
@@ -51,8 +51,8 @@ fn number<'py, T: for<'a> FromPyObject<'a, 'py>>(key: &Bound<'py, PyAny>) -> Opt
     if key.is_instance_of::<PyBool>() { None } else { key.extract().ok() }
 }
 
-/// A number with a point, or a whole one that equals one exactly: otherwise two keys could become
-/// the same.
+/// A floating-point number, or a whole number that equals one exactly: otherwise two keys could
+/// become the same.
 fn float(key: &Bound<'_, PyAny>) -> Option<f64> {
     if !key.is_instance_of::<PyInt>() {
         return number(key);
@@ -60,7 +60,7 @@ fn float(key: &Bound<'_, PyAny>) -> Option<f64> {
     number::<i128>(key).and_then(exact)
 }
 
-/// The number with a point that is this whole one.
+/// The floating-point number that equals this whole number.
 pub(crate) fn exact(number: i128) -> Option<f64> {
     let float = number as f64;
     (float as i128 == number).then_some(float)
@@ -78,7 +78,7 @@ fn wrong(table: &str, codec: &KeyCodec, key: &Bound<'_, PyAny>, why: &str) -> Py
     invalid(format!("table `{table}`: the key {} is not {expected}{why}", shown(key)))
 }
 
-/// The elements of a key that is a tuple; anything else is the one element of one.
+/// The elements of a key that is a tuple; anything else is a tuple of one element.
 fn elements<'py>(key: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     match key.cast::<PyTuple>() {
         Ok(tuple) => Ok(tuple.iter().collect()),
@@ -86,7 +86,7 @@ fn elements<'py>(key: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     }
 }
 
-/// Appends a tuple of just these types, or its first elements where not all are asked for.
+/// Appends a tuple of exactly these types; unless `all` is set, its first elements are enough.
 fn typed(
     table: &str,
     codec: &KeyCodec,
@@ -172,12 +172,12 @@ fn untyped(table: &str, codec: &KeyCodec, key: &Bound<'_, PyAny>, out: &mut Vec<
 /// A term of an index.
 ///
 /// # Errors
-/// InvalidInput where it is no term.
+/// InvalidInput if it is not a term.
 pub(crate) fn element(table: &str, term: &Bound<'_, PyAny>) -> PyResult<Element<'static>> {
     any(term, 0).map_err(|why| invalid(format!("table `{table}`: {why}, nor a term")))
 }
 
-/// An element of a tuple of any.
+/// An element of an untyped tuple.
 fn any(element: &Bound<'_, PyAny>, depth: usize) -> Result<Element<'static>, String> {
     let text = |error: PyErr| error.to_string();
     if depth > 16 {
@@ -207,11 +207,11 @@ fn any(element: &Bound<'_, PyAny>, depth: usize) -> Result<Element<'static>, Str
     }
 }
 
-/// The bytes that all keys with this beginning begin with: the first elements of a tuple, or the
-/// beginning of text or bytes.
+/// The bytes that all keys with this prefix begin with. The prefix is the first elements of a
+/// tuple, or the beginning of text or bytes.
 ///
 /// # Errors
-/// InvalidInput, also for numbers, which have no beginning.
+/// InvalidInput, also for numbers, which have no prefixes.
 pub(crate) fn prefix(table: &str, codec: &KeyCodec, key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let mut out = Vec::new();
     match codec {
@@ -236,7 +236,7 @@ pub(crate) fn span(table: &str, codec: &KeyCodec, key: &Bound<'_, PyAny>) -> PyR
     Ok(KeyRange::one(out))
 }
 
-/// The key of Python of the bytes of one.
+/// The bytes of a key as a key of Python.
 pub(crate) fn decode<'py>(py: Python<'py>, codec: &KeyCodec, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     match codec {
         KeyCodec::Bytes => Ok(PyBytes::new(py, key).into_any()),

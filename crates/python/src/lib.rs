@@ -1,16 +1,17 @@
-//! FoldDB for Python: the module `folddb._folddb`, which the package in `python/folddb` shows.
+//! FoldDB for Python: the module `folddb._folddb`, which the package in `python/folddb` re-exports.
 //!
-//! `docs/PYTHON.md` says how it is used. What holds everywhere:
+//! `docs/PYTHON.md` says how to use it. What holds everywhere:
 //!
-//! - **The lock of the interpreter is released** wherever the engine works (`errors::detached`), so
-//!   threads continue, and a fold that is written in Python can run on a thread of the store.
-//! - **What a store calls calls no store** (`calls`): a fold, and a function for progress.
+//! - **The lock of the interpreter is released** while the engine works (`errors::detached`), so
+//!   other threads continue, and a fold that is written in Python can run on a thread of the store.
+//! - **A function that a store calls must not call a store** (`calls`): this concerns folds and
+//!   functions for progress.
 //! - **Everything that holds a store is guarded** (`forks`): a forked child gets an error, and
 //!   never touches locks and threads that it does not have.
-//! - **Keys and values are of just the types that the table says** (`keys`, `values`); anything
-//!   else is named, with its table, before anything is written.
+//! - **Keys and values have exactly the types that the table says** (`keys`, `values`). Anything
+//!   else is an error that names it and the table, before anything is written.
 //!
-//! It knows only what is public in `folddb`, and has no unsafe code.
+//! It uses only the public API of `folddb`, and has no unsafe code.
 
 mod calls;
 mod errors;
@@ -47,7 +48,7 @@ mod store;
 use pyo3::prelude::*;
 
 /// What the package `folddb` is made of. Free-threaded interpreters are not supported: they turn
-/// the lock on when they import this.
+/// their lock on when they import this module.
 #[pymodule(gil_used = true)]
 mod _folddb {
     #[pymodule_export]

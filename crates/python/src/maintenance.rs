@@ -15,8 +15,8 @@ use crate::calls;
 use crate::errors::detached;
 use crate::settings::options;
 
-/// A function of Python that is called with the work done and the work in all. Where it raises, the
-/// work ends and raises that.
+/// A function of Python that is called with the work done and the total work. If it raises, the
+/// work ends and raises the same.
 pub(crate) struct Progress {
     told: Option<Py<PyAny>>,
     raised: Mutex<Option<PyErr>>,
@@ -71,8 +71,8 @@ pub(crate) fn backup<'py>(
     Ok(told)
 }
 
-/// Makes a store of a backup: the latest, or the one of this number; as it was at a seq, where the
-/// backups have its log.
+/// Creates a store from a backup: the latest, or the one of this generation; as it was at a seq, if
+/// the backups have the log of that time.
 #[pyfunction]
 #[pyo3(signature = (backups, to, *, generation = None, at_seq = None, **settings))]
 pub(crate) fn restore<'py>(
@@ -92,7 +92,7 @@ pub(crate) fn restore<'py>(
     Ok(told)
 }
 
-/// Checks a store that nobody has open: every file, and with `deep` every value. What it finds is
+/// Checks a store that nobody has open: every file, and with `deep` every value. The findings are
 /// in `damage`, `unfit` (values that programs wrote and that their tables do not take) and `notes`.
 #[pyfunction]
 #[pyo3(signature = (path, *, deep = false, progress = None, **settings))]

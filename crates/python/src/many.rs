@@ -5,9 +5,9 @@
 //! ```
 //!
 //! All rows are checked before the first is written, unless the types of the columns leave nothing
-//! to check. The operands of one key in a chunk are folded with one another first, where no reader
-//! can see that: the fold is associative, so the value is the same. Where a table keeps its past or
-//! its log, or a feed reads it, each row is a record of its own.
+//! to check. The operands of one key in a chunk are folded with one another first, if no reader can
+//! see that: the fold is associative, so the value is the same. If a table keeps its past or its
+//! log, or a feed reads it, each row is a record of its own.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -29,7 +29,7 @@ use crate::place::{Place, Placed};
 /// The most rows of a batch.
 const CHUNK_ROWS_MAX: usize = 65_536;
 
-/// About the bytes of the rows of a batch: each thread has one, encoded.
+/// Approximate bytes of the rows of a batch. Each thread holds one encoded batch.
 const CHUNK_BYTES: u64 = 32 << 20;
 
 /// Rows that are to be written.
@@ -54,18 +54,18 @@ impl Many {
     /// How many rows there are.
     ///
     /// # Errors
-    /// Columns of different lengths; only values for all rows.
+    /// Columns have different lengths, or there are only constants.
     fn rows(&self) -> std::result::Result<u64, String> {
         let columns: Vec<&Column> = self.keys.columns().into_iter().chain(self.values.columns()).collect();
         rows_of(&columns)
     }
 
-    /// Writes the rows, and calls `tell` after each batch with the rows done and the rows in all.
-    /// Returns how many were written.
+    /// Writes the rows, and calls `tell` after each batch with the rows done and the total. Returns
+    /// how many were written.
     ///
     /// # Errors
-    /// InvalidInput, naming the first row that does not fit: nothing is written then. As a commit,
-    /// naming the first row that is not written. Stopped, where `tell` wants it to.
+    /// InvalidInput, naming the first row that does not fit: nothing is written then. Those of a
+    /// commit, naming the first row that is not written. Stopped, if `tell` breaks it off.
     pub(crate) fn write(&self, table: &Placed, tell: impl Fn(u64, u64) -> ControlFlow<()>) -> Result<u64> {
         let wrong = |why: String| Error::invalid(format!("table `{}`: {why}", table.name()));
         table.table.rules().check_writable()?;
@@ -113,7 +113,7 @@ fn stopped(table: &Placed, row: u64) -> Error {
     Error::new(ErrorKind::Stopped, message)
 }
 
-/// As many rows as a batch takes: fewer where they are long.
+/// How many rows a batch takes: fewer if they are long.
 fn rows_of_chunk(columns: &[&Column], rows: u64) -> usize {
     let bytes: usize = columns.iter().map(|column| column.len_bytes()).sum();
     let bytes_of_row = bytes as u64 / rows.max(1) + 1;
@@ -129,10 +129,10 @@ fn rows_of(columns: &[&Column]) -> std::result::Result<u64, String> {
     }
 }
 
-/// The bytes of keys that are given as columns.
+/// Encodes keys that are given as columns.
 ///
 /// # Errors
-/// InvalidInput, naming the first row that is no key.
+/// InvalidInput, naming the first row that is not a key.
 pub(crate) fn encoded_keys(table: &Placed, keys: &Source) -> Result<Vec<Vec<u8>>> {
     let wrong = |why: String| Error::invalid(format!("table `{}`: {why}", table.name()));
     let encoder = Encoder::new(table, keys, None).map_err(wrong)?;
@@ -151,12 +151,11 @@ pub(crate) fn encoded_keys(table: &Placed, keys: &Source) -> Result<Vec<Vec<u8>>
     Ok(encoded)
 }
 
-/// The fold by which operands of one key are folded before they are written, where no reader can
-/// see that; of puts, the later one stays.
+/// How the ops of one key are folded before they are written, if no reader can see that.
 enum First {
     Nothing,
     Later,
-    /// Numbers into statistics, which are encoded once for all numbers of a key.
+    /// Numbers are collected into statistics, which are encoded once for all numbers of a key.
     Stats,
     Fold(Arc<dyn Fold>),
 }
@@ -193,7 +192,7 @@ struct Ops {
     bytes: Vec<u8>,
     /// Where each key and each value end.
     ends: Vec<(usize, usize)>,
-    /// For each, its value where that was folded since.
+    /// For each op, its new value, if one was folded onto it.
     folded: Vec<Option<Vec<u8>>>,
 }
 
@@ -218,7 +217,7 @@ impl Work<'_> {
         }
     }
 
-    /// Encodes one row. None where there is nothing to write.
+    /// Encodes one row. None if there is nothing to write.
     #[inline]
     fn row(
         &self,
@@ -311,7 +310,7 @@ impl Work<'_> {
         Ok(ops)
     }
 
-    /// Folds an operand onto an earlier one. False where that is not possible.
+    /// Folds an operand onto an earlier one. False if that is not possible.
     fn fold(&self, ops: &mut Ops, place: usize, key: &[u8], value: &[u8], out: &mut Vec<u8>) -> bool {
         let First::Fold(fold) = &self.folds else {
             ops.folded[place] = Some(value.to_vec());
@@ -335,7 +334,8 @@ impl Work<'_> {
         }
     }
 
-    /// Writes the ops of a chunk in one commit; in a batch or a transaction, with its commit.
+    /// Writes the ops of a chunk in one commit. In a batch or a transaction, they are written with
+    /// its commit.
     fn commit(&self, ops: &Ops) -> Result<()> {
         let rows = (0..ops.ends.len()).map(|place| (ops.key(place), ops.value(place)));
         if !matches!(self.table.place, Place::Now) {
@@ -390,8 +390,8 @@ impl Ops {
     }
 }
 
-/// Does `work` on all chunks by several threads, and `then` on the results, in order, by this one.
-/// The first error ends it.
+/// Runs `work` on all chunks by several threads, and `then` on the results, in order, by this
+/// thread. The first error ends it.
 fn in_order<T: Send>(
     chunks: &[Chunk],
     work: impl Fn(&Chunk) -> Result<T> + Sync,

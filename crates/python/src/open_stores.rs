@@ -1,7 +1,7 @@
-//! The stores that this process has open: the end of the interpreter closes them.
+//! The stores that this process has open. They are closed when the interpreter ends.
 //!
-//! Their threads may run folds written in Python, so they have to end before it does. A store is
-//! open as long as anything of it is held, a table or a scan, say.
+//! Their threads may run folds written in Python, so they must end before the interpreter does. A
+//! store is open as long as any handle of it lives: a table or a scan, for example.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -10,10 +10,10 @@ use pyo3::prelude::*;
 
 use crate::forks;
 
-/// Each with how often the process had been forked by then.
+/// Each store, with the number of forks when it was opened.
 static OPEN: Mutex<Vec<(u32, Weak<Store>)>> = Mutex::new(Vec::new());
 
-/// Knows a store until it is closed. The lock is never held while anything waits.
+/// Registers a store until it is dropped. The lock is never held while anything waits.
 pub(crate) fn keep(store: Store) -> Arc<Store> {
     let store = Arc::new(store);
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);

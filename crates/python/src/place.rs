@@ -1,5 +1,5 @@
-//! A table where it is read and written: as it is now, as a snapshot sees it, in a transaction, or
-//! in a batch.
+//! A table in the place where it is read and written: as it is now, as a snapshot sees it, in a
+//! transaction, or in a batch.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Opened {
     }
 }
 
-/// A table somewhere. Its methods need no interpreter.
+/// A table in its place. Its methods do not need the interpreter.
 #[derive(Clone)]
 pub(crate) struct Placed {
     pub(crate) store: Arc<Store>,
@@ -47,11 +47,11 @@ pub(crate) struct Placed {
 pub(crate) enum Place {
     /// As it is now.
     Now,
-    /// As a snapshot sees it; it is not written to.
+    /// As a snapshot sees it; it cannot be written.
     Snapshot(Snapshot),
     /// In a transaction.
     Transaction(Exclusive<Transaction>),
-    /// In a batch; it is not read.
+    /// In a batch; it cannot be read.
     Batch(Exclusive<Batch>),
 }
 
@@ -64,7 +64,7 @@ impl Placed {
         Placed { codec, values, wants, class: None, table, place: Place::Now, store, durability }
     }
 
-    /// The same table elsewhere.
+    /// The same table in another place.
     pub(crate) fn at(&self, place: Place) -> Placed {
         Placed { place, ..self.clone() }
     }
@@ -179,8 +179,8 @@ impl Placed {
         }
     }
 
-    /// Writes, or adds to the batch or transaction, which writes at its end. Returns the seq if it
-    /// is written already.
+    /// Writes an op, or adds it to the batch or transaction, which writes at its end. Returns the
+    /// seq if it is written already.
     pub(crate) fn write(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Option<u64>> {
         match &self.place {
             Place::Now => self.table.write(op, key, value).map(|seq| Some(seq.into())),
@@ -244,7 +244,7 @@ impl Placed {
         }
     }
 
-    /// Whether rows may be read ahead: in a transaction what was read counts.
+    /// Whether rows may be read ahead: in a transaction, what was read counts for conflicts.
     pub(crate) fn reads_ahead(&self) -> bool {
         !matches!(self.place, Place::Transaction(_))
     }

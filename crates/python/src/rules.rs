@@ -1,5 +1,5 @@
-//! The rules of a table from the arguments that Python gives, by the names of the lines that the
-//! store keeps: `key=(str, str), fold="stats:f64"`.
+//! The rules of a table, from the arguments that Python gives. These have the names of the rules in
+//! a store: `key=(str, str), fold="stats:f64"`.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 use crate::convert::shown;
 use crate::errors::invalid;
 
-/// The rules that these arguments say; all else has its default.
+/// The rules that these arguments say. All others have their defaults.
 ///
 /// # Errors
 /// InvalidInput for an unknown name, and for a value that does not fit it.
@@ -32,7 +32,7 @@ fn typed(text: &str) -> PyResult<TableRules> {
     text.parse().map_err(refused)
 }
 
-/// Why a text is no part of rules.
+/// Why a text is not a part of rules.
 fn refused(error: ParseError) -> PyErr {
     invalid(error.to_string())
 }
@@ -109,7 +109,7 @@ fn key(value: &Bound<'_, PyAny>) -> PyResult<KeyCodec> {
 /// The type of values that replace each other, or that a fold in Python takes.
 ///
 /// # Errors
-/// InvalidInput where there is no such type.
+/// InvalidInput if there is no such type.
 pub(crate) fn value(value: &Bound<'_, PyAny>) -> PyResult<ValueCodec> {
     let name = match value.cast::<PyType>() {
         Err(_) => text(value)?,
@@ -180,7 +180,7 @@ fn indexes(mut rules: TableRules, value: &Bound<'_, PyAny>) -> PyResult<TableRul
 /// The rule of an index.
 ///
 /// # Errors
-/// InvalidInput where it is none.
+/// InvalidInput if it is not a rule of an index.
 pub(crate) fn index(line: &str) -> PyResult<IndexRule> {
     line.parse().map_err(refused)
 }

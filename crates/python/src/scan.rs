@@ -1,4 +1,4 @@
-//! Scans: a range of a table, which is then walked, counted, or taken whole.
+//! Scans: a range of a table, to be iterated, counted, or taken as a whole.
 
 use std::collections::VecDeque;
 use std::ops;
@@ -26,7 +26,7 @@ pub(crate) struct Bounds<'py> {
     pub(crate) through: Option<Bound<'py, PyAny>>,
 }
 
-/// A range of a table, and how it is walked.
+/// A range of a table, and its direction and limit.
 #[derive(Clone)]
 pub(crate) struct Range {
     keys: KeyRange,
@@ -36,7 +36,7 @@ pub(crate) struct Range {
 
 impl Range {
     /// # Errors
-    /// InvalidInput for bounds that are no keys of the table, and for two where there is one.
+    /// InvalidInput for bounds that are not keys of the table, and for two bounds at one end.
     pub(crate) fn of(
         table: &Placed,
         bounds: Bounds<'_>,
@@ -75,7 +75,7 @@ impl Range {
         Ok(Range { keys: range, reverse, limit: limit.unwrap_or(usize::MAX) })
     }
 
-    /// Narrows a scan of all of the table to this.
+    /// Narrows a scan of the whole table to this range.
     fn narrow(&self, scan: BytesScan) -> BytesScan {
         let is_all = self.keys.low == ops::Bound::Unbounded && self.keys.high == ops::Bound::Unbounded;
         let scan = if is_all { scan } else { scan.within(self.keys.clone()) };
@@ -84,7 +84,7 @@ impl Range {
     }
 }
 
-/// A range of a table: iterate it, count it, or take it as Arrow.
+/// A range of a table: iterate over it, count it, or take it as Arrow.
 #[pyclass(frozen, module = "folddb")]
 pub(crate) struct Scan {
     table: Guarded<Placed>,
@@ -163,14 +163,14 @@ impl Scan {
         detached(py, || scan.count())
     }
 
-    /// The first row, the way that the scan goes; None where there is none.
+    /// The first row in the direction of the scan; None if there is none.
     fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (table, scan) = self.begin(py)?;
         let row = detached(py, || scan.first())?;
         row.map(|row| Gives::Items.of(py, table, row)).transpose()
     }
 
-    /// The last row, the way that the scan goes; None where there is none.
+    /// The last row in the direction of the scan; None if there is none.
     fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (table, scan) = self.begin(py)?;
         let row = detached(py, || scan.last())?;
@@ -187,7 +187,7 @@ impl Scan {
     }
 }
 
-/// What is wanted of a row.
+/// Which part of a row is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gives {
     Items,

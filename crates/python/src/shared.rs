@@ -1,4 +1,5 @@
-//! What several stores share: a budget of memory, a cache, threads, and a limit on their writes.
+//! What several stores share: a memory budget, a cache, threads, and a limit on their background
+//! writes.
 
 use folddb::Shared;
 use pyo3::prelude::*;
@@ -6,9 +7,9 @@ use pyo3::prelude::*;
 use crate::errors::detached;
 use crate::forks::Guarded;
 
-/// A budget of memory, a cache, three background threads, and a limit on what these write, for all
+/// A memory budget, a cache, three background threads, and a limit on what these write, for all
 /// stores that are opened with it: `folddb.open(path, shared=folddb.Shared(64 << 20))`. It lives as
-/// long as a store has it.
+/// long as a store uses it.
 #[pyclass(frozen, module = "folddb", name = "Shared")]
 pub(crate) struct SharedOf(Guarded<Shared>);
 
@@ -27,7 +28,7 @@ impl SharedOf {
         detached(py, || Ok(Shared::new(memory_bytes))).map(|shared| SharedOf(Guarded::new(shared)))
     }
 
-    /// Sets how many bytes background work of all stores may write in a second; None, the default,
+    /// Sets how many bytes per second background work of all stores may write; None, the default,
     /// is no limit. Flushes count, and never wait.
     #[pyo3(signature = (bytes))]
     fn set_background_bytes_per_s(&self, py: Python<'_>, bytes: Option<u64>) -> PyResult<()> {
@@ -38,7 +39,7 @@ impl SharedOf {
         })
     }
 
-    /// Bytes of the budget.
+    /// The budget, in bytes.
     #[getter]
     fn memory_bytes(&self) -> PyResult<usize> {
         Ok(self.shared()?.memory_bytes())

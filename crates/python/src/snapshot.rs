@@ -47,13 +47,13 @@ impl SnapshotOf {
         self.seq
     }
 
-    /// The moment of it.
+    /// The moment that it shows.
     #[getter]
     fn time(&self) -> SystemTime {
         self.time
     }
 
-    /// A table as it sees it, by its handle or its name.
+    /// A table as this snapshot sees it, by its handle or its name.
     fn table(&self, table: &Bound<'_, PyAny>) -> PyResult<Table> {
         let placed = table_of(self.store.get()?, table)?;
         Ok(Table::new(placed.at(Place::Snapshot(self.snapshot()?))))
@@ -63,7 +63,7 @@ impl SnapshotOf {
         self.table(table)
     }
 
-    /// Ends it. Tables and scans of it that are still used keep what it saw.
+    /// Ends the snapshot. Its tables and scans that are still in use keep what it saw.
     fn close(&self) -> PyResult<()> {
         let held = self.snapshot.get()?.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(held.map(Guarded::new));

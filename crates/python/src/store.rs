@@ -1,4 +1,4 @@
-//! Stores: opened, closed, and what concerns all of one.
+//! Stores: opening, closing, and everything that concerns a store as a whole.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ fn opened(
     Ok(StoreOf(Guarded::new(Opened { store, durability, options })))
 }
 
-/// Opens a store, to read it and to write to it. It must exist, unless `create` says to make one.
+/// Opens a store, to read it and to write to it. It must exist, unless `create` is true.
 #[pyfunction]
 #[pyo3(signature = (path, *, create = false, **settings))]
 pub(crate) fn _open(
@@ -88,7 +88,7 @@ pub(crate) fn _open_secondary(
     opened(py, path, settings, Store::open_secondary)
 }
 
-/// Opens a table, and creates it under these rules where the store has none of this name.
+/// Opens a table, or creates it under these rules if the store has none of this name.
 fn open_or_create(store: &Store, name: &str, wanted: TableRules) -> Result<BytesTable> {
     loop {
         match store.bytes_table(name) {
@@ -111,19 +111,19 @@ fn open_or_create(store: &Store, name: &str, wanted: TableRules) -> Result<Bytes
     }
 }
 
-/// How often a transaction is begun again.
+/// Most times that a transaction is tried.
 const TRIES_MAX: usize = 1000;
 
 #[pymethods]
 impl StoreOf {
-    /// Where it is.
+    /// The directory of the store.
     #[getter]
     fn path(&self) -> PyResult<PathBuf> {
         Ok(self.store()?.path().to_owned())
     }
 
-    /// A table. Without rules it must be there; with rules it is created where it is not, and an
-    /// error where it is there under others.
+    /// A table. Without rules it must exist. With rules it is created if it does not exist; it is
+    /// an error if it exists under other rules.
     #[pyo3(signature = (name, **rules))]
     fn table(&self, py: Python<'_>, name: &str, rules: Option<&Bound<'_, PyDict>>) -> PyResult<Table> {
         let store = self.store()?;
@@ -135,7 +135,7 @@ impl StoreOf {
         Ok(Table::new(Placed::now(self.0.get()?, table)))
     }
 
-    /// Creates a table under these rules. It is an error where there is one of this name.
+    /// Creates a table under these rules. It is an error if there is one of this name.
     #[pyo3(signature = (name, **rules))]
     fn create_table(&self, py: Python<'_>, name: &str, rules: Option<&Bound<'_, PyDict>>) -> PyResult<Table> {
         let store = self.store()?;
@@ -183,14 +183,14 @@ impl StoreOf {
     }
 
     /// Reads at one snapshot, and writes that are committed when the `with` block ends, if what was
-    /// read still holds; otherwise it raises Conflict. `transact` begins again by itself.
+    /// read still holds; otherwise it raises Conflict. `transact` tries again on its own.
     #[pyo3(signature = (*, durability = None))]
     fn transaction(&self, py: Python<'_>, durability: Option<&str>) -> PyResult<TransactionOf> {
         TransactionOf::begin(py, self.opened(durability)?)
     }
 
-    /// Calls `work` with a transaction and commits it, again and again until there is no conflict,
-    /// at most a thousand times. Returns what `work` returns; where it raises, nothing is written.
+    /// Calls `work` with a transaction and commits it. If there is a conflict, it tries again, at
+    /// most a thousand times in all. Returns what `work` returns; if it raises, nothing is written.
     #[pyo3(signature = (work, *, durability = None))]
     fn transact<'py>(
         &self,
@@ -210,8 +210,9 @@ impl StoreOf {
         Err(raise(Error::new(ErrorKind::Conflict, message)))
     }
 
-    /// A change feed by its name, from where it was before: of the whole store, or of one table.
-    /// The store keeps what an acknowledged feed has not taken, up to `bytes_max`.
+    /// A change feed by its name, from the place that was acknowledged last: of the whole store, or
+    /// of one table. The store keeps what the feed has not acknowledged, up to `bytes_max`; beyond
+    /// that the feed is lost.
     #[pyo3(signature = (name, *, table = None, from_now = false, bytes_max = None))]
     fn feed(
         &self,
@@ -233,14 +234,14 @@ impl StoreOf {
         detached(py, || Ok(store.feeds().into_iter().map(|feed| feed.name).collect()))
     }
 
-    /// Ends a feed: the store keeps nothing for it any more.
+    /// Drops a feed: the store no longer keeps anything for it.
     fn drop_feed(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         let store = self.store()?;
         detached(py, || store.drop_feed(name))
     }
 
-    /// Adds a backup of the store, as it is now, to a folder for backups. Writing and reading go
-    /// on.
+    /// Adds a backup of the store, as it is now, to a directory of backups. Writes and reads
+    /// continue.
     #[pyo3(signature = (to, *, keep = None, progress = None))]
     fn backup<'py>(
         &self,
@@ -283,13 +284,13 @@ impl StoreOf {
         detached(py, || Ok(store.last_seq().into()))
     }
 
-    /// Makes all that was committed so far survive a power cut.
+    /// Makes everything committed so far durable: it survives a power failure.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let store = self.store()?;
         detached(py, || store.sync())
     }
 
-    /// Writes all memtables out as runs. A store does this by itself.
+    /// Writes all memtables as runs. A store also does this on its own.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let store = self.store()?;
         detached(py, || store.flush())
@@ -301,14 +302,14 @@ impl StoreOf {
         detached(py, || store.settle())
     }
 
-    /// Opens a secondary again, as its store is now.
+    /// Opens a secondary again, to show the store as it is now.
     fn refresh(&self, py: Python<'_>) -> PyResult<StoreOf> {
         let store = self.store()?;
         let store = keep(detached(py, || store.refresh())?);
         Ok(StoreOf(Guarded::new(Opened { store, ..self.0.get()?.clone() })))
     }
 
-    /// Flushes and closes the store. Calls by its handles raise Closed afterwards; closing it again
+    /// Flushes and closes the store. Calls of its handles raise Closed afterwards. Closing it again
     /// does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let store = self.store()?.clone();

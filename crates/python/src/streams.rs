@@ -49,7 +49,7 @@ impl RawReader {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Moves to a place, from the beginning (0), from here (1), or from the end (2).
+    /// Moves to a place, counted from the beginning (0), the present place (1), or the end (2).
     #[pyo3(signature = (offset, whence = 0))]
     fn seek(&self, py: Python<'_>, offset: i64, whence: u8) -> PyResult<u64> {
         let to = match (whence, u64::try_from(offset)) {
@@ -62,7 +62,7 @@ impl RawReader {
     }
 }
 
-/// The writer of a value, which exists once it is finished.
+/// The writer of a value. The value exists once the writer is finished.
 #[pyclass(frozen, module = "folddb")]
 pub(crate) struct RawWriter(Guarded<Mutex<Option<ValueWriter>>>);
 
@@ -87,13 +87,13 @@ impl RawWriter {
         })
     }
 
-    /// Makes what was written the value. Returns its seq.
+    /// Makes what was written the value of the key. Returns its seq.
     fn finish(&self, py: Python<'_>) -> PyResult<u64> {
         self.0.with(py, |writer| writer.take().ok_or_else(over)?.finish().map(u64::from))
     }
 
-    /// Forgets what was written. Python may do this at any time, also in a fold and in a child that
-    /// was forked since.
+    /// Discards what was written. Python may call this at any time, also in a fold and in a child
+    /// that was forked since.
     fn forget(&self) {
         let Some(writer) = self.0.look() else { return };
         let writer = match writer.try_lock() {

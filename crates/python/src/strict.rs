@@ -1,4 +1,5 @@
-//! What values may be made of: a number of one, text of another, and never one for the other.
+//! Which types of Python the parts of a value may have: text is never taken for a number, nor a
+//! number for text.
 //!
 //! The folds themselves take numbers as text, and truth values as numbers, since people type them.
 //! Values from Python have a type already.
@@ -8,13 +9,13 @@ use folddb::folds::Record;
 use folddb::table_rules::{FoldName, TableRules};
 use folddb::{Datum, datum};
 
-/// What a value may be made of.
+/// What the parts of a value may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wants {
     /// What the fold takes.
     Anything,
     Whole,
-    /// Whole, or with a point.
+    /// A whole or a floating-point number.
     Number,
     Bool,
     /// Text or bytes, or a list of them.
@@ -52,7 +53,7 @@ impl Wants {
     }
 
     /// # Errors
-    /// It is made of something else; says of what.
+    /// A part is of another type; says which.
     pub(crate) fn check(&self, value: &Datum) -> Result<(), String> {
         let fits = match (self, value) {
             (Wants::Fields(fields), Datum::Map(given)) => {
@@ -76,7 +77,7 @@ impl Wants {
         if fits { Ok(()) } else { Err(format!("{} is not {}", datum::json::text_of(value), self.expected())) }
     }
 
-    /// The same for a field of a record, by its place.
+    /// As [`Wants::check`], for a field of a record, by its index.
     ///
     /// # Errors
     /// As [`Wants::check`].

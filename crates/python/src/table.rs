@@ -1,4 +1,4 @@
-//! Tables: what is read from one, and written to it.
+//! Tables: reads and writes of one table.
 
 use folddb::{Datum, Error, HistoryEntry, WriteOp};
 use pyo3::exceptions::PyKeyError;
@@ -106,7 +106,7 @@ impl Table {
         Ok(rules)
     }
 
-    /// The value of a key, or the default where it is absent.
+    /// The value of a key, or the default if the key is absent.
     #[pyo3(signature = (key, default = None))]
     pub(crate) fn get<'py>(
         &self,
@@ -143,7 +143,7 @@ impl Table {
         self.delete(py, key).map(drop)
     }
 
-    /// Replaces the value of a key by this one. Returns the seq of the record; None where it is
+    /// Replaces the value of a key by this one. Returns the seq of the record; None if it is
     /// written later, with a batch or a transaction.
     pub(crate) fn put(
         &self,
@@ -193,13 +193,13 @@ impl Table {
     /// Folds whole columns at once. Returns how many rows were written.
     ///
     /// Keys and values are columns of Arrow (anything with `__arrow_c_stream__` or
-    /// `__arrow_c_array__`), NumPy arrays, or lists; for keys that are tuples a table, or a tuple
-    /// of columns; for records a table, or a dict of columns. A value that is no column stands for
-    /// all rows. A null operand folds nothing.
+    /// `__arrow_c_array__`), NumPy arrays, or lists; for keys that are tuples, a table or a tuple
+    /// of columns; for records, a table or a dict of columns. A value that is not a column is used
+    /// for all rows. A null operand folds nothing.
     ///
-    /// All rows are checked first: a row that does not fit is named and nothing is written; with
-    /// `skip_invalid` it is skipped. `progress` is called with the rows done and the rows in all;
-    /// where it raises, the remaining rows are not written.
+    /// All rows are checked first: if a row does not fit, the error names it and nothing is
+    /// written; with `skip_invalid` the row is skipped. `progress` is called with the rows done and
+    /// the total; if it raises, the remaining rows are not written.
     #[pyo3(signature = (keys, values, *, skip_invalid = false, progress = None))]
     fn fold_many(
         &self,
@@ -225,8 +225,8 @@ impl Table {
         self.write_many(py, WriteOp::Put, keys, values, skip_invalid, progress)
     }
 
-    /// The values of keys as of one moment, in the order of the keys, which are given as to
-    /// `fold_many`: columns of Arrow, with null where a key is absent.
+    /// The values of keys as of one moment, in the order of the keys. These are given as to
+    /// `fold_many`. The result is columns of Arrow, with null for each absent key.
     fn get_many(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Columns> {
         let table = self.0.get()?;
         let keys = self.source_of_keys(keys, false)?;
@@ -249,13 +249,14 @@ impl Table {
         Ok(Columns::new(frame.schema, batches))
     }
 
-    /// Makes a key absent. It need not be there.
+    /// Makes a key absent. It need not exist.
     pub(crate) fn delete(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         let (table, key) = self.key(key)?;
         detached(py, || table.write(WriteOp::Delete, &key, &[]))
     }
 
-    /// Makes all keys from `start` on and before `before` absent. Costs as much as one write.
+    /// Makes all keys from `start` on, up to but not including `before`, absent. Costs as much as
+    /// one write.
     pub(crate) fn delete_range(
         &self,
         py: Python<'_>,
@@ -267,16 +268,17 @@ impl Table {
         detached(py, || table.delete_range(&from, &to))
     }
 
-    /// Makes all keys with this beginning absent: a tuple by its first elements, text or bytes by
-    /// their beginning.
+    /// Makes all keys with this prefix absent: the first elements of a tuple, or the beginning of
+    /// text or bytes.
     pub(crate) fn delete_prefix(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         let table = self.0.get()?;
         let prefix = keys::prefix(table.name(), &table.codec, prefix)?;
         detached(py, || table.delete_prefix(&prefix))
     }
 
-    /// A range of the table, to be iterated, counted, or taken whole: from `start` on or after
-    /// `after`, `before` or `through` an end, or all that begins with `prefix`.
+    /// A range of the table, to be iterated, counted, or taken as a whole: from `start` on or after
+    /// `after`, up to `before` (excluded) or `through` (included), or all keys that begin with
+    /// `prefix`.
     #[pyo3(signature = (prefix = None, *, start = None, after = None, before = None, through = None,
                         reverse = false, limit = None))]
     fn scan(
@@ -312,7 +314,7 @@ impl Table {
         self.range(Bounds::default(), false, None)?.items(py)
     }
 
-    /// How many keys there are: it goes over all of them.
+    /// How many keys there are. It reads all of them.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         self.range(Bounds::default(), false, None)?.count(py)
     }
@@ -326,14 +328,14 @@ impl Table {
         self.range(Bounds::default(), false, None)?.aggregate(py)
     }
 
-    /// What is known about a value without reading it; None where the key is absent.
+    /// What is known about a value without reading it; None if the key is absent.
     fn head<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (table, key) = self.key(key)?;
         let head = detached(py, || table.head(&key))?;
         head.map(|head| records::head(py, &head)).transpose()
     }
 
-    /// What a key has been, newest first, as far as the table keeps that.
+    /// The past states of a key, newest first, as far as the table keeps them.
     #[pyo3(signature = (key, limit = 100))]
     fn history<'py>(
         &self,
@@ -353,7 +355,7 @@ impl Table {
         entries.iter().map(entry).collect()
     }
 
-    /// The value that a key had at a seq or a moment that is over, or the default.
+    /// The value that a key had at a seq or a past moment, or the default.
     #[pyo3(signature = (key, as_of, default = None))]
     fn get_at<'py>(
         &self,
@@ -389,8 +391,8 @@ impl Table {
         Ok(indexes.into_iter().map(|index| (index.rule.name.clone(), index.rule.terms.to_string())).collect())
     }
 
-    /// The records that have a term in an index: just this term, terms with this beginning, or
-    /// terms from `start` on and before another.
+    /// The records that an index finds by this term, by terms with this prefix, or by terms from
+    /// `start` on, up to but not including `before`.
     #[pyo3(signature = (index, term = None, *, prefix = None, start = None, before = None, reverse = false,
                         limit = None))]
     fn find(
@@ -406,7 +408,7 @@ impl Table {
         Find::new(slf.py(), slf.get().0.get()?, index, Asked { term, prefix, start, before }, reverse, limit)
     }
 
-    /// A value as a file to be read, from any place; None where the key is absent.
+    /// A value as a file-like object to read, from any place; None if the key is absent.
     fn reader<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (table, key) = self.key(key)?;
         let Some(reader) = detached(py, || table.read(&key))? else { return Ok(None) };
@@ -414,8 +416,8 @@ impl Table {
         streams.getattr("reader")?.call1((RawReader::new(reader),)).map(Some)
     }
 
-    /// A file to be written, which is the value once it is closed. The rules of the table must take
-    /// any bytes as a value.
+    /// A file-like object to write. What is written becomes the value when it is closed. The rules
+    /// of the table must take any bytes as a value.
     fn writer<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (table, key) = self.key(key)?;
         let itself = table.itself().map_err(raise)?;
@@ -423,8 +425,8 @@ impl Table {
         py.import("folddb.streams")?.getattr("writer")?.call1((RawWriter::new(writer),))
     }
 
-    /// Merges all runs of the table into one, right away. `progress` is called with the bytes
-    /// done and the bytes in all; where it raises, the work ends.
+    /// Merges all runs of the table into one, right away. `progress` is called with the bytes done
+    /// and the total; if it raises, the work ends.
     #[pyo3(signature = (progress = None))]
     fn compact(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let itself = self.0.get()?.itself().map_err(raise)?;
@@ -454,7 +456,7 @@ impl Table {
         py.import("folddb.notebook")?.getattr("html")?.call1((title, scan))
     }
 
-    /// Another handle of the table, whose single writes are as durable as this says.
+    /// Another handle of the table, for single writes of this durability.
     fn with_durability(&self, durability: &str) -> PyResult<Table> {
         let table = self.0.get()?;
         let durability = self::durability(durability)?;
@@ -462,16 +464,17 @@ impl Table {
         Ok(Table::new(Placed { table: own, durability, ..table.clone() }))
     }
 
-    /// Another handle of the table, whose values last for this lifetime: a `timedelta`, until a
-    /// `datetime` with a time zone, or forever by None. The rules of the table must have `expire`.
+    /// Another handle of the table, for writes of values with this lifetime: a `timedelta`, a
+    /// `datetime` with a time zone until which they last, or None for forever. The rules of the
+    /// table must have `expire`.
     fn with_lifetime(&self, lifetime: &Bound<'_, PyAny>) -> PyResult<Table> {
         let table = self.0.get()?;
         let table = Placed { table: table.table.with_lifetime(self::lifetime(lifetime)?), ..table.clone() };
         Ok(Table::new(table))
     }
 
-    /// Another handle of the table, whose values that are dicts come as instances of this class: a
-    /// dataclass, say. It is called with the fields by their names.
+    /// Another handle of the table, which gives values that are dicts as instances of this class: a
+    /// dataclass, for example. The class is called with the fields by their names.
     #[pyo3(signature = (cls))]
     fn with_type(&self, cls: &Bound<'_, PyAny>) -> PyResult<Table> {
         with_type(self.0.get()?, cls).map(Table::new)

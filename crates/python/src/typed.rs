@@ -10,8 +10,8 @@ use crate::convert::{python_of, shown};
 use crate::errors::invalid;
 use crate::place::Placed;
 
-/// The value of Python of data of this table: a dict, or an instance of the class that its handle
-/// has, which is called with what the dict has.
+/// Data of this table as a value of Python. A dict becomes an instance of the class of the handle,
+/// if it has one: the class is called with the fields of the dict.
 pub(crate) fn value_of<'py>(py: Python<'py>, table: &Placed, datum: &Datum) -> PyResult<Bound<'py, PyAny>> {
     let value = python_of(py, datum)?;
     match (&table.class, value.cast::<PyDict>()) {
@@ -20,10 +20,10 @@ pub(crate) fn value_of<'py>(py: Python<'py>, table: &Placed, datum: &Datum) -> P
     }
 }
 
-/// The same table, whose values are instances of this class; dicts again where it is `None`.
+/// The same table, with values as instances of this class, or as dicts again if it is `None`.
 ///
 /// # Errors
-/// InvalidInput where it is no class.
+/// InvalidInput if it is not a class.
 pub(crate) fn with_type(table: &Placed, class: &Bound<'_, PyAny>) -> PyResult<Placed> {
     if !class.is_none() && !class.is_callable() {
         return Err(invalid(format!("{} is no class", shown(class))));

@@ -18,7 +18,7 @@ pub(crate) enum Values {
     Bytes,
     /// Text.
     Text,
-    /// JSON: text is a value of its own, not JSON to be read.
+    /// JSON: a `str` is a JSON string, not JSON to be parsed.
     Json,
     /// As the fold says, or the codec.
     Fold,
@@ -27,7 +27,7 @@ pub(crate) enum Values {
 /// A value as data, by the rules of its table.
 ///
 /// # Errors
-/// The bytes are no value of the table.
+/// The bytes are not a value of the table.
 pub(crate) fn show_by(rules: &DynamicRules, value: &[u8]) -> Result<Datum> {
     match Values::by(rules) {
         Values::Bytes => Ok(Datum::Bytes(value.to_vec())),
@@ -91,7 +91,7 @@ impl Values {
     /// A value as data.
     ///
     /// # Errors
-    /// The bytes are no value of the table.
+    /// The bytes are not a value of the table.
     pub(crate) fn show(self, table: &BytesTable, value: &[u8]) -> Result<Datum> {
         if self == Values::Bytes {
             return Ok(Datum::Bytes(value.to_vec()));

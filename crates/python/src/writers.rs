@@ -11,7 +11,7 @@ use crate::place::{Opened, Place};
 use crate::table::{Table, table_of};
 
 /// Ops on any tables of a store, which are committed together when the `with` block ends, and
-/// forgotten where it raises.
+/// discarded if it raises.
 #[pyclass(frozen, module = "folddb", name = "Batch")]
 pub(crate) struct BatchOf {
     store: Guarded<Opened>,
@@ -49,7 +49,7 @@ impl TransactionOf {
 
 #[pymethods]
 impl BatchOf {
-    /// Commits what was gathered. Returns the seq of the last record. The batch is over.
+    /// Commits the ops. Returns the seq of the last record. The batch has ended then.
     fn commit(&self, py: Python<'_>) -> PyResult<u64> {
         let mut batch = self.batch.get()?.take().map_err(raise)?;
         let durability = self.store.get()?.durability;
@@ -63,13 +63,13 @@ impl BatchOf {
 
 #[pymethods]
 impl TransactionOf {
-    /// Commits what was written, if what was read still holds; raises Conflict where it does not.
-    /// Returns the seq of the last record. The transaction is over.
+    /// Commits what was written, if what was read still holds; raises Conflict if it does not.
+    /// Returns the seq of the last record. The transaction has ended then.
     fn commit(&self, py: Python<'_>) -> PyResult<u64> {
         self.try_commit(py)?.map_err(|error| raise_of_call(py, error))
     }
 
-    /// The value of a key, or the default where it is absent.
+    /// The value of a key, or the default if the key is absent.
     #[pyo3(signature = (table, key, default = None))]
     fn get<'py>(
         &self,
@@ -93,12 +93,13 @@ impl TransactionOf {
     }
 }
 
-/// Gives a type that gathers ops its verbs.
+/// The methods of a type that collects ops.
 macro_rules! gathering_verbs {
     ($gathers:ident, $held:ident, $place:ident) => {
         #[pymethods]
         impl $gathers {
-            /// A table in here, by its handle or its name: its ops belong to this.
+            /// A table in this batch or transaction, by its handle or its name: its ops belong to
+            /// it.
             fn table(&self, table: &Bound<'_, PyAny>) -> PyResult<Table> {
                 let placed = table_of(self.store.get()?, table)?;
                 Ok(Table::new(placed.at(Place::$place(self.$held.get()?.clone()))))
@@ -108,7 +109,7 @@ macro_rules! gathering_verbs {
                 self.table(table)
             }
 
-            /// Makes the value of a key this one.
+            /// Replaces the value of a key by this one.
             fn put(
                 &self,
                 table: &Bound<'_, PyAny>,
@@ -143,7 +144,7 @@ macro_rules! gathering_verbs {
                 self.table(table)?.delete(table.py(), key).map(drop)
             }
 
-            /// Makes all keys from `start` on and before `before` absent.
+            /// Makes all keys from `start` on, up to but not including `before`, absent.
             fn delete_range(
                 &self,
                 table: &Bound<'_, PyAny>,
@@ -153,7 +154,7 @@ macro_rules! gathering_verbs {
                 self.table(table)?.delete_range(table.py(), start, before).map(drop)
             }
 
-            /// Makes all keys with this beginning absent.
+            /// Makes all keys with this prefix absent.
             fn delete_prefix(&self, table: &Bound<'_, PyAny>, prefix: &Bound<'_, PyAny>) -> PyResult<()> {
                 self.table(table)?.delete_prefix(table.py(), prefix).map(drop)
             }

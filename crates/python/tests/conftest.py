@@ -30,8 +30,8 @@ def counts(store):
 
 
 def ends(program, *arguments):
-    """Runs a program of Python in a process of its own, which ends by itself and says nothing but
-    what is returned. One that hangs is killed, with where its threads stood."""
+    """Runs a Python program in a process of its own. It must end on its own; returns what it
+    prints. A program that hangs is killed, and the stacks of its threads are printed."""
     begin = "import faulthandler, sys; faulthandler.dump_traceback_later(50, exit=True)\n"
     done = subprocess.run(
         [sys.executable, "-c", begin + textwrap.dedent(program), *map(str, arguments)],

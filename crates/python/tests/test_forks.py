@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks h
 
 
 def in_child(work):
-    """Runs `work` in a forked child; what it says. One that hangs is ended by a signal."""
+    """Runs `work` in a forked child, and returns what it reports. A signal ends one that hangs."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""What the page prints runs as it is printed."""
+"""The listings of the page run as they are printed."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""A value is of the type that its table says, row by row and in columns, and nothing is lost."""
+"""A value has the type that its table says, row by row and in columns, and nothing is lost."""
 
 import math
 import os

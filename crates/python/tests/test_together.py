@@ -1,4 +1,4 @@
-"""What is done together: batches, snapshots, transactions, threads."""
+"""Work that belongs together: batches, snapshots, transactions, threads."""
 
 import threading
 

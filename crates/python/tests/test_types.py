@@ -1,4 +1,4 @@
-"""The types that the package states."""
+"""The types that the package declares."""
 
 import subprocess
 import sys

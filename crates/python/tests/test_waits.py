@@ -1,6 +1,6 @@
-"""Nothing waits for itself: threads and folds of Python, the interpreter's lock, and its end.
+"""No deadlocks: threads and folds of Python, the lock of the interpreter, and its end.
 
-Each program runs in a process of its own, since one that waits for itself never ends.
+Each program runs in a process of its own, since a deadlocked one never ends.
 """
 
 import folddb

@@ -1,4 +1,4 @@
-"""What is done with a table beyond one key: aggregates, indexes, time, streams, feeds, care."""
+"""Work on tables beyond single keys: aggregates, indexes, time, streams, feeds, maintenance."""
 
 import datetime
 import io

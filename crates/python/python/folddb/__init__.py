@@ -7,7 +7,7 @@
     ...     visits["/index"]
     3
 
-`docs/PYTHON.md` of the project says the rest.
+The page `docs/PYTHON.md` of the project has the rest.
 """
 
 import atexit as _atexit
@@ -79,9 +79,9 @@ def fold(
     >>> longest("ab", "b")
     'ab'
 
-    A store is opened with it, `folds=[longest]`, and a table folds by it, `fold=longest`. The store
-    keeps its name and its version: give it another version when it folds otherwise. It must be
-    associative, which is checked on the samples, and a function of its arguments alone.
+    Open a store with it, `folds=[longest]`, and create a table with it, `fold=longest`. The store
+    keeps its name and its version: give it another version when it folds differently. It must be
+    associative, which is checked on the samples, and depend on its arguments alone.
 
     It is slow: each fold takes the lock of the interpreter, also on the threads of the store.
     """
@@ -95,8 +95,8 @@ def fold(
 def open(path: "str | _os.PathLike[str]", *, create: bool = False, **settings: Any) -> Store:
     """Opens a store, to read it and to write to it.
 
-    It must exist, unless `create` says to make one. Settings have the names that they have
-    in Rust: `memory_bytes=64 << 20`, `durability="sync"`, ...
+    It must exist, unless `create` is true. Settings have the names that they have in Rust:
+    `memory_bytes=64 << 20`, `durability="sync"`, ...
     """
     return _open(path, create=create, **settings)
 

@@ -1,6 +1,6 @@
-"""Exceptions, a class for each kind of error; the names are those of the kinds in Rust and in C.
+"""Exceptions, one class for each kind of error, with the names of the kinds in Rust and in C.
 
-Each is an `Error`, and also of Python's own class for such errors, where there is one:
+Each is an `Error`, and a subclass of Python's own class for such errors, if there is one:
 `except FileNotFoundError` catches a `StoreNotFound`. The text names the thing and the place, and
 says what the caller can do.
 """
@@ -43,7 +43,7 @@ class Permission(Error, PermissionError):
 
 
 class NoSpace(Error):
-    """The disk, or the store's own budget, is full. Writes resume when there is space again."""
+    """The disk or the disk quota of the store is full. Writes resume when there is space."""
 
 
 class NotDurable(Error):
@@ -55,7 +55,7 @@ class Corruption(Error):
 
 
 class Poisoned(Error):
-    """An earlier write failed, so nothing more is written. Reads go on; reopen the store."""
+    """An earlier write failed: writes are refused until the store is reopened. Reads continue."""
 
 
 class FoldFailed(Error):
@@ -63,7 +63,7 @@ class FoldFailed(Error):
 
 
 class Conflict(Error):
-    """What a transaction read has changed since. Nothing of it is written: begin again."""
+    """What a transaction has read was changed since. Nothing of it is written: begin it again."""
 
 
 class SnapshotTooOld(Error):

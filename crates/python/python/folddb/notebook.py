@@ -1,4 +1,4 @@
-"""How tables show themselves in notebooks."""
+"""How tables and scans are shown in notebooks."""
 
 from html import escape
 from itertools import islice
@@ -28,7 +28,7 @@ def html(title: str, scan: Any) -> str:
 
 
 def _cells(value: Any, name: str = "") -> Dict[str, Any]:
-    """A value as named cells: those of a dict by their paths."""
+    """A value as named cells; the values of a dict are named by their paths."""
     if not isinstance(value, dict):
         return {name or "value": value}
     cells: Dict[str, Any] = {}

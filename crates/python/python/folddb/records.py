@@ -1,11 +1,11 @@
-"""Named tuples: what is told about keys and values, and the events of feeds."""
+"""Named tuples: facts about keys and values, and the events of feeds."""
 
 from datetime import datetime
 from typing import Any, List, NamedTuple, Optional
 
 
 class Aggregate(NamedTuple):
-    """What the values of a range add up to."""
+    """The number of rows in a range, and the fold of their values."""
 
     rows: int
     value: Any
@@ -23,7 +23,7 @@ class Head(NamedTuple):
 
 
 class HistoryEntry(NamedTuple):
-    """What a key was from a record on. The value is None where the key was absent."""
+    """The state of a key after one of its records. The value is None if the key was absent."""
 
     seq: Optional[int]
     time: Optional[datetime]
@@ -39,7 +39,7 @@ class Begin(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row that was there when the feed began. The value of a long one is None: get it."""
+    """A row that was there when the feed began. A long value is None here: get it by its key."""
 
     table: str
     key: Any
@@ -48,11 +48,11 @@ class Row(NamedTuple):
 
 
 class RowsEnd(NamedTuple):
-    """The rows that were there have been told; changes follow."""
+    """All rows that were there have been given; changes follow."""
 
 
 class Change(NamedTuple):
-    """One op. Of a long value, `value` is how many bytes it has, and `op` ends in `_long`."""
+    """One op. For a long value, `value` is its length in bytes, and `op` ends in `_long`."""
 
     seq: int
     table: str
@@ -71,12 +71,12 @@ class Changes(NamedTuple):
 
 
 class TableCreated(NamedTuple):
-    """A table that the feed tells of was created."""
+    """A table of the feed was created."""
 
     table: str
 
 
 class TableDropped(NamedTuple):
-    """A table that the feed tells of was dropped."""
+    """A table of the feed was dropped."""
 
     table: str

@@ -30,9 +30,9 @@ class ValueReader(io.RawIOBase):
 
 
 class ValueWriter(io.RawIOBase):
-    """Writes a value in pieces. It is there when the writer is closed, and not before.
+    """Writes a value in pieces. The key has the value once the writer is closed, and not before.
 
-    A `with` block that raises writes nothing; neither does a writer that is forgotten unclosed.
+    A `with` block that raises writes nothing, nor does a writer that is dropped unclosed.
     """
 
     def __init__(self, raw: Any) -> None:
@@ -47,13 +47,13 @@ class ValueWriter(io.RawIOBase):
         return written
 
     def close(self) -> None:
-        """Makes what was written the value."""
+        """Makes what was written the value of the key."""
         if not self.closed:
             super().close()
             self.seq = self._raw.finish()
 
     def forget(self) -> None:
-        """Forgets what was written."""
+        """Discards what was written."""
         super().close()
         self._raw.forget()
 
