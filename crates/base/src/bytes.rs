@@ -56,7 +56,7 @@ pub enum Malformed {
     Checksum,
     /// Numbers that must agree do not, or numbers that must be in order are not.
     Order,
-    /// It appears intact, but has another version of its format.
+    /// The bytes appear intact, but are in another version of the format.
     Version,
 }
 

@@ -1,5 +1,5 @@
-//! The one checksum of FoldDB: xxh3-64 (Yann Collet, xxHash 0.8), always seeded with where the
-//! bytes belong.
+//! The one checksum of FoldDB: xxh3-64 (Yann Collet, xxHash 0.8), always seeded with the place
+//! where the bytes belong.
 //!
 //! A seed made of file and offset also catches bytes that are whole but in the wrong place. xxh3
 //! hashes 4 KiB at 32 GB/s and 64 bytes in 9 ns, and 64 bits make a scan for frames safe.
@@ -33,8 +33,8 @@ pub fn key_hash(key: &[u8]) -> u64 {
     XxHash3_64::oneshot(key)
 }
 
-/// [`hash64`] of bytes that are added one after the other; the hash of all so far is available at
-/// any moment: for searches.
+/// [`hash64`] of bytes that are added piece by piece. The hash of all bytes so far is available at
+/// any moment, which searches for frames need.
 pub struct GrowingHash(XxHash3_64);
 
 impl GrowingHash {

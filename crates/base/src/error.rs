@@ -34,8 +34,8 @@ pub enum ErrorKind {
     NewerFormat,
     /// The operating system refuses access to a file.
     Permission,
-    /// The disk, or the store's own budget, is full. Writes resume on their own when there is space
-    /// again.
+    /// The disk, or the disk quota of the store, is full. Writes resume on their own when there is
+    /// space again.
     NoSpace,
     /// A `Sync` commit is written and visible, but the disk has not confirmed it. Do not write it
     /// again: reopen the store and read whether it is there.
@@ -58,7 +58,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// The store is closed, or the table is dropped.
     Closed,
-    /// The flag that stops this work was set. What was done before stays done.
+    /// The caller has stopped this work, by a flag or from a callback. Each call says what stays of
+    /// it.
     Stopped,
     /// Any other failure of the operating system.
     Io,
@@ -111,7 +112,7 @@ struct Inner {
     is_lacking: bool,
 }
 
-/// Where the bytes are that are not what was written.
+/// Where the damaged bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {
@@ -133,7 +134,7 @@ impl Error {
         Error { kind, inner: Arc::new(inner) }
     }
 
-    /// Shorthand for the commonest kind.
+    /// An error of the most common kind.
     pub fn invalid(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::InvalidInput, message)
     }
@@ -184,7 +185,7 @@ impl Error {
         Error::of(self.kind, Inner { advice: Some(advice), ..self.inner.copy() })
     }
 
-    /// What kind of trouble it is.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -9,7 +9,7 @@ pub type Seq = u64;
 /// A byte position in the log, counted over all segments.
 pub type Lsn = u64;
 
-/// The number of a table, as long as the store lives; never reused after a drop.
+/// The number of a table, for the whole life of the store; never reused after a drop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u32);
 

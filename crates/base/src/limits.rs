@@ -1,6 +1,6 @@
 //! Every hard bound of the store, with its unit and its reason.
 
-/// Longest key, in bytes. Lengths of keys fit a `u16`, and a block always holds many keys.
+/// Longest key, in bytes: the length of a key fits a `u16`.
 pub const KEY_BYTES_MAX: usize = 65_535;
 
 /// Longest value or operand, in bytes. A value travels inline through one frame of the log.
@@ -11,14 +11,16 @@ pub const VALUE_BYTES_MAX: usize = 16 << 20;
 /// chunk and a cache never hold a longer record.
 pub const FOLDED_BYTES_MAX: usize = 2 * VALUE_BYTES_MAX + 64;
 
-/// Longest value that is written as a stream, in bytes; in pieces, it is never held in memory.
-/// Files of 4 GiB are the longest values that users of comparable stores have.
+/// Longest value that is written as a stream, in bytes. It is written and read in pieces, and never
+/// held in memory as a whole. Files of 4 GiB are the longest values that users of comparable stores
+/// have.
 pub const STREAM_BYTES_MAX: u64 = 4 << 30;
 
 /// Largest encoded batch, in bytes. A frame must fit a segment of the log with room to spare.
 pub const BATCH_BYTES_MAX: usize = 32 << 20;
 
-/// Size of a segment of the log, in bytes.
+/// Largest size of a segment of the log, in bytes, unless the options say otherwise. A store begins
+/// with shorter ones, which grow with the speed of its writers.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 
 /// Longest table name, in bytes.

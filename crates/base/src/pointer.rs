@@ -11,10 +11,10 @@
 //!    .  deadline u64     in tables with expiry only, see `stamp.rs`
 //! ```
 //!
-//! The hash does not depend on the place of the value, so a copy of it elsewhere is as good. The
-//! first sixteen bytes have fixed places, because they are known only when the value has been
-//! placed, after the batch that points to it was encoded: see [`Pointer::patch`]. Merges copy
-//! pointers as they are.
+//! The hash does not depend on the place of the value, so it also fits a copy elsewhere. The first
+//! sixteen bytes have fixed places, because they are known only when the value has been placed,
+//! after the batch that points to it was encoded: see [`Pointer::patch`]. Merges copy pointers as
+//! they are.
 
 use crate::bytes::{Malformed, Reader, put_slice, put_u32, put_u64, put_varint};
 use crate::checksum::{hash32, key_hash};
@@ -41,7 +41,7 @@ impl ValuePlace {
     }
 }
 
-/// What the index keeps of a value that is stored elsewhere.
+/// What a record keeps of a separated value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer<'a> {
     /// Its place.
@@ -73,10 +73,10 @@ impl<'a> Pointer<'a> {
         put_slice(out, self.head);
     }
 
-    /// Reads it; it must be all that there is.
+    /// Reads it; nothing but a deadline may follow.
     ///
     /// # Errors
-    /// The bytes are not that.
+    /// The bytes are not a pointer.
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<Pointer<'a>, Malformed> {
         Pointer::decode_front(bytes).map(|(pointer, _)| pointer)
@@ -85,7 +85,7 @@ impl<'a> Pointer<'a> {
     /// Reads it, and returns what follows its head: nothing, or a deadline.
     ///
     /// # Errors
-    /// The bytes are not that.
+    /// The bytes are not a pointer.
     #[inline]
     pub(crate) fn decode_front(bytes: &'a [u8]) -> Result<(Pointer<'a>, &'a [u8]), Malformed> {
         let mut reader = Reader::new(bytes);

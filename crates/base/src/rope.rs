@@ -16,8 +16,8 @@
 //! time and head.
 //!
 //! The value is the bytes of the pieces, one after the other. So two lists are joined by writing
-//! the pieces of both: no body is read, and joining is associative to the byte. A piece is in the
-//! value log like any value, under the key of the record.
+//! the pieces of both: no body is read, and joining is associative, byte for byte. A piece is in
+//! the value log like any value, under the key of the record.
 //!
 //! The hash of a value in several pieces is that of their lengths and hashes, under its key: the
 //! same bytes in other pieces have another hash.
@@ -26,10 +26,10 @@ use crate::bytes::{Malformed, Reader, put_slice, put_u32, put_u64, put_varint};
 use crate::checksum::{GrowingHash, hash64, key_hash};
 use crate::pointer::{Pointer, ValuePlace, value_hash};
 
-/// In the place where a pointer names its segment.
+/// The mark of a rope, where a pointer has the number of its segment.
 pub const ROPE_MARK: u32 = u32::MAX;
 
-/// The same for a rope with a deadline.
+/// The mark of a rope with a deadline.
 pub const LASTING_ROPE_MARK: u32 = u32::MAX - 1;
 
 /// Composing makes no rope longer than this, in bytes: longer ones stay in several records, which
@@ -108,7 +108,8 @@ impl Piece<'_> {
 }
 
 impl<'a> Rope<'a> {
-    /// Reads a pointer or a rope; it must be all that there is.
+    /// Reads a pointer or a rope, and the deadline after it, if there is one. Nothing else may
+    /// follow.
     ///
     /// # Errors
     /// The bytes are neither.

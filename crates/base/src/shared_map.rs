@@ -1,8 +1,8 @@
-//! An ordered map whose clones share what they have in common.
+//! An ordered map. Its clones share what they have in common.
 //!
-//! A clone costs one reference count. A change copies the path to its place as far as that is
-//! shared, O(log n) nodes, and nothing if the map has no other holder. So a new version of a large
-//! map costs only what is changed, and old versions stay as they are for their holders. A
+//! A clone costs one reference count. A change copies those nodes on the path to its place that are
+//! shared: O(log n) nodes, and none if the map has no other holder. So a new version of a large map
+//! costs only what is changed, and old versions stay as they are for their holders. A
 //! weight-balanced tree (Adams 1993).
 
 use std::borrow::Borrow;
@@ -43,19 +43,19 @@ impl<K, V> SharedMap<K, V> {
         self.root.is_none()
     }
 
-    /// The entries, by rising keys.
+    /// The entries, in ascending order of keys.
     pub fn iter(&self) -> Iter<'_, K, V> {
         let mut iter = Iter { path: Vec::new(), left: self.len() };
         iter.descend(&self.root);
         iter
     }
 
-    /// The keys, rising.
+    /// The keys, ascending.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.iter().map(|(key, _)| key)
     }
 
-    /// The values, by rising keys.
+    /// The values, in ascending order of keys.
     pub fn values(&self) -> impl Iterator<Item = &V> + Clone {
         self.iter().map(|(_, value)| value)
     }
@@ -275,7 +275,7 @@ fn rotate_right<K: Clone, V: Clone>(link: &mut Link<K, V>) {
     *link = Some(left);
 }
 
-/// The entries of a [`SharedMap`], by rising keys.
+/// The entries of a [`SharedMap`], in ascending order of keys.
 pub struct Iter<'m, K, V> {
     /// The next nodes, the first one last: each comes before its right subtree.
     path: Vec<&'m Node<K, V>>,

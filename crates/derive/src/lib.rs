@@ -1,7 +1,8 @@
 //! `#[derive(Record)]`: a struct whose fields fold on their own is a value of a table of FoldDB.
 //!
-//! Internal, no promises: use it through crate `folddb`, whose names it writes. What it writes is
-//! short, and calls `folddb::codec::record` for all that is more than naming the fields.
+//! Internal, no promises: use it through crate `folddb`, since the generated code uses names of
+//! that crate. The generated code is short: it names the fields, and calls `folddb::codec::record`
+//! for everything else.
 
 #![forbid(unsafe_code)]
 
@@ -10,10 +11,10 @@ use quote::quote;
 use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Error, Field, Fields, GenericArgument, Ident, PathArguments, Result, Type};
 
-/// The folds that a field may name, by the types that are folded so.
+/// The folds that a field may name, and the type in `folddb::folds` that stands for each.
 const NAMED: [(&str, &str); 4] = [("sum", "Sum"), ("min", "Min"), ("max", "Max"), ("first", "First")];
 
-/// A struct as a value of a table, which folds field by field.
+/// A struct as a value of a table. It folds field by field.
 ///
 /// ```text
 /// #[derive(Record)]
@@ -26,17 +27,17 @@ const NAMED: [(&str, &str); 4] = [("sum", "Sum"), ("min", "Min"), ("max", "Max")
 /// }
 /// ```
 ///
-/// Each field folds as its type is made for, or by `#[fold(sum)]`, `min`, `max` or `first`; of a
-/// type that is made for no fold a later value replaces the earlier. The names of the fields stand
-/// in the rules of the table, so they stay as they are once there is one.
+/// Each field folds by the fold of its type, or by `#[fold(sum)]`, `min`, `max` or `first`. If its
+/// type has no fold, a later value replaces the earlier one. The rules of the table contain the
+/// names of the fields: do not rename a field once the table exists.
 #[proc_macro_derive(Record, attributes(fold))]
 pub fn record(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
     expand(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// A field of the struct: its name, its type, and the type that names its fold where that is
-/// another one.
+/// A field of the struct: its name, its type, and the type that names its fold if that is a
+/// different one.
 struct RecordField<'a> {
     name: &'a Ident,
     stored_name: String,

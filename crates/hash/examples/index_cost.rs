@@ -1,5 +1,5 @@
-//! Prints what the index of a hashed table costs: memory and time of a key, while it grows, is
-//! saved, loaded and looked up.
+//! Prints what the index of a hashed table costs for each key, in memory and time: while it grows,
+//! is saved, is loaded, and answers look-ups.
 //!
 //! `cargo run --release -p folddb-hash --example index_cost [keys [lock]]`. Compare by ratio:
 //! machines are noisy. Times are CPU times, except for the longest. Memory is what the process

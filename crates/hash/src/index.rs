@@ -5,15 +5,16 @@
 //!   sector    a 64th of all points          a slot is looked up or changed; a shard of 16 K keys is copied, split or grown
 //! ```
 //!
-//! There is no other lock, and no file is touched with a lock held: a shard that is not in memory
-//! is read first and then put in place.
+//! One other lock guards the list of free sheets (`sheets.rs`). It is held for moments, also under
+//! the lock of a sector. No file is touched with a lock held: a shard that is not in memory is read
+//! first and then put in place.
 //!
 //! **Who calls what.** A write looks for the candidates of its key, reads their records to find the
 //! right one, and changes it with [`HashIndex::change`]; changes come in the order of their seqs. A
 //! read asks for candidates, at present or at a snapshot's seq. Recovery opens a checkpoint and
 //! applies later changes with [`HashIndex::replay`]. Background work saves with
-//! [`HashIndex::save_step`], and drops what does not fit its memory. Reclaim reports with
-//! [`HashIndex::relocate`] where it has put a record.
+//! [`HashIndex::save_step`], and drops what does not fit its memory. Reclaim calls
+//! [`HashIndex::relocate`] for each record that it has moved.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,12 +46,12 @@ pub struct HashIndex {
     misfits: AtomicU64,
 }
 
-/// Whether a snapshot lives that may need the past.
+/// Whether there is a snapshot that may need the past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Past {
-    /// None does.
+    /// There is none.
     Forgotten,
-    /// One does, or may.
+    /// There is one, or may be.
     Kept,
 }
 
@@ -155,7 +156,7 @@ impl HashIndex {
     ///
     /// # Errors
     /// The shard is not in memory and cannot be read: `Corruption` with file and offset, or what
-    /// the system says. Other points are as good as ever.
+    /// the system says. Other points are not affected.
     #[inline]
     pub fn candidates(&self, point: Point, at: Option<Seq>, out: &mut Vec<Slot>) -> Result<()> {
         let from = out.len();
@@ -176,8 +177,8 @@ impl HashIndex {
         }
     }
 
-    /// Makes the change of the record with this seq; false, with nothing done, if what it replaces
-    /// or removes is absent, or what it inserts is present.
+    /// Makes the change of the record with this seq. False, with nothing done, if the slot to be
+    /// replaced or removed is absent, or the slot to be inserted is present.
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
@@ -291,7 +292,7 @@ impl HashIndex {
         self.sectors.iter().for_each(|sector| sector.read().undone.each_replaced(tell));
     }
 
-    /// Drops everything: the table is gone, or the store closed.
+    /// Drops everything: the table was dropped, or the store was closed.
     pub fn clear(&self) {
         for (number, sector) in self.sectors.iter().enumerate() {
             let gone = std::mem::replace(&mut *sector.write(), Sector::new(number, &self.sheets));

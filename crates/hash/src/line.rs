@@ -1,4 +1,4 @@
-//! A line: six slots with the bits of their points that do not follow from the place, in one cache
+//! A line: six slots, with those bits of their points that the place does not give, in one cache
 //! line.
 //!
 //! ```text
@@ -6,8 +6,9 @@
 //!   rest     u128        how far slots of this home are 8 | six tags of 20 bits
 //! ```
 //!
-//! 34 bits of the point are stored here, and the sector is the 6 others: so a slot can be moved,
-//! when its shard grows, without reading the key. That is why there are six slots and not eight.
+//! 34 bits of the point are stored here, and the number of the sector is the 6 others: so a slot
+//! can be moved, when its shard grows, without reading the key. That is why there are six slots and
+//! not eight.
 
 use folddb_layout::hash_checkpoint::SLOT_BITS;
 
@@ -28,7 +29,7 @@ pub(crate) const LINE_POINT_BITS: u32 = PRINT_BITS + TAG_BITS;
 const TAG_MASK: u128 = (1 << TAG_BITS) - 1;
 const FAR_SHIFT: u32 = LINE_SLOTS as u32 * TAG_BITS;
 
-/// This far or further: beyond it the distance is not known.
+/// The largest distance that is stored. It stands for this distance and all longer ones.
 pub(crate) const FAR_MAX: usize = u8::MAX as usize;
 
 /// See the top of this file.
@@ -62,7 +63,7 @@ impl Line {
         if alike == 0 { 0 } else { self.sift(alike, tag_of(point)) }
     }
 
-    /// Those of these places that are taken and have this tag.
+    /// Keeps those of these places that are taken and have this tag.
     #[inline]
     fn sift(&self, mut alike: u32, tag: u128) -> u32 {
         let mut same = 0;
@@ -129,7 +130,7 @@ impl Line {
         (self.rest >> FAR_SHIFT) as usize
     }
 
-    /// Sets how far away the furthest is.
+    /// Sets how many lines away the furthest slot is.
     pub(crate) fn set_far(&mut self, lines: usize) {
         let others = self.rest & ((1 << FAR_SHIFT) - 1);
         self.rest = others | (lines.min(FAR_MAX) as u128) << FAR_SHIFT;

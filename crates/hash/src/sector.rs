@@ -64,14 +64,15 @@ struct Waiting {
     seq: Seq,
 }
 
-/// What became of a change that was replayed.
+/// The outcome of a replayed change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replayed {
     /// It was applied, or waits.
     Taken,
-    /// It was in before.
+    /// The shard had it already.
     Known,
-    /// What it changes is absent, or what it inserts is present. What it puts is there now.
+    /// The slot to be changed was absent, or the slot to be inserted was present. The new slot is
+    /// there now.
     Misfit,
     /// The shard must be loaded first.
     LoadFirst,
@@ -83,13 +84,13 @@ fn range_of(number: usize) -> PointRange {
 }
 
 impl Sector {
-    /// An empty one.
+    /// An empty sector.
     pub(crate) fn new(number: usize, sheets: &Arc<Sheets>) -> Sector {
         let shard = Shard::new(range_of(number), 0, sheets);
         Sector { held: vec![Held::Loaded(shard)], places: vec![0], depth: 0, undone: Undone::default() }
     }
 
-    /// One made of pieces, which ascend and hold all of its points.
+    /// A sector of these pieces, which ascend and hold all of its points.
     pub(crate) fn of_pieces(pieces: &[PieceEntry], checkpoint: &Arc<Checkpoint>) -> Sector {
         let depth = pieces.iter().map(|piece| piece.range.depth - SECTOR_BITS).max().unwrap_or(0);
         let shares = |piece: &PieceEntry| 1usize << (depth + SECTOR_BITS - piece.range.depth);
@@ -341,7 +342,7 @@ impl Saved {
     }
 }
 
-/// The same as [`make_for_good`], among the slots of one point.
+/// As [`make_for_good`], among the slots of one point.
 fn make_among(slots: &mut Vec<Slot>, change: Change) {
     let (old, new) = match change {
         Change::Insert(new) => (None, Some(new)),

@@ -8,10 +8,10 @@
 //! ```
 //!
 //! Homes ascend with points, for any number of lines. So a shard can grow by a fifth instead of
-//! doubling, which keeps between seven tenths and 84 hundredths of its slots taken; and it is
-//! copied front to back, sequentially in memory. A point whose home is full goes to the next line
-//! that is not, and the home knows how far the furthest has gone: mostly none has, and only the
-//! home is examined. Nothing is moved when a slot is freed.
+//! doubling: while it grows, between 70 and 84 percent of its slots are taken. And it is copied
+//! front to back, sequentially in memory. A point with a full home goes to the next line that is
+//! not full, and the home knows how far away its furthest point is. Mostly all are at home, and
+//! only the home is examined. Nothing is moved when a slot is freed.
 //!
 //! A shard that has reached [`SHARD_KEYS_MAX`] keys is split by its owner (`sector.rs`), so no
 //! growth takes longer than copying that many keys, for any total. Pure: no lock, no file.
@@ -27,16 +27,16 @@ use crate::line::{FAR_MAX, LINE_POINT_BITS, Line};
 use crate::sheets::{SHEET_LINES, SHEET_SLOTS, Sheet, Sheets};
 use crate::slot::{Point, Slot, entry};
 
-/// A shard with more keys is split in two. Few in tests, so that they reach it.
+/// A shard with more keys is split in two. In tests the bound is low, so that they reach it.
 pub(crate) const SHARD_KEYS_MAX: usize = if cfg!(test) { 250 } else { 16 << 10 };
 
-/// A shard grows when more of its slots would be taken, in hundredths.
+/// A shard grows when more than this share of its slots would be taken, in percent.
 const FULL_PERCENT: usize = 84;
 
-/// How many are taken after it has grown.
+/// The share that is taken after it has grown, in percent.
 const GROWN_PERCENT: usize = 70;
 
-/// It shrinks when fewer are taken.
+/// A shard shrinks when less than this share is taken, in percent.
 const SPARSE_PERCENT: usize = 35;
 
 /// What happens to a key.
@@ -51,7 +51,7 @@ pub enum Change {
         /// Where it is.
         new: Slot,
     },
-    /// It goes.
+    /// It is removed.
     Remove(Slot),
 }
 
@@ -180,7 +180,7 @@ impl Shard {
         Point::from_bits(above | self.line(line).point_bits(at))
     }
 
-    /// Visits the slots of a point, until the right one is found; that is returned.
+    /// Visits the slots of a point until `is_it` accepts one, and returns that one.
     #[inline]
     fn find(&self, point: Point, mut is_it: impl FnMut(Slot) -> bool) -> Option<Found> {
         let home = self.home(point);
@@ -201,7 +201,7 @@ impl Shard {
         if far < FAR_MAX { far } else { self.reach }
     }
 
-    /// The line this many after this one; the first comes after the last.
+    /// The line `step` lines after `home`; after the last line comes the first.
     #[inline]
     fn beyond(&self, home: usize, step: usize) -> usize {
         let line = home + step;
@@ -220,7 +220,7 @@ impl Shard {
         false
     }
 
-    /// Updates how far from a home its furthest slot is, after one of them was removed.
+    /// Updates how far the furthest slot is from its home, after one of the slots was removed.
     fn draw_near(&mut self, home: usize) {
         let far = (1..=self.far(home)).rev().find(|&step| self.has_guest(self.beyond(home, step), home));
         self.line_mut(home).set_far(far.unwrap_or(0));
@@ -235,8 +235,8 @@ impl Shard {
         });
     }
 
-    /// Makes a change; false, with nothing done, if what it changes is absent, or what it inserts
-    /// is present.
+    /// Makes a change. False, with nothing done, if the slot to be changed is absent, or the slot
+    /// to be inserted is present.
     pub(crate) fn change(&mut self, point: Point, change: Change) -> bool {
         self.use_it();
         self.saved_in = AtomicU64::new(0);
@@ -333,7 +333,7 @@ impl Shard {
         }
     }
 
-    /// A copy of it, as cheap as possible, because a lock is held.
+    /// A copy of the shard, as cheap as possible, because a lock is held.
     pub(crate) fn photo(&self) -> Photo {
         Photo {
             above: self.range.start >> LINE_POINT_BITS << LINE_POINT_BITS,

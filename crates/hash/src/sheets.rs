@@ -1,8 +1,8 @@
 //! Sheets: pieces of memory of one size, which shards consist of.
 //!
-//! Shards grow and are split all the time, each from an odd length to another. If each were one
-//! piece, the memory that it leaves behind would fit no other: an allocator then held up to a
-//! quarter more than was used. Pieces of one size always fit.
+//! Shards grow and are split all the time, from one length to another. If each shard were one piece
+//! of memory, a freed piece would fit no other shard: an allocator then held up to a quarter more
+//! memory than was used. Pieces of one size always fit.
 //!
 //! If the index is locked in memory, free sheets are kept, locked, for the next shard: the system
 //! locks whole pages, and a sheet could not be unlocked without its neighbours. All are freed with

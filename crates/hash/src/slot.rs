@@ -16,8 +16,7 @@
 
 use folddb_layout::hash_checkpoint::{ADDRESS_BITS, Entry, POINT_BITS, SEGMENT_BITS, SLOT_BITS, UNIT_BITS};
 
-/// How often other keys share a point with the requested one, for each look-up among this many
-/// keys.
+/// How many other keys share the point of the requested key, on average, among this many keys.
 pub fn false_candidates(keys: u64) -> f64 {
     keys as f64 / (1u64 << POINT_BITS) as f64
 }

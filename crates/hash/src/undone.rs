@@ -1,7 +1,6 @@
-//! What live snapshots need of the past of a sector: each change that came after the oldest of
-//! them.
+//! What live snapshots need of the past of a sector: all changes since the oldest snapshot.
 //!
-//! A reader at a seq takes the present candidates and undoes the changes after that seq, the newest
+//! A reader at a seq takes the present candidates and undoes the changes after that seq, newest
 //! first. Nothing is noted while no snapshot lives.
 
 use std::collections::{BTreeMap, BTreeSet};

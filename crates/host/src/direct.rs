@@ -15,7 +15,7 @@ use std::path::Path;
 
 use crate::files::ReadFile;
 
-/// Places and lengths of reads are multiples of this: a page, which no sector is longer than.
+/// Offsets and lengths of reads are multiples of this: a page. No sector is longer.
 const ALIGN: usize = 4096;
 
 /// Longest single read; longer ones are split.
@@ -31,7 +31,7 @@ pub(crate) struct DirectRead {
 }
 
 impl DirectRead {
-    /// Opens a file so.
+    /// Opens a file for such reads.
     ///
     /// # Errors
     /// `InvalidInput` or `Unsupported` if the file system has no such reads; any failed call.

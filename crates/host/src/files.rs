@@ -44,8 +44,8 @@ pub trait Files: Send + Sync {
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Cuts a file that is no longer appended to to its first `len_bytes`. This only frees space: a
-    /// world without it keeps files longer than necessary.
+    /// Shortens a file to its first `len_bytes` bytes. It is no longer appended to. This only frees
+    /// space: a world without it keeps files longer than necessary.
     fn cut(&self, path: &Path, len_bytes: u64) -> io::Result<()> {
         let _ = (path, len_bytes);
         Err(io::ErrorKind::Unsupported.into())
@@ -113,13 +113,14 @@ pub trait ReadFile: Send + Sync {
         None
     }
 
-    /// The system's own handle of the file, for callers that pass it to the system instead of
-    /// reading; none if there is no system.
+    /// The file descriptor, for callers that pass it to the operating system instead of reading;
+    /// none in a simulated world.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Says that reads will be random, so that reading ahead is not worth it. A permanent hint.
+    /// Says that reads will be random, so that reading ahead is not worth the cost. A permanent
+    /// hint.
     fn expect_scattered(&self) {}
 
     /// Says that `len_bytes` from `offset` will be read soon, in order. A hint.
@@ -135,7 +136,7 @@ pub trait WriteFile: Send {
     /// Appends all of `bytes`.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Asks that what has been appended so far be on its way to the disk, without waiting. A hint.
+    /// Starts to write what has been appended so far to the disk, without waiting. A hint.
     fn start_writeback(&mut self);
 
     /// Waits until everything that was appended is durable. After a failure the file is useless.
@@ -149,7 +150,8 @@ pub enum AppendMode {
     /// Through a shared memory map of a preallocated file: no system call for a small append.
     #[default]
     Mapped,
-    /// The same with less of it mapped at a time: for a process with many such files.
+    /// As [`AppendMode::Mapped`], with less of the file mapped at a time: for a process with many
+    /// such files.
     MappedNarrow,
     /// Through `pwrite`: one system call per append, for file systems on which a map is unsafe.
     Written,

@@ -18,10 +18,10 @@
 //! none has a reason to.
 //!
 //! **A sync writes what was appended, and not the window of zeros ahead of it**, which is dirty
-//! since it was populated: `fdatasync` writes all dirty pages of a file, and each of those once
-//! more when it is appended to. A map of the bytes that were appended since the last sync, and
-//! `msync` of that, has the system sync that range of the file (with what of its metadata is needed
-//! to read it), however its pages became dirty.
+//! since it was populated: `fdatasync` writes all dirty pages of a file, and the page of each later
+//! append once more. `msync` on a map of the bytes that were appended since the last sync makes the
+//! system sync that range of the file, with the metadata that is needed to read it, no matter how
+//! its pages became dirty.
 //!
 //! This is the only module with `unsafe`: the raw map, and at the end the two calls by which
 //! `resident.rs` keeps memory from being swapped out. Nothing is ever read through the map, and no
@@ -37,11 +37,11 @@ use crate::files::{AppendFile, AppendSync};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Bytes mapped at a time: a whole number of pages of any size, and what a writer at full speed
-/// fills in some ten milliseconds, so that background work comes in time with the next.
+/// Bytes mapped at a time: a whole number of pages of any size. A writer at full speed fills them
+/// in some ten milliseconds, so background work prepares the next window in time.
 pub(crate) const WINDOW_BYTES: u64 = 4 << 20;
 
-/// The same if many files are appended to in one budget of memory.
+/// As [`WINDOW_BYTES`], for processes that append to many files.
 pub(crate) const NARROW_WINDOW_BYTES: u64 = 256 << 10;
 
 /// True when no store into a map of a preallocated file can find the disk full: the file system of
@@ -67,7 +67,7 @@ struct Shared {
     len_bytes: u64,
     /// Bytes mapped at a time.
     window_bytes: u64,
-    /// Where the next window begins that appends will ask for.
+    /// Where the next window begins that appends will need.
     next_offset: AtomicU64,
     /// Bytes appended so far.
     appended: AtomicU64,
@@ -292,8 +292,8 @@ impl Window {
         self.offset + self.len as u64
     }
 
-    /// Copies `bytes` to `offset` of the file; false, with nothing done, when they do not lie in
-    /// here.
+    /// Copies `bytes` to `offset` of the file; false, with nothing done, if they are not inside
+    /// this window.
     #[inline]
     #[allow(unsafe_code)]
     fn put(&mut self, offset: u64, bytes: &[u8]) -> bool {
@@ -310,8 +310,8 @@ impl Window {
         true
     }
 
-    /// Has each first touch of a page bring in that page alone. Without it a touch reads ahead, and
-    /// may wait tens of milliseconds for the system to make and clear a huge page.
+    /// Makes the first touch of a page bring in that page alone. Without it a touch reads ahead,
+    /// and may wait tens of milliseconds for the system to make and clear a huge page.
     #[allow(unsafe_code)]
     fn fault_by_page(&self) {
         // SAFETY: the range is exactly this live map; the advice changes no byte of it.
@@ -320,7 +320,7 @@ impl Window {
     }
 
     /// Faults all pages in. A kernel without the call (before Linux 5.14) faults them one by one as
-    /// they are written to, which is slower and just as right.
+    /// they are written to, which is slower but correct.
     #[allow(unsafe_code)]
     fn populate(&self, touch: Touch) {
         let advice = match touch {
@@ -345,7 +345,7 @@ impl Drop for Window {
 /// Offsets in files at which a map may begin: a whole number of pages of any size.
 const MAP_ALIGN: u64 = 64 << 10;
 
-/// Waits until the bytes of `file` from `from` to below `to` are durable, which lie within it.
+/// Waits until the bytes from `from` to below `to`, which are inside the file, are durable.
 #[allow(unsafe_code)]
 fn sync_range(file: &File, from: u64, to: u64) -> io::Result<()> {
     let offset = from / MAP_ALIGN * MAP_ALIGN;
@@ -364,7 +364,7 @@ fn sync_range(file: &File, from: u64, to: u64) -> io::Result<()> {
     synced.map_err(io::Error::from)
 }
 
-/// Keeps the pages that `item` lies on from being swapped out, until [`let_swap`].
+/// Keeps the pages of `item` from being swapped out, until [`let_swap`].
 #[allow(unsafe_code)]
 pub(crate) fn keep_from_swap<T>(item: &T) -> io::Result<()> {
     // SAFETY: the range is exactly this live value; locking it changes no byte of it and no right
@@ -373,8 +373,7 @@ pub(crate) fn keep_from_swap<T>(item: &T) -> io::Result<()> {
         .map_err(io::Error::from)
 }
 
-/// Takes back what [`keep_from_swap`] asked for. Where that fails the memory stays locked, which
-/// does no harm.
+/// Undoes [`keep_from_swap`]. If that fails, the memory stays locked, which does no harm.
 #[allow(unsafe_code)]
 pub(crate) fn let_swap<T>(item: &T) {
     // SAFETY: the range is exactly this live value; unlocking it changes no byte of it and no right

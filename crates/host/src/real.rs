@@ -160,8 +160,8 @@ fn lock_dir_of(path: &Path, mode: LockMode) -> io::Result<Option<File>> {
     }
 }
 
-/// The locks are released with the last descriptor, and a child that was forked in between has one,
-/// too: so they are released explicitly, and only by the process that has taken them.
+/// The system releases the locks when the last descriptor is closed. A child that was forked in
+/// between has one, too. So they are released explicitly, and only by the process that took them.
 struct RealLock {
     file: File,
     dir: Option<File>,
@@ -228,7 +228,7 @@ fn advise(file: &File, offset: u64, len_bytes: u64, advice: Advice) {
 struct RealWrite {
     file: File,
     end: u64,
-    /// Up to here the bytes have been asked to be on their way to the disk.
+    /// Writeback was started for the bytes up to here.
     sent: u64,
 }
 

@@ -1,17 +1,17 @@
 //! Locks, atomics and threads: which thread runs when is a part of the outside world, too.
 //!
-//! They are those of the system. A build with `--cfg folddb_schedules` puts a scheduler in their
-//! place that a test drives (`sync/scheduled.rs`): a thread then stops at each of these calls, and
-//! a seed decides which continues. Such a build is for the tests named `schedules` alone;
-//! `.ci/races schedules` runs them. A build with `--cfg folddb_sleeps` strews sleeps at locks,
+//! They are those of the system. A build with `--cfg folddb_schedules` replaces them by those of a
+//! scheduler that a test drives (`sync/scheduled.rs`): a thread then stops at each of these calls,
+//! and a seed decides which continues. Such a build is for the tests named `schedules` alone;
+//! `.ci/races schedules` runs them. A build with `--cfg folddb_sleeps` adds random sleeps at locks,
 //! condition variables and atomics (`sync/sleeping.rs`), for the random programs of `.ci/races
 //! sleeps`.
 //!
 //! [`Swap`] is built from them: a value that is replaced as a whole while others read it.
 //!
-//! Used by all crates whose threads interact: `memtable`, `journal`, `folddb`, and `mapped.rs`
-//! here. What only counts (statistics, the numbers of files) takes the atomics of the standard
-//! library.
+//! Used by all crates with threads that interact: `memtable`, `hash`, `journal`, `value-log`,
+//! `engine`, `folddb`, and `mapped.rs` here. What only counts (statistics, the numbers of files)
+//! takes the atomics of the standard library.
 
 #[cfg(folddb_schedules)]
 mod scheduled;

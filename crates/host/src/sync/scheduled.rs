@@ -1,8 +1,9 @@
-//! The scheduler's locks in the shape of the system's, as far as the engine uses it.
+//! The locks of the scheduler, with the interface of the system's locks, as far as the engine uses
+//! it.
 //!
 //! A wait never times out here: if a wake is lost, and only a timeout would make up for it, all
-//! threads end up waiting, and the scheduler reports it. This is for tests only: what `expect` says
-//! here is a fault of this file.
+//! threads end up waiting, and the scheduler reports it. This is for tests only: a failing `expect`
+//! here is a bug of this file.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -12,10 +13,10 @@ use std::time::Duration;
 pub use shuttle::sync::atomic;
 pub use shuttle::thread;
 
-/// Runs `test` under this many random schedules, and under as many that prefer some threads to
-/// others and change the preference at only three moments, which finds what takes few switches in
-/// the right places. A build with `FOLDDB_SCHEDULES` in its environment runs that many instead. A
-/// schedule that fails is printed, with a string that [`replay`] takes.
+/// Runs `test` under this many random schedules. Then runs it under as many that prefer some
+/// threads to others, and change the preference at only three moments: they find bugs that need few
+/// switches in the right places. A build with `FOLDDB_SCHEDULES` in its environment runs that many
+/// instead. A schedule that fails is printed, with a string that [`replay`] takes.
 pub fn schedules(count: usize, test: impl Fn() + Send + Sync + Clone + 'static) {
     let count = option_env!("FOLDDB_SCHEDULES").and_then(|count| count.parse().ok()).unwrap_or(count);
     let random = shuttle::scheduler::RandomScheduler::new(count);

@@ -1,4 +1,4 @@
-//! The system's locks, condition variables and atomics, with sleeps strewn before and after them.
+//! The system's locks, condition variables and atomics, with random sleeps before and after them.
 //!
 //! When one thread hands work over to another, it passes a lock, wakes a waiter, or publishes an
 //! atomic. On a quiet machine the other thread is there at once, so a bug that needs it to be late

@@ -1,8 +1,8 @@
 //! A value that is replaced as a whole, and whose readers never wait for the writer that replaces
 //! it.
 //!
-//! It has two places, of which one is current. A writer fills the other, makes that
-//! current, and empties the first:
+//! It has two places, and one of them is current. A writer fills the other, makes that current, and
+//! empties the first:
 //!
 //! ```text
 //!   version 4    place 0 [value]   place 1 [     ]
@@ -11,10 +11,10 @@
 //!                place 0 [     ]   place 1 [next ]      emptied
 //! ```
 //!
-//! So the lock of the current place is never taken by a writer. A reader that finds one taken came
-//! too late: the version has advanced, and it tries again. It never sleeps, no matter where a
-//! writer was interrupted. A writer waits for readers, but only for those that are just counting
-//! their reference.
+//! So the lock of the current place is never taken by a writer. A reader that finds the lock of a
+//! place taken came too late: the version has advanced, and it tries again. It never sleeps, no
+//! matter where a writer was interrupted. A writer waits for readers, but only for those that are
+//! just counting their reference.
 
 use std::fmt;
 use std::sync::Arc;

@@ -83,7 +83,7 @@ class Closed(Error, ValueError):
 
 
 class Stopped(Error):
-    """A callback has asked to stop this work. What was done before stays done."""
+    """A callback has stopped this work. Each call says what stays of it."""
 
 
 class Io(Error, OSError):
