@@ -1,5 +1,4 @@
-//! Compiles the C that stands between Berkeley DB, whose interface only its own header knows, and
-//! its rival's file.
+//! Compiles the C wrapper of Berkeley DB: only the header of the library knows its interface.
 
 fn main() {
     println!("cargo:rerun-if-changed=src/rivals/berkeleydb.c");

@@ -76,7 +76,8 @@ impl Contest {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What is kept of a run; otherwise it is run, and kept when it is done.
+    /// The kept figures of a run. If there are none, it is run, and its figures are kept when it is
+    /// done.
     fn run_unless_kept(&self, kept: &Kept, round: usize, rival: &str) -> Result<Outcome> {
         if let Some(figures) = kept.get(round, rival) {
             return Ok(Outcome::Done(figures));
@@ -99,7 +100,7 @@ impl Contest {
         Ok(outcome)
     }
 
-    /// What each run is asked for, as it is in the results.
+    /// The settings of each run, as they are in the results.
     fn settings(&self) -> Value {
         json!({
             "workload": self.job.workload.name(),
@@ -118,7 +119,7 @@ impl Contest {
     }
 }
 
-/// In which order this many rivals run in a round: another begins each time.
+/// The order in which this many rivals run in a round: in each round another one is first.
 fn order(rivals: usize, round: usize) -> impl Iterator<Item = usize> {
     (0..rivals).map(move |place| (place + round) % rivals)
 }

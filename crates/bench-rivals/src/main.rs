@@ -1,10 +1,10 @@
 //! FoldDB next to other stores: the same work, the same data, the same memory and durability, in
 //! one run.
 //!
-//! `contest` runs a workload over chosen rivals, each in a process of its own, in turns, and says
-//! what came out; `child` is one such process. Bottom-up: a `rival` is what a store must be able to
-//! do, `rivals` are the stores, `work` is what is done with one, `report` says what came out,
-//! `contest` runs it all.
+//! `contest` runs a workload over chosen rivals, each in a process of its own, in turns, and
+//! reports the results; `child` is one such process. The modules, bottom-up: `rival` is what a
+//! store must be able to do, `rivals` are the stores, `work` is what is done with one, `report`
+//! writes the results, `contest` runs it all.
 
 mod rival;
 mod rivals;

@@ -7,7 +7,7 @@ use serde_json::Value;
 pub(crate) enum Outcome {
     /// With figures, and a state that was right.
     Done(Value),
-    /// Otherwise, as a sentence for its row.
+    /// It failed; a sentence for its row says why.
     Failed(String),
 }
 

@@ -1,5 +1,5 @@
-//! What came out: the medians of each rival's runs, a table with the ratio of FoldDB to the best of
-//! the others, a JSON file with everything, and charts.
+//! The results: the medians of the runs of each rival, a table with the ratio of FoldDB to the best
+//! of the others, a JSON file with everything, and charts.
 
 mod standings;
 mod figures;
@@ -28,7 +28,7 @@ pub(crate) fn write(out: &Path, name: &str, runs: &[Runs], settings: &Value) -> 
     Ok(())
 }
 
-/// The runs, when all were done; a rival of which one failed has failed.
+/// The runs, if all of them succeeded; a rival with a failed run has failed.
 fn standing(runs: &Runs) -> Standing {
     let mut done = Vec::new();
     let mut failed = None;

@@ -1,6 +1,6 @@
-//! What a store must be able to do to take part: writes, reads and background work, as thin as it
-//! can be, so that what is measured is the store. A store's own file in `rivals/` implements it;
-//! the workloads know nothing else.
+//! What a store must be able to do to take part: writes, reads and background work. The interface
+//! is as thin as possible, so that the store itself is measured. A file for each store in `rivals/`
+//! implements it; the workloads know nothing else.
 
 use std::path::PathBuf;
 
@@ -34,8 +34,8 @@ pub(crate) enum Meaning {
     Bytes,
     /// It does not occur: keys of any bytes, values of some kilobytes among them.
     Objects,
-    /// It does not occur: keys of 8 bytes, values that this many indexes are of, by their first
-    /// numbers of four bytes.
+    /// It does not occur: keys of 8 bytes, values with this many indexes, each by one of the first
+    /// numbers of four bytes in the value.
     Indexed(u8),
     /// Keys of text; the operand is added to the value, both little-endian numbers of 8 bytes.
     Sum,
@@ -50,8 +50,8 @@ impl Meaning {
         matches!(self, Meaning::Sum | Meaning::Append)
     }
 
-    /// Makes `value` the fold of what it was (`None` for nothing) and an operand: for stores that
-    /// read, modify and write.
+    /// Sets `value` to the fold of the value before (`None` for none) and an operand: for stores
+    /// that read, modify and write.
     pub(crate) fn fold(self, before: Option<&[u8]>, operand: &[u8], value: &mut Vec<u8>) {
         value.clear();
         match self {
@@ -70,13 +70,13 @@ impl Meaning {
     }
 }
 
-/// A little-endian number; what is no 8 bytes long counts as nothing, and the checksum will show
-/// it.
+/// A little-endian number. Anything that is not 8 bytes long counts as 0, and the checksum will
+/// show it.
 pub(crate) fn number(bytes: &[u8]) -> u64 {
     bytes.try_into().map(u64::from_le_bytes).unwrap_or(0)
 }
 
-/// With what a store is opened.
+/// The settings with which a store is opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// A directory for the store alone; it exists.
@@ -106,17 +106,16 @@ pub(crate) enum Sight {
 
 /// An open store.
 pub(crate) trait Rival: Send + Sync {
-    /// A writer; where the store reads, modifies and writes, no other writer may fold at the same
+    /// A writer. If the store reads, modifies and writes, no other writer may fold at the same
     /// time.
     fn writer(&self) -> Result<Box<dyn Writer + '_>>;
 
     fn reader(&self, sight: Sight) -> Result<Box<dyn Reader + '_>>;
 
-    /// Returns when all is written to files and no work in the background is due.
+    /// Returns when everything is written to files and no background work is due.
     fn settle(&self) -> Result<()>;
 
-    /// Does what the store has for making reads as fast as they can be. False where it has nothing
-    /// of the kind.
+    /// Makes reads as fast as the store can, by its own means. False if it has none.
     fn optimize(&self) -> Result<bool> {
         Ok(false)
     }
@@ -126,8 +125,8 @@ pub(crate) trait Rival: Send + Sync {
         true
     }
 
-    /// Whether it keeps the indexes of [`Meaning::Indexed`] by itself. Otherwise the program does,
-    /// which reads before it writes.
+    /// Whether it keeps the indexes of [`Meaning::Indexed`] itself. Otherwise the program does
+    /// that, and reads before it writes.
     fn keeps_indexes(&self) -> bool {
         false
     }
@@ -138,16 +137,16 @@ pub(crate) trait Rival: Send + Sync {
         Ok(0)
     }
 
-    /// Closes in good order.
+    /// Closes the store.
     fn close(self: Box<Self>) -> Result<()>;
 }
 
 /// Writes of one thread.
 pub(crate) trait Writer {
-    /// One op as a commit of its own, by the store's way for single writes.
+    /// Commits one op, by the store's call for single writes.
     fn apply(&mut self, op: Op<'_>) -> Result<()>;
 
-    /// Takes an op into the next batch.
+    /// Adds an op to the next batch.
     fn collect(&mut self, op: Op<'_>) -> Result<()>;
 
     /// Commits the batch.
@@ -156,16 +155,17 @@ pub(crate) trait Writer {
 
 /// Reads of one thread.
 pub(crate) trait Reader {
-    /// Hands out the value of a key, `None` where there is none.
+    /// Passes the value of a key to `take`, or `None` if there is none.
     fn get(&mut self, key: &[u8], take: &mut dyn FnMut(Option<&[u8]>)) -> Result<()>;
 
-    /// The length of a value: without reading it, where the store has a way.
+    /// The length of a value, without reading it if the store has a way to do that.
     fn size_bytes(&mut self, key: &[u8]) -> Result<Option<u64>> {
         let mut size_bytes = None;
         self.get(key, &mut |found| size_bytes = found.map(|value| value.len() as u64))?;
         Ok(size_bytes)
     }
 
-    /// Hands out rows in the order of keys, from a key on or all, up to a number of them.
+    /// Passes rows to `take`, in the order of keys, from a key on or all of them, at most
+    /// `rows_max`.
     fn scan(&mut self, from: Option<&[u8]>, rows_max: u64, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<()>;
 }

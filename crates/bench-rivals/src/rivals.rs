@@ -1,5 +1,5 @@
-//! The stores that take part, by name. Each has a file that states its settings, and why its
-//! experts would choose them.
+//! The stores that take part, by name. Each has a file that states its settings, and the reasons
+//! why its experts would choose them.
 
 mod entries;
 #[cfg(any(feature = "rocksdb", feature = "leveldb", feature = "fjall"))]

@@ -1,6 +1,6 @@
 //! One run of a workload on one store, in a process of its own: the child. Its command line and its
-//! JSON are a contract with the program for the stores written in Go (`go/`), drawn in the README
-//! of this crate.
+//! JSON are a contract with the program for the stores written in Go (`go/`); the README of this
+//! crate describes it.
 
 mod job;
 mod files;
@@ -29,7 +29,7 @@ use serde_json::Value;
 
 pub(crate) use job::{Job, Workload};
 
-/// Does a job on a store in an empty directory, and gives the figures.
+/// Does a job on a store in an empty directory, and returns the figures.
 pub(crate) fn run(rival: &str, job: &Job, dir: PathBuf) -> Result<Value> {
     let mut child = child::Child::new(rival, job, dir)?;
     match job.workload {

@@ -1,5 +1,5 @@
 //! Every rival of this build does every workload at a tiny scale, as a child of the contest, and
-//! leaves what it must.
+//! leaves the right state.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -26,7 +26,7 @@ fn child(rival: &str, workload: &str, more: &[&str]) -> serde_json::Value {
     serde_json::from_str(text.lines().last().expect("a last line")).expect("JSON")
 }
 
-/// Has all rivals do a workload, and hands their figures out.
+/// Runs a workload on all rivals, and passes their figures to `check`.
 fn all(workload: &str, more: &[&str], check: impl Fn(&str, &serde_json::Value)) {
     for rival in rivals() {
         let figures = child(&rival, workload, more);

@@ -1,13 +1,13 @@
-//! What lists cost that grow by appends: what merges write for each byte, and gets meanwhile. For
-//! comparing two builds in turns.
+//! The cost of lists that grow by appends: how much merges write for each byte, and how long gets
+//! take. For comparing two builds in turns.
 //!
 //! ```text
 //! cargo run --release -p folddb-bench --example appends -- [rows [keys [bytes]]]
 //! ```
 //!
-//! One thread appends `bytes` (24) to random ones of `keys` (a fiftieth of the rows), `rows`
-//! (5,000,000) in all, in batches of 1,000 in 64 MB. After it as many random lists are read as make
-//! a hundredth of the rows, twice, with what is due of merges in between.
+//! One thread appends `bytes` (24) to random keys out of `keys` (a fiftieth of the rows), `rows`
+//! (5,000,000) times in all, in batches of 1,000, with 64 MB of memory. Then random lists are read,
+//! a hundredth of the number of rows. They are read twice, with the merges that are due in between.
 
 use std::time::Instant;
 

@@ -1,14 +1,14 @@
-//! A reader with a concurrent writer, and what it costs both: for comparing two builds in turns.
+//! What a reader and a concurrent writer cost each other: for comparing two builds in turns.
 //!
 //! ```text
 //! cargo run --release -p folddb-bench --example beside -- [rounds [pause_us [batch [rows [writes_per_s]]]]]
 //! ```
 //!
-//! One thread writes sums onto as many Zipf keys as it writes rows (2,000,000), in `batch`es (1),
-//! flat out or at this many a second, in 64 MB; another reads a key or, every eighth time, a
-//! hundred rows, and sleeps for `pause_us` (10,000) between two reads. Beside the latencies stand
-//! what the reader's thread used: its time on the processor, its waits for one, how often it slept
-//! within a read, its page faults.
+//! One thread folds sums onto keys by Zipf's law: as many keys as rows (2,000,000), in `batch`es
+//! (1), at full speed or at `writes_per_s`, with 64 MB of memory. Another thread reads a key or,
+//! every eighth time, a hundred rows, and sleeps for `pause_us` (10,000) between two reads. Next to
+//! the latencies it prints what the reading thread used: its time on the processor, its waits for
+//! one, how often it slept within a read, and its page faults.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -128,7 +128,7 @@ fn read(
     Ok((gets, selects, used))
 }
 
-/// What a thread used of its machine, as Linux says; nothing elsewhere.
+/// What a thread has used, as Linux reports it; zeros on other systems.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     running_ns: u64,

@@ -1,15 +1,15 @@
-//! What range deletes without end cost: a loop that deletes one range after another, of a table
-//! that is written to beside that, with background work in its threads.
+//! What an endless sequence of range deletes costs: a loop deletes one range after another, of a
+//! table that is also written to, while background threads work.
 //!
 //! ```text
 //! cargo run --release -p folddb-bench --example range_deletes -- 1000000 [queue|here|apart] [rows]
 //! ```
 //!
-//! `queue` deletes all that is older than the newest thousand, `here` ten keys here and there,
-//! `apart` ranges that share nothing, whose rows are not written again. A line for each twentieth
-//! of the way: range deletes a second, the longest of them, what a get and a row of a scan cost
-//! beside them, the range deletes and runs of the table, bytes of the disk and resident memory. At
-//! the end, and again once background work has nothing to do.
+//! `queue` deletes everything older than the newest thousand rows, `here` ten keys at random
+//! places, `apart` disjoint ranges of rows that are not written again. It prints a line after each
+//! twentieth of the work: range deletes per second, the longest of them, the cost of a get and of a
+//! row of a scan meanwhile, the range deletes and runs of the table, bytes on the disk and resident
+//! memory. Two more lines follow at the end, and once background work has nothing to do.
 
 use std::error::Error;
 use std::time::{Duration, Instant};

@@ -1,14 +1,15 @@
-//! What many tables cost: creating, opening, and flushes and merges of one table beside them.
+//! What many tables cost: creating and opening them, and flushes and merges of one table next to
+//! them.
 //!
 //! ```text
 //! cargo run --release -p folddb-bench --example tables -- 1 1000 100000
 //! ```
 //!
-//! A line for each number: seconds to create and to open, and the CPU seconds of that; CPU
-//! microseconds of a write with its flush and of the merges of 64 of these, all of the process,
-//! before the store is opened again and after; bytes of memory for a table (resident, after
-//! opening), and of the manifest. Creating syncs an edit for each table: in a directory in memory
-//! (`TMPDIR=/dev/shm`) the seconds are those of the store alone.
+//! It prints a line for each number of tables: seconds to create and to open them, and the CPU
+//! seconds of that; CPU microseconds of the whole process for a write with its flush, and for the
+//! merges of 64 of these, before the store is opened again and after; bytes of memory for a table
+//! (resident, after opening), and of the manifest. Creating syncs an edit for each table: in a
+//! directory in memory (`TMPDIR=/dev/shm`) the seconds are those of the store alone.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -34,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     counts.into_iter().try_for_each(measure)
 }
 
-/// Everything is done by this thread, so that what is counted is what was asked for.
+/// This thread does all the work, so that nothing else is counted.
 fn options() -> Options {
     Options::default().background(BackgroundWork::Manual)
 }
@@ -84,7 +85,7 @@ fn name(number: usize) -> String {
 }
 
 /// Writes to one table, of separated values and of others, each with a flush, and then the merges
-/// that are due: what a flush took on average, and all merges together.
+/// that are due: returns the average time of a flush, and the time of all merges together.
 fn flush_and_merge(store: &Store, number: usize) -> Result<(Duration, Duration), Box<dyn Error>> {
     const WRITES: u32 = 64;
     let table: Table<u64, u64> = store.table(&name(number), Rules::sorted())?;
@@ -104,7 +105,7 @@ fn flush_and_merge(store: &Store, number: usize) -> Result<(Duration, Duration),
     Ok((flushes / WRITES, merges))
 }
 
-/// CPU time of all threads of this process that live.
+/// CPU time of all live threads of this process.
 fn cpu_time() -> Result<Duration, Box<dyn Error>> {
     let mut nanos = 0;
     for thread in std::fs::read_dir("/proc/self/task")? {
@@ -114,7 +115,7 @@ fn cpu_time() -> Result<Duration, Box<dyn Error>> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// What the process has in memory.
+/// The resident memory of the process.
 fn resident_bytes() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmRSS")).ok_or("no VmRSS")?;

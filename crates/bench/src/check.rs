@@ -1,9 +1,8 @@
-//! What must be in the store, worked out without it.
+//! What must be in the store, computed without it.
 
 use crate::generate::mix;
 
-/// A sum over rows that does not depend on their order, with their number, and whether keys
-/// ascended.
+/// A sum over rows that does not depend on their order, and their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowSum {
     /// How many rows there were.
@@ -13,7 +12,7 @@ pub struct RowSum {
 }
 
 impl RowSum {
-    /// Takes in a row of numbers.
+    /// Adds a row of numbers.
     #[inline]
     pub fn add(&mut self, key: u64, value: u64) {
         self.rows += 1;
@@ -29,7 +28,7 @@ pub struct Ascending {
 }
 
 impl Ascending {
-    /// Takes in the next key.
+    /// Takes the next key.
     #[inline]
     pub fn next(&mut self, key: u64) {
         if self.last.is_some_and(|last| key <= last) {

@@ -1,13 +1,13 @@
-//! Makes a directory cold: what its files hold is on the disk, and no more in the system's page
-//! cache.
+//! Makes a directory cold: the contents of its files are on the disk, and no longer in the page
+//! cache of the system.
 
 use std::fs::File;
 use std::path::Path;
 
 use folddb::{Error, Result};
 
-/// Syncs the files of a directory and asks the system to forget their pages. False where it cannot
-/// be asked; the figures are warm ones then, and the report says so.
+/// Syncs the files of a directory and asks the system to drop their pages. False if it cannot do
+/// that: then the figures are warm ones, and the report says so.
 pub fn forget_files(dir: &Path) -> Result<bool> {
     let entries = std::fs::read_dir(dir).map_err(|error| Error::io("list", dir, error))?;
     let mut forgotten = true;

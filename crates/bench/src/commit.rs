@@ -79,7 +79,7 @@ fn commit_all(
         .collect()
 }
 
-/// The row of a number: a hundred bytes that tell it.
+/// The row of a number: its hundred bytes follow from the number.
 fn row(number: u64, seed: u64) -> (u64, [u8; VALUE_BYTES]) {
     let key = mix(number ^ mix(seed));
     (key, std::array::from_fn(|at| mix(key.wrapping_add(at as u64)) as u8))

@@ -1,5 +1,5 @@
 //! Where the keys and values of the benches come from: pure functions of a seed, so that a second
-//! pass can tell what must be in the store without having kept anything.
+//! pass knows what must be in the store without having kept anything.
 
 mod objects;
 
@@ -27,7 +27,7 @@ impl Chance {
         Chance { state: mix(seed ^ 0x9e37_79b9_7f4a_7c15) }
     }
 
-    /// The next of the numbers.
+    /// The next number.
     #[inline]
     #[allow(clippy::should_implement_trait)] // numbers without end need no Option
     pub fn next(&mut self) -> u64 {
@@ -49,7 +49,7 @@ impl Chance {
 }
 
 /// The rows of `hugedb`: the key of an index is its image under a bijection, so keys are distinct
-/// by construction and any index past the last is a key that is not there. The value follows from
+/// by construction, and any index after the last gives a key that is absent. The value follows from
 /// the key.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomRows {
@@ -105,8 +105,8 @@ impl Zipf {
     }
 }
 
-/// The writes of `osmos`: sums on keys that are hit by Zipf's law, the hot ones scattered over the
-/// key space.
+/// The writes of `osmos`: sums on keys by Zipf's law. The hot keys are scattered over the key
+/// space.
 #[derive(Clone, Debug)]
 pub struct ZipfWrites {
     zipf: Zipf,
@@ -129,7 +129,7 @@ impl ZipfWrites {
         ZipfWrites { zipf: Zipf::new(keys), keys, stride, chance: Chance::new(seed) }
     }
 
-    /// The number of the key that is hit next.
+    /// The number of the next key.
     pub fn next_key(&mut self) -> u64 {
         let rank = self.zipf.rank(&mut self.chance) - 1;
         // A stride without a common divisor with the number of keys visits each of them once.
@@ -149,7 +149,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// A key of `osmos`, as text in place.
+/// A key of `osmos`, as text without an allocation.
 pub struct UserKey([u8; USER_KEY_BYTES]);
 
 impl UserKey {

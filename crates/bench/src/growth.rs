@@ -1,5 +1,5 @@
-//! `growth`: what a row costs as the store grows. `hugedb` and `osmos` at several sizes, beside
-//! what the shape predicts.
+//! `growth`: what a row costs as the store grows. `hugedb` and `osmos` at several sizes, compared
+//! with what the model predicts.
 //!
 //! # The model
 //! A flush makes a run of tier 0; T runs of a tier become one of the next. After R flushes of equal
@@ -10,9 +10,9 @@
 //!   writes = 1 + Σ ⌊R / Tⁱ⌋ · Tⁱ / R   ≤ 1 + log_T(R)      i = 1, 2, .. while Tⁱ ≤ R
 //! ```
 //!
-//! times to parts, and the runs that are left are the digits of R in base T, summed. Where keys are
-//! folded together fewer bytes are written; where merges are made early, for reads, or late,
-//! because the load is faster, more or fewer.
+//! times to parts, and the runs that are left are the digits of R in base T, summed. If ops of one
+//! key are folded together, fewer bytes are written. Merges that are made early, for reads, write
+//! more; merges that are late, because the load is faster, write fewer.
 
 use folddb::Result;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     Ok(report)
 }
 
-/// What one size has cost; `reads` is where its reads stand in the report.
+/// What one size has cost; `reads` is the place of its reads in the report.
 fn line(report: &Report, rows: u64, reads: &[&str]) -> Value {
     let figure = |path: &[&str]| report.figure(path).cloned().unwrap_or(Value::Null);
     let number = |path: &[&str]| figure(path).as_f64().unwrap_or(0.0);

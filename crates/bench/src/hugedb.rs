@@ -17,7 +17,7 @@ use crate::workplace::Workplace;
 /// Rows at scale 1.
 const ROWS: f64 = 100e6;
 const TABLE: &str = "numbers";
-/// The budget of the store, which leaves room for the rest of a process of 200 MB.
+/// The memory budget of the store. It leaves room for the rest of a process of 200 MB.
 const MEMORY_BYTES: usize = 160_000_000;
 const BATCH: usize = 1000;
 const ROW_BYTES: u64 = 16;
@@ -106,8 +106,9 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Writes all rows. A commit's latency is the time from the end of the one before to its own
-    /// end: the few nanoseconds of generating keys are in it, and one reading of the clock.
+    /// Writes all rows. The latency of a commit is the time from the end of the commit before it to
+    /// its own end. It includes the few nanoseconds of generating keys, and one reading of the
+    /// clock.
     fn run(&self, store: &Store, progress: &mut dyn FnMut(Progress)) -> Result<(Value, Latencies)> {
         let (mut latencies, mut batch) = (Latencies::new(), store.batch());
         let mut phase = Phase::start(self.rows);

@@ -1,10 +1,10 @@
-//! `indexes`: what a write costs in a table with no index, with one and with four, and what finding
+//! `indexes`: what a write costs in a table with no index, with one and with four, and what a find
 //! costs.
 //!
 //! The same records (JSON of some 110 bytes) are written to three tables in turn, each key twice
-//! over on average, so that half of what is written overwrites; then the index by city is asked for
-//! terms while half of its entries are stale, and again once it is clean. Nothing of this reads
-//! before it writes.
+//! over on average, so that half of what is written overwrites; then the index by city is queried
+//! while half of its entries are stale, and again once it is clean. No write reads before it
+//! writes.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ const MEMORY_BYTES: usize = 64 << 20;
 const WRITES: f64 = 1_000_000.0;
 const FINDS: u64 = 200;
 
-/// Records of a term of the index by city, about.
+/// The approximate number of records for each term of the index by city.
 const PER_CITY: u64 = 100;
 
 /// The indexes, in the order in which tables get them.
@@ -122,7 +122,7 @@ fn write(
     )
 }
 
-/// Asks for terms; whether each found what it must.
+/// Queries terms. Also returns whether each query found the right number of records.
 fn find(people: &People, newest: &std::collections::HashMap<u64, u64>, writes: u64) -> Result<(Value, bool)> {
     let cities = (writes / 2 / PER_CITY).max(1);
     let (mut latencies, mut hits, mut right, cpu) = (Latencies::new(), 0, true, cpu_seconds());

@@ -1,9 +1,9 @@
-//! Beside the floors of FoldDB: the benchmark programs of the systems that it unites, run in
-//! process. Internal, no promises: `folddb` is the public API.
+//! The benchmark programs of the systems that FoldDB unites, run in this process. This crate is on
+//! no floor of FoldDB. Internal, no promises: `folddb` is the public API.
 //!
-//! `folddb bench NAME` is the door. Every bench works on a fresh store, prints speed by the tenth
-//! of the run, latencies, memory, bytes written and disk space, and *verifies* the state that it
-//! leaves against a computation of its own. The same seed gives the same data.
+//! `folddb bench NAME` runs them. Every bench works on a fresh store. It reports the speed in each
+//! tenth of the run, latencies, memory, bytes written and disk space, and *verifies* the final
+//! state against a computation of its own. The same seed gives the same data.
 //!
 //! | name | what it does at scale 1 |
 //! |---|---|
@@ -60,12 +60,11 @@ pub fn names() -> &'static [&'static str] {
     &["hugedb", "osmos", "append-one", "drain", "commit", "open", "elliptics", "steady", "growth", "indexes"]
 }
 
-/// Runs a bench. `progress` hears of every tenth of its longer phases.
+/// Runs a bench. `progress` is called for every tenth of its longer phases.
 ///
 /// # Errors
-/// [`folddb::ErrorKind::InvalidInput`] for an unknown name or a scale that is not positive;
-/// whatever the store fails with. A final state that is wrong is no error here: see
-/// [`Report::verified`].
+/// [`folddb::ErrorKind::InvalidInput`] for an unknown name or a scale that is not positive; any
+/// error of the store. A wrong final state is not an error here: see [`Report::verified`].
 pub fn run(name: &str, options: &BenchOptions, progress: &mut dyn FnMut(Progress)) -> Result<Report> {
     if !(options.scale > 0.0 && options.scale <= 1000.0) {
         let message = format!("a scale is above 0 and at most 1000; {} is not", options.scale);

@@ -1,4 +1,4 @@
-//! Stopwatches: latencies in a histogram, and speed by the tenth of a run.
+//! Stopwatches: latencies in a histogram, and the speed in each tenth of a run.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// None yet.
+    /// No latencies yet.
     pub fn new() -> Latencies {
         let histogram = Histogram::new_with_bounds(1, 600_000_000_000, 3).unwrap_or_else(|_| {
             unreachable!("from a nanosecond to ten minutes with three digits is a histogram")
@@ -28,7 +28,7 @@ impl Latencies {
         Latencies { histogram, sum_ns: 0 }
     }
 
-    /// Takes in how long a call took.
+    /// Adds the time that a call took.
     #[inline]
     pub fn note(&mut self, took: Duration) {
         let took_ns = took.as_nanos() as u64;
@@ -36,7 +36,7 @@ impl Latencies {
         self.histogram.saturating_record(took_ns.max(1));
     }
 
-    /// Takes in all that another took in.
+    /// Adds all latencies of another.
     pub fn absorb(&mut self, other: &Latencies) {
         self.sum_ns += other.sum_ns;
         self.histogram += &other.histogram;
@@ -115,7 +115,7 @@ impl Phase {
         figures
     }
 
-    /// Ends a phase in which rows a second say nothing.
+    /// Ends a phase without a meaningful number of rows per second.
     pub fn end_of_work(self) -> Value {
         let mut figures = self.end();
         if let Some(figures) = figures.as_object_mut() {

@@ -1,5 +1,5 @@
-//! `open`: how long it takes until a large store answers, with none of its files in memory: closed
-//! in order, and left without a word, so that its log is replayed.
+//! `open`: how long it takes until a large store answers, with none of its files in memory: after a
+//! close, and after a drop without a close, so that its log is replayed.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::workplace::Workplace;
 
 /// Rows at scale 1.
 const ROWS: f64 = 100e6;
-/// Of these, what is written again before the store is left.
+/// One in this many rows is written again before the store is dropped.
 const UNFLUSHED_SHARE: u64 = 100;
 const TABLE: &str = "numbers";
 const MEMORY_BYTES: usize = 160_000_000;

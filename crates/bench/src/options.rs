@@ -19,16 +19,16 @@ pub struct BenchOptions {
     pub durability: Durability,
     /// Ops of a commit. Default: 1,000 for `hugedb`, 1 otherwise.
     pub batch: Option<usize>,
-    /// Rows, whatever the scale, in benches whose work is this many rows: `hugedb`, `osmos`,
-    /// `growth`, `open`, `elliptics`; keys of `steady`.
+    /// Rows, for any scale, in benches that are measured in rows: `hugedb`, `osmos`, `growth`,
+    /// `open`, `elliptics`; keys of `steady`.
     pub rows: Option<u64>,
     /// How the table of `elliptics` keeps its records. Default sorted.
     pub kind: TableKind,
-    /// Where the values of `elliptics` lie. Default segments.
+    /// Where the values of `elliptics` are. Default segments.
     pub value_placement: ValuePlacement,
     /// Bytes of each value of `elliptics`. Default 4,000 to 4,800.
     pub value_bytes: Option<usize>,
-    /// Seconds, whatever the scale, in benches that go on for a time: `steady`.
+    /// Seconds, for any scale, in benches that run for a time: `steady`.
     pub seconds: Option<f64>,
     /// The directory to put the store in. Default: a fresh one under the system's directory for
     /// temporary files.
@@ -70,6 +70,6 @@ pub struct Progress {
     pub phase: &'static str,
     /// How much of it is done.
     pub done: u64,
-    /// How much there is to do; 0 where that is unknown.
+    /// How much there is to do; 0 if that is unknown.
     pub total: u64,
 }

@@ -1,5 +1,5 @@
-//! `osmos`: the benchmark of osmos. Sums on keys that are hit by Zipf's law, written flat out by
-//! one thread, while another reads a key or a stretch of the table every ten milliseconds.
+//! `osmos`: the benchmark of osmos. Sums on keys by Zipf's law, written at full speed by one
+//! thread, while another reads a key or a range of the table every ten milliseconds.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ const KEYS: f64 = 10e6;
 const TABLE: &str = "visits";
 const MEMORY_BYTES: usize = 64 << 20;
 const READ_PAUSE: Duration = Duration::from_millis(10);
-/// Every so many reads, one is a select over a range.
+/// One read in this many is a select over a range.
 const SELECT_EVERY: u64 = 8;
 const SELECT_ROWS: usize = 100;
 const CHUNK_ROWS: usize = 25;
@@ -95,8 +95,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes flat out. A commit's latency is the time from the end of the one before to its own
-    /// end, so the generator's time is in it; the report names that too.
+    /// Writes at full speed. The latency of a commit is the time from the end of the commit before
+    /// it to its own end, so it includes the time of the generator; the report has that time, too.
     fn run(mut self, store: &Store, progress: &mut dyn FnMut(Progress)) -> Result<(Value, Latencies)> {
         let (mut latencies, mut batch) = (Latencies::new(), store.batch());
         let mut phase = Phase::start(self.writes);
@@ -132,7 +132,7 @@ struct Read {
     selects: Latencies,
     /// Keys and their sums, in the order of reading.
     seen: Vec<(u64, u64)>,
-    /// Selects whose rows came out of order, or not of the snapshot.
+    /// Selects with rows out of order, or not of the snapshot.
     wrong: u64,
 }
 
@@ -177,8 +177,8 @@ impl Reader<'_> {
         Ok(read)
     }
 
-    /// A hundred rows from a key on, in chunks that each continue after the one before, of one
-    /// snapshot.
+    /// A hundred rows of one snapshot, from a key on, in chunks. Each chunk continues after the
+    /// last one.
     fn select(&self, number: u64) -> Result<bool> {
         let snapshot = self.store.snapshot();
         let mut ascending = Ascending::default();
@@ -205,7 +205,7 @@ impl Reader<'_> {
     }
 }
 
-/// Gets and a scan when all is merged that is to be.
+/// Gets and a scan, once no merge is due.
 fn settled_reads(table: &Table<String, u64>, seed: u64, writes: u64, keys: u64) -> Result<Value> {
     let (mut source, mut hits) = (ZipfWrites::new(seed ^ 0x6765_7473, keys), Latencies::new());
     for _ in 0..(writes / 100).clamp(100, 100_000) {

@@ -24,7 +24,7 @@ pub fn cpu_seconds() -> Option<f64> {
     Some((user + system) / TICKS_PER_S)
 }
 
-/// Bytes that the process has had read from disks.
+/// Bytes that were read from disks for the process.
 pub fn read_bytes() -> Option<u64> {
     let io = std::fs::read_to_string("/proc/self/io").ok()?;
     io.lines().find_map(|line| line.strip_prefix("read_bytes: "))?.trim().parse().ok()
@@ -53,7 +53,7 @@ pub struct MemoryWatch {
 }
 
 impl MemoryWatch {
-    /// Begins; forgets earlier peaks as far as the system lets it.
+    /// Begins to watch, and resets earlier peaks as far as the system allows it.
     pub fn start() -> MemoryWatch {
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let (stop, anonymous) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -91,8 +91,8 @@ impl Drop for MemoryWatch {
     }
 }
 
-/// Bytes that the files of a directory take up on the disk; preallocated ones count with what they
-/// hold.
+/// Bytes that the files of a directory take on the disk. Preallocated files count with their
+/// allocated blocks.
 pub fn allocated_bytes(dir: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
     entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|file| allocated(&file)).sum()

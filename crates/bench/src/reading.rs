@@ -11,14 +11,14 @@ use crate::generate::{Chance, RandomRows};
 use crate::measure::{Latencies, Phase, per_second};
 use crate::options::Progress;
 
-/// Gets of a phase; a tenth of the rows where they are few.
+/// Gets of a phase; a tenth of the rows if that is fewer.
 const GETS: u64 = 100_000;
-/// The index of keys that nobody writes.
+/// The first index of keys that are never written.
 const ABSENT_FROM: u64 = 1 << 40;
 /// Rows of a batch of the concurrent writer.
 const BATCH: u64 = 1000;
-/// How long that writer goes on, and no further than to as many rows again as there are: what
-/// follows must not be another bench than the one that was asked for, however slow the reader is.
+/// How long that writer writes. It also stops when it has doubled the number of rows, so that the
+/// phases that follow have about the requested size even with a slow reader.
 const BESIDE: Duration = Duration::from_secs(5);
 
 /// Reads rows that a source has written, and checks each answer.
@@ -73,7 +73,7 @@ impl Reading {
         Ok((figures, first_right && right))
     }
 
-    /// Everything, in order. True when it is what must be there.
+    /// Scans all rows. True when they are what must be there, in order.
     pub(crate) fn scan(&self, table: &Table<u64, u64>) -> Result<(Value, bool)> {
         let phase = Phase::start(self.rows);
         let (mut found, mut ascending) = (RowSum::default(), Ascending::default());
@@ -92,8 +92,8 @@ impl Reading {
         Ok((figures, found == self.expected && ascending.holds()))
     }
 
-    /// Gets that hit while another thread writes new rows flat out, which are expected from then
-    /// on: for some seconds, or until there are twice as many rows.
+    /// Gets of existing rows while another thread writes new rows at full speed, for some seconds,
+    /// or until there are twice as many rows. The new rows are expected from then on.
     pub(crate) fn gets_while_writing(
         &mut self,
         store: &Store,
@@ -118,7 +118,7 @@ impl Reading {
         Ok((figures, right))
     }
 
-    /// Writes rows after those that are there; says how many.
+    /// Writes rows after the existing ones; returns how many.
     fn write_more(&self, store: &Store, table: &Table<u64, u64>, durability: Durability) -> Result<u64> {
         let (mut batch, mut more, started) = (store.batch(), 0, Instant::now());
         while more < self.rows && started.elapsed() < BESIDE {
@@ -132,7 +132,7 @@ impl Reading {
         Ok(more)
     }
 
-    /// Gets rows that are there until it is told to stop. True when each answer is right.
+    /// Gets existing rows until `stop` is set. True when each answer is right.
     fn hits_until(&self, table: &Table<u64, u64>, stop: &AtomicBool) -> Result<(Latencies, bool)> {
         let mut chance = Chance::new(self.seed ^ 0x6265_7369_6465);
         let (mut hits, mut right) = (Latencies::new(), true);

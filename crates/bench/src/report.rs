@@ -1,4 +1,4 @@
-//! What a bench found out: figures by name, in order, as JSON and as text.
+//! The results of a bench: figures by name, in order, as JSON and as text.
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ impl Report {
     }
 }
 
-/// Aligned text: one figure a line, groups under their names.
+/// Aligned text: one line per figure, groups under their names.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.name)?;

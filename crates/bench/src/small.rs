@@ -1,5 +1,5 @@
-//! Two small benches of what has hurt users of other stores: `append-one`, very many operands on
-//! one key, and `drain`, a queue that has been emptied.
+//! Two small benches of known problems of other stores: `append-one`, very many operands on one
+//! key, and `drain`, a queue that has been emptied.
 
 use std::time::Instant;
 
@@ -64,8 +64,8 @@ fn timed_get(table: &Table<String, Vec<u8>>, expected: &[u8]) -> Result<(f64, bo
     Ok((took_ms, value.as_deref() == Some(expected)))
 }
 
-/// `drain`: puts, then deletes of all of them, then seeks, beside seeks of a table that was always
-/// empty.
+/// `drain`: puts, then deletes of all of them, then seeks, compared with seeks in a table that was
+/// always empty.
 pub(crate) fn drain(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) -> Result<Report> {
     let items = options.scaled(ITEMS);
     let mut report = Report::new("drain");
@@ -109,7 +109,7 @@ pub(crate) fn drain(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) 
     Ok(report)
 }
 
-/// Seeks to the first row, and whether there never was one.
+/// Seeks to the first row. Also returns whether none was ever found.
 fn seeks(table: &Table<u64, u64>) -> Result<(Latencies, bool)> {
     let (mut latencies, mut none) = (Latencies::new(), true);
     for _ in 0..SEEKS {

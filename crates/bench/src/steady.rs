@@ -1,10 +1,11 @@
 //! `steady`: no stalls. Fills a table, finds the rate that the store sustains, then writes at 95 %
-//! of it; then a quiet table is written to, alone and beside one that is loaded flat out.
+//! of it; then a quiet table is written to, first alone, then while another table is loaded at full
+//! speed.
 //!
-//! Writes come *open-loop*: each is due at a moment that does not depend on how long those before
-//! it took, and its latency counts from that moment. A stall of a second is thus seen by every
-//! write that it delays, not by one. Keys come round in a random order that repeats, so the store
-//! keeps the size to which it was filled, with old values to merge away.
+//! Writes come in an *open loop*: each is due at a moment that does not depend on how long earlier
+//! writes took, and its latency counts from that moment. So a stall of a second shows in every
+//! write that it delays, not only in one. Keys come in a random order that repeats, so the store
+//! keeps its size after it was filled, and has old values to merge away.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -23,18 +24,19 @@ use crate::workplace::Workplace;
 const KEYS: f64 = 100e6;
 /// Seconds of the phase that holds the rate, at scale 1.
 const HOLD_S: f64 = 600.0;
-/// Of these, the phase that finds the rate takes a part, and each phase of the quiet table another.
+/// The phase that finds the rate, and each phase of the quiet table, take these shares of that
+/// time.
 const FIND_SHARE: f64 = 0.2;
 const BESIDE_SHARE: f64 = 0.05;
-/// What is written of what is sustained.
+/// The share of the sustained rate that is written.
 const SHARE_OF_SUSTAINED: f64 = 0.95;
 /// Writes a second to the quiet table.
 const QUIET_PER_S: f64 = 1000.0;
-/// Rows of a batch of the load beside the quiet table.
+/// Rows of a batch of the load next to the quiet table.
 const LOAD_BATCH: usize = 1000;
 const MEMORY_BYTES: usize = 160_000_000;
 const ROW_BYTES: u64 = 16;
-/// A sleep may last this much longer than asked; what is nearer is waited for without sleeping.
+/// A sleep may last this much longer than requested. Shorter waits are spent without sleeping.
 const SLEEP_SLACK: Duration = Duration::from_micros(150);
 
 /// Runs the bench.
@@ -90,7 +92,7 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     Ok(report)
 }
 
-/// Keys in a random order that repeats round by round; the value tells the round.
+/// Keys in a random order that repeats in each round. The value says which round it is.
 #[derive(Clone, Copy)]
 struct Rounds {
     offset: u64,
@@ -115,7 +117,7 @@ impl Rounds {
     }
 }
 
-/// Writes the rows of a table, in commits of some.
+/// Writes the rows of a table, some in each commit.
 struct Writer {
     table: Table<u64, u64>,
     source: Rounds,
@@ -165,8 +167,8 @@ fn fill(store: &Store, writer: &mut Writer, progress: &mut dyn FnMut(Progress)) 
     store.settle()
 }
 
-/// Writes flat out for some seconds, and settles. What is sustained is what was written in the time
-/// of both: the work that a burst leaves behind is a part of its price.
+/// Writes at full speed for some seconds, and settles. The sustained rate counts the time of both:
+/// the work that a burst leaves behind is a part of its cost.
 fn find_rate(store: &Store, writer: &mut Writer, seconds: f64) -> Result<(Value, f64)> {
     let (mut latencies, started, first) = (Latencies::new(), Instant::now(), writer.done);
     let (mut before, mut tenths, mut rows_before) = (started, Vec::new(), first);
@@ -206,8 +208,8 @@ impl Schedule {
         Schedule { started: Instant::now(), interval_s: 1.0 / per_second.max(1e-3), next: 0 }
     }
 
-    /// Waits until the next event is due, which it may have been for long. Near moments are waited
-    /// for without sleeping.
+    /// Waits until the next event is due; it may be due already. Short waits are spent without
+    /// sleeping.
     fn wait(&mut self) -> Instant {
         let due = self.started + Duration::from_secs_f64(self.next as f64 * self.interval_s);
         self.next += 1;
@@ -291,7 +293,7 @@ impl Series {
         }
     }
 
-    /// Takes in a wait that ended this many seconds after the start.
+    /// Adds a wait that ended this many seconds after the start.
     #[inline]
     fn note(&mut self, store: &Store, waited: Duration, at_s: f64) {
         self.second.note(waited);
@@ -332,7 +334,7 @@ impl Series {
     }
 }
 
-/// Writes to a quiet table, alone or beside another thread that loads its table flat out.
+/// Writes to a quiet table, alone or while another thread loads its table at full speed.
 fn beside(store: &Store, quiet: &mut Writer, load: Option<&mut Writer>, seconds: f64) -> Result<Value> {
     let (stop, before) = (AtomicBool::new(false), store.stats());
     let loaded_before = load.as_ref().map_or(0, |load| load.done);

@@ -1,4 +1,4 @@
-//! Where a bench runs: a directory with a store in it, and what is said about that store in every
+//! Where a bench runs: a directory with a store in it, and the figures on that store in every
 //! report.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::process::{MemoryWatch, allocated_bytes, cpu_seconds};
 use crate::report::Report;
 use crate::{BenchOptions, measure};
 
-/// A store in a directory that goes with it, unless it is to be kept.
+/// A store in a directory that is removed with it, unless it is to be kept.
 pub(crate) struct Workplace {
     pub(crate) store: Store,
     /// Milliseconds that the opening took, after a reopening.
@@ -68,8 +68,8 @@ impl Workplace {
         self.reopen(Store::close)
     }
 
-    /// The same without closing in order: what is in memtables only is in the log, as after the
-    /// death of a process.
+    /// As [`Workplace::reopen_cold`], without a close: what is only in memtables is replayed from
+    /// the log, as after the death of a process.
     pub(crate) fn leave_and_reopen_cold(self) -> Result<Workplace> {
         self.reopen(|store| {
             drop(store);
@@ -113,7 +113,7 @@ impl Workplace {
         self.memory.peaks().resident_bytes
     }
 
-    /// What was written for `user_bytes` of keys and values, and what background work cost the
+    /// How much was written for `user_bytes` of keys and values, and what background work cost the
     /// writers.
     pub(crate) fn put_written(&self, report: &mut Report, user_bytes: u64) {
         let stats = self.store.stats();
@@ -182,7 +182,7 @@ fn fresh_dir(bench: &str) -> Result<PathBuf> {
     }
 }
 
-/// An error for a bench that the caller asked for wrongly.
+/// The error for a bench that does not exist.
 pub(crate) fn unknown(name: &str, names: &[&str]) -> Error {
     Error::new(
         ErrorKind::InvalidInput,

@@ -80,7 +80,7 @@ pub(super) fn run(command: &mut Command, time_max: Duration) -> Result<Outcome> 
     Ok(judge(status.success(), &status.to_string(), figures.ok().flatten().as_deref(), &complaint))
 }
 
-/// What an ended child's last words mean.
+/// The outcome of a child, from its exit status and the last line of its output.
 fn judge(succeeded: bool, status: &str, last_line: Option<&str>, complaint: &str) -> Outcome {
     if !succeeded {
         return Outcome::Failed(format!("{status}: {complaint}"));

@@ -1,21 +1,20 @@
-//! The figures of each run that is done, in a file of its own until the contest is over: so a
-//! contest that was stopped can continue, by `--resume`. Called by the contest before and after
-//! each run.
+//! The figures of each finished run, in a file of its own until the contest is over: so a contest
+//! that was stopped can continue, by `--resume`. Called by the contest before and after each run.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-/// Runs of a contest that may have been begun before.
+/// The kept runs of a contest that may have begun before.
 pub(super) struct Kept {
     dir: PathBuf,
-    /// Runs of other settings are none of this contest.
+    /// Runs with other settings do not belong to this contest.
     settings: Value,
 }
 
 impl Kept {
-    /// With what an earlier contest has left, if it is to be resumed; otherwise that is removed.
+    /// Opens what an earlier contest has left, if it is to be resumed; otherwise that is removed.
     pub(super) fn open(dir: PathBuf, settings: Value, resume: bool) -> Result<Kept> {
         if !resume && dir.exists() {
             std::fs::remove_dir_all(&dir).with_context(|| format!("remove {}", dir.display()))?;
@@ -24,7 +23,7 @@ impl Kept {
         Ok(Kept { dir, settings })
     }
 
-    /// The figures of a run that is done. What is no whole file counts as none.
+    /// The figures of a finished run. A file that is not whole counts as none.
     pub(super) fn get(&self, round: usize, rival: &str) -> Option<Value> {
         let text = std::fs::read_to_string(self.path(round, rival)).ok()?;
         let mut kept: Value = serde_json::from_str(&text).ok()?;
@@ -37,7 +36,7 @@ impl Kept {
         std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))
     }
 
-    /// Removes all: the results hold them.
+    /// Removes all files: the results contain the figures.
     pub(super) fn forget(self) -> Result<()> {
         std::fs::remove_dir_all(&self.dir).with_context(|| format!("remove {}", self.dir.display()))
     }

@@ -1,4 +1,4 @@
-//! Charts: bars of throughput, the slowest commits over time, and throughput by the tenth of the
+//! Charts: bars of throughput, the slowest commits over time, and throughput in each tenth of the
 //! run.
 
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// A line of a chart: a name, and points.
 type Line = (String, Vec<(f64, f64)>);
 
-/// Writes the charts for which there are figures, and gives their paths.
+/// Writes the charts that there are figures for, and returns their paths.
 pub(super) fn write(out: &Path, name: &str, standings: &[Standing]) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     let mut draw = |kind: &str, chart: &dyn Fn(&Area<'_>) -> Result<()>| -> Result<()> {
@@ -65,12 +65,12 @@ pub(super) fn write(out: &Path, name: &str, standings: &[Standing]) -> Result<Ve
     Ok(paths)
 }
 
-/// Drawing fails only where a file cannot be written; its errors hold no more than a text.
+/// Drawing fails only if a file cannot be written. Its errors hold only a text.
 fn failed(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow!("a chart: {error}")
 }
 
-/// Rows a second with settling, or of the load alone where nothing settles.
+/// Rows per second including settling, or of the load alone if nothing settles.
 fn speeds(standings: &[Standing]) -> Vec<(String, f64)> {
     let measure = |name: &str| MEASURES.iter().find(|measure| measure.name == name);
     let ways = [measure("load and settle, rows/s"), measure("load, rows/s"), measure("puts, rows/s")];
@@ -141,7 +141,7 @@ fn bars(area: &Area<'_>, title: &str, bars: &[(String, f64)]) -> Result<()> {
     Ok(())
 }
 
-/// A line for each rival, and their names beside.
+/// A line for each rival, with their names to the right.
 fn plot(area: &Area<'_>, title: &str, x_name: &str, lines: &[Line]) -> Result<()> {
     let (left, names) = area.split_horizontally(PLOT_WIDTH);
     let points = || lines.iter().flat_map(|(_, points)| points);

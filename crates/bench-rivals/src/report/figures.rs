@@ -118,8 +118,8 @@ pub(super) struct Spread {
     pub(super) max: f64,
 }
 
-/// A figure over the rounds. It is computed in each round first: the median of a sum is no sum of
-/// medians. `None` where the rival failed or has no such figure.
+/// A figure over the rounds. It is computed in each round first: the median of a sum is not the sum
+/// of medians. `None` if the rival failed or has no such figure.
 pub(super) fn spread(measure: &Measure, standing: &Standing) -> Option<Spread> {
     let runs = standing.runs.as_ref().ok()?;
     let values: Vec<f64> = runs.iter().filter_map(measure.value).collect();
@@ -127,13 +127,13 @@ pub(super) fn spread(measure: &Measure, standing: &Standing) -> Option<Spread> {
     Some(Spread { median: median(&values), min, max })
 }
 
-/// The medians of all that the runs of a rival hold. `None` where it failed.
+/// The medians of all figures in the runs of a rival. `None` if it failed.
 pub(super) fn medians_of(standing: &Standing) -> Option<Value> {
     Some(medians(&standing.runs.as_ref().ok()?.iter().collect::<Vec<_>>()))
 }
 
-/// How many times better FoldDB is than the best of the others, with that one's name. `None` where
-/// one of the two lacks.
+/// How many times better FoldDB is than the best of the others, with that one's name. `None` if one
+/// of the two is missing.
 pub(super) fn ratio_to_best(measure: &Measure, standings: &[Standing]) -> Option<(f64, String)> {
     let of = |standing: &Standing| Some(spread(measure, standing)?.median);
     let ours = of(standings.iter().find(|standing| standing.rival == OURS)?)?;
@@ -147,8 +147,8 @@ pub(super) fn ratio_to_best(measure: &Measure, standings: &[Standing]) -> Option
     (below > 0.0).then(|| (above / below, rival.clone()))
 }
 
-/// The medians of runs, figure by figure; lists of the same length place by place. What is no
-/// number, or not in every run alike, is that of the first.
+/// The medians of runs, figure by figure; lists of the same length place by place. What is not a
+/// number, or not of the same form in every run, is taken from the first run.
 fn medians(runs: &[&Value]) -> Value {
     match runs.first() {
         Some(Value::Object(first)) => {

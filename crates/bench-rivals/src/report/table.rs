@@ -1,5 +1,5 @@
-//! The table: a line for each figure, a column for each rival, and how FoldDB stands to the best of
-//! the others.
+//! The table: a line for each figure, a column for each rival, and the ratio of FoldDB to the best
+//! of the others.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde_json::Value;
@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::figures::{MEASURES, ratio_to_best, spread};
 use super::standings::Standing;
 
-/// The table as text, with what was asked for above it and each rival's settings, or why it failed,
-/// below.
+/// The table as text, with the settings of the contest above it, and the settings of each rival, or
+/// why it failed, below it.
 pub(super) fn render(name: &str, settings: &Value, standings: &[Standing]) -> String {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
@@ -32,7 +32,7 @@ pub(super) fn render(name: &str, settings: &Value, standings: &[Standing]) -> St
     format!("{name}: {settings}\n\n{table}\n\n{space}{}\n", notes.join("\n"))
 }
 
-/// What was seen of a run second by second: while it served, or while it loaded.
+/// The disk space of a run, second by second: while it served, or while it loaded.
 fn watched_bytes(run: &Value) -> Option<&Vec<Value>> {
     run["serve"]["disk_bytes_by_second"].as_array().or(run["disk_bytes_by_second"].as_array())
 }
@@ -40,7 +40,7 @@ fn watched_bytes(run: &Value) -> Option<&Vec<Value>> {
 /// This many moments of a run are reported.
 const MOMENTS: usize = 10;
 
-/// What a store took on the disk at moments of equal distance, in the first round that reports it.
+/// What a store took on the disk, at moments of equal distance, in the first round that reports it.
 fn space_over_time(standing: &Standing) -> Option<String> {
     let runs = standing.runs.as_ref().ok()?;
     let bytes: Vec<f64> = runs.iter().find_map(watched_bytes)?.iter().filter_map(Value::as_f64).collect();
@@ -62,7 +62,7 @@ fn note(standing: &Standing) -> String {
     }
 }
 
-/// Three digits that count; large ones in thousands and millions.
+/// Three significant digits; large numbers in thousands and millions.
 pub(super) fn number(value: f64) -> String {
     let (value, unit) = match value.abs() {
         size if size >= 1e7 => (value / 1e6, " M"),

@@ -1,11 +1,11 @@
 //! Berkeley DB 5.3's B-tree in a transactional environment, as its experts would set it for this
 //! work:
 //!
-//! - all of the memory for its cache, private to the process; it takes a quarter more than it is
-//!   told below 500 MB, so it is told less. Pages of 4 KiB; a log buffer of 4 MiB beyond.
+//! - all of the memory for its cache, private to the process; below 500 MB it takes a quarter more
+//!   than configured, so less is configured. Pages of 4 KiB; in addition, a log buffer of 4 MiB.
 //! - mode `process`: `DB_TXN_WRITE_NOSYNC`: the log goes to the operating system at each commit.
 //!   Mode `sync`: its default.
-//! - a checkpoint whenever there are 64 MiB of log, by a thread of its own, and logs that are not
+//! - a checkpoint whenever there are 64 MiB of log, by a thread of its own; logs that are no longer
 //!   needed are removed.
 //! - one transaction a commit. Sums are read with a lock for writing, modified and written in it.
 //!   Appends are duplicates of their key (`DB_DUP`), which a get puts together: read-modify-write
@@ -13,8 +13,7 @@
 //! - the loser of a deadlock tries again: a reader with a concurrent writer, or one of several
 //!   writers of single rows.
 //!
-//! Its interface is methods in structs that only its header knows, so `berkeleydb.c` stands
-//! between.
+//! Its interface is methods in structs that only its header knows, so `berkeleydb.c` wraps them.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -141,7 +140,7 @@ fn version() -> String {
     format!("{major}.{minor}.{patch}")
 }
 
-/// Whether a call has worked.
+/// Turns the code of a call into a result.
 #[allow(unsafe_code)]
 fn done(error: c_int) -> Result<()> {
     if error == 0 {
@@ -152,7 +151,7 @@ fn done(error: c_int) -> Result<()> {
     Err(anyhow!("Berkeley DB: {}", text.to_string_lossy()))
 }
 
-/// Calls until nothing is in the way: the one that was chosen to break a deadlock has changed
+/// Calls until no deadlock gets in the way. A call that was chosen to break a deadlock has changed
 /// nothing.
 #[allow(unsafe_code)]
 fn patiently(mut call: impl FnMut() -> c_int) -> Result<()> {
@@ -207,7 +206,7 @@ fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
     Ok(Box::new(BerkeleyDb { handle, meaning: setup.meaning, stop, checkpoints: Some(checkpoints) }))
 }
 
-/// What to tell it, so that its cache takes so much.
+/// The cache size to configure, so that the cache takes this much memory.
 fn cache_bytes(memory_bytes: u64) -> u64 {
     if memory_bytes < 500_000_000 { memory_bytes / 5 * 4 } else { memory_bytes }
 }
@@ -242,7 +241,7 @@ impl Rival for BerkeleyDb {
         done(unsafe { ffi::bdb_checkpoint(self.handle.0, 0) })
     }
 
-    /// Fills pages up and puts them in order.
+    /// Fills pages and puts them in order.
     #[allow(unsafe_code)]
     fn optimize(&self) -> Result<bool> {
         // SAFETY: the store is open.
@@ -341,7 +340,7 @@ impl Writer for TreeWriter<'_> {
             // SAFETY: the store is open; the transaction is ended by `commit` or `drop`.
             done(unsafe { ffi::bdb_begin(self.of.handle.0, &raw mut self.txn) })?;
         }
-        // Of a deadlock with a reader, the one without writes is the loser: never a batch.
+        // In a deadlock with a reader, the side without writes loses: never a batch.
         done(self.write(self.txn, op))
     }
 
@@ -387,7 +386,7 @@ impl Row {
 ///
 /// # Safety
 ///
-/// So many bytes are there, and the reader is not called while they are in use.
+/// There are `len` bytes at `place`, and the reader is not called while they are in use.
 #[allow(unsafe_code)]
 unsafe fn bytes<'a>(place: *const c_void, len: u32) -> &'a [u8] {
     // SAFETY: the caller says so; nothing is no place.
@@ -395,7 +394,7 @@ unsafe fn bytes<'a>(place: *const c_void, len: u32) -> &'a [u8] {
 }
 
 impl TreeReader<'_> {
-    /// Puts the duplicates of a key together; false where it has none.
+    /// Joins the duplicates of a key; false if it has none.
     #[allow(unsafe_code)]
     fn collect_appends(&mut self, key: &[u8]) -> Result<bool> {
         self.value.clear();
@@ -419,7 +418,7 @@ impl TreeReader<'_> {
         }
     }
 
-    /// The first row from a key on, in a scan that begins; again where it was chosen to break a
+    /// The first row from a key on, for a new scan. Tries again if the call was chosen to break a
     /// deadlock.
     #[allow(unsafe_code)]
     fn first(&mut self, from: Option<&[u8]>) -> Result<Row> {
@@ -444,7 +443,7 @@ impl TreeReader<'_> {
         Ok(row)
     }
 
-    /// A scan that puts the duplicates of each key together.
+    /// A scan that joins the duplicates of each key.
     #[allow(unsafe_code)]
     fn scan_appends(
         &mut self,

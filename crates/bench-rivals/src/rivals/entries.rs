@@ -11,7 +11,7 @@ pub(crate) struct Entry {
     pub(crate) version: fn() -> String,
     /// Its settings in a line, for results.
     pub(crate) settings: fn(&Setup) -> String,
-    /// Opens it, and creates it where there is none.
+    /// Opens it, or creates it if there is none.
     pub(crate) open: fn(&Setup) -> Result<Box<dyn Rival>>,
 }
 

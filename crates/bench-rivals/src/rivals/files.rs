@@ -1,8 +1,8 @@
 //! No store at all: each value is a file, in one of 256 directories by the first byte of the key's
-//! hash, as the backend of elliptics that stores in the file system did. A put writes a file beside
-//! and renames it, so that a reader sees the old value or the new. In mode `process` nothing is
-//! synced; `sync` syncs the file and its directory. Its memory is the page cache. Only for objects
-//! of some size: a file takes a block, and an entry in a directory.
+//! hash, as the backend of elliptics that stores in the file system did. A put writes a new file
+//! and renames it, so that a reader sees the old value or the new one. In mode `process` nothing is
+//! synced; `sync` syncs the file and its directory. Its memory is the page cache. Only for larger
+//! objects: each file takes a block, and an entry in a directory.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};

@@ -2,16 +2,16 @@
 //!
 //! - filters and indexes whole (not partitioned) and pinned in memory on every level: with
 //!   partitioned filters and a small cache a get takes nearly a hundred times as long. Pinned ones
-//!   are memory beyond the cache, as with RocksDB here.
+//!   take memory in addition to the cache, as with RocksDB here.
 //! - half of the memory for the cache, and memtables of a quarter of it: one fills while one is
 //!   flushed. fjall bounds the size of a memtable, not their number.
 //! - filters by its default policy; lz4 is not built in; blocks of its default 4 KiB.
 //! - its default of a worker thread for each core, up to 4.
 //! - commits: its log goes to the operating system at each commit (its default for single writes,
-//!   asked for in batches), or is synced (`SyncData`).
+//!   requested for batches), or is synced (`SyncData`).
 //! - folds are read, modified and written: it has no merge operator.
-//! - `fjall-separated` keeps values from its default of 1 KiB on in blob files, with their garbage
-//!   collection as it comes.
+//! - `fjall-separated` keeps values from its default of 1 KiB on in blob files, with their default
+//!   garbage collection.
 
 use std::time::{Duration, Instant};
 
@@ -44,8 +44,8 @@ fn about(variant: &str) -> String {
     )
 }
 
-/// fjall says when flushes and compactions are active, not whether one is about to begin: so long
-/// nothing must happen.
+/// fjall says when flushes and compactions are active, but not whether one is about to begin. So it
+/// counts as settled when nothing has happened for this long.
 const QUIET: Duration = Duration::from_millis(200);
 
 struct Fjall {
@@ -118,7 +118,7 @@ impl Rival for Fjall {
 struct FjallWriter<'a> {
     of: &'a Fjall,
     batch: OwnedWriteBatch,
-    /// Where a fold must see what the batch did before.
+    /// For folds, which must see the earlier writes of their batch.
     pending: Pending,
     value: Vec<u8>,
 }

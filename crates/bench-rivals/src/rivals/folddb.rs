@@ -1,8 +1,8 @@
 //! FoldDB, with its defaults (`folddb`), and for values by id with hashed tables: `folddb-hashed`,
-//! and `folddb-locked` with the index locked in memory. Of the defaults: `memory_bytes` bounds
-//! memtables, caches and merges together, so it gets no more than what the rivals have for buffers
-//! and caches alone. Single writes go by `BytesTable::write`, batches by `Batch`; folds are the
-//! tables' own. Values from 1 KiB on are separated where a workload has such. Compression is off by
+//! and `folddb-locked` with the index locked in memory. `memory_bytes` bounds memtables, caches and
+//! merges together, so FoldDB gets no more memory than the rivals have for buffers and caches
+//! alone. Single writes use `BytesTable::write`, batches use `Batch`; folds are those of the
+//! tables. Values from 1 KiB on are separated, if a workload has such values. Compression is off by
 //! default.
 
 use anyhow::{Result, anyhow};
@@ -35,7 +35,7 @@ pub(crate) const LOCKED: Entry = Entry {
     open: |setup| open(setup, Kind::Locked),
 };
 
-/// How the table of values by id is kept.
+/// The kind of the table of values by id.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Sorted,
@@ -44,7 +44,7 @@ enum Kind {
 }
 
 const TABLE: &str = "rows";
-/// Values of this many bytes are separated where there are large ones.
+/// Values from this many bytes on are separated, in workloads with large ones.
 const SEPARATE_FROM_BYTES: u32 = 1 << 10;
 
 struct FoldDb {
@@ -96,12 +96,13 @@ fn open(setup: &Setup, kind: Kind) -> Result<Box<dyn Rival>> {
     Ok(Box::new(FoldDb { kind, store, table: table.with_durability(durability), durability }))
 }
 
-/// The rule of an index, for which [`with_terms`] brings the function.
+/// The rule of an index; [`with_terms`] registers its function.
 fn terms_of(index: u8) -> String {
     format!("custom:number{index}@1")
 }
 
-/// The number of four bytes that is at `index` in a value.
+/// Registers the function of an index: its term is the number of four bytes at place `index` in a
+/// value.
 fn with_terms(options: Options, index: u8) -> Options {
     let at = usize::from(index) * 4;
     options.custom_terms(&format!("number{index}"), 1, move |_, value, terms| {

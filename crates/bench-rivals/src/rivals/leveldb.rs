@@ -1,17 +1,16 @@
 //! LevelDB 1.22, as its experts would set it for this work:
 //!
-//! - a third of the memory for its write buffer, of which two stand at once, and a third for the
-//!   block cache.
-//! - filters of 10 bits a key, which live with the open files, beyond the memory; files enough stay
-//!   open.
+//! - a third of the memory for each of its two write buffers, and a third for the block cache.
+//! - filters of 10 bits per key, which live with the open files, in addition to that memory; enough
+//!   files stay open.
 //! - no compression; blocks of its default 4 KiB. One thread compacts; it has no setting for more.
 //! - built without assertions, and for this machine; its checksum is computed in software, as its
 //!   crate builds it.
 //! - commits: the log goes to the operating system at each commit, or is synced.
 //! - folds are read, modified and written: it has no merge operator.
 //!
-//! Its C interface is bound here as thinly as can be: all unsafe calls of the file are behind safe
-//! functions of two types.
+//! Its C interface is bound here as thinly as possible: all unsafe calls of the file are behind
+//! safe functions of two types.
 
 #![allow(unsafe_code)]
 
@@ -42,10 +41,11 @@ pub(crate) const ENTRY: Entry = Entry {
     open,
 };
 
-/// It does not say whether it compacts: so long its number of files must not change.
+/// LevelDB does not say whether it compacts. So it counts as settled when its list of files has not
+/// changed for this long.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// The store, and what must live as long as it.
+/// The store, and everything that must live as long as it does.
 struct Database {
     db: *mut ffi::leveldb_t,
     options: *mut ffi::leveldb_options_t,
@@ -256,8 +256,8 @@ impl Rival for LevelDb {
         Ok(Box::new(LevelDbReader { database: &self.database }))
     }
 
-    /// It has no flush: its write buffer stays as it is, and what compacts by itself comes to its
-    /// end.
+    /// It has no flush: its write buffer stays as it is. This waits until running compactions are
+    /// done.
     fn settle(&self) -> Result<()> {
         let mut before = self.database.property("leveldb.sstables")?;
         let mut busy_at = Instant::now();

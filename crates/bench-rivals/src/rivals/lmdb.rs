@@ -1,13 +1,13 @@
 //! LMDB, as its experts would set it for this work:
 //!
 //! - mode `process`: `MDB_WRITEMAP | MDB_NOSYNC`: a commit changes pages of the mapped file, which
-//!   are the operating system's: they survive the process. Nothing is written to the disk but by
-//!   the operating system, when it likes; the store lives in the page cache, and `memory_bytes`
-//!   says nothing about it. Mention this with its figures.
+//!   belong to the operating system: they survive the process. Only the operating system writes
+//!   them to the disk, when it wants to. The store lives in the page cache, and `memory_bytes` does
+//!   not bound it. Mention this with its figures.
 //! - mode `sync`: neither flag: a commit writes its pages and syncs.
 //! - a map of 64 GiB of address space; reads ahead are off (`MDB_NORDAHEAD`), as for random reads
 //!   of what may be larger than memory.
-//! - one transaction a commit; one for all reads where nobody writes. Folds are read, modified and
+//! - one transaction per commit; one for all reads if nobody writes. Folds are read, modified and
 //!   written in the transaction.
 
 use anyhow::Result;

@@ -1,6 +1,6 @@
-//! A batch of a store that has no fold and no view of its own uncommitted writes: what it will
-//! leave, by key. Reading, modifying and writing a key twice in a batch must see the first write;
-//! and so each key is written once.
+//! A batch for a store without folds and without a view of its own uncommitted writes: the final
+//! value of each key. If a key is read, modified and written twice in a batch, the second time must
+//! see the first write. So each key is written once.
 
 use std::collections::HashMap;
 
@@ -20,8 +20,8 @@ impl Pending {
         Pending { meaning, values: HashMap::new() }
     }
 
-    /// Takes in an op. `read` puts what the store has for a key into the buffer, and says whether
-    /// it has anything.
+    /// Adds an op. `read` puts the stored value of a key into the buffer, and says whether there is
+    /// one.
     pub(crate) fn collect(
         &mut self,
         op: Op<'_>,
@@ -43,7 +43,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Hands out all writes, and forgets them.
+    /// Removes all writes, and returns them.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> + '_ {
         self.values.drain()
     }

@@ -1,11 +1,11 @@
 //! redb, as its experts would set it for this work:
 //!
-//! - all of the memory for its one cache, of which it gives writes their share.
-//! - mode `process`: it has nothing of the kind, only weaker and stronger. `Durability::None`
-//!   leaves commits in the process until an immediate one, which is made once a second here: what
-//!   is younger is lost with the process. Mention this with its figures.
+//! - all of the memory for its one cache, which reads and writes share.
+//! - mode `process`: it has no such mode, only a weaker and a stronger one. `Durability::None`
+//!   leaves commits in the process until an immediate commit. Here one commit per second is
+//!   immediate: later commits are lost with the process. Mention this with its figures.
 //! - mode `sync`: `Durability::Immediate` at each commit.
-//! - one transaction a commit, in which the table is opened once; one for all reads where nobody
+//! - one transaction per commit, in which the table is opened once; one for all reads if nobody
 //!   writes. Folds are read, modified and written in the transaction.
 
 use std::sync::Mutex;
@@ -97,7 +97,8 @@ impl Rival for Redb {
     }
 }
 
-/// A write of a batch; its table can be open only while the transaction is not passed on.
+/// A write of a batch. Writes are collected, since the transaction cannot be moved while its table
+/// is open.
 enum OwnedOp {
     Put(Vec<u8>, Vec<u8>),
     Fold(Vec<u8>, Vec<u8>),

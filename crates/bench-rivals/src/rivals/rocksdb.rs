@@ -2,9 +2,9 @@
 //!
 //! - half of the memory for memtables (three of a sixth: one fills, one is flushed, one waits),
 //!   half for the block cache.
-//! - filters of 10 bits and indexes on the heap, beyond the cache: within a small cache they push
-//!   each other and the data out, and can stall a store for minutes. That is memory beyond what is
-//!   named here; the peak tells.
+//! - filters of 10 bits and indexes on the heap, beyond the cache: in a small cache they evict each
+//!   other and the data, and can stall a store for minutes. That takes memory in addition to
+//!   `memory_bytes`; the peak shows how much.
 //! - levelled compaction with dynamic levels, the lowest as large as level 0 when it is full; or
 //!   universal compaction with runs of eight, as `rocksdb-universal`. One flush and two compactions
 //!   at once, each in up to two parts.
@@ -29,12 +29,12 @@ use super::entries::{Entry, locked_version};
 use super::pending::Pending;
 use crate::rival::{Durability, Meaning, Op, Reader, Rival, Setup, Sight, Writer, number};
 
-/// What sets the rivals of this file apart.
+/// How the rivals of this file differ.
 #[derive(Clone, Copy, Debug, Default)]
 struct Variant {
     is_universal: bool,
     has_blobs: bool,
-    /// `max_successive_merges` of a merge operator, where there is one.
+    /// `max_successive_merges` of a merge operator, if there is one.
     merges: Option<usize>,
 }
 
@@ -89,7 +89,7 @@ fn about(variant: &str) -> String {
     )
 }
 
-/// The binding's version ends in RocksDB's own, after a plus.
+/// The version of the binding ends with that of RocksDB, after a plus.
 fn version() -> String {
     let binding = locked_version("librocksdb-sys");
     binding.split_once('+').map_or(binding.clone(), |(_, own)| own.to_owned())

@@ -1,22 +1,22 @@
 //! Tokyo Cabinet's B+ tree (`TCBDB`), as its experts would set it for this work. Its hash database
 //! is faster at single gets, but has no order, so no scan from a key: not the same work.
 //!
-//! - half of the memory for cached leaves and nodes, which it holds decoded, a block of the heap
-//!   for each row; half as the window of its file that is mapped (`xmsiz`). Whatever else it reads
-//!   and writes lives in the page cache.
+//! - half of the memory for cached leaves and nodes, which it holds decoded, with a block of the
+//!   heap for each row; half for the mapped window of its file (`xmsiz`). Everything else that it
+//!   reads and writes is in the page cache.
 //! - a million buckets for pages, which is enough for some hundred million small rows; leaves of
 //!   128 rows, as by default.
-//! - mode `process`: it has nothing of the kind, only weaker and stronger. Without a transaction it
-//!   has no log, and a change stays in the cached leaf, in the process, until the leaf is pushed
-//!   out: what a killed process leaves must be repaired. That is how it is used where it is fast.
+//! - mode `process`: it has no such mode, only a weaker and a stronger one. Without a transaction
+//!   it has no log, and a change stays in the cached leaf, in the process, until the leaf is
+//!   evicted: what a killed process leaves must be repaired. This is how its users get its speed.
 //!   Mention this with its figures.
 //! - mode `sync`: a transaction for each commit, synced (`BDBOTSYNC`). It has one transaction at a
 //!   time; writers wait.
 //! - sums by its way of changing a value in place (`tcbdbputproc`), appends by `tcbdbputcat`.
 //! - its own lock is on (`tcbdbsetmutex`): one for readers or a writer. Values are copied out under
 //!   it. Each call is whole, a sequence of calls is not: a cursor loses its place when others write
-//!   (a row comes twice), so with a concurrent writer a scan seeks after each row, and looks
-//!   whether what it copied lies there.
+//!   (a row comes twice), so with a concurrent writer a scan seeks after each row, and checks that
+//!   the copied row is at or after the requested key.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -63,7 +63,8 @@ const NO_RECORD: c_int = 22;
 mod ffi {
     use super::{c_char, c_int, c_void};
 
-    /// Gives the value that takes the place of another, in memory of `malloc`; null leaves it.
+    /// Returns the value that replaces another one, in memory of `malloc`; null leaves the old
+    /// value.
     pub(super) type Change = extern "C" fn(*const c_void, c_int, *mut c_int, *mut c_void) -> *mut c_void;
 
     #[link(name = "tokyocabinet")]
@@ -184,7 +185,7 @@ fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
 }
 
 impl TokyoCabinet {
-    /// Whether the last call of this thread has worked.
+    /// Turns the outcome of the last call of this thread into a result.
     fn done(&self, worked: bool) -> Result<()> {
         if worked { Ok(()) } else { Err(self.error()) }
     }
@@ -233,8 +234,8 @@ impl TokyoCabinet {
     }
 }
 
-/// Adds the number `with` to a value that is a number; what is none counts as nothing, and the
-/// checksum will tell.
+/// Adds the number `with` to a value that is a number. Anything else counts as 0, and the checksum
+/// will show it.
 #[allow(unsafe_code)]
 extern "C" fn add(
     value: *const c_void,
@@ -285,10 +286,11 @@ impl Rival for TokyoCabinet {
         self.done(unsafe { ffi::tcbdbsync(self.tree) })
     }
 
-    /// Writes the tree anew, in the order of keys.
+    /// Rewrites the tree in the order of keys.
     #[allow(unsafe_code)]
     fn optimize(&self) -> Result<bool> {
-        // SAFETY: the handle is open; no reader is, whose cursor would lose its place.
+        // SAFETY: the handle is open, and there is no reader with a cursor that would lose its
+        // place.
         self.done(unsafe { ffi::tcbdboptimize(self.tree, LEAF_ROWS, -1, BUCKETS, -1, -1, LARGE) })?;
         Ok(true)
     }
@@ -351,8 +353,8 @@ struct TreeReader<'a> {
 }
 
 impl TreeReader<'_> {
-    /// Copies the first row from `behind` on into the buffers; false where there is none. Beside a
-    /// writer, rows may shift between the seek and the copy: then it seeks again.
+    /// Copies the first row from `behind` on into the buffers; false if there is none. With a
+    /// concurrent writer, rows may move between the seek and the copy: then it seeks again.
     #[allow(unsafe_code)]
     fn seek(&mut self) -> bool {
         loop {
@@ -422,7 +424,7 @@ impl Reader for TreeReader<'_> {
             rows += 1;
             more = self.next();
         }
-        // SAFETY: the handle is open. Whoever stops before the end has no error to look for.
+        // SAFETY: the handle is open. A scan that stops before the end has no error to check for.
         self.of.done(rows == rows_max || unsafe { ffi::tcbdbecode(self.of.tree) } == NO_RECORD)
     }
 }

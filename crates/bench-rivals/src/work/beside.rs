@@ -1,5 +1,5 @@
-//! Reading while writing: one writer flat out with a source of its own, beside one reader that gets
-//! keys which are there.
+//! Reading while writing: one writer at full speed with a source of its own, and one reader that
+//! gets existing keys.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,18 +13,19 @@ use super::load::{Source, write};
 use super::reads::{Found, Questions};
 use crate::rival::{Reader, Rival, Sight};
 
-/// How long, and no further than to as many rows again as were loaded: small runs stay small. As
-/// the bench of FoldDB alone does (`crates/bench/src/reading.rs`) and the program in `go/`.
+/// How long it takes. It also ends when as many rows were written as were loaded: small runs stay
+/// small. The bench of FoldDB alone (`crates/bench/src/reading.rs`) and the program in `go/` do the
+/// same.
 const SECONDS: Duration = Duration::from_secs(5);
 
-/// How much is written, by how much was loaded.
+/// What bounds the writes.
 pub(super) struct Beside {
     pub(super) batch: u64,
     pub(super) loaded_rows: u64,
     pub(super) seed: u64,
 }
 
-/// Writes and reads for some seconds, or until as much again as was loaded is written.
+/// Writes and reads for some seconds, or until as many rows are written as were loaded.
 pub(super) fn read_while_writing(
     rival: &dyn Rival,
     source: &mut (dyn Source + Send),

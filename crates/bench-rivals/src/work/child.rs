@@ -1,4 +1,4 @@
-//! What every workload of a child does alike: it opens, settles, closes, drops caches, and collects
+//! What all workloads of a child share: opening, settling, closing, dropping caches, and collecting
 //! figures.
 
 use std::path::PathBuf;
@@ -101,7 +101,7 @@ impl Child<'_> {
         self.put("commits_by_second", loaded.by_second);
     }
 
-    /// Says what the store takes on the disk for each byte of keys and values that live.
+    /// Reports how much the store takes on the disk for each live byte of keys and values.
     pub(super) fn put_space(&mut self, live_bytes: u64) -> Result<()> {
         let disk_bytes = files::allocated_bytes(&self.setup.dir)?;
         let per_byte = round(disk_bytes as f64 / live_bytes.max(1) as f64, 3);
@@ -112,8 +112,8 @@ impl Child<'_> {
         Ok(())
     }
 
-    /// Settles, syncs, and says what was written for `user_bytes`, what it takes, and the memory up
-    /// to now.
+    /// Settles, syncs, and reports how much was written for `user_bytes`, the disk space, and the
+    /// memory up to now.
     pub(super) fn settle(&mut self, user_bytes: u64) -> Result<()> {
         let phase = Phase::start(0);
         self.store()?.settle()?;
@@ -135,8 +135,8 @@ impl Child<'_> {
         Ok(())
     }
 
-    /// All that reads, after a load that has settled: warm, after optimizing where that is asked
-    /// for, cold, and with a concurrent writer. `expected` is what must be in the store.
+    /// All read phases, after a load that has settled: warm, after optimizing if requested, cold,
+    /// and with a concurrent writer. `expected` is what must be in the store.
     pub(super) fn read_all(
         &mut self,
         questions: &dyn Questions,
@@ -151,7 +151,7 @@ impl Child<'_> {
         Ok(())
     }
 
-    /// What of it needs that nobody writes.
+    /// Those read phases in which nobody writes.
     pub(super) fn read_still(&mut self, questions: &dyn Questions, expected: RowSum) -> Result<()> {
         let (warm, found) = self.warm(questions)?;
         self.check(found, expected);
@@ -189,7 +189,8 @@ impl Child<'_> {
         Ok(())
     }
 
-    /// Gets of a store that was just opened with nothing of it in memory; and a scan, likewise.
+    /// Gets from a store that was just opened, with nothing of it in memory; and a scan in the same
+    /// state.
     fn cold(&mut self, questions: &dyn Questions, expected: RowSum) -> Result<Value> {
         let open_ms = self.reopen_cold()?;
         let mut reader = self.store()?.reader(Sight::Still)?;
@@ -225,7 +226,7 @@ impl Child<'_> {
         self.judge(found == Some(expected));
     }
 
-    /// Closes, and gives all figures.
+    /// Closes the store, and returns all figures.
     pub(super) fn end(mut self) -> Result<Value> {
         if let Some(store) = self.store.take() {
             store.close()?;
@@ -250,7 +251,7 @@ impl Child<'_> {
     }
 }
 
-/// Wall clock and CPU of a phase in which rows say nothing.
+/// Wall clock and CPU of a phase without a meaningful number of rows.
 fn seconds_of(phase: Phase) -> Value {
     let mut figures = phase.end();
     if let Some(figures) = figures.as_object_mut() {

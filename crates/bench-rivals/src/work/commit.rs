@@ -56,7 +56,7 @@ fn value(key: u64) -> [u8; VALUE_BYTES] {
     std::array::from_fn(|_| chance.next() as u8)
 }
 
-/// The keys that are there; `None` where a value is not that of its key.
+/// The keys in the store; `None` if a value does not belong to its key.
 fn found(store: &dyn Rival) -> Result<Option<RowSum>> {
     let (mut sum, mut right) = (RowSum::default(), true);
     let take = &mut |key: &[u8], found: &[u8]| {

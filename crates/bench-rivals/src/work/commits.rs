@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use folddb_bench::measure::Latencies;
 use serde_json::{Value, json};
 
-/// A commit's latency is the time from the end of the one before to its own end: the generator's
-/// few nanoseconds are in it, and one reading of the clock.
+/// The latency of a commit is the time from the end of the commit before it to its own end. It
+/// includes the few nanoseconds of the generator, and one reading of the clock.
 pub(super) struct Commits {
-    /// Those of the seconds that are over; so that a commit is noted once.
+    /// Those of past seconds, so that each commit is noted only once.
     past: Latencies,
     current: Latencies,
     started: Instant,
@@ -32,7 +32,7 @@ impl Commits {
         }
     }
 
-    /// Takes in a commit of this many rows that has just ended, and says when that was.
+    /// Adds a commit of this many rows that has just ended, and returns the time of its end.
     #[inline]
     pub(super) fn note(&mut self, rows: u64) -> Instant {
         let now = Instant::now();

@@ -1,4 +1,4 @@
-//! The files of a store, whatever it is: synced, dropped from the page cache, and what they take.
+//! The files of any store: syncing them, dropping them from the page cache, and their size.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -19,7 +19,7 @@ fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Files of a store in use may go while they are examined.
+/// Opens a file; none if it is gone: files of a store in use may be removed at any time.
 fn open(path: &Path) -> Result<Option<File>> {
     match File::open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -49,20 +49,20 @@ pub(super) fn drop_from_page_cache(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the files take on the disk; holes and what was only reserved do not count, unless they take
-/// it.
+/// What the files take on the disk. Holes do not count; reserved space counts if the file system
+/// has allocated it.
 pub(super) fn allocated_bytes(dir: &Path) -> Result<u64> {
     let files = files_below(dir)?;
     Ok(files.iter().filter_map(|path| path.metadata().ok()).map(|file| file.blocks() * 512).sum())
 }
 
-/// What this process has caused to be written to the disk, less what was taken back before it got
-/// there.
+/// Bytes that this process has caused to be written to the disk, without those that were cancelled
+/// before.
 pub(super) fn device_bytes() -> u64 {
     io_bytes("write_bytes").saturating_sub(io_bytes("cancelled_write_bytes"))
 }
 
-/// What this process has caused to be read from the disk.
+/// Bytes that this process has caused to be read from the disk.
 pub(super) fn read_bytes() -> u64 {
     io_bytes("read_bytes")
 }

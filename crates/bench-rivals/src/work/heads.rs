@@ -1,5 +1,6 @@
-//! HEAD beside GET: the size of a value, without the value where the store can; of as many random
-//! objects as gets of whole ones, each time with nothing of the store in memory.
+//! HEAD compared with GET: the size of a value, without the value if the store can do that. There
+//! are as many heads of random objects as gets of whole ones, each time with nothing of the store
+//! in memory at first.
 
 use std::time::Instant;
 
@@ -17,7 +18,7 @@ use crate::rival::{Reader, Sight};
 /// No more than a third of the objects, so that few are asked for twice.
 const ASKED_MAX: u64 = 100_000;
 
-/// Heads, warm and cold, then gets, cold.
+/// Heads, cold and then warm; then gets, cold.
 pub(super) fn heads_beside_gets(child: &mut Child<'_>, versions: &Versions<'_>) -> Result<()> {
     child.reopen_cold()?;
     let cold = ask(child, versions, head)?;

@@ -1,7 +1,7 @@
 //! `indexed`: records of 112 bytes with `--indexes` numbers that they are found by, each record
-//! written twice on average. FoldDB declares the indexes and writes blindly. Where a store has none
-//! the program keeps them, as it must: it reads the old record, deletes the entries that no longer
-//! hold, and puts the new ones with the record, in one batch. Then terms are asked for.
+//! written twice on average. FoldDB declares the indexes and writes blindly. If a store has no
+//! indexes, the program keeps them: it reads the old record, deletes the entries that no longer
+//! hold, and puts the new ones with the record, in one batch. Then terms are queried.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ use crate::rival::{Meaning, Op, Reader, Rival, Sight, Writer};
 const VALUE_BYTES: usize = 112;
 const KEY_BYTES: usize = 8;
 
-/// Records of a term, about.
+/// The approximate number of records for each term.
 const PER_TERM: u64 = 100;
 
-/// Terms that are asked for.
+/// How many terms are queried.
 const FINDS: u64 = 1000;
 
-/// First bytes of entries that a program keeps: above those of all records.
+/// First bytes of index entries that a program keeps: above the first bytes of all records.
 const ENTRIES: u8 = 0xf0;
 
 pub(super) fn run(child: &mut Child<'_>) -> Result<()> {
@@ -121,7 +121,7 @@ fn entry(index: u8, term: u32, key: &[u8]) -> Vec<u8> {
     entry
 }
 
-/// Asks for terms; whether as many records were found as the generator says.
+/// Queries terms. Also returns whether as many records were found as the generator says.
 fn find(store: &dyn Rival, records: &Records, rows: u64) -> Result<(serde_json::Value, bool)> {
     let mut newest = BTreeMap::new();
     newest.extend((0..rows).map(|number| (records.key(number), number)));
@@ -147,7 +147,7 @@ fn find(store: &dyn Rival, records: &Records, rows: u64) -> Result<(serde_json::
     Ok((json!({ "count": FINDS, "records": found_all, "latency": latencies.to_json() }), right))
 }
 
-/// How many entries of index 0 have a term, in stretches of as many as there are mostly.
+/// How many entries of index 0 have a term. Reads them in pieces; mostly one piece is enough.
 fn entries_of(reader: &mut dyn Reader, term: u32) -> Result<u64> {
     let prefix = entry(0, term, &[]);
     let (mut from, mut count) = (prefix.clone(), 0);

@@ -61,7 +61,7 @@ impl Workload {
     }
 }
 
-/// As leveled was measured.
+/// The length of values with which leveled was measured.
 pub(crate) const VALUE_BYTES: u64 = 8 << 10;
 
 /// What is to be done: the same for all rivals of a contest.
@@ -106,7 +106,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// What its results are called: the settings that differ from one contest to another.
+    /// The name of its results: the settings that differ from one contest to another.
     pub(crate) fn name(&self) -> String {
         let mut name = format!("{}-batch-{}-rows-{}", self.workload.name(), self.batch, self.rows);
         if self.threads > 1 {
@@ -124,7 +124,7 @@ impl Job {
         name
     }
 
-    /// Keys, where there are fewer than rows.
+    /// The number of keys, for workloads with fewer keys than rows.
     pub(crate) fn key_count(&self) -> u64 {
         let rows_per_key = match self.workload {
             Workload::Ydb | Workload::YdbRmw => 10,

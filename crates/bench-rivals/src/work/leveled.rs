@@ -1,5 +1,5 @@
 //! `leveled`: objects of some kilobytes that are read five times as often as they are replaced, by
-//! several threads, hot ones more often than others: the benchmark that Riak's leveled was built
+//! several threads, hot objects more often than others: the benchmark that Riak's leveled was built
 //! for. With `--heads` a put asks for the head of its object first, as Riak does to know what it
 //! replaces. Space is watched during the work.
 
@@ -46,7 +46,7 @@ pub(super) fn run(child: &mut Child<'_>) -> Result<()> {
     Ok(())
 }
 
-/// All ops, and what they leave.
+/// Runs all ops; returns the figures and the final versions.
 fn serve<'a>(child: &mut Child<'_>, shelf: &'a Shelf, keys: u64) -> Result<(Value, Versions<'a>)> {
     let (job, store, dir) = (child.job, child.store()?, child.setup.dir.clone());
     let threads = job.threads.max(1).min(keys);
@@ -83,12 +83,12 @@ fn serve<'a>(child: &mut Child<'_>, shelf: &'a Shelf, keys: u64) -> Result<(Valu
     Ok((figures, Versions { shelf, last }))
 }
 
-/// What a thread did.
+/// The results of a thread.
 struct Served {
     ops: u64,
     gets: Latencies,
     puts: Latencies,
-    /// What puts asked for first: their part of these is in `puts`, too.
+    /// Heads that puts ask for first. Their time is in `puts`, too.
     heads: Latencies,
     right: bool,
 }
@@ -113,11 +113,11 @@ impl Served {
     }
 }
 
-/// A thread: it puts the objects that are its own, and gets all.
+/// A thread. It puts its own objects, and gets all objects.
 struct Clerk<'a> {
     store: &'a dyn Rival,
     shelf: &'a Shelf,
-    /// The version of each object that is surely there.
+    /// For each object, the last version that is certainly in the store.
     last: &'a [AtomicU64],
     job: &'a Job,
     thread: u64,

@@ -1,4 +1,4 @@
-//! Writing flat out: ops from a source, in single writes or batches.
+//! Writing at full speed: ops from a source, in single writes or batches.
 
 use anyhow::Result;
 use folddb_bench::measure::Phase;

@@ -1,5 +1,6 @@
-//! `more-than-ram`: objects of 4 to 20 KiB, each replaced fifteen times, many times the memory:
-//! YDB's `more_than_ram2`. What is dead must not be kept, nor written again and again.
+//! `more-than-ram`: objects of 4 to 20 KiB, each replaced fifteen times; together they are many
+//! times larger than the memory: YDB's `more_than_ram2`. Dead values must not be kept, nor written
+//! again and again.
 
 use anyhow::Result;
 

@@ -1,5 +1,5 @@
-//! Objects under keys that look random, each known by how often it was written: what
-//! `more-than-ram`, `leveled` and `elliptics` put and ask for.
+//! Objects under keys that look random. How often an object was written determines its value.
+//! `more-than-ram`, `leveled` and `elliptics` put and get them.
 
 use anyhow::Result;
 use folddb_bench::check::RowSum;
@@ -19,7 +19,7 @@ pub(super) struct Shelf {
     key_bytes: usize,
 }
 
-/// A key, in place.
+/// A key, without an allocation.
 pub(super) struct Id {
     bytes: [u8; ID_BYTES],
     len_bytes: usize,
@@ -38,8 +38,7 @@ impl Shelf {
         Shelf { rows: RandomRows::new(seed), objects: Objects::new(seed, bytes_min, bytes_max), key_bytes }
     }
 
-    /// The number that stands first in the key of an index, and behind which the rest of it
-    /// follows.
+    /// The number at the beginning of the key of an index. The rest of the key follows from it.
     pub(super) fn number(&self, index: u64) -> u64 {
         self.rows.key(index)
     }
@@ -68,12 +67,12 @@ pub(super) struct Puts<'a> {
     next: u64,
     id: Id,
     value: Vec<u8>,
-    /// Of keys and values up to now.
+    /// Bytes of keys and values up to now.
     pub(super) bytes: u64,
 }
 
 impl Puts<'_> {
-    /// Of this many keys, from the first on.
+    /// Puts of this many keys, from the first on.
     pub(super) fn new(shelf: &Shelf, keys: u64) -> Puts<'_> {
         Puts { shelf, keys, next: 0, id: shelf.id(0), value: Vec::new(), bytes: 0 }
     }
@@ -90,14 +89,15 @@ impl Source for Puts<'_> {
     }
 }
 
-/// What is in the store: of each index, the version that was written last.
+/// What is in the store: for each index, the version that was written last.
 pub(super) struct Versions<'a> {
     pub(super) shelf: &'a Shelf,
     pub(super) last: Vec<u64>,
 }
 
 impl Versions<'_> {
-    /// After this many puts in rounds of all keys, of which there are no fewer than keys.
+    /// The versions after this many puts, in rounds over all keys. There are at least as many puts
+    /// as keys.
     pub(super) fn after(shelf: &Shelf, puts: u64, keys: u64) -> Versions<'_> {
         let (rounds, rest) = (puts / keys, puts % keys);
         let last = (0..keys).map(|index| rounds + u64::from(index < rest) - 1).collect();
@@ -116,7 +116,7 @@ impl Versions<'_> {
         sum
     }
 
-    /// What is in the store, by a scan; `None` where something is not as it may be.
+    /// What is in the store, by a scan; `None` if something is wrong.
     pub(super) fn found(&self, store: &dyn Rival) -> Result<Option<RowSum>> {
         Ok(reads::scan_rows(&mut *store.reader(Sight::Still)?, self, store.is_ordered())?.1)
     }

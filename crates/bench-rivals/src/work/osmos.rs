@@ -1,5 +1,5 @@
-//! `osmos`: sums on keys that are hit by Zipf's law, written flat out by one thread, while another
-//! reads a key or a stretch every ten milliseconds, as in the bench of that name.
+//! `osmos`: sums on keys by Zipf's law, written at full speed by one thread, while another reads a
+//! key or a range every ten milliseconds, as in the bench of that name.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use super::reads::Questions;
 use crate::rival::{Meaning, Op, Rival, Sight, number};
 
 const READ_PAUSE: Duration = Duration::from_millis(10);
-/// Every so many reads, one is a select of a stretch.
+/// One read in this many is a select over a range.
 const SELECT_EVERY: u64 = 8;
 const SELECT_ROWS: u64 = 100;
 const WRITE_BYTES: u64 = USER_KEY_BYTES as u64 + 8;

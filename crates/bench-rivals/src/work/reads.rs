@@ -13,24 +13,24 @@ use crate::rival::Reader;
 /// Gets of a phase; half of them hit.
 pub(super) const GETS: u64 = 100_000;
 
-/// What can be asked of a store, and what must come.
+/// What is read from a store, and the right answers.
 pub(super) trait Questions: Sync {
-    /// A key that is there, with its value.
+    /// A key that exists, with its value.
     fn hit(&self, chance: &mut Chance, key: &mut Vec<u8>, value: &mut Vec<u8>);
 
-    /// A key that is not there.
+    /// A key that does not exist.
     fn miss(&self, chance: &mut Chance, key: &mut Vec<u8>);
 
-    /// Whether a found value is right while others write: by default only what it was.
+    /// Whether a found value is right while others write. By default it must be unchanged.
     fn may_become(&self, was: &[u8], found: &[u8]) -> bool {
         was == found
     }
 
-    /// A row as two numbers, for the checksum; `None` where it is none of the workload's.
+    /// A row as two numbers, for the checksum; `None` if it is not a row of the workload.
     fn numbers(&self, key: &[u8], value: &[u8]) -> Option<(u64, u64)>;
 }
 
-/// What a read phase found out.
+/// The results of a read phase.
 pub(super) struct Found {
     pub(super) figures: Value,
     pub(super) right: bool,
@@ -66,13 +66,13 @@ pub(super) fn gets(
     Ok(Found { figures, right })
 }
 
-/// A scan of all rows, with the checksum over them; `None` for it where keys did not ascend or a
-/// row was no row.
+/// A scan of all rows, with their checksum; `None` instead of it if keys did not ascend, or a row
+/// does not belong to the workload.
 pub(super) fn scan(reader: &mut dyn Reader, questions: &dyn Questions) -> Result<(Value, Option<RowSum>)> {
     scan_rows(reader, questions, true)
 }
 
-/// The same, where keys need not ascend unless the store `is_ordered`.
+/// As [`scan`], but keys need not ascend unless the store `is_ordered`.
 pub(super) fn scan_rows(
     reader: &mut dyn Reader,
     questions: &dyn Questions,

@@ -1,4 +1,4 @@
-//! What has hurt users of other stores: `append-one`, very many operands on one key, and `drain`, a
+//! Known problems of other stores: `append-one`, very many operands on one key, and `drain`, a
 //! queue that has been emptied. As in the benches of these names.
 
 use std::time::Instant;
@@ -43,7 +43,7 @@ fn timed_get(child: &Child<'_>) -> Result<(f64, Option<RowSum>)> {
     Ok((took_ms, value.map(|value| words(&value))))
 }
 
-/// A checksum of bytes in their order: of words, with their places.
+/// A checksum of bytes that depends on their order: over words with their places.
 fn words(bytes: &[u8]) -> RowSum {
     let mut sum = RowSum::default();
     for (place, word) in bytes.chunks(8).enumerate() {
@@ -68,8 +68,8 @@ impl Source for Appends {
     }
 }
 
-/// `drain`: puts, then deletes of all of them, then seeks, beside seeks of a store that was always
-/// empty.
+/// `drain`: puts, then deletes of all of them, then seeks, compared with seeks in a store that was
+/// always empty.
 pub(super) fn drain(child: &mut Child<'_>) -> Result<()> {
     let empty = child.open_beside("empty")?;
     let of_an_empty_table = seeks(&*empty)?;
@@ -97,7 +97,7 @@ pub(super) fn drain(child: &mut Child<'_>) -> Result<()> {
     canary(child)
 }
 
-/// Seeks to the first row, and whether there never was one.
+/// Seeks to the first row. Also returns whether none was ever found.
 fn seeks(store: &dyn Rival) -> Result<(Latencies, bool)> {
     let (mut latencies, mut none) = (Latencies::new(), true);
     let mut reader = store.reader(Sight::Fresh)?;
@@ -109,8 +109,8 @@ fn seeks(store: &dyn Rival) -> Result<(Latencies, bool)> {
     Ok((latencies, none))
 }
 
-/// A seek that finds nothing proves little by itself: a drained store takes a new item, and shows
-/// it.
+/// A seek that finds nothing proves little: so a new item is put into the drained store, and must
+/// be found.
 fn canary(child: &mut Child<'_>) -> Result<()> {
     let op = Op::Put { key: &7u64.to_be_bytes(), value: &77u64.to_le_bytes() };
     child.store()?.writer()?.apply(op)?;

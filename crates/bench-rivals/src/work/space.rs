@@ -1,4 +1,4 @@
-//! Space is watched during the work.
+//! Watches the disk space during the work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

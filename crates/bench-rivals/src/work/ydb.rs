@@ -1,6 +1,6 @@
 //! `ydb`: documents that grow by small appends, as in YDB's benchmark of two million items. Once as
-//! blind appends, which a store with folds takes as such, and once (`ydb-rmw`) as a program would
-//! do it that knows of no folds: every update reads the document and puts the longer one.
+//! blind appends, which a store with folds supports, and once (`ydb-rmw`) as a program without
+//! folds would do it: every update reads the document and puts the longer one.
 
 use anyhow::Result;
 use folddb_bench::check::RowSum;
@@ -58,7 +58,7 @@ fn read_modify_write(store: &dyn Rival, mut appends: Appends, rows: u64) -> Resu
 struct Updates {
     appends: Appends,
     key: [u8; USER_KEY_BYTES],
-    /// Of keys and operands up to now.
+    /// Bytes of keys and operands up to now.
     bytes: u64,
 }
 
@@ -78,7 +78,7 @@ impl Source for Updates {
     }
 }
 
-/// What each document must be; empty where nothing was appended, and so is not there.
+/// What each document must be; empty if nothing was appended, since then it does not exist.
 struct Documents(Vec<Vec<u8>>);
 
 impl Documents {
@@ -125,7 +125,7 @@ impl Questions for Documents {
     }
 }
 
-/// A number that tells a value from others, and its bytes in another order.
+/// A number that distinguishes a value from others, also from the same bytes in another order.
 fn digest(value: &[u8]) -> u64 {
     value.iter().fold(value.len() as u64, |digest, byte| mix(digest ^ u64::from(*byte)))
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::Outcome;
 use crate::kernels::{KERNELS, Kernel};
 
-/// More than this, in percent, is too many, where the table does not say otherwise.
+/// More instructions than this, in percent, are too many, unless the table says otherwise.
 const TOLERANCE_PERCENT: f64 = 5.0;
 
 const HEAD: &str = "\
@@ -62,7 +62,7 @@ impl Expected {
         Ok(Expected { rustc, entries: table.iter().filter_map(entry).collect() })
     }
 
-    /// Says when the table was made by another compiler than the one in use.
+    /// Says so if the table was made by another compiler than the one in use.
     pub(crate) fn note_on_toolchain(&self) -> Option<String> {
         let now = rustc();
         (now != self.rustc).then(|| format!("the table was made by {}; this is {now}", self.rustc))
@@ -80,7 +80,7 @@ impl Expected {
         self.entries.push(Entry { name: kernel.name.to_owned(), instructions: measured, tolerance_percent });
     }
 
-    /// Writes the table, in the order of the kernels; those that are no more go.
+    /// Writes the table, in the order of the kernels. Kernels that no longer exist are left out.
     pub(crate) fn write(&self) -> Outcome<()> {
         let mut text = format!("{HEAD}rustc = \"{}\"\n", rustc());
         for kernel in &KERNELS {

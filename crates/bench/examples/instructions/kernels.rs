@@ -1,6 +1,6 @@
 //! The hot kernels of the store, each as a function of the number of its operations. One thread, no
-//! clock, and what stands before the loop does not depend on the number: the difference of two runs
-//! is what the operations need.
+//! clock, and the work before the loop does not depend on the number: so the difference between two
+//! runs is what the operations need.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ pub(crate) struct Kernel {
     pub(crate) name: &'static str,
     /// What one operation is.
     pub(crate) what: &'static str,
-    /// The smaller number of operations; the larger one is thrice as many.
+    /// The smaller number of operations; the larger one is three times as large.
     pub(crate) operations: u64,
     pub(crate) run: fn(u64) -> Result<()>,
 }
@@ -33,7 +33,7 @@ const TAIL: u64 = 4096;
 const BLOCK_ROWS: u64 = 800;
 const SCAN_ROWS: u64 = 20_000;
 
-/// All of them, along the way of a record: written, flushed, merged, read.
+/// All kernels, in the order of the life of a record: written, flushed, merged, read.
 pub(crate) const KERNELS: [Kernel; 19] = [
     kernel("frame-batch", "a record encoded and hashed in a frame of 1,000", 50_000, frame_batch),
     kernel("frame-single", "a frame of one record", 20_000, frame_single),
@@ -75,14 +75,15 @@ const fn kernel(
     Kernel { name, what, operations, run }
 }
 
-/// A number as good as random (the finisher of SplitMix64).
+/// A pseudo-random number (the finisher of SplitMix64).
 fn mix(n: u64) -> u64 {
     let n = (n ^ n >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let n = (n ^ n >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     n ^ n >> 31
 }
 
-/// `user:` and ten digits, of few keys mostly: the lower its rank, the likelier a key.
+/// `user:` and ten digits. Most are of few keys: the lower the rank of a key, the more likely it
+/// is.
 fn text_key(n: u64) -> [u8; 15] {
     let rank = mix(n) % (1 << (mix(n ^ 0x5bd1) % 20));
     let mut key = *b"user:0000000000";
@@ -205,7 +206,7 @@ fn flush(operations: u64) -> Result<()> {
 
 const BLOCK: BlockOptions = BlockOptions { keep_seqs: false, compression: Compression::None, seed: 7 };
 
-/// Sorted keys of a block, and what is written under them.
+/// The sorted keys of a block.
 fn block_keys(text: bool) -> Vec<Vec<u8>> {
     let key = |n: u64| if text { text_key(n).to_vec() } else { mix(n).to_be_bytes().to_vec() };
     let mut keys: Vec<Vec<u8>> = (0..).map(|n| key(n * n)).take(2 * BLOCK_ROWS as usize).collect();
@@ -215,8 +216,8 @@ fn block_keys(text: bool) -> Vec<Vec<u8>> {
     keys
 }
 
-/// Makes blocks of `keys`, each with a value of its own: of eight bytes for numbers, of some bytes
-/// for texts.
+/// Makes a block of `keys`, each with a value of its own: eight bytes for numbers, up to seven
+/// bytes for texts.
 fn put_block(builder: &mut BlockBuilder, keys: &[Vec<u8>], out: &mut Vec<u8>) {
     out.clear();
     for key in keys {
@@ -290,7 +291,7 @@ fn search(operations: u64) -> Result<()> {
     Ok(())
 }
 
-/// Hashes of as many keys as a partition of a filter holds.
+/// The hashes of the keys of one partition of a filter.
 fn hashes() -> Vec<u64> {
     (0..10_000u64).map(|n| key_hash(&mix(n).to_be_bytes())).collect()
 }

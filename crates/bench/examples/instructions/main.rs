@@ -2,9 +2,10 @@
 //! does not disturb.
 //!
 //! `.ci/instructions` builds this with fixed settings and runs it. A kernel runs twice under
-//! cachegrind, the second time with thrice the operations; the difference, by operation, is
-//! compared with `expected.toml`. A kernel that needs more than its tolerance allows fails the
-//! check. Fewer are reported, so that the table may follow: `--update`.
+//! cachegrind, the second time with three times as many operations. The difference, divided by the
+//! number of operations, is compared with `expected.toml`. A kernel that needs more than its
+//! tolerance allows fails the check. If it needs fewer, that is reported, so that the table can be
+//! updated: `--update`.
 //!
 //! ```text
 //! instructions [--update] [KERNEL..]     compares, all kernels or some

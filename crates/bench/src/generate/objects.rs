@@ -1,11 +1,11 @@
 //! Larger values: documents that grow by small appends (`ydb`), and objects of some kilobytes that
 //! are replaced whole (`more-than-ram`, `leveled`, `elliptics`). Each is a function of its key and
-//! of how often it was written, so a reader can check what it finds against nothing but a number.
+//! of how often it was written, so a reader can check what it finds from two numbers.
 
 use super::{Chance, mix};
 
-/// Appends to random documents: the updates of YDB's benchmark, which grow its items to about 142
-/// bytes by ten of them.
+/// Appends to random documents: the updates of YDB's benchmark. Ten of them let an item grow to
+/// about 142 bytes.
 #[derive(Clone, Debug)]
 pub struct Appends {
     chance: Chance,
@@ -36,8 +36,8 @@ impl Appends {
     }
 }
 
-/// Values that look random, each a stretch of one pool after a stamp of its own: made at the speed
-/// of a copy, and no two alike, so that nothing but the right one passes for it.
+/// Values that look random: each is a stamp of its own, and then a piece of one pool of bytes. They
+/// are made at the speed of a copy, and no two are equal, so a wrong value is always noticed.
 #[derive(Clone, Debug)]
 pub struct Objects {
     pool: Vec<u8>,
@@ -75,7 +75,7 @@ impl Objects {
         value.extend_from_slice(self.body(key, version));
     }
 
-    /// The key and the version that a value claims, when all of it is as it must be.
+    /// The key and the version in the stamp of a value, if the rest of it is right.
     #[inline]
     pub fn read(&self, value: &[u8]) -> Option<(u64, u64)> {
         let (key, rest) = value.split_first_chunk()?;
@@ -92,8 +92,8 @@ impl Objects {
     }
 }
 
-/// Numbers below a bound of which the first fifth gets four fifths of all hits, and within it
-/// likewise: the self-similar distribution of Gray et al. («Quickly generating billion-record
+/// Numbers below a bound. The first fifth of them gets four fifths of all hits, and the same holds
+/// within it: the self-similar distribution of Gray et al. («Quickly generating billion-record
 /// synthetic databases», 1994), which is Pareto's rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Pareto {
