@@ -1,7 +1,7 @@
-//! Prints what a record costs in the memtable: pushed, found, merged, streamed.
+//! Prints how long it takes to push, find, merge and stream a record of the memtable.
 //!
-//! `cargo run --release -p folddb-memtable --example push_cost [records [name]]`. Compare by ratio:
-//! machines are noisy.
+//! `cargo run --release -p folddb-memtable --example push_cost [records [name]]`. Compare ratios,
+//! not times: other work on the machine changes the times.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -37,7 +37,7 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The best of some rounds, in nanoseconds for each of `count`.
+/// Nanoseconds for each of `count`, in the best of some rounds.
 fn best(rounds: usize, count: u64, mut work: impl FnMut()) -> f64 {
     let round = |_| {
         let start = Instant::now();
@@ -119,7 +119,8 @@ fn measure(name: &str, records: u64, kind: OpKind, key: &dyn Fn(u64, &mut Vec<u8
     );
 }
 
-/// What the bare algorithm costs on this machine now: fixed pairs, no bytes, no filter, no lock.
+/// What sorting alone costs on this machine now: pairs of numbers, without keys, filters and locks.
+/// The other numbers are compared with it.
 fn yardstick() -> f64 {
     best(5, 1_000_000, || {
         let chunk = |number: u64| {
@@ -146,7 +147,7 @@ fn main() {
     measure("ascending u64 keys, set", records, OpKind::Set, &|seq, out| {
         out.extend_from_slice(&seq.to_be_bytes());
     });
-    // About Zipf: the logarithm of the rank is uniform.
+    // Roughly a Zipf distribution: the logarithm of the rank is uniform.
     measure("skewed text keys, fold", records, OpKind::Fold, &|seq, out| {
         let uniform = (mix(seq) >> 11) as f64 / (1u64 << 53) as f64;
         let rank = (uniform * (10_000_000f64).ln()).exp() as u64;

@@ -1,9 +1,9 @@
-//! What a reader holds of a memtable: its state at one moment, exact and unchanging.
+//! The state of a memtable at one moment, which a reader holds. It never changes.
 //!
-//! Chunks are shared, and so is the tail, as far as it was published at that moment. The tail is
-//! copied and sorted when a stream first asks for it. The sorted copy stays with the memtable, so
-//! that the next capture of the same tail uses it and sorts only what came since. The first capture
-//! that asks for a tail sorts no more than its stream returns (see front.rs).
+//! Chunks are shared, and so is the tail, up to its length at that moment. The tail is copied and
+//! sorted when a stream first needs it. The sorted copy stays with the memtable, so that the next
+//! capture of the same tail uses it and sorts only the records that came since. The first stream
+//! over a tail sorts only the records that it returns first (see front.rs).
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, OnceLock};
@@ -34,12 +34,12 @@ pub(crate) struct SortedTail {
 pub(crate) struct SortedTails {
     /// The newest sorted copy.
     pub(crate) copy: Option<SortedTail>,
-    /// The last tail of which a capture took the front.
+    /// The last tail that a stream has begun to read.
     asked: Option<u64>,
 }
 
 impl SortedTails {
-    /// True for the first that asks for this tail.
+    /// True for the first stream over this tail.
     fn first_asked(&mut self, tail_id: u64) -> bool {
         let has_copy = self.copy.as_ref().is_some_and(|copy| copy.tail_id == tail_id);
         self.asked.replace(tail_id) != Some(tail_id) && !has_copy
@@ -57,14 +57,14 @@ pub struct Captured {
     /// Oldest first.
     chunks: Arc<Vec<Arc<Chunk>>>,
     has_tail: bool,
-    /// The tail, until the first stream takes what it needs of it.
+    /// The tail, until the first stream that sorts it takes it.
     tail: Mutex<Option<TailSeen>>,
     sorted_tail: SortedTailCell,
     /// The pieces of the tail, newest first, once they are sorted.
     pieces: OnceLock<Vec<Arc<Chunk>>>,
 }
 
-/// The part of a tail that a reader sees.
+/// A tail, up to the length that a reader sees.
 #[derive(Clone, Debug)]
 pub(crate) struct TailSeen {
     pub(crate) tail: Arc<Tail>,
@@ -73,10 +73,10 @@ pub(crate) struct TailSeen {
     pub(crate) records: usize,
 }
 
-/// A tail of at most this many records is sorted whole.
+/// A tail of at most this many records is sorted as a whole.
 const WHOLE_RECORDS_MAX: usize = 512;
 
-/// A sorted copy of the tail serves captures until this many records have come since.
+/// Captures use a sorted copy of the tail until it lacks more than this many records.
 const SORTED_TAIL_LAG_MAX: usize = 256;
 
 impl Captured {
@@ -92,20 +92,22 @@ impl Captured {
         Captured { order, published, chunks, has_tail, tail, sorted_tail, pieces }
     }
 
-    /// The published seq at the moment of the capture. Newer records may be in here; filter by seq.
+    /// The published seq at the moment of the capture. It may also have newer records: the caller
+    /// filters by seq.
     pub fn published(&self) -> Seq {
         self.published
     }
 
-    /// The records from `from` on, in the total order or its mirror. Reversed, `from` is the
-    /// highest key. It has records of all seqs, including those that are not yet published.
+    /// The records from `from` on, in the total order or in its mirror; reversed, `from` is the
+    /// highest key. The stream has records of all seqs, including those that are not yet published.
     pub fn stream(&self, direction: Direction, from: Bound<&[u8]>) -> MemStream {
         let by_front = (direction == Direction::Forward).then(|| self.by_front(from)).flatten();
         let whole = || KWay::new(self.order.clone(), self.newest_first(), direction, from, None);
         MemStream { merged: by_front.unwrap_or_else(whole) }
     }
 
-    /// The records from `from` on, in the total order, except some that `jump` says are not needed.
+    /// The records from `from` on, in the total order. It may leave out records that `jump` says
+    /// are not needed.
     pub fn stream_jumping(&self, from: Bound<&[u8]>, jump: Jump<'_>) -> MemStream {
         let merged = KWay::new(self.order.clone(), self.newest_first(), Direction::Forward, from, Some(jump));
         MemStream { merged }
@@ -157,8 +159,8 @@ impl Captured {
         seen.records - self.sorted_of(seen).map_or(0, |sorted| sorted.records)
     }
 
-    /// The stream from `from` on by the front of the tail, if that is worth it: the tail is long,
-    /// and has not been asked for before.
+    /// The stream from `from` on by the front of the tail; none unless the tail is long and no
+    /// stream has read it before.
     fn by_front(&self, from: Bound<&[u8]>) -> Option<KWay> {
         let seen = self.tail.lock().clone().filter(|seen| seen.records > WHOLE_RECORDS_MAX)?;
         let is_first = self.sorted_tail.try_lock()?.first_asked(seen.id);
@@ -202,14 +204,14 @@ impl Captured {
 
     /// A sorted copy of the beginning of the tail, if there is one that is not too far behind.
     fn sorted_of(&self, seen: &TailSeen) -> Option<SortedTail> {
-        let cell = self.sorted_tail.try_lock()?; // another reader has it: it is quicker to do without
+        let cell = self.sorted_tail.try_lock()?; // else sorting is faster than waiting
         let held = cell.copy.as_ref().filter(|held| held.tail_id == seen.id)?;
         let lag = seen.records.checked_sub(held.records)?;
         (lag <= SORTED_TAIL_LAG_MAX).then(|| held.clone())
     }
 }
 
-/// Keeps the copy that covers more.
+/// Keeps the copy that has more records.
 fn leave_newest(cell: &mut Option<SortedTail>, copy: SortedTail) {
     let age = |copy: &SortedTail| (copy.tail_id, copy.records);
     if cell.as_ref().is_none_or(|held| age(held) < age(&copy)) {
@@ -233,8 +235,7 @@ pub(crate) fn visit_until_absorbed<'a>(
     ControlFlow::Continue(())
 }
 
-/// The records of a captured memtable; see [`Captured::stream`]. It needs nothing else to stay
-/// alive.
+/// The records of a captured memtable; see [`Captured::stream`]. It keeps alive all that it needs.
 pub struct MemStream {
     merged: KWay,
 }
@@ -251,7 +252,7 @@ impl RecordStream for MemStream {
     }
 }
 
-/// All records of a memtable; see [`crate::Memtable::stream`]. It needs nothing else to stay alive.
+/// All records of a memtable; see [`crate::Memtable::stream`]. It keeps alive all that it needs.
 pub struct FlushStream(Whole);
 
 enum Whole {

@@ -30,7 +30,7 @@ pub(crate) struct Entry {
     pub(crate) seq_delta: u32,
 }
 
-/// See the module. Never empty, except for a capture of nothing.
+/// See the module. It has at least one record, except in a capture without records.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) arena: Vec<u8>,
@@ -38,11 +38,11 @@ pub(crate) struct Chunk {
     pub(crate) filter: Filter,
     /// Leading bytes that all keys share; the prefixes begin after them.
     pub(crate) skip: usize,
-    /// No seq is lower; the deltas count from here.
+    /// The seq from which the deltas count: no record has a lower one.
     pub(crate) base_seq: Seq,
     /// No seq is higher.
     pub(crate) max_seq: Seq,
-    /// 0 from a tail; one more than its inputs when merged.
+    /// 0 if it was made from a tail; after a merge, one more than that of the inputs.
     pub(crate) generation: u32,
 }
 
@@ -89,8 +89,8 @@ impl Chunk {
         Place::at(&self.arena, entry.offset).key(&self.arena)
     }
 
-    /// The prefix of an entry's key after `skip` bytes, which all keys that it is compared with
-    /// share.
+    /// The prefix of an entry's key after `skip` bytes. All keys that it is compared with share
+    /// these bytes.
     #[inline]
     pub(crate) fn prefix(&self, entry: &Entry, order: &KeyOrder, skip: usize) -> u64 {
         if self.skip == skip { entry.prefix } else { order.prefix(self.key(entry), skip) }
@@ -108,7 +108,7 @@ impl Chunk {
         self.base_seq + Seq::from(entry.seq_delta)
     }
 
-    /// How many entries come before `bound`, if a forward stream starts there.
+    /// How many entries a forward stream from `bound` on leaves out: those before it.
     pub(crate) fn count_before(&self, order: &KeyOrder, bound: Bound<&[u8]>) -> usize {
         match bound {
             Bound::Unbounded => 0,
@@ -117,8 +117,7 @@ impl Chunk {
         }
     }
 
-    /// How many entries come before `bound`, if a reversed stream starts there: it returns exactly
-    /// these.
+    /// How many entries a reversed stream from `bound` on returns.
     pub(crate) fn count_up_to(&self, order: &KeyOrder, bound: Bound<&[u8]>) -> usize {
         match bound {
             Bound::Unbounded => self.len(),
@@ -127,7 +126,8 @@ impl Chunk {
         }
     }
 
-    /// The records of a key with a seq up to `max_seq`, newest first, given where the key begins.
+    /// The records of a key with a seq up to `max_seq`, newest first. `start` is the first entry at
+    /// or after the key.
     pub(crate) fn records_from<'a>(
         &'a self,
         start: usize,
@@ -146,13 +146,14 @@ impl Chunk {
         self.entries.iter().filter(move |entry| self.seq(entry) > seq).map(|entry| self.record(entry))
     }
 
-    /// False when no record of a key of this hash, with a seq up to `max_seq`, is in here.
+    /// False if the chunk has no record of a key of this hash with a seq up to `max_seq`.
     #[inline]
     pub(crate) fn may_hold(&self, hash: u32, max_seq: Seq) -> bool {
         (self.base_seq <= max_seq) & self.filter.may_hold(hash)
     }
 
-    /// How many entries have keys that `before` accepts by how they compare with `key`.
+    /// How many entries come first for which `before` is true. It gets how their keys compare with
+    /// `key`.
     fn partition(&self, order: &KeyOrder, key: &[u8], before: impl Fn(std::cmp::Ordering) -> bool) -> usize {
         let Some(first) = self.entries.first() else { return 0 };
         let first_key = self.key(first);
@@ -166,8 +167,8 @@ impl Chunk {
         })
     }
 
-    /// How many entries come before `key`, given that the first with a prefix not below that of
-    /// `key` is at `low` or after it.
+    /// How many entries come before `key`. The first entry with a prefix that is not below that of
+    /// `key` is `low` or the one after it.
     fn finish_search(&self, order: &KeyOrder, low: usize, prefix: u64, key: &[u8]) -> usize {
         let at = low + usize::from(self.entries.get(low).is_some_and(|entry| entry.prefix < prefix));
         if let Some(entry) = self.entries.get(at) {
@@ -177,8 +178,8 @@ impl Chunk {
                 return at;
             }
         }
-        // No key here begins like it, or keys of the same prefix come before it, or it is after all
-        // of them.
+        // `key` does not share the first `skip` bytes, or comes after a key of the same prefix, or
+        // after all keys: search all entries.
         self.count_before(order, Bound::Included(key))
     }
 
@@ -199,13 +200,13 @@ impl Chunk {
     }
 }
 
-/// How many chunks are searched side by side.
+/// How many chunks are searched at the same time.
 pub(crate) const LANES: usize = 16;
 
 /// For each of up to [`LANES`] chunks, how many entries come before `key`.
 ///
-/// A search of one chunk waits for memory at each of its steps; interleaved steps of several
-/// searches wait together.
+/// Each step of a search waits for memory. If the steps of several searches are interleaved, these
+/// waits overlap.
 pub(crate) fn counts_before(order: &KeyOrder, chunks: &[&Chunk], key: &[u8]) -> [usize; LANES] {
     let (mut lows, mut lens, mut prefixes) = ([0; LANES], [0; LANES], [0; LANES]);
     for (lane, chunk) in chunks.iter().enumerate().take(LANES) {

@@ -9,7 +9,7 @@ const BLOCK_BITS: usize = 256;
 
 type Block = [u64; 4];
 
-/// A set of key hashes that answers "certainly not" or "perhaps".
+/// A set of key hashes. It answers "certainly not" or "perhaps".
 #[derive(Debug)]
 pub(crate) struct Filter {
     blocks: Vec<Block>,
@@ -34,7 +34,7 @@ impl Filter {
         Filter { blocks: Vec::new() }
     }
 
-    /// False when no key of this hash was put in.
+    /// False if no key of this hash was put in.
     #[inline]
     pub(crate) fn may_hold(&self, hash: u32) -> bool {
         let Some(block) = self.blocks.get(block_of(hash, self.blocks.len())) else { return true };

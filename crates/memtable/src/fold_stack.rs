@@ -1,8 +1,8 @@
-//! Folding many records of one key: neighbours of equal weight first, like a binary counter.
+//! Folds many records of one key: neighbours of equal weight first, like a binary counter.
 //!
-//! Folding n values that grow (lists, sets) one onto the other would copy n² bytes; this copies n
-//! log n. The fold is associative, so the bytes are the same. Two records that decline to compose
-//! both stay.
+//! If n values that grow (lists, sets) are folded one after the other, about n² bytes are copied;
+//! this copies about n log n. The fold is associative, so the result is the same. Two records that
+//! decline to compose both stay.
 //!
 //! ```text
 //!   stack, oldest first, after seven records:   [4][2][1]     the eighth carries all the way: [8]
@@ -28,12 +28,12 @@ pub(crate) struct Partial {
     pub(crate) seq: Seq,
     pub(crate) kind: OpKind,
     weight: u32,
-    /// Where its payload is, unless it was composed: arena and offset.
+    /// Arena and offset of its payload, unless it was composed.
     placed: Option<(u32, u32)>,
     composed: OpBuf,
 }
 
-/// Weight of a partial that has declined: nothing more is carried onto it.
+/// Weight of a partial that has declined: `push` composes nothing more with it.
 const DECLINED: u32 = u32::MAX;
 
 /// A buffer longer than this many bytes is not kept for the next key.
@@ -57,7 +57,7 @@ impl Partial {
         }
     }
 
-    /// Its op; none when the payload is invalid for its kind, and then it composes with nothing.
+    /// Its op; none if the payload is invalid for its kind. Such a record composes with nothing.
     #[inline]
     fn op<'a>(&'a self, arenas: &[&'a [u8]]) -> Option<Op<'a>> {
         Op::from_parts(self.kind, self.payload(arenas)).ok()
@@ -67,14 +67,14 @@ impl Partial {
 /// See the module. Its buffers are kept from key to key.
 #[derive(Debug, Default)]
 pub(crate) struct FoldStack {
-    /// Oldest first; those from `used` on are only buffers.
+    /// Oldest first. Those from `used` on are free, kept for their buffers.
     partials: Vec<Partial>,
     used: usize,
     out: OpBuf,
 }
 
 impl FoldStack {
-    /// Takes the next newer record, and carries.
+    /// Takes the next newer record, and composes neighbours of equal weight.
     pub(crate) fn push(&mut self, rules: &FoldRules, arenas: &[&[u8]], key: &[u8], record: &Incoming) {
         if self.used == self.partials.len() {
             self.partials.push(Partial::empty());
@@ -101,15 +101,15 @@ impl FoldStack {
         composed
     }
 
-    /// Returns the newest partial, after composing what still can be; none when all have been
-    /// returned.
+    /// Composes what can still be composed, then takes out the newest partial and returns it; none
+    /// if there are no more.
     pub(crate) fn pop(&mut self, rules: &FoldRules, arenas: &[&[u8]], key: &[u8]) -> Option<&Partial> {
         while self.compose_newest(rules, arenas, key) {}
         self.used = self.used.checked_sub(1)?;
         Some(&self.partials[self.used])
     }
 
-    /// Makes one of the two newest partials. False, and nothing changes, when they decline.
+    /// Composes the two newest partials into one. False if they decline: then nothing changes.
     fn compose_newest(&mut self, rules: &FoldRules, arenas: &[&[u8]], key: &[u8]) -> bool {
         let [.., older, newer] = &mut self.partials[..self.used] else { return false };
         let (Some(first), Some(second)) = (older.op(arenas), newer.op(arenas)) else { return false };

@@ -1,10 +1,10 @@
 //! The front of a tail: the records that a forward stream returns first. The rest is sorted when
 //! the stream gets there.
 //!
-//! Most scans end after some rows, and under a writer at full speed a tail lives for a millisecond:
-//! sorting all of it for each scan would be most of the scan's cost. So the records from where the
-//! stream begins are numbered as for a sort, some hundred of the lowest are picked and sorted, and
-//! the others are kept as they are.
+//! Most scans end after a few rows. Under a writer at full speed a tail exists for a millisecond:
+//! sorting all of it for each scan would be most of the cost of the scan. So the records from the
+//! start of the stream on get numbers as for a sort, a few hundred of the lowest are picked and
+//! sorted, and the others are kept as they are.
 
 use std::ops::Bound;
 
@@ -15,10 +15,10 @@ use crate::packed::Place;
 use crate::sort::{SortKey, SortScratch, Sorted, number_records, sort_numbered};
 use crate::tail::RawTail;
 
-/// How many records a front has, except that those of one prefix stay together.
+/// How many records a front has. It may have more, since records of one prefix stay together.
 const RECORDS: usize = 256;
 
-/// What a stream has not reached yet: all of it comes after the front.
+/// The unsorted records of a tail after its front.
 #[derive(Debug)]
 pub(crate) struct Rest {
     order: KeyOrder,
@@ -36,8 +36,8 @@ impl Rest {
     }
 }
 
-/// The front of a tail from `from` on, sorted, and the rest of it, if there is one. None if the
-/// tail has nothing there.
+/// The front of a tail from `from` on, sorted, and the rest of the tail, if there is one. None if
+/// the tail has no record from there on.
 pub(crate) fn front_of(order: &KeyOrder, raw: RawTail, from: Bound<&[u8]>) -> Option<(Chunk, Option<Rest>)> {
     let mut scratch = SortScratch::default();
     let sorted = number_records(order, &raw.arena, raw.entries.iter().copied(), &mut scratch);
@@ -70,12 +70,12 @@ fn leave_out_before(
         let prefix = order.prefix(from, sorted.skip);
         keys.retain(|key| key.prefix() >= prefix);
     } else if order.compare(first.key, from).is_lt() {
-        keys.clear(); // all keys lie on the same side of it
+        keys.clear(); // all keys come before it
     }
 }
 
-/// Takes out all but the lowest, as far as it is worth it. Records that stay and records that are
-/// taken out never share a prefix.
+/// Takes out all but the lowest keys, and returns those; takes out none if there are too few. No
+/// prefix is in both.
 fn split(keys: &mut Vec<SortKey>) -> Vec<SortKey> {
     if keys.len() <= 2 * RECORDS {
         return Vec::new();
@@ -84,7 +84,7 @@ fn split(keys: &mut Vec<SortKey>) -> Vec<SortKey> {
     keys.extract_if(RECORDS.., |key| key.prefix() > last).collect()
 }
 
-/// A copy of the records of `keys`, which then point into the copy.
+/// A copy of the records of `keys`. The keys then have the offsets in the copy.
 fn copy_of(raw: &RawTail, keys: &mut [SortKey]) -> RawTail {
     let mut copy = RawTail { base_seq: raw.base_seq, last_seq: raw.last_seq, ..RawTail::default() };
     for key in keys {

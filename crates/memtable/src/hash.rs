@@ -1,8 +1,8 @@
-//! The hash of a key, in memory only: it finds a key in the tail and in the filters of chunks.
+//! The hash of a key, for the tail and for the filters of chunks. It is used only in memory.
 //!
 //! It is never stored on disk, so it is designed for speed alone: one 64 x 64 multiplication folded
-//! to 64 bits for each eight bytes (the kernel of wyhash, Wang Yi 2019). Many colliding keys cost
-//! time, and the bound on chains in the tail keeps that cost small; they never cost correctness.
+//! to 64 bits for each eight bytes (the kernel of wyhash, Wang Yi 2019). If many keys collide,
+//! reads are slower, but still correct; the bound on chains in the tail limits the loss.
 
 const SEED: u64 = 0xa076_1d64_78bd_642f;
 const STEP: u64 = 0xe703_7ed1_a0b4_28db;
@@ -18,7 +18,7 @@ fn load(bytes: &[u8], at: usize) -> u64 {
     bytes[at..].first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word))
 }
 
-/// The hash of `key`; all of its bits are good.
+/// The hash of `key`. All of its bits are equally good.
 #[inline]
 pub(crate) fn key_hash(key: &[u8]) -> u32 {
     let len = key.len();
@@ -37,7 +37,7 @@ pub(crate) fn key_hash(key: &[u8]) -> u32 {
     (hash ^ (hash >> 32)) as u32
 }
 
-/// Up to seven bytes as one number; with the length it is unambiguous.
+/// Up to seven bytes as one number. Different keys of one length have different numbers.
 #[inline]
 fn load_short(key: &[u8]) -> u64 {
     match (key.first_chunk::<4>(), key.last_chunk::<4>()) {

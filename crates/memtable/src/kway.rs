@@ -2,7 +2,8 @@
 //! the prefixes of their current keys.
 //!
 //! Advancing costs one comparison for each level of the tree, nearly always of two numbers in the
-//! tree itself. Ties go to the first source: the newer one forward, the older one reversed.
+//! tree itself. Equal keys come from the first source first: from the newer one forward, from the
+//! older one reversed.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -15,11 +16,12 @@ use crate::chunk::{Chunk, Entry, LANES, counts_before};
 use crate::front::Rest;
 use crate::packed::Place;
 
-/// A range in which a reader need not see what is not newer than `through`: sources that hold
-/// nothing newer begin at `to`, or are left out if they have no such key. Forward only.
+/// A range in which a reader does not need the records with a seq up to `through`. Sources without
+/// newer records begin at `to`, and are left out if they have no key from there on. Only for
+/// forward streams.
 #[derive(Clone, Copy, Debug)]
 pub struct Jump<'a> {
-    /// The last seq that can be skipped.
+    /// Records up to this seq can be skipped.
     pub through: Seq,
     /// The first key after the range.
     pub to: Option<&'a [u8]>,
@@ -32,22 +34,22 @@ pub(crate) struct KWay {
     /// Leading bytes that all keys of all sources share.
     skip: usize,
     sources: Vec<Source>,
-    /// `tree[0]` is the winner, `tree[n]` the loser of the match at node n.
+    /// `tree[0]` is the winner; `tree[n]` is the loser of the match at node n.
     tree: Vec<Node>,
 }
 
 struct Source {
     chunk: Arc<Chunk>,
-    /// The current entry, while any are left.
+    /// The current entry, if any are left.
     at: usize,
-    /// Entries left, with the current one.
+    /// How many entries are left, including the current one.
     left: usize,
     head: Place,
-    /// What follows the last entry; forward only.
+    /// What follows the last entry; only in forward streams.
     rest: Option<Box<Rest>>,
 }
 
-/// A source in the tree, by a number that sorts in the order of the stream.
+/// A source in the tree. Its rank sorts in the order of the stream.
 #[derive(Clone, Copy)]
 struct Node {
     rank: u64,
@@ -58,7 +60,7 @@ struct Node {
 const NOBODY: Node = Node { rank: 0, source: u32::MAX };
 
 impl KWay {
-    /// Merges `newest_first` from `from` on, which is in the range of `jump`.
+    /// Merges `newest_first` from `from` on; `from` is in the range of `jump`.
     pub(crate) fn new(
         order: KeyOrder,
         newest_first: impl DoubleEndedIterator<Item = Arc<Chunk>>,
@@ -80,7 +82,7 @@ impl KWay {
         KWay { order, direction, skip, tree: Vec::new(), sources: sources.collect() }.with_tree()
     }
 
-    /// Merges `front`, which `rest` follows, with what is older, from `from` on.
+    /// Merges `front`, followed by `rest`, with the older chunks, from `from` on.
     pub(crate) fn with_rest(
         order: KeyOrder,
         (front, rest): (Chunk, Rest),
@@ -96,7 +98,8 @@ impl KWay {
         if source.left == 0 {
             source.go_on();
         }
-        // If there are others, all keys share what they share with the front.
+        // With other sources: all keys share the bytes that the first key of one of these shares
+        // with the front.
         merged.skip = match merged.sources.first() {
             None => skip,
             Some(first) => {
@@ -108,7 +111,7 @@ impl KWay {
         merged.with_tree()
     }
 
-    /// Lets all sources play.
+    /// Builds the tree: plays the matches of all sources.
     fn with_tree(mut self) -> KWay {
         self.tree = vec![NOBODY; self.sources.len().max(1)];
         for source in 0..self.sources.len() {
@@ -122,8 +125,8 @@ impl KWay {
         self.skip
     }
 
-    /// The current record as merging wants it: its source by rank, its chunk, its entry, and its
-    /// prefix after `skip` bytes (inverted when reversed).
+    /// The current record as a merge of chunks needs it: the number of its source, its chunk, its
+    /// entry, and its prefix after `skip` bytes (inverted if reversed).
     #[inline]
     pub(crate) fn current(&self) -> Option<(u32, &Chunk, &Entry, u64)> {
         let winner = self.tree[0];
@@ -255,7 +258,7 @@ fn starts_of(
     starts
 }
 
-/// Finds where `from` is in those of the chunks that are `wanted`.
+/// Finds where `from` is in the chunks that are `wanted`.
 fn seek(
     order: &KeyOrder,
     chunks: &[Arc<Chunk>],
@@ -284,7 +287,7 @@ fn seek(
 }
 
 impl Source {
-    /// A source that leaves out `start` entries, or, reversed, all but that many.
+    /// A source that leaves out the first `start` entries; reversed, it has only these.
     fn start(chunk: Arc<Chunk>, direction: Direction, start: usize) -> Source {
         let (at, left) = match direction {
             Direction::Forward => (start, chunk.len() - start),
@@ -297,7 +300,7 @@ impl Source {
         source
     }
 
-    /// Continues with the rest, all of which is returned.
+    /// Continues with the rest, from its first record on.
     #[cold]
     fn go_on(&mut self) {
         let Some(rest) = self.rest.take() else { return };

@@ -1,20 +1,19 @@
-//! Floor 2 of FoldDB: the memtable, a table's newest records, and the first tiers of its merge
-//! sort. Internal, no promises: `folddb` is the public API.
+//! Floor 2 of FoldDB: the memtable, which holds the newest records of a table. Internal, no
+//! promises: `folddb` is the public API.
 //!
 //! A write appends to the *tail* and searches nothing. A full tail (4096 records) is sorted, folded
 //! within stripes and sealed into an immutable *chunk* with a small filter; background work merges
-//! chunks geometrically. A flush sorts the chunks slice by slice of the keys. Nothing is ever
-//! changed in place, so what a reader has captured never changes, and snapshots and batches are
-//! exact.
+//! chunks of one generation into a larger one of the next. A flush sorts the chunks slice by slice
+//! of the keys. Nothing is ever changed in place, so what a reader has captured never changes.
 //!
 //! ```text
 //!   push ──> tail ──(full: sort, fold)──> chunk chunk ... ──(merge_step)──> larger chunk ──> flush
 //!            hash of 8192 slots           filter of 10 bits a key
 //! ```
 //!
-//! The engine calls [`Memtable::apply`] under its commit lock; [`Memtable::get`] and
-//! [`Memtable::capture`] from any thread, which never wait for it; [`Memtable::merge_step`] and
-//! [`Memtable::stream`] from background work. The modules are in bottom-up order.
+//! The engine calls [`Memtable::apply`] under its commit lock. Any thread may call
+//! [`Memtable::get`] and [`Memtable::capture`]; they never wait for a writer. Background work calls
+//! [`Memtable::merge_step`] and [`Memtable::stream`]. The modules are in bottom-up order.
 
 #![forbid(unsafe_code)]
 

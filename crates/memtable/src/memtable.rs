@@ -1,21 +1,22 @@
-//! The memtable itself: a tail, chunks, and which thread may touch what when.
+//! The memtable itself: a tail and chunks, and which thread may do what.
 //!
 //! 1. One applier at a time appends, seals and freezes (the store's commit lock ensures that),
 //!    through a [`Writer`].
 //! 2. Readers take no lock that is held during any work. They take the *layers*, the tail and the
-//!    chunks of one moment, and read in the tail what has been published (see tail.rs). No layers
-//!    are ever changed: the next ones take their place (see `folddb_host::sync::Swap`).
+//!    chunks of one moment, and read in the tail what has been published (see tail.rs). Layers are
+//!    never changed: new ones replace them (see `folddb_host::sync::Swap`).
 //! 3. A full tail is sorted and folded while readers still see it; then layers with a chunk in its
 //!    place and an empty tail are swapped in.
-//! 4. [`Memtable::merge_step`] is serialised by the lock `merging`. Chunks are only ever added at
-//!    the new end by others, so the indexes of a plan stay valid while it is carried out.
+//! 4. [`Memtable::merge_step`] is serialised by the lock `merging`. Others only add chunks at the
+//!    new end, so the indexes of a plan stay valid while it is carried out.
 //!
-//! **Folding and readers.** A fold keeps only the newest seq of what it folded, so it must not
-//! cross a seq that anybody reads at. Those are the live snapshots and the published seq: the
+//! **Folding and readers.** A folded record has only the newest of the seqs, so a fold must not
+//! cross a seq at which somebody reads. These are the live snapshots and the published seq: the
 //! caller passes them as *boundaries*, ascending, the published seq last. A reader without a
 //! snapshot takes the layers, loads the published seq, and checks that the layers are still the
-//! present ones. If so, everything that is published is in them, and no fold in them has crossed
-//! that seq; if not, it starts again. An applier replaces them once in some thousand records.
+//! present ones. If so, they have everything that is published, and no fold in them has crossed
+//! that seq; if not, it starts again. An applier replaces the layers once in a few thousand
+//! records.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ use crate::tail::{Appender, Copied, RawTail, Tail, TailLimits};
 /// Bounds of a memtable. The caller bounds its total size: see [`Memtable::bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemtableLimits {
-    /// When a tail is full.
+    /// The bounds of a tail.
     pub tail: TailLimits,
     /// How many chunks of one generation are merged into one of the next. Default 8.
     pub merge_factor: usize,
@@ -71,7 +72,7 @@ pub struct Memtable {
     merging_bytes: AtomicUsize,
 }
 
-/// All records of one moment, and in the tail also those that have come since.
+/// All records of one moment; the tail also has the records that came since.
 #[derive(Clone, Debug, Default)]
 struct Layers {
     tail: Arc<Tail>,
@@ -84,16 +85,16 @@ struct Layers {
     folded: u64,
 }
 
-/// What only the applier has.
+/// What only the applier uses.
 #[derive(Debug, Default)]
 struct Applying {
     appender: Appender,
-    /// An emptied tail, kept for its memory; readers may still see its old content.
+    /// The previous tail, kept for its memory. Readers may still read it.
     spare: Option<Arc<Tail>>,
     scratch: SealScratch,
 }
 
-/// Records that were pushed and their fate: `pushed = held + folded`.
+/// How many records were pushed, and what became of them: `pushed = held + folded`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Records pushed.
@@ -104,7 +105,7 @@ pub struct Counts {
     pub folded: u64,
 }
 
-/// Up to which seq a read sees.
+/// The seq up to which a read sees records.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadAt<'a> {
     /// A registered snapshot, or any seq that no fold can have crossed.
@@ -116,9 +117,9 @@ pub enum ReadAt<'a> {
 /// What a get has seen of this memtable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Up to which seq.
+    /// The seq up to which it saw records.
     pub at: Seq,
-    /// True when nothing older can matter: an absorbing record was met, or the visitor stopped.
+    /// True if older records do not matter: it met an absorbing record, or the visitor stopped.
     pub done: bool,
 }
 
@@ -175,15 +176,15 @@ impl Memtable {
         self.at(at).get(&self.order, key, &mut visit)
     }
 
-    /// Takes its state at this moment. It calls no other code, so a caller can check afterwards
-    /// whether this was still the right memtable.
+    /// Its state at this moment. This calls no code of the caller, so the caller can check
+    /// afterwards whether this was still the right memtable.
     #[inline]
     pub fn at(&self, at: ReadAt<'_>) -> MemtableView {
         let (layers, at) = self.layers_at(at);
         MemtableView { at, layers }
     }
 
-    /// The layers, with the seq up to which to read them.
+    /// The layers, and the seq up to which to read them.
     #[inline]
     fn layers_at(&self, at: ReadAt<'_>) -> (Arc<Layers>, Seq) {
         let published = match at {
@@ -227,12 +228,12 @@ impl Memtable {
         }
     }
 
-    /// Takes the state as it is now, with the published seq that belongs to it.
+    /// Captures the state of this moment, with the published seq that belongs to it.
     pub fn capture(&self, published: &AtomicU64) -> Captured {
         self.capture_at(ReadAt::Published(published))
     }
 
-    /// Takes the state as it is now, to be read at a snapshot.
+    /// Captures the state of this moment, to be read at `at`.
     pub fn capture_at(&self, at: ReadAt<'_>) -> Captured {
         let (layers, published) = self.layers_at(at);
         let tail =
@@ -241,15 +242,15 @@ impl Memtable {
         Captured::new(order, published, chunks, tail, Arc::clone(&self.sorted_tail))
     }
 
-    /// Everything in the total order; a flush reads it from a frozen memtable. A key may still have
-    /// several records: the caller that merges folds them.
+    /// All records in the total order; a flush reads a frozen memtable this way. A key may still
+    /// have several records, which the caller folds.
     pub fn stream(&self) -> FlushStream {
         self.capture_at(ReadAt::Seq(Seq::MAX)).whole()
     }
 
     /// Seals the tail and frees what only writing needs. Called by the applier, between batches.
     ///
-    /// A frozen memtable is given no more records; if it were, none would be lost: a new tail
+    /// Nothing is pushed to a frozen memtable. If a caller does, no record is lost: a new tail
     /// begins.
     pub fn freeze(&self, boundaries: &[Seq]) {
         let mut writer = self.apply();
@@ -263,21 +264,21 @@ impl Memtable {
         *self.sorted_tail.lock() = SortedTails::default();
     }
 
-    /// True when [`Memtable::merge_step`] would find work under any boundaries.
+    /// True if [`Memtable::merge_step`] would find work with any boundaries.
     #[cfg(test)]
     pub(crate) fn wants_merge(&self) -> bool {
         plan_merge(&facts_of(&self.layers.load().chunks), self.limits.merge_factor, Seq::MAX).is_some()
     }
 
-    /// Merges some chunks into one, off the commit path, and folds within stripes. True when it
-    /// did; call it again until it is false. A second caller at the same time gets false at once.
+    /// Merges some chunks into one, without the commit lock, and folds within stripes. True if it
+    /// merged some; call it again until it returns false. A second caller at the same time gets
+    /// false at once.
     ///
-    /// Merging is for reads: it costs about as much as pushing did and makes gets several times
-    /// faster. For a table that is only written, flushing many chunks is cheaper than merging and
-    /// then flushing them.
+    /// Merging is for reads: it costs about as much as pushing and makes gets several times faster.
+    /// If a table is only written, it is cheaper to flush many chunks without merging them first.
     ///
-    /// `boundaries` as for [`Writer::push`]. Only chunks that are entirely published, according to
-    /// the last boundary, are touched.
+    /// `boundaries` are as for [`Writer::push`]. It merges only chunks without records after the
+    /// last boundary: all their records are published.
     pub fn merge_step(&self, boundaries: &[Seq]) -> bool {
         let Some(_only) = self.merging.try_lock() else { return false };
         let chunks = Arc::clone(&self.layers.load().chunks);
@@ -305,27 +306,27 @@ impl Memtable {
         });
     }
 
-    /// Every byte that it takes: records, entries, filters, spare buffers, scratch, merges under
-    /// way. Captures that outlive their memtable are not counted.
+    /// All bytes that it takes: records, entries, filters, the spare tail, scratch, and the merge
+    /// that is running. Captures that outlive their memtable are not counted.
     #[inline]
     pub fn bytes(&self) -> usize {
         let parts = [&self.chunk_bytes, &self.tail_bytes, &self.scratch_bytes, &self.merging_bytes];
         size_of::<Memtable>() + parts.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum::<usize>()
     }
 
-    /// Records held: pushed and not folded away.
+    /// How many records it holds.
     pub fn records(&self) -> u64 {
         self.counts().held
     }
 
-    /// Records that were pushed and their fate.
+    /// See [`Counts`].
     pub fn counts(&self) -> Counts {
         let layers = self.layers.load();
         let held = (layers.chunk_records + layers.tail.len()) as u64;
         Counts { pushed: held + layers.folded, held, folded: layers.folded }
     }
 
-    /// Chunks: what a get may have to ask in addition to the tail.
+    /// How many chunks it has: a get may have to search each of them after the tail.
     pub fn chunks(&self) -> usize {
         self.layers.load().chunks.len()
     }
@@ -406,8 +407,8 @@ impl MemtableView {
         ControlFlow::Continue(())
     }
 
-    /// Those of up to [`LANES`] chunks that may hold a key of this hash, newest first, and their
-    /// number. There is no branch on the answers of filters, so that the waits for their memory
+    /// The chunks, of up to [`LANES`], that may hold a key of this hash, newest first, and their
+    /// number. It does not branch on the answers of the filters, so that the waits for their memory
     /// overlap.
     #[inline]
     fn admitted<'c>(&self, oldest_first: &'c [Arc<Chunk>], hash: u32) -> ([&'c Chunk; LANES], usize) {
@@ -421,7 +422,7 @@ impl MemtableView {
 }
 
 impl Layers {
-    /// Replaces the tail by the chunk that was sealed from it, and an empty tail.
+    /// Replaces the tail with the chunk that was sealed from it, and with an empty tail.
     fn with_sealed(&self, chunk: Chunk, tail: Arc<Tail>) -> Layers {
         let mut chunks = Vec::with_capacity(self.chunks.len() + 1);
         chunks.extend(self.chunks.iter().cloned());
@@ -437,7 +438,7 @@ impl Layers {
         }
     }
 
-    /// Replaces chunks by the one that was merged from them.
+    /// Replaces chunks with the one that was merged from them.
     fn with_merged(&self, plan: &MergePlan, merged: Arc<Chunk>) -> Layers {
         let mut next = self.clone();
         let inputs = &self.chunks[plan.range.clone()];
@@ -499,9 +500,9 @@ impl Writer<'_> {
     /// Appends a record. Seqs ascend from call to call, gaps are allowed; key and payload are
     /// within the limits of the store.
     ///
-    /// `boundaries` are the seqs at which there may be readers, ascending, the published one last:
-    /// when the tail is full it is sealed, and records fold only if no boundary S has older <= S <
-    /// newer. Records newer than the last boundary fold among themselves: they will be published
+    /// `boundaries` are the seqs at which there may be readers, ascending, the published one last.
+    /// If the tail is full, it is sealed, and two records fold only if no boundary S has older <= S
+    /// < newer. Records newer than the last boundary fold with one another: they will be published
     /// together.
     #[inline]
     pub fn push(&mut self, record: Record<'_>, boundaries: &[Seq]) {
@@ -515,7 +516,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Every byte that the memtable takes, as [`Memtable::bytes`].
+    /// See [`Memtable::bytes`].
     #[inline]
     pub fn bytes(&self) -> usize {
         self.memtable.bytes()
@@ -530,7 +531,7 @@ impl Writer<'_> {
         self.change(|layers| Layers { tail, ..layers.clone() });
     }
 
-    /// Makes a chunk of the tail while readers still see it.
+    /// Makes a chunk from the tail, which readers can still see.
     #[cold]
     #[inline(never)]
     fn seal(&mut self, boundaries: &[Seq]) {
@@ -544,7 +545,7 @@ impl Writer<'_> {
         self.change(|layers| layers.with_sealed(chunk, tail));
     }
 
-    /// Swaps in the next layers, with a tail that the applier now owns.
+    /// Swaps in the next layers, with the tail that the appender has now.
     fn change(&self, next: impl FnOnce(&Layers) -> Layers) {
         self.memtable.change(next);
         let Applying { appender, spare, .. } = &*self.applying;

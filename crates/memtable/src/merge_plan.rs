@@ -1,19 +1,19 @@
-//! Which chunks to merge next: geometric merging, decided from plain facts.
+//! Which chunks to merge next. A pure function.
 //!
-//! Chunks are in order, oldest first, and their generations never rise from old to new. As soon as
+//! Chunks are in order, oldest first, and their generations never rise from old to new. When
 //! `factor` neighbours have one generation, the oldest `factor` of them become one chunk of the
-//! next: there are at most `factor - 1` of each generation, so a get asks a logarithmic number of
-//! chunks.
+//! next. So there are at most `factor - 1` of each generation, and a get searches a logarithmic
+//! number of chunks.
 //!
-//! A chunk that holds records newer than the last boundary waits: another boundary may still come
-//! between them.
+//! A chunk with records newer than the last boundary is not merged yet: a new boundary may still
+//! come between its records.
 
 use std::fmt;
 use std::ops::Range;
 
 use folddb_base::Seq;
 
-/// A merged chunk has no more bytes of records than this, so that offsets fit 32 bits.
+/// The most bytes of records in a merged chunk, so that offsets fit 32 bits.
 const MERGED_BYTES_MAX: usize = 1 << 30;
 
 /// What a plan needs to know of a chunk.
@@ -42,7 +42,7 @@ impl fmt::Display for MergePlan {
     }
 }
 
-/// The next merge, if any is due. The newest chunks come first: their merges are the smallest.
+/// The next merge, if there is one. The newest chunks first: their merges are the smallest.
 pub(crate) fn plan_merge(chunks: &[ChunkFacts], factor: usize, last_boundary: Seq) -> Option<MergePlan> {
     let factor = factor.max(2);
     let settled = chunks.iter().take_while(|chunk| chunk.max_seq <= last_boundary).count();

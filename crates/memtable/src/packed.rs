@@ -4,13 +4,13 @@
 //!   kind u8 | key length varint | payload length varint | key | payload
 //! ```
 //!
-//! Seqs are not in the arena but in the entries. Arenas are written and read only in this process,
-//! so what is read back is what was put.
+//! Seqs are in the entries, not in the arena. Only this process writes and reads arenas, so their
+//! bytes are trusted.
 
 use folddb_base::bytes::{Reader, put_varint};
 use folddb_base::{OpKind, Record, Seq};
 
-/// Longest header: a kind and two varints.
+/// The length of the longest header, in bytes: a kind and two varints.
 pub(crate) const HEADER_BYTES_MAX: usize = 21;
 
 /// Bytes that a record takes at most.
@@ -43,7 +43,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// An empty place, for a source without a current record.
+    /// A place for a source without a current record.
     pub(crate) const NOWHERE: Place = Place { kind: OpKind::Delete, key_at: 0, key_len: 0, payload_len: 0 };
 
     /// The record that was put at `offset`.

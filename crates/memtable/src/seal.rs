@@ -1,4 +1,4 @@
-//! Sealing: sorted records go in, a folded chunk comes out.
+//! Sealing: makes a folded chunk from sorted records.
 //!
 //! Records come in the total order, from one sorted tail or from several chunks that are being
 //! merged. Each key's records are cut into *stripes* at the boundaries, and each stripe is folded:
@@ -28,7 +28,7 @@ pub(crate) fn stripe_of(boundaries: &[Seq], seq: Seq) -> usize {
     boundaries.partition_point(|&boundary| boundary < seq)
 }
 
-/// Buffers that live from one sealing to the next.
+/// Buffers that are kept from one sealing to the next.
 #[derive(Debug, Default)]
 pub(crate) struct SealScratch {
     /// A plain copy of the tail.
@@ -52,7 +52,7 @@ impl SealScratch {
     }
 }
 
-/// Sorts and folds a tail to which nothing is appended at the same time.
+/// Sorts and folds a tail. Nothing is appended to it at the same time.
 pub(crate) fn seal_tail(
     order: &KeyOrder,
     rules: &FoldRules,
@@ -92,8 +92,8 @@ pub(crate) struct Sealer<'a> {
 }
 
 impl<'a> Sealer<'a> {
-    /// A sealer for about this many records and bytes; all seqs must be from `base_seq` on and fit
-    /// a `u32` counted from there.
+    /// A sealer for about this many records and bytes. No seq may be lower than `base_seq`, or
+    /// higher by more than a `u32` holds.
     pub(crate) fn new(
         rules: &'a FoldRules,
         boundaries: &'a [Seq],
@@ -219,7 +219,7 @@ impl<'a> Sealer<'a> {
     }
 }
 
-/// Frees what folding left unused, if that is worth a copy.
+/// Frees memory that folding left unused, if it is more than an eighth.
 fn shrink<T>(buffer: &mut Vec<T>) {
     if buffer.capacity() > buffer.len() + buffer.len() / 8 {
         buffer.shrink_to_fit();

@@ -1,9 +1,9 @@
-//! All records of a memtable in the total order, slice by slice of its keys: what a flush reads.
+//! All records of a memtable in the total order, slice by slice of its keys. A flush reads this.
 //!
-//! A full memtable has some two hundred chunks. A tree over this many sources plays eight matches
-//! for each record, and visits four hundred places in memory in turn, more than the nearest cache
-//! holds. So the keys are cut into slices of a few thousand records; the records of one slice are
-//! gathered from all chunks and sorted like a tail, within the cache:
+//! A full memtable has about two hundred chunks. A tree over this many sources plays eight matches
+//! for each record, and reads four hundred places in memory in turn, more than the first-level
+//! cache holds. So the keys are cut into slices of a few thousand records; the records of one slice
+//! are gathered from all chunks and sorted like a tail, within the cache:
 //!
 //! ```text
 //!   chunk 2   |a  a |b   b|c    c |
@@ -12,8 +12,8 @@
 //!             0     bound bound         bounds: every 64th prefix of each chunk is a sample of its keys
 //! ```
 //!
-//! Slices are cut by prefixes, so they need an order with prefixes, and keys that differ in them;
-//! for others, and for few chunks, there is the tree (see kway.rs).
+//! Slices are cut by prefixes, so they need an order with prefixes, and keys that differ in them.
+//! Other tables, and memtables with few chunks, use the tree (see kway.rs).
 
 use std::sync::Arc;
 use std::vec;
@@ -28,7 +28,7 @@ use crate::sort::{SortKey, SortScratch, settle_ties, sort_keys};
 /// How slices are cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
-    /// One prefix in this many is a sample.
+    /// One in this many prefixes is a sample.
     sample_every: usize,
     /// The approximate number of records in a slice, so that everything that is touched fits the
     /// second-level cache.
@@ -54,7 +54,7 @@ pub(crate) struct Slices {
     chunks: Vec<(Arc<Chunk>, usize)>,
     /// Where the following slices end, by prefix. The last one has no end.
     bounds: vec::IntoIter<u64>,
-    /// Its keys are the records of the slice, sorted.
+    /// The records of the slice, sorted.
     scratch: SortScratch,
     /// The current record of the slice.
     at: usize,
@@ -79,7 +79,7 @@ impl Slices {
         Some(slices)
     }
 
-    /// Goes to the next slice that has records, if there is one.
+    /// Advances to the next slice with records, if there is one.
     #[cold]
     fn next_slice(&mut self) {
         self.at = 0;
@@ -101,7 +101,7 @@ impl Slices {
         });
     }
 
-    /// Takes the records that are `before` the end of the slice from each chunk.
+    /// Takes from each chunk the records that are `before` the end of the slice.
     fn gather(&mut self, before: impl Fn(u64) -> bool) {
         for (rank, (chunk, next)) in self.chunks.iter_mut().enumerate() {
             let prefixes =
@@ -115,7 +115,7 @@ impl Slices {
     }
 }
 
-/// Prefixes that cut the chunks into slices; none if too many records have the same one.
+/// The prefixes at which slices end; none if too many records have the same prefix.
 fn bounds_of(order: &KeyOrder, chunks: &[Arc<Chunk>], skip: usize, cut: Cut) -> Option<Vec<u64>> {
     let mut samples = Vec::new();
     for chunk in chunks {

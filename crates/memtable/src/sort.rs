@@ -1,6 +1,6 @@
-//! Sorting unsorted records: those of a tail into the total order.
+//! Sorts the records of a tail into the total order.
 //!
-//! Each record becomes one number, compared in two instructions:
+//! Each record becomes one number, which two instructions compare:
 //!
 //! ```text
 //!   bits 127..64  eight bytes of the key after what all keys share, in the table's order
@@ -8,8 +8,8 @@
 //!   bits  31..0   the offset of the record in its arena
 //! ```
 //!
-//! Stripping the common prefix is worth a factor of three on keys that have one. If eight bytes do
-//! not decide, the whole keys do.
+//! For keys with a common prefix, sorting without it is three times as fast. If the eight bytes are
+//! equal, the whole keys are compared.
 
 use folddb_rules::KeyOrder;
 
@@ -25,8 +25,9 @@ impl SortKey {
         SortKey(u128::from(prefix) << 64 | u128::from(!seq_delta) << 32 | u128::from(offset))
     }
 
-    /// For a record of one of many chunks: which chunk, newest first, and which of its entries.
-    /// They take the place of seq delta and offset, and order the records of one key just as well.
+    /// For a record of one of many chunks: the rank of the chunk, newest first, and the index of
+    /// the entry. They replace seq delta and offset, and give the records of one key the same
+    /// order.
     #[inline]
     pub(crate) fn in_chunk(prefix: u64, rank: usize, index: usize) -> SortKey {
         SortKey(u128::from(prefix) << 64 | (rank as u128) << 32 | index as u128)
@@ -47,7 +48,7 @@ impl SortKey {
         self.0 as u32
     }
 
-    /// The same for a record that was copied elsewhere.
+    /// The number of the same record after it was copied to another offset.
     pub(crate) fn moved_to(self, offset: u32) -> SortKey {
         SortKey(self.0 >> 32 << 32 | u128::from(offset))
     }
@@ -65,8 +66,7 @@ impl SortKey {
     }
 }
 
-/// Sorts records, given by offset and seq delta, into `out`. Returns how many leading bytes all
-/// keys share.
+/// Sorts records, given by offset and seq delta. The result is in `scratch.keys`.
 pub(crate) fn sort_records(
     order: &KeyOrder,
     arena: &[u8],
@@ -78,7 +78,7 @@ pub(crate) fn sort_records(
     sorted
 }
 
-/// Makes the numbers by which [`sort_numbered`] sorts.
+/// Makes the numbers that [`sort_numbered`] sorts.
 #[inline]
 pub(crate) fn number_records(
     order: &KeyOrder,
@@ -90,7 +90,8 @@ pub(crate) fn number_records(
     let Some((first, _)) = records.clone().next() else { return Sorted { skip: 0, exact: true } };
     let first = Place::at(arena, first).key(arena);
     let mut skip = if order.has_byte_prefixes() { first.len() } else { 0 };
-    // The second and the last key nearly always show what all keys share; then one pass is enough.
+    // The bytes that the second and the last key share with the first are nearly always those that
+    // all keys share; then one pass is enough.
     for (offset, _) in [records.clone().nth(1), records.clone().next_back()].into_iter().flatten() {
         skip = skip.min(order.shared_prefix_len(first, Place::at(arena, offset).key(arena)));
     }
@@ -113,11 +114,11 @@ pub(crate) fn sort_numbered(order: &KeyOrder, arena: &[u8], sorted: Sorted, scra
     }
 }
 
-/// Makes the sort keys, given that all keys share `skip` bytes with the first. True when all are of
-/// its length.
+/// Makes the numbers, if all keys share `skip` bytes with the first key. True if all keys have the
+/// length of the first.
 ///
 /// # Errors
-/// The first key that shares less: how much it shares.
+/// A key shares less: the number of bytes that it shares.
 fn take_prefixes(
     order: &KeyOrder,
     arena: &[u8],
@@ -139,9 +140,9 @@ fn take_prefixes(
     Ok(same_len)
 }
 
-/// Sorts by the numbers: first into about as many buckets as there are keys, by their position
-/// between the lowest and the highest prefix, then each bucket. Random keys are then nearly in
-/// place; others cost a sort of smaller pieces.
+/// Sorts the numbers: first into about as many buckets as there are keys, up to 4096, by their
+/// position between the lowest and the highest prefix; then each bucket. Random keys are nearly
+/// sorted after the first step; for other keys, the second step sorts smaller pieces.
 pub(crate) fn sort_keys(scratch: &mut SortScratch) {
     let SortScratch { keys, spread, counts } = scratch;
     let (low, high) = keys.iter().fold((u64::MAX, 0), |(low, high), key| {
@@ -178,7 +179,7 @@ pub(crate) fn sort_keys(scratch: &mut SortScratch) {
     std::mem::swap(keys, spread);
 }
 
-/// Fewer keys than this are sorted at once.
+/// Fewer keys than this are sorted without buckets.
 const BUCKETS_WORTH_IT: usize = 64;
 
 #[inline]
@@ -194,16 +195,16 @@ fn sort_bucket(bucket: &mut [SortKey]) {
     }
 }
 
-/// What sorting found out.
+/// What sorting found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sorted {
-    /// Leading bytes that all keys share: those that the prefixes skip.
+    /// Leading bytes that all keys share; the prefixes begin after them.
     pub(crate) skip: usize,
-    /// True when the eight bytes after them decide: equal prefixes are equal keys.
+    /// True if keys with equal prefixes are equal.
     pub(crate) exact: bool,
 }
 
-/// Buffers of sorting. The sorted keys are left in `keys`.
+/// Buffers of sorting. The sorted numbers are in `keys`.
 #[derive(Debug, Default)]
 pub(crate) struct SortScratch {
     pub(crate) keys: Vec<SortKey>,
@@ -212,7 +213,7 @@ pub(crate) struct SortScratch {
 }
 
 impl SortScratch {
-    /// With numbers to sort.
+    /// Buffers that hold these numbers.
     pub(crate) fn of(keys: Vec<SortKey>) -> SortScratch {
         SortScratch { keys, ..SortScratch::default() }
     }
@@ -224,8 +225,8 @@ impl SortScratch {
     }
 }
 
-/// Orders what the prefixes left equal by whole keys. The sort is stable: equal keys stay newest
-/// first.
+/// Sorts keys with equal prefixes by the whole keys. The sort is stable: the records of a key stay
+/// newest first.
 pub(crate) fn settle_ties<'k>(order: &KeyOrder, sorted: &mut [SortKey], key: impl Fn(&SortKey) -> &'k [u8]) {
     for run in sorted.chunk_by_mut(|a, b| a.prefix() == b.prefix()) {
         let one_key = run.windows(2).all(|pair| key(&pair[0]) == key(&pair[1]));

@@ -1,7 +1,8 @@
-//! The tail: the newest records, in the order in which they came, read while more are appended.
+//! The tail: the newest records, in the order in which they came. It can be read while more are
+//! appended.
 //!
-//! Appending is all that a write does: words to the arena, sixteen bytes to the entries, four to a
-//! slot of the micro hash, through which a get finds the records of a key, newest first. One thread
+//! A write only appends: words to the arena, sixteen bytes to the entries, and four bytes to a slot
+//! of the micro hash. Through the slot a get finds the records of a key, newest first. One thread
 //! appends, through an [`Appender`]. Readers take no lock: what is appended never changes, and they
 //! reach it only through what is stored last:
 //!
@@ -12,10 +13,10 @@
 //!   len       3                                                4. the length   (release)
 //! ```
 //!
-//! A tail has room for a fixed number of records and bytes; a larger one is another tail with the
-//! same records. All data are atomic numbers, so nothing here is unsafe; on most processors they
-//! cost as much as plain ones. Those of the words and entries are the standard library's: test
-//! schedulers need not stop at them, since no reader sees them before 3 or 4.
+//! A tail has room for a fixed number of records and bytes; to grow, its records are copied to a
+//! larger tail. All data are atomic numbers, so nothing here is unsafe; on most processors they
+//! cost as much as plain ones. The words and entries use the atomics of the standard library: a
+//! test scheduler need not stop at them, since no reader sees them before step 3 or 4.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as Word;
@@ -26,7 +27,7 @@ use folddb_host::sync::atomic::{AtomicU32, Ordering};
 use crate::hash::key_hash;
 use crate::packed::{self, Place};
 
-/// Bounds of a tail, whichever is met first.
+/// The bounds of a tail. It is full when it reaches one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TailLimits {
     /// Records. At most 65,000; default 4096, so that entries and slots stay in the first-level
@@ -45,17 +46,18 @@ impl Default for TailLimits {
     }
 }
 
-/// No tail has more records than links can name.
+/// The most records of a tail, since links have 16 bits.
 const RECORDS_MAX: usize = 65_000;
 const WORD_BYTES: usize = size_of::<Word>();
 const ENTRIES_MIN: usize = 32;
 const WORDS_MIN: usize = 64;
 
-/// One record of the tail. Links, here and in slots, are indexes plus one; zero is the end.
+/// One record of the tail. Links, here and in slots, are indexes plus one; zero means that no
+/// record follows.
 #[derive(Debug, Default)]
 struct Entry {
-    /// The upper half: where its words begin. The lower half: its seq, counted from the tail's
-    /// first.
+    /// The upper half: where its words begin. The lower half: its seq, counted from the first seq
+    /// of the tail.
     place: Word,
     /// The upper half: the hash of its key. The lower half: the next older record of the same slot.
     link: Word,
@@ -86,14 +88,14 @@ pub(crate) struct Tail {
     /// Packed records, each from a whole word on.
     arena: Box<[Word]>,
     entries: Box<[Entry]>,
-    /// A power of two of them, at least twice the entries; none if there are no entries.
+    /// Twice as many as entries, so a power of two; none if there are no entries.
     slots: Box<[AtomicU32]>,
     base_seq: Word,
     len: AtomicU32,
 }
 
 impl Tail {
-    /// An empty one with room for this many entries, a power of two, and words.
+    /// An empty tail with room for this many entries (a power of two) and words.
     fn with_room(entries: usize, words: usize) -> Tail {
         Tail {
             arena: (0..words).map(|_| Word::new(0)).collect(),
@@ -110,8 +112,8 @@ impl Tail {
         *self.len.get_mut() = 0;
     }
 
-    /// The number of records: at least all that were appended before anything that the caller knows
-    /// of.
+    /// The number of records. It includes every record that was appended before a moment that the
+    /// caller knows of.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len.load(Ordering::Acquire) as usize
@@ -140,7 +142,7 @@ impl Tail {
         self.base_seq() + Seq::from(self.place(index).1)
     }
 
-    /// The slot of a hash; there is one unless the tail has no room at all.
+    /// The slot of a hash; none if the tail has no slots.
     #[inline]
     fn slot(&self, hash: u32) -> Option<&AtomicU32> {
         self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))
@@ -188,8 +190,8 @@ impl Tail {
         Place::at(&head, 0).end().div_ceil(WORD_BYTES)
     }
 
-    /// Copies the records from entry `from` to entry `to`, which is not above [`Tail::len`], into
-    /// `out`, which is empty.
+    /// Copies the records from entry `from` up to entry `to`, excluded, into `out`, which must be
+    /// empty. `to` must not be above [`Tail::len`].
     pub(crate) fn copy_range(&self, from: usize, to: usize, out: &mut RawTail) {
         if from >= to {
             return;
@@ -266,7 +268,8 @@ impl Appender {
             && record.seq - self.base_seq <= u64::from(u32::MAX)
     }
 
-    /// Appends a record that fits, if its tail has room. Otherwise the tail must grow.
+    /// Appends a record, if the memory of the tail has room for it. False if not: then call
+    /// [`Appender::grow`].
     #[inline]
     pub(crate) fn try_push(&mut self, record: Record<'_>) -> bool {
         let Appender { tail, len, words, .. } = &*self;
@@ -308,7 +311,7 @@ impl Appender {
         }
     }
 
-    /// Puts an entry and makes it the newest of its slot.
+    /// Writes an entry and makes it the newest of its slot.
     #[inline]
     fn put_entry(&mut self, index: usize, word: usize, seq_delta: u32, hash: u32) {
         let Some(cell) = self.tail.slot(hash) else { return };
@@ -321,8 +324,8 @@ impl Appender {
         cell.store(slot.number(), Ordering::Release);
     }
 
-    /// Continues in a larger tail, with the same records and room for one more. Readers must be
-    /// given it before it is appended to.
+    /// Continues in a larger tail, with the same records and room for one more. The caller must
+    /// give it to readers before it appends.
     #[cold]
     pub(crate) fn grow(&mut self, record: &Record<'_>, limits: &TailLimits) {
         let small = Arc::clone(&self.tail);
@@ -348,8 +351,9 @@ impl Appender {
         self.tail.len.store(self.len as u32, Ordering::Relaxed);
     }
 
-    /// Begins an empty tail, in the memory of `spare` if it has no readers left, and returns the
-    /// previous one. Memory that one long record took beyond the limits is not kept.
+    /// Begins an empty tail and returns the previous one. It reuses the memory of `spare` if that
+    /// has no readers left and the right size. Memory beyond the limits, which one long record
+    /// needed, is not kept.
     pub(crate) fn begin(&mut self, spare: Option<Arc<Tail>>, limits: &TailLimits) -> Arc<Tail> {
         let words = self.tail.arena.len().min(limits.bytes_max.div_ceil(WORD_BYTES));
         let entries = self.tail.entries.len();

@@ -1,6 +1,6 @@
 //! Looks for counter-examples to the laws that a fold promises.
 //!
-//! Called by `folddb check-fold` with operands from a file or from a table, by [`crate::updates`],
+//! Called by `folddb check-fold` with operands from a file or from a table, by [`crate::Updated`],
 //! by the library for Python, and by the tests of every fold. It is a search, not a proof: triples
 //! of operands, and of values folded from them, are tried in an order that depends on a seed, so a
 //! finding can be repeated. A fold that panics is caught and reported.

@@ -1,5 +1,5 @@
-//! What a part costs: bytes a record, and nanoseconds to write, walk and find one, by kind of
-//! record.
+//! Prints what a part costs for several kinds of records: bytes per record, and nanoseconds to
+//! write, read in order and find one.
 //!
 //! `cargo run --release -p folddb-run --example part_cost -- [directory] [records]`
 
@@ -54,7 +54,7 @@ fn main() -> Result<()> {
     )
 }
 
-/// A number as good as random (the finisher of SplitMix64).
+/// A pseudo-random number (the finisher of SplitMix64).
 fn mix(n: u64) -> u64 {
     let n = (n ^ n >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let n = (n ^ n >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

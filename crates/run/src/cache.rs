@@ -1,9 +1,9 @@
 //! The cache of one store, or of several that share it: blocks, leaves and filters by place, and
 //! open files.
 //!
-//! It is bounded by the decoded bytes, including what parts keep in memory (`kept.rs`); open files
-//! are bounded by their number. Each store has a number in it, which is part of the keys of its
-//! pieces: when the store is closed, its pieces are dropped, and no others.
+//! The bound counts decoded bytes, including what parts keep in memory (`kept.rs`); open files are
+//! bounded by their number. Each store has a number in the cache, which is part of the keys of its
+//! pieces, so that a store that is closed drops its own pieces and no others.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -38,25 +38,26 @@ const WINDOWS_IN_CACHE: u64 = 24;
 /// share of it.
 const WARM_IN_CACHE: u64 = 16;
 
-/// So are the blocks of a new part, if they are at most this share of it.
+/// The same share for the blocks of a new part.
 const WARM_BLOCKS_IN_CACHE: u64 = 4;
 
-/// How many eighths of the cache's room all parts together may use to keep pieces in memory.
+/// All parts together may keep pieces in memory up to this many eighths of the cache.
 const KEPT_EIGHTHS: u64 = 5;
 
-/// The limit for the oldest runs, so that there is room for the newer ones, which every get asks.
+/// The same limit for pieces of the oldest runs. It is lower, so that there is room for pieces of
+/// newer runs, which every get reads.
 const KEPT_EIGHTHS_OLDEST: u64 = 4;
 
-/// Of the blocks that gets read while the cache is full, one in this many evicts another. If all
-/// blocks are asked for equally often, any choice of them is as good, and an eviction costs a third
-/// of a read; blocks that are asked for more often enter the cache soon enough.
+/// While the cache is full, one in this many blocks that gets read enters it. If all blocks are
+/// read equally often, it does not matter which are in the cache, and an eviction costs a third of
+/// a read. Blocks that are read more often still enter the cache soon.
 const DISPLACE_EVERY: u64 = 4;
 
-/// How many bits of the number of a part count within its store; those above are the store's
-/// number.
+/// The low bits of the number of a part, which count within its store. The bits above are the
+/// number of the store.
 const PART_BITS: u32 = 40;
 
-/// A cache, as long as any store uses it.
+/// The cache of one store, or of several.
 pub struct BlockCache {
     pub(crate) pieces: Cache<PieceKey, Piece, PieceWeight, PlaceHash, Displaced>,
     pub(crate) files: Cache<u64, Arc<dyn ReadFile>, UnitWeighter, PlaceHash>,
@@ -82,7 +83,7 @@ pub(crate) enum Piece {
     Page(Arc<[u8]>),
 }
 
-/// Which piece: the number of its part within this cache, and the offset.
+/// The key of a piece: the number of its part within this cache, and its offset.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PieceKey {
     pub(crate) part: u64,
@@ -98,7 +99,7 @@ impl Hash for PieceKey {
 }
 
 impl BlockCache {
-    /// A cache of about `cache_bytes` bytes, with at most `files_open_max` open files at rest.
+    /// A cache of about `cache_bytes` bytes, which keeps at most `files_open_max` files open.
     /// Readers in the middle of a read may hold a few more.
     pub fn new(cache_bytes: u64, files_open_max: usize) -> Arc<BlockCache> {
         let files_open_max = files_open_max.max(1);
@@ -128,17 +129,17 @@ impl BlockCache {
         })
     }
 
-    /// Its content, in bytes.
+    /// Bytes that are in it now, including what parts keep in memory.
     pub fn bytes(&self) -> u64 {
         self.pieces.weight() + self.kept_bytes()
     }
 
-    /// What parts keep in memory.
+    /// Bytes that parts keep in memory.
     pub(crate) fn kept_bytes(&self) -> u64 {
         self.kept_bytes.load(Ordering::Relaxed)
     }
 
-    /// Registers a store; returns where the numbers of its parts begin.
+    /// Registers a store; returns the first number for its parts.
     pub(crate) fn enter(&self) -> u64 {
         self.stores.fetch_add(1, Ordering::Relaxed);
         self.next_store.fetch_add(1, Ordering::Relaxed) << PART_BITS
@@ -150,8 +151,8 @@ impl BlockCache {
         self.stores.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Drops everything that is cached for a store and closes its files; what is in use lives on
-    /// with its users.
+    /// Drops everything that is cached for a store and closes its files. Pieces and files in use
+    /// are freed by their last user.
     fn clear(&self, first_part: u64) {
         let is_others = |part: u64| part >> PART_BITS != first_part >> PART_BITS;
         self.pieces.retain(|key, _| is_others(key.part));
@@ -179,7 +180,7 @@ impl BlockCache {
         taken.is_ok()
     }
 
-    /// Gives such room back to the cache.
+    /// Gives room that [`BlockCache::take_room`] took back to the cache.
     pub(crate) fn give_room_back(&self, bytes: u64) {
         if bytes > 0 {
             self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -188,22 +189,23 @@ impl BlockCache {
         }
     }
 
-    /// The cache has the rest. If two threads meet here, the later one may set an older bound, off
-    /// by one piece; the next call corrects it.
+    /// Sets the capacity for pieces to what parts do not keep. If two threads do this at the same
+    /// time, the older value may win, which differs by one piece; the next call corrects it.
     fn fit(&self) {
         let cache_bytes = self.cache_bytes.load(Ordering::Relaxed);
         self.pieces.set_capacity(cache_bytes.saturating_sub(self.kept_bytes()));
     }
 
-    /// Whether to keep the block whose miss was counted as the `misses`-th.
+    /// Whether to keep a block that was not in the cache. `misses` is the number of misses before
+    /// it.
     #[inline]
     pub(crate) fn keeps_miss(&self, misses: u64) -> bool {
         self.is_read.store(true, Ordering::Relaxed);
         !self.is_full.load(Ordering::Relaxed) || misses.is_multiple_of(DISPLACE_EVERY)
     }
 
-    /// Whether to put the blocks of a new part, which take this many bytes, into the cache: if they
-    /// are few compared with it, and gets have had to read blocks since the last call.
+    /// Whether to put the blocks of a new part into the cache. They take `bytes`. True if that is
+    /// little compared with the cache, and gets have had to read blocks since it was last true.
     pub(crate) fn warms_blocks(&self, bytes: u64) -> bool {
         let most = self.cache_bytes.load(Ordering::Relaxed) / WARM_BLOCKS_IN_CACHE;
         bytes <= most && self.is_read.swap(false, Ordering::Relaxed)
@@ -215,21 +217,22 @@ impl BlockCache {
         }
     }
 
-    /// The longest read-ahead window. Each store may have a merge running.
+    /// The longest read-ahead window, in bytes. Each store may have a merge running.
     pub(crate) fn window_bytes_max(&self) -> u64 {
         let stores = self.stores.load(Ordering::Relaxed).max(1);
         let cache_bytes = self.cache_bytes.load(Ordering::Relaxed);
         (cache_bytes / (WINDOWS_IN_CACHE * stores)).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX)
     }
 
-    /// The most bytes of filters and leaves of a part that are put into the cache before they are
-    /// asked for.
+    /// The most bytes of filters and leaves of a new part that are put into the cache before any
+    /// reader needs them.
     pub(crate) fn warm_bytes_max(&self) -> u64 {
         self.cache_bytes.load(Ordering::Relaxed) / WARM_IN_CACHE
     }
 }
 
-/// Notes that something was evicted; it is dropped outside of the cache's locks, as by default.
+/// Notes that the cache has evicted something. The piece is dropped outside of the locks of the
+/// cache, as by default.
 #[derive(Clone)]
 pub(crate) struct Displaced {
     is_full: Arc<AtomicBool>,

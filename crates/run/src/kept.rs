@@ -1,10 +1,11 @@
-//! Filters and leaves that a part keeps in memory: a get reaches them without a look-up in the
-//! cache, without a lock and without counting a reference, so that the waits for memory of one run
+//! Filters and leaves that a part keeps in memory. A get reads them without a look-up in the cache,
+//! without a lock and without counting a reference, so that the waits for the memory of one run
 //! overlap with those of the next.
 //!
-//! What is kept takes its room from the cache ([`Shared::take_room`]) and gives it back with the
-//! part. It is never evicted: the first to come is kept. The oldest runs, which have the most
-//! pieces, keep at most half of the cache. If there is no room, pieces go through the cache.
+//! What is kept takes room from the cache ([`Shared::take_room`]), and gives it back when the part
+//! is dropped. It is never evicted: the first pieces that are read are kept. The oldest runs have
+//! the most pieces, so their pieces are kept only while less than half of the cache is taken. If
+//! there is no room, a piece goes through the cache.
 //!
 //! Called by `part.rs`.
 
@@ -68,7 +69,7 @@ impl Kept {
         keep(shared, is_oldest, leaf.memory_bytes(), slot, Arc::clone(leaf)).is_ok()
     }
 
-    /// Bytes that it has taken from the cache.
+    /// Bytes that the kept pieces have taken from the cache.
     pub(crate) fn bytes(&self) -> usize {
         let filters = self.filters.iter().filter_map(OnceLock::get).map(Filter::memory_bytes);
         let leaves = self.leaves.iter().filter_map(OnceLock::get).map(|leaf| leaf.memory_bytes());

@@ -1,4 +1,4 @@
-//! A part: one file of sorted records, with the data of it that are in memory, and its pieces.
+//! A part: one file of sorted records, the data of it that are in memory, and reading its pieces.
 //! `part_get.rs` says how a key is found in it.
 //!
 //! A part keeps no file open: the descriptor comes from [`Shared`] and may be closed at any time.
@@ -35,19 +35,19 @@ pub struct Part {
     shared: Arc<Shared>,
     order: KeyOrder,
     frame: Frame,
-    /// Those of the leaves.
+    /// The separators of the leaves.
     pub(crate) separators: Separators,
     pub(crate) kept: Kept,
 }
 
-/// What a reader of one key knows about a part.
+/// What a get knows about the age of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
-    /// Older parts may hold the key, so mostly this one does not.
+    /// Older parts may hold the key, so this one mostly does not.
     Young,
-    /// No older one does, so most keys that a search looks for here exist. Reading a filter that is
-    /// not in the cache then costs more than it saves: it is as long as a block, and mostly says
-    /// that the block must be read, too.
+    /// No older part holds the key, so most keys that are searched here exist. Reading a filter
+    /// that is not in the cache then costs more than it saves: it is as long as a block, and mostly
+    /// shows that the block must be read, too.
     Oldest,
 }
 
@@ -179,7 +179,7 @@ impl Part {
         }
     }
 
-    /// A leaf if it is in memory, for a reader that will not ask for it again.
+    /// A leaf if it is in memory, for a reader that reads it once.
     fn leaf_in_memory(&self, number: usize, place: Place) -> Option<Arc<Leaf>> {
         if let Some(leaf) = self.kept.leaf(number) {
             return Some(Arc::clone(leaf));
@@ -190,10 +190,10 @@ impl Part {
         }
     }
 
-    /// Loads filters and leaves into memory if they are a small part of the cache, and blocks if
-    /// gets have had to read some since this was last done. This is useful for a part that was just
-    /// written, whose bytes the system still has, and which every reader will ask. A failure is
-    /// reported when a reader needs them.
+    /// Loads filters and leaves into memory if they are small compared with the cache; also blocks,
+    /// if these are small and gets have had to read blocks since this was last done. It is for a
+    /// part that was just written: its bytes are still in the page cache, and every reader will
+    /// read it. A failure is reported when a reader needs the piece.
     pub fn warm(&self) {
         self.warm_index();
         let top = &self.frame.top;
@@ -279,7 +279,7 @@ impl Part {
         Ok(leaf)
     }
 
-    /// A leaf for a reader that passes once: from memory if it is there, but never loaded into it.
+    /// A leaf for a reader that reads it once: from memory or from the file. It is not kept.
     pub(crate) fn leaf_in_passing(&self, number: usize) -> Result<Arc<Leaf>> {
         let place = self.leaf_place(number)?;
         match self.leaf_in_memory(number, place) {
@@ -327,7 +327,7 @@ impl Part {
         self.frame.meta.summaries.as_ref()?.total.as_ref()
     }
 
-    /// The summaries of its blocks, from the file; none if it has none.
+    /// The summaries of its blocks, from the file; none if it was written without them.
     ///
     /// # Errors
     /// A read error, or damage.
@@ -378,7 +378,7 @@ impl Part {
         file.read_exact_at(offset, buf).map_err(|error| read_error(&self.path, offset, error))
     }
 
-    /// The open file, reopened if it was closed in the meantime.
+    /// The open file. It is opened again if it was closed in the meantime.
     pub(crate) fn file(&self) -> Result<Arc<dyn ReadFile>> {
         if let Some(file) = self.shared.file(self.id) {
             return Ok(file);
@@ -413,7 +413,7 @@ impl fmt::Debug for Part {
 }
 
 impl Frame {
-    /// Reads and checks what frames the records of the file.
+    /// Reads and checks footer, facts and top index of the file.
     pub(crate) fn read(file: &dyn ReadFile, path: &Path, number: FileNumber) -> Result<Frame> {
         let file_bytes = file.len_bytes().map_err(|error| Error::io("read the length of", path, error))?;
         let footer_at = file_bytes.checked_sub(FOOTER_BYTES as u64).ok_or_else(|| {
@@ -468,7 +468,8 @@ fn read_piece(file: &dyn ReadFile, path: &Path, place: Place) -> Result<Vec<u8>>
     Ok(stored)
 }
 
-/// A file that ends too soon has lost bytes; all other errors come from the system.
+/// The error of a failed read. A file that ends too soon is damaged; other errors come from the
+/// system.
 fn read_error(path: &Path, offset: u64, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),

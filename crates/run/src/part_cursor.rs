@@ -1,4 +1,4 @@
-//! A place in a part that moves through its records, in either direction.
+//! A cursor over the records of a part, in either direction.
 //!
 //! A cursor is on a record of a data block, and on the entry of the leaf that says where that block
 //! is. If a merge has taken over the lower keys of a part, the part is trimmed: the cursor shows
@@ -21,12 +21,12 @@ use crate::window::Window;
 pub enum ReadMode {
     /// Through the shared cache: for scans of users.
     Cached,
-    /// Ahead, in long reads that bypass the cache: for merges and everything else that passes over
-    /// all records once.
+    /// In long reads that bypass the cache, with the next one announced: for merges and everything
+    /// else that reads all records once.
     ReadAhead,
 }
 
-/// A stream over the records of a part. It shows all seqs: the reader decides which are visible.
+/// A stream over the records of a part, with all seqs: the reader decides which are visible.
 pub struct PartCursor {
     part: Arc<Part>,
     direction: Direction,
@@ -40,7 +40,7 @@ pub struct PartCursor {
     /// The block that it is in; none before the first seek and after the end.
     block: Option<Arc<Block>>,
     at: BlockCursor,
-    /// Reversed: records of the block with smaller numbers are below `low`.
+    /// Reversed: the records of the block before this number are below `low`.
     floor: usize,
 }
 
@@ -65,15 +65,15 @@ impl Part {
 }
 
 impl PartCursor {
-    /// Goes to where its direction begins.
+    /// Moves to the first record in its direction.
     ///
     /// # Errors
-    /// A read error or damage; the cursor is then of no further use.
+    /// A read error or damage. Then the cursor must not be used any more.
     pub fn seek_start(&mut self) -> Result<()> {
         self.seek(Bound::Unbounded)
     }
 
-    /// Goes to the first record, in its direction, whose key is not on the wrong side of `from`.
+    /// Moves to the first record, in its direction, from `from` on.
     ///
     /// # Errors
     /// As for [`PartCursor::seek_start`].
@@ -121,7 +121,7 @@ impl PartCursor {
         self.block_seek(|cursor, block| cursor.seek_index(block, 0))
     }
 
-    /// Forward: to the first record at or after `key`; with `past_equal`, after it.
+    /// Forward: moves to the first record at or after `key`; with `past_equal`, after it.
     fn seek_key(&mut self, key: &[u8], past_equal: bool) -> Result<()> {
         let Some(leaf) = self.part.find_leaf(key, past_equal) else { return self.end() };
         self.find_block(leaf, key, past_equal)?;
@@ -147,7 +147,7 @@ impl PartCursor {
         let Some(leaf) = self.part.find_leaf(key, past_equal) else { return self.seek_last() };
         self.find_block(leaf, key, past_equal)?;
         let part = Arc::clone(&self.part);
-        // To the first record beyond, then one back.
+        // First to the first record that is too high, then back by one.
         self.block_seek(|cursor, block| seek_block(cursor, block, part.order(), key, past_equal))?;
         self.step_back()
     }
@@ -216,7 +216,7 @@ impl PartCursor {
         Ok(())
     }
 
-    /// To the first record of the next block.
+    /// Moves to the first record of the next block.
     #[cold]
     fn next_block(&mut self) -> Result<()> {
         let next = self.block_number + 1;
@@ -231,7 +231,7 @@ impl PartCursor {
         self.start_at_leaf(next)
     }
 
-    /// One record back, from any `at` in the block, including past its end.
+    /// Moves back by one record, from any position in the block, including its end.
     #[inline]
     fn step_back(&mut self) -> Result<()> {
         let Some(block) = &self.block else { return Ok(()) };
@@ -244,7 +244,8 @@ impl PartCursor {
         self.previous_block()
     }
 
-    /// Reversed: to the last record of the block before, unless that is all below `low`.
+    /// Reversed: moves to the last record of the previous block; ends if all of that block is below
+    /// `low`.
     #[cold]
     fn previous_block(&mut self) -> Result<()> {
         if self.floor > 0 {
@@ -255,7 +256,8 @@ impl PartCursor {
             (None, Some(leaf)) => self.enter_last_block_of(leaf)?,
             (None, None) => return self.end(),
         }
-        // It is past the end of the block, so there is a record before, unless all are below `low`.
+        // The cursor is at the end of the block, so there is a record before it, unless all are
+        // below `low`.
         match &self.block {
             Some(block) if self.floor >= block.count() => self.end(),
             _ => self.step_back(),

@@ -1,14 +1,14 @@
-//! A get in one part: it first asks what is in memory about the key, and only then reads blocks.
+//! A get in one part: it first uses what is in memory about the key, and only then reads blocks.
 //!
 //! A get takes four steps, each in memory if there is room (`kept.rs`, else the cache), and none of
 //! them copies or allocates:
 //!
 //! 1. top index, in memory: the one leaf whose keys may include this one;
-//! 2. filter partition of that leaf: mostly ends the search for an absent key;
+//! 2. filter partition of that leaf: mostly shows that an absent key is absent;
 //! 3. leaf index block: the one data block;
 //! 4. data block, searched in place.
 //!
-//! The first two are the probe, which a reader of several runs does for all of them at once.
+//! Steps 1 and 2 are the probe: a reader of several runs first probes all of them.
 
 use std::cell::Cell;
 use std::ops::{ControlFlow, Deref};
@@ -21,8 +21,7 @@ use crate::cache::Piece;
 use crate::part::{Part, Rank, seek_block};
 use crate::shared::{Tally, count};
 
-/// What the memory of a part says about a key, before any of its blocks is read: see
-/// [`Part::probe`].
+/// What is known about a key in a part before any of its blocks is read: see [`Part::probe`].
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     leaf: u32,
@@ -31,9 +30,9 @@ pub struct Probe {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Says {
-    /// The key is not there, or nothing of it that the reader sees.
+    /// The part has no record of the key that the reader sees.
     Nothing,
-    /// The filter in memory admits it, or does not.
+    /// The filter is in memory.
     Filter { admits: bool },
     /// The filter is not in memory.
     Ask,
@@ -41,18 +40,18 @@ enum Says {
     NoFilter,
 }
 
-/// For one in this many keys that are searched in the oldest part the filter is read, so that
-/// filters do enter a cache that has room for them.
+/// In the oldest part the filter is read for one in this many keys, so that filters enter a cache
+/// that has room for them.
 const FILTER_READ_EVERY: u64 = 4;
 
-/// What a thread keeps from one get to the next, so that none allocates.
+/// What a thread keeps from one get to the next, so that gets do not allocate.
 struct Scratch {
     at: BlockCursor,
-    /// Room for a block that bypasses the cache.
+    /// The buffer for a block that bypasses the cache.
     stored: Vec<u8>,
 }
 
-/// A longer block is not kept by a thread.
+/// A thread keeps no buffer that is longer than this, in bytes.
 const SCRATCH_BYTES_MAX: usize = 64 << 10;
 
 thread_local! {
@@ -84,10 +83,10 @@ impl Deref for Found {
 }
 
 impl Scratch {
-    /// Takes back the room of a block that was read for one get.
+    /// Takes back the buffer of a block that was read for one get.
     fn put_back(&mut self, block: Found) {
         if let Found::Read(block) = block {
-            // The old bytes stay, so that the buffer need not be zeroed before the next read.
+            // The buffer keeps its length, so that it need not be zeroed before the next read.
             self.stored = block.into_bytes();
             self.stored.truncate(SCRATCH_BYTES_MAX);
             self.stored.shrink_to(SCRATCH_BYTES_MAX);
@@ -97,7 +96,7 @@ impl Scratch {
 
 impl Part {
     /// Passes the records of `key` with a seq up to `max_seq` to `visit`, newest first, until it
-    /// breaks. `key_hash` is `checksum::key_hash(key)`. Returns the break of `visit`.
+    /// breaks. `key_hash` is `checksum::key_hash(key)`. Returns `Break` if it did.
     ///
     /// # Errors
     /// A read error, damage (naming file and offset), or an error of `visit`.
@@ -114,8 +113,8 @@ impl Part {
         flow
     }
 
-    /// As [`Part::get`], for a reader that says whether there are older parts, and counts what it
-    /// meets: it calls [`Shared::count`](crate::Shared::count) in the end.
+    /// As [`Part::get`], for a reader that says whether there are older parts. It adds to `tally`;
+    /// the reader passes that to [`Shared::count`](crate::Shared::count) at the end.
     ///
     /// # Errors
     /// As for [`Part::get`].
@@ -132,9 +131,9 @@ impl Part {
         self.get_probed(probe, rank, key, key_hash, max_seq, tally, visit)
     }
 
-    /// Examines only what is in memory of index and filter: to be followed by [`Part::get_probed`].
-    /// A reader of several runs probes all of them first, so that the waits for their memory
-    /// overlap.
+    /// Examines the index and the filter, as far as they are in memory; [`Part::get_probed`]
+    /// continues. A reader of several runs probes all of them first, so that the waits for their
+    /// memory overlap.
     #[inline]
     pub fn probe(&self, key: &[u8], key_hash: u64, max_seq: Seq) -> Probe {
         let leaf = self.separators.bound(self.order(), key, false);
@@ -192,7 +191,8 @@ impl Part {
         flow
     }
 
-    /// The answer of a filter that is not kept; none if it is better left unread.
+    /// Whether a filter that is not kept admits the key; none if there is no filter, or if reading
+    /// it is not worth it.
     #[inline(never)]
     fn cached_filter_admits(&self, rank: Rank, leaf: usize, key_hash: u64) -> Result<Option<bool>> {
         let top = &self.frame().top;
@@ -240,7 +240,7 @@ impl Part {
                 if let Some(flow) = looked {
                     return Ok(flow);
                 }
-                // The block ended with this key: it continues in the next block only if the
+                // The block ends with this key. The key has records in the next block only if the
                 // separator equals it.
                 if leaf.separators.get(number) != key {
                     return Ok(ControlFlow::Continue(()));
@@ -252,7 +252,7 @@ impl Part {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Visits the records of `key` in a block. None if the block ends before they do.
+    /// Visits the records of `key` in a block. None if more of them may be in the next block.
     fn visit_block(
         &self,
         block: &Block,
@@ -277,8 +277,9 @@ impl Part {
         Ok(None)
     }
 
-    /// The block of a get: from the cache, or from the file; it enters the cache only if there is
-    /// room or it is its turn. `stored` lends its room.
+    /// The block of a get, from the cache or from the file. A block from the file enters the cache
+    /// only if that has room, or if it is its turn (`DISPLACE_EVERY`); otherwise it uses the buffer
+    /// `stored`.
     #[inline]
     fn block_of_get(&self, place: Place, stored: &mut Vec<u8>) -> Result<Found> {
         let key = self.key_of(place);

@@ -16,7 +16,7 @@ use crate::part_cursor::{PartCursor, ReadMode};
 
 /// A stream over the records of a run, in either direction.
 pub struct RunCursor {
-    /// In key order, each with its lowest visible key if that is not its own lowest.
+    /// In key order. A trimmed part has the first key that it still shows.
     parts: Vec<(Arc<Part>, Option<Vec<u8>>)>,
     order: KeyOrder,
     direction: Direction,
@@ -38,15 +38,15 @@ impl RunCursor {
         RunCursor { parts, order, direction, mode, number: 0, cursor: None }
     }
 
-    /// Goes to where its direction begins.
+    /// Moves to the first record in its direction.
     ///
     /// # Errors
-    /// A read error or damage; the cursor is then of no further use.
+    /// A read error or damage. Then the cursor must not be used any more.
     pub fn seek_start(&mut self) -> Result<()> {
         self.seek(Bound::Unbounded)
     }
 
-    /// Goes to the first record, in its direction, whose key is not on the wrong side of `from`.
+    /// Moves to the first record, in its direction, from `from` on.
     ///
     /// # Errors
     /// As for [`RunCursor::seek_start`].
@@ -68,7 +68,7 @@ impl RunCursor {
         self.cursor.is_none()
     }
 
-    /// The first part, in its direction, that may hold keys not on the wrong side of `from`.
+    /// The first part, in its direction, that may hold keys from `from` on.
     fn find_part(&self, from: Bound<&[u8]>) -> Option<usize> {
         let count = match (self.direction, from) {
             (Direction::Forward, Bound::Unbounded) => 0,

@@ -5,9 +5,10 @@
 //!   ^ a piece is searched for that begins here and whose checksum is right for this place
 //! ```
 //!
-//! Pieces follow one another, and the checksum of each is seeded with its place. So from the end of
-//! one the next is found by trying every length, and no other bytes are mistaken for it. A damaged
-//! block ends the search, since nothing says where the next one begins.
+//! Pieces follow one another, and the checksum of each is seeded with its place. So the search
+//! tries every length from the end of a piece on, until the checksum is right; other bytes are not
+//! mistaken for a piece. A damaged block ends the search, since nothing says where the next one
+//! begins.
 
 use std::ops::Range;
 use std::path::Path;
@@ -20,7 +21,7 @@ use folddb_layout::block::{BODY_BYTES_MAX, Block, BlockCursor, Encoding, Place, 
 
 use crate::verify::{Fault, Inspect, KeySpan};
 
-/// Bytes read at first in search of the end of a block; doubled each time.
+/// Bytes that are read first in search of the end of a block; doubled each time.
 const SEARCH_BYTES: usize = 64 << 10;
 
 /// Where to search, and what is known about the part.
@@ -30,9 +31,9 @@ pub struct Search<'a> {
     pub path: &'a Path,
     /// Its number, which seeds all checksums.
     pub number: FileNumber,
-    /// The first byte of a block, and where the blocks end at the latest.
+    /// It starts at the first byte of a block. No block ends after its end.
     pub range: Range<u64>,
-    /// The seq of records in blocks that keep none.
+    /// The seq of records in blocks without seqs.
     pub implied_seq: Seq,
 }
 
@@ -77,8 +78,8 @@ fn walk(block: &Block, implied_seq: Seq, offset: u64, inspect: &mut dyn Inspect)
     Ok(())
 }
 
-/// The leaves of the index follow the blocks, or the filters after them, and look like blocks: the
-/// first record of the first one is the place of the first block.
+/// Whether the block is the first leaf of the index. Leaves follow the blocks and filters and look
+/// like blocks. The first record of the first leaf has the place of the first block.
 fn is_first_leaf(block: &Block, first: Place) -> bool {
     let mut cursor = BlockCursor::new(0);
     cursor.enter(block);
@@ -91,7 +92,7 @@ fn is_first_leaf(block: &Block, first: Place) -> bool {
     })
 }
 
-/// The piece that begins at `offset` and is a block; none if no length gives the right checksum.
+/// The bytes of the block that begins at `offset`; none if no length gives the right checksum.
 fn next_piece(file: &dyn ReadFile, search: &Search<'_>, offset: u64) -> std::io::Result<Option<Vec<u8>>> {
     let left = search.range.end.min(file.len_bytes()?).saturating_sub(offset);
     let left = left.min((BODY_BYTES_MAX + TRAILER_BYTES) as u64) as usize;

@@ -1,8 +1,9 @@
-//! The two levels of an index in memory: separators to be searched, and what is between them.
+//! The two levels of the index in memory: separators, and searching them.
 //!
-//! A binary search compares numbers, eight bytes of each separator: its first eight if they
-//! distinguish all of them, else the eight after those that all of them share. Only among equal
-//! numbers are keys compared. A leaf is decoded into this form once, when it is read.
+//! A binary search compares numbers, made of eight bytes of each separator: its first eight if no
+//! two separators have the same, else the eight after the bytes that all of them share. Whole keys
+//! are compared only if the numbers are equal. A leaf is decoded into this form once, when it is
+//! read.
 
 use std::cmp::Ordering;
 
@@ -12,11 +13,11 @@ use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::part::TopIndex;
 use folddb_rules::KeyOrder;
 
-/// Keys in the order of a table, ready to be searched.
+/// Keys in the order of a table, prepared for searching.
 #[derive(Debug, Default)]
 pub(crate) struct Separators {
     prefixes: Vec<u64>,
-    /// Bytes that all of them share; the prefixes leave them out.
+    /// How many leading bytes all keys share; the prefixes begin after them.
     skip: usize,
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -29,7 +30,7 @@ pub struct Spans {
     highs: Separators,
 }
 
-/// A leaf of the index: which data block ends with which separator.
+/// A leaf of the index: data blocks, and the separator after each.
 #[derive(Debug)]
 pub(crate) struct Leaf {
     pub(crate) separators: Separators,
@@ -38,7 +39,7 @@ pub(crate) struct Leaf {
 }
 
 impl Separators {
-    /// These keys, which are in this order.
+    /// Separators of these keys, which must be in this order.
     pub(crate) fn of<'k>(keys: impl Iterator<Item = &'k [u8]>, order: &KeyOrder) -> Separators {
         let mut separators = Separators::default();
         keys.for_each(|key| separators.push(key));
@@ -46,7 +47,7 @@ impl Separators {
         separators
     }
 
-    /// Those of the top index, one for each leaf.
+    /// The separators of the top index, one for each leaf.
     pub(crate) fn of_top(top: &TopIndex, order: &KeyOrder) -> Separators {
         Separators::of((0..top.leaves.len()).map(|leaf| top.separator(leaf)), order)
     }
@@ -56,7 +57,7 @@ impl Separators {
         self.ends.push(self.bytes.len());
     }
 
-    /// Makes the numbers for the search, once all keys are there.
+    /// Makes the numbers for the search, after all keys were pushed.
     fn prepare(&mut self, order: &KeyOrder) {
         self.skip = 0;
         self.prefixes = self.prefixes_after(0, order);
@@ -73,7 +74,7 @@ impl Separators {
         (0..self.ends.len()).map(|number| order.prefix(self.get(number), skip)).collect()
     }
 
-    /// The key of this number; empty when there is none.
+    /// The key of this number; empty if there is none.
     #[inline]
     pub(crate) fn get(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -84,7 +85,8 @@ impl Separators {
         self.ends.len()
     }
 
-    /// How many come before `key`; with `past_equal`, how many come before or are equal.
+    /// How many of the keys come before `key`; with `past_equal`, how many come before or are
+    /// equal.
     #[inline]
     pub(crate) fn bound(&self, order: &KeyOrder, key: &[u8], past_equal: bool) -> usize {
         // Keys that do not begin like the separators are before the first or after the last of
@@ -128,13 +130,13 @@ impl Separators {
 }
 
 impl Spans {
-    /// These, each by its first and its last key.
+    /// The ranges, each given by its first and its last key.
     pub fn of<'k>(spans: impl Iterator<Item = (&'k [u8], &'k [u8])> + Clone, order: &KeyOrder) -> Spans {
         let lows = Separators::of(spans.clone().map(|(low, _)| low), order);
         Spans { lows, highs: Separators::of(spans.map(|(_, high)| high), order) }
     }
 
-    /// The number of the one that has `key` between its ends.
+    /// The number of the range that includes `key`.
     #[inline]
     pub fn find(&self, order: &KeyOrder, key: &[u8]) -> Option<usize> {
         let ended = self.highs.bound(order, key, false);

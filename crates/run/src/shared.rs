@@ -1,8 +1,8 @@
-//! What all parts of a store share: their part of the cache, which other stores may use as well,
-//! and the counters.
+//! What all parts of a store share: the cache, which other stores may use as well, and the
+//! counters.
 //!
-//! A look-up of a piece returns an `Arc`, so nothing is copied and no lock is held while it is
-//! read.
+//! A look-up of a piece returns an `Arc`, so nothing is copied, and no lock is held while the piece
+//! is read.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use folddb_host::ReadFile;
 
 use crate::cache::{BlockCache, Piece, PieceKey};
 
-/// Shared by parts, for their whole life.
+/// See the top of this file.
 pub struct Shared {
     cache: Arc<BlockCache>,
     counters: Counters,
@@ -22,14 +22,15 @@ pub struct Shared {
     has_left: AtomicBool,
 }
 
-/// How much has been read since the beginning, and how well the cache and the filters work.
+/// How much has been read since the store was opened, and how well the cache and the filters work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadStats {
-    /// Blocks and filter partitions read from files.
+    /// Blocks, leaves, filter partitions and other pieces that were read from files. A read-ahead
+    /// window counts as one.
     pub pieces_read: u64,
     /// Bytes read from files.
     pub bytes_read: u64,
-    /// Requested pieces that were in memory.
+    /// Requested pieces that were in the cache or kept by their part.
     pub cache_hits: u64,
     /// Requested pieces that were not.
     pub cache_misses: u64,
@@ -37,7 +38,7 @@ pub struct ReadStats {
     pub filter_rejects: u64,
     /// Keys that a filter let pass.
     pub filter_passes: u64,
-    /// Bytes of blocks and filters in the cache now.
+    /// Bytes in the cache now, of all stores that use it, including what parts keep in memory.
     pub cache_bytes: u64,
     /// Files open now.
     pub files_open: u64,
@@ -58,8 +59,8 @@ pub(crate) fn count(counter: &AtomicU64, by: u64) {
     counter.fetch_add(by, Ordering::Relaxed);
 }
 
-/// What one search has met, counted together at its end: counting run by run would keep the
-/// processor from working on the next one while it waits for this one's memory.
+/// What one search has met. It is counted once, at its end: with a counter for each run, the
+/// processor could not work on the next run while it waits for the memory of this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Pieces that parts had in memory.
@@ -107,7 +108,7 @@ impl Shared {
         }
     }
 
-    /// Adds what searches have met.
+    /// Adds what a search has met to the counters.
     pub fn count(&self, tally: &Tally) {
         for (counter, by) in [
             (&self.counters.cache_hits, tally.kept),
@@ -131,13 +132,13 @@ impl Shared {
         self.cache.take_room(bytes, is_oldest)
     }
 
-    /// Gives such room back to the cache.
+    /// See [`BlockCache::give_room_back`].
     pub(crate) fn give_room_back(&self, bytes: u64) {
         self.cache.give_room_back(bytes);
     }
 
-    /// The page at `offset` of a file that is not a part and got this number from
-    /// [`Shared::number_file`]: from the cache, or by `read` into it.
+    /// The page at `offset` of a file that is not a part; [`Shared::number_file`] gave its number.
+    /// From the cache; if it is not there, `read` reads it and it is put there.
     ///
     /// # Errors
     /// What `read` returns.
@@ -160,7 +161,7 @@ impl Shared {
         Ok(page)
     }
 
-    /// Counts a block that the cache does not have. True when it should be kept there.
+    /// Counts a block that the cache does not have. True if it should be put there.
     #[inline]
     pub(crate) fn counts_miss_to_keep(&self) -> bool {
         let misses = self.counters.cache_misses.fetch_add(1, Ordering::Relaxed);
@@ -177,8 +178,8 @@ impl Shared {
         self.number_part()
     }
 
-    /// Drops everything that is cached and closes all files, when the store is closed; what is in
-    /// use lives on with its users.
+    /// Drops everything that is cached for this store and closes its files; called when the store
+    /// is closed. Pieces and files in use are freed by their last user.
     pub fn leave(&self) {
         if !self.has_left.swap(true, Ordering::AcqRel) {
             self.cache.leave(self.first_part);
@@ -190,8 +191,7 @@ impl Shared {
         self.cache.window_bytes_max()
     }
 
-    /// The most bytes of filters and leaves of a part that are put into the cache before they are
-    /// asked for.
+    /// See [`BlockCache::warm_bytes_max`].
     pub(crate) fn warm_bytes_max(&self) -> u64 {
         self.cache.warm_bytes_max()
     }
@@ -200,8 +200,8 @@ impl Shared {
         &self.counters
     }
 
-    /// A number that no other part in the cache has, not even one of another store with the same
-    /// file.
+    /// A number that no other part in the cache has, not even the same file opened by another
+    /// store.
     pub(crate) fn number_part(&self) -> u64 {
         self.next_part.fetch_add(1, Ordering::Relaxed)
     }
@@ -211,7 +211,7 @@ impl Shared {
         self.cache.pieces.get(&key)
     }
 
-    /// Like [`Shared::piece`], for readers that will not ask again.
+    /// Like [`Shared::piece`], for readers that read the piece once.
     pub(crate) fn peek(&self, key: PieceKey) -> Option<Piece> {
         self.cache.pieces.peek(&key)
     }
@@ -239,7 +239,7 @@ impl Shared {
     }
 }
 
-/// A closed store has nothing left in a cache that others still use.
+/// A closed store leaves nothing in a cache that others still use.
 impl Drop for Shared {
     fn drop(&mut self) {
         self.leave();

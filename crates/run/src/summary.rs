@@ -1,9 +1,9 @@
 //! Gathers the summaries of the blocks of a part while it is written.
 //!
-//! A block has a summary only if each of its records is the complete state of a key that is in no
-//! other block: a `Set`, which hides what is older. Any other record means that the block must be
-//! read. The folded value is left out if it is long, because it would cost more to read than it
-//! saves.
+//! A block has a summary only if each of its records is the only record of its key in the part, and
+//! a complete state that is not deleted: a `Set` or a `SetSeparated`. A block with any other record
+//! must be read. The folded value is left out if it is long, because reading it would cost more
+//! than it saves, or if a value is separated.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use folddb_base::{OpKind, Record};
 use folddb_layout::summaries::{Summaries, Summary};
 use folddb_rules::{Aggregate, FoldRules};
 
-/// The fold of a block may take at most one byte for this many bytes of the block.
+/// The folded value of a block is at most this fraction of the length of a block.
 const FOLD_SHARE: usize = 8;
 
-/// Longest fold of a whole part, in bytes.
+/// The longest folded value of a whole part, in bytes.
 const TOTAL_FOLD_BYTES_MAX: usize = 64 << 10;
 
 /// What is gathered so far.
@@ -32,21 +32,21 @@ pub(crate) struct Gathering {
 struct Count {
     rows: u64,
     sum: Aggregate,
-    /// Some record is not a row on its own.
+    /// Some record is not a row by itself.
     is_mixed: bool,
-    /// What the values fold to is not known.
+    /// The folded value is not known.
     is_unfolded: bool,
 }
 
 impl Gathering {
-    /// An empty summary, for blocks of this size and values that fold by `rules`.
+    /// For blocks of this size, and values that fold by `rules`.
     pub(crate) fn new(rules: Arc<FoldRules>, block_bytes: usize) -> Gathering {
         let done = Summaries { leaves: vec![Vec::new()] };
         let (fold_bytes_max, block, total) = (block_bytes / FOLD_SHARE, Count::default(), Count::default());
         Gathering { tells_of_many: rules.tells_of_many(), rules, fold_bytes_max, block, done, total }
     }
 
-    /// Takes the next record, which may have the key of the last one.
+    /// Takes the next record. `continues`: it has the key of the last one.
     pub(crate) fn push(&mut self, record: &Record<'_>, continues: bool) {
         if continues {
             self.mix_last();

@@ -1,8 +1,8 @@
 //! Reads a part from end to end and checks all that it claims.
 //!
-//! Every byte of the file is under a checksum and every checksum is checked; blocks lie without
-//! gaps; records are in order and between their separators; filters know every key; the facts are
-//! those of the records.
+//! Every byte of the file is under a checksum, and every checksum is checked. Blocks follow one
+//! another without gaps; records are in order and between their separators; filters admit every
+//! key; the facts are those of the records.
 //!
 //! [`verify`] ends at the first fault. [`examine`] continues after each fault, names the keys that
 //! it may cost, and passes on the records that it could read: the basis for verifying and repairing
@@ -46,23 +46,24 @@ pub struct Fault {
     pub unreached: Option<Range<u64>>,
 }
 
-/// Keys beyond one and up to another, in the order of the table.
+/// The keys after one key and up to another, in the order of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeySpan {
-    /// Only keys beyond this one; without it, from the first.
+    /// Only keys after this one; none: from the first key on.
     pub after: Option<Vec<u8>>,
-    /// Only keys up to this one, included; without it, to the last.
+    /// Only keys up to this one, included; none: to the last key.
     pub through: Option<Vec<u8>>,
-    /// Those two may not be whole keys. This one is, and comes before them: the last that was read,
+    /// The last key that was read before them. It is a key of a record, while `after` and `through`
+    /// may be separators.
     pub last_read: Option<Vec<u8>>,
-    /// and this one comes after them: the first that can be read again.
+    /// The first key after them that could be read. It is a key of a record.
     pub next_read: Option<Vec<u8>>,
 }
 
 /// The receiver of what is found in a part.
 pub trait Inspect {
     /// Takes a record of the block at this offset. The checksum of the block is right, and the
-    /// record in order.
+    /// record is in order.
     fn record(&mut self, offset: u64, record: Record<'_>);
 
     /// Takes a fault.
@@ -123,9 +124,9 @@ struct Check<'a> {
     inspect: &'a mut dyn Inspect,
     /// The filter of the leaf by its number; none if it cannot be read.
     filter: Option<(u32, Option<Filter>)>,
-    /// Where the blocks so far end; none after some that could not be found.
+    /// Where the blocks so far end; none after blocks that could not be found.
     data_end: Option<u64>,
-    /// The separator of the block before.
+    /// The separator of the previous block.
     separator: Vec<u8>,
     key: Vec<u8>,
     seq: u64,
@@ -137,12 +138,11 @@ struct Check<'a> {
     found: PartFacts,
     sketch: SketchBuilder,
     liveness: Liveness,
-    /// How many records the blocks of each leaf hold, as long as all of them could be read.
+    /// How many records the blocks of each leaf hold; complete only if all of them could be read.
     records_of_blocks: Vec<Vec<u64>>,
 }
 
-/// What is found of a part before a record is examined: facts that the records do not show are
-/// taken as stated.
+/// The facts before any record is examined. Facts that records do not show are taken from the part.
 fn found_before(says: &PartFacts) -> PartFacts {
     let stamps = says.stamps.map(|says| StampFacts { swept_ms: says.swept_ms, ..StampFacts::default() });
     PartFacts { min_seq: u64::MAX, stamps, kept_since: says.kept_since, ..PartFacts::default() }
@@ -174,7 +174,7 @@ impl<'a> Check<'a> {
         self.inspect.fault(Fault { offset, what: what.to_string(), keys, unreached: None });
     }
 
-    /// The keys beyond the blocks so far, up to `through`.
+    /// The keys after the blocks so far, up to `through`.
     fn span(&self, through: &[u8]) -> KeySpan {
         let after = Some(self.separator.clone()).filter(|separator| !separator.is_empty());
         let last_read = Some(self.key.clone()).filter(|_| self.found.records > 0);
@@ -234,7 +234,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// What follows comes after this key.
+    /// Notes that what follows comes after this separator.
     fn pass_over(&mut self, separator: &[u8]) {
         self.separator.clear();
         self.separator.extend_from_slice(separator);
@@ -315,7 +315,7 @@ impl<'a> Check<'a> {
         if same_key && record.seq >= self.seq {
             return Err("the records of a key are out of order");
         }
-        // Only a separator that equals the key says that its records continue.
+        // Records of a key may continue in the next block only if the separator equals the key.
         if std::mem::take(&mut self.begins_block) && same_key && self.separator != record.key {
             return Err("a key continues after a separator that is not its own");
         }
@@ -367,7 +367,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Whether the part lists correctly what it points to: values that it leaves out would be
+    /// Checks the list of values that the part points to. Values that it leaves out would be
     /// considered dead.
     fn liveness(&mut self, frame: &Frame) {
         let Some(place) = frame.meta.liveness else { return };
@@ -392,8 +392,8 @@ impl<'a> Check<'a> {
         });
     }
 
-    /// Whether the blocks show as many rows as the part says. Callers that know the fold check what
-    /// their values fold to.
+    /// Checks that the blocks have as many rows as their summaries say. Callers that know the fold
+    /// check the folded values.
     fn summaries(&mut self, frame: &Frame) {
         let Some(SummariesAt { place, total }) = &frame.meta.summaries else { return };
         self.inspect.progress(u64::from(place.len_bytes));
@@ -430,7 +430,7 @@ impl<'a> Check<'a> {
         self.found.values = self.liveness.uses();
         self.found.high = std::mem::take(&mut self.key);
         self.found.sketch = std::mem::take(&mut self.sketch).finish();
-        // If seqs were dropped, the smallest one is gone; the rest is within the claimed range.
+        // If seqs were dropped, the smallest one is not known; the others are in the claimed range.
         if self.some_seqs_dropped && self.found.min_seq >= claimed.min_seq {
             self.found.min_seq = claimed.min_seq;
         }
@@ -442,7 +442,8 @@ impl<'a> Check<'a> {
     }
 }
 
-/// What is wrong with the summaries of blocks, given how many records they hold if that is known.
+/// What is wrong with the summaries of blocks. `records` is how many records the blocks hold, if
+/// that is known.
 fn fault_of_summaries(
     said: &Summaries,
     total: Option<&Summary>,

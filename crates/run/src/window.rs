@@ -1,11 +1,11 @@
 //! Reading ahead: a window of a file in memory, for readers that pass once from end to end.
 //!
 //! A merge reads its inputs through this: a few hundred kilobytes at a time, with the next window
-//! announced to the system, and nothing put into the cache. The system keeps what has been read:
-//! gets read it until the merge is installed, and would otherwise have to wait for the disk; then
-//! the input files are removed. Windows begin small and double, so that reading only a little costs
-//! little; a block that is longer than any window is read alone. All memory is reused from window
-//! to window and block to block.
+//! announced to the system, and nothing put into the cache. What was read stays in the page cache
+//! of the system: gets read it until the merge is installed, and would otherwise wait for the disk.
+//! Windows begin small and double, so that reading only a little costs little; a block that is
+//! longer than any window is read alone. All memory is reused from window to window and block to
+//! block.
 
 use std::sync::Arc;
 
@@ -58,8 +58,8 @@ impl Window {
         Ok(Arc::new(block))
     }
 
-    /// A block that is longer than a window, read alone. Then it is the only one in memory: with
-    /// large values every input of a merge holds one, and not three.
+    /// Reads a block that is longer than a window. The window and the spare block are freed first:
+    /// so with large values every input of a merge holds one such block, and not three.
     fn long_block(&mut self, part: &Part, place: Place) -> Result<Arc<Block>> {
         check_bounds(part, place)?;
         (self.spare, self.bytes) = (None, Vec::new());
@@ -70,7 +70,7 @@ impl Window {
         Ok(Arc::new(block))
     }
 
-    /// Reads the window that begins (or, reversed, ends) with `place`.
+    /// Reads the window that begins (reversed: ends) with `place`.
     fn read(&mut self, part: &Part, place: Place, direction: Direction) -> Result<()> {
         check_bounds(part, place)?;
         let (data_bytes, max) = (part.frame().meta.data_bytes, part.shared().window_bytes_max());
@@ -96,7 +96,7 @@ impl Window {
     }
 }
 
-/// The blocks of a part come before its filters and index.
+/// Checks that a block is before the filters and the index of its part.
 fn check_bounds(part: &Part, place: Place) -> Result<()> {
     if place.end() > part.frame().meta.data_bytes {
         return Err(part.damage(place, folddb_base::bytes::Malformed::Bounds));

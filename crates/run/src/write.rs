@@ -1,11 +1,11 @@
-//! Writes a part: records in, a file out, facts back.
+//! Writes a part: takes records, writes a file, and returns its facts.
 //!
 //! 1. A record joins the current block; its key's hash joins the filter partition and the sketch.
 //! 2. A full block is sealed and appended, and its separator noted: 16 blocks (or 32 K keys) make a
 //!    leaf.
 //! 3. At a leaf's end, once 8 K keys have gathered, a filter partition is built. It fits the
 //!    first-level cache or nearly so, and reading it costs little more than reading the block that
-//!    it may spare.
+//!    it may make unnecessary.
 //! 4. At the end filters, leaves, liveness, summaries, top index, facts and footer follow the data,
 //!    and the file is synced.
 //!
@@ -42,7 +42,7 @@ const LEAF_KEYS_MAX: usize = 32 << 10;
 /// A filter partition ends with the leaf in which it reaches this many keys.
 const FILTER_KEYS_MIN: usize = 8 << 10;
 
-/// This many bytes are gathered before they are written to the file.
+/// Bytes that are gathered before they are written to the file.
 const APPEND_BYTES: usize = 256 << 10;
 
 /// After this many bytes the system is asked to begin writing them to the disk.
@@ -59,17 +59,17 @@ pub struct WriteOptions {
     pub compression: Compression,
     /// Filter bits for each key; 0 for no filters.
     pub filter_bits: u32,
-    /// Whether records keep their seqs. If not, each reads as if it had the part's largest one. A
-    /// writer may ask for that only if it knows of no snapshot below it and has applied all range
-    /// deletes below it. Blocks in which a key has several records keep their seqs anyway.
+    /// Whether records keep their seqs. If not, each reads as if it had the part's largest one.
+    /// That is allowed only if there is no snapshot below that seq, and all range deletes below it
+    /// have been applied. Blocks in which a key has several records keep their seqs anyway.
     pub keep_seqs: bool,
-    /// Whether records have stamps, and up to which time expired records were left out before they
-    /// came here.
+    /// The time up to which expired records were left out before they came here; none if records
+    /// have no stamps.
     pub stamps: Option<u64>,
     /// The seq up to which records of the past were folded before they came here; 0 if no past is
     /// kept.
     pub kept_since: Seq,
-    /// Whether blocks have summaries, and how their values fold.
+    /// How values fold, if blocks have summaries; else none.
     pub summaries: Option<Arc<FoldRules>>,
 }
 
@@ -109,10 +109,12 @@ pub struct PartWriter {
     liveness: Liveness,
     /// The summaries of its blocks, if requested.
     gathering: Option<Box<Gathering>>,
-    /// The order's prefix of the last key; decides most comparisons of neighbours.
+    /// The prefix of the last key in the order of the table; it decides most comparisons of
+    /// neighbours.
     last_prefix: u64,
     last_seq: u64,
-    /// The last key; current only right after it was asked for, and when the block is empty.
+    /// The last key. It is up to date only after it was copied from the block, or while the block
+    /// is empty.
     last_key: Vec<u8>,
 }
 
@@ -121,7 +123,7 @@ pub struct PartWriter {
 struct PendingIndex {
     separators: Vec<u8>,
     blocks: Vec<PendingBlock>,
-    /// For each leaf the number of its first block after it, and its filter.
+    /// For each leaf: the number of the first block after it, and its filter.
     leaves: Vec<(usize, Option<u32>)>,
     leaf_keys: usize,
     filters: Vec<Filter>,
@@ -134,7 +136,7 @@ struct PendingBlock {
 }
 
 impl PartWriter {
-    /// A writer to `file`, which is empty; `path` is used only in messages.
+    /// A writer to `file`, which must be empty; `path` is used only in messages.
     pub fn new(
         file: Box<dyn WriteFile>,
         path: impl Into<PathBuf>,
@@ -214,10 +216,10 @@ impl PartWriter {
         Ok(self.facts)
     }
 
-    /// Whether the record has the key of the last one.
+    /// Whether the record has the key of the previous one.
     ///
     /// # Errors
-    /// The record does not come after the last one in the total order.
+    /// The record does not come after the previous one in the total order.
     #[inline]
     fn continues_key(&mut self, record: &Record<'_>) -> Result<bool> {
         let prefix = self.options.order.prefix(record.key, 0);
@@ -249,7 +251,7 @@ impl PartWriter {
         Error::invalid(message)
     }
 
-    /// Notes a separated value, piece by piece, and a stamp.
+    /// Notes the stamp of a record, and the pieces of a separated value.
     #[cold]
     fn note_payload(&mut self, record: &Record<'_>) -> Result<()> {
         if let Some(stamps) = &mut self.facts.stamps {
@@ -279,7 +281,7 @@ impl PartWriter {
         Error::invalid(message)
     }
 
-    /// Ends the current block, whose successor begins with `next_key`.
+    /// Ends the current block; the next one begins with `next_key`.
     fn cut(&mut self, next_key: &[u8]) -> Result<()> {
         self.block.copy_last_key(&mut self.last_key);
         let separator = self.options.order.separator(&self.last_key, next_key);
@@ -317,7 +319,7 @@ impl PartWriter {
         Ok(())
     }
 
-    /// The place of a piece that was put at `out[start..]`.
+    /// The place of the piece that was put at `out[start..]`.
     fn place_from(&self, offset: u64, start: usize) -> Result<Place> {
         match u32::try_from(self.out.len() - start) {
             Ok(len_bytes) => Ok(Place { offset, len_bytes }),
@@ -383,7 +385,7 @@ impl PartWriter {
         Ok(top)
     }
 
-    /// Puts what the part points to in the value log, if it points to anything.
+    /// Puts the list of values in the value log that the part points to, if there are any.
     fn put_liveness(&mut self) -> Result<Option<Place>> {
         if self.liveness.is_empty() {
             return Ok(None);
@@ -452,8 +454,8 @@ impl RecordSink for PartWriter {
         }
         let continues = self.continues_key(&record)?;
         let size_bytes = self.block.size_bytes();
-        // A long record does not join a block of short ones, because all of them would be read with
-        // it.
+        // A long record does not join a block of short ones: each of these would be read together
+        // with it.
         let is_long = record.payload.len() > self.options.block_bytes;
         if size_bytes >= self.options.block_bytes || (is_long && size_bytes > 0) {
             self.cut(record.key)?;
