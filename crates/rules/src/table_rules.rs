@@ -7,7 +7,8 @@
 //!
 //! ```text
 //!   rules 1                      the version of the form
-//!   block_bytes=8192             the rest sorted by name; values with %XX for what is not printable ASCII
+//!   archive_log=on               its log is archived, so that its runs can be rebuilt; only when given
+//!   block_bytes=8192             the lines are sorted by name; values with %XX for what is not printable ASCII
 //!   compression=none             none lz4
 //!   delete=never                 never equal:BYTES named:NAME
 //!   expire=by-write              never by-write or a time, see time.rs; only when given
@@ -22,7 +23,6 @@
 //!   keep=forever                 latest versions:N window:TIME forever, see time.rs; only when given
 //!   key=tuple(text,text)
 //!   kind=sorted                  sorted hashed
-//!   log=forever                  its log is archived, so that its runs can be rebuilt; only when given
 //!   order=bytewise
 //!   value_placement=files        where separated values are: segments files; only when given
 //!   separate=2048                values from this many bytes on are separated; only when given

@@ -1,5 +1,5 @@
 //! Writes stores as this version writes them, to be kept for all later versions to open: `cargo run
-//! -p folddb-sim --example write_fixtures -- crates/sim/fixtures/v5`; with names behind it, of
+//! -p folddb-sim --example write_fixtures -- crates/sim/fixtures/v6`; with names behind it, of
 //! `folddb_sim::fixtures::NAMES`, only those. Not with `--release`: there an index is built in
 //! fewer steps, and none is left half built.
 //!

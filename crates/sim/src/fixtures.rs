@@ -19,6 +19,7 @@
 //!   fixtures/v3/sealed/          the same again, with digests of version 2 among its tokens
 //!   fixtures/v4/lasting/         a store with values in pieces that have deadlines, or are versions
 //!   fixtures/v5/restored/        a store that was restored from a backup and not opened since: its log is a copy
+//!   fixtures/v6/settled/         as in v2, with the rule `archive_log=on`, which said `log=forever` before
 //! ```
 //!
 //! Files there are never written again: a version with another format gets another directory.

@@ -1,4 +1,4 @@
-//! Tables that archive their logs forever (`log=forever`), so that their runs can be rebuilt from
+//! Tables that archive their logs forever (`archive_log=on`), so that their runs can be rebuilt from
 //! them (compare leveled's reload strategies).
 //!
 //! Such a table has its own change feed, which nobody reads and whose position stays at the end of

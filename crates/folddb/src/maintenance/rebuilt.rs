@@ -49,7 +49,7 @@ impl Rebuilt {
             let from_lsn = log.ok_or_else(|| {
                 Error::invalid(format!(
                     "table `{name}` cannot be rebuilt: nothing keeps all of its log; that takes a table that was created with \
-                     log=forever (`create --archive-log`) in this store, and is not one that was repaired, or restored from a backup"
+                     archive_log=on (`create --archive-log`) in this store, and is not one that was repaired, or restored from a backup"
                 ))
             })?;
             table.runs.clear();

@@ -11,6 +11,7 @@ use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 use crate::order::CustomOrder;
 use crate::time::{Expire, Keep};
+use crate::value_placement::ValuePlacement;
 
 struct Last(u32);
 
@@ -56,13 +57,28 @@ fn the_text_of_default_rules() {
 #[test]
 fn a_log_that_is_kept_is_said_and_asked_for() {
     let (kept, not) = (TableRules::default().archive_log(true), TableRules::default());
-    assert!(kept.to_string().contains("\nlog=forever\n"));
+    assert!(kept.to_string().contains("\narchive_log=on\n"));
     assert_eq!(TableRules::from_stored(&kept.to_string()).unwrap(), kept);
     assert_eq!(kept.diff(&not), None);
     assert_eq!(not.diff(&kept).unwrap(), "it archives its log as long as it is needed, not forever");
     let hashed = TableRules::hashed(KeyCodec::Bytes).archive_log(true).validate(&custom()).unwrap_err();
     assert!(hashed.message().contains("a hashed table is rebuilt from its values"), "{hashed}");
-    assert!(TableRules::from_stored(&kept.to_string().replace("forever", "always")).is_err());
+    assert!(TableRules::from_stored(&kept.to_string().replace("=on", "=yes")).is_err());
+}
+
+/// Stores of earlier versions say `log=forever`, and `place` for `value_placement`.
+#[test]
+fn words_of_earlier_versions_are_read_and_written_as_they_are_called_now() {
+    let rules = TableRules::default().archive_log(true).separate(512).value_placement(ValuePlacement::Files);
+    let now = rules.to_string();
+    let then = now.replace("archive_log=on\n", "log=forever\n").replace("value_placement=", "place=");
+    assert!(then.contains("\nlog=forever\n") && then.contains("\nplace=files\n"), "{then}");
+    assert_eq!(TableRules::from_stored(&then).unwrap(), rules);
+    assert_eq!(then.parse::<TableRules>().unwrap().to_string(), now);
+    let wrong = "log=on".parse::<TableRules>().unwrap_err().to_string();
+    assert!(wrong.contains("`archive_log=on`"), "{wrong}");
+    let newer = TableRules::from_stored(&then.replace("forever", "on")).unwrap_err();
+    assert_eq!(newer.kind(), ErrorKind::NewerFormat);
 }
 
 #[test]

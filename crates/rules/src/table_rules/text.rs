@@ -28,6 +28,9 @@ impl TableRules {
     fn stored(&self) -> String {
         let mut fields: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
         let mut put = |name: &'static str, value: &str| fields.insert(name, value.as_bytes().to_vec());
+        if self.archives_log {
+            put("archive_log", "on");
+        }
         put("block_bytes", &self.block_bytes.to_string());
         put("compression", self.compression.name());
         put("filter_bits", &self.filter_bits.to_string());
@@ -58,9 +61,6 @@ impl TableRules {
         }
         put("key", &self.key.name());
         put("kind", self.kind.name());
-        if self.archives_log {
-            put("log", "forever");
-        }
         put("order", &self.order);
         if self.value_placement != ValuePlacement::Segments {
             put("value_placement", self.value_placement.name());
@@ -114,7 +114,8 @@ impl TableRules {
         fields.take("head", parsed, &mut rules.head)?;
         fields.take("keep", parsed, &mut rules.keep)?;
         fields.take("expire", parsed, &mut rules.expire)?;
-        fields.take("log", |word| (word == "forever").then_some(true), &mut rules.archives_log)?;
+        fields.take("log", |word| (word == "forever").then_some(true), &mut rules.archives_log)?; // of older versions
+        fields.take("archive_log", |word| (word == "on").then_some(true), &mut rules.archives_log)?;
         fields.take("summaries", |word| (word == "on").then_some(true), &mut rules.summaries)?;
         fields.take("index", parse_indexes, &mut rules.indexes)?;
         fields.take("index_of", |name| Some(Some(name.to_owned())), &mut rules.index_of)?;

@@ -24,6 +24,7 @@ const STORED: &str = "rules 1";
 
 /// The names of rules.
 const NAMES: [&str; 21] = [
+    "archive_log",
     "block_bytes",
     "compression",
     "custom_fold",
@@ -38,7 +39,6 @@ const NAMES: [&str; 21] = [
     "keep",
     "key",
     "kind",
-    "log",
     "order",
     "separate",
     "short_circuit",
@@ -103,8 +103,8 @@ fn check(line: &str) -> Result<&str, ParseError> {
         "delete" | "short_circuit" => check_part::<PredicateRule>(line, at, value)?,
         "fold" => check_escaped::<FoldSpec>(line, at, value)?,
         "head" => check_escaped::<HeadRule>(line, at, value)?,
-        "log" => one_of(value == "forever", "forever, or no such line")?,
-        "summaries" => one_of(value == "on", "on, or no such line")?,
+        "log" => one_of(value == "forever", "forever, which is now written `archive_log=on`")?,
+        "archive_log" | "summaries" => one_of(value == "on", "on, or no such line")?,
         "block_bytes" | "filter_bits" | "separate" | "fold_version" if value.parse::<u32>().is_err() => {
             return Err(wrong(format!("expected a whole number, at most {}", u32::MAX)));
         }
