@@ -1,12 +1,12 @@
-//! Tables that archive their logs forever (`archive_log=on`), so that their runs can be rebuilt from
-//! them (compare leveled's reload strategies).
+//! Tables that archive their logs forever (`archive_log=on`), so that their runs can be rebuilt
+//! from them (compare leveled's reload strategies).
 //!
 //! Such a table has its own change feed, which nobody reads and whose position stays at the end of
 //! the log when the table was created. So this feed retains, over flushes, restarts and crashes,
 //! everything ever written to the table, with its values. It makes writes no slower; it costs
 //! space.
 //!
-//! Called by `store` when tables are created and dropped, by `feed` for the name, and by
+//! Called by `table::edits` when tables are created and dropped, by `feed` for the name, and by
 //! `maintenance::repair`, which reads such a log.
 
 use folddb_base::{Error, Result};
