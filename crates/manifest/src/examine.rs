@@ -1,8 +1,8 @@
 //! Reads the manifests of a directory as far as they can be read, and lists the damage.
 //!
-//! [`crate::load`] refuses at the first fault. This continues: it returns the state up to the first
-//! fault, and the state with the whole edits beyond. For examining stores that do not open, and for
-//! repairing them.
+//! [`crate::load`] fails at the first fault. This continues: it returns the state before the first
+//! fault, and the state with the whole edits after it. It is for examining and repairing stores
+//! that do not open.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use folddb_layout::manifest_edit::{Change, EditFrame, EditKind, claimed_changes,
 use crate::log::{later_edit, list, manifest_path, read_all};
 use crate::state::State;
 
-/// A manifest, read as far as it goes.
+/// A manifest, read as far as it can be read.
 #[derive(Clone, Debug)]
 pub struct Examined {
     /// Its number.
@@ -22,13 +22,14 @@ pub struct Examined {
     pub len_bytes: u64,
     /// Whole edits in it, the snapshot included.
     pub edits: u64,
-    /// Its state; up to the first fault if it has any. None if no snapshot could be read.
+    /// Its state before the first fault, if it has one. None if no snapshot could be read.
     pub state: Option<State>,
-    /// If it has faults: the state with the edits beyond them, as far as they fit.
+    /// If it has faults: the state with the edits after them as well, as far as they fit.
     pub patched: Option<State>,
-    /// Tables that its whole edits create: number, name and rules, the latest last.
+    /// The tables that its whole edits create: number, name and rules, the latest last.
     pub created: Vec<Change>,
-    /// If its snapshot is not whole: the tables that its bytes still name. No checksum covers them.
+    /// If its snapshot is not whole: the tables that are named in its bytes. No checksum protects
+    /// them.
     pub claimed: Vec<Change>,
     /// Bytes of an edit at the end that was cut short.
     pub cut_bytes: u64,
@@ -43,7 +44,7 @@ pub struct EditFault {
     pub offset: u64,
     /// What is wrong.
     pub what: String,
-    /// True if only a newer version may understand it.
+    /// True if a newer version may have written it.
     pub is_newer: bool,
 }
 
@@ -57,7 +58,7 @@ impl Examined {
 /// Reads all manifests of a directory, the newest first.
 ///
 /// # Errors
-/// The directory cannot be listed. A file that cannot be read is a fault of it.
+/// The directory cannot be listed. If a manifest cannot be read, that is one of its faults.
 pub fn examine(host: &Host, dir: &Path) -> Result<Vec<Examined>> {
     let (numbers, _) = list(host, dir)?;
     Ok(numbers.iter().rev().map(|&number| examine_one(host, dir, number)).collect())
@@ -161,7 +162,7 @@ impl Examined {
     }
 }
 
-/// The state after the edits before `end`, all of which are whole; none when there are none.
+/// The state after the edits before `end`, which are all whole; none if there are none.
 fn state_before(bytes: &[u8], number: FileNumber, end: usize) -> Option<State> {
     let (mut state, mut at) = (State::default(), 0);
     while at < end
@@ -175,7 +176,7 @@ fn state_before(bytes: &[u8], number: FileNumber, end: usize) -> Option<State> {
 }
 
 impl EditFault {
-    /// As an error of this file.
+    /// The error for it. `path` is the manifest.
     pub fn to_error(&self, path: &Path) -> Error {
         Error::corrupt(path, self.offset, &self.what)
     }

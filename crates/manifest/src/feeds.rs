@@ -1,7 +1,7 @@
 //! The feeds of a store, and what is kept for them: their positions, archived parts of the log,
 //! notes of tables.
 //!
-//! What is needed only by lost feeds is removed automatically. Called by `state`.
+//! What only lost feeds need is removed automatically. Called by `state`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +10,7 @@ use folddb_base::bytes::Malformed;
 use folddb_base::{FileNumber, Lsn, SharedMap};
 use folddb_layout::manifest_edit::{Change, FeedPhase, FeedState, LossCause, TableNote};
 
-/// A part of the log in a file of its own: the end that a crash left, or small files that were
-/// joined.
+/// A part of the log in its own file: the end that a crash left, or small files that were joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArchivedLog {
     /// Its file.
@@ -27,10 +26,10 @@ pub struct ArchivedLog {
 pub struct Feeds {
     feeds: BTreeMap<String, FeedState>,
     kept: Vec<ArchivedLog>,
-    /// By their numbers, shared by states: there may be one for each table.
+    /// By number. States share them, since there may be one for each table.
     notes: SharedMap<u64, Arc<TableNote>>,
-    /// The highest number that a note or a feed has had. It outlives them, so that a reader of a
-    /// dropped feed, in a secondary, cannot take a later one for it.
+    /// The highest number that a note or a feed has had, even if that was removed: so a secondary
+    /// that reads a dropped feed cannot mistake a later feed for it.
     last_note: u64,
 }
 
@@ -45,17 +44,17 @@ impl Feeds {
         self.feeds.get(name)
     }
 
-    /// Those that hold what they have not given.
+    /// The feeds that hold history which they have not given yet.
     pub fn holding(&self) -> impl Iterator<Item = &FeedState> {
         self.all().filter(|feed| feed.holds())
     }
 
-    /// History is needed from here on; none if no feed holds any.
+    /// The LSN from which on feeds need history; none if no feed holds any.
     pub fn from_lsn(&self) -> Option<Lsn> {
         self.holding().map(|feed| feed.lsn).min()
     }
 
-    /// And value segments from this number on.
+    /// The number from which on feeds need value segments; none if no feed holds any.
     pub fn values_from(&self) -> Option<FileNumber> {
         self.holding().map(|feed| feed.values_from).min()
     }
@@ -70,12 +69,12 @@ impl Feeds {
         self.notes.values().map(|note| &**note)
     }
 
-    /// Those after the one with this number, oldest first.
+    /// The notes after the one with this number, oldest first.
     pub fn notes_after(&self, note: u64) -> impl Iterator<Item = &TableNote> {
         self.notes.iter_above(&note).map(|(_, note)| &**note)
     }
 
-    /// The number of the newest note that there has been; 0 before the first.
+    /// The highest number that a note or a feed has had; 0 before the first.
     pub fn last_note(&self) -> u64 {
         self.last_note
     }
@@ -92,7 +91,7 @@ impl Feeds {
         Ok(())
     }
 
-    /// Adds a part of the log; those that lie within it are replaced.
+    /// Adds a part of the log. It replaces parts that are within it.
     pub(crate) fn keep(&mut self, kept: ArchivedLog) -> Result<(), Malformed> {
         let is_within = |one: &ArchivedLog| kept.first_lsn <= one.first_lsn && one.next_lsn <= kept.next_lsn;
         let meets = |one: &ArchivedLog| one.first_lsn < kept.next_lsn && kept.first_lsn < one.next_lsn;
@@ -133,7 +132,8 @@ impl Feeds {
         changes.extend(self.notes().map(|note| Change::NoteTable { note: note.clone() }));
     }
 
-    /// Records the last number if nothing else does: creates and drops a feed without a name there.
+    /// Puts the last number, if no feed or note has it: creates a feed without a name that has it,
+    /// and drops that feed.
     fn put_last_note(&self, changes: &mut Vec<Change>) {
         let of_feeds = self.all().map(|feed| feed.note);
         let said = of_feeds.chain(self.notes.last().map(|(&note, _)| note)).max().unwrap_or(0);

@@ -1,17 +1,18 @@
-//! Floor 2 of FoldDB: the list of what lives.
+//! Floor 2 of FoldDB: the manifest, the list of live tables and files.
 //! Internal, no promises: `folddb` is the public API.
 //!
 //! ```text
 //!   MANIFEST-000012   | snapshot | edit | edit | edit |          from nothing, then changes
 //! ```
 //!
-//! [`State`] says which tables there are, which runs and parts they have, and where the log begins;
-//! other files in the directory are leftovers. A [`Change`] is applied to it by a pure function.
-//! [`ManifestLog`] makes changes durable, several as one edit: all of them or none. [`load`] reads
-//! the state back, and [`examine`] as much of it as can be read.
+//! [`State`] says which tables there are, which runs and parts they have, which value segments
+//! there are, and where the log begins. Files that it does not need are leftovers. A [`Change`] is
+//! applied to it by a pure function. [`ManifestLog`] makes changes durable, several as one edit:
+//! all of them or none. [`load`] reads the state back, and [`examine`] as much of it as can be
+//! read.
 //!
-//! There is no file that names the manifest: the one with the highest number whose snapshot is
-//! whole is it. The bytes are in `folddb_layout::manifest_edit`.
+//! No file names the current manifest: it is the one with the highest number that has a whole
+//! snapshot. The bytes are in `folddb_layout::manifest_edit`.
 
 #![forbid(unsafe_code)]
 

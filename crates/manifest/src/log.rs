@@ -1,9 +1,9 @@
-//! The manifest on disk: reading it back, and adding edits durably.
+//! The manifest on disk: reading it, and adding edits durably.
 //!
-//! A new file is begun when the store is opened, when the old one has grown, and when an edit found
-//! the disk full: the snapshot is written and synced, then the directory, and only then is the old
-//! file removed. A file that existed at opening is never appended to: the page cache may show what
-//! is not on the disk.
+//! A new file is begun when the store is opened, when the file has grown long, and after an edit
+//! that found the disk full: the snapshot is written and synced, the directory is synced, and then
+//! the old file is removed. Nothing is appended to a file that existed at opening: the page cache
+//! may show what is not on the disk.
 //!
 //! ```text
 //!   an edit fails       the state            and then
@@ -22,23 +22,24 @@ use folddb_layout::manifest_edit::{Change, EditKind, decode_edit, put_edit};
 
 use crate::state::State;
 
-/// A manifest larger than this is started again, unless its snapshot alone is that large. In bytes.
+/// When a manifest is longer than this, a new file is begun, in bytes. The limit is at least twice
+/// the length of the snapshot.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// File numbers that a new manifest reserves beyond its own: enough for an opening that writes
 /// little.
 pub const NUMBERS_RESERVED: u64 = 32;
 
-/// A state read back from a directory.
+/// A state that was read from a directory.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What lives.
+    /// The state.
     pub state: State,
-    /// No file in the directory has this number or a higher one, and none ever had.
+    /// The next file number. No file has this number or a higher one, and none has had.
     pub next_number: u64,
     /// Bytes of an edit at the end that was cut short.
     pub cut_bytes: u64,
-    /// The manifest's file.
+    /// The number of the manifest.
     pub number: FileNumber,
     /// Whole edits in it, the snapshot included.
     pub edits: u64,
@@ -61,7 +62,7 @@ pub fn load(host: &Host, dir: &Path) -> Result<Loaded> {
                 let next_number = state.next_number.max(largest.saturating_add(1));
                 return Ok(Loaded { state, next_number, cut_bytes, number, edits });
             }
-            Ok(None) => {} // its making was cut short
+            Ok(None) => {} // creating it was interrupted
             Err(error) => {
                 first_error = Some(error);
                 break;
@@ -74,7 +75,7 @@ pub fn load(host: &Host, dir: &Path) -> Result<Loaded> {
     }))
 }
 
-/// The manifests of a directory, oldest first, and the largest number of any file of a store in it.
+/// The manifests of a directory, oldest first, and the highest number of any file of a store in it.
 pub(crate) fn list(host: &Host, dir: &Path) -> Result<(Vec<FileNumber>, u64)> {
     let names = host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let ours = names.iter().filter_map(|name| FileName::parse(name));
@@ -89,8 +90,8 @@ pub(crate) fn list(host: &Host, dir: &Path) -> Result<(Vec<FileNumber>, u64)> {
     Ok((manifests, largest))
 }
 
-/// The state of a manifest, its whole edits, and the bytes of an edit at its end that was cut
-/// short; none if it does not begin with a whole snapshot.
+/// The state of a manifest, the number of its whole edits, and the bytes of an edit at its end that
+/// was cut short; none if it does not begin with a whole snapshot.
 fn read(host: &Host, path: &Path, number: FileNumber) -> Result<Option<(State, u64, u64)>> {
     let bytes = read_all(host, path)?;
     let mut state = State::default();
@@ -130,8 +131,8 @@ pub(crate) fn read_all(host: &Host, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The place of a whole frame beyond `from`: anything synced after a place without one shows that
-/// the place was whole once.
+/// The place of a whole edit after `from`. Edits are synced in their order, so such an edit shows
+/// that an edit at `from` was whole once.
 pub(crate) fn later_edit(bytes: &[u8], number: FileNumber, from: usize) -> Option<usize> {
     (from + 1..bytes.len()).find(|&at| !matches!(decode_edit(&bytes[at..], number, at as u64), Ok(None)))
 }
@@ -149,15 +150,15 @@ pub(crate) fn manifest_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(FileName::Manifest(number).to_string())
 }
 
-/// Makes changes durable.
+/// The manifest that is being written: it makes changes durable.
 pub struct ManifestLog {
     host: Host,
     dir: PathBuf,
     numbers: NumberSource,
     state: Arc<State>,
-    /// None if the next edit begins a new file.
+    /// The file that edits go to; none if the next edit begins a new one.
     current: Option<Current>,
-    /// Files that a newer one replaces.
+    /// Older manifests that a new one replaces.
     outdated: Vec<FileNumber>,
     poison: Option<Error>,
     scratch: Vec<u8>,
@@ -168,25 +169,25 @@ struct Current {
     path: PathBuf,
     file: Box<dyn WriteFile>,
     len_bytes: u64,
-    /// A new file is begun when this one is this long.
+    /// A new file is begun when this one has reached this length.
     len_bytes_max: u64,
 }
 
 impl ManifestLog {
-    /// The manifest of a new store.
+    /// Begins the manifest of a new store.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub fn create(host: &Host, dir: &Path, store_id: u128, numbers: NumberSource) -> Result<ManifestLog> {
         let state = State { store_id, log_copied: Some(false), ..State::default() };
         ManifestLog::begin(host, dir, state, Vec::new(), numbers)
     }
 
-    /// Continues from what was [`load`]ed, in a new file. `numbers` must begin at
+    /// Continues with a loaded state (see [`load`]), in a new file. `numbers` must begin at
     /// [`Loaded::next_number`] or higher.
     ///
     /// # Errors
-    /// The new file cannot be made; then the old one is untouched.
+    /// The new file cannot be created; then the old one is unchanged.
     pub fn resume(host: &Host, dir: &Path, loaded: Loaded, numbers: NumberSource) -> Result<ManifestLog> {
         let (outdated, _) = list(host, dir)?;
         ManifestLog::begin(host, dir, loaded.state, outdated, numbers)
@@ -211,14 +212,14 @@ impl ManifestLog {
         };
         let number = (log.numbers)();
         log.roll_to(number).inspect_err(|_| {
-            // The new file says the same as the old one, which may thus be removed: repeated
-            // openings leave none behind.
+            // The new file has the same state as the old one, so it may be removed: repeated
+            // attempts to open leave no files behind.
             let _ = log.host.files.remove(&manifest_path(&log.dir, number));
         })?;
         Ok(log)
     }
 
-    /// What lives: all edits that succeeded.
+    /// The state after all edits that succeeded.
     pub fn state(&self) -> &Arc<State> {
         &self.state
     }
@@ -228,7 +229,7 @@ impl ManifestLog {
         self.current.as_ref().map(|current| current.number)
     }
 
-    /// Makes changes, all or none, and returns once they are durable.
+    /// Makes changes, all or none, and returns when they are durable.
     ///
     /// # Errors
     /// `InvalidInput` if a change does not fit the state, `NoSpace`: nothing has changed, and a
@@ -239,7 +240,8 @@ impl ManifestLog {
         let is_full = self.current.as_ref().is_none_or(|current| current.len_bytes >= current.len_bytes_max);
         if is_full {
             match self.roll() {
-                Err(error) if error.kind() == ErrorKind::NoSpace && self.current.is_some() => {} // it may grow
+                // The current file grows longer instead.
+                Err(error) if error.kind() == ErrorKind::NoSpace && self.current.is_some() => {}
                 outcome => outcome?,
             }
         }
@@ -253,7 +255,8 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Makes changes in a new file, whose snapshot has them: no cut of it can lose them unnoticed.
+    /// Makes changes in the snapshot of a new file. If such a file is cut, its changes cannot be
+    /// lost unnoticed.
     ///
     /// # Errors
     /// As for [`ManifestLog::append`].
@@ -301,7 +304,7 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Stops appending to the current file, which may end in half an edit. It stays the manifest
+    /// Stops appending to the current file, which may end in half an edit. It remains the manifest
     /// until there is a new one.
     fn set_aside(&mut self) {
         if let Some(current) = self.current.take() {
@@ -309,7 +312,7 @@ impl ManifestLog {
         }
     }
 
-    /// Begins a new file with a snapshot of the state, and removes those before it.
+    /// Begins a new file with a snapshot of the state, and removes the older files.
     fn roll(&mut self) -> Result<()> {
         let number = (self.numbers)();
         self.roll_to(number)
@@ -330,15 +333,15 @@ impl ManifestLog {
         let len_bytes_max = FILE_BYTES_MAX.max(len_bytes.saturating_mul(2));
         self.current = Some(Current { number, path, file, len_bytes, len_bytes_max });
         for number in self.outdated.drain(..) {
-            // One that stays is a leftover that the next opening skips and removes.
+            // If a file stays, the next opening removes it.
             let _ = self.host.files.remove(&manifest_path(&self.dir, number));
         }
         Ok(())
     }
 
-    /// Writes a file that holds a snapshot. If the disk is full nothing has changed: half a
-    /// snapshot is not a manifest. After any other failure it may be one or not, so the log is
-    /// poisoned.
+    /// Writes a file that holds a snapshot. If the disk is full, nothing has changed: half a
+    /// snapshot is not a manifest. After any other failure the file may be a manifest or not, so
+    /// the log is poisoned.
     fn write_snapshot(&mut self, path: &Path, bytes: &[u8]) -> Result<Box<dyn WriteFile>> {
         let created = self.host.files.create(path);
         let mut file = created.map_err(|error| Error::io("create", path, error))?;

@@ -1,4 +1,4 @@
-//! What lives, and how a change changes it. Pure.
+//! The state of a store as the manifest has it, and how changes apply to it. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,41 +13,42 @@ use crate::table::TableState;
 use crate::tables::Tables;
 use crate::times::Times;
 
-/// All that lives in a store.
+/// The state of a store: its tables, its files, and what else the manifest has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The identity of the store.
     pub store_id: u128,
-    /// The first file number that has certainly not been used.
+    /// The next file number: neither it nor a higher one has been used.
     pub next_number: u64,
-    /// The newest seq that was known to be written at the last edit.
+    /// The newest seq that is known to have been written.
     pub last_seq: Seq,
     /// Replay begins here.
     pub log_start_lsn: Lsn,
     /// Everything in the log before this is known to be durable.
     pub durable_lsn: Lsn,
-    /// True from the first segment of an opening until a clean close: a segment holds the log's
-    /// start.
+    /// True from the first segment of an opening until a clean close: then some segment must have
+    /// the LSN at which replay begins.
     pub log_open: bool,
-    /// Whether the log is a copy that was made up to `durable_lsn`, in a backup or restored from
-    /// one; none if an older version wrote this, without that fact.
+    /// Whether the log is a copy up to `durable_lsn`, in a backup or restored from one; none if an
+    /// older version wrote this, which did not say it.
     pub log_copied: Option<bool>,
     /// The number of the next table.
     pub next_table_id: u32,
     /// The tables.
     pub tables: Tables,
-    /// The segments of the value log, by number; for sealed ones, how many bytes are valid.
+    /// The segments of the value log, by number; for sealed ones, the number of valid bytes.
     pub values: BTreeMap<FileNumber, Option<u64>>,
-    /// Those of them that are directories, in which each record is a file; for sealed ones, the
+    /// The segments that are directories, in which each record is a file; for sealed ones, the
     /// number of files.
     pub directories: BTreeMap<FileNumber, Option<u64>>,
-    /// What a reader of the store must know.
+    /// Features of the format that a reader of the store must know, as bits.
     pub features: u64,
-    /// The segments whose values have been relocated: each with the file that has them now.
+    /// Segments with relocated values: each with the file that has these now.
     pub relocated: BTreeMap<FileNumber, FileNumber>,
-    /// Those files, each with its length. Every one has a live segment.
+    /// The files of relocated values, each with its length. Each has values of at least one live
+    /// segment.
     pub relocated_files: BTreeMap<FileNumber, u64>,
-    /// When records were written.
+    /// When records were written; see [`Times`].
     pub times: Arc<Times>,
     /// Change feeds, and what is kept for them.
     pub feeds: Arc<Feeds>,
@@ -146,7 +147,7 @@ impl State {
         Ok(())
     }
 
-    /// The changes that make this state from nothing. Applied to [`State::default`] they give it.
+    /// The changes that make this state from [`State::default`].
     pub fn snapshot(&self) -> Vec<Change> {
         let mut changes = Vec::new();
         if self.features != 0 {
@@ -189,7 +190,7 @@ impl State {
         changes.push(Change::ReserveNumbers { next_number: self.next_number });
         changes.push(Change::LogOpen { open: self.log_open });
         changes.extend(self.log_copied.map(|copied| Change::LogCopied { copied }));
-        // Last, because tables are created with higher and higher numbers.
+        // This comes last: a table cannot be created with a number below that of the next table.
         changes.push(Change::SetStore { store_id: self.store_id, next_table_id: self.next_table_id });
         changes
     }
@@ -199,13 +200,13 @@ impl State {
         self.tables.by_name(name)
     }
 
-    /// The files of all parts that live.
+    /// The files of all live parts.
     pub fn part_files(&self) -> impl Iterator<Item = FileNumber> + '_ {
         let runs = self.tables.values().flat_map(|table| &table.runs);
         runs.flat_map(|run| &run.parts).map(|part| part.file)
     }
 
-    /// The files of all checkpoints of indexes that live, and of the changes after them.
+    /// The files of all live checkpoints of indexes, and of the changes after them.
     pub fn index_files(&self) -> impl Iterator<Item = FileNumber> + '_ {
         self.tables.values().flat_map(TableState::saved_index).map(|saved| saved.file)
     }
@@ -220,7 +221,7 @@ impl State {
         self.directories.contains_key(&segment)
     }
 
-    /// Whether pointers may lead to this value segment, no matter where its values are.
+    /// Whether this value segment is live, whether or not its values were relocated.
     pub fn has_values(&self, segment: FileNumber) -> bool {
         self.values.contains_key(&segment) || self.relocated.contains_key(&segment)
     }
@@ -282,8 +283,8 @@ impl State {
         self.next_number = self.next_number.max(next_number);
     }
 
-    /// Reserves numbers, or returns reserved ones that were not used; never a number of a live
-    /// file.
+    /// Sets the next file number. A lower one returns reserved numbers that were not used, but
+    /// never the number of a live file.
     fn set_numbers(&mut self, next_number: u64) {
         self.next_number = match next_number < self.next_number {
             true => next_number.max(self.largest_listed().map_or(0, |largest| largest.saturating_add(1))),

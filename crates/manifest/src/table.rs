@@ -1,4 +1,4 @@
-//! What lives of a table, and how a change changes it. Pure.
+//! The state of a table as the manifest has it, and how changes apply to it. Pure.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Seq, SharedMap, TableId};
 use folddb_layout::manifest_edit::{Change, IndexStand, IndexState, PartState};
 
-/// What lives of a table.
+/// The state of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableState {
     /// Its number.
@@ -21,13 +21,13 @@ pub struct TableState {
     pub flushed_seq: Seq,
     /// Its runs, newest first: by age, then by number.
     pub runs: Vec<RunState>,
-    /// Its range deletes, by their seqs, so in the order in which they came.
+    /// Its range deletes, by seq: the order in which they came.
     pub range_deletes: SharedMap<Seq, Arc<RangeDelete>>,
     /// The checkpoint of its index, if it is hashed and has one.
     pub index: Option<IndexState>,
     /// The changes after its checkpoint.
     pub changes: Option<IndexState>,
-    /// How far it has been built, if it is an index of another table.
+    /// If it is an index of another table: how far it has been built.
     pub stand: IndexStand,
 }
 
@@ -50,14 +50,14 @@ pub struct RunState {
 pub struct RangeDelete {
     /// The first key deleted.
     pub from: Vec<u8>,
-    /// The first key after it that is not.
+    /// The first key after `from` that is not deleted.
     pub to: Vec<u8>,
     /// Its place in the history.
     pub seq: Seq,
 }
 
 impl TableState {
-    /// One that holds nothing yet.
+    /// A table that holds nothing yet.
     pub(crate) fn new(id: TableId, name: &str, rules_text: &str) -> TableState {
         TableState {
             id,
@@ -72,12 +72,12 @@ impl TableState {
         }
     }
 
-    /// No record after this seq is in its runs, or in the checkpoint of its index.
+    /// No record in its runs, or in the files of its index, has a higher seq than this.
     pub fn last_seq(&self) -> Seq {
         self.saved_index().map(|saved| saved.max_seq).fold(self.flushed_seq, Seq::max)
     }
 
-    /// What its index was saved in: its checkpoint, and the changes after it.
+    /// The files of its index: the checkpoint, and the changes after it.
     pub fn saved_index(&self) -> impl Iterator<Item = &IndexState> {
         self.index.iter().chain(&self.changes)
     }

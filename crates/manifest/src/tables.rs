@@ -1,5 +1,5 @@
-//! The tables of a state, by number and by name. A clone shares them: an edit copies what it
-//! changes.
+//! The tables of a state, by number and by name. Clones share the tables; an edit copies only what
+//! it changes.
 //!
 //! Called by `state`.
 
@@ -27,12 +27,12 @@ impl Tables {
         self.by_id.iter().map(|(&id, table)| (id, &**table))
     }
 
-    /// How many there are.
+    /// How many tables there are.
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no table.
     pub fn is_empty(&self) -> bool {
         self.by_id.is_empty()
     }
@@ -52,24 +52,24 @@ impl Tables {
         self.get(self.by_name.get(name)?)
     }
 
-    /// The table of this number, to be changed except for its number and its name.
+    /// The table of this number. The caller must not change its number or its name.
     pub fn get_mut(&mut self, id: &TableId) -> Option<&mut TableState> {
         self.by_id.get_mut(id).map(Arc::make_mut)
     }
 
-    /// Changes all tables, except for their numbers and their names.
+    /// Changes all tables. `change` must not change their numbers or names.
     pub fn for_each_mut(&mut self, mut change: impl FnMut(&mut TableState)) {
         let ids: Vec<TableId> = self.by_id.keys().copied().collect();
         ids.iter().for_each(|id| self.get_mut(id).into_iter().for_each(&mut change));
     }
 
-    /// Adds a table of a new number and a new name.
+    /// Adds a table. No other table may have its number or its name.
     pub fn insert(&mut self, table: TableState) {
         self.by_name.insert(table.name.as_str().into(), table.id);
         self.by_id.insert(table.id, Arc::new(table));
     }
 
-    /// Takes a table out.
+    /// Removes a table and returns it.
     pub fn remove(&mut self, id: &TableId) -> Option<Arc<TableState>> {
         let table = self.by_id.remove(id)?;
         self.by_name.remove(table.name.as_str());

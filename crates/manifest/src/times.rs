@@ -1,21 +1,22 @@
-//! When records were written: a sparse map from seqs to times, about an entry a second.
+//! When records were written: a sparse map from seqs to times, with at most about one entry for
+//! each second.
 //!
 //! ```text
 //!   entries   (seq, time) ...      records from one seq on, up to the next entry, have the time of the entry
 //! ```
 //!
-//! It is needed only by tables with expiry or a kept past, and if an age is set for deletes. It is
-//! kept short: when it has reached [`ENTRIES_MAX`] entries, every other one of its older half is
-//! dropped, so the newest nine hours of writing are known to the second, and older ones less and
-//! less exactly. Thinning never makes a record newer. Pure; `State` keeps what is durable, the
-//! engine also what is newer.
+//! Only tables with expiry or a kept past need it, and stores with a maximum age of deletes. It is
+//! kept short: when it has more than [`ENTRIES_MAX`] entries, every other entry of its older half
+//! is dropped. So the times of the newest nine hours of writing are exact to the second, and older
+//! ones are less exact; dropping entries never gives a record a later time. Pure. `State` keeps the
+//! durable entries, the engine also newer ones.
 
 use folddb_base::Seq;
 
-/// Most entries.
+/// The most entries.
 pub const ENTRIES_MAX: usize = 1 << 16;
 
-/// Times closer together than this share one entry, in milliseconds.
+/// The shortest time between two entries, in milliseconds.
 pub const TICK_MS: u64 = 1000;
 
 /// See the module.
@@ -25,7 +26,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// The entries, rising.
+    /// The entries, ascending.
     pub fn entries(&self) -> &[(Seq, u64)] {
         &self.entries
     }
@@ -40,13 +41,13 @@ impl Times {
         self.entries.last().map_or(0, |entry| entry.0)
     }
 
-    /// When the record of this seq was written, or a later time; none if neither is known.
+    /// The time by which the record of this seq had been written; none if no time is known.
     pub fn time_by(&self, seq: Seq) -> Option<u64> {
         self.time_of(seq).or_else(|| self.entries.first().map(|entry| entry.1))
     }
 
-    /// Notes that records from `seq` on were written at this time or later, unless the last entry
-    /// is close enough. True when that has made an entry. Neither seqs nor times go back.
+    /// Notes that records from `seq` on were written at this time or later. True if that made an
+    /// entry; it makes none if the last entry is less than a tick older, or has a higher seq.
     pub fn note(&mut self, seq: Seq, time_ms: u64) -> bool {
         let is_new = self
             .entries
@@ -58,9 +59,9 @@ impl Times {
         is_new
     }
 
-    /// Adds an entry after the others; one that is not after them is ignored. An entry with the seq
-    /// of the last one replaces it, since no record was written in between, unless the last is also
-    /// the first: that one alone dates everything before it.
+    /// Adds an entry after the others; an entry that is not after them is ignored. If it has the
+    /// seq of the last entry, it replaces that, since no record was written in between. The first
+    /// entry is never replaced: only it gives a time to what is before it.
     pub fn push(&mut self, seq: Seq, time_ms: u64) {
         let before = self.entries.len();
         match self.entries.last_mut() {
@@ -77,8 +78,8 @@ impl Times {
         }
     }
 
-    /// The last seq that was written by this time, to within a tick. None if all known records are
-    /// newer; the largest seq if all are older.
+    /// The last seq that was written by this time, exact to a tick. None if all known records are
+    /// newer; [`Seq::MAX`] if all are older.
     pub fn seq_at(&self, time_ms: u64) -> Option<Seq> {
         let behind = self.entries.partition_point(|entry| entry.1 <= time_ms);
         match self.entries.get(behind) {
@@ -88,13 +89,14 @@ impl Times {
         }
     }
 
-    /// When the record of this seq was written, to within a tick; none when that is not known.
+    /// When the record of this seq was written, exact to a tick; none if that is not known.
     pub fn time_of(&self, seq: Seq) -> Option<u64> {
         let behind = self.entries.partition_point(|entry| entry.0 <= seq);
         behind.checked_sub(1).map(|at| self.entries[at].1)
     }
 
-    /// The same map if nothing was written after this seq: keeps the present time known.
+    /// The map that there would be if nothing had been written after this seq, but time had passed:
+    /// it has the newest time.
     pub fn until(&self, last_seq: Seq) -> Times {
         let known = self.entries.partition_point(|entry| entry.0 <= last_seq + 1);
         let mut until = Times { entries: self.entries[..known].to_vec() };

@@ -1,5 +1,5 @@
-//! Floor 2 of FoldDB: the memtable, which holds the newest records of a table. Internal, no
-//! promises: `folddb` is the public API.
+//! Floor 2 of FoldDB: the memtable, which holds the newest records of a table.
+//! Internal, no promises: `folddb` is the public API.
 //!
 //! A write appends to the *tail* and searches nothing. A full tail (4096 records) is sorted, folded
 //! within stripes and sealed into an immutable *chunk* with a small filter; background work merges

@@ -1,4 +1,5 @@
-//! What the k-way stream, and folding on top of it, cost per record on columns of `u64` in memory.
+//! Prints what the k-way stream and folding on top of it cost for each record, on columns of `u64`
+//! in memory.
 //!
 //! `cargo run --release -p folddb-merge --example kway_cost [records]`
 
@@ -71,7 +72,7 @@ impl Fold for Sum {
     }
 }
 
-/// Reads each record, so that none is optimised away.
+/// Reads each record, so that the compiler leaves none out.
 #[derive(Default)]
 struct Checksum(u64);
 
@@ -83,7 +84,7 @@ impl RecordSink for Checksum {
     }
 }
 
-/// Nanoseconds per input record, the best of three.
+/// Nanoseconds for each input record, in the best of three rounds.
 fn best(mut work: impl FnMut() -> Result<(u64, u128)>) -> Result<f64> {
     let mut best = f64::MAX;
     for _ in 0..3 {

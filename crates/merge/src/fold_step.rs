@@ -1,19 +1,19 @@
-//! The work of a merge: a stream in the total order comes in, folded records go out, in bounded
+//! The work of a merge: it reads a stream in the total order and outputs folded records, in bounded
 //! steps.
 //!
 //! For each key, newest record first:
 //!
 //! 1. A record belongs to the *stripe* between two live snapshots. Only records of one stripe fold,
-//!    and the folded record takes the newest seq. Stripe boundaries are captured once, when the job
-//!    starts.
-//! 2. A record under a range delete of its own stripe is dropped; a boundary between the two keeps
-//!    it.
-//! 3. What absorbs (`Set`, `Delete`) shadows everything older in its stripe.
-//! 4. Ops that decline to compose stay side by side. A failing user function costs space, never
-//!    data.
-//! 5. At the *bottom* of a key, where nothing older exists than what the job sees, the oldest
-//!    record that is left becomes final: a `Delete` is dropped; `Insert`, `Fold` and `InsertFold`
-//!    become the `Set` (or `SetSeparated`) of their result on an absent key; a state that counts as
+//!    and the folded record gets the newest seq. The boundaries of stripes are taken once, when the
+//!    merge begins.
+//! 2. A record under a range delete of its own stripe is dropped. If a boundary is between the two,
+//!    it stays.
+//! 3. An op that absorbs (`Set`, `Delete`) shadows everything older in its stripe.
+//! 4. Two ops that decline to compose both stay. If a user's function fails, that costs space, but
+//!    never data.
+//! 5. At the *bottom* of a key, if nothing older exists than what the merge sees, the oldest record
+//!    that is left becomes final: a `Delete` is dropped; `Insert`, `Fold` and `InsertFold` become
+//!    the `Set` (or `SetSeparated`) of their result on an absent key; a state that counts as
 //!    deleted is dropped. After a drop, the next newer record is the oldest, even if it is in a
 //!    younger stripe. A `Delete` above a kept version stays.
 //!
@@ -23,18 +23,17 @@
 //!   out      Fold b·c      |        Set v·a          |  (dropped at the bottom)
 //! ```
 //!
-//! Two more, for tables that keep their past or whose values expire ([`Times`]):
+//! Two more rules, for tables that keep their past or have values that expire ([`Times`]):
 //!
-//! 6. Where the *past* is kept, each of the newest N events of a key (records, and range deletes
-//!    over it), and each event newer than some seq, is a stripe of its own; older records fold as
-//!    above. A range delete over kept records stays in force.
+//! 6. If the *past* is kept, some events of a key (records, and range deletes over it) stay
+//!    unchanged: the newest N - 1, and those newer than some seq. Each is a stripe of its own;
+//!    older records fold as above. A range delete over kept records stays in force.
 //! 7. A state that has *expired* counts as a `Delete` if it is the only record of its key that is
-//!    left, and if no later write can have seen it alive.
+//!    left, and if no later write can have seen it before it expired.
 //!
-//! Every input record is accounted for: it is output, or is folded, shadowed, range-deleted or
-//! dropped. If these counts do not add up, the step fails, and the merge is not installed.
-//! Background work drives a [`FoldStep`] over a [`crate::KWay`] of runs; a flush does the same over
-//! chunks.
+//! Every input record is counted: as output, folded, shadowed, range-deleted or dropped. If these
+//! counts do not add up, the step fails, and the merge is not installed. Background work drives a
+//! [`FoldStep`] over a [`crate::KWay`] of runs; a flush does the same over chunks.
 
 mod rules;
 mod counts;
@@ -49,7 +48,7 @@ use self::key_folder::KeyFolder;
 pub use counts::{Counts, StepFailure};
 pub use rules::{BottomRule, KeyRule, StepRules, Times};
 
-/// How much input a step may take before it pauses.
+/// How much input a step takes before it pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Records.
@@ -66,9 +65,9 @@ impl Budget {
 /// Where a step paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepResult {
-    /// Inside a key: an output part must not end here.
+    /// Inside a key. An output part must not end here.
     More,
-    /// Between two keys: everything before [`FoldStep::next_key`] has gone out.
+    /// Between two keys. Everything before [`FoldStep::next_key`] has been output.
     AtKeyBoundary,
     /// At the end. Everything has been output.
     Done,
@@ -86,7 +85,7 @@ impl<S: RecordStream> FoldStep<S> {
         FoldStep { stream, folder: KeyFolder::new(rules) }
     }
 
-    /// The same merge, for a table that keeps its past or whose values expire.
+    /// The same merge, for a table that keeps its past or has values that expire.
     pub fn with_times(mut self, times: Times) -> FoldStep<S> {
         self.folder.set_times(times);
         self
@@ -97,8 +96,7 @@ impl<S: RecordStream> FoldStep<S> {
         self.folder.past.iter().flat_map(|past| past.sheltering.iter().copied())
     }
 
-    /// Takes records until the budget is spent (at least one record), and sends what is settled to
-    /// `sink`.
+    /// Takes records until the budget is spent, at least one, and sends to `sink` what is final.
     ///
     /// # Errors
     /// Those of the stream and of the sink; a payload that is not valid for its kind; counts that
@@ -131,7 +129,7 @@ impl<S: RecordStream> FoldStep<S> {
         }
     }
 
-    /// Between two keys: the first key that has not been output. None inside a key and at the end.
+    /// Between two keys: the key that comes next. None inside a key and at the end.
     pub fn next_key(&self) -> Option<&[u8]> {
         if self.folder.inside { None } else { self.stream.record().map(|record| record.key) }
     }

@@ -1,17 +1,17 @@
-//! How much merging frees of the bytes that runs hold in duplicate. Only folding shows it, so the
+//! How much merging frees of the bytes of keys that several runs have. It depends on the fold, so
 //! merges measure it: two counters of a key become one, which frees half of the bytes; two lists
-//! become one list as long as both.
+//! become one list that is as long as both.
 //!
 //! ```text
 //!   repeated   bytes of keys that a newer input has, too, by the sketches     of all bytes that go in
 //!   freed      (bytes in - bytes out) / (repeated · bytes in), from 0 to 1
 //! ```
 //!
-//! Half of the estimate is from the last merge, half from those before it, so it follows a change
-//! of the workload within a few merges.
+//! Half of the estimate comes from the last merge, half from the merges before it. So it follows a
+//! change of the workload within a few merges.
 
-/// Merges whose inputs repeat less than this share of their bytes are not counted: sketches err by
-/// 3 %.
+/// Merges with inputs that repeat less than this share of their bytes do not count: sketches have
+/// an error of 3 %.
 const REPEATED_MIN: f64 = 0.05;
 
 /// The estimate after a merge; `before` is the one before it.

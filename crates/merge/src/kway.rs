@@ -1,8 +1,9 @@
 //! Many sorted streams as one: a loser tree over cached prefixes.
 //!
 //! A [`KWay`] holds its sources newest first and is itself a stream in the total order: keys
-//! ascending, the records of one key newest first; or its exact mirror. Ties between sources go to
-//! the newer one; inside a source its own order is kept. Merges, flushes and scans run on it.
+//! ascending, the records of one key newest first; or in its exact mirror. If keys and seqs of two
+//! sources are equal, the newer source comes first; the order within a source is kept. Merges,
+//! flushes and scans run on it.
 //!
 //! The loser tree is Knuth's (The Art of Computer Programming, volume 3, 5.4.1): each inner node
 //! keeps the loser of the match played there, so that after an advance only the path from one leaf
@@ -26,18 +27,19 @@ use std::cmp::Ordering;
 use folddb_base::{Direction, Record, RecordStream, Result, Seq};
 use folddb_rules::KeyOrder;
 
-/// The prefix of a source that has ended. A live source may have it too; then the tie is resolved.
+/// The prefix of a source that has ended. A source that has not ended may have it, too: then
+/// [`KWay::wins_tie`] decides.
 const ENDED: u64 = u64::MAX;
 
 /// A merged stream over sources that are ranked newest first.
 #[derive(Debug)]
 pub struct KWay<S> {
     sources: Vec<S>,
-    /// Losers at 1 .. k-1; the winner at 0.
+    /// The losers at 1 .. k-1, and the winner at 0.
     nodes: Vec<Node>,
     order: KeyOrder,
     skip: usize,
-    /// Keys up to this length are wholly within skip and prefix.
+    /// Keys of at most this length are wholly within `skip` and prefix.
     covered: usize,
     mirrored: bool,
 }
@@ -84,8 +86,8 @@ impl<S: RecordStream> KWay<S> {
         self.nodes[0] = self.play(1);
     }
 
-    /// Plays the matches below `at`, keeps the losers, returns the winner. Recurses to the height
-    /// of the tree.
+    /// Plays the matches below `at`, stores the losers and returns the winner. It recurses as deep
+    /// as the tree is high.
     fn play(&mut self, at: usize) -> Node {
         let k = self.sources.len();
         if at >= k {
@@ -121,7 +123,7 @@ impl<S: RecordStream> KWay<S> {
             (Some(x), Some(y)) => (x, y),
             (x, y) => return x.is_some() || (y.is_none() && a < b),
         };
-        // Equal prefixes of equal length that cover the keys: no need to look at them.
+        // Keys of one length that their prefixes cover are equal: they need not be compared.
         let equal = x.key.len() == y.key.len() && x.key.len() <= self.covered;
         let keys = if equal { Ordering::Equal } else { self.order.compare(x.key, y.key) };
         let forward = keys.then_with(|| newest_first(x.seq, a, y.seq, b));

@@ -1,10 +1,10 @@
-//! Floor 2 of FoldDB: merging as pure logic; knows streams, not files.
+//! Floor 2 of FoldDB: merging as pure logic. It knows streams, but no files.
 //! Internal, no promises: `folddb` is the public API.
 //!
-//! What to merge next is a plan ([`plan`]), which uses what merges have freed ([`freed`]); how much
-//! writers are slowed in the meantime is a pace ([`pace`]); the work itself merges many streams
-//! into one ([`kway`]) and folds it key by key in bounded steps ([`fold_step`]). Nothing here does
-//! I/O or reads a clock. The modules are in bottom-up order.
+//! [`plan`] decides what to merge next, from what earlier merges have freed ([`freed`]). [`pace`]
+//! decides how much writers are slowed in the meantime. The work itself merges many streams into
+//! one ([`kway`]) and folds it key by key in bounded steps ([`fold_step`]). Nothing here does I/O
+//! or reads a clock. The modules are in bottom-up order.
 
 #![forbid(unsafe_code)]
 

@@ -2,9 +2,9 @@
 //! debt.
 //!
 //! # The law
-//! *Debt* is the background work that is outstanding, in seconds of it: sealed memtables that wait
-//! for their flush, and the runs of tier 0 beyond the merge factor that wait for their merge, at
-//! the rates measured. With x = (debt - d0) / (d1 - d0), at least 0, a commit of b bytes waits
+//! *Debt* is the outstanding background work, in seconds at the measured rates: sealed memtables
+//! that wait for their flush, and the runs of tier 0 beyond the merge factor that wait for their
+//! merge. With x = (debt - d0) / (d1 - d0), at least 0, a commit of b bytes waits
 //!
 //! ```text
 //!   delay = min( x², s ) · b / sustainable rate
@@ -18,30 +18,30 @@
 //!                d0          d1
 //! ```
 //!
-//! Two more quantities rise when writers are too fast, and each has the same curve; the longest of
+//! Two more quantities rise if writers are too fast. Each has the same curve, and the longest of
 //! the delays counts:
 //!
-//! - *Runs*. With small memtables a second of merging is hundreds of runs, and reads visit each. x
-//!   depends on the number of runs of the fullest tier as a multiple of the merge factor: x = (runs
-//!   / factor - r0) / (r1 - r0).
-//! - *Memory*. With a small budget or fast background work it fills long before the debt counts:
-//!   two memtables may be a tenth of a second of flushing. x = (filled / memory - m0) / (m1 - m0),
-//!   with the cost of flushing alone.
+//! - *Runs*. With small memtables a second of merging is hundreds of runs, and a read visits each
+//!   of them. x depends on the number of runs of the fullest tier as a multiple of the merge
+//!   factor: x = (runs / factor - r0) / (r1 - r0).
+//! - *Memory*. With a small budget or fast background work, memory fills long before there is a
+//!   debt that counts: two memtables may be a tenth of a second of flushing. x = (filled / memory -
+//!   m0) / (m1 - m0), with the cost of flushing alone.
 //!
-//! And one more for separated values: the size of the value log as a multiple of its bound, while
-//! work to shrink it is under way. x = (value log - v0) / (v1 - v0), and the cost of b bytes of
-//! values is the time in which reclaim frees that much.
+//! One more is for separated values: the size of the value log as a multiple of its bound, while
+//! reclaim is shrinking it. x = (value log - v0) / (v1 - v0), and b bytes of values cost the time
+//! in which reclaim frees as many bytes.
 //!
-//! The delay rises smoothly from 0, has no steps, and keeps no state: a remembered rate only
-//! ratchets down (RocksDB #1966), and an estimate with steps skips the slow part and stalls
-//! (RocksDB #9423).
+//! The delay rises smoothly from 0, without steps, and there is no state: a rate that is remembered
+//! only falls (RocksDB #1966), and an estimate with steps skips the slow part and stalls (RocksDB
+//! #9423).
 //!
-//! A long delay is slept in pieces, and the debt is examined again after each ([`Toll`]), so
-//! changes by others or by background work count. Delays of several writers are slept one after the
-//! other, since they share the rate. No commit waits longer than s times what it and those before
-//! it cost. Memory must never overflow, but is not guarded here: the engine makes a writer wait for
-//! a flush when sealed memtables have used up their budget. The delay for memory exists so that
-//! writers do not reach that wall.
+//! A writer sleeps a long delay in pieces, and examines the debt again after each ([`Toll`]), so
+//! that changes by others or by background work count. Several writers sleep one after the other,
+//! since they share the rate. No commit waits longer than s times its cost, plus the waits of those
+//! before it. This file does not guarantee that memory stays within its budget: when sealed
+//! memtables have used it up, the engine makes a writer wait for a flush. The delay for memory is
+//! there so that writers do not reach that limit.
 
 use std::fmt;
 use std::time::Duration;
@@ -49,24 +49,28 @@ use std::time::Duration;
 /// The constants of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PaceOptions {
-    /// Debt below which nothing waits, in seconds. Default 0.5.
+    /// The debt below which no commit waits, in seconds. Default 0.5.
     pub debt_free_s: f64,
-    /// Debt at which writers are slowed to what background work sustains, in seconds. Default 2.
+    /// The debt at which writers are slowed to what background work sustains, in seconds. Default
+    /// 2.
     pub debt_full_s: f64,
-    /// Runs of a tier before anything waits, as a multiple of the merge factor. Default 2: while
-    /// the runs of a full tier are merged, as many new ones accumulate.
+    /// The runs of a tier below which no commit waits, as a multiple of the merge factor. Default
+    /// 2: while the runs of a full tier are merged, the same number of new ones may come.
     pub runs_free: f64,
-    /// Runs of a tier, as a multiple of the merge factor, at which writers are slowed to what
-    /// background work sustains. Default 3.
+    /// The runs of a tier at which writers are slowed to what background work sustains, as a
+    /// multiple of the merge factor. Default 3.
     pub runs_full: f64,
-    /// Share of the memory that may be filled before anything waits. Default 0.55: half is normal,
-    /// with one memtable flushed while the next fills.
+    /// The filled share of the memory below which no commit waits. Default 0.55: half is normal, if
+    /// one memtable is flushed while the next one fills.
     pub memory_free: f64,
-    /// Share of the memory at which writers are slowed to what flushes sustain. Default 0.75.
+    /// The filled share of the memory at which writers are slowed to what flushes sustain. Default
+    /// 0.75.
     pub memory_full: f64,
-    /// The size of the value log before anything waits, as a multiple of its bound. Default 1.05.
+    /// The size of the value log below which no value waits, as a multiple of its bound. Default
+    /// 1.05.
     pub value_log_free: f64,
-    /// The size at which values come no faster than dead ones are removed. Default 1.25.
+    /// The size at which values are written no faster than dead ones are removed, as a multiple of
+    /// its bound. Default 1.25.
     pub value_log_full: f64,
     /// The most that a commit waits, as a multiple of what it costs in background work. Default 8.
     pub slowdown_max: f64,
@@ -91,27 +95,26 @@ impl Default for PaceOptions {
     }
 }
 
-/// The background work that is outstanding, as background work last saw it.
+/// The outstanding background work, as it was last measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Debt {
     /// Bytes of sealed memtables that wait for their flush.
     pub sealed_bytes: u64,
-    /// Bytes in memory that count: of sealed memtables, less what the running flush has written,
-    /// and of the one that is being filled.
+    /// Bytes of memory in use: of sealed memtables, less what the running flush has written, and of
+    /// the memtable that is being filled.
     pub filled_bytes: u64,
-    /// Where that wall is; 0 for nowhere.
+    /// The most bytes of memory, at which writers must wait for a flush; 0 if there is no limit.
     pub filled_bytes_max: u64,
-    /// Bytes that merges have to take in of the runs of tier 0 beyond the merge factor, over all
+    /// Bytes of the runs of tier 0 beyond the merge factor, which merges must still read, of all
     /// tables.
     pub overdue_bytes: u64,
     /// Runs of the fullest tier of any table, as a multiple of the merge factor.
     pub crowding: f64,
-    /// The size of the value log, as a multiple of its bound; 0 while no work to shrink it is under
-    /// way.
+    /// The size of the value log, as a multiple of its bound; 0 while nothing shrinks it.
     pub value_log: f64,
     /// Bytes that reclaim frees per second, as measured; 0 while unknown.
     pub reclaim_bytes_per_s: f64,
-    /// Bytes of memtable that a flush takes in per second, as measured; 0 while unknown.
+    /// Bytes of memtables that flushes take in per second, as measured; 0 while unknown.
     pub flush_bytes_per_s: f64,
     /// Bytes that merges take in per second, as measured; 0 while unknown.
     pub merge_bytes_per_s: f64,
@@ -127,7 +130,7 @@ impl Debt {
         if beyond == 0 { 0 } else { (tier0_bytes as f64 * beyond as f64 / tier0_runs as f64) as u64 }
     }
 
-    /// The outstanding work, in seconds. Work whose rate is unknown does not count.
+    /// The outstanding work, in seconds. Work with an unknown rate does not count.
     pub fn seconds(&self) -> f64 {
         seconds_for(self.sealed_bytes, self.flush_bytes_per_s)
             + seconds_for(self.overdue_bytes, self.merge_bytes_per_s)
@@ -149,26 +152,26 @@ fn seconds_for(bytes: u64, bytes_per_s: f64) -> f64 {
     if bytes_per_s > 0.0 { bytes as f64 / bytes_per_s } else { 0.0 }
 }
 
-/// How long `bytes` of a commit wait: the law at the head of this file.
+/// How long a commit of this many bytes waits: see the law at the head of this file.
 pub fn delay(debt: &Debt, bytes: u64, options: &PaceOptions) -> Duration {
     let behind = slowdown(debt.seconds(), options.debt_free_s, options.debt_full_s);
     let crowded = slowdown(debt.crowding, options.runs_free, options.runs_full);
     let filled = slowdown(debt.filled(), options.memory_free, options.memory_full);
     let behind_s = behind.max(crowded).min(options.slowdown_max) * debt.cost_s(bytes);
     let filled_s = filled.min(options.slowdown_max) * seconds_for(bytes, debt.flush_bytes_per_s);
-    // NaN, from unknown rates, must not become a wait.
+    // A value that is not a finite number is no wait.
     Duration::try_from_secs_f64(behind_s.max(filled_s)).unwrap_or_default()
 }
 
-/// How long this many bytes of values wait for the value log.
+/// How long this many bytes of separated values wait for the value log.
 pub fn delay_of_values(debt: &Debt, value_bytes: u64, options: &PaceOptions) -> Duration {
     let over =
         slowdown(debt.value_log, options.value_log_free, options.value_log_full).min(options.slowdown_max);
     Duration::try_from_secs_f64(over * seconds_for(value_bytes, debt.reclaim_bytes_per_s)).unwrap_or_default()
 }
 
-/// By how much a commit is slowed down, as a factor of what it costs: 0 up to `free`, 1 at `full`,
-/// a parabola.
+/// How long a commit waits, as a multiple of what it costs: a parabola that is 0 up to `free` and 1
+/// at `full`.
 fn slowdown(value: f64, free: f64, full: f64) -> f64 {
     let x = ((value - free) / (full - free).max(f64::MIN_POSITIVE)).max(0.0);
     x * x
@@ -182,7 +185,7 @@ impl fmt::Display for Debt {
     }
 }
 
-/// What a commit still has to wait for.
+/// The bytes of a commit that have not waited yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Toll {
     bytes: u64,
@@ -190,12 +193,12 @@ pub struct Toll {
 }
 
 impl Toll {
-    /// All of a commit of `bytes`, and of its bytes of separated values.
+    /// A commit of `bytes`, with `value_bytes` of separated values.
     pub fn of(bytes: u64, value_bytes: u64) -> Toll {
         Toll { bytes, value_bytes }
     }
 
-    /// How long the next piece waits, at this debt; none when all of the commit has waited.
+    /// How long the next piece waits, at this debt; none if all of the commit has waited.
     pub fn next(&mut self, debt: &Debt, options: &PaceOptions) -> Option<Duration> {
         if self.bytes == 0 && self.value_bytes == 0 {
             return None;
@@ -212,8 +215,8 @@ impl Toll {
     }
 }
 
-/// Collects delays that are too short to sleep for, until they are worth it: a sleep of a
-/// microsecond takes fifty. Shared by all writers.
+/// Adds up delays that are too short, until their sum is worth a sleep: a sleep of one microsecond
+/// takes fifty. All writers share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwedDelay {
     owed: Duration,
@@ -223,7 +226,7 @@ impl OwedDelay {
     /// The shortest sleep.
     pub const SLEEP_MIN: Duration = Duration::from_micros(200);
 
-    /// Adds a delay; returns how long to sleep now, which is nothing until the sum reaches
+    /// Adds a delay. Returns how long to sleep now; none until the sum reaches
     /// [`OwedDelay::SLEEP_MIN`].
     pub fn add(&mut self, delay: Duration) -> Option<Duration> {
         self.owed += delay;
@@ -231,7 +234,7 @@ impl OwedDelay {
     }
 }
 
-/// A number of bytes as people read it: `512 B`, `1.2 GB`. Powers of ten.
+/// A number of bytes, displayed as `512 B` or `1.2 GB`, in powers of ten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub u64);
 

@@ -1,36 +1,40 @@
 //! Which runs to merge next: a pure function from the runs of a table to a printable plan.
 //!
 //! The shape is lazy levelling (Dayan and Idreos, Dostoevsky, SIGMOD 2018): tiers of up to T runs,
-//! and the bottom, the oldest run, into which other runs go only when that pays. In this order:
+//! and the bottom, the oldest run. Other runs are merged into the bottom only if that pays. The
+//! reasons for a merge, in this order:
 //!
-//! 1. *A tier is full*: it has T runs. They become one run of the next tier. Lower tiers first:
-//!    their merges are small and writers wait for them.
+//! 1. *A tier is full*: it has T runs. They become one run of the next tier. Lower tiers are first:
+//!    their merges are small, and writers wait for them.
 //! 2. *Reads*: there are more runs than a read should visit. Of the merges that lower the number,
-//!    the one that moves the fewest bytes in vain for each run saved is chosen: merging n of the T
-//!    runs of a tier early wastes (1 - n/T) of the work and saves n - 1 runs; merging two
-//!    neighbours that stay in their tier wastes all.
-//! 3. **Dead values*: runs point to more dead separated values than is tolerated: see [`hidden`].
-//! 4. **Garbage*: merging would free more than σ of the live data. Sketches show how much the runs
-//!    repeat of one another's keys; the last merges show how much of that merging frees
+//!    the one that moves the fewest bytes in vain for each run saved is chosen. Merging n of the T
+//!    runs of a tier early moves (1 - n/T) of the bytes in vain and saves n - 1 runs; merging two
+//!    neighbours that stay in their tier moves all of them in vain.
+//! 3. *Dead values*: runs point to more dead separated values than is tolerated: see [`hidden`].
+//! 4. *Garbage*: merging would free more than σ of the live data. Sketches show how many keys the
+//!    runs have in common; the last merges show how much of these bytes merging frees
 //!    ([`crate::freed`]). The oldest such runs become one. This never happens if nothing is
-//!    overwritten, or if values are appended to.
-//! 5. **Gets*: if merging frees little, garbage does not keep the runs few, and each get has to
-//!    fold records of many runs. All runs become one when the gets have cost as much as that merge
-//!    would.
-//! 6. **Deletes*: a run consists mostly of deletes. It is merged down to the oldest run that it
+//!    overwritten, or if writes append to values.
+//! 5. *Gets*: if merging frees little, garbage causes no merges, and each get must fold records of
+//!    many runs. When gets have cost as much as a merge of the oldest runs, as many as one merge
+//!    takes, these become one.
+//! 6. *Deletes*: a run consists mostly of deletes. It is merged down to the oldest run that it
 //!    overlaps, or rewritten alone if there is none.
-//! 7. **Time*: enough of a run has expired, or is older than the past that the table keeps, to make
-//!    rewriting it worthwhile. It is merged down as in 6.
+//! 7. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it
+//!    is worth rewriting. It is merged down as in 6.
 //!
-//! Before all of them, *range deletes*: when there are more than tolerated, all runs become one.
+//! Before all of them, *range deletes*: if there are more than tolerated, and not more runs than a
+//! read should visit, all runs become one.
 //!
-//! Runs that share no keys are *joined*: they become one run as they are, without any I/O.
+//! If the key ranges of the runs are disjoint, merges for the reasons 1 and 2 *join* them: their
+//! parts become one run as they are, without any I/O.
 //!
-//! A live snapshot keeps versions from folding, so no plan is made that it would render useless:
+//! A live snapshot keeps versions from folding, so no plan is made that it would make useless:
 //! garbage counts only between runs with no boundary between them, and deletes wait until no
 //! boundary is among the records that they hide. Every plan except the rewriting of one run leaves
-//! fewer runs, and that one leaves no deletes, so planning terminates. Runs that are inputs of a
-//! running merge are left alone; background work may carry out several plans at once.
+//! fewer runs, and that one leaves no deletes or nothing outdated, so planning terminates. No plan
+//! includes a run that is an input of a running merge; background work may carry out several plans
+//! at the same time.
 
 mod shape;
 pub mod hidden;
@@ -44,10 +48,12 @@ use crate::sketch::Overlap;
 
 pub use shape::{MergeOptions, Moment, Plan, Reason, RunSummary, Way, are_disjoint, tier_of};
 
-/// If merges free a smaller share than this of what runs repeat, gets decide when to merge (5).
+/// If merges free a smaller share than this of the bytes of repeated keys, gets decide when to
+/// merge (5).
 const FREED_BY_REPEAT_MIN: f64 = 0.5;
 
-/// The next plan for a table whose `runs` are given newest first; none when there is nothing to do.
+/// The next plan for a table; none if there is nothing to do. `runs` are all its runs, newest
+/// first.
 pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &MergeOptions) -> Option<Plan> {
     let planner = Planner { order, runs, moment, options };
     if moment.ranges_due > 0 && !runs.is_empty() && runs.len() <= options.read_runs_max.max(1) {
@@ -63,8 +69,8 @@ pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &Me
         .or_else(|| planner.outdated())
 }
 
-/// Bytes that the merge moves that gets may cause (5); none if garbage keeps the runs few, or if
-/// there is nothing to merge.
+/// How many bytes the merge for gets (5) would move; none if there is none, or if merging frees
+/// enough that garbage decides.
 pub fn joined_price(
     order: &KeyOrder,
     runs: &[RunSummary],
@@ -75,11 +81,13 @@ pub fn joined_price(
     planner.joined_range().map(|range| planner.bytes_of(&range))
 }
 
-/// The plan that makes one run of all; none if there is only one, or while a merge is running.
+/// The plan that makes one run of all runs. None while a merge is running, or if there is only one
+/// run and it has no deletes and hardly any old versions.
 pub fn compact_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
     let settled = match runs {
         [] => true,
-        // A tenth more records than keys: versions that a snapshot kept. The sketch errs by 3 %.
+        // With a tenth more records than keys, it has versions that a snapshot kept. The sketch has
+        // an error of 3 %.
         [run] => run.deletes == 0 && run.records as f64 <= 1.1 * run.sketch.distinct(),
         _ => false,
     };
@@ -91,8 +99,8 @@ pub fn compact_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
 }
 
 impl Planner<'_> {
-    /// Merges all runs into one, which makes range deletes unnecessary. It waits until no run is
-    /// taken; until then nothing else is planned, or its turn would never come.
+    /// Merges all runs into one, which makes range deletes unnecessary. It waits until no run is in
+    /// a merge. Until then nothing else is planned: otherwise that might never happen.
     fn range_deletes(&self) -> Option<Plan> {
         if self.runs.iter().any(|run| run.busy) {
             return None;
@@ -105,13 +113,13 @@ impl Planner<'_> {
     fn full_tier(&self) -> Option<Plan> {
         let full = |group: &Group| group.count >= self.options.merge_factor.max(2);
         let group = self.groups().into_iter().filter(full).min_by_key(|group| group.tier)?;
-        // The oldest of them, when there are more than one merge may take.
+        // The oldest of them, if there are more than one merge may take.
         let start = group.range.end.saturating_sub(self.options.inputs_max.max(2)).max(group.range.start);
         Some(self.join_or_merge(start..group.range.end, group.tier.saturating_add(1), Reason::TierFull))
     }
 
     fn too_many_runs(&self) -> Option<Plan> {
-        // Busy neighbours will soon be one run.
+        // Neighbours in a running merge will soon be one run.
         let soon_gone = self.runs.windows(2).filter(|pair| pair[0].busy && pair[1].busy).count();
         let runs = self.runs.len() - soon_gone;
         if runs <= self.options.read_runs_max.max(1) {
@@ -135,13 +143,14 @@ impl Planner<'_> {
         Some(self.join_or_merge(range, target_tier, Reason::TooManyRuns(runs)))
     }
 
-    /// Bytes moved in vain for each run saved, when this share of the bytes is.
+    /// Bytes moved in vain for each run saved, if this share of the bytes is moved in vain.
     fn waste_per_run(&self, range: &Range<usize>, share: f64) -> f64 {
         self.bytes_of(range) as f64 * share / (range.len() - 1) as f64
     }
 
-    /// For each tier and each range of idle runs, the runs of the tier in it. The runs of a tier
-    /// are neighbours, except for what a cancelled merge left between them, which is included.
+    /// For each tier and each range of idle runs: the runs of the tier in that range. The runs of a
+    /// tier are neighbours, except for runs that a cancelled merge left between them, which are
+    /// included.
     fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let mut stretch_start = 0;
@@ -216,7 +225,7 @@ impl Planner<'_> {
         beyond.then(|| overlap.ratio())
     }
 
-    /// What gets have paid for.
+    /// The merge that gets have paid for (5).
     fn joined(&self) -> Option<Plan> {
         let range = self.joined_range()?;
         let price = self.bytes_of(&range);
@@ -225,8 +234,8 @@ impl Planner<'_> {
             .then(|| make(self.order, self.runs, range, target_tier, Reason::Joined(price)))
     }
 
-    /// The runs to merge for the sake of gets: the oldest that no merge has taken and that no
-    /// snapshot separates, as many as one merge takes.
+    /// The runs to merge for gets: the oldest neighbours that are in no merge and that no snapshot
+    /// separates, as many as one merge takes.
     fn joined_range(&self) -> Option<Range<usize>> {
         if self.options.freed_by_repeat >= FREED_BY_REPEAT_MIN {
             return None;
@@ -254,9 +263,9 @@ impl Planner<'_> {
         })
     }
 
-    /// The same runs with newer ones that also have deletes, and with the runs between: otherwise
-    /// each would move all of the older ones once more as soon as its deletes are old enough. None
-    /// of them may overlap a run that is older still, because its deletes would have to stay.
+    /// The same runs, and newer ones up to one that also has deletes: otherwise its deletes would
+    /// move all of the older runs once more as soon as they are old enough. None of the newer runs
+    /// may overlap a run that is older than the range, because its deletes would have to stay.
     fn with_younger_deletes(&self, range: Range<usize>) -> Range<usize> {
         let is_free = |first: &usize| {
             let runs = &self.runs[*first..range.end];
@@ -287,15 +296,15 @@ impl Planner<'_> {
         })
     }
 
-    /// The oldest run that has keys in the range of a run's deletes; the run itself if there is
-    /// none.
+    /// The oldest run that overlaps a run; the run itself if there is none.
     fn last_overlapped(&self, index: usize) -> usize {
         let run = &self.runs[index];
         let meets = |older: &usize| overlaps(self.order, run, &self.runs[*older]);
         (index + 1..self.runs.len()).rev().find(meets).unwrap_or(index)
     }
 
-    /// Why the deletes of the newest of `runs` should be merged with the others now.
+    /// Why the deletes of the newest of `runs` should be merged with the others now; none if they
+    /// should not.
     fn delete_reason(&self, runs: &[RunSummary]) -> Option<Reason> {
         let newest = runs.first()?;
         if newest.deletes == 0 || runs.iter().any(|run| run.busy) || self.is_pinned(runs) {
@@ -306,13 +315,13 @@ impl Planner<'_> {
         }
         let records: u64 = runs.iter().map(|run| run.records).sum();
         let share = newest.deletes as f64 / newest.records.max(1) as f64;
-        // A few deletes are not worth moving a large run, however dense they are.
+        // A few deletes are not worth moving a large run, even if they are most of their run.
         let worth = newest.deletes as f64 >= 0.1 * self.options.garbage_ratio * records as f64;
         (share > self.options.delete_share && worth).then_some(Reason::ManyDeletes(share))
     }
 
-    /// True when a snapshot is among the records of `runs`: it may keep deletes and their victims
-    /// apart.
+    /// True if a snapshot is among the records of `runs`: it may be between a delete and what that
+    /// hides.
     fn is_pinned(&self, runs: &[RunSummary]) -> bool {
         let min_seq = runs.iter().map(|run| run.min_seq).min().unwrap_or(0);
         let max_seq = runs.iter().map(|run| run.max_seq).max().unwrap_or(0);
@@ -325,7 +334,7 @@ impl Planner<'_> {
     }
 }
 
-/// The idle runs of one tier, with what is between them.
+/// The idle runs of one tier, and the runs between them.
 struct Group {
     tier: u8,
     range: Range<usize>,

@@ -1,8 +1,8 @@
 //! Which range deletes are covered by newer ones.
 //!
-//! If no boundary is between two range deletes, no reader can tell them apart: a reader that sees
-//! the older sees the newer, too. So a range delete whose keys are covered by newer ones of its
-//! stripe, alone or together, hides nothing more. Pure.
+//! If no boundary is between two range deletes, every reader that sees the older sees the newer,
+//! too. So if newer range deletes of its stripe, alone or together, cover all keys of a range
+//! delete, it hides nothing more. Pure.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use folddb_rules::KeyOrder;
 
 use crate::range_sweep::RangeDelete;
 
-/// For each of `ranges`, oldest first, whether newer ones of its stripe cover it. `boundaries`
-/// ascend.
+/// For each of `ranges`: whether newer ones of its stripe cover it. `ranges` are oldest first, and
+/// `boundaries` ascend.
 pub fn is_covered(order: &KeyOrder, ranges: &[RangeDelete], boundaries: &[Seq]) -> Vec<bool> {
     let places = places(order, ranges);
     let stripe = |seq: Seq| boundaries.partition_point(|&boundary| boundary < seq);
@@ -47,12 +47,12 @@ fn places(order: &KeyOrder, ranges: &[RangeDelete]) -> Vec<(usize, usize)> {
     places
 }
 
-/// Disjoint intervals of ranks, each by its beginning.
+/// Disjoint intervals of ranks: the beginning and the end of each.
 #[derive(Default)]
 struct Intervals(BTreeMap<usize, usize>);
 
 impl Intervals {
-    /// Adds an interval. False if all of it was already there.
+    /// Adds an interval. False if it is empty or all of it was already there.
     fn take(&mut self, (mut from, mut to): (usize, usize)) -> bool {
         let before = self.0.range(..=from).next_back().map(|(&from, &to)| (from, to));
         if to <= from || before.is_some_and(|(_, end)| end >= to) {

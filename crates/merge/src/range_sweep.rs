@@ -1,4 +1,4 @@
-//! Range deletes along a merge: which of them cover the key that has been reached.
+//! The range deletes of a merge: which of them cover the current key.
 //!
 //! Keys come in the order of the table, so the set of covering range deletes changes only at a few
 //! keys, the *events*. Between two events a key costs one comparison; without range deletes it
@@ -28,13 +28,13 @@ pub struct RangeSweep {
     order: KeyOrder,
     /// By `from`.
     ranges: Vec<RangeDelete>,
-    /// The first one that has not been entered yet.
+    /// The index of the first range that has not been entered yet.
     next: usize,
-    /// Their indexes, by `to`.
+    /// The indexes of the ranges, by `to`.
     leaving: Vec<usize>,
-    /// The first of these that has not been left yet.
+    /// The first position in `leaving` that has not been left yet.
     next_left: usize,
-    /// The seqs of those entered and not left.
+    /// The seqs of the ranges that were entered and not left.
     seqs: BTreeSet<Seq>,
     /// The key at which the set changes next.
     event: Vec<u8>,
@@ -42,7 +42,7 @@ pub struct RangeSweep {
 }
 
 impl RangeSweep {
-    /// A sweep before the first key. Their seqs are all different.
+    /// A sweep before the first key. The seqs of the ranges must be different.
     pub fn new(order: KeyOrder, mut ranges: Vec<RangeDelete>) -> RangeSweep {
         ranges.retain(|range| order.compare(&range.from, &range.to) == Ordering::Less);
         ranges.sort_by(|a, b| order.compare(&a.from, &b.from));

@@ -1,23 +1,25 @@
-//! Plans which value files to reclaim: their live values are copied, and the files removed. Pure.
+//! Plans which files of the value log to reclaim: their live values are copied, and the files are
+//! removed. Pure.
 //!
 //! ```text
-//!   over the bound   all of the value log takes more than `bound` times what is alive, by all that is known: those go first that give back most for
-//!                    each byte that is copied, the older sooner
-//!   small files      many files of about one size that is small, as of openings that each wrote little
-//!   short of space   those first of which least is copied, and no more than there is room for
+//!   over the bound   the value log takes more than `bound` times the live bytes: first the files
+//!                    that free most for each copied byte, older ones sooner
+//!   small files      many small files of about one size, as of openings that each wrote little
+//!   short of space   first the files that free most for each copied byte, as far as there is room
 //! ```
 //!
 //! Live values count with the space that they take in the copy, including their share of its map,
-//! so that a plan always frees more than it takes. Of two files with equal shares of dead values
-//! the older is chosen: old values tend to stay, while young files soon become emptier on their
-//! own.
+//! so that a plan always frees more than it takes. Of two files with equal shares of dead values,
+//! the older is chosen: old values tend to stay, while more values of young files will soon be dead
+//! anyway.
 //!
 //! Called by the engine's background work, and for `folddb reclaim`.
 
 use folddb_base::counted;
 use std::fmt;
 
-/// A file of values, as planning sees it. Only files whose live values are exactly known are given.
+/// A file of values, as planning sees it. Planning gets only files with a known number of live
+/// values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValueFile {
     /// Its number.
@@ -26,31 +28,33 @@ pub struct ValueFile {
     pub segments: Vec<u32>,
     /// Its length.
     pub bytes: u64,
-    /// Values in it that something points to.
+    /// How many values in it something points to.
     pub live_values: u64,
-    /// Bytes of their records.
+    /// Bytes of the records of the live values.
     pub live_bytes: u64,
 }
 
 /// The limits of a plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReclaimOptions {
-    /// How many times the live bytes the whole value log may take.
+    /// The whole value log may take this many times the live bytes.
     pub bound: f64,
     /// Bytes of the value log outside these files, all counted as live: segments that are being
     /// filled, or that memtables point to.
     pub fresh_bytes: u64,
     /// Space that is preallocated for the value log and not filled yet.
     pub spare_bytes: u64,
-    /// About how much of what counts as live is dead, but not yet dropped by a merge.
+    /// About how many of the bytes that count as live are dead, because a merge has not yet dropped
+    /// the pointers.
     pub hidden_bytes: u64,
     /// How large the new file may become; one value that is larger makes it larger.
     pub file_bytes: u64,
-    /// A plan that frees less is not worth it.
+    /// A plan must free at least this many bytes.
     pub gain_bytes_min: u64,
     /// Free space that the new file may take before the others are removed.
     pub room_bytes: u64,
-    /// Space is short: choose what frees most with the least copying.
+    /// Space is short: choose the files that free most for each byte that is copied, whatever their
+    /// age.
     pub is_short: bool,
 }
 
@@ -83,19 +87,20 @@ pub struct ReclaimPlan {
     pub reason: ReclaimReason,
 }
 
-/// What a file takes before its first record and after its last page.
+/// What a file takes in addition to its records and its map, in bytes.
 const FRAME_BYTES: u64 = 4096 + 4096 + 256;
 /// A page of a map, and how many values it lists.
 const PAGE_BYTES: u64 = 4096;
 const PAGE_VALUES: u64 = 510;
 
-/// The age of the youngest file; above 0, so that its gain counts at all.
+/// The lowest age of a file. It is above 0, so that the gain of the youngest file counts at all.
 const AGE_MIN: f64 = 0.001;
 
-/// When there are this many small files of one size, they are joined. Ordinary segments grow with
-/// the store, so there are never as many of one size.
+/// If there are this many small files of one size, they are joined. Ordinary segments grow with the
+/// store, so there are never so many of one size.
 pub const SMALL_FILES: usize = 64;
-/// Files have one size if the larger is less than this many times as long as the smaller.
+/// The step of size classes in powers of two: files of one class differ in length by less than a
+/// factor of 8.
 const SIZE_STEP: u32 = 3;
 
 impl ValueFile {
@@ -109,7 +114,7 @@ impl ValueFile {
         self.bytes.saturating_sub(self.taken_bytes())
     }
 
-    /// The youngest segment in it determines its age.
+    /// Its youngest segment, which determines its age.
     fn youngest(&self) -> u32 {
         self.segments.last().copied().unwrap_or(0)
     }
@@ -120,14 +125,15 @@ impl ValueFile {
     }
 }
 
-/// The estimate of live bytes is at least the known live bytes divided by this.
+/// The estimate of live bytes, without hidden ones, is at least the known live bytes divided by
+/// this.
 const LIVE_SHARE: u64 = 2;
 /// Preallocated space counts up to the live bytes divided by this: a small value log has relatively
 /// more of it.
 const SPARE_SHARE: u64 = 8;
 
 impl ReclaimOptions {
-    /// What the whole value log takes, and about how much of it is live.
+    /// How many bytes the whole value log takes, and about how many of these are live.
     pub fn value_log(&self, files: &[ValueFile]) -> (u64, u64) {
         let known: u64 = files.iter().map(|file| file.live_bytes).sum::<u64>() + self.fresh_bytes;
         let live = known.saturating_sub(self.hidden_bytes).max(known / LIVE_SHARE);
@@ -136,7 +142,7 @@ impl ReclaimOptions {
     }
 }
 
-/// The next files to copy; none if nothing is worth the work.
+/// The next plan; none if no files are worth the work.
 pub fn plan_reclaim(files: &[ValueFile], options: &ReclaimOptions) -> Option<ReclaimPlan> {
     let (bytes, live) = options.value_log(files);
     let ratio = bytes as f64 / live.max(1) as f64;
@@ -155,7 +161,7 @@ pub fn plan_reclaim(files: &[ValueFile], options: &ReclaimOptions) -> Option<Rec
     by_space.or_else(|| small_files(files, options))
 }
 
-/// The age of a file from 0 to 1: how many of all bytes are younger.
+/// The age of a file from 0 to 1: the share of all bytes that are in younger files.
 fn ages(files: &[ValueFile]) -> impl Fn(&ValueFile) -> f64 {
     let total = files.iter().map(|file| file.bytes).sum::<u64>().max(1) as f64;
     let mut young: Vec<(u32, u64)> = files.iter().map(|file| (file.youngest(), file.bytes)).collect();
@@ -175,8 +181,8 @@ fn ages(files: &[ValueFile]) -> impl Fn(&ValueFile) -> f64 {
     }
 }
 
-/// Files that free something, the best first: gain for what is copied, times age (Rosenblum and
-/// Ousterhout 1991).
+/// Files that free something, the best first: by the gain for each byte that is copied, times the
+/// age (Rosenblum and Ousterhout 1991).
 fn by_worth(files: &[ValueFile], age: impl Fn(&ValueFile) -> f64) -> Vec<&ValueFile> {
     let worth = |file: &ValueFile| {
         age(file).max(AGE_MIN) * file.gain_bytes() as f64 / (file.taken_bytes() + FRAME_BYTES) as f64
@@ -187,7 +193,7 @@ fn by_worth(files: &[ValueFile], age: impl Fn(&ValueFile) -> f64) -> Vec<&ValueF
     worthy.into_iter().map(|(_, file)| file).collect()
 }
 
-/// Small files of one size, the smallest size first.
+/// The plan for small files of one size; the smallest size first.
 fn small_files(files: &[ValueFile], options: &ReclaimOptions) -> Option<ReclaimPlan> {
     let class = |file: &ValueFile| file.size_class(options.file_bytes);
     let mut classes: Vec<u32> = files.iter().filter_map(class).collect();
@@ -214,7 +220,7 @@ impl<'a> Pick<'a> {
         Pick { options, reason, files: Vec::new(), new_bytes: FRAME_BYTES, bytes: 0 }
     }
 
-    /// Takes a file, if the new one has room for it.
+    /// Chooses a file, if the new file has room for its live values.
     fn take(&mut self, file: &'a ValueFile) -> bool {
         let new_bytes = self.new_bytes + file.taken_bytes();
         let is_too_long = !self.files.is_empty() && new_bytes > self.options.file_bytes + FRAME_BYTES;
@@ -226,8 +232,8 @@ impl<'a> Pick<'a> {
         true
     }
 
-    /// Takes files in this order until enough is freed, and after that only files that are half
-    /// dead. Skips a file of which less than `share_min` is freed.
+    /// Chooses files in this order until enough is freed, and after that only files of which at
+    /// least half is freed. Skips a file of which less than `share_min` is freed.
     fn take_all(mut self, worthy: Vec<&'a ValueFile>, share_min: f64, over: u64) -> Option<ReclaimPlan> {
         for file in worthy {
             let share = file.gain_bytes() as f64 / file.bytes.max(1) as f64;

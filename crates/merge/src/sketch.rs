@@ -1,22 +1,23 @@
-//! How many distinct keys runs hold, alone and together, from small samples of their key hashes.
+//! Estimates how many distinct keys runs hold, alone and together, from small samples of their key
+//! hashes.
 //!
 //! A part keeps the 256 smallest hashes of its distinct keys (a KMV sketch: Bar-Yossef et al.,
-//! Counting Distinct Elements in a Data Stream, RANDOM 2002). So all hashes below some threshold
-//! are known, and in every run a key is equally likely to have a hash below it. So two runs can be
-//! compared hash by hash below the lower of their thresholds: runs that share no key show no
-//! repetition at all, however rough the estimate of their sizes. The planner uses it to foresee how
-//! much a merge would shrink.
+//! Counting Distinct Elements in a Data Stream, RANDOM 2002). So all hashes up to some threshold
+//! are known, and in every run a key is equally likely to have such a hash. Two runs are compared
+//! hash by hash up to the lower of their thresholds: runs that share no key show no repetition at
+//! all, even if the estimate of their sizes is rough. The planner uses this to estimate how much a
+//! merge would free.
 
 /// Hashes that a part keeps.
 pub const PART_HASHES_MAX: usize = 256;
 
-/// Hashes that a sketch of a whole run keeps at most: about 3 % of error, 8 KiB.
+/// The most hashes of a sketch of a whole run: 8 KiB, with an error of about 3 %.
 pub const RUN_HASHES_MAX: usize = 1024;
 
 /// The smallest key hashes of a set of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sketch {
-    /// Rising, distinct.
+    /// Ascending and distinct.
     hashes: Vec<u64>,
     /// Every hash of the set that is at most this is in `hashes`.
     threshold: u64,
@@ -78,7 +79,8 @@ impl Sketch {
         self.threshold
     }
 
-    /// The share of all hashes that the sketch would hold: 1 when it holds them all.
+    /// The share of all possible hashes that are up to the threshold: 1 if the sketch holds all
+    /// hashes of the set.
     fn sampled(&self) -> f64 {
         (self.threshold as f64 + 1.0) / 2f64.powi(64)
     }
@@ -99,8 +101,8 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// Compares sets of keys, newest first, each with the weight of one of its keys (its bytes,
-    /// say).
+    /// Compares sets of keys, newest first, each with the weight of one of its keys (for example,
+    /// its bytes).
     pub fn between<'a>(sets: impl IntoIterator<Item = (&'a Sketch, f64)>) -> Overlap {
         let sets: Vec<(&Sketch, f64)> = sets.into_iter().collect();
         let threshold = sets.iter().map(|set| set.0.threshold).min().unwrap_or(u64::MAX);
@@ -119,7 +121,7 @@ impl Overlap {
         overlap
     }
 
-    /// The same where merging frees only this share of what is obsolete, and the rest stays.
+    /// The same if merging frees only this share of what is obsolete, and the rest stays.
     pub fn freeing(&self, share: f64) -> Overlap {
         let stays = self.obsolete * (1.0 - share);
         Overlap { live: self.live + stays, obsolete: self.obsolete - stays }

@@ -1,6 +1,6 @@
 //! A stream as a snapshot sees it: without the records that are newer.
 //!
-//! Scans put it on top of the k-way stream. It costs one comparison per record.
+//! Scans put it on top of the k-way stream. It costs one comparison for each record.
 
 use folddb_base::{Record, RecordStream, Result, Seq};
 
@@ -15,7 +15,7 @@ impl<S: RecordStream> Visible<S> {
     /// What a snapshot at `max_seq` sees of `stream`.
     ///
     /// # Errors
-    /// When advancing to the first visible record fails below.
+    /// The stream below fails while it advances to the first visible record.
     pub fn new(stream: S, max_seq: Seq) -> Result<Visible<S>> {
         let mut visible = Visible { stream, max_seq };
         visible.settle()?;

@@ -13,7 +13,7 @@ pub struct Counts {
     pub shadowed: u64,
     /// Under a range delete.
     pub range_deleted: u64,
-    /// Stood for an absent key, with nothing older.
+    /// Left out at the bottom, since the key is absent.
     pub dropped: u64,
     /// States that had expired: they were dropped, or went out as `Delete`s.
     pub expired: u64,
@@ -27,16 +27,16 @@ pub struct Counts {
     pub bytes_out: u64,
     /// `Delete`s that went out.
     pub deletes_out: u64,
-    /// Times that two ops had no single form.
+    /// How often two ops could not be one op.
     pub declined_by_form: u64,
-    /// Times that two ops stayed separate because the fold is not available.
+    /// How often two ops stayed separate because the fold is not available.
     pub declined_fold_missing: u64,
-    /// Times that the user's function failed or panicked.
+    /// How often the user's function failed or panicked.
     pub declined_failed: u64,
 }
 
 impl Counts {
-    /// Whether in = out + folded + shadowed + range-deleted + dropped. Holds between keys.
+    /// Whether in = out + folded + shadowed + range-deleted + dropped. True between keys.
     pub fn balance(&self) -> bool {
         let gone = self.folded + self.shadowed + self.range_deleted + self.dropped;
         self.records_in == self.records_out + gone

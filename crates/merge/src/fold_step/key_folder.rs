@@ -11,7 +11,8 @@ use super::rules::{BottomRule, StepRules, Times};
 use super::waiting::{Waiting, damaged, decoded, is_state, send, set_kind};
 use crate::range_sweep::RangeSweep;
 
-/// The most ops of one key that wait for the bottom; more are output as they are.
+/// The most ops of one key that wait for the end of the key. If there are more, they are output as
+/// they are.
 pub(super) const KEPT_MAX: usize = 4096;
 
 /// The state of the current stripe of the current key.
@@ -21,7 +22,7 @@ enum Held {
     Nothing,
     /// The op in `pending` is the fold of the stripe so far.
     Pending,
-    /// An absorbing op has already been output: everything else in the stripe is shadowed.
+    /// An absorbing op has been output: everything else in the stripe is shadowed.
     Closed,
 }
 
@@ -37,12 +38,12 @@ pub(super) struct KeyFolder {
     held: Held,
     pending: Waiting,
     scratch: OpBuf,
-    /// Newest first: ops that declined to compose, or may still be settled at the bottom.
+    /// Newest first: ops that declined to compose, or that the bottom may still change.
     pub(super) kept: Vec<Waiting>,
     kept_len: usize,
     pub(super) counts: Counts,
     pub(super) failure: Option<StepFailure>,
-    /// If the past is kept; then the boundaries are never empty.
+    /// Present if the past is kept. Then `boundaries` is not empty.
     pub(super) past: Option<Box<Past>>,
     sweep_ms: u64,
     /// Whether a state itself may be a reason to drop it: by the delete rule, or because it has
@@ -78,7 +79,8 @@ impl KeyFolder {
 
     pub(super) fn set_times(&mut self, times: Times) {
         if times.keeps_past() {
-            // Above all seqs, so it separates nothing: tables without a past have no boundary here.
+            // This boundary is above all seqs, so it separates nothing: `take` checks for a past
+            // only if there are boundaries.
             self.boundaries.push(Seq::MAX);
             self.past = Some(Box::new(Past::new(times)));
         }
@@ -95,7 +97,7 @@ impl KeyFolder {
 
     #[inline]
     pub(super) fn begin_key(&mut self, key: &[u8]) {
-        // Most keys are of one length, and many of eight bytes: those are copied without a call.
+        // Many keys have eight bytes: these are copied without a call.
         match (<&mut [u8; 8]>::try_from(&mut self.key[..]), <&[u8; 8]>::try_from(key)) {
             (Ok(held), Ok(key)) => *held = *key,
             _ => {
@@ -200,7 +202,7 @@ impl KeyFolder {
         self.collapse()
     }
 
-    /// True for an absorbing op that nothing later in the key can change.
+    /// True for an absorbing op that no older record of the key can change.
     #[inline]
     fn goes_straight_out(&self, record: &Record<'_>) -> bool {
         self.kept_len == 0
@@ -211,14 +213,14 @@ impl KeyFolder {
             }
     }
 
-    /// Whether a state may be dropped when all of its key is known.
+    /// Whether a state may be dropped after all records of its key were read.
     #[cold]
     fn goes_away(&self, record: &Record<'_>) -> bool {
         let is_deleted = record.kind == OpKind::Set && self.fold.is_deleted_state(record.key, record.payload);
         is_deleted || self.is_over(record.kind, record.payload)
     }
 
-    /// Whether the state may be dropped: deleted by rule, or expired.
+    /// Whether the state has expired.
     fn is_over(&self, kind: OpKind, payload: &[u8]) -> bool {
         self.sweep_ms > 0
             && matches!(kind, OpKind::Set | OpKind::SetSeparated | OpKind::Fold)
@@ -255,8 +257,8 @@ impl KeyFolder {
         self.collapse()
     }
 
-    /// A newer neighbour that declined to compose with an op may compose with a state: once the
-    /// pending op absorbs, folds it into those that wait above it in its stripe.
+    /// An op that declined to compose with an older op may compose with a state. So if the pending
+    /// op absorbs, it is composed with the newer ops of its stripe that wait.
     #[inline]
     fn collapse(&mut self) -> Result<()> {
         if self.kept_len == 0 || !self.pending.op.kind.absorbs() {
@@ -287,7 +289,7 @@ impl KeyFolder {
         Ok(())
     }
 
-    /// After the last record of the stripe: what is left is output, or waits if the bottom may
+    /// After the last record of the stripe: outputs what is left, or lets it wait if the bottom may
     /// still change it.
     fn end_stripe<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
         if matches!(self.bottom, BottomRule::Never) {
@@ -297,7 +299,7 @@ impl KeyFolder {
         self.keep_pending(sink)
     }
 
-    /// Lets the pending op wait. When too many wait, they are output as they are.
+    /// Lets the pending op wait. If too many wait, they are output as they are.
     fn keep_pending<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
         if self.kept_len == KEPT_MAX {
             self.send_kept(sink)?;
@@ -339,8 +341,8 @@ impl KeyFolder {
         if self.held == Held::Pending { self.send_pending(sink) } else { Ok(()) }
     }
 
-    /// An expired state is dropped if it is all that is left of its key. See the head of
-    /// `fold_step.rs`, 7.
+    /// Drops an expired state if it is all that is left of its key, or replaces it with a `Delete`.
+    /// See the head of `fold_step.rs`, 7.
     #[cold]
     fn sweep(&mut self) {
         let op = &self.pending.op;
@@ -357,7 +359,7 @@ impl KeyFolder {
         }
     }
 
-    /// Nothing older exists: the oldest op left becomes a state, or is dropped. See the head of
+    /// At the bottom: makes the oldest op that is left a state, or drops it. See the head of
     /// `fold_step.rs`, 5.
     #[inline]
     fn settle(&mut self) -> Result<()> {
@@ -452,7 +454,8 @@ impl KeyFolder {
     }
 }
 
-/// Equality of keys that differ in their last bytes, as neighbours do, without a call.
+/// Whether two keys are equal. Keys next to one another mostly differ in their last bytes: these
+/// are compared first, without a call.
 #[inline]
 pub(super) fn same_key(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {

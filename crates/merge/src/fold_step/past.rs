@@ -6,17 +6,17 @@ use folddb_base::Seq;
 
 use super::rules::Times;
 
-/// What is kept of the past of a key, as far as it has been read.
+/// What has been read of the past of a key.
 pub(super) struct Past {
     pub(super) times: Times,
-    /// The current key, by its number.
+    /// The number of the current key.
     pub(super) key: u64,
-    /// Its events so far, and the seq of the last one.
+    /// How many events it has so far, and the seq of the last one.
     pub(super) events: u32,
     pub(super) last: Seq,
-    /// The newest of its events that is not kept unchanged; 0 until it has been read.
+    /// The seq of its newest event that is not kept unchanged; 0 until that has been read.
     pub(super) rest_from: Seq,
-    /// Range deletes over records that are kept.
+    /// The seqs of range deletes over kept records.
     pub(super) sheltering: BTreeSet<Seq>,
 }
 

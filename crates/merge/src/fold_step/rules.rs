@@ -1,4 +1,4 @@
-//! What a merge needs to know about its table and the moment, fixed when it begins.
+//! What a merge must know about its table. It is fixed when the merge begins.
 
 use folddb_base::Seq;
 use folddb_rules::{FoldRules, KeyOrder};
@@ -8,13 +8,13 @@ use crate::range_sweep::RangeDelete;
 /// Answers yes or no for a key.
 pub type KeyRule = Box<dyn Fn(&[u8]) -> bool + Send>;
 
-/// Whether nothing older than what the job sees exists.
+/// For which keys nothing older exists than what the merge sees.
 pub enum BottomRule {
-    /// The job sees the oldest run of the table: nothing older exists for any key.
+    /// For all keys: the merge sees the oldest run of the table.
     Always,
-    /// Older runs may hold any of the keys.
+    /// For no key: older runs may hold any of them.
     Never,
-    /// True for keys with nothing older.
+    /// For the keys for which this is true.
     ByKey(KeyRule),
 }
 
@@ -28,7 +28,7 @@ impl BottomRule {
     }
 }
 
-/// What a merge needs to know about its table and the moment, fixed when it begins.
+/// What a merge must know about its table. It is fixed when the merge begins.
 pub struct StepRules {
     /// The order of the table's keys.
     pub order: KeyOrder,
@@ -39,21 +39,21 @@ pub struct StepRules {
     /// The live range deletes of the table, in any order. They stay in force for readers of the
     /// output.
     pub range_deletes: Vec<RangeDelete>,
-    /// Where nothing older exists.
+    /// For which keys nothing older exists.
     pub bottom: BottomRule,
 }
 
 /// The past that a merge keeps, and what has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// This many events of a key are kept unchanged, except the oldest of them, into which older
-    /// ones fold: 1 keeps none.
+    /// How many events of a key are kept. All but the oldest of them stay unchanged; older events
+    /// fold into that one. 1 keeps no past.
     pub newest: u32,
     /// Events that are newer than this are kept unchanged.
     pub since: Seq,
-    /// Values that had expired by this time are dropped; 0 if none may be. The caller guarantees
-    /// that every later write to a key of the inputs, in another run or a memtable, was made at
-    /// this time or after it.
+    /// Values that had expired by this time are dropped; 0 if none may be dropped. The caller
+    /// guarantees that every later write to a key of the inputs, in another run or a memtable, was
+    /// made at this time or later.
     pub sweep_ms: u64,
 }
 

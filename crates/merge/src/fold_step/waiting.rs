@@ -1,4 +1,4 @@
-//! Ops on their way out, and records as they go.
+//! Ops that wait for their output, and sending records.
 
 use folddb_base::bytes::Malformed;
 use folddb_base::op::OpKind;
@@ -7,7 +7,7 @@ use folddb_rules::datum::hex;
 
 use super::counts::Counts;
 
-/// An op on its way out.
+/// An op that waits for its output.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     pub(super) seq: Seq,
@@ -27,7 +27,7 @@ pub(super) fn send<K: RecordSink + ?Sized>(
     sink.push(record)
 }
 
-/// True for an op that states the whole truth about its key.
+/// True for an op that is the complete state of its key.
 #[inline]
 pub(super) fn is_state(kind: OpKind) -> bool {
     matches!(kind, OpKind::Set | OpKind::SetSeparated)

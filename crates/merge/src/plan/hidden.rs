@@ -1,43 +1,44 @@
-//! Values that are dead but not yet known to be: a run points to them, and a newer run has another
-//! value for the key, or a delete.
+//! Hidden values: values that are dead, but a run still points to them, because a newer run has
+//! another value for the key, or a delete.
 //!
-//! Only a merge of both runs drops the older pointer, and only then may the value's space be freed.
-//! Such a merge moves little compared with what it frees: a few dozen bytes for each separated
-//! value. So in these tables runs are merged for the sake of their values long before tiers are
-//! full:
+//! Only a merge of both runs drops the older pointer, and only then may the space of the value be
+//! freed. Such a merge moves little compared with what it frees: a few dozen bytes for each
+//! separated value. So in these tables, runs are merged to free values long before tiers are full:
 //!
 //! ```text
-//!   hidden   what runs point to and newer runs have replaced, as the sketches of their keys show
-//!   bound    h = sqrt( M / (K · V) )     of the values that are alive. M: bytes of all runs, V: those values' bytes
-//!   range    among the neighbours whose merge uncovers a third of what is hidden: most uncovered for each byte moved
+//!   hidden   bytes of values that newer runs have replaced, estimated from the sketches
+//!   bound    h = sqrt( M / (K · V) ), as a share of the live values, where
+//!            M: bytes of all runs, V: bytes of the live values, K: `COPY_SLOPE`
+//!   range    of the neighbours whose merge uncovers at least a third of the hidden bytes,
+//!            those that uncover most for each byte moved
 //! ```
 //!
-//! The bound minimises the sum of both costs. With h of the live values hidden a merge of all runs
-//! is due each time that h · V bytes were overwritten: M / (h · V) for each byte put. And what is
-//! hidden must be made up for by copying more, about K · h for each byte put, where K says how much
-//! more is copied the less space there is.
+//! The bound minimises the sum of two costs. The first is merging: with a bound of h · V hidden
+//! bytes, a merge of all runs is due each time that so much was overwritten, so M / (h · V) bytes
+//! are moved for each byte put. The second is copying: hidden values take space, so reclaim must
+//! copy more, about K · h bytes for each byte put.
 //!
-//! Called by [`super::plan`]; the engine asks [`hidden_value_bytes`] for what reclaim should not
-//! count as live.
+//! Called by [`super::plan`]. The engine calls [`hidden_value_bytes`]: reclaim does not count these
+//! bytes as live.
 
 use std::ops::Range;
 
 use super::shape::{Moment, Plan, Planner, Reason, RunSummary, make};
 
-/// How much more reclaim copies for each byte put if the space bound is lowered by the size of the
-/// live values. Measured with evenly overwritten keys: 0.94 bytes are copied per byte put at a
-/// bound of 1.4, 1.3 at 1.3.
+/// K: how many more bytes reclaim copies for each byte put if the space bound is lowered by 1, that
+/// is, by the size of the live values. Measured with evenly overwritten keys: 0.94 bytes are copied
+/// for each byte put at a bound of 1.4, and 1.3 at 1.3.
 const COPY_SLOPE: f64 = 3.5;
-/// The least and the greatest bound on hidden bytes, as a share of the live ones.
+/// The lowest and the highest bound on hidden bytes, as a share of the live ones.
 const HIDDEN_MIN: f64 = 0.03;
 const HIDDEN_MAX: f64 = 0.25;
 /// A merge must uncover at least this share of what is hidden.
 const UNCOVERED_SHARE: f64 = 1.0 / 3.0;
-/// And this many times what it moves.
+/// And at least this many times the bytes that it moves.
 const UNCOVERED_PER_MOVED: f64 = 2.0;
 
-/// About how many bytes of the values that these runs point to are dead, as far as merges could
-/// drop them.
+/// About how many bytes of the values that these runs point to are dead. Counts only pointers that
+/// merges could drop now.
 pub fn hidden_value_bytes(runs: &[RunSummary], moment: &Moment) -> u64 {
     let apart = |at: usize| is_boundary_between(moment, &runs[at - 1], &runs[at]);
     let hidden: f64 =
@@ -48,7 +49,7 @@ pub fn hidden_value_bytes(runs: &[RunSummary], moment: &Moment) -> u64 {
     (hidden + outdated.sum::<f64>()) as u64
 }
 
-/// The merge that uncovers dead values, if too many are hidden.
+/// The merge that drops pointers to hidden values, if there are too many of these.
 pub(super) fn hidden(planner: &Planner<'_>) -> Option<Plan> {
     let value_bytes: u64 = planner.runs.iter().map(|run| run.value_bytes).sum();
     if value_bytes < planner.options.hidden_bytes_min {
@@ -73,14 +74,14 @@ pub(super) fn hidden(planner: &Planner<'_>) -> Option<Plan> {
     Some(make(planner.order, planner.runs, range, target_tier, Reason::HiddenValues(hidden / alive)))
 }
 
-/// How much may be hidden, given how much is live.
+/// How many bytes may be hidden if this many are live.
 fn hidden_max(planner: &Planner<'_>, alive: f64) -> f64 {
     let moved: u64 = planner.runs.iter().map(|run| run.bytes).sum();
     (moved as f64 / (COPY_SLOPE * alive)).sqrt().clamp(HIDDEN_MIN, HIDDEN_MAX) * alive
 }
 
-/// Neighbours in a stretch whose merge would uncover enough, each with what it uncovers for each
-/// byte that it moves.
+/// The ranges of neighbours in a stretch that are worth merging: each with the bytes that the merge
+/// would uncover for each byte that it moves.
 fn ranges_worth_it(
     planner: &Planner<'_>,
     stretch: &Range<usize>,
@@ -106,7 +107,7 @@ fn is_boundary_between(moment: &Moment, newer: &RunSummary, older: &RunSummary) 
     moment.boundaries.iter().any(|&boundary| older.max_seq <= boundary && boundary < newer.min_seq)
 }
 
-/// The longest ranges of neighbours of which none is separated from the one before it.
+/// The longest ranges of neighbours that are not separated from one another.
 fn stretches(runs: usize, is_separated: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let mut stretches = Vec::new();
     let mut start = 0;
@@ -119,16 +120,16 @@ fn stretches(runs: usize, is_separated: impl Fn(usize) -> bool) -> Vec<Range<usi
     stretches
 }
 
-/// Dead values of some runs, by the runs that hide them from each other.
+/// The dead values of some runs, for each pair of runs.
 struct Hidden {
     runs: usize,
-    /// At `newer * runs + older`: bytes of values of the older run whose keys come next in the
-    /// newer one.
+    /// At `newer * runs + older`: bytes of the values in the older run that the newer run hides.
+    /// The newer run is the next newer one that has the key.
     pairs: Vec<f64>,
 }
 
 impl Hidden {
-    /// Those of these runs, which are neighbours in age, the newest first.
+    /// The hidden values of these runs, which are neighbours in age, newest first.
     fn of(runs: &[RunSummary]) -> Hidden {
         let mut hidden = Hidden { runs: runs.len(), pairs: vec![0.0; runs.len() * runs.len()] };
         let weight = |run: &RunSummary| run.value_bytes as f64 / run.records.max(1) as f64;
@@ -153,7 +154,7 @@ impl Hidden {
         self.pairs.iter().sum()
     }
 
-    /// What a merge of these would drop.
+    /// The bytes that a merge of these runs would drop.
     fn uncovered(&self, range: Range<usize>) -> f64 {
         let of = |newer: usize| &self.pairs[newer * self.runs + range.start..newer * self.runs + range.end];
         range.clone().map(|newer| of(newer).iter().sum::<f64>()).sum()

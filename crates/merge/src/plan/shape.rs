@@ -11,7 +11,7 @@ use folddb_rules::KeyOrder;
 use crate::pace::Bytes;
 use crate::sketch::{Overlap, Sketch};
 
-/// What a planner knows of a run.
+/// What a planner knows about a run.
 #[derive(Clone, Debug)]
 pub struct RunSummary {
     /// Its number.
@@ -20,10 +20,10 @@ pub struct RunSummary {
     pub tier: u8,
     /// Its rank among the runs of the table: higher is newer.
     pub age: Seq,
-    /// Bytes of its files: what merging it moves.
+    /// Bytes of its files. Merging the run moves them.
     pub bytes: u64,
-    /// Bytes of the separated values that it points to: merging may free them, but does not move
-    /// them.
+    /// Bytes of the separated values that it points to. Merging the run may free them, but does not
+    /// move them.
     pub value_bytes: u64,
     /// Its records.
     pub records: u64,
@@ -47,27 +47,29 @@ pub struct RunSummary {
     pub busy: bool,
 }
 
-/// The constants of the shape.
+/// Options of planning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeOptions {
-    /// Runs that make a tier full: fewer for reads, more for writes. Default 8; 2 at least.
+    /// How many runs make a tier full: fewer is better for reads, more for writes. Default 8; at
+    /// least 2.
     pub merge_factor: usize,
-    /// Runs of a table that are tolerated for reads. Default twice the merge factor, at least 12.
+    /// The most runs of a table that a read should visit. Default twice the merge factor, at least
+    /// 12.
     pub read_runs_max: usize,
-    /// Inputs of one merge, for its memory. Default twice the merge factor.
+    /// The most inputs of one merge; each takes memory. Default twice the merge factor.
     pub inputs_max: usize,
-    /// Tolerated obsolete data per live data (σ). Default 0.20.
+    /// Obsolete data that are tolerated, as a share of the live data (σ). Default 0.20.
     pub garbage_ratio: f64,
-    /// Obsolete bytes that are tolerated at any ratio, so that small tables rest. Default 32 MiB.
+    /// Obsolete bytes that are always tolerated, so that small tables are not merged often. Default
+    /// 32 MiB.
     pub garbage_bytes_min: u64,
-    /// Dead values that runs hide from each other and that are always tolerated; see
-    /// [`super::hidden`]. Default: all of them.
+    /// Bytes of hidden values that are always tolerated; see [`super::hidden`]. Default: no limit.
     pub hidden_bytes_min: u64,
-    /// Of the bytes of keys that newer runs also have, the share that merging frees: all if the
-    /// newest value counts or numbers are summed, hardly any if values are appended to, none if the
+    /// The share that merging frees of the bytes of keys that newer runs also have: all if the
+    /// newest value counts or numbers are added, hardly any if writes append to values, none if the
     /// past is kept. See [`crate::freed`]. Default 1.
     pub freed_by_repeat: f64,
-    /// Share of deletes from which a run is mostly deletes. Default 0.5.
+    /// A run is mostly deletes if more than this share of its records are. Default 0.5.
     pub delete_share: f64,
 }
 
@@ -87,8 +89,8 @@ impl MergeOptions {
         }
     }
 
-    /// For separated values that are dead as soon as a newer run has the key: this many bytes of
-    /// dead values are always tolerated.
+    /// For tables with separated values. A newer record of the key makes such a value dead. This
+    /// many bytes of hidden values are always tolerated.
     pub fn hiding_values(mut self, bytes_min: u64) -> MergeOptions {
         self.hidden_bytes_min = bytes_min.max(1);
         self
@@ -101,8 +103,8 @@ impl Default for MergeOptions {
     }
 }
 
-/// The tier of a run that no merge made: that of a run of its size which merges of flushes of
-/// `flush_bytes` would have made.
+/// The tier of a run that no merge has made: the tier that a run of its size would have if merges
+/// had made it from flushes of `flush_bytes` each.
 pub fn tier_of(bytes: u64, flush_bytes: u64, merge_factor: u64) -> u8 {
     let (mut tier, mut reach) = (0, flush_bytes.max(1));
     while bytes > reach {
@@ -117,21 +119,22 @@ pub fn tier_of(bytes: u64, flush_bytes: u64, merge_factor: u64) -> u8 {
 pub struct Moment {
     /// The seqs of the live snapshots.
     pub boundaries: Vec<Seq>,
-    /// Deletes of this seq or before it are too old; 0 if they may have any age.
+    /// Deletes up to this seq are too old; 0 if deletes may have any age.
     pub deletes_before: Seq,
-    /// Range deletes that a merge of all runs would drop, if there are more than tolerated; else 0.
+    /// The number of range deletes that a merge of all runs would drop, if there are more than
+    /// tolerated; else 0.
     pub ranges_due: usize,
-    /// What gets have cost since the last merge made for them, in bytes that could have been merged
-    /// at that cost: see [`Reason::Joined`].
+    /// What gets have cost since the last merge for gets, as the number of bytes that could have
+    /// been merged at that cost: see [`Reason::Joined`].
     pub joined_bytes: u64,
 }
 
 /// How the inputs become one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// They are read and written.
+    /// They are read, and folded into new parts.
     Merge,
-    /// They share no keys: their parts become one run as they are.
+    /// Their key ranges are disjoint: their parts become one run as they are.
     Join,
 }
 
@@ -140,24 +143,23 @@ pub enum Way {
 pub enum Reason {
     /// The tier has as many runs as the merge factor.
     TierFull,
-    /// This many runs are more than tolerated for reads.
+    /// There are this many runs, more than a read should visit.
     TooManyRuns(usize),
-    /// This share of dead values, relative to the live ones, is hidden.
+    /// Hidden values are this share of the live ones.
     HiddenValues(f64),
     /// Merging would free this share of the live data.
     Garbage(f64),
-    /// Folding records of several runs has cost gets as much as a merge of this size.
+    /// Folding the records of several runs has cost gets as much as a merge of this many bytes.
     Joined(u64),
     /// This share of the records of the newest input are deletes.
     ManyDeletes(f64),
-    /// There are deletes in the newest input, and something in it is older than deletes are allowed
-    /// to be.
+    /// The newest input has deletes, and a record that is older than deletes may be.
     OldDeletes,
     /// This share of the records of the newest input is outdated.
     Outdated(f64),
     /// This many range deletes hide what runs hold.
     RangeDeletes(usize),
-    /// The caller asked for one run.
+    /// The caller has requested one run.
     Compact,
 }
 
@@ -176,16 +178,15 @@ pub struct Plan {
     pub bytes: u64,
     /// Their records.
     pub records: u64,
-    /// The share of bytes that belongs to keys that a newer input also has, estimated by the
-    /// sketches.
+    /// The share of their bytes that belongs to keys that a newer input also has, estimated from
+    /// the sketches.
     pub repeated: f64,
     /// The tier of the output.
     pub target_tier: u8,
-    /// The age of the output of a join: that of the newest input. A merge gives its parts that of
-    /// the oldest.
+    /// The age of the output of a join: that of the newest input. The output of a merge gets the
+    /// age of the oldest input.
     pub target_age: Seq,
-    /// True if no older run has keys in the range of the inputs: then an absent key needs no
-    /// record.
+    /// True if no older run overlaps the inputs: then an absent key needs no record.
     pub is_bottom: bool,
 }
 
@@ -197,7 +198,7 @@ pub(super) struct Planner<'a> {
     pub(super) options: &'a MergeOptions,
 }
 
-/// The plan that makes one run of those in `range`.
+/// The plan that makes one run of the runs in `range`.
 pub(super) fn make(
     order: &KeyOrder,
     runs: &[RunSummary],
@@ -221,18 +222,18 @@ pub(super) fn make(
     }
 }
 
-/// How many bytes of the runs belong to keys that newer runs also have.
+/// How many bytes of the runs belong to keys that newer ones of them also have.
 fn repeated(runs: &[RunSummary]) -> Overlap {
     let per_record = |run: &RunSummary| run.bytes as f64 / run.records.max(1) as f64;
     Overlap::between(runs.iter().map(|run| (&run.sketch, per_record(run))))
 }
 
-/// Whether the two have a common range of keys.
+/// Whether the key ranges of two runs overlap.
 pub(super) fn overlaps(order: &KeyOrder, a: &RunSummary, b: &RunSummary) -> bool {
     order.compare(&a.low, &b.high) != Ordering::Greater && order.compare(&b.low, &a.high) != Ordering::Greater
 }
 
-/// True when no two of the runs have a common range of keys.
+/// True if the key ranges of no two runs overlap.
 pub fn are_disjoint(order: &KeyOrder, runs: &[RunSummary]) -> bool {
     let mut runs: Vec<&RunSummary> = runs.iter().collect();
     runs.sort_by(|a, b| order.compare(&a.low, &b.low));
